@@ -1,0 +1,31 @@
+# Compiler and linker flags for everything in this project; none of them reaches those who use the installed package.
+
+add_compile_options(-Wall -Wextra -Werror=switch)
+if(HLOKIT_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+# Abseil's targets name dozens of shared libraries; a tool should load only those it calls.
+add_link_options(-Wl,--as-needed)
+
+if(HLOKIT_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "HLOKIT_FUZZ needs clang: libFuzzer comes with it (try --preset fuzz)")
+  endif()
+  if(NOT HLOKIT_SANITIZE)
+    set(HLOKIT_SANITIZE address)
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+if(HLOKIT_SANITIZE)
+  add_compile_options(-fsanitize=${HLOKIT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HLOKIT_SANITIZE})
+endif()
+
+if(HLOKIT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(HLOKIT_CCACHE_PROGRAM ccache)
+  if(HLOKIT_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${HLOKIT_CCACHE_PROGRAM}")
+  endif()
+endif()

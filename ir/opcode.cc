@@ -1,0 +1,172 @@
+#include "ir/opcode.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "ir/hashing.h"
+
+namespace hlokit {
+namespace {
+
+// One constant array of specs for each opcode, with a spare element so that no array is empty.
+// The rows separate attributes by spaces, so each macro brings its own comma.
+#define R(name) {Attr::k##name, AttrSpec::kRequired, 0},
+#define O(name) {Attr::k##name, AttrSpec::kOptional, 0},
+#define I(name, value) {Attr::k##name, AttrSpec::kImplied, value},
+#define X(name) {Attr::k##name, AttrSpec::kReadOnly, 0},
+#define OPCODE(name, text, min, max, rule, traits, ...) \
+  constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kReadOnly, 0}};
+#include "ir/opcodes.def"
+
+constexpr OpcodeInfo kInfo[] = {
+#define OPCODE(name, text, min, max, rule, traits, ...)                         \
+  {text, min, max, ShapeRule::k##rule, static_cast<uint16_t>(traits),           \
+   absl::Span<const AttrSpec>(k##name##Specs, std::size(k##name##Specs) - 1)},
+#include "ir/opcodes.def"
+    {"unknown", 0, kVariadic, ShapeRule::kExplicit, kSideEffect, {}},
+};
+#undef R
+#undef O
+#undef I
+#undef X
+
+constexpr AttrSpec kCommonSpecs[] = {
+#define ATTRIBUTE(name, ...) {Attr::k##name, AttrSpec::kOptional, 0},
+#include "ir/attributes.def"
+};
+
+// A fixed hash table from spelling to row, built once.
+template <typename Row, size_t kSlots>
+class TextTable {
+ public:
+  void Add(std::string_view text, Row row) {
+    size_t i = HashBytes(text) % kSlots;
+    while (used_[i]) i = (i + 1) % kSlots;
+    used_[i] = true;
+    text_[i] = text;
+    row_[i] = row;
+  }
+  const Row* Find(std::string_view text) const {
+    for (size_t i = HashBytes(text) % kSlots; used_[i]; i = (i + 1) % kSlots) {
+      if (text_[i] == text) return &row_[i];
+    }
+    return nullptr;
+  }
+
+ private:
+  std::array<bool, kSlots> used_{};
+  std::array<std::string_view, kSlots> text_{};
+  std::array<Row, kSlots> row_{};
+};
+
+using OpcodeTable = TextTable<Opcode, 1024>;
+
+const OpcodeTable& Opcodes() {
+  static const OpcodeTable* const table = [] {
+    auto* t = new OpcodeTable;
+    for (size_t i = 0; i < kOpcodeCount; ++i) t->Add(kInfo[i].text, static_cast<Opcode>(i));
+    return t;
+  }();
+  return *table;
+}
+
+struct AttrRange {
+  uint16_t begin = 0;
+  uint16_t size = 0;
+};
+
+struct AttrTable {
+  std::vector<Attr> attrs;  // grouped by text
+  TextTable<AttrRange, 512> ranges;
+};
+
+const AttrTable& Attrs() {
+  static const AttrTable* const table = [] {
+    auto* t = new AttrTable;
+    for (size_t i = 0; i < kAttrCount; ++i) {
+      const std::string_view text = kAttrInfo[i].text;
+      if (text.empty() || t->ranges.Find(text) != nullptr) continue;
+      AttrRange range{static_cast<uint16_t>(t->attrs.size()), 0};
+      for (size_t j = i; j < kAttrCount; ++j) {
+        if (kAttrInfo[j].text != text) continue;
+        t->attrs.push_back(static_cast<Attr>(j));
+        ++range.size;
+      }
+      t->ranges.Add(text, range);
+    }
+    return t;
+  }();
+  return *table;
+}
+
+}  // namespace
+
+const OpcodeInfo& InfoOf(Opcode opcode) { return kInfo[static_cast<size_t>(opcode)]; }
+
+std::optional<Opcode> OpcodeFromText(std::string_view text) {
+  const Opcode* found = Opcodes().Find(text);
+  if (found == nullptr) return std::nullopt;
+  return *found;
+}
+
+std::optional<AsyncSugar> AsyncSugarFromText(std::string_view text) {
+  static constexpr std::pair<std::string_view, Opcode> kSuffixes[] = {
+      {"-start", Opcode::kAsyncStart}, {"-update", Opcode::kAsyncUpdate}, {"-done", Opcode::kAsyncDone}};
+  for (const auto& [suffix, async_opcode] : kSuffixes) {
+    if (text.size() <= suffix.size() || text.substr(text.size() - suffix.size()) != suffix) continue;
+    const std::string_view base = text.substr(0, text.size() - suffix.size());
+    const std::optional<Opcode> wrapped = OpcodeFromText(base);
+    if (!wrapped) return std::nullopt;
+    // Opcodes with a start form of their own cannot be wrapped by sugar.
+    if (OpcodeFromText(std::string(base) + "-start") || OpcodeFromText(std::string(base) + "-done")) {
+      if (async_opcode == Opcode::kAsyncUpdate) return std::nullopt;
+    }
+    return AsyncSugar{async_opcode, *wrapped};
+  }
+  return std::nullopt;
+}
+
+const AttrSpec* FindAttrSpec(Opcode opcode, Attr attr) {
+  for (const AttrSpec& spec : InfoOf(opcode).attributes) {
+    if (spec.attr == attr) return &spec;
+  }
+  return IsCommon(attr) ? &kCommonSpecs[static_cast<size_t>(attr)] : nullptr;
+}
+
+int AttrOrder(Opcode opcode, Attr attr) {
+  const absl::Span<const AttrSpec> specs = InfoOf(opcode).attributes;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].attr == attr) return static_cast<int>(i);
+  }
+  return 64 + static_cast<int>(attr);
+}
+
+absl::Span<const Attr> AttrsFromText(std::string_view text) {
+  const AttrRange* range = Attrs().ranges.Find(text);
+  if (range == nullptr) return {};
+  return absl::MakeConstSpan(Attrs().attrs).subspan(range->begin, range->size);
+}
+
+absl::Span<const std::string_view> EnumTexts(EnumType type) {
+  struct Tables {
+    std::vector<std::string_view> texts[static_cast<size_t>(EnumType::kNone) + 1];
+  };
+  static const Tables* const tables = [] {
+    auto* t = new Tables;
+#define ENUM_VALUE(type, name, text) t->texts[static_cast<size_t>(EnumType::k##type)].push_back(text);
+#include "ir/enums.def"
+    return t;
+  }();
+  return tables->texts[static_cast<size_t>(type)];
+}
+
+std::optional<uint32_t> EnumFromText(EnumType type, std::string_view text) {
+  const absl::Span<const std::string_view> texts = EnumTexts(type);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i] == text) return static_cast<uint32_t>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace hlokit

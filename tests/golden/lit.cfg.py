@@ -1,0 +1,21 @@
+# Golden tests: every .hlo and .test file below this folder holds RUN lines and, mostly, FileCheck lines for their output.
+#
+# RUN lines are bash with pipefail. The project's tools, FileCheck, not, count and split-file are found by name; %s is the
+# test file, %S its folder, %t a scratch path of its own. `REQUIRES: hlo-run` leaves a test out where that tool is not built.
+import os
+
+import lit.formats
+
+config.name = "golden"
+config.test_format = lit.formats.ShTest(execute_external=True)
+config.suffixes = [".hlo", ".test"]
+config.excludes = ["inputs"]
+config.test_source_root = os.path.dirname(__file__)
+
+config.environment["PATH"] = os.pathsep.join([config.hlokit_tools, config.llvm_tools, os.environ["PATH"]])
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+if os.path.isdir(config.hlokit_tools):
+    config.available_features.update(os.listdir(config.hlokit_tools))
