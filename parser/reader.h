@@ -1,0 +1,141 @@
+// The character level of every grammar here: a cursor over a source text that skips blanks and comments, reads words,
+// numbers and strings, and reports what is wrong with where it is. There is no token object: the grammars ask for what
+// they expect, which is what makes them fast, and an error is a `false` after a report.
+//
+// The text ends with a NUL that is not part of it, so looking at the next character needs no bounds check.
+#ifndef HLOKIT_PARSER_READER_H_
+#define HLOKIT_PARSER_READER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/diagnostic.h"
+
+namespace hlokit {
+
+// Character classes. A name is [A-Za-z0-9_.-]+ that does not begin with a digit, '.' or '-'.
+namespace char_class {
+inline constexpr uint8_t kNameStart = 1;
+inline constexpr uint8_t kName = 2;
+inline constexpr uint8_t kDigit = 4;
+inline constexpr uint8_t kBlank = 8;
+extern const uint8_t kTable[256];
+inline bool Is(char c, uint8_t classes) { return (kTable[static_cast<unsigned char>(c)] & classes) != 0; }
+}  // namespace char_class
+
+class Reader {
+ public:
+  // `text[text.size()]` must be readable and NUL (std::string). `base` is the offset of `text` in the source that
+  // diagnostics speak of.
+  Reader(std::string_view text, DiagnosticSink* sink, uint32_t base = 0)
+      : begin_(text.data()), p_(text.data()), end_(text.data() + text.size()), sink_(sink), base_(base) {}
+
+  // Where we are, after blanks and comments.
+  uint32_t Offset() {
+    SkipBlanks();
+    return Here();
+  }
+  uint32_t Here() const { return base_ + static_cast<uint32_t>(p_ - begin_); }
+  void Seek(uint32_t offset) { p_ = begin_ + (offset - base_); }
+  std::string_view Between(uint32_t from, uint32_t to) const { return {begin_ + (from - base_), to - from}; }
+  const char* cursor() const { return p_; }
+  void set_cursor(const char* p) { p_ = p; }
+  const char* end() const { return end_; }
+
+  // Skips blanks, newlines, `/* */` and `//` comments. An unterminated comment is reported once and ends the text.
+  void SkipBlanks() {
+    while (char_class::Is(*p_, char_class::kBlank)) ++p_;
+    if (*p_ == '/') SkipComments();
+  }
+
+  // The next character that is not blank; NUL at the end.
+  char Peek() {
+    SkipBlanks();
+    return *p_;
+  }
+  bool AtEnd() {
+    SkipBlanks();
+    return p_ >= end_;
+  }
+
+  // Takes `c` if it is next.
+  bool Eat(char c) {
+    SkipBlanks();
+    if (*p_ != c) return false;
+    ++p_;
+    return true;
+  }
+  // Takes the punctuation `s` ("->", "<=") if it is next.
+  bool Eat(std::string_view s);
+  // Takes the word `w` if it is the next whole name.
+  bool EatWord(std::string_view w);
+  bool PeekWord(std::string_view w);
+
+  // Takes `c` or reports "expected 'c' <where>, found ...".
+  bool Expect(char c, std::string_view where) { return Eat(c) || ReportExpected(c, where); }
+
+  // A name, without a leading '%'. Empty (nothing taken) if none is next.
+  std::string_view Name() {
+    SkipBlanks();
+    if (*p_ == '%') ++p_;
+    return BareName();
+  }
+  std::string_view BareName() {
+    const char* start = p_;
+    if (!char_class::Is(*p_, char_class::kNameStart)) return {};
+    while (char_class::Is(*p_, char_class::kName)) ++p_;
+    return {start, static_cast<size_t>(p_ - start)};
+  }
+  // A name that must be there; reports "expected <what>".
+  bool ExpectName(std::string_view* name, std::string_view what);
+
+  // An integer with optional sign. Reports when there is none or it leaves int64.
+  bool Int(int64_t* value);
+  // True if an integer starts here.
+  bool AtInt() {
+    const char c = Peek();
+    return char_class::Is(c, char_class::kDigit) || (c == '-' && char_class::Is(p_[1], char_class::kDigit));
+  }
+  bool Bool(bool* value);
+  // A decimal number: integer, fraction, exponent, inf, nan.
+  bool Double(double* value);
+
+  // A quoted string ("..." or '...'), C escapes resolved. `stable` says that the view points into the text (no escapes);
+  // otherwise it points into `scratch`.
+  bool String(std::string_view* value, std::string* scratch, bool* stable);
+  // A balanced {...}, quotes respected, as it stands.
+  bool Braced(std::string_view* text);
+  // Anything up to a ',' or closing bracket at depth 0 (quotes and brackets respected), trimmed: for what is not known.
+  std::string_view RawValue();
+
+  // Reports and returns false.
+  bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "");
+  // At the next thing in the text.
+  bool ErrorHere(DiagnosticKind kind, std::string message, std::string hint = "") {
+    return Error(kind, Next(), std::move(message), std::move(hint));
+  }
+  // The range of the next word, number, string or character, and how to call it in a message.
+  SourceRange Next();
+  std::string DescribeNext();
+
+  DiagnosticSink* sink() const { return sink_; }
+
+ private:
+  void SkipComments();
+  bool ReportExpected(char c, std::string_view where);
+
+  const char* begin_;
+  const char* p_;
+  const char* end_;
+  DiagnosticSink* sink_;
+  uint32_t base_;
+};
+
+// True, with the unescaped text, unless an escape is malformed.
+bool Unescape(std::string_view quoted, std::string* out);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_READER_H_
