@@ -123,6 +123,7 @@ Module Module::Clone() const {
   copy.uses_ = uses_;
   copy.attrs_ = attrs_;
   copy.computations_ = computations_;
+  copy.order_ = order_;
   copy.entry_ = entry_;
   copy.control_successors_ = control_successors_;
   return copy;
@@ -131,8 +132,8 @@ Module Module::Clone() const {
 std::vector<Computation> Module::computations() const {
   std::vector<Computation> result;
   result.reserve(computations_.size());
-  for (uint32_t i = 0; i < computations_.size(); ++i) {
-    if (!computations_[i].erased) result.emplace_back(this, ComputationId(i));
+  for (ComputationId id : order_) {
+    if (!computations_[id.value].erased) result.emplace_back(this, id);
   }
   return result;
 }
@@ -171,7 +172,8 @@ ComputationId Module::AddComputation(StringId name) {
   ComputationRecord c;
   c.name = name;
   computations_.push_back(std::move(c));
-  return ComputationId(static_cast<uint32_t>(computations_.size() - 1));
+  order_.push_back(ComputationId(static_cast<uint32_t>(computations_.size() - 1)));
+  return order_.back();
 }
 
 void Module::Link(UseId id) {
@@ -271,8 +273,7 @@ InstructionId Module::AddInstruction(ComputationId parent, Opcode opcode, Shape 
   AppendToOrder(id, parent);
   if (opcode == Opcode::kParameter) {
     std::vector<InstructionId>& parameters = computations_[parent.value].parameters;
-    if (parameters.size() <= payload) parameters.resize(payload + 1);
-    parameters[payload] = id;
+    if (parameters.size() == payload) parameters.push_back(id);
   }
   return id;
 }

@@ -56,6 +56,7 @@ static_assert(sizeof(InstructionRecord) <= 64, "an instruction record fits a cac
 enum InstructionFlag : uint8_t {
   kShapeInferred = 1 << 0,  // the text left the shape out
   kGeneratedName = 1 << 1,  // the text gave no name
+  kPoisoned = 1 << 2,       // stands for an instruction that could not be read; never in a module that is handed out
 };
 
 // One operand slot. The uses of an instruction form a ring, oldest first.
@@ -224,16 +225,22 @@ class Module {
 
   // Building and editing. Strings are copied unless they are ids already.
   ComputationId AddComputation(StringId name);
+  // The order of computations(), which must name each one once.
+  void SetOrder(std::vector<ComputationId> order) { order_ = std::move(order); }
   void SetEntry(ComputationId id) { entry_ = id; }
   void SetName(ComputationId id, StringId name) { computations_[id.value].name = name; }
   void SetName(InstructionId id, StringId name) { instructions_[id.value].name = name; }
   void SetExecutionThread(ComputationId id, StringId thread) { computations_[id.value].execution_thread = thread; }
   void SetRoot(ComputationId id, InstructionId root) { computations_[id.value].root = root; }
   // Appends to the computation. Attributes come in any order and are stored in print order. A parameter's payload is its
-  // number, which the caller has checked to be free and small; a constant's is its LiteralId.
+  // number and a constant's its LiteralId. A parameter whose number is not the next free one is not yet in parameters():
+  // SetParameters then gives the whole list.
   InstructionId AddInstruction(ComputationId parent, Opcode opcode, Shape shape, StringId name,
                                absl::Span<const InstructionId> operands, absl::Span<const AttrValue> attrs = {},
                                uint32_t payload = 0);
+  void SetParameters(ComputationId id, std::vector<InstructionId> by_number) {
+    computations_[id.value].parameters = std::move(by_number);
+  }
   void SetShape(InstructionId id, Shape shape) { instructions_[id.value].shape = shape.id(); }
   void SetOpcode(InstructionId id, Opcode opcode) { instructions_[id.value].opcode = opcode; }
   void SetMetadata(InstructionId id, MetadataId metadata) { instructions_[id.value].metadata = metadata; }
@@ -296,6 +303,7 @@ class Module {
   std::vector<Use> uses_;
   std::vector<AttrValue> attrs_;
   std::vector<ComputationRecord> computations_;
+  std::vector<ComputationId> order_;
   ComputationId entry_;
   std::unique_ptr<UniqueNames> instruction_names_;  // made when first asked for a unique name
   std::unique_ptr<UniqueNames> computation_names_;

@@ -54,17 +54,19 @@ struct StackFrames {
   }
 };
 
-// One line of `origin_recovery_table={ {"old" {idx}} : {"new" {idx}}, "module text" ... }`; see original_value.h.
+// One entry of `origin_recovery_table={ {"old" {idx}} : {"new" {idx}}, "module text" ... }`; see original_value.h.
 struct OriginRecoveryEntry {
-  ListId removed;      // encoded array, see original_value.h
-  ListId replacement;  // encoded array
-  StringId module_text;
+  ListId removed;        // encoded array, see original_value.h
+  ListId replacement;    // encoded array
+  StringId module_text;  // as printed, neither indented nor escaped; none: the arrays are equal
 };
 
-// One line of `debug_attributes={ {"name" {idx}}:({log_mode=…,callback_id=…}), … }`.
+enum class DebugLogMode : int64_t { kUnset, kDefault, kFusionDebugger };
+
+// One entry of `debug_attributes={ {"name" {idx}}:({log_mode=default,callback_id=1}), ... }`.
 struct DebugAttribute {
-  ListId array;     // encoded array, see original_value.h
-  StringId fields;  // the text between the parentheses
+  ListId array;    // encoded array, see original_value.h
+  ListId records;  // for each: DebugLogMode, callback id, partitioned (0/1), op id
 };
 
 struct ModuleHeader {

@@ -46,6 +46,7 @@ struct PrintOptions {
   bool syntax_sugar_async_ops = true;
   bool print_frontend_attributes = true;
   bool print_sharding = true;
+  bool print_full_replica_groups = false;  // iota and mesh forms written out as lists
   int indent_amount = 0;
 
   // XLA's named forms.
@@ -66,7 +67,6 @@ std::string ToString(Instruction instruction, const PrintOptions& options = {});
 // The value of one attribute as it stands after `name=`. Computations and instructions are printed by name.
 void PrintAttrValue(TextWriter& out, const Module& module, AttrValue value, const PrintOptions& options = {});
 
-void PrintShape(TextWriter& out, Shape shape, bool with_layout = true);
 // `metadata={...}` without the name.
 void PrintMetadata(TextWriter& out, const Context& context, MetadataId metadata, bool only_op_name = false);
 // A string in quotes with C escapes.

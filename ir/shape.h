@@ -26,6 +26,8 @@ inline constexpr int64_t kUnboundedSize = std::numeric_limits<int64_t>::min();
 // An extent of a tile that combines with the next more major dimension, printed `*`.
 inline constexpr int64_t kCombineDimension = std::numeric_limits<int64_t>::min();
 
+struct ShapeRecord;
+
 struct SplitConfig {
   int64_t dimension = 0;
   std::vector<int64_t> split_indices;
@@ -44,6 +46,7 @@ struct LayoutExtras {
   std::vector<char> dim_level_types;                    // D(..): 'D' dense, 'C' compressed, 'S' singleton, 'H' loose
   std::vector<uint8_t> dim_flags;                       // with dim_level_types: 1 not unique ('+'), 2 not ordered ('~')
   ShapeId physical_shape;                               // P(..)
+  const ShapeRecord* physical_record = nullptr;  // the record of physical_shape
   int64_t dynamic_shape_metadata_prefix_bytes = 0;      // M(..)
   friend bool operator==(const LayoutExtras&, const LayoutExtras&) = default;
 };

@@ -21,6 +21,8 @@ namespace hlokit {
 struct ParseOptions {
   // Keep opcodes and attributes that the tables lack as they stand, with a warning each, instead of rejecting them.
   bool allow_unknown = false;
+  // The text is a module quoted in another one's header.
+  bool quoted_module = false;
   // Limits. Passing one is a diagnostic.
   int64_t max_nesting = 1 << 20;
   int64_t max_instructions = int64_t{1} << 28;
@@ -31,6 +33,7 @@ struct ParseOptions {
 // there was an error; the sink says which. The module's context keeps `source` alive.
 std::unique_ptr<Module> ParseModule(std::shared_ptr<const SourceBuffer> source, const ParseOptions& options,
                                     DiagnosticSink* sink, std::shared_ptr<Context> context = nullptr);
+// `text` must be followed by a NUL, as the groups of SplitGroups are.
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context = nullptr);
@@ -38,8 +41,13 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
 // For tests and small programs: the module, or the first error.
 absl::StatusOr<std::unique_ptr<Module>> ParseModuleText(std::string_view text, const ParseOptions& options = {});
 
-// The pieces of a text separated by lines that consist of "// -----". Views into `text`.
-std::vector<std::string_view> SplitGroups(std::string_view text);
+// A text cut at the lines that consist of "// -----". `source` is a copy of the text with a NUL at each cut, so that
+// offsets, and with them line numbers, stay those of the file.
+struct SplitSource {
+  std::shared_ptr<const SourceBuffer> source;
+  std::vector<std::string_view> groups;
+};
+SplitSource SplitGroups(const SourceBuffer& source);
 
 // A shape alone, e.g. "f32[2,3]{1,0}", made in `context`.
 absl::StatusOr<Shape> ParseShapeText(std::string_view text, Context* context);

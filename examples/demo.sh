@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The main job on two programs of our own: read, verify, simplify, hash, count, run.
+# usage: examples/demo.sh BUILD_DIR
+set -euo pipefail
+build=${1:?usage: examples/demo.sh BUILD_DIR}
+here=$(cd "$(dirname "$0")" && pwd)
+bin=$build/bin
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+step() { printf '\n$ %s\n' "$*"; }
+
+for name in transformer_block train_step; do
+  file=$here/$name.hlo
+  printf '\n== %s ==\n' "$name"
+  step "hlo-opt --passes=dce,cse $name.hlo -o $name.opt.hlo    # verifies before and after"
+  "$bin/hlo-opt" --passes=dce,cse "$file" -o "$out/$name.opt.hlo"
+  printf 'instructions: %s -> %s\n' "$(grep -c ' = ' "$file")" "$(grep -c ' = ' "$out/$name.opt.hlo")"
+  step "hlo-inspect hash $name.hlo $name.opt.hlo"
+  (cd "$here" && "$bin/hlo-inspect" hash "$name.hlo" "$out/$name.opt.hlo" | sed "s#$out/##")
+  step "hlo-inspect stats $name.opt.hlo"
+  (cd "$out" && "$bin/hlo-inspect" stats "$name.opt.hlo" | head -20)
+  step "hlo-run $name.opt.hlo --seed=1"
+  "$bin/hlo-run" "$out/$name.opt.hlo" --seed=1 | cut -c1-100
+done

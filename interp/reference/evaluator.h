@@ -1,0 +1,79 @@
+// Runs a module on the reference interpreter.
+//
+//   DiagnosticSink sink;
+//   std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, {}, &sink);
+//   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, {}, &sink);
+//
+// Values are exact: integers wrap, floats are rounded once for each instruction (sums of a reduce once for the whole),
+// and the same program gives the same bits on every run, whatever the number of threads.
+#ifndef HLOKIT_INTERP_REFERENCE_EVALUATOR_H_
+#define HLOKIT_INTERP_REFERENCE_EVALUATOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/reference/limits.h"
+#include "ir/diagnostic.h"
+#include "ir/literal.h"
+#include "ir/literal_fill.h"
+#include "ir/module.h"
+
+namespace hlokit::interp {
+
+struct EvaluatorOptions {
+  // What stands for constants whose text was elided ("{...}"); without it they are errors.
+  std::optional<FillKind> fill_elided;
+  // Of random constants and of rng.
+  uint64_t seed = 0;
+  Limits limits;
+  // 0: as many as the machine has.
+  int num_threads = 0;
+  // Checked all the time, if given: true ends the run with an error that says where it was.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+// Figures of a run.
+struct RunStatistics {
+  int64_t steps = 0;       // instructions run, those of called computations included
+  int64_t peak_bytes = 0;  // of values
+  double seconds = 0;
+};
+
+// A module made ready to run any number of times, one at a time. The module must outlive it and stay as it is.
+class Evaluator {
+ public:
+  // Null if the module cannot be evaluated; the sink says why. The module should be verified.
+  static std::unique_ptr<Evaluator> Prepare(const Module& module, const EvaluatorOptions& options,
+                                            DiagnosticSink* sink);
+  ~Evaluator();
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+
+  // Shapes of the arguments that Run takes and of the results it gives: the array and token leaves of the entry's
+  // parameters and of its root, tuples flattened in order. Tokens stand as literals without elements.
+  const std::vector<Shape>& argument_shapes() const { return argument_shapes_; }
+  const std::vector<Shape>& result_shapes() const { return result_shapes_; }
+
+  // Arguments are read in place. Nullopt after an error.
+  std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
+
+  const RunStatistics& statistics() const { return statistics_; }
+
+ private:
+  struct State;
+  Evaluator();
+
+  std::unique_ptr<State> state_;
+  std::vector<Shape> argument_shapes_;
+  std::vector<Shape> result_shapes_;
+  RunStatistics statistics_;
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_REFERENCE_EVALUATOR_H_

@@ -1,0 +1,110 @@
+// Elementwise instructions: an ElementOp in a nest of loops over operands and result.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interp/reference/element_op.h"
+#include "interp/reference/kernels.h"
+#include "interp/reference/loop_nest.h"
+#include "interp/reference/routine_builder.h"
+#include "interp/reference/run_context.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct ElementwisePlan : Plan {
+  ElementOp op;
+  LoopNest nest;  // operands: the result, then the instruction's
+  int arity = 0;
+  int64_t outer = 0;
+  int64_t inner = 0;
+  int64_t in_bytes[ElementOp::kMaxOperands] = {};
+  int64_t out_bytes = 0;
+};
+
+void RunElementwise(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const ElementwisePlan*>(plan);
+  const int64_t* strides = p.nest.inner_strides() + 1;
+  if (p.outer == 1) {
+    constexpr int64_t kSmall = 2048;
+    if (p.inner <= kSmall) {
+      p.op.Run(out[0], in, strides, p.inner);
+      return;
+    }
+    context.For(p.inner, p.op.cost(), [&](int64_t begin, int64_t end) {
+      const std::byte* from[ElementOp::kMaxOperands] = {};
+      for (int i = 0; i < p.arity; ++i) from[i] = in[i] + begin * strides[i] * p.in_bytes[i];
+      p.op.Run(out[0] + begin * p.out_bytes, from, strides, end - begin);
+    });
+    return;
+  }
+  context.For(p.outer, 5 + static_cast<double>(p.inner) * p.op.cost(), [&](int64_t begin, int64_t end) {
+    p.nest.ForEachRun(begin, end, [&](const int64_t* at) {
+      const std::byte* from[ElementOp::kMaxOperands] = {};
+      for (int i = 0; i < p.arity; ++i) from[i] = in[i] + at[i + 1] * p.in_bytes[i];
+      p.op.Run(out[0] + at[0] * p.out_bytes, from, strides, p.inner);
+    });
+  });
+}
+
+void RunNothing(const Plan*, const std::byte* const*, std::byte* const*, RunContext&) {}
+
+}  // namespace
+
+void PrepareElementwise(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const Shape shape = b.shape();
+  std::vector<View> views;
+  std::vector<ElementType> types;
+  for (Instruction operand : instruction.operands()) {
+    const absl::Span<const View> leaves = b.leaves(operand);
+    if (leaves.size() != 1 || !leaves[0].shape.IsArray() || !shape.IsArray()) {
+      b.Fail("elementwise instruction on a value that is no array");
+      return;
+    }
+    views.push_back(leaves[0]);
+    types.push_back(leaves[0].type());
+  }
+  std::string error;
+  std::optional<ElementOp> op = ElementOp::Make(instruction.opcode(), instruction, types, shape.element_type(), &error);
+  if (!op) {
+    b.Fail(std::move(error));
+    return;
+  }
+  if (op->identity()) {
+    View view = views[0];
+    view.shape = shape;
+    b.SetResult(view);
+    return;
+  }
+  auto plan = std::make_unique<ElementwisePlan>();
+  plan->op = *op;
+  plan->arity = op->arity();
+  plan->out_bytes = BytesOf(shape.element_type());
+  std::vector<Dims> strides = {DenseStrides(shape.dims())};
+  for (size_t i = 0; i < views.size(); ++i) {
+    plan->in_bytes[i] = BytesOf(types[i]);
+    if (views[i].shape.rank() == 0 && shape.rank() != 0) {
+      // clamp and select take scalars for whole arrays.
+      strides.push_back(Dims(static_cast<size_t>(shape.rank()), 0));
+    } else if (views[i].dims() == shape.dims()) {
+      strides.push_back(StridesOf(views[i]));
+    } else {
+      b.Fail("operands have different dimensions");
+      return;
+    }
+  }
+  if (shape.element_count() == 0) {
+    b.Emit(RunNothing, nullptr, views);
+    return;
+  }
+  plan->nest = LoopNest(shape.dims(), strides);
+  plan->outer = plan->nest.outer_count();
+  plan->inner = plan->nest.inner_size();
+  b.Emit(RunElementwise, std::move(plan), views, {{0, 0}, {1, 0}, {2, 0}}, /*elementwise=*/true);
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,109 @@
+// Makes the Routine of one computation, instruction by instruction. Each opcode has a function of kernels.def that looks
+// at the instruction and either describes its result as a view of values that exist, or adds a step with a kernel.
+#ifndef HLOKIT_INTERP_REFERENCE_ROUTINE_BUILDER_H_
+#define HLOKIT_INTERP_REFERENCE_ROUTINE_BUILDER_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "interp/reference/program.h"
+#include "interp/reference/view.h"
+#include "ir/arena.h"
+#include "ir/diagnostic.h"
+#include "ir/module.h"
+
+namespace hlokit::interp {
+
+class ProgramBuilder;
+class ScalarFunction;
+
+class RoutineBuilder {
+ public:
+  RoutineBuilder(ProgramBuilder& program, Routine* routine);
+
+  // Builds the whole routine: the live instructions of the computation in an order that respects operands and control
+  // dependences. False if there was an error, which has been reported.
+  bool Build();
+
+  // ---- For the functions of kernels.def ----
+
+  ProgramBuilder& program() { return program_; }
+  Instruction instruction() const { return current_; }
+  Shape shape() const { return current_.shape(); }
+  // Array operand i.
+  const View& operand(int64_t i) const { return leaves(current_.operand(i))[0]; }
+  // All leaves of an operand's (or any earlier instruction's) value.
+  absl::Span<const View> leaves(Instruction instruction) const;
+
+  // Reports why the instruction cannot be evaluated.
+  void Fail(std::string message);
+  // Room in the routine for the strides of a view.
+  const int64_t* NewStrides(absl::Span<const int64_t> strides, absl::Span<const int64_t> dims);
+
+  // The same elements, dense: `view` itself, or the result of a copy (one copy per view, however often it is asked for).
+  View Dense(const View& view);
+
+  // The result of the instruction is a view, or consists of these leaves.
+  void SetResult(const View& view) { SetResults({&view, 1}); }
+  void SetResults(absl::Span<const View> views);
+  // The result is element `index` of an operand's tuple.
+  void AliasResult(Instruction tuple, int64_t index);
+  // For views with dimensions that no instruction has.
+  ShapeTable& program_shapes();
+
+  // Adds a step whose results are the leaves of the instruction. `reuse` lists (operand, result) pairs: the kernel works
+  // in place if it is given the operand's bytes as the result's. `elementwise`: it reads each element of each operand
+  // before it writes the same element of the result, so other operands may be the same value.
+  Step& Emit(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
+             std::initializer_list<Reuse> reuse = {}, bool elementwise = false);
+  // Adds a step with results of other shapes; returns the views of the results.
+  std::vector<View> EmitTo(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
+                           absl::Span<const Shape> results, std::initializer_list<Reuse> reuse = {},
+                           bool elementwise = false);
+  // A step of another kind. Operands must be dense.
+  Step& EmitControl(StepKind kind, std::unique_ptr<Plan> plan, absl::Span<const View> operands);
+
+  // A slot with contents that outlive all runs.
+  View Constant(Shape shape, const std::byte* data);
+
+  void PrepareParameter();
+  void PrepareConstant();
+
+ private:
+  bool Visit(Instruction root);
+  bool Prepare(Instruction instruction);
+  void EmitObservation();
+  uint32_t NewSlots(absl::Span<const Shape> leaves);
+  Step& AddStep(absl::Span<const View> operands);
+  bool CheckLeaves(Instruction instruction);
+  // Fills releases and end_releases and keeps the Reuse entries that hold.
+  void FindLastUses();
+
+  struct PendingReuse {
+    uint32_t step;
+    Reuse reuse;
+  };
+
+  ProgramBuilder& program_;
+  Routine* routine_;
+  Instruction current_;
+  std::vector<View> views_;                       // of all instructions, each a run
+  absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t>, View> dense_copies_;  // by slot, strides, offset
+  absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;  // leaf where each element begins
+  std::vector<PendingReuse> reuses_;
+  std::vector<size_t> parameter_begins_;  // first leaf of each parameter in Routine::parameters
+  bool failed_ = false;
+};
+
+// Leaves of `shape` that a run holds in slots; buffers count as the array they hold.
+void AppendLeaves(Shape shape, std::vector<Shape>* leaves);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_REFERENCE_ROUTINE_BUILDER_H_

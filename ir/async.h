@@ -1,0 +1,23 @@
+// Chains of asynchronous operations: async-start, any number of async-update, async-done.
+#ifndef HLOKIT_IR_ASYNC_H_
+#define HLOKIT_IR_ASYNC_H_
+
+#include "ir/module.h"
+
+namespace hlokit {
+
+// The async-start at the head of the chain that `instruction` (a start, update or done) belongs to. A chain may pass
+// through the state of a loop: tuples, get-tuple-elements, while loops and the parameters of their bodies are followed.
+// Invalid if no start is found.
+Instruction FindAsyncStart(Instruction instruction);
+
+// The opcode that the chain runs asynchronously, or nullopt if neither the start nor the text told.
+std::optional<Opcode> AsyncWrappedOpcode(Instruction instruction);
+
+// True if the computation is parameters and a root that takes exactly them in order, so that `<opcode>-start` can stand
+// for it.
+bool IsSingleInstructionWrapper(Computation computation);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_ASYNC_H_

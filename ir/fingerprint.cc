@@ -1,0 +1,592 @@
+#include "ir/fingerprint.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "ir/content_digest.h"
+#include "ir/original_value.h"
+#include "ir/side_effects.h"
+#include "ir/text_writer.h"
+
+namespace hlokit {
+namespace {
+
+// Mixed into every module digest. To be changed whenever digests of the same text change.
+constexpr uint64_t kFormatVersion = 1;
+
+// First words of what is hashed.
+enum Tag : uint64_t {
+  kEndOfAttributes = 1,
+  kOrdinalTag,
+  kMetadataTag,
+  kControlTag,
+  kComputationTag,
+  kScheduleTag,
+  kModuleTag,
+  kAliasTag,
+  kDonorTag,
+  kUncalledTag,
+  kUnknownTag,
+  kLayoutTag,
+  kShardingTag,
+  kFrontendTag,
+  kAnnotationTag,
+};
+
+// An instruction that is being digested, which only a walk in a circle ever reads. No digest has a high word of 0.
+constexpr Digest kInProgress{0, 1};
+
+bool Known(const Digest& digest) { return digest.high != 0; }
+
+PrintOptions PrintOptionsFor(const FingerprintOptions& options) {
+  PrintOptions print;
+  print.print_metadata = options.metadata;
+  print.include_layout_in_shapes = options.layout;
+  return print;
+}
+
+// True for the attributes that name computations.
+constexpr std::array<bool, kAttrCount> CallingAttrs() {
+  std::array<bool, kAttrCount> calling{};
+  for (size_t i = 0; i < kAttrCount; ++i) {
+    calling[i] = kAttrInfo[i].type == AttrType::kComputation || kAttrInfo[i].type == AttrType::kComputationList;
+  }
+  return calling;
+}
+constexpr std::array<bool, kAttrCount> kCalls = CallingAttrs();
+
+// Opcodes for which it is worth asking for a side effect of the instruction itself.
+constexpr std::array<bool, kOpcodeCount + 1> OpcodesWithEffects() {
+  constexpr uint16_t kAny = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
+  std::array<bool, kOpcodeCount + 1> may{};
+  size_t i = 0;
+#define OPCODE(name, text, min_operands, max_operands, shape_rule, traits, ...) may[i++] = ((traits)&kAny) != 0;
+#include "ir/opcodes.def"
+  may[static_cast<size_t>(Opcode::kCustomCall)] = true;
+  may[static_cast<size_t>(Opcode::kUnknown)] = true;
+  return may;
+}
+constexpr std::array<bool, kOpcodeCount + 1> kMayHaveEffect = OpcodesWithEffects();
+
+class Hasher {
+ public:
+  Hasher(const Module& module, const FingerprintOptions& options, std::vector<Digest>* instructions,
+         std::vector<Digest>* computations)
+      : module_(module),
+        context_(module.context()),
+        options_(options),
+        print_options_(PrintOptionsFor(options)),
+        contents_(module, print_options_),
+        instructions_(*instructions),
+        computations_(*computations),
+        has_effects_(module.computation_id_bound()),
+        called_(module.computation_id_bound()) {
+    instructions_.resize(module.instruction_id_bound());
+    computations_.resize(module.computation_id_bound());
+    for (size_t i = 0; i < kAttrCount; ++i) included_[i] = options.Includes(kAttrInfo[i].meaning);
+    included_[static_cast<size_t>(Attr::kControlPredecessors)] = false;  // hashed with the operands
+  }
+
+  // Digests everything but the module.
+  void HashComputations() {
+    for (ComputationId id : CalleesFirst()) HashComputation(id);
+  }
+  std::vector<ComputationId> Uncalled() const;
+  Digest HashModule(const std::vector<ComputationId>& uncalled);
+
+ private:
+  // Computations, each after those it calls as far as the calls run in no circle. Fills called_.
+  std::vector<ComputationId> CalleesFirst();
+
+  void HashComputation(ComputationId id);
+  void HashInOrder(ComputationId id);
+  // Digests `id` after what it depends on, in whatever order it stands.
+  void HashWithDependencies(InstructionId id);
+  // Digests one instruction. False if a dependency has not been digested yet, unless `force`.
+  bool HashInstruction(InstructionId id, bool force);
+  void AddAttr(const AttrValue& value);
+  void AddHeaderAttr(Attr attr, ListId list);
+  void AddHeaderAnnotations();
+
+  bool HasEffect(InstructionId id) const;
+  std::vector<InstructionId> ControlPredecessors(const InstructionRecord& r) const;
+  // Digests of the sinks, ascending.
+  std::vector<Digest> SinkDigests(ComputationId id) const;
+  // Gives numbers to instructions with an effect that look the same; false if there are none.
+  bool NumberLookalikes(ComputationId id);
+
+  const Module& module_;
+  const Context& context_;
+  const FingerprintOptions options_;
+  const PrintOptions print_options_;
+  ContentDigests contents_;
+  std::vector<Digest>& instructions_;
+  std::vector<Digest>& computations_;
+  std::vector<uint8_t> has_effects_;  // by computation
+  std::vector<uint8_t> called_;       // by computation
+  std::array<bool, kAttrCount> included_;
+  std::vector<InstructionId> effects_;                // with an effect, in the computation at hand
+  absl::flat_hash_map<uint32_t, uint64_t> ordinals_;  // of lookalikes after the first
+  DigestWords words_;
+};
+
+std::vector<ComputationId> Hasher::CalleesFirst() {
+  // Calls as pairs, then callees of each computation side by side.
+  std::vector<std::pair<uint32_t, uint32_t>> calls;
+  for (uint32_t i = 0; i < module_.instruction_id_bound(); ++i) {
+    const InstructionRecord& r = module_.record(InstructionId(i));
+    if (!r.parent.valid()) continue;
+    for (const AttrValue& value : module_.attrs_of(r)) {
+      if (!kCalls[static_cast<size_t>(value.attr)]) continue;
+      if (InfoOf(value.attr).type == AttrType::kComputation) {
+        calls.emplace_back(r.parent.value, value.payload);
+      } else {
+        for (int64_t callee : context_.list(ListId(value.payload))) calls.emplace_back(r.parent.value, callee);
+      }
+    }
+  }
+  const size_t n = module_.computation_id_bound();
+  std::vector<uint32_t> begin(n + 1);
+  for (const auto& [caller, callee] : calls) {
+    ++begin[caller + 1];
+    called_[callee] = 1;
+  }
+  for (size_t i = 0; i < n; ++i) begin[i + 1] += begin[i];
+  std::vector<uint32_t> callees(calls.size());
+  std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
+  for (const auto& [caller, callee] : calls) callees[next[caller]++] = callee;
+
+  // Depth first; next[c] is the callee of c to look at.
+  next.assign(begin.begin(), begin.end() - 1);
+  std::vector<uint8_t> seen(n);
+  std::vector<uint32_t> stack;
+  std::vector<ComputationId> order;
+  order.reserve(n);
+  for (uint32_t start = 0; start < n; ++start) {
+    if (seen[start] || module_.record(ComputationId(start)).erased) continue;
+    seen[start] = 1;
+    stack.push_back(start);
+    while (!stack.empty()) {
+      const uint32_t at = stack.back();
+      if (next[at] == begin[at + 1]) {
+        order.push_back(ComputationId(at));
+        stack.pop_back();
+        continue;
+      }
+      const uint32_t callee = callees[next[at]++];
+      if (seen[callee] || module_.record(ComputationId(callee)).erased) continue;
+      seen[callee] = 1;
+      stack.push_back(callee);
+    }
+  }
+  return order;
+}
+
+bool Hasher::HasEffect(InstructionId id) const {
+  const InstructionRecord& r = module_.record(id);
+  if (kMayHaveEffect[static_cast<size_t>(r.opcode)] && HasOwnSideEffect({&module_, id})) return true;
+  for (const AttrValue& value : module_.attrs_of(r)) {
+    if (!kCalls[static_cast<size_t>(value.attr)]) continue;
+    if (InfoOf(value.attr).type == AttrType::kComputation) {
+      if (has_effects_[value.payload]) return true;
+    } else {
+      for (int64_t callee : context_.list(ListId(value.payload))) {
+        if (has_effects_[static_cast<size_t>(callee)]) return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::vector<InstructionId> Hasher::ControlPredecessors(const InstructionRecord& r) const {
+  std::vector<InstructionId> predecessors;
+  for (const AttrValue& value : module_.attrs_of(r)) {
+    if (value.attr != Attr::kControlPredecessors) continue;
+    for (int64_t id : context_.list(ListId(value.payload))) predecessors.emplace_back(static_cast<uint32_t>(id));
+  }
+  return predecessors;
+}
+
+void Hasher::AddAttr(const AttrValue& value) {
+  words_.Add(DigestWord(value.attr));
+  const AttrInfo& info = InfoOf(value.attr);
+  switch (info.type) {
+    case AttrType::kBool:
+    case AttrType::kFloat:
+      words_.Add(value.payload);
+      break;
+    case AttrType::kInt64:
+      words_.Add(static_cast<uint64_t>(module_.Int64Of(value.payload)));
+      break;
+    case AttrType::kEnum:
+      words_.Add(DigestWord(info.enum_type, value.payload));
+      break;
+    case AttrType::kString:
+    case AttrType::kStringOrJson:
+    case AttrType::kIdentifier:
+    case AttrType::kSparsity:
+      words_.Add(contents_.OfString(StringId(value.payload)));
+      break;
+    case AttrType::kComputation:
+      words_.Add(computations_[value.payload]);
+      break;
+    case AttrType::kShape:
+      words_.Add(contents_.OfShape(context_.shape(ShapeId(value.payload)), options_.layout));
+      break;
+    case AttrType::kLiteral:
+      words_.Add(contents_.OfLiteral(LiteralId(value.payload)));
+      break;
+    case AttrType::kMetadata:
+      words_.Add(contents_.OfMetadata(MetadataId(value.payload)));
+      break;
+    case AttrType::kComputationList: {
+      const absl::Span<const int64_t> list = context_.list(ListId(value.payload));
+      words_.Add(list.size());
+      for (int64_t id : list) words_.Add(computations_[static_cast<size_t>(id)]);
+      break;
+    }
+    case AttrType::kShapeList: {
+      // Layouts are what a list of shapes is there for (operand_layout_constraints), so they count.
+      const absl::Span<const int64_t> list = context_.list(ListId(value.payload));
+      words_.Add(list.size());
+      for (int64_t id : list) words_.Add(contents_.OfShape(context_.shape(ShapeId(static_cast<uint32_t>(id))), true));
+      break;
+    }
+    case AttrType::kUnknown: {
+      const absl::Span<const int64_t> list = context_.list(ListId(value.payload));
+      words_.Add(list.size());
+      for (int64_t id : list) words_.Add(contents_.OfString(StringId(static_cast<uint32_t>(id))));
+      break;
+    }
+    case AttrType::kInt64List:
+    case AttrType::kInt64ListList:
+    case AttrType::kBoolList:
+    case AttrType::kPrecisionList:
+    case AttrType::kSliceRanges:
+    case AttrType::kPadding:
+    case AttrType::kWindow:
+    case AttrType::kConvolutionDims:
+    case AttrType::kOperandAliasing:
+    case AttrType::kResultAccuracy:
+      words_.AddList(context_.list(ListId(value.payload)));
+      break;
+    case AttrType::kInstructionList:
+      break;  // control predecessors: with the operands
+    case AttrType::kFrontendAttributes:
+    case AttrType::kReplicaGroups:
+    case AttrType::kSharding:
+    case AttrType::kDomain:
+    case AttrType::kStatistics:
+    case AttrType::kOrigin:
+      words_.Add(contents_.OfPrinted(value));
+      break;
+  }
+}
+
+bool Hasher::HashInstruction(InstructionId id, bool force) {
+  const InstructionRecord& r = module_.record(id);
+  words_.Clear();
+  words_.Add(DigestWord(r.opcode));
+  words_.Add(contents_.OfShape(context_.shape(r.shape), options_.layout));
+  bool has_control = false;
+  for (const AttrValue& value : module_.attrs_of(r)) {
+    if (included_[static_cast<size_t>(value.attr)]) {
+      AddAttr(value);
+    } else if (value.attr == Attr::kControlPredecessors) {
+      has_control = true;
+    }
+  }
+  words_.Add(kEndOfAttributes);
+  if (r.opcode == Opcode::kConstant) {
+    words_.Add(contents_.OfLiteral(LiteralId(r.payload)));
+  } else if (r.opcode == Opcode::kParameter) {
+    words_.Add(r.payload);
+  }
+  if (options_.metadata && r.metadata.valid()) {
+    words_.Add(kMetadataTag);
+    words_.Add(contents_.OfMetadata(r.metadata));
+  }
+  if (!ordinals_.empty()) {
+    if (const auto found = ordinals_.find(id.value); found != ordinals_.end()) {
+      words_.Add(kOrdinalTag);
+      words_.Add(found->second);
+    }
+  }
+  words_.Add(r.operand_count);
+  for (uint32_t i = 0; i < r.operand_count; ++i) {
+    const Digest& operand = instructions_[module_.use(UseId(r.operand_begin + i)).def.value];
+    if (!Known(operand) && !force) return false;
+    words_.Add(operand);
+  }
+  if (has_control) {
+    std::vector<Digest> digests;
+    for (InstructionId predecessor : ControlPredecessors(r)) {
+      digests.push_back(instructions_[predecessor.value]);
+      if (!Known(digests.back()) && !force) return false;
+    }
+    std::sort(digests.begin(), digests.end());
+    words_.Add(kControlTag);
+    for (const Digest& digest : digests) words_.Add(digest);
+  }
+  Digest digest = words_.Finish();
+  if (digest.high == 0) digest.high = 1;
+  instructions_[id.value] = digest;
+  return true;
+}
+
+void Hasher::HashWithDependencies(InstructionId start) {
+  struct Frame {
+    InstructionId id;
+    uint32_t next = 0;  // dependency to look at: operands, then control predecessors
+    std::vector<InstructionId> control;
+  };
+  std::vector<Frame> stack;
+  const auto push = [&](InstructionId id) {
+    instructions_[id.value] = kInProgress;
+    stack.push_back({id, 0, ControlPredecessors(module_.record(id))});
+  };
+  push(start);
+  while (!stack.empty()) {
+    Frame& frame = stack.back();
+    const InstructionRecord& r = module_.record(frame.id);
+    if (frame.next == r.operand_count + frame.control.size()) {
+      HashInstruction(frame.id, /*force=*/true);
+      stack.pop_back();
+      continue;
+    }
+    const uint32_t i = frame.next++;
+    const InstructionId dependency =
+        i < r.operand_count ? module_.use(UseId(r.operand_begin + i)).def : frame.control[i - r.operand_count];
+    if (instructions_[dependency.value] == Digest{}) push(dependency);
+  }
+}
+
+void Hasher::HashInOrder(ComputationId id) {
+  // Texts define before they use, so one look at each instruction is the rule.
+  for (InstructionId i = module_.record(id).first; i.valid(); i = module_.record(i).next) {
+    if (instructions_[i.value] == Digest{} && !HashInstruction(i, /*force=*/false)) HashWithDependencies(i);
+  }
+}
+
+std::vector<Digest> Hasher::SinkDigests(ComputationId id) const {
+  std::vector<Digest> digests;
+  for (InstructionId i = module_.record(id).first; i.valid(); i = module_.record(i).next) {
+    if (!module_.record(i).first_use.valid() && IsSink({&module_, i})) digests.push_back(instructions_[i.value]);
+  }
+  std::sort(digests.begin(), digests.end());
+  return digests;
+}
+
+bool Hasher::NumberLookalikes(ComputationId id) {
+  ordinals_.clear();
+  if (effects_.size() < 2) return false;
+  absl::flat_hash_map<Digest, uint64_t> numbered;  // lookalikes -> how many have a number
+  {
+    std::vector<Digest> digests;
+    for (InstructionId i : effects_) digests.push_back(instructions_[i.value]);
+    std::sort(digests.begin(), digests.end());
+    for (size_t i = 1; i < digests.size(); ++i) {
+      if (digests[i] == digests[i - 1]) numbered.try_emplace(digests[i]);
+    }
+  }
+  if (numbered.empty()) return false;
+  // The numbers come from a walk that only the graph decides: from the root, then from the sinks in the order of their
+  // digests, through operands by position. (Sinks that look the same are taken in the order of the text.)
+  std::vector<InstructionId> starts;
+  for (InstructionId i = module_.record(id).first; i.valid(); i = module_.record(i).next) {
+    if (!module_.record(i).first_use.valid() && IsSink({&module_, i})) starts.push_back(i);
+  }
+  const auto by_digest = [&](InstructionId a, InstructionId b) {
+    return instructions_[a.value] < instructions_[b.value];
+  };
+  std::stable_sort(starts.begin(), starts.end(), by_digest);
+  if (module_.record(id).root.valid()) starts.insert(starts.begin(), module_.record(id).root);
+
+  absl::flat_hash_set<uint32_t> seen;
+  std::vector<InstructionId> stack;
+  for (InstructionId start : starts) {
+    stack.assign(1, start);
+    while (!stack.empty()) {
+      const InstructionId at = stack.back();
+      stack.pop_back();
+      if (!seen.insert(at.value).second) continue;
+      const InstructionRecord& r = module_.record(at);
+      if (const auto found = numbered.find(instructions_[at.value]); found != numbered.end() && HasEffect(at)) {
+        if (found->second != 0) ordinals_[at.value] = found->second;
+        ++found->second;
+      }
+      std::vector<InstructionId> control = ControlPredecessors(r);
+      std::stable_sort(control.begin(), control.end(), by_digest);
+      stack.insert(stack.end(), control.rbegin(), control.rend());
+      for (uint32_t i = r.operand_count; i-- > 0;) stack.push_back(module_.use(UseId(r.operand_begin + i)).def);
+    }
+  }
+  return !ordinals_.empty();
+}
+
+void Hasher::HashComputation(ComputationId id) {
+  const ComputationRecord& c = module_.record(id);
+  HashInOrder(id);
+  effects_.clear();
+  for (InstructionId i = c.first; i.valid(); i = module_.record(i).next) {
+    if (HasEffect(i)) effects_.push_back(i);
+  }
+  has_effects_[id.value] = !effects_.empty();
+  if (NumberLookalikes(id)) {
+    for (InstructionId i = c.first; i.valid(); i = module_.record(i).next) instructions_[i.value] = {};
+    HashInOrder(id);
+    ordinals_.clear();
+  }
+
+  const std::vector<Digest> sinks = SinkDigests(id);
+  words_.Clear();
+  words_.Add(kComputationTag);
+  words_.Add(DigestOf(module_.computation(id).execution_thread()));
+  words_.Add(c.parameters.size());
+  for (InstructionId parameter : c.parameters) {
+    words_.Add(parameter.valid() ? instructions_[parameter.value] : Digest{});
+  }
+  words_.Add(c.root.valid() ? instructions_[c.root.value] : Digest{});
+  words_.Add(sinks.size());
+  for (const Digest& sink : sinks) words_.Add(sink);
+  if (options_.schedule && module_.header().is_scheduled) {
+    words_.Add(kScheduleTag);
+    for (InstructionId i = c.first; i.valid(); i = module_.record(i).next) words_.Add(instructions_[i.value]);
+  }
+  computations_[id.value] = words_.Finish();
+}
+
+std::vector<ComputationId> Hasher::Uncalled() const {
+  std::vector<ComputationId> uncalled;
+  for (Computation c : module_.computations()) {
+    if (!called_[c.id().value] && !c.is_entry()) uncalled.push_back(c.id());
+  }
+  return uncalled;
+}
+
+void Hasher::AddHeaderAttr(Attr attr, ListId list) {
+  words_.Add(list.valid());
+  if (list.valid()) words_.Add(contents_.OfPrinted({attr, list.value}));
+}
+
+void Hasher::AddHeaderAnnotations() {
+  const ModuleHeader& header = module_.header();
+  const StackFrames& frames = header.stack_frames;
+  words_.Add(kAnnotationTag);
+  words_.Add(frames.file_names.size());
+  for (StringId name : frames.file_names) words_.Add(contents_.OfString(name));
+  words_.Add(frames.function_names.size());
+  for (StringId name : frames.function_names) words_.Add(contents_.OfString(name));
+  words_.Add(frames.file_locations.size());
+  for (const FileLocation& l : frames.file_locations) {
+    words_.AddList({l.file_name_id, l.function_name_id, l.line, l.end_line, l.column, l.end_column});
+  }
+  words_.Add(frames.stack_frames.size());
+  for (const StackFrame& f : frames.stack_frames) words_.AddList({f.file_location_id, f.parent_frame_id});
+  // These hold names, so their text is hashed.
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintOriginRecoveryTable(out, context_, header.origin_recovery_table);
+    PrintDebugAttributes(out, context_, header.debug_attributes);
+  }
+  words_.Add(DigestOf(text));
+}
+
+Digest Hasher::HashModule(const std::vector<ComputationId>& uncalled) {
+  const ModuleHeader& header = module_.header();
+  words_.Clear();
+  words_.Add(kModuleTag);
+  words_.Add(kFormatVersion);
+  words_.Add(uint64_t{options_.layout} | uint64_t{options_.sharding} << 1 | uint64_t{options_.metadata} << 2 |
+             uint64_t{options_.frontend_attributes} << 3 | uint64_t{options_.schedule} << 4);
+  words_.Add(static_cast<uint64_t>(header.replica_count));
+  words_.Add(static_cast<uint64_t>(header.num_partitions));
+  words_.Add(header.alias_passthrough_params);
+  words_.Add(kAliasTag);
+  words_.Add(header.input_output_alias.size());
+  for (const InputOutputAlias& alias : header.input_output_alias) {
+    words_.AddList(context_.list(alias.output_index));
+    words_.Add(static_cast<uint64_t>(alias.parameter));
+    words_.AddList(context_.list(alias.parameter_index));
+    words_.Add(alias.must_alias);
+  }
+  words_.Add(kDonorTag);
+  words_.Add(header.buffer_donor.size());
+  for (const BufferDonor& donor : header.buffer_donor) {
+    words_.Add(static_cast<uint64_t>(donor.parameter));
+    words_.AddList(context_.list(donor.parameter_index));
+  }
+  words_.Add(kUnknownTag);
+  words_.Add(header.unknown_attributes.size());
+  for (StringId text : header.unknown_attributes) words_.Add(contents_.OfString(text));
+  if (options_.layout && header.entry_layout.has_value()) {
+    // Without layouts the entry computation says the same.
+    words_.Add(kLayoutTag);
+    words_.Add(header.entry_layout->parameters.size());
+    for (Shape shape : header.entry_layout->parameters) words_.Add(contents_.OfShape(shape, true));
+    if (header.entry_layout->result.valid()) words_.Add(contents_.OfShape(header.entry_layout->result, true));
+  }
+  if (options_.sharding) {
+    words_.Add(kShardingTag);
+    for (ListId list :
+         {header.allow_spmd_sharding_propagation_to_parameters, header.allow_spmd_sharding_propagation_to_output}) {
+      words_.Add(list.valid());
+      words_.AddList(context_.list(list));
+    }
+  }
+  if (options_.frontend_attributes) {
+    words_.Add(kFrontendTag);
+    AddHeaderAttr(Attr::kFrontendAttributes, header.frontend_attributes);
+  }
+  if (options_.metadata) AddHeaderAnnotations();
+  if (options_.schedule) {
+    words_.Add(kScheduleTag);
+    words_.Add(header.is_scheduled);
+  }
+  const ComputationId entry = module_.entry().id();
+  words_.Add(entry.valid() ? computations_[entry.value] : Digest{});
+  std::vector<Digest> others;
+  for (ComputationId id : uncalled) others.push_back(computations_[id.value]);
+  std::sort(others.begin(), others.end());
+  words_.Add(kUncalledTag);
+  for (const Digest& digest : others) words_.Add(digest);
+  return words_.Finish();
+}
+
+}  // namespace
+
+bool FingerprintOptions::Includes(AttrMeaning meaning) const {
+  switch (meaning) {
+    case AttrMeaning::kSemantic:
+      return true;
+    case AttrMeaning::kSharding:
+      return sharding;
+    case AttrMeaning::kFrontend:
+      return frontend_attributes;
+    case AttrMeaning::kAnnotation:
+      return metadata;
+  }
+  return true;
+}
+
+FingerprintTable::FingerprintTable(const Module& module, const FingerprintOptions& options) : options_(options) {
+  Hasher hasher(module, options, &instructions_, &computations_);
+  hasher.HashComputations();
+  uncalled_ = hasher.Uncalled();
+  module_ = hasher.HashModule(uncalled_);
+}
+
+Digest Fingerprint(const Module& module, const FingerprintOptions& options) {
+  return FingerprintTable(module, options).module();
+}
+
+bool IsSink(Instruction instruction) {
+  return !instruction.has_users() && !instruction.is_root() && instruction.opcode() != Opcode::kParameter &&
+         instruction.control_successors().empty();
+}
+
+}  // namespace hlokit

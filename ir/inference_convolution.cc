@@ -1,0 +1,209 @@
+// The rule of convolution.
+#include <charconv>
+#include <string_view>
+
+#include "ir/inference_rules.h"
+
+namespace hlokit::inference {
+namespace {
+
+// The order of ConvolutionKind in enums.def.
+enum class Kind : uint32_t { kUnset, kForward, kFilterGradient, kInputGradient };
+
+struct Convolution {
+  Shape lhs;
+  Shape rhs;
+  ConvolutionDims dims;
+  WindowView window;
+  int64_t feature_groups = 1;
+  int64_t batch_groups = 1;
+  int64_t kernel_block = 1;  // features that one feature of a sparse kernel stands for
+};
+
+// `total` may be unbounded.
+bool Divides(int64_t divisor, int64_t total) { return total == kUnboundedSize || total % divisor == 0; }
+int64_t Quotient(int64_t total, int64_t divisor) { return total == kUnboundedSize ? total : total / divisor; }
+
+// The block of a kernel of which one value is kept, from "{rhs={sparsity=1xN ...}}"; 1 if the kernel is dense.
+absl::Status KernelBlock(const Input& in, int64_t* block) {
+  *block = 1;
+  const std::string_view text = in.attrs.string(Attr::kSparsityConfig);
+  const size_t rhs = text.find("rhs=");
+  if (rhs == std::string_view::npos) return absl::OkStatus();
+  constexpr std::string_view kKey = "sparsity=";
+  const size_t at = text.find(kKey, rhs);
+  if (at == std::string_view::npos) return absl::OkStatus();
+  const char* begin = text.data() + at + kKey.size();
+  const char* end = text.data() + text.size();
+  int64_t kept = 0;
+  const auto first = std::from_chars(begin, end, kept);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != 'x' ||
+      std::from_chars(first.ptr + 1, end, *block).ec != std::errc() || *block < 1) {
+    return Error("the sparsity of the kernel must be NxM");
+  }
+  if (kept != 1) return Error("the kernel may keep 1 value of a block, not ", kept);
+  return absl::OkStatus();
+}
+
+absl::Status ReadConvolution(const Input& in, Convolution* c) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  c->lhs = in.operand(0);
+  // A sparse kernel is a pair of values and their places.
+  c->rhs = in.operand(1);
+  if (c->rhs.IsTuple() && c->rhs.tuple_size() == 2) c->rhs = c->rhs.element(0);
+  HLOKIT_RETURN_IF_ERROR(ExpectArray(c->rhs, "operand 1 (the kernel)"));
+  c->dims = ConvolutionDims::Of(in.attrs);
+  if (!c->dims.ok()) return Error("`dim_labels` is missing");
+  if (!c->dims.IsPermutation()) return Error("`dim_labels` must name each dimension of input, kernel and output once");
+  c->window = WindowView::Of(in.attrs);
+  if (!c->window.ok() || c->window.rank() != c->dims.spatial_rank()) {
+    return Error("the window has ", c->window.rank(), " dimensions, but `dim_labels` has ", c->dims.spatial_rank(),
+                 " spatial ones");
+  }
+  if (c->lhs.rank() != c->dims.rank() || c->rhs.rank() != c->dims.rank()) {
+    return Error("operands must have the ", c->dims.rank(), " dimensions of `dim_labels`, found ", Text(c->lhs),
+                 " and ", Text(c->rhs));
+  }
+  c->feature_groups = in.attrs.integer(Attr::kFeatureGroupCount, 1);
+  c->batch_groups = in.attrs.integer(Attr::kBatchGroupCount, 1);
+  if (c->feature_groups <= 0) return Error("`feature_group_count` is ", c->feature_groups, ", not positive");
+  if (c->batch_groups <= 0) return Error("`batch_group_count` is ", c->batch_groups, ", not positive");
+  if (c->feature_groups > 1 && c->batch_groups > 1) {
+    return Error("`feature_group_count` and `batch_group_count` cannot both be more than 1");
+  }
+  return KernelBlock(in, &c->kernel_block);
+}
+
+absl::Status CheckGroups(const Convolution& c) {
+  const int64_t output_features = c.rhs.dim(c.dims.kernel_output_feature);
+  for (int64_t groups : {c.batch_groups, c.feature_groups}) {
+    if (Divides(groups, output_features)) continue;
+    return Error("the kernel (", Text(c.rhs), ") has ", output_features, " output features, which ", groups,
+                 " groups cannot share");
+  }
+  const int64_t batch = c.lhs.dim(c.dims.input_batch);
+  if (!Divides(c.batch_groups, batch)) {
+    return Error("the input (", Text(c.lhs), ") has a batch of ", batch, ", which ", c.batch_groups,
+                 " groups cannot share");
+  }
+  return absl::OkStatus();
+}
+
+// Each group of input features meets `kernel_features` of the kernel.
+absl::Status CheckInputFeatures(const Convolution& c, int64_t kernel_features, std::string_view what) {
+  const int64_t features = c.lhs.dim(c.dims.input_feature);
+  if (Divides(c.feature_groups, features) && SizesFit(Quotient(features, c.feature_groups), kernel_features)) {
+    return absl::OkStatus();
+  }
+  return Error("the input (", Text(c.lhs), ") has ", SizeText(features), " features in ", c.feature_groups,
+               c.feature_groups == 1 ? " group" : " groups", ", but the kernel (", Text(c.rhs), ") has ",
+               SizeText(kernel_features), " ", what, " features");
+}
+
+absl::Status CheckWindowIsKernel(const Convolution& c) {
+  for (int64_t i = 0; i < c.window.rank(); ++i) {
+    const int64_t size = c.rhs.dim(c.dims.kernel_spatial[i]);
+    if (SizesFit(size, c.window[i].size)) continue;
+    return Error("the window has size ", c.window[i].size, " in spatial dimension ", i, ", but the kernel (",
+                 Text(c.rhs), ") has ", size);
+  }
+  return absl::OkStatus();
+}
+
+// Dynamic dimensions of the output come from the batch and spatial dimensions of the input, and from spatial dimensions
+// of the kernel where it has a say.
+absl::Status MarkDynamic(const Convolution& c, bool by_kernel, absl::Span<uint8_t> dynamic) {
+  if (c.lhs.is_dynamic(c.dims.input_batch)) dynamic[c.dims.output_batch] = 1;
+  for (int64_t i = 0; i < c.dims.spatial_rank(); ++i) {
+    if (c.lhs.is_dynamic(c.dims.input_spatial[i]) || (by_kernel && c.rhs.is_dynamic(c.dims.kernel_spatial[i]))) {
+      dynamic[c.dims.output_spatial[i]] = 1;
+    }
+  }
+  const int64_t feature = c.dims.kernel_output_feature;
+  if (by_kernel && c.rhs.is_dynamic(feature)) {
+    return Error("the output features of the kernel (", Text(c.rhs), ") cannot be dynamic");
+  }
+  return absl::OkStatus();
+}
+
+// Sizes of an output by spatial dimension, without the rest.
+absl::Status ForwardSizes(const Convolution& c, Inferred* spatial) {
+  absl::InlinedVector<int64_t, 4> base;
+  for (int64_t d : c.dims.input_spatial) base.push_back(c.lhs.dim(d));
+  return AddWindowedDims(base, {}, c.window, spatial);
+}
+
+absl::Status InputGradientSizes(const Convolution& c, Inferred* spatial) {
+  for (int64_t i = 0; i < c.window.rank(); ++i) {
+    const WindowDim w = c.window[i];
+    const int64_t size = c.lhs.dim(c.dims.input_spatial[i]);
+    if (size == kUnboundedSize) {
+      spatial->AddDim(kUnboundedSize);
+      continue;
+    }
+    int64_t dilated, extent, out;
+    if (!Multiply(size - 1, w.base_dilation, &dilated) || !Multiply(dilated, w.stride, &out) ||
+        !Multiply(w.size - 1, w.window_dilation, &extent) || !Add(out, extent, &out) || !Add(out, 1, &out) ||
+        !Subtract(out, w.padding_low, &out) || !Subtract(out, w.padding_high, &out)) {
+      return Error("the window in dimension ", i, " overflows");
+    }
+    if (out < 0) return Error("spatial dimension ", i, " of the output would have size ", out);
+    spatial->AddDim(out);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status InferConvolution(const Input& in, Inferred* out) {
+  Convolution c;
+  HLOKIT_RETURN_IF_ERROR(ReadConvolution(in, &c));
+  HLOKIT_RETURN_IF_ERROR(CheckGroups(c));
+  const Kind kind = in.attrs.enumerator(Attr::kConvolutionKind, Kind::kUnset);
+
+  // As for a dot, the result may accumulate in another type.
+  const bool declared = in.declared().valid() && in.declared().IsArray();
+  out->SetArray(declared ? in.declared().element_type() : HigherPrecision(c.lhs.element_type(), c.rhs.element_type()));
+  for (int64_t i = 0; i < c.dims.rank(); ++i) out->AddDim(0);
+  const absl::Span<int64_t> dims = out->dims();
+
+  if (kind == Kind::kFilterGradient) {
+    // The kernel is the gradient of the output, and the output the gradient of the kernel.
+    const int64_t batch = c.lhs.dim(c.dims.input_batch);
+    const int64_t rhs_batch = c.rhs.dim(c.dims.output_batch);
+    if (!SizesFit(batch, rhs_batch)) {
+      return Error("operands have batches of ", batch, " and ", rhs_batch, ": ", Text(c.lhs), " and ", Text(c.rhs));
+    }
+    dims[c.dims.kernel_output_feature] = c.rhs.dim(c.dims.output_feature);
+    dims[c.dims.kernel_input_feature] = Quotient(c.lhs.dim(c.dims.input_feature), c.feature_groups);
+    for (int64_t i = 0; i < c.window.rank(); ++i) {
+      if (c.window[i].size < 0) return Error("the window has size ", c.window[i].size, " in spatial dimension ", i);
+      dims[c.dims.kernel_spatial[i]] = c.window[i].size;
+    }
+    return MarkDynamic(c, /*by_kernel=*/false, out->dynamic());
+  }
+
+  HLOKIT_RETURN_IF_ERROR(CheckWindowIsKernel(c));
+  const int64_t kernel_input = c.rhs.dim(c.dims.kernel_input_feature);
+  const int64_t kernel_output = c.rhs.dim(c.dims.kernel_output_feature);
+  Inferred spatial;
+  if (kind == Kind::kInputGradient) {
+    HLOKIT_RETURN_IF_ERROR(CheckInputFeatures(c, kernel_output, "output"));
+    HLOKIT_RETURN_IF_ERROR(InputGradientSizes(c, &spatial));
+    dims[c.dims.output_feature] = kernel_input;
+  } else {
+    int64_t features = kernel_input;
+    if (kernel_input != kUnboundedSize && !Multiply(kernel_input, c.kernel_block, &features)) {
+      return Error("the number of features of the kernel overflows");
+    }
+    HLOKIT_RETURN_IF_ERROR(CheckInputFeatures(c, features, "input"));
+    HLOKIT_RETURN_IF_ERROR(ForwardSizes(c, &spatial));
+    dims[c.dims.output_feature] = kernel_output;
+  }
+  dims[c.dims.output_batch] = Quotient(c.lhs.dim(c.dims.input_batch), c.batch_groups);
+  for (int64_t i = 0; i < c.window.rank(); ++i) dims[c.dims.output_spatial[i]] = spatial.dims()[i];
+  HLOKIT_RETURN_IF_ERROR(MarkDynamic(c, /*by_kernel=*/true, out->dynamic()));
+  return absl::OkStatus();
+}
+
+}  // namespace hlokit::inference

@@ -1,0 +1,28 @@
+// Values for literals whose text was elided, so that a program can run without its constants.
+#ifndef HLOKIT_IR_LITERAL_FILL_H_
+#define HLOKIT_IR_LITERAL_FILL_H_
+
+#include <cstdint>
+
+#include "ir/literal.h"
+
+namespace hlokit {
+
+enum class FillKind : uint8_t {
+  kZeros,  // 0 and false; for f8e8m0fnu, which has no zero, its smallest value
+  kIota,   // 0, 1, 2, ... in row-major order, from 0 again where the type ends or would skip a number; in complex
+          // numbers, the real part; for pred false, true, false, ...; for f8e8m0fnu 1, 2, 4, ..., 128, 1, ...
+  kRandom,  // floats in [-1, 1), integers in [0, 16) or what there is of that in the type, pred, f8e8m0fnu from 2^-4 to
+            // 2^3
+};
+
+// A literal of `shape`: an array, or a tuple of arrays, tokens and tuples; all of their sizes must be known and fit in
+// memory (ByteSize). Each array of a tuple is filled by itself.
+//
+// Random values are those of SplitMix64, started at `seed` plus the number of the array in a depth-first walk times
+// 2^32: element i is made of the i-th output (complex: 2i-th and 2i+1-th). They are the same on all machines.
+Literal FillElided(Shape shape, FillKind kind, uint64_t seed = 0);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_LITERAL_FILL_H_

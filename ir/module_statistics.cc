@@ -1,0 +1,309 @@
+#include "ir/module_statistics.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/str_cat.h"
+
+namespace hlokit {
+namespace {
+
+int64_t SaturatingAdd(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
+}
+
+// What a shape adds to the counts, found once a shape.
+struct ShapeFacts {
+  bool known = false;
+  int64_t bytes = 0;
+  int64_t count = 0;  // instructions with this shape
+};
+
+struct Tally {
+  int64_t count = 0;
+  int64_t bytes = 0;
+  void Add(int64_t n, int64_t b) {
+    count = SaturatingAdd(count, n);
+    bytes = SaturatingAdd(bytes, b);
+  }
+};
+
+void SortCounts(std::vector<ModuleStatistics::Count>* counts) {
+  std::sort(counts->begin(), counts->end(),
+            [](const auto& a, const auto& b) { return a.count != b.count ? a.count > b.count : a.name < b.name; });
+}
+
+std::vector<ModuleStatistics::Count> ToCounts(const absl::flat_hash_map<std::string, Tally>& tallies) {
+  std::vector<ModuleStatistics::Count> counts;
+  for (const auto& [name, tally] : tallies) counts.push_back({name, tally.count, tally.bytes});
+  SortCounts(&counts);
+  return counts;
+}
+
+// Longest chains, for nodes numbered from 0, with an explicit stack. What runs in a circle is cut.
+class LongestChains {
+ public:
+  explicit LongestChains(size_t nodes) : depth_(nodes, kUnknown) {}
+
+  // Nodes on the longest chain that ends in `start`; `dependencies(node, visit)` calls `visit` with each dependency.
+  template <typename Dependencies>
+  int64_t DepthOf(uint32_t start, const Dependencies& dependencies) {
+    if (depth_[start] > kInProgress) return depth_[start];
+    stack_.assign(1, start);
+    while (!stack_.empty()) {
+      const uint32_t at = stack_.back();
+      if (depth_[at] > kInProgress) {
+        stack_.pop_back();
+        continue;
+      }
+      const bool second_visit = depth_[at] == kInProgress;
+      depth_[at] = kInProgress;
+      int64_t longest = 0;
+      const size_t waiting = stack_.size();
+      dependencies(at, [&](uint32_t dependency) {
+        if (depth_[dependency] == kUnknown && !second_visit) stack_.push_back(dependency);
+        longest = std::max(longest, depth_[dependency]);
+      });
+      if (stack_.size() != waiting) continue;
+      depth_[at] = longest + 1;
+      stack_.pop_back();
+    }
+    return depth_[start];
+  }
+
+ private:
+  static constexpr int64_t kUnknown = -1;
+  static constexpr int64_t kInProgress = 0;
+  std::vector<int64_t> depth_;
+  std::vector<uint32_t> stack_;
+};
+
+class Collector {
+ public:
+  explicit Collector(const Module& module)
+      : module_(module), facts_(module.context().shapes.size()), chains_(module.instruction_id_bound()) {}
+
+  ModuleStatistics Collect();
+
+ private:
+  void CountInstruction(Instruction i);
+  void CountConstant(Instruction i, int64_t bytes);
+  void CountEntry();
+  void CountShapes();
+  void FindDepths();
+
+  const Module& module_;
+  std::vector<ShapeFacts> facts_;  // by the id of the shape without layout
+  LongestChains chains_;
+  Tally opcodes_[kOpcodeCount + 1];
+  absl::flat_hash_map<std::string, Tally> unknown_opcodes_, fusion_kinds_, targets_;
+  ModuleStatistics result_;
+};
+
+void Collector::CountConstant(Instruction i, int64_t bytes) {
+  const bool elided = i.literal().elided;
+  ++result_.constants;
+  result_.constant_bytes = SaturatingAdd(result_.constant_bytes, bytes);
+  if (elided) {
+    ++result_.elided_constants;
+    result_.elided_constant_bytes = SaturatingAdd(result_.elided_constant_bytes, bytes);
+  }
+  if (bytes > result_.largest_constant_bytes || result_.largest_constant.empty()) {
+    result_.largest_constant_bytes = bytes;
+    result_.largest_constant = std::string(i.name());
+  }
+}
+
+void Collector::CountInstruction(Instruction i) {
+  ++result_.instructions;
+  result_.operands += i.operand_count();
+  result_.attributes += static_cast<int64_t>(i.attrs().size());
+  ShapeFacts& facts = facts_[i.shape().bare().id().value];
+  if (!facts.known) {
+    facts.known = true;
+    facts.bytes = ByteSize(i.shape());
+  }
+  ++facts.count;
+  opcodes_[static_cast<size_t>(i.opcode())].Add(1, facts.bytes);
+  // Only the opcodes asked for here have more to say.
+  if (i.opcode() == Opcode::kConstant) CountConstant(i, facts.bytes);
+  if (i.opcode() == Opcode::kUnknown) unknown_opcodes_[std::string(i.opcode_text())].Add(1, facts.bytes);
+  if (i.opcode() == Opcode::kCustomCall) {
+    targets_[std::string(i.string_attr(Attr::kCustomCallTarget))].Add(1, facts.bytes);
+  }
+  if (i.opcode() == Opcode::kFusion) {
+    const uint32_t kind = i.payload(Attr::kFusionKind).value_or(0);
+    const absl::Span<const std::string_view> texts = EnumTexts(EnumType::kFusionKind);
+    fusion_kinds_[kind < texts.size() ? std::string(texts[kind]) : "?"].Add(1, facts.bytes);
+  }
+}
+
+void Collector::CountEntry() {
+  const Computation entry = module_.entry();
+  if (!entry.valid()) return;
+  result_.entry_instructions = entry.instruction_count();
+  result_.parameters = entry.parameter_count();
+  for (int64_t i = 0; i < entry.parameter_count(); ++i) {
+    const Instruction parameter = entry.parameter(i);
+    if (parameter.valid()) {
+      result_.parameter_bytes = SaturatingAdd(result_.parameter_bytes, ByteSize(parameter.shape()));
+    }
+  }
+  if (entry.root().valid()) {
+    result_.outputs = entry.root().shape().leaf_count();
+    result_.output_bytes = ByteSize(entry.root().shape());
+  }
+  result_.aliased_outputs = static_cast<int64_t>(module_.header().input_output_alias.size());
+}
+
+void Collector::CountShapes() {
+  const Context& context = module_.context();
+  std::vector<Tally> types(kElementTypeCount);
+  for (uint32_t i = 0; i < facts_.size(); ++i) {
+    const ShapeFacts& facts = facts_[i];
+    if (facts.count == 0) continue;
+    const Shape shape = context.shape(ShapeId(i));
+    ++result_.distinct_shapes;
+    const int64_t bytes = facts.bytes > std::numeric_limits<int64_t>::max() / facts.count
+                              ? std::numeric_limits<int64_t>::max()
+                              : facts.bytes * facts.count;
+    result_.shapes.push_back({ToString(shape, /*with_layout=*/false), facts.count, bytes});
+    if (shape.leaf_count() > kMaxLeaves) continue;
+    for (Shape leaf : Leaves(shape)) {
+      const int64_t leaf_bytes = ByteSize(leaf);
+      types[static_cast<size_t>(leaf.element_type())].Add(facts.count,
+                                                          leaf_bytes > std::numeric_limits<int64_t>::max() / facts.count
+                                                              ? std::numeric_limits<int64_t>::max()
+                                                              : leaf_bytes * facts.count);
+    }
+  }
+  SortCounts(&result_.shapes);
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i].count == 0) continue;
+    result_.element_types.push_back({std::string(kElementTypeInfo[i].text), types[i].count, types[i].bytes});
+  }
+  SortCounts(&result_.element_types);
+}
+
+void Collector::FindDepths() {
+  const Context& context = module_.context();
+  const auto dependencies = [&](uint32_t id, const auto& visit) {
+    const Instruction i = module_.instruction(InstructionId(id));
+    for (Instruction operand : i.operands()) visit(operand.id().value);
+    for (int64_t predecessor : i.list_attr(Attr::kControlPredecessors)) visit(static_cast<uint32_t>(predecessor));
+  };
+  std::vector<std::vector<uint32_t>> callees(module_.computation_id_bound());
+  for (Computation c : module_.computations()) {
+    int64_t depth = 0;
+    for (Instruction i : c.instructions()) {
+      depth = std::max(depth, chains_.DepthOf(i.id().value, dependencies));
+      bool calls = false;
+      for (const AttrValue& value : i.attrs()) {
+        if (InfoOf(value.attr).type == AttrType::kComputation) {
+          callees[c.id().value].push_back(value.payload);
+          calls = true;
+        } else if (InfoOf(value.attr).type == AttrType::kComputationList) {
+          for (int64_t id : context.list(ListId(value.payload))) {
+            callees[c.id().value].push_back(static_cast<uint32_t>(id));
+            calls = true;
+          }
+        }
+      }
+      if (calls) ++result_.call_sites;
+    }
+    if (depth > result_.depth) {
+      result_.depth = depth;
+      result_.deepest_computation = std::string(c.name());
+    }
+    if (c.is_entry()) result_.entry_depth = depth;
+  }
+  LongestChains calls(module_.computation_id_bound());
+  const auto called = [&](uint32_t id, const auto& visit) {
+    for (uint32_t callee : callees[id]) visit(callee);
+  };
+  for (Computation c : module_.computations()) {
+    result_.call_depth = std::max(result_.call_depth, calls.DepthOf(c.id().value, called));
+  }
+}
+
+ModuleStatistics Collector::Collect() {
+  result_.name = std::string(module_.name());
+  for (Computation c : module_.computations()) {
+    ++result_.computations;
+    for (Instruction i : c.instructions()) CountInstruction(i);
+  }
+  for (size_t i = 0; i < kOpcodeCount; ++i) {
+    if (opcodes_[i].count == 0) continue;
+    result_.opcodes.push_back({std::string(TextOf(static_cast<Opcode>(i))), opcodes_[i].count, opcodes_[i].bytes});
+  }
+  for (const auto& [name, tally] : unknown_opcodes_) result_.opcodes.push_back({name, tally.count, tally.bytes});
+  SortCounts(&result_.opcodes);
+  result_.fusion_kinds = ToCounts(fusion_kinds_);
+  result_.custom_call_targets = ToCounts(targets_);
+  CountEntry();
+  CountShapes();
+  FindDepths();
+  return std::move(result_);
+}
+
+void AppendTable(std::string* out, std::string_view title, const std::vector<ModuleStatistics::Count>& rows,
+                 size_t top) {
+  if (rows.empty()) return;
+  constexpr size_t kMaxName = 100;
+  StrAppend(out, "\n     count        bytes  ", title, "\n");
+  for (size_t i = 0; i < rows.size() && i < top; ++i) {
+    const std::string& name = rows[i].name;
+    char numbers[64];
+    std::snprintf(numbers, sizeof(numbers), "%10lld %12s  ", static_cast<long long>(rows[i].count),
+                  HumanBytes(rows[i].bytes).c_str());
+    StrAppend(out, std::string_view(numbers), std::string_view(name).substr(0, kMaxName),
+              name.size() > kMaxName ? "..." : "", "\n");
+  }
+  if (rows.size() > top) StrAppend(out, "       ...                ", rows.size() - top, " more\n");
+}
+
+}  // namespace
+
+ModuleStatistics CollectStatistics(const Module& module) { return Collector(module).Collect(); }
+
+std::string HumanBytes(int64_t bytes) {
+  static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return StrCat(bytes, " B");
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (value /= 1024; value >= 1024; value /= 1024) ++unit;
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+std::string RenderText(const ModuleStatistics& s, size_t top) {
+  std::string out;
+  StrAppend(&out, "module ", s.name, "\n");
+  StrAppend(&out, "  computations  ", s.computations, "  (", s.call_sites, " call sites, ", s.call_depth, " deep)\n");
+  StrAppend(&out, "  instructions  ", s.instructions, "  (", s.entry_instructions, " in the entry computation)\n");
+  StrAppend(&out, "  operands      ", s.operands, "\n");
+  StrAppend(&out, "  depth         ", s.depth, "  (in ", s.deepest_computation, "; ", s.entry_depth,
+            " in the entry)\n");
+  StrAppend(&out, "  parameters    ", s.parameters, "  ", HumanBytes(s.parameter_bytes), "\n");
+  StrAppend(&out, "  outputs       ", s.outputs, "  ", HumanBytes(s.output_bytes), "  (", s.aliased_outputs,
+            " aliased)\n");
+  StrAppend(&out, "  constants     ", s.constants, "  ", HumanBytes(s.constant_bytes), "  (", s.elided_constants,
+            " elided: ", HumanBytes(s.elided_constant_bytes), ")\n");
+  if (s.constants > 0) {
+    StrAppend(&out, "  largest       ", s.largest_constant, "  ", HumanBytes(s.largest_constant_bytes), "\n");
+  }
+  StrAppend(&out, "  shapes        ", s.distinct_shapes, "\n");
+  AppendTable(&out, "opcode", s.opcodes, top);
+  AppendTable(&out, "element type", s.element_types, top);
+  AppendTable(&out, "shape", s.shapes, top);
+  AppendTable(&out, "fusion kind", s.fusion_kinds, top);
+  AppendTable(&out, "custom call target", s.custom_call_targets, top);
+  return out;
+}
+
+}  // namespace hlokit

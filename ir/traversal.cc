@@ -1,0 +1,159 @@
+#include "ir/traversal.h"
+
+#include "absl/container/flat_hash_map.h"
+
+namespace hlokit {
+namespace {
+
+// Collectives whose order within a channel counts: the ones XLA keeps together.
+bool OrderedByChannel(Opcode opcode) { return HasTrait(opcode, kCollective) && !HasTrait(opcode, kStartsAsync); }
+
+}  // namespace
+
+std::vector<InstructionId> PostOrder(Computation computation) {
+  const Module& module = computation.module();
+  std::vector<InstructionId> order;
+  order.reserve(static_cast<size_t>(computation.instruction_count()));
+  // For each collective the earlier ones of its channel.
+  absl::flat_hash_map<uint32_t, std::vector<InstructionId>> channel_before;
+  absl::flat_hash_map<int64_t, std::vector<InstructionId>> channels;
+  // Ids of a computation lie close together, but a side array must not be larger than the computation deserves.
+  uint32_t low = 0xffffffffu, high = 0;
+  for (Instruction i : computation.instructions()) {
+    low = std::min(low, i.id().value);
+    high = std::max(high, i.id().value);
+    if (!OrderedByChannel(i.opcode())) continue;
+    if (const std::optional<uint32_t> channel = i.payload(Attr::kChannelId)) {
+      std::vector<InstructionId>& group = channels[module.Int64Of(*channel)];
+      channel_before[i.id().value] = group;
+      group.push_back(i.id());
+    }
+  }
+  if (low > high) return order;
+  enum : uint8_t { kNew, kOpen, kDone };
+  std::vector<uint8_t> state(high - low + 1, kNew);
+  std::vector<InstructionId> stack;
+  const auto walk = [&](InstructionId root) {
+    if (state[root.value - low] == kNew) stack.push_back(root);
+    while (!stack.empty()) {
+      const InstructionId id = stack.back();
+      uint8_t& s = state[id.value - low];
+      if (s != kNew) {
+        stack.pop_back();
+        if (s == kOpen) {
+          s = kDone;
+          order.push_back(id);
+        }
+        continue;
+      }
+      s = kOpen;
+      const InstructionRecord& r = module.record(id);
+      const auto push = [&](InstructionId next) {
+        if (module.record(next).parent != r.parent || next.value < low || next.value > high) return;
+        if (state[next.value - low] == kNew) stack.push_back(next);
+      };
+      if (!channel_before.empty() && id != root) {
+        const auto found = channel_before.find(id.value);
+        if (found != channel_before.end()) {
+          for (InstructionId before : found->second) push(before);
+        }
+      }
+      for (uint32_t k = r.operand_count; k-- > 0;) push(module.use(UseId(r.operand_begin + k)).def);
+      for (const AttrValue& a : module.attrs_of(r)) {
+        if (a.attr != Attr::kControlPredecessors) continue;
+        for (int64_t p : module.context().list(ListId(a.payload))) push(InstructionId(static_cast<uint32_t>(p)));
+      }
+    }
+  };
+  for (Instruction i : computation.instructions()) {
+    if (!i.has_users()) walk(i.id());
+  }
+  // Instructions on cycles have users and are reached from none: keep the promise to visit all.
+  if (order.size() < static_cast<size_t>(computation.instruction_count())) {
+    for (Instruction i : computation.instructions()) walk(i.id());
+  }
+  return order;
+}
+
+std::vector<ComputationId> ComputationPostOrder(const Module& module) {
+  // The callees of each calling instruction, in the order XLA stores them: a loop has its body before its condition.
+  struct Calls {
+    std::vector<ComputationId> callees;
+    std::vector<uint32_t> ends;  // of each instruction's callees
+  };
+  std::vector<Calls> calls(module.computation_id_bound());
+  std::vector<uint8_t> called(module.computation_id_bound(), 0);
+  for (Computation c : module.computations()) {
+    Calls& mine = calls[c.id().value];
+    for (Instruction i : c.instructions()) {
+      const size_t begin = mine.callees.size();
+      for (const AttrValue& a : i.attrs()) {
+        const AttrType type = InfoOf(a.attr).type;
+        if (type == AttrType::kComputation) {
+          mine.callees.push_back(ComputationId(a.payload));
+        } else if (type == AttrType::kComputationList) {
+          for (int64_t id : module.context().list(ListId(a.payload))) {
+            mine.callees.push_back(ComputationId(static_cast<uint32_t>(id)));
+          }
+        }
+      }
+      if (mine.callees.size() == begin) continue;
+      if (i.opcode() == Opcode::kWhile && mine.callees.size() == begin + 2) {
+        std::swap(mine.callees[begin], mine.callees[begin + 1]);
+      }
+      mine.ends.push_back(static_cast<uint32_t>(mine.callees.size()));
+    }
+    for (ComputationId callee : mine.callees) called[callee.value] = 1;
+  }
+  std::vector<ComputationId> order;
+  std::vector<uint8_t> visited(module.computation_id_bound(), 0);
+  struct Frame {
+    ComputationId id;
+    size_t next = 0;  // index into ends
+  };
+  std::vector<Frame> stack;
+  const auto walk = [&](ComputationId root) {
+    if (visited[root.value]++ != 0) return;
+    stack.push_back({root});
+    while (!stack.empty()) {
+      const ComputationId id = stack.back().id;
+      const Calls& mine = calls[id.value];
+      const size_t k = stack.back().next++;
+      if (k == mine.ends.size()) {
+        order.push_back(id);
+        stack.pop_back();
+        continue;
+      }
+      // All callees of one instruction are marked when pushed, the first on top: a callee that another one of them calls
+      // comes after it, as in XLA.
+      const uint32_t begin = k == 0 ? 0 : mine.ends[k - 1];
+      for (uint32_t n = mine.ends[k]; n-- > begin;) {
+        const ComputationId callee = mine.callees[n];
+        if (visited[callee.value]++ == 0) stack.push_back({callee});
+        visited[callee.value] = 1;
+      }
+    }
+  };
+  for (Computation c : module.computations()) {
+    if (called[c.id().value] == 0) walk(c.id());
+  }
+  for (Computation c : module.computations()) walk(c.id());  // those on cyclic calls
+  return order;
+}
+
+ComputationRoles RolesOf(const Module& module) {
+  ComputationRoles roles;
+  roles.fusion.resize(module.computation_id_bound(), 0);
+  roles.async.resize(module.computation_id_bound(), 0);
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode() != Opcode::kFusion && i.opcode() != Opcode::kAsyncStart) continue;
+      const Computation callee = i.computation_attr(Attr::kCalls);
+      if (!callee.valid()) continue;
+      (i.opcode() == Opcode::kFusion ? roles.fusion : roles.async)[callee.id().value] = 1;
+    }
+  }
+  return roles;
+}
+
+}  // namespace hlokit

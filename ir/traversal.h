@@ -1,0 +1,29 @@
+// Orders in which modules and computations are walked. All iterative; all deterministic.
+#ifndef HLOKIT_IR_TRAVERSAL_H_
+#define HLOKIT_IR_TRAVERSAL_H_
+
+#include <vector>
+
+#include "ir/module.h"
+
+namespace hlokit {
+
+// Operands before users, control predecessors before successors: XLA's order. From each instruction without users, in
+// the order of the computation, a depth-first walk that visits control predecessors last to first, then operands first
+// to last; collectives with a channel follow the earlier ones of the same channel. Instructions on a cycle (only in
+// modules that do not verify) are visited once all the same.
+std::vector<InstructionId> PostOrder(Computation computation);
+
+// Callees before callers, in the order XLA prints computations.
+std::vector<ComputationId> ComputationPostOrder(const Module& module);
+
+// True if the computation is the body of a fusion; of an async-start.
+struct ComputationRoles {
+  std::vector<uint8_t> fusion;  // by ComputationId
+  std::vector<uint8_t> async;
+};
+ComputationRoles RolesOf(const Module& module);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_TRAVERSAL_H_

@@ -1,0 +1,24 @@
+// Shardings fit the shapes they stand on. (That neighbours agree is checked with the calls, verify_calls.cc.)
+#include "ir/sharding.h"
+#include "ir/str_cat.h"
+#include "ir/verify_internal.h"
+
+namespace hlokit::verify_internal {
+
+void CheckSharding(Verification& v, Instruction i, ListId id) {
+  // A module repeats few shardings on few shapes; each pair is decoded once.
+  const Shape shape = i.shape().bare();
+  const uint64_t key = uint64_t{id.value} << 32 | shape.id().value;
+  if (key == v.last_sharding || v.sound_shardings.contains(key)) return;
+  // A count of one says only that the header left it out.
+  const int64_t partitions = v.module.header().num_partitions;
+  const Sharding sharding = DecodeSharding(v.module.context(), id);
+  if (const std::optional<std::string> wrong = Validate(sharding, shape, partitions > 1 ? partitions : 0)) {
+    v.Report(i, DiagnosticKind::kSharding, *wrong);
+    return;
+  }
+  v.last_sharding = key;
+  v.sound_shardings.insert(key);
+}
+
+}  // namespace hlokit::verify_internal

@@ -1,0 +1,16 @@
+// Reads shardings: ir/sharding.h has the forms. What is read is brought into the form XLA keeps and prints.
+#ifndef HLOKIT_PARSER_SHARDING_PARSER_H_
+#define HLOKIT_PARSER_SHARDING_PARSER_H_
+
+#include "ir/context.h"
+#include "ir/ids.h"
+#include "parser/reader.h"
+
+namespace hlokit {
+
+// Reads `{...}`. A sharding that was given once for a whole tuple is left so: see NormalizeForShape.
+bool ParseSharding(Reader& in, Context* context, ListId* sharding);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_SHARDING_PARSER_H_

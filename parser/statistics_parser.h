@@ -1,0 +1,16 @@
+// Reads statistics, `{visualizing_index=1,stat-0=0.5,stat-1=33}`.
+#ifndef HLOKIT_PARSER_STATISTICS_PARSER_H_
+#define HLOKIT_PARSER_STATISTICS_PARSER_H_
+
+#include "ir/context.h"
+#include "ir/ids.h"
+#include "parser/reader.h"
+
+namespace hlokit {
+
+// The empty list for `{}`.
+bool ParseStatistics(Reader& in, Context* context, ListId* statistics);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_STATISTICS_PARSER_H_

@@ -1,0 +1,21 @@
+#ifndef HLOKIT_PASSES_SIMPLIFY_CSE_H_
+#define HLOKIT_PASSES_SIMPLIFY_CSE_H_
+
+#include "passes/pass.h"
+
+namespace hlokit {
+
+// Merges instructions of a computation that have the same opcode, shape, operands (in any order where the opcode is
+// commutative) and attributes into the first of them in post-order. Called computations count as equal when they are
+// equal instruction by instruction. Instructions with side effects, parameters and elided constants are left alone.
+// Metadata, origins and statistics do not keep instructions apart. n log n in the module at worst.
+class Cse : public Pass {
+ public:
+  std::string_view name() const override { return "cse"; }
+  std::string_view summary() const override { return "merge equal instructions"; }
+  absl::StatusOr<bool> Run(Module& module) override;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SIMPLIFY_CSE_H_

@@ -1,0 +1,19 @@
+#ifndef HLOKIT_PASSES_SIMPLIFY_DCE_H_
+#define HLOKIT_PASSES_SIMPLIFY_DCE_H_
+
+#include "passes/pass.h"
+
+namespace hlokit {
+
+// Removes instructions that nothing uses and that have no side effect, then computations that nothing calls. Parameters
+// stay, since callers give them values. Linear in the module.
+class Dce : public Pass {
+ public:
+  std::string_view name() const override { return "dce"; }
+  std::string_view summary() const override { return "remove unused instructions and computations"; }
+  absl::StatusOr<bool> Run(Module& module) override;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SIMPLIFY_DCE_H_

@@ -1,0 +1,137 @@
+#include "tools/cli/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "ir/str_cat.h"
+#include "tools/cli/json_writer.h"
+
+namespace hlokit::cli {
+namespace {
+
+void PrintError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+// The part of an argument that names a flag, `_` turned to `-`.
+std::string NormalizeFlag(std::string argument) {
+  if (!argument.starts_with("--")) return argument;
+  const size_t end = std::min(argument.find('='), argument.size());
+  std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
+  return argument;
+}
+
+}  // namespace
+
+int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    PrintError("internal error: out of memory\n");
+  } catch (const std::exception& e) {
+    PrintError(StrCat("internal error: ", std::string_view(e.what()), "\n"));
+  }
+  return kInternal;
+}
+
+std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv) {
+  // CLI11 takes the arguments last first.
+  std::vector<std::string> arguments;
+  bool flags_end = false;
+  for (int i = 1; i < argc; ++i) {
+    flags_end = flags_end || std::string_view(argv[i]) == "--";
+    arguments.push_back(flags_end ? std::string(argv[i]) : NormalizeFlag(argv[i]));
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app->parse(std::move(arguments));
+  } catch (const CLI::ParseError& e) {
+    // Prints the help, or the mistake and a pointer to the help.
+    return app->exit(e) == 0 ? kOk : kUsage;
+  }
+  return std::nullopt;
+}
+
+int UsageError(std::string_view tool, std::string_view message) {
+  PrintError(StrCat(tool, ": ", message, "\n"));
+  return kUsage;
+}
+
+void InputOptions::AddFlags(CLI::App* app) {
+  app->add_flag("--split-input-file", split_input_file,
+                "Lines that consist of '// -----' separate modules, each handled on its own");
+  app->add_flag("--allow-unknown", parse.allow_unknown,
+                "Keep opcodes and attributes that are not known as they stand, with a warning");
+  app->add_option_function<std::string>(
+         "--diagnostics", [this](const std::string& format) { json_diagnostics = format == "json"; },
+         "How errors and warnings are shown on standard error: text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->default_str("text");
+}
+
+std::string InputPart::label() const { return count > 1 ? StrCat(source->name(), "#", index + 1) : source->name(); }
+
+std::vector<InputPart> Diagnostics::Read(const std::string& path) {
+  std::vector<InputPart> parts;
+  absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(path);
+  if (!source.ok()) {
+    const absl::string_view message = source.status().message();
+    ShowError("", std::string_view(message.data(), message.size()), kUsage);
+    return parts;
+  }
+  if (!options_.split_input_file) {
+    parts.push_back({*source, (*source)->text()});
+    return parts;
+  }
+  const SplitSource split = SplitGroups(**source);
+  for (size_t i = 0; i < split.groups.size(); ++i) {
+    parts.push_back({split.source, split.groups[i], i, split.groups.size()});
+  }
+  return parts;
+}
+
+std::unique_ptr<Module> Diagnostics::Parse(const InputPart& part, std::shared_ptr<Context> context) {
+  DiagnosticSink sink;
+  std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context));
+  Show(sink, *part.source);
+  if (module == nullptr) Fail(kRejected);
+  return module;
+}
+
+void Diagnostics::Show(const DiagnosticSink& sink, const SourceBuffer& source) {
+  if (sink.has_errors()) Fail(kRejected);
+  if (sink.diagnostics().empty()) return;
+  if (!options_.json_diagnostics) {
+    PrintError(RenderText(sink, source));
+    return;
+  }
+  // "[\n  {...},\n  {...}\n]\n" without its brackets.
+  const std::string array = RenderJson(sink, source);
+  const size_t begin = array.find('{');
+  const size_t end = array.rfind('}');
+  if (begin == std::string::npos || end == std::string::npos) return;
+  AppendJson(std::string_view(array).substr(begin, end + 1 - begin));
+}
+
+void Diagnostics::ShowError(std::string_view where, std::string_view message, ExitCode code) {
+  Fail(code);
+  if (!options_.json_diagnostics) {
+    PrintError(StrCat(where, where.empty() ? "" : ": ", "error: ", message, "\n"));
+    return;
+  }
+  AppendJson(StrCat("{\"file\": ", JsonQuoted(where), ", \"severity\": \"error\", \"kind\": \"tool\", \"message\": ",
+                    JsonQuoted(message), ", \"hint\": \"\"}"));
+}
+
+void Diagnostics::AppendJson(std::string_view objects) { StrAppend(&json_, json_.empty() ? "" : ",\n", "  ", objects); }
+
+void Diagnostics::Fail(ExitCode code) { exit_code_ = std::max(exit_code_, static_cast<int>(code)); }
+
+void Diagnostics::Finish() {
+  if (std::exchange(finished_, true) || !options_.json_diagnostics) return;
+  PrintError(json_.empty() ? std::string("[]\n") : StrCat("[\n", json_, "\n]\n"));
+}
+
+}  // namespace hlokit::cli

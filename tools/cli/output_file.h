@@ -1,0 +1,45 @@
+// Writing a result so that readers see all of it or nothing: into a temporary file beside the target, renamed when the
+// writer says it is whole.
+#ifndef HLOKIT_TOOLS_CLI_OUTPUT_FILE_H_
+#define HLOKIT_TOOLS_CLI_OUTPUT_FILE_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/text_writer.h"
+
+namespace hlokit::cli {
+
+// Usage: open, write to writer(), Commit. Without Commit nothing is left behind, and an older file stays as it was.
+class OutputFile {
+ public:
+  // "-" is standard output. What exists and is no regular file (a pipe, /dev/null) is written in place. A symbolic link
+  // is followed, and an existing file's permissions are kept.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Open(const std::string& path);
+
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  TextWriter& writer() { return *writer_; }
+  // Makes the result visible; the first error of any write so far if there was one. To be called once.
+  absl::Status Commit();
+
+ private:
+  OutputFile() = default;
+  void Write(std::string_view bytes);
+
+  std::string path_;       // as the user gave it, for messages
+  std::string target_;     // with links resolved
+  std::string temporary_;  // empty: writing in place
+  int fd_ = -1;
+  int error_ = 0;  // errno of the first failed write
+  std::unique_ptr<TextWriter> writer_;
+};
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_CLI_OUTPUT_FILE_H_

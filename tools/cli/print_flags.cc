@@ -1,0 +1,84 @@
+#include "tools/cli/print_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "ir/json_printer.h"
+#include "ir/str_cat.h"
+
+namespace hlokit::cli {
+namespace {
+
+struct Toggle {
+  const char* flag;
+  bool PrintOptions::*member;
+  const char* what;
+};
+
+constexpr Toggle kToggles[] = {
+    {"large-constants", &PrintOptions::print_large_constants, "constants of more than 10 elements in full"},
+    {"operand-shapes", &PrintOptions::print_operand_shape, "the shape of each operand"},
+    {"layouts", &PrintOptions::include_layout_in_shapes, "layouts of instructions"},
+    {"result-shapes", &PrintOptions::print_result_shape, "the shape of each instruction"},
+    {"metadata", &PrintOptions::print_metadata, "metadata and stack frames"},
+    {"op-name-only", &PrintOptions::print_metadata_only_op_name, "only op_name of metadata"},
+    {"stack-frames", &PrintOptions::print_stack_frames, "the stack-frame tables"},
+    {"origins", &PrintOptions::print_original_value, "origin attributes"},
+    {"backend-config", &PrintOptions::print_backend_config, "backend_config attributes"},
+    {"percent", &PrintOptions::print_percent, "% before names"},
+    {"ids", &PrintOptions::print_ids, "the number behind the dot of names"},
+    {"control-dependencies", &PrintOptions::print_control_dependencies, "control-predecessors attributes"},
+    {"program-shapes", &PrintOptions::print_program_shape, "parameters and result in a computation's header"},
+    {"index-comments", &PrintOptions::print_operand_index_annotation_interval_set, "/*index=5*/ in operand lists"},
+    {"extra-attributes", &PrintOptions::print_extra_attributes, "attributes at all"},
+    {"frontend-attributes", &PrintOptions::print_frontend_attributes, "frontend_attributes"},
+    {"sharding", &PrintOptions::print_sharding, "sharding attributes"},
+    {"infeed-config", &PrintOptions::print_infeed_outfeed_config, "infeed_config and outfeed_config"},
+    {"async-sugar", &PrintOptions::syntax_sugar_async_ops, "<opcode>-start for wrapped asynchronous operations"},
+    {"compact-operands", &PrintOptions::compact_operands, "only the first operands of long lists"},
+    {"canonical-names", &PrintOptions::canonicalize_instruction_names, "tmp_0, tmp_1, ... for names"},
+    {"header", &PrintOptions::print_header, "the HloModule line"},
+    {"full-replica-groups", &PrintOptions::print_full_replica_groups, "replica groups as lists"},
+};
+
+}  // namespace
+
+void PrintFlags::AddFlags(CLI::App* app) {
+  app->add_option("--print", form_, "form of the output")
+      ->check(CLI::IsMember({"default", "short", "canonical", "fingerprint", "json", "none"}))
+      ->capture_default_str();
+  toggles_.assign(std::size(kToggles), -1);
+  for (size_t i = 0; i < std::size(kToggles); ++i) {
+    const Toggle& t = kToggles[i];
+    app->add_flag_function(
+           StrCat("--print-", t.flag, "{1},--no-print-", t.flag, "{0}"),
+           [this, i](int64_t value) { toggles_[i] = static_cast<int>(value); }, StrCat("print ", t.what))
+        ->group("Printing");
+  }
+  app->add_flag_function(
+         "--print-subcomputations",
+         [this](int64_t) { full_bodies_ = true; }, "print called computations in place")
+      ->group("Printing");
+}
+
+PrintOptions PrintFlags::Options() const {
+  PrintOptions options;
+  if (form_ == "short") options = PrintOptions::ShortParsable();
+  if (form_ == "canonical") options = PrintOptions::Canonical();
+  if (form_ == "fingerprint") options = PrintOptions::Fingerprint();
+  for (size_t i = 0; i < toggles_.size(); ++i) {
+    if (toggles_[i] >= 0) options.*kToggles[i].member = toggles_[i] != 0;
+  }
+  if (full_bodies_) options.subcomputations = PrintOptions::Subcomputations::kFullBodies;
+  return options;
+}
+
+void PrintFlags::Print(TextWriter& out, const Module& module) const {
+  if (form_ == "none") return;
+  if (form_ == "json") {
+    PrintJson(out, module);
+  } else {
+    PrintModule(out, module, Options());
+  }
+}
+
+}  // namespace hlokit::cli

@@ -1,0 +1,35 @@
+// The flags that choose how a module is printed.
+#ifndef HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
+#define HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+#include "ir/printer.h"
+#include "ir/text_writer.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hlokit::cli {
+
+class PrintFlags {
+ public:
+  // --print=default|short|canonical|fingerprint|json|none, and a --print-x/--no-print-x for each toggle of PrintOptions.
+  void AddFlags(CLI::App* app);
+  void Print(TextWriter& out, const Module& module) const;
+
+ private:
+  PrintOptions Options() const;
+
+  std::string form_ = "default";
+  // Toggles given on the command line, by index into the table of print_flags.cc; -1: not given.
+  std::vector<int> toggles_;
+  bool full_bodies_ = false;
+};
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_

@@ -1,0 +1,360 @@
+// hlo-inspect: looks at HLO modules without changing them. `hash` fingerprints them and explains why two fingerprints
+// differ; `stats` counts what is in them.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/fingerprint.h"
+#include "ir/fingerprint_diff.h"
+#include "ir/module_statistics.h"
+#include "ir/printer.h"
+#include "ir/str_cat.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/json_writer.h"
+#include "tools/cli/output_file.h"
+
+namespace hlokit {
+namespace {
+
+constexpr std::string_view kTool = "hlo-inspect";
+
+struct CommonFlags {
+  cli::InputOptions input;
+  std::vector<std::string> files{"-"};
+  std::string output = "-";
+  bool json = false;
+
+  void AddTo(CLI::App* app) {
+    app->add_option("FILE", files, "HLO texts; - is standard input")->default_str("-");
+    app->add_flag("--json", json, "Write JSON");
+    app->add_option("-o,--output", output, "Where the report goes; - is standard output")->default_str("-");
+    input.AddFlags(app);
+  }
+};
+
+struct HashFlags : CommonFlags {
+  std::vector<std::string> with;
+  bool computations = false;
+  bool instructions = false;
+  bool explain = false;
+};
+
+struct StatsFlags : CommonFlags {
+  size_t top = 20;
+};
+
+// The names that --with takes.
+struct Ingredient {
+  std::string_view name;
+  bool FingerprintOptions::*option;
+};
+constexpr Ingredient kIngredients[] = {{"layout", &FingerprintOptions::layout},
+                                       {"sharding", &FingerprintOptions::sharding},
+                                       {"metadata", &FingerprintOptions::metadata},
+                                       {"frontend-attributes", &FingerprintOptions::frontend_attributes},
+                                       {"schedule", &FingerprintOptions::schedule}};
+
+// False if `names` has one that is not known; that one is left in `unknown`.
+bool ParseIngredients(const std::vector<std::string>& names, FingerprintOptions* options, std::string* unknown) {
+  for (std::string name : names) {
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (name == "all") {
+      *options = FingerprintOptions::All();
+      continue;
+    }
+    const auto* found = std::find_if(std::begin(kIngredients), std::end(kIngredients),
+                                     [&](const Ingredient& i) { return i.name == name; });
+    if (found == std::end(kIngredients)) {
+      *unknown = name;
+      return false;
+    }
+    options->*(found->option) = true;
+  }
+  return true;
+}
+
+// Opens the output, lets `write` fill it, and makes it visible. The exit code.
+template <typename Write>
+int WriteReport(const CommonFlags& flags, cli::Diagnostics* diagnostics, Write write) {
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.output);
+  absl::Status status = file.status();
+  if (file.ok()) {
+    write((*file)->writer());
+    status = (*file)->Commit();
+  }
+  if (!status.ok()) {
+    diagnostics->ShowError("", std::string_view(status.message().data(), status.message().size()), cli::kUsage);
+  }
+  return diagnostics->exit_code();
+}
+
+// Calls `use(part, module)` for each module that can be read.
+template <typename Use>
+void ForEachModule(const CommonFlags& flags, cli::Diagnostics* diagnostics, Use use) {
+  for (const std::string& path : flags.files) {
+    for (const cli::InputPart& part : diagnostics->Read(path)) {
+      const std::unique_ptr<Module> module = diagnostics->Parse(part);
+      if (module != nullptr) use(part, *module);
+    }
+  }
+}
+
+// ---- hash ----
+
+void WriteIngredients(const FingerprintOptions& options, cli::JsonWriter* json) {
+  json->Key("with").BeginArray();
+  for (const Ingredient& i : kIngredients) {
+    if (options.*(i.option)) json->Value(i.name);
+  }
+  json->EndArray();
+}
+
+void WriteHashText(const HashFlags& flags, const cli::InputPart& part, const Module& module,
+                   const FingerprintTable& table, TextWriter* out) {
+  *out << ToString(table.module()) << "  " << part.label() << "\n";
+  if (!flags.computations && !flags.instructions) return;
+  for (Computation c : module.computations()) {
+    *out << "  " << ToString(table.of(c.id())) << "  " << (c.is_entry() ? "ENTRY " : "") << c.name() << "\n";
+    if (!flags.instructions) continue;
+    for (Instruction i : c.instructions()) {
+      *out << "    " << ToString(table.of(i.id())) << "  " << i.name() << " " << i.opcode_text() << "\n";
+    }
+  }
+}
+
+void WriteHashJson(const HashFlags& flags, const cli::InputPart& part, const Module& module,
+                   const FingerprintTable& table, cli::JsonWriter* json) {
+  json->BeginObject();
+  json->Member("file", part.source->name());
+  if (part.count > 1) json->Member("group", part.index + 1);
+  json->Member("module", module.name());
+  json->Member("digest", ToString(table.module()));
+  WriteIngredients(table.options(), json);
+  if (flags.computations || flags.instructions) {
+    json->Key("computations").BeginArray();
+    for (Computation c : module.computations()) {
+      json->BeginObject();
+      json->Member("name", c.name()).Member("digest", ToString(table.of(c.id()))).Member("entry", c.is_entry());
+      if (flags.instructions) {
+        json->Key("instructions").BeginArray();
+        for (Instruction i : c.instructions()) {
+          json->BeginObject();
+          json->Member("name", i.name()).Member("opcode", i.opcode_text()).Member("digest", ToString(table.of(i.id())));
+          json->EndObject();
+        }
+        json->EndArray();
+      }
+      json->EndObject();
+    }
+    json->EndArray();
+  }
+  json->EndObject();
+}
+
+void WriteStrings(std::string_view key, const std::vector<std::string>& strings, cli::JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const std::string& s : strings) json->Value(std::string_view(s));
+  json->EndArray();
+}
+
+void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule& a, const FingerprintedModule& b,
+                          TextWriter* out) {
+  cli::JsonWriter json(out);
+  json.BeginObject().Member("same", diff.same);
+  json.Key("digests").BeginArray();
+  json.Value(ToString(a.table->module())).Value(ToString(b.table->module())).EndArray();
+  WriteIngredients(a.table->options(), &json);
+  WriteStrings("apart_from", diff.apart_from, &json);
+  WriteStrings("header", diff.header, &json);
+  json.Key("path").BeginArray();
+  for (const FingerprintStep& step : diff.path) json.Value(RenderStep(step));
+  json.EndArray();
+  if (!diff.path.empty()) {
+    const auto side = [&](std::string_view key, const FingerprintedModule& m, Instruction i) {
+      if (!i.valid()) return;
+      json.Key(key).BeginObject();
+      json.Member("name", i.name()).Member("place", PlaceOf(m, i)).Member("text", ToString(i)).EndObject();
+    };
+    side("a", a, diff.path.back().a);
+    side("b", b, diff.path.back().b);
+  }
+  WriteStrings("differences", diff.differences, &json);
+  json.EndObject();
+}
+
+// As diff: 0 same, 1 different, 2 trouble, a module that cannot be read included.
+int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
+  cli::Diagnostics diagnostics(flags.input);
+  if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {
+    return cli::UsageError(kTool, "hash: standard input can be read once only");
+  }
+  std::vector<cli::InputPart> parts;
+  for (const std::string& path : flags.files) {
+    for (cli::InputPart& part : diagnostics.Read(path)) parts.push_back(std::move(part));
+  }
+  if (diagnostics.exit_code() != cli::kOk) return cli::kUsage;
+  if (parts.size() != 2) {
+    return cli::UsageError(kTool, StrCat("hash: --explain compares two modules, and there are ", parts.size()));
+  }
+  // A context that both share saves memory, and most of the contents are the same.
+  const std::unique_ptr<Module> module_a = diagnostics.Parse(parts[0]);
+  const std::unique_ptr<Module> module_b =
+      diagnostics.Parse(parts[1], module_a == nullptr ? nullptr : module_a->shared_context());
+  if (module_a == nullptr || module_b == nullptr) return cli::kUsage;
+  const FingerprintTable table_a(*module_a, options), table_b(*module_b, options);
+  const FingerprintedModule a{module_a.get(), &table_a, parts[0].source.get()};
+  const FingerprintedModule b{module_b.get(), &table_b, parts[1].source.get()};
+  const FingerprintDiff diff = CompareFingerprints(a, b);
+  if (!diff.same) diagnostics.Fail(cli::kRejected);
+  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+    if (flags.json) {
+      WriteExplanationJson(diff, a, b, &out);
+      return;
+    }
+    out << ToString(table_a.module()) << "  " << parts[0].label() << "\n";
+    out << ToString(table_b.module()) << "  " << parts[1].label() << "\n";
+    out << RenderText(diff, a, b);
+  });
+}
+
+int RunHash(const HashFlags& flags) {
+  FingerprintOptions options;
+  std::string unknown;
+  if (!ParseIngredients(flags.with, &options, &unknown)) {
+    return cli::UsageError(kTool, StrCat("hash: --with does not know '", unknown,
+                                         "'; it takes layout, sharding, metadata, frontend-attributes, schedule, all"));
+  }
+  if (flags.explain) return RunExplain(flags, options);
+  cli::Diagnostics diagnostics(flags.input);
+  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+    cli::JsonWriter json(&out);
+    if (flags.json) json.BeginArray();
+    ForEachModule(flags, &diagnostics, [&](const cli::InputPart& part, const Module& module) {
+      const FingerprintTable table(module, options);
+      if (flags.json) {
+        WriteHashJson(flags, part, module, table, &json);
+      } else {
+        WriteHashText(flags, part, module, table, &out);
+      }
+    });
+    if (flags.json) json.EndArray();
+  });
+}
+
+// ---- stats ----
+
+void WriteCounts(std::string_view key, const std::vector<ModuleStatistics::Count>& counts, cli::JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const ModuleStatistics::Count& c : counts) {
+    json->BeginObject();
+    json->Member("name", c.name).Member("count", c.count).Member("bytes", c.bytes).EndObject();
+  }
+  json->EndArray();
+}
+
+void WriteStatsJson(const cli::InputPart& part, const ModuleStatistics& s, cli::JsonWriter* json) {
+  json->BeginObject();
+  json->Member("file", part.source->name());
+  if (part.count > 1) json->Member("group", part.index + 1);
+  json->Member("module", s.name);
+  const std::pair<std::string_view, int64_t> numbers[] = {
+      {"computations", s.computations},
+      {"instructions", s.instructions},
+      {"entry_instructions", s.entry_instructions},
+      {"operands", s.operands},
+      {"attributes", s.attributes},
+      {"call_sites", s.call_sites},
+      {"parameters", s.parameters},
+      {"parameter_bytes", s.parameter_bytes},
+      {"outputs", s.outputs},
+      {"output_bytes", s.output_bytes},
+      {"aliased_outputs", s.aliased_outputs},
+      {"constants", s.constants},
+      {"constant_bytes", s.constant_bytes},
+      {"elided_constants", s.elided_constants},
+      {"elided_constant_bytes", s.elided_constant_bytes},
+      {"largest_constant_bytes", s.largest_constant_bytes},
+      {"depth", s.depth},
+      {"entry_depth", s.entry_depth},
+      {"call_depth", s.call_depth},
+      {"distinct_shapes", s.distinct_shapes},
+  };
+  for (const auto& [key, value] : numbers) json->Member(key, value);
+  json->Member("largest_constant", s.largest_constant).Member("deepest_computation", s.deepest_computation);
+  WriteCounts("opcodes", s.opcodes, json);
+  WriteCounts("element_types", s.element_types, json);
+  WriteCounts("shapes", s.shapes, json);
+  WriteCounts("fusion_kinds", s.fusion_kinds, json);
+  WriteCounts("custom_call_targets", s.custom_call_targets, json);
+  json->EndObject();
+}
+
+int RunStats(const StatsFlags& flags) {
+  cli::Diagnostics diagnostics(flags.input);
+  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+    cli::JsonWriter json(&out);
+    if (flags.json) json.BeginArray();
+    bool first = true;
+    ForEachModule(flags, &diagnostics, [&](const cli::InputPart& part, const Module& module) {
+      const ModuleStatistics statistics = CollectStatistics(module);
+      if (flags.json) {
+        WriteStatsJson(part, statistics, &json);
+      } else {
+        out << (first ? "" : "\n") << RenderText(statistics, flags.top);
+      }
+      first = false;
+    });
+    if (flags.json) json.EndArray();
+  });
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Looks at HLO modules without changing them.", std::string(kTool));
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  hlo-inspect hash before.hlo after.hlo\n"
+      "  hlo-inspect hash --explain yesterday.hlo today.hlo\n"
+      "  hlo-inspect stats module.hlo\n"
+      "Each subcommand has a --help of its own.");
+
+  HashFlags hash;
+  CLI::App* hash_app = app.add_subcommand("hash",
+                                          "Fingerprints modules: equal for the same program, whatever its names, ids, "
+                                          "order, metadata and comments");
+  hash.AddTo(hash_app);
+  hash_app
+      ->add_option("--with", hash.with,
+                   "Let these count too: layout, sharding, metadata, frontend-attributes, schedule; all of them: all")
+      ->delimiter(',');
+  hash_app->add_flag("--computations", hash.computations, "Also the digest of each computation");
+  hash_app->add_flag("--instructions", hash.instructions, "Also the digest of each instruction");
+  hash_app->add_flag("--explain", hash.explain,
+                     "Compare two modules and show where they part. Exit code 0: the same, 1: different, 2: trouble");
+  hash_app->footer(
+      "Examples:\n"
+      "  hlo-inspect hash *.hlo | sort                  modules that are the same program stand together\n"
+      "  hlo-inspect hash --with=layout,sharding m.hlo  a module with other layouts has another digest\n"
+      "  hlo-inspect hash --explain a.hlo b.hlo         the first instruction where they part, and how to get there\n"
+      "  hlo-opt --passes=dce m.hlo | hlo-inspect hash  dead instructions do not count");
+
+  StatsFlags stats;
+  CLI::App* stats_app = app.add_subcommand("stats", "Counts operations, shapes, element types, bytes and depth");
+  stats.AddTo(stats_app);
+  stats_app->add_option("--top", stats.top, "Rows of each table of the text; the JSON has all")->default_str("20");
+  stats_app->footer(
+      "Examples:\n"
+      "  hlo-inspect stats module.hlo\n"
+      "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
+
+  if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  return hash_app->parsed() ? RunHash(hash) : RunStats(stats);
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::cli::Main(hlokit::Run, argc, argv); }

@@ -1,0 +1,105 @@
+// hlo-opt: read a module, check it, run passes, print it.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/printer.h"
+#include "ir/str_cat.h"
+#include "ir/verifier.h"
+#include "passes/pass.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/print_flags.h"
+
+namespace hlokit {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  hlo-opt dump.hlo                          check a dump and print it as XLA would
+  hlo-opt --passes=dce,cse dump.hlo -o -    run two passes
+  hlo-opt --print=short dump.hlo -o out.hlo XLA's short form, all constants in full
+  hlo-opt --print=json dump.hlo             everything, for scripts
+  hlo-opt --no-verify --allow-unknown x.hlo read what this version does not know
+  cat x.hlo | hlo-opt --print=none -        only check)";
+
+int Run(int argc, char** argv) {
+  CLI::App app("Reads HLO text, checks it, runs passes over it and prints it.", "hlo-opt");
+  std::string path = "-";
+  std::string output = "-";
+  std::string passes;
+  bool list_passes = false;
+  bool verify = true;
+  cli::InputOptions input;
+  cli::PrintFlags print;
+  app.add_option("input", path, "HLO text; - is standard input")->capture_default_str();
+  app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
+  app.add_option("--passes", passes, "passes to run, in order, separated by commas");
+  app.add_flag("--list-passes", list_passes, "print the passes there are and exit");
+  app.add_flag("--verify,!--no-verify", verify, "check the module before the passes and after each (default on)");
+  input.AddFlags(&app);
+  print.AddFlags(&app);
+  app.footer(kExamples);
+  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  if (list_passes) {
+    for (const auto& pass : AllPasses()) std::cout << pass->name() << "\t" << pass->summary() << "\n";
+    return cli::kOk;
+  }
+  auto pipeline = ParsePipeline(passes);
+  if (!pipeline.ok()) return cli::UsageError("hlo-opt", std::string(pipeline.status().message()));
+
+  cli::Diagnostics diagnostics(input);
+  std::vector<cli::InputPart> parts = diagnostics.Read(path);
+  if (parts.empty()) return diagnostics.exit_code();
+  // Nothing is written unless every part is good.
+  std::vector<std::unique_ptr<Module>> modules;
+  for (const cli::InputPart& part : parts) {
+    std::unique_ptr<Module> module = diagnostics.Parse(part);
+    if (module == nullptr) continue;
+    const auto check = [&](std::string_view after) {
+      if (!verify) return true;
+      DiagnosticSink sink;
+      VerifyModule(*module, VerifierOptions(), &sink);
+      if (sink.diagnostics().empty()) return true;
+      if (sink.has_errors() && !after.empty()) {
+        diagnostics.ShowError(part.label(), StrCat("the module does not verify after pass ", after), cli::kInternal);
+      }
+      diagnostics.Show(sink, *part.source);
+      return !sink.has_errors();
+    };
+    bool good = check("");
+    for (const auto& pass : *pipeline) {
+      if (!good) break;
+      const absl::StatusOr<bool> changed = pass->Run(*module);
+      if (!changed.ok()) {
+        diagnostics.ShowError(part.label(), StrCat("pass ", pass->name(), ": ", std::string(changed.status().message())),
+                              cli::kRejected);
+        good = false;
+      } else if (*changed) {
+        good = check(pass->name());
+      }
+    }
+    if (good) modules.push_back(std::move(module));
+  }
+  if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
+  if (!file.ok()) {
+    diagnostics.ShowError(output, std::string(file.status().message()), cli::kUsage);
+    return diagnostics.exit_code();
+  }
+  for (size_t i = 0; i < modules.size(); ++i) {
+    if (i != 0) (*file)->writer() << "// -----\n\n";
+    print.Print((*file)->writer(), *modules[i]);
+  }
+  if (const absl::Status status = (*file)->Commit(); !status.ok()) {
+    diagnostics.ShowError(output, std::string(status.message()), cli::kUsage);
+  }
+  return diagnostics.exit_code();
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::cli::Main(hlokit::Run, argc, argv); }
