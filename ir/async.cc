@@ -24,7 +24,8 @@ Instruction FindAsyncStart(Instruction instruction) {
       if (index < 0 || index >= at.operand_count()) break;
       path.pop_back();
       at = at.operand(index);
-    } else if ((at.opcode() == Opcode::kWhile || at.opcode() == Opcode::kOptimizationBarrier) &&
+    } else if ((at.opcode() == Opcode::kWhile || at.opcode() == Opcode::kOptimizationBarrier ||
+                at.opcode() == Opcode::kCopy) &&
                at.operand_count() == 1) {
       at = at.operand(0);
     } else if (at.opcode() == Opcode::kParameter) {
@@ -52,21 +53,13 @@ std::optional<Opcode> AsyncWrappedOpcode(Instruction instruction) {
     const Computation wrapper = start.computation_attr(Attr::kCalls);
     if (wrapper.valid() && wrapper.record().root.valid()) return wrapper.root().opcode();
   }
-  const uint32_t payload = instruction.record().payload;
-  if (instruction.opcode() != Opcode::kAsyncStart && payload != 0) return static_cast<Opcode>(payload - 1);
   return std::nullopt;
 }
 
 bool IsSingleInstructionWrapper(Computation computation) {
-  const Instruction root = computation.root();
-  if (!root.valid() || root.opcode() == Opcode::kParameter) return false;
-  if (root.operand_count() != computation.parameter_count() ||
-      computation.instruction_count() != computation.parameter_count() + 1) {
-    return false;
-  }
-  for (int64_t i = 0; i < root.operand_count(); ++i) {
-    const Instruction operand = root.operand(i);
-    if (operand.opcode() != Opcode::kParameter || operand.parameter_number() != i) return false;
+  if (!computation.record().root.valid()) return false;
+  for (Instruction i : computation.instructions()) {
+    if (i.opcode() != Opcode::kParameter && !i.is_root()) return false;
   }
   return true;
 }

@@ -11,11 +11,10 @@ namespace hlokit {
 // Invalid if no start is found.
 Instruction FindAsyncStart(Instruction instruction);
 
-// The opcode that the chain runs asynchronously, or nullopt if neither the start nor the text told.
+// The opcode of the root of the computation that the chain runs, or nullopt if its start is out of sight.
 std::optional<Opcode> AsyncWrappedOpcode(Instruction instruction);
 
-// True if the computation is parameters and a root that takes exactly them in order, so that `<opcode>-start` can stand
-// for it.
+// True if the computation is nothing but parameters and a root, so that XLA prints `<opcode>-start` for it.
 bool IsSingleInstructionWrapper(Computation computation);
 
 }  // namespace hlokit

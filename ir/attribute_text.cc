@@ -144,13 +144,7 @@ void AttributePrinter::PrintValue(AttrValue value) {
       out_ << '}';
       return;
     case AttrType::kSliceRanges:
-      out_ << '{';
-      for (size_t i = 0; i + 2 < list.size(); i += 3) {
-        out_ << (i == 0 ? "[" : ", [") << list[i] << ':' << list[i + 1];
-        if (list[i + 2] != 1) out_ << ':' << list[i + 2];
-        out_ << ']';
-      }
-      out_ << '}';
+      PrintSliceRanges(list);
       return;
     case AttrType::kPadding:
       PrintPadding(list);
@@ -218,6 +212,19 @@ void AttributePrinter::PrintListList(absl::Span<const int64_t> list, std::string
   out_ << '}';
 }
 
+void AttributePrinter::PrintSliceRanges(absl::Span<const int64_t> list) {
+  // Strides are printed for all dimensions or none.
+  bool strided = false;
+  for (size_t i = 2; i < list.size(); i += 3) strided |= list[i] != 1;
+  out_ << '{';
+  for (size_t i = 0; i + 2 < list.size(); i += 3) {
+    out_ << (i == 0 ? "[" : ", [") << list[i] << ':' << list[i + 1];
+    if (strided) out_ << ':' << list[i + 2];
+    out_ << ']';
+  }
+  out_ << '}';
+}
+
 void AttributePrinter::PrintPadding(absl::Span<const int64_t> list) {
   bool interior = false;
   for (size_t i = 2; i < list.size(); i += 3) interior |= list[i] != 0;
@@ -280,7 +287,7 @@ void AttributePrinter::PrintOperandAliasing(absl::Span<const int64_t> list) {
     const auto n = static_cast<size_t>(list[*i]);
     out_ << '{';
     for (size_t k = 0; k < n; ++k) {
-      if (k != 0) out_ << ", ";
+      if (k != 0) out_ << ',';
       out_ << list[*i + 1 + k];
     }
     out_ << '}';

@@ -24,6 +24,7 @@ class AttributePrinter {
   void PrintList(absl::Span<const int64_t> list);
   void PrintListList(absl::Span<const int64_t> list, std::string_view inner_separator);
   void PrintWindow(absl::Span<const int64_t> list);
+  void PrintSliceRanges(absl::Span<const int64_t> list);
   void PrintPadding(absl::Span<const int64_t> list);
   void PrintConvolutionDims(absl::Span<const int64_t> list);
   void PrintOperandAliasing(absl::Span<const int64_t> list);

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/async.h"
 #include "ir/content_digest.h"
 #include "ir/original_value.h"
 #include "ir/side_effects.h"
@@ -71,6 +72,9 @@ constexpr std::array<bool, kOpcodeCount + 1> OpcodesWithEffects() {
 }
 constexpr std::array<bool, kOpcodeCount + 1> kMayHaveEffect = OpcodesWithEffects();
 
+// What calls a computation.
+enum Caller : uint8_t { kFusionCalls = 1, kAsyncCalls = 2, kOtherCalls = 4 };
+
 class Hasher {
  public:
   Hasher(const Module& module, const FingerprintOptions& options, std::vector<Digest>* instructions,
@@ -83,7 +87,7 @@ class Hasher {
         instructions_(*instructions),
         computations_(*computations),
         has_effects_(module.computation_id_bound()),
-        called_(module.computation_id_bound()) {
+        callers_(module.computation_id_bound()) {
     instructions_.resize(module.instruction_id_bound());
     computations_.resize(module.computation_id_bound());
     for (size_t i = 0; i < kAttrCount; ++i) included_[i] = options.Includes(kAttrInfo[i].meaning);
@@ -98,7 +102,7 @@ class Hasher {
   Digest HashModule(const std::vector<ComputationId>& uncalled);
 
  private:
-  // Computations, each after those it calls as far as the calls run in no circle. Fills called_.
+  // Computations, each after those it calls as far as the calls run in no circle. Fills callers_.
   std::vector<ComputationId> CalleesFirst();
 
   void HashComputation(ComputationId id);
@@ -126,8 +130,11 @@ class Hasher {
   std::vector<Digest>& instructions_;
   std::vector<Digest>& computations_;
   std::vector<uint8_t> has_effects_;  // by computation
-  std::vector<uint8_t> called_;       // by computation
+  std::vector<uint8_t> callers_;      // by computation: Caller bits
   std::array<bool, kAttrCount> included_;
+  // The computation at hand is one that the text does not show: what async-start calls is written `all-gather-start`
+  // and so on if it is one operation. Of its attributes, the text has those that are the operation's own.
+  bool wrapped_ = false;
   std::vector<InstructionId> effects_;                // with an effect, in the computation at hand
   absl::flat_hash_map<uint32_t, uint64_t> ordinals_;  // of lookalikes after the first
   DigestWords words_;
@@ -136,15 +143,21 @@ class Hasher {
 std::vector<ComputationId> Hasher::CalleesFirst() {
   // Calls as pairs, then callees of each computation side by side.
   std::vector<std::pair<uint32_t, uint32_t>> calls;
+  const auto add = [&](const InstructionRecord& caller, uint32_t callee) {
+    calls.emplace_back(caller.parent.value, callee);
+    callers_[callee] |= caller.opcode == Opcode::kFusion       ? kFusionCalls
+                        : caller.opcode == Opcode::kAsyncStart ? kAsyncCalls
+                                                               : kOtherCalls;
+  };
   for (uint32_t i = 0; i < module_.instruction_id_bound(); ++i) {
     const InstructionRecord& r = module_.record(InstructionId(i));
     if (!r.parent.valid()) continue;
     for (const AttrValue& value : module_.attrs_of(r)) {
       if (!kCalls[static_cast<size_t>(value.attr)]) continue;
       if (InfoOf(value.attr).type == AttrType::kComputation) {
-        calls.emplace_back(r.parent.value, value.payload);
+        add(r, value.payload);
       } else {
-        for (int64_t callee : context_.list(ListId(value.payload))) calls.emplace_back(r.parent.value, callee);
+        for (int64_t callee : context_.list(ListId(value.payload))) add(r, static_cast<uint32_t>(callee));
       }
     }
   }
@@ -152,7 +165,6 @@ std::vector<ComputationId> Hasher::CalleesFirst() {
   std::vector<uint32_t> begin(n + 1);
   for (const auto& [caller, callee] : calls) {
     ++begin[caller + 1];
-    called_[callee] = 1;
   }
   for (size_t i = 0; i < n; ++i) begin[i + 1] += begin[i];
   std::vector<uint32_t> callees(calls.size());
@@ -294,7 +306,7 @@ bool Hasher::HashInstruction(InstructionId id, bool force) {
   bool has_control = false;
   for (const AttrValue& value : module_.attrs_of(r)) {
     if (included_[static_cast<size_t>(value.attr)]) {
-      AddAttr(value);
+      if (!wrapped_ || !IsCommon(value.attr)) AddAttr(value);
     } else if (value.attr == Attr::kControlPredecessors) {
       has_control = true;
     }
@@ -305,7 +317,7 @@ bool Hasher::HashInstruction(InstructionId id, bool force) {
   } else if (r.opcode == Opcode::kParameter) {
     words_.Add(r.payload);
   }
-  if (options_.metadata && r.metadata.valid()) {
+  if (options_.metadata && r.metadata.valid() && !wrapped_) {
     words_.Add(kMetadataTag);
     words_.Add(contents_.OfMetadata(r.metadata));
   }
@@ -429,6 +441,7 @@ bool Hasher::NumberLookalikes(ComputationId id) {
 
 void Hasher::HashComputation(ComputationId id) {
   const ComputationRecord& c = module_.record(id);
+  wrapped_ = (callers_[id.value] & kAsyncCalls) != 0 && IsSingleInstructionWrapper(module_.computation(id));
   HashInOrder(id);
   effects_.clear();
   for (InstructionId i = c.first; i.valid(); i = module_.record(i).next) {
@@ -452,7 +465,7 @@ void Hasher::HashComputation(ComputationId id) {
   words_.Add(c.root.valid() ? instructions_[c.root.value] : Digest{});
   words_.Add(sinks.size());
   for (const Digest& sink : sinks) words_.Add(sink);
-  if (options_.schedule && module_.header().is_scheduled) {
+  if (options_.schedule && module_.header().is_scheduled && (callers_[id.value] & kFusionCalls) == 0) {
     words_.Add(kScheduleTag);
     for (InstructionId i = c.first; i.valid(); i = module_.record(i).next) words_.Add(instructions_[i.value]);
   }
@@ -462,7 +475,7 @@ void Hasher::HashComputation(ComputationId id) {
 std::vector<ComputationId> Hasher::Uncalled() const {
   std::vector<ComputationId> uncalled;
   for (Computation c : module_.computations()) {
-    if (!called_[c.id().value] && !c.is_entry()) uncalled.push_back(c.id());
+    if (callers_[c.id().value] == 0 && !c.is_entry()) uncalled.push_back(c.id());
   }
   return uncalled;
 }

@@ -15,7 +15,9 @@
 // ... of those that look the same, in the order of a walk from the root, are told apart.
 //
 // Constants count by their bytes: NaN payloads and the sign of zero matter. An elided constant equals every elided
-// constant of its shape and no other. backend_config counts by its text. Commutative operands are not sorted.
+// constant of its shape and no other. backend_config counts by its text. Commutative operands are not sorted. An
+// operation that async-start wraps, and which the text writes as `all-gather-start`, has the backend_config and the
+// other common attributes of its async-start.
 //
 // Time and memory are linear in the module. A module that does not verify is digested too: calls and operands that run
 // in a circle are cut.
@@ -35,7 +37,7 @@ struct FingerprintOptions {
   bool sharding = false;             // sharding attributes, propagation flags of the header
   bool metadata = false;             // metadata, origins, statistics, stack frames, debug attributes
   bool frontend_attributes = false;  // of instructions and of the module
-  bool schedule = false;             // is_scheduled, and the order of instructions in a scheduled module
+  bool schedule = false;             // is_scheduled, and in a scheduled module the order outside of fusions
 
   static FingerprintOptions All() { return {true, true, true, true, true}; }
   bool Includes(AttrMeaning meaning) const;

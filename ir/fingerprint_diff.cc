@@ -68,6 +68,16 @@ std::string IndexText(absl::Span<const int64_t> index) {
   return text + "}";
 }
 
+std::string MetadataText(Instruction i) {
+  if (!i.metadata_id().valid()) return "absent";
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintMetadata(out, i.module().context(), i.metadata_id());
+  }
+  return text;
+}
+
 class Comparison {
  public:
   Comparison(const FingerprintedModule& a, const FingerprintedModule& b) : a_(a), b_(b), options_(a.table->options()) {
@@ -451,12 +461,7 @@ void Comparison::DescribePair(Instruction a, Instruction b) {
     Say(StrCat("parameter number: ", a.parameter_number(), " vs ", b.parameter_number()));
   }
   if (options_.metadata) {
-    std::string text_a, text_b;
-    {
-      TextWriter out_a(&text_a), out_b(&text_b);
-      if (a.metadata_id().valid()) PrintMetadata(out_a, a.module().context(), a.metadata_id());
-      if (b.metadata_id().valid()) PrintMetadata(out_b, b.module().context(), b.metadata_id());
-    }
+    const std::string text_a = MetadataText(a), text_b = MetadataText(b);
     if (text_a != text_b) Say(StrCat("metadata: ", Versus(text_a, text_b)));
   }
   if (diff_.differences.size() == before) {

@@ -212,7 +212,8 @@ class BF16 {
   uint16_t bits_ = 0;
 };
 
-// IEEE 754 binary16. Loops over conversions vectorize: every case is computed and one is selected.
+// IEEE 754 binary16. Loops over conversions vectorize: every case is computed, and masks select one (with `?:`, GCC
+// would not compute what it does not need, since floating-point operations may trap, and branch).
 class F16 {
  public:
   constexpr F16() = default;
@@ -233,6 +234,11 @@ class F16 {
   constexpr F16 operator-() const { return FromBits(bits_ ^ 0x8000); }
 
  private:
+  static constexpr uint32_t Select(bool condition, uint32_t yes, uint32_t no) {
+    const uint32_t mask = 0u - static_cast<uint32_t>(condition);
+    return (yes & mask) | (no & ~mask);
+  }
+
   static constexpr uint16_t Encode(uint32_t v) {
     const uint32_t sign = v & 0x80000000u;
     const uint32_t magnitude = v ^ sign;
@@ -243,8 +249,8 @@ class F16 {
     const uint32_t subnormal =
         std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(kHalf)) - kHalf;
     const uint32_t special = magnitude > 0x7f800000 ? 0x7e00 : 0x7c00;
-    const uint32_t finite = magnitude < (uint32_t{113} << 23) ? subnormal : normal;
-    return static_cast<uint16_t>((magnitude >= (uint32_t{127 + 16} << 23) ? special : finite) | sign >> 16);
+    const uint32_t finite = Select(magnitude < (uint32_t{113} << 23), subnormal, normal);
+    return static_cast<uint16_t>(Select(magnitude >= (uint32_t{127 + 16} << 23), special, finite) | sign >> 16);
   }
 
   static constexpr float Decode(uint16_t bits) {
@@ -257,8 +263,8 @@ class F16 {
     constexpr uint32_t kLeadingOne = uint32_t{113} << 23;
     const uint32_t subnormal =
         std::bit_cast<uint32_t>(std::bit_cast<float>(shifted + kLeadingOne) - std::bit_cast<float>(kLeadingOne));
-    const uint32_t finite = exponent == 0 ? subnormal : normal;
-    return std::bit_cast<float>((exponent == uint32_t{0x7c00} << 13 ? special : finite) | sign);
+    const uint32_t finite = Select(exponent == 0, subnormal, normal);
+    return std::bit_cast<float>(Select(exponent == uint32_t{0x7c00} << 13, special, finite) | sign);
   }
 
   uint16_t bits_ = 0;

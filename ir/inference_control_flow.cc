@@ -117,10 +117,6 @@ absl::Status InferExplicit(const Input& in, Inferred* out) {
 absl::Status InferToken(const Input& in, Inferred* out) {
   const Shape declared = in.declared();
   out->Set(declared.valid() && declared.IsToken() ? declared : in.shapes().Token());
-  if (in.opcode() == Opcode::kAfterAll) {
-    for (int64_t i = 0; i < in.operand_count(); ++i) HLOKIT_RETURN_IF_ERROR(ExpectTokenOperand(in, i));
-    return absl::OkStatus();
-  }
   if (in.opcode() != Opcode::kOutfeed) return absl::OkStatus();
   HLOKIT_RETURN_IF_ERROR(ExpectTokenOperand(in, 1));
   const AttrValue* value = in.attrs.Find(Attr::kOutfeedShape);

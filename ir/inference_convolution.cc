@@ -7,9 +7,6 @@
 namespace hlokit::inference {
 namespace {
 
-// The order of ConvolutionKind in enums.def.
-enum class Kind : uint32_t { kUnset, kForward, kFilterGradient, kInputGradient };
-
 struct Convolution {
   Shape lhs;
   Shape rhs;
@@ -89,15 +86,19 @@ absl::Status CheckGroups(const Convolution& c) {
   return absl::OkStatus();
 }
 
-// Each group of input features meets `kernel_features` of the kernel.
-absl::Status CheckInputFeatures(const Convolution& c, int64_t kernel_features, std::string_view what) {
+// Each group of input features meets those of the kernel.
+absl::Status CheckInputFeatures(const Convolution& c) {
   const int64_t features = c.lhs.dim(c.dims.input_feature);
-  if (Divides(c.feature_groups, features) && SizesFit(Quotient(features, c.feature_groups), kernel_features)) {
+  int64_t of_kernel = c.rhs.dim(c.dims.kernel_input_feature);
+  if (of_kernel != kUnboundedSize && !Multiply(of_kernel, c.kernel_block, &of_kernel)) {
+    return Error("the number of features of the kernel overflows");
+  }
+  if (Divides(c.feature_groups, features) && SizesFit(Quotient(features, c.feature_groups), of_kernel)) {
     return absl::OkStatus();
   }
   return Error("the input (", Text(c.lhs), ") has ", SizeText(features), " features in ", c.feature_groups,
                c.feature_groups == 1 ? " group" : " groups", ", but the kernel (", Text(c.rhs), ") has ",
-               SizeText(kernel_features), " ", what, " features");
+               SizeText(of_kernel), " input features");
 }
 
 absl::Status CheckWindowIsKernel(const Convolution& c) {
@@ -110,100 +111,43 @@ absl::Status CheckWindowIsKernel(const Convolution& c) {
   return absl::OkStatus();
 }
 
-// Dynamic dimensions of the output come from the batch and spatial dimensions of the input, and from spatial dimensions
-// of the kernel where it has a say.
-absl::Status MarkDynamic(const Convolution& c, bool by_kernel, absl::Span<uint8_t> dynamic) {
-  if (c.lhs.is_dynamic(c.dims.input_batch)) dynamic[c.dims.output_batch] = 1;
-  for (int64_t i = 0; i < c.dims.spatial_rank(); ++i) {
-    if (c.lhs.is_dynamic(c.dims.input_spatial[i]) || (by_kernel && c.rhs.is_dynamic(c.dims.kernel_spatial[i]))) {
-      dynamic[c.dims.output_spatial[i]] = 1;
-    }
-  }
-  const int64_t feature = c.dims.kernel_output_feature;
-  if (by_kernel && c.rhs.is_dynamic(feature)) {
+// Dynamic dimensions of the output come from the batch of the input and from spatial dimensions of input and kernel.
+absl::Status MarkDynamic(const Convolution& c, absl::Span<uint8_t> dynamic) {
+  if (c.rhs.is_dynamic(c.dims.kernel_output_feature)) {
     return Error("the output features of the kernel (", Text(c.rhs), ") cannot be dynamic");
   }
-  return absl::OkStatus();
-}
-
-// Sizes of an output by spatial dimension, without the rest.
-absl::Status ForwardSizes(const Convolution& c, Inferred* spatial) {
-  absl::InlinedVector<int64_t, 4> base;
-  for (int64_t d : c.dims.input_spatial) base.push_back(c.lhs.dim(d));
-  return AddWindowedDims(base, {}, c.window, spatial);
-}
-
-absl::Status InputGradientSizes(const Convolution& c, Inferred* spatial) {
-  for (int64_t i = 0; i < c.window.rank(); ++i) {
-    const WindowDim w = c.window[i];
-    const int64_t size = c.lhs.dim(c.dims.input_spatial[i]);
-    if (size == kUnboundedSize) {
-      spatial->AddDim(kUnboundedSize);
-      continue;
+  if (c.lhs.is_dynamic(c.dims.input_batch)) dynamic[c.dims.output_batch] = 1;
+  for (int64_t i = 0; i < c.dims.spatial_rank(); ++i) {
+    if (c.lhs.is_dynamic(c.dims.input_spatial[i]) || c.rhs.is_dynamic(c.dims.kernel_spatial[i])) {
+      dynamic[c.dims.output_spatial[i]] = 1;
     }
-    int64_t dilated, extent, out;
-    if (!Multiply(size - 1, w.base_dilation, &dilated) || !Multiply(dilated, w.stride, &out) ||
-        !Multiply(w.size - 1, w.window_dilation, &extent) || !Add(out, extent, &out) || !Add(out, 1, &out) ||
-        !Subtract(out, w.padding_low, &out) || !Subtract(out, w.padding_high, &out)) {
-      return Error("the window in dimension ", i, " overflows");
-    }
-    if (out < 0) return Error("spatial dimension ", i, " of the output would have size ", out);
-    spatial->AddDim(out);
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
+// `convolution_kind` only hints at what the convolution is part of; the shapes are those of a plain one.
 absl::Status InferConvolution(const Input& in, Inferred* out) {
   Convolution c;
   HLOKIT_RETURN_IF_ERROR(ReadConvolution(in, &c));
   HLOKIT_RETURN_IF_ERROR(CheckGroups(c));
-  const Kind kind = in.attrs.enumerator(Attr::kConvolutionKind, Kind::kUnset);
+  HLOKIT_RETURN_IF_ERROR(CheckInputFeatures(c));
+  HLOKIT_RETURN_IF_ERROR(CheckWindowIsKernel(c));
+  absl::InlinedVector<int64_t, 4> base;
+  for (int64_t d : c.dims.input_spatial) base.push_back(c.lhs.dim(d));
+  Inferred spatial;
+  HLOKIT_RETURN_IF_ERROR(AddWindowedDims(base, {}, c.window, &spatial));
 
   // As for a dot, the result may accumulate in another type.
   const bool declared = in.declared().valid() && in.declared().IsArray();
   out->SetArray(declared ? in.declared().element_type() : HigherPrecision(c.lhs.element_type(), c.rhs.element_type()));
   for (int64_t i = 0; i < c.dims.rank(); ++i) out->AddDim(0);
   const absl::Span<int64_t> dims = out->dims();
-
-  if (kind == Kind::kFilterGradient) {
-    // The kernel is the gradient of the output, and the output the gradient of the kernel.
-    const int64_t batch = c.lhs.dim(c.dims.input_batch);
-    const int64_t rhs_batch = c.rhs.dim(c.dims.output_batch);
-    if (!SizesFit(batch, rhs_batch)) {
-      return Error("operands have batches of ", batch, " and ", rhs_batch, ": ", Text(c.lhs), " and ", Text(c.rhs));
-    }
-    dims[c.dims.kernel_output_feature] = c.rhs.dim(c.dims.output_feature);
-    dims[c.dims.kernel_input_feature] = Quotient(c.lhs.dim(c.dims.input_feature), c.feature_groups);
-    for (int64_t i = 0; i < c.window.rank(); ++i) {
-      if (c.window[i].size < 0) return Error("the window has size ", c.window[i].size, " in spatial dimension ", i);
-      dims[c.dims.kernel_spatial[i]] = c.window[i].size;
-    }
-    return MarkDynamic(c, /*by_kernel=*/false, out->dynamic());
-  }
-
-  HLOKIT_RETURN_IF_ERROR(CheckWindowIsKernel(c));
-  const int64_t kernel_input = c.rhs.dim(c.dims.kernel_input_feature);
-  const int64_t kernel_output = c.rhs.dim(c.dims.kernel_output_feature);
-  Inferred spatial;
-  if (kind == Kind::kInputGradient) {
-    HLOKIT_RETURN_IF_ERROR(CheckInputFeatures(c, kernel_output, "output"));
-    HLOKIT_RETURN_IF_ERROR(InputGradientSizes(c, &spatial));
-    dims[c.dims.output_feature] = kernel_input;
-  } else {
-    int64_t features = kernel_input;
-    if (kernel_input != kUnboundedSize && !Multiply(kernel_input, c.kernel_block, &features)) {
-      return Error("the number of features of the kernel overflows");
-    }
-    HLOKIT_RETURN_IF_ERROR(CheckInputFeatures(c, features, "input"));
-    HLOKIT_RETURN_IF_ERROR(ForwardSizes(c, &spatial));
-    dims[c.dims.output_feature] = kernel_output;
-  }
   dims[c.dims.output_batch] = Quotient(c.lhs.dim(c.dims.input_batch), c.batch_groups);
+  dims[c.dims.output_feature] = c.rhs.dim(c.dims.kernel_output_feature);
   for (int64_t i = 0; i < c.window.rank(); ++i) dims[c.dims.output_spatial[i]] = spatial.dims()[i];
-  HLOKIT_RETURN_IF_ERROR(MarkDynamic(c, /*by_kernel=*/true, out->dynamic()));
-  return absl::OkStatus();
+  return MarkDynamic(c, out->dynamic());
 }
 
 }  // namespace hlokit::inference

@@ -44,8 +44,9 @@ absl::Status ExpectIncreasing(absl::Span<const int64_t> list, std::string_view w
   return Error(what, " must be in increasing order, found ", Text(list));
 }
 
-// Batching dimensions pair dimensions of the operand with dimensions of the indices.
-absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_view operand_name, Shape operand,
+// Batching dimensions pair dimensions of the operand with dimensions of the indices. As in XLA their sizes need not
+// agree.
+absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_view operand_name,
                            absl::Span<const int64_t> of_indices, std::string_view indices_name, const Indices& indices,
                            int64_t vector_dim) {
   if (of_operand.empty() && of_indices.empty()) return absl::OkStatus();
@@ -56,28 +57,18 @@ absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_vie
   DimSet taken(indices.rank());
   HLOKIT_RETURN_IF_ERROR(taken.Take(of_indices, indices_name));
   if (taken.Has(vector_dim)) return Error(indices_name, " names dimension ", vector_dim, ", which holds index vectors");
-  for (size_t i = 0; i < of_operand.size(); ++i) {
-    if (SizesFit(operand.dim(of_operand[i]), indices.dim(of_indices[i]))) continue;
-    return Error(operand_name, " and ", indices_name, " pair dimension ", of_operand[i], " of ", Text(operand),
-                 " with dimension ", of_indices[i], " of the indices, whose size is ",
-                 SizeText(indices.dim(of_indices[i])));
-  }
   return absl::OkStatus();
 }
 
 // The dimensions of the operand that a component of an index moves along.
-absl::Status CheckIndexMap(absl::Span<const int64_t> map, std::string_view name, Shape operand, const Indices& indices,
-                           const DimSet& batching) {
+absl::Status CheckIndexMap(absl::Span<const int64_t> map, std::string_view name, Shape operand,
+                           const Indices& indices) {
   if (!SizesFit(indices.vector_size(), static_cast<int64_t>(map.size()))) {
     return Error(name, " has ", map.size(), " entries, but an index has ", SizeText(indices.vector_size()),
                  " components");
   }
   DimSet mapped(operand.rank());
-  HLOKIT_RETURN_IF_ERROR(mapped.Take(map, name));
-  for (int64_t d : map) {
-    if (batching.Has(d)) return Error(name, " names dimension ", d, ", which is a batching dimension");
-  }
-  return absl::OkStatus();
+  return mapped.Take(map, name);
 }
 
 }  // namespace
@@ -100,8 +91,8 @@ absl::Status InferGather(const Input& in, Inferred* out) {
   HLOKIT_RETURN_IF_ERROR(batching.Take(dims.operand_batching_dims, "`operand_batching_dims`"));
   DimSet dropped = batching;
   HLOKIT_RETURN_IF_ERROR(dropped.Take(dims.collapsed_slice_dims, "`collapsed_slice_dims`"));
-  HLOKIT_RETURN_IF_ERROR(CheckIndexMap(dims.start_index_map, "`start_index_map`", a, indices, batching));
-  HLOKIT_RETURN_IF_ERROR(CheckBatching(dims.operand_batching_dims, "`operand_batching_dims`", a,
+  HLOKIT_RETURN_IF_ERROR(CheckIndexMap(dims.start_index_map, "`start_index_map`", a, indices));
+  HLOKIT_RETURN_IF_ERROR(CheckBatching(dims.operand_batching_dims, "`operand_batching_dims`",
                                        dims.start_indices_batching_dims, "`start_indices_batching_dims`", indices,
                                        dims.index_vector_dim));
 
@@ -180,8 +171,8 @@ absl::Status InferScatter(const Input& in, Inferred* out) {
     DimSet dropped = batching;
     HLOKIT_RETURN_IF_ERROR(dropped.Take(dims.inserted_window_dims, "`inserted_window_dims`"));
     HLOKIT_RETURN_IF_ERROR(
-        CheckIndexMap(dims.scatter_dims_to_operand_dims, "`scatter_dims_to_operand_dims`", a, indices, batching));
-    HLOKIT_RETURN_IF_ERROR(CheckBatching(dims.input_batching_dims, "`input_batching_dims`", a,
+        CheckIndexMap(dims.scatter_dims_to_operand_dims, "`scatter_dims_to_operand_dims`", a, indices));
+    HLOKIT_RETURN_IF_ERROR(CheckBatching(dims.input_batching_dims, "`input_batching_dims`",
                                          dims.scatter_indices_batching_dims, "`scatter_indices_batching_dims`", indices,
                                          dims.index_vector_dim));
     int64_t operand_dim = 0;

@@ -287,11 +287,14 @@ absl::Status InferScan(const Input& in, Inferred* out) {
     *shape = WithDim(in, element, *dim, in.operand(0).dim(*dim), in.operand(0).is_dynamic(*dim));
     return absl::OkStatus();
   };
-  if (root.IsTuple()) out->SetTuple();
+  // A single result may stand alone although the computation gives a tuple of one.
+  const bool alone = results == 1 && in.declared().valid() && in.declared().IsArray();
+  const bool tuple = root.IsTuple() && !alone;
+  if (tuple) out->SetTuple();
   for (int64_t i = 0; i < results; ++i) {
     Shape shape;
     HLOKIT_RETURN_IF_ERROR(result(i, &shape));
-    if (root.IsTuple()) {
+    if (tuple) {
       out->AddElement(shape);
     } else {
       out->Set(shape);

@@ -179,7 +179,7 @@ void JsonPrinter::OriginMembers(List& header) {
     header.Key("origin_recovery_table");
     List entries(out_, '[');
     for (const OriginRecoveryEntry& entry : h.origin_recovery_table) {
-      entries.Next("\n    ");
+      entries.Next("\n      ");
       List object(out_, '{');
       for (const auto& [key, array] : {std::pair{"removed", entry.removed}, std::pair{"replacement", entry.replacement}}) {
         object.Key(key);
@@ -197,7 +197,7 @@ void JsonPrinter::OriginMembers(List& header) {
     header.Key("debug_attributes");
     List entries(out_, '[');
     for (const DebugAttribute& attribute : h.debug_attributes) {
-      entries.Next("\n    ");
+      entries.Next("\n      ");
       List object(out_, '{');
       OriginalArrayMembers(object, attribute.array);
       object.Key("records");
@@ -262,14 +262,14 @@ void JsonPrinter::Header() {
 }
 
 void JsonPrinter::StackFramesObject() {
-  constexpr std::string_view kLine = "\n    ";
+  constexpr std::string_view kLine = "\n      ";
   const StackFrames& s = module_.header().stack_frames;
   List tables(out_, '{');
-  tables.Key("file_names", "\n   ");
+  tables.Key("file_names", "\n    ");
   Names(s.file_names, kLine);
-  tables.Key("function_names", "\n   ");
+  tables.Key("function_names", "\n    ");
   Names(s.function_names, kLine);
-  tables.Key("file_locations", "\n   ");
+  tables.Key("file_locations", "\n    ");
   {
     List locations(out_, '[');
     for (const FileLocation& l : s.file_locations) {
@@ -283,7 +283,7 @@ void JsonPrinter::StackFramesObject() {
       object.Key("end_column") << l.end_column;
     }
   }
-  tables.Key("stack_frames", "\n   ");
+  tables.Key("stack_frames", "\n    ");
   List frames(out_, '[');
   for (const StackFrame& f : s.stack_frames) {
     frames.Next(kLine);
@@ -314,7 +314,7 @@ void JsonPrinter::Print() {
     module.Key("computations", kLine);
     List computations(out_, '[');
     for (Computation c : module_.computations()) {
-      computations.Next("\n   ");
+      computations.Next("\n    ");
       ComputationObject(c);
     }
   }
@@ -336,7 +336,7 @@ void JsonPrinter::ComputationObject(Computation c) {
   object.Key("instructions");
   List instructions(out_, '[');
   for (Instruction i : c.instructions()) {
-    instructions.Next("\n    ");
+    instructions.Next("\n      ");
     InstructionObject(i);
   }
 }
@@ -368,10 +368,6 @@ void JsonPrinter::InstructionObject(Instruction i) {
       PrintLiteral(out_, context_, i.literal_id());
       out_ << '"';
     }
-  } else if ((r.opcode == Opcode::kAsyncUpdate || r.opcode == Opcode::kAsyncDone) && r.payload != 0) {
-    // What ir/async.h keeps where no start is in sight.
-    object.Key("async_wrapped_opcode");
-    String(TextOf(static_cast<Opcode>(r.payload - 1)));
   }
   bool any = false;
   absl::Span<const int64_t> unknown;

@@ -9,9 +9,9 @@
 namespace hlokit {
 
 enum class FillKind : uint8_t {
-  kZeros,  // 0 and false; for f8e8m0fnu, which has no zero, its smallest value
-  kIota,   // 0, 1, 2, ... in row-major order, from 0 again where the type ends or would skip a number; in complex
-          // numbers, the real part; for pred false, true, false, ...; for f8e8m0fnu 1, 2, 4, ..., 128, 1, ...
+  kZeros,   // 0 and false; for f8e8m0fnu, which has no zero, its smallest value
+  kIota,    // 0, 1, 2, ... in row-major order, from 0 again where the type ends or would skip a number; in complex
+            // numbers, the real part; for pred false, true, false, ...; for f8e8m0fnu 1, 2, 4, ..., 128, 1, ...
   kRandom,  // floats in [-1, 1), integers in [0, 16) or what there is of that in the type, pred, f8e8m0fnu from 2^-4 to
             // 2^3
 };

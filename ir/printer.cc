@@ -99,7 +99,7 @@ void Printer::PrintHeader() {
     out_ << '{';
     bool first = true;
     for (int64_t v : context_.list(id)) {
-      if (!first) out_ << ", ";
+      if (!first) out_ << ',';
       first = false;
       out_ << v;
     }
@@ -158,8 +158,14 @@ void Printer::PrintHeader() {
   for (size_t k = 0; k + 1 < h.unknown_attributes.size(); k += 2) {
     out_ << ", " << context_.str(h.unknown_attributes[k]) << '=' << context_.str(h.unknown_attributes[k + 1]);
   }
-  if (!h.origin_recovery_table.empty()) PrintOriginRecoveryTable(out_, context_, h.origin_recovery_table);
-  if (!h.debug_attributes.empty()) PrintDebugAttributes(out_, context_, h.debug_attributes);
+  if (!h.origin_recovery_table.empty()) {
+    out_ << ", origin_recovery_table=";
+    PrintOriginRecoveryTable(out_, context_, h.origin_recovery_table);
+  }
+  if (!h.debug_attributes.empty()) {
+    out_ << ",\ndebug_attributes=";
+    PrintDebugAttributes(out_, context_, h.debug_attributes);
+  }
 }
 
 void Printer::PrintStackFrames() {
@@ -272,11 +278,9 @@ void Printer::PrintInstruction(Instruction i, int indent, bool named) {
       (HasTrait(r.opcode, kUpdatesAsync) || r.opcode == Opcode::kAsyncStart || r.opcode == Opcode::kAsyncDone)) {
     const Instruction start = FindAsyncStart(i);
     const Computation wrapper = start.valid() ? start.computation_attr(Attr::kCalls) : Computation();
-    if (!start.valid() || (wrapper.valid() && IsSingleInstructionWrapper(wrapper))) {
-      if (const std::optional<Opcode> wrapped = AsyncWrappedOpcode(i)) {
-        suffix = r.opcode == Opcode::kAsyncStart ? "-start" : r.opcode == Opcode::kAsyncUpdate ? "-update" : "-done";
-        opcode = wrapper.valid() ? wrapper.root().opcode_text() : TextOf(*wrapped);
-      }
+    if (wrapper.valid() && IsSingleInstructionWrapper(wrapper)) {
+      suffix = r.opcode == Opcode::kAsyncStart ? "-start" : r.opcode == Opcode::kAsyncUpdate ? "-update" : "-done";
+      opcode = wrapper.root().opcode_text();
     }
   }
   out_ << opcode << suffix << '(';
@@ -397,7 +401,8 @@ void Printer::PrintAttributes(Instruction i, int indent) {
   const auto wrapped_attrs = [&] {
     sugar_due = false;
     for (const AttrValue& value : wrapped.attrs()) {
-      if (IsCommon(value.attr)) continue;
+      // What the start says itself is said once.
+      if (IsCommon(value.attr) && (i.has(value.attr) || value.attr == Attr::kBackendConfig)) continue;
       const AttrType type = InfoOf(value.attr).type;
       if (type == AttrType::kComputation || type == AttrType::kComputationList) {
         PrintComputationAttr(value, indent);

@@ -8,8 +8,8 @@ namespace hlokit {
 
 ListId EncodeResultAccuracy(Context* context, const ResultAccuracy& accuracy) {
   if (accuracy.mode == ResultAccuracyMode::kDefault) return context->lists.Intern({});
-  return context->lists.Intern({static_cast<int64_t>(accuracy.mode), std::bit_cast<int64_t>(accuracy.atol),
-                                std::bit_cast<int64_t>(accuracy.rtol), accuracy.ulps});
+  return context->lists.Intern({static_cast<int64_t>(accuracy.mode), std::bit_cast<int64_t>(ShortDouble(accuracy.atol)),
+                                std::bit_cast<int64_t>(ShortDouble(accuracy.rtol)), accuracy.ulps});
 }
 
 ResultAccuracy DecodeResultAccuracy(const Context& context, ListId id) {

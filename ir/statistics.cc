@@ -5,11 +5,19 @@
 #include <string_view>
 
 namespace hlokit {
+namespace {
+
+std::string_view ShortText(double value, char (&buffer)[32]) {
+  const char* end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, 6).ptr;
+  return {buffer, static_cast<size_t>(end - buffer)};
+}
+
+}  // namespace
 
 ListId EncodeStatistics(Context* context, const Statistics& statistics) {
   std::vector<int64_t> list = {statistics.visualizing_index};
   for (const auto& [name, value] : statistics.values) {
-    list.insert(list.end(), {int64_t{name.value}, std::bit_cast<int64_t>(value)});
+    list.insert(list.end(), {int64_t{name.value}, std::bit_cast<int64_t>(ShortDouble(value))});
   }
   return context->lists.Intern(list);
 }
@@ -40,8 +48,14 @@ void PrintStatistics(TextWriter& out, const Context& context, ListId id) {
 
 void PrintShortDouble(TextWriter& out, double value) {
   char buffer[32];
-  const char* end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, 6).ptr;
-  out << std::string_view(buffer, static_cast<size_t>(end - buffer));
+  out << ShortText(value, buffer);
+}
+
+double ShortDouble(double value) {
+  char buffer[32];
+  const std::string_view text = ShortText(value, buffer);
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
 }
 
 }  // namespace hlokit

@@ -26,6 +26,8 @@ void PrintStatistics(TextWriter& out, const Context& context, ListId id);
 
 // With six significant digits, as XLA prints numbers of this kind: "33", "0.5", "1e+06".
 void PrintShortDouble(TextWriter& out, double value);
+// The number that this text reads back as. Encoded lists hold such, so that text says all there is.
+double ShortDouble(double value);
 
 }  // namespace hlokit
 

@@ -1,33 +1,18 @@
 #include "ir/traversal.h"
 
-#include "absl/container/flat_hash_map.h"
+#include <algorithm>
+#include <utility>
 
 namespace hlokit {
-namespace {
-
-// Collectives whose order within a channel counts: the ones XLA keeps together.
-bool OrderedByChannel(Opcode opcode) { return HasTrait(opcode, kCollective) && !HasTrait(opcode, kStartsAsync); }
-
-}  // namespace
-
 std::vector<InstructionId> PostOrder(Computation computation) {
   const Module& module = computation.module();
   std::vector<InstructionId> order;
   order.reserve(static_cast<size_t>(computation.instruction_count()));
-  // For each collective the earlier ones of its channel.
-  absl::flat_hash_map<uint32_t, std::vector<InstructionId>> channel_before;
-  absl::flat_hash_map<int64_t, std::vector<InstructionId>> channels;
   // Ids of a computation lie close together, but a side array must not be larger than the computation deserves.
   uint32_t low = 0xffffffffu, high = 0;
   for (Instruction i : computation.instructions()) {
     low = std::min(low, i.id().value);
     high = std::max(high, i.id().value);
-    if (!OrderedByChannel(i.opcode())) continue;
-    if (const std::optional<uint32_t> channel = i.payload(Attr::kChannelId)) {
-      std::vector<InstructionId>& group = channels[module.Int64Of(*channel)];
-      channel_before[i.id().value] = group;
-      group.push_back(i.id());
-    }
   }
   if (low > high) return order;
   enum : uint8_t { kNew, kOpen, kDone };
@@ -52,12 +37,6 @@ std::vector<InstructionId> PostOrder(Computation computation) {
         if (module.record(next).parent != r.parent || next.value < low || next.value > high) return;
         if (state[next.value - low] == kNew) stack.push_back(next);
       };
-      if (!channel_before.empty() && id != root) {
-        const auto found = channel_before.find(id.value);
-        if (found != channel_before.end()) {
-          for (InstructionId before : found->second) push(before);
-        }
-      }
       for (uint32_t k = r.operand_count; k-- > 0;) push(module.use(UseId(r.operand_begin + k)).def);
       for (const AttrValue& a : module.attrs_of(r)) {
         if (a.attr != Attr::kControlPredecessors) continue;

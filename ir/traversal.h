@@ -10,8 +10,7 @@ namespace hlokit {
 
 // Operands before users, control predecessors before successors: XLA's order. From each instruction without users, in
 // the order of the computation, a depth-first walk that visits control predecessors last to first, then operands first
-// to last; collectives with a channel follow the earlier ones of the same channel. Instructions on a cycle (only in
-// modules that do not verify) are visited once all the same.
+// to last. Instructions on a cycle (only in modules that do not verify) are visited once all the same.
 std::vector<InstructionId> PostOrder(Computation computation);
 
 // Callees before callers, in the order XLA prints computations.

@@ -2,20 +2,22 @@
 // the instruction that has it. The rules are those of XLA's own verifier before layouts are assigned, unless an option
 // asks for more; where that verifier aborts or overflows on odd values, this one reports.
 //
-// Rules by kind of diagnostic, and the file that has them
-//   duplicate-name, bad-parameter, operand-count, missing-attribute, undefined-operand, undefined-computation,
-//   cyclic-operands, cyclic-calls, schedule              verify_structure.cc, verify_order.cc
-//   inference      declared shape against inference       shape_inference.h, called from verifier.cc
-//   operand-type, attribute-value                         verify_attributes.cc
-//   call-signature called computations and their callers  verify_calls.cc, verify_embedded.cc
-//   async-pair     start, update and done                 verify_async.cc, verify_pairs.cc
-//   channel        users of a channel, send and recv      verify_pairs.cc
-//   collective     groups, source-target pairs            verify_collectives.cc
-//   aliasing       of outputs to parameters and operands  verify_header.cc, verify_aliasing.cc
-//   sharding       fits its shape and its neighbours      verify_sharding.cc
-//   buffer-use     values of type b(...)                  verify_buffers.cc
-//   layout         only with `layout_sensitive`           verify_layout.cc
-//   bad-header     entry layout, counts, propagation      verify_header.cc
+// Kinds of diagnostic and the files that have their rules
+//   duplicate-name, bad-parameter, operand-count, duplicate-, unknown- and missing-attribute, undefined-operand,
+//   undefined-computation                             verify_structure.cc
+//   cyclic-operands, cyclic-calls, schedule           verify_order.cc
+//   inference        declared shape against inference shape_inference.h, called from verifier.cc
+//   attribute-value                                   verify_attributes.cc, verify_calls.cc, verify_origin.cc
+//   call-signature   computations and their callers   shape_inference.h, verify_calls.cc
+//   async-pair       start, update and done           verify_pairs.cc, verify_async.cc
+//   channel          users of a channel               verify_pairs.cc
+//   collective       groups, source-target pairs      verify_collectives.cc, verify_pairs.cc
+//   aliasing         outputs and what they overwrite  verify_aliasing.cc, verify_header.cc
+//   sharding         shapes and neighbours            verify_sharding.cc, verify_calls.cc
+//   buffer-use       values of type b(...)            verify_buffers.cc
+//   layout           constraints of custom calls; all else only with `layout_sensitive`
+//                                                     verify_aliasing.cc, verify_layout.cc
+//   bad-header       entry layout, counts             verify_header.cc
 #ifndef HLOKIT_IR_VERIFIER_H_
 #define HLOKIT_IR_VERIFIER_H_
 

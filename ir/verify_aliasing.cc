@@ -80,7 +80,8 @@ void CheckLayoutConstraints(Verification& v, Instruction i) {
   }
   if (static_cast<int64_t>(constraints.size()) != i.operand_count()) {
     v.Report(i, DiagnosticKind::kLayout,
-             StrCat("has ", i.operand_count(), " operands and ", constraints.size(), " operand_layout_constraints"));
+             StrCat("has ", Count(i.operand_count(), "operand"), " and ",
+                    Count(static_cast<int64_t>(constraints.size()), "layout constraint")));
     return;
   }
   for (int64_t n = 0; n < i.operand_count(); ++n) {
@@ -118,6 +119,7 @@ void CheckCustomCall(Verification& v, Instruction i) {
   CheckAliases(v, i, target == "Pin" || target == "Unpin",
                FrontendAttribute(i, "xla_skip_custom_call_alias_shape_check").has_value());
   if (target == "GetRngSeed") CheckGetRngSeed(v, i);
+  if (target == "Pin" || target == "Unpin" || target == "CreateBuffer") v.has_buffer_calls = true;
 }
 
 // An async-start may bind its operands later, so aliases go by the parameters and the result of its computation; output

@@ -86,7 +86,7 @@ class BufferCheck {
       }
       for (Instruction i : c.instructions()) {
         if (v_.full()) return;
-        if (!v_.unsound(i) && Touches(i)) CheckInstruction(i);
+        if (!v_.unsound(i) && (Touches(i) || IsBufferCall(i))) CheckInstruction(i);
       }
     }
   }
@@ -98,6 +98,12 @@ class BufferCheck {
       if (v_.HoldsBuffer(operand.shape())) return true;
     }
     return false;
+  }
+
+  static bool IsBufferCall(Instruction i) {
+    if (i.opcode() != Opcode::kCustomCall) return false;
+    const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+    return target == "Pin" || target == "Unpin" || target == "CreateBuffer";
   }
 
   void CheckInstruction(Instruction i) {
@@ -239,7 +245,7 @@ class BufferCheck {
 }  // namespace
 
 void CheckBuffers(Verification& v) {
-  if (v.any_buffers()) BufferCheck(v).Run();
+  if (v.any_buffers() || v.has_buffer_calls) BufferCheck(v).Run();
 }
 
 }  // namespace hlokit::verify_internal

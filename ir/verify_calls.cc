@@ -106,9 +106,9 @@ void CheckWhile(Verification& v, Instruction i) {
 void CheckReducerParameters(Verification& v, Instruction i) {
   const Computation reducer = i.computation_attr(Attr::kToApply);
   if (reducer.parameter_count() % 2 != 0 || reducer.parameter_count() == 0) {
-    v.Report(
-        i, kKind,
-        StrCat("reducer `", reducer.name(), "` has ", reducer.parameter_count(), " parameters; it combines pairs"));
+    v.Report(i, kKind,
+             StrCat("reducer `", reducer.name(), "` has ", Count(reducer.parameter_count(), "parameter"),
+                    "; it combines pairs"));
   }
 }
 

@@ -75,8 +75,8 @@ bool CheckListedGroups(Verification& v, Instruction i, int64_t devices) {
       if (in_range && seen[static_cast<size_t>(device)]++ == 0) continue;
       v.Report(i, kKind,
                in_range ? StrCat("names ", device, " twice in replica_groups")
-                        : StrCat("replica_groups list ", devices, " devices, so ", device, " is not one of 0 to ",
-                                 devices - 1));
+                        : StrCat("replica_groups list ", Count(devices, "device"), ", so ", device,
+                                 " is not one of 0 to ", devices - 1));
       return false;
     }
     list.remove_prefix(static_cast<size_t>(size));
@@ -100,8 +100,8 @@ void CheckShards(Verification& v, Instruction i, Shape whole, Shape part) {
   const Subgroup group = SubgroupOf(v, i);
   if (group.size == 1 || (group.per_partition ? shards % group.size == 0 : shards == group.size)) return;
   v.Report(i, kKind,
-           StrCat("dimension ", d, " goes between ", whole.dim(d), " and ", part.dim(d), ", ", shards,
-                  " parts; a group has ", group.size, " devices"));
+           StrCat("dimension ", d, " goes between ", whole.dim(d), " and ", part.dim(d), ", ", Count(shards, "part"),
+                  "; a group has ", Count(group.size, "device")));
 }
 
 // In place: the update goes from offsets in one buffer to offsets in another. Offsets are a tuple of scalars, or a
@@ -129,7 +129,7 @@ bool CheckInPlace(Verification& v, Instruction i) {
              StrCat("with slice_sizes takes 4 operands, input, output and offsets into each, not ", i.operand_count()));
     return false;
   }
-  const std::string_view names[] = {"input", "output"};
+  constexpr std::string_view names[] = {"input", "output"};
   const Shape input = i.operand(0).shape();
   const Shape output = i.operand(1).shape();
   if (input.IsArray() && output.IsArray()) {
@@ -227,7 +227,8 @@ void CheckAllToAll(Verification& v, Instruction i) {
   if (dims.empty()) {
     const bool unknown = group == 1 && i.list_attr(Attr::kReplicaGroups).empty();
     if (unknown || i.operand_count() == group) return;
-    v.Report(i, kKind, StrCat("has ", i.operand_count(), " operands, one for each device; a group has ", group));
+    v.Report(i, kKind,
+             StrCat("has ", Count(i.operand_count(), "operand"), ", one for each device; a group has ", group));
     return;
   }
   const Shape operand = i.operand_count() == 1 ? i.operand(0).shape() : Shape();

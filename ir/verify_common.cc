@@ -68,6 +68,8 @@ std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_vie
   return std::nullopt;
 }
 
+std::string Count(int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); }
+
 std::string IndexText(absl::Span<const int64_t> index) {
   std::string out = "{";
   for (size_t i = 0; i < index.size(); ++i) {

@@ -72,7 +72,9 @@ class Verification {
   uint64_t last_sharding = ~uint64_t{0};  // sharding and shape last found sound, and all of them
   absl::flat_hash_set<uint64_t> sound_shardings;
 
-  // True when a shape of that id is or holds a buffer.
+  bool has_buffer_calls = false;  // custom calls that make or take buffers, whether or not there are any
+
+  // True when the shape is or holds a buffer.
   bool HoldsBuffer(Shape shape) const { return any_buffers_ && holds_buffer_[shape.id().value] != 0; }
   bool any_buffers() const { return any_buffers_; }
 
@@ -90,8 +92,9 @@ class Verification {
 
 // ---- first pass ----
 
-// verify_sharding.cc; part of the first pass.
+// verify_sharding.cc and verify_origin.cc; part of the first pass.
 void CheckSharding(Verification& v, Instruction i, ListId sharding);
+void CheckOrigin(Verification& v, Instruction i, ListId origin);
 
 // False when the module is not safe to look around in.
 bool CheckStructure(Verification& v);
@@ -150,6 +153,8 @@ bool SameShapes(const Verification& v, Shape a, Shape b);
 // The value of a frontend attribute, or nullopt.
 std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_view key);
 
+// "1 operand", "2 operands".
+std::string Count(int64_t n, std::string_view noun);
 // "{1,0}".
 std::string IndexText(absl::Span<const int64_t> index);
 

@@ -46,8 +46,9 @@ Instruction OnlyUser(Verification& v, Instruction i, const Pair& pair) {
     ++count;
   }
   if (count != 1) {
-    v.Report(i, kKind,
-             StrCat("has ", count, " users; ", TextOf(pair.start), " needs exactly one, its ", TextOf(pair.done)));
+    v.Report(
+        i, kKind,
+        StrCat("has ", Count(count, "user"), "; ", TextOf(pair.start), " needs exactly one, its ", TextOf(pair.done)));
     return Instruction();
   }
   if (user.opcode() != pair.done && user.opcode() != pair.carrier) {
@@ -105,7 +106,7 @@ void CheckSendRecv(Verification& v, Instruction i) {
     v.Report(user, DiagnosticKind::kChannel, StrCat("is on another channel than `", i.name(), "`"));
   }
   if (user.bool_attr(Attr::kIsHostTransfer) != host) {
-    v.Report(user, DiagnosticKind::kChannel, StrCat("and `", i.name(), "` differ in is_host_transfer"));
+    v.Report(user, DiagnosticKind::kChannel, StrCat("differs from `", i.name(), "` in is_host_transfer"));
   }
 }
 
@@ -132,8 +133,9 @@ void CheckChannels(Verification& v) {
   for (InstructionId id : v.all_reduces) {
     const Instruction i = v.module.instruction(id);
     if (i.bool_attr(Attr::kConstrainLayout) == reference.bool_attr(Attr::kConstrainLayout)) continue;
-    v.Report(i, DiagnosticKind::kCollective,
-             StrCat("and `", reference.name(), "` differ in constrain_layout; all-reduces of a module must not"));
+    v.Report(
+        i, DiagnosticKind::kCollective,
+        StrCat("differs from `", reference.name(), "` in constrain_layout; the all-reduces of a module must agree"));
     return;
   }
 }

@@ -114,7 +114,7 @@ class StructureCheck {
     if (static_cast<int64_t>(slots.size()) != instructions) {
       safe_ = false;
       v_.Report(c, DiagnosticKind::kBadParameter,
-                StrCat("has ", instructions, " parameters but numbers ", slots.size(), " of them"));
+                StrCat("has ", Count(instructions, "parameter"), " but numbers ", slots.size(), " of them"));
     }
   }
 
@@ -127,13 +127,11 @@ class StructureCheck {
     const int64_t count = record.operand_count;
     if (count < info.min_operands || (info.max_operands != kVariadic && count > info.max_operands)) {
       v_.MarkUnsound(i);
-      const int wanted = count < info.min_operands ? info.min_operands : info.max_operands;
+      const bool few = count < info.min_operands;
+      const std::string_view bound = info.min_operands == info.max_operands ? "" : few ? "at least " : "at most ";
       v_.Report(i, DiagnosticKind::kOperandCount,
-                StrCat(i.opcode_text(), " takes ",
-                       info.min_operands == info.max_operands ? ""
-                       : count < info.min_operands            ? "at least "
-                                                              : "at most ",
-                       wanted, wanted == 1 ? " operand, not " : " operands, not ", count));
+                StrCat(i.opcode_text(), " takes ", bound, Count(few ? info.min_operands : info.max_operands, "operand"),
+                       ", not ", count));
     }
     for (Instruction operand : i.operands()) CheckEdge(i, c, operand.id().value, "operand");
     CheckAttrs(i, c);
@@ -180,6 +178,8 @@ class StructureCheck {
     const AttrType type = InfoOf(value.attr).type;
     if (type == AttrType::kSharding) {
       CheckSharding(v_, i, ListId(value.payload));
+    } else if (type == AttrType::kOrigin) {
+      CheckOrigin(v_, i, ListId(value.payload));
     } else if (type == AttrType::kComputation) {
       CheckCall(i, value.attr, value.payload);
     } else if (type == AttrType::kComputationList) {

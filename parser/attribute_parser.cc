@@ -1,6 +1,7 @@
 // Values of attributes, by type, into payloads (attribute.h has the encodings).
 #include <bit>
 
+#include "absl/strings/ascii.h"
 #include "ir/str_cat.h"
 #include "parser/frontend_attributes_parser.h"
 #include "parser/literal_parser.h"
@@ -56,12 +57,8 @@ bool ModuleParser::ParseAttrValue(Frame& f, Attr attr, uint32_t* payload) {
       *payload = Stable(name).value;
       return true;
     }
-    case AttrType::kSparsity: {
-      std::string_view text;
-      if (!in_.Braced(&text)) return false;
-      *payload = Stable(text).value;
-      return true;
-    }
+    case AttrType::kSparsity:
+      return ParseSparsity(payload);
     case AttrType::kShape: {
       Shape shape;
       if (!shapes_.Parse(&shape)) return false;
@@ -85,7 +82,7 @@ bool ModuleParser::ParseAttrValue(Frame& f, Attr attr, uint32_t* payload) {
     case AttrType::kSliceRanges:
       return as_list(ParseSliceRanges(&list_));
     case AttrType::kPadding:
-      return as_list(ParsePadding(&list_));
+      return as_list(ParsePadding(&list_, /*allow_interior=*/true));
     case AttrType::kWindow:
       return as_list(ParseWindow(&list_));
     case AttrType::kConvolutionDims:
@@ -123,7 +120,11 @@ bool ModuleParser::ParseAttrValue(Frame& f, Attr attr, uint32_t* payload) {
 bool ModuleParser::ParseEnum(EnumType type, std::string_view attr_name, uint32_t* payload) {
   const SourceRange range = in_.Next();
   const std::string_view word = in_.BareName();
-  const std::optional<uint32_t> value = EnumFromText(type, word);
+  std::optional<uint32_t> value = EnumFromText(type, word);
+  if (!value && (type == EnumType::kPrecision || type == EnumType::kDotAlgorithm)) {
+    // XLA reads these in any case.
+    value = EnumFromText(type, absl::AsciiStrToLower(std::string(word)));
+  }
   if (value) {
     *payload = *value;
     return true;
@@ -241,11 +242,13 @@ bool ModuleParser::ParseSliceRanges(std::vector<int64_t>* list) {
   return in_.Expect('}', "after the ranges of a slice");
 }
 
-bool ModuleParser::ParsePadding(std::vector<int64_t>* list) {
+bool ModuleParser::ParsePadding(std::vector<int64_t>* list, bool allow_interior) {
   // low_high[_interior], an `x` between dimensions. No blanks inside.
   const auto bad = [&] {
-    return in_.ErrorHere(DiagnosticKind::kBadAttribute, "expected low_high or low_high_interior for each dimension",
-                         "for example padding=0_1x2_2_1");
+    return in_.ErrorHere(DiagnosticKind::kBadAttribute,
+                         allow_interior ? "expected low_high or low_high_interior for each dimension"
+                                        : "expected low_high for each dimension",
+                         allow_interior ? "for example padding=0_1x2_2_1" : "for example pad=0_1x2_2");
   };
   if (!in_.AtInt()) return true;  // rank 0: `padding=`
   do {
@@ -256,6 +259,7 @@ bool ModuleParser::ParsePadding(std::vector<int64_t>* list) {
     if (!in_.AtInt()) return bad();
     if (!in_.Int(&high)) return false;
     if (*in_.cursor() == '_') {
+      if (!allow_interior) return bad();
       in_.set_cursor(in_.cursor() + 1);
       if (!in_.AtInt()) return bad();
       if (!in_.Int(&interior)) return false;
@@ -265,6 +269,52 @@ bool ModuleParser::ParsePadding(std::vector<int64_t>* list) {
     in_.set_cursor(in_.cursor() + 1);
   } while (true);
   return !char_class::Is(*in_.cursor(), char_class::kName) || bad();
+}
+
+// {lhs={sparsity=AxB dimension=D stride=S idx=I} rhs={...}}, kept as the text XLA prints: sides in this order, every
+// field of a side.
+bool ModuleParser::ParseSparsity(uint32_t* payload) {
+  static constexpr std::string_view kSides[] = {"lhs", "rhs"};
+  static constexpr std::string_view kFields[] = {"sparsity", "dimension", "stride", "idx"};
+  std::string sides[2];
+  if (!in_.Expect('{', "before a sparsity config")) return false;
+  while (!in_.Eat('}')) {
+    const SourceRange range = in_.Next();
+    std::string_view side;
+    if (!in_.ExpectName(&side, "lhs or rhs") || !in_.Expect('=', "in a sparsity config")) return false;
+    const size_t which = side == kSides[0] ? 0 : 1;
+    if (side != kSides[which] || !sides[which].empty()) {
+      return Error(DiagnosticKind::kBadAttribute, range, "a sparsity config has one lhs and one rhs");
+    }
+    if (!in_.Expect('{', "in a sparsity config")) return false;
+    std::vector<int64_t> values[4];
+    while (!in_.Eat('}')) {
+      const SourceRange field_range = in_.Next();
+      std::string_view field;
+      if (!in_.ExpectName(&field, "a field of a sparsity config") || !in_.Expect('=', "in a sparsity config")) {
+        return false;
+      }
+      size_t k = 0;
+      while (k < 4 && kFields[k] != field) ++k;
+      if (k == 4 || !values[k].empty()) {
+        return Error(DiagnosticKind::kUnknownAttribute, field_range,
+                     StrCat("a sparsity config has each of sparsity, dimension, stride and idx once, not `", field, "`"));
+      }
+      if (!ParseDimXDim(&values[k])) return false;
+      in_.Eat(',');
+    }
+    std::string text = StrCat(side, "={");
+    for (size_t k = 0; k < 4; ++k) {
+      StrAppend(&text, k == 0 ? "" : " ", kFields[k], "=");
+      if (values[k].empty()) values[k].push_back(0);
+      for (size_t n = 0; n < values[k].size(); ++n) StrAppend(&text, n == 0 ? "" : "x", values[k][n]);
+    }
+    sides[which] = StrCat(text, "}");
+    in_.Eat(',');
+  }
+  const std::string_view gap = sides[0].empty() || sides[1].empty() ? "" : " ";
+  *payload = context_->strings.Intern(StrCat("{", sides[0], gap, sides[1], "}")).value;
+  return true;
 }
 
 bool ModuleParser::ParseDimXDim(std::vector<int64_t>* list) {
@@ -299,7 +349,7 @@ bool ModuleParser::ParseWindow(std::vector<int64_t>* list) {
       return Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
     }
     places[field] = range;
-    if (!(field == 2 ? ParsePadding(&values[field]) : ParseDimXDim(&values[field]))) return false;
+    if (!(field == 2 ? ParsePadding(&values[field], /*allow_interior=*/false) : ParseDimXDim(&values[field]))) return false;
     in_.Eat(',');
   }
   const size_t rank = values[0].size();

@@ -28,7 +28,11 @@ void ModuleParser::Define(StringId name, InstructionId id, ComputationId computa
     if (frames_.size() > 1 && module_->record(slot).parent != computation) shadowed_.push_back({name, slot});
   }
   slot = id;
-  if (anonymous_ != nullptr) anonymous_->Take(context_->str(name));
+  const std::string_view text = context_->str(name);
+  // Numbers are compared as numbers, so that "x.0" and "x.01" can meet "x" and "x.1".
+  const size_t dot = text.rfind('.');
+  if (dot != std::string_view::npos && dot + 1 < text.size() && text[dot + 1] == '0') duplicate_names_ = true;
+  if (anonymous_ != nullptr && (module_->record(id).flags & kGeneratedName) == 0) anonymous_->Take(text);
 }
 
 StringId ModuleParser::AnonymousName(Opcode opcode) {
@@ -340,6 +344,8 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
     const char* start = in_.cursor();
     Shape declared;
     if (*start != '%' && shapes_.AtShape() && !shapes_.Parse(&declared)) return Step::kFailed;
+    // In a module XLA passes over a comma between shape and name.
+    if (declared.valid() && !single_instruction_) in_.Eat(',');
     const uint32_t name_offset = in_.Offset();
     const std::string_view name = in_.Name();
     const SourceRange range{name_offset, in_.Here() - name_offset};
@@ -498,6 +504,7 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
     Frame& body = frames_.emplace_back();
     body.kind = Frame::kBody;
     body.inline_body = true;
+    duplicate_names_ = true;  // all are called "_"
     body.shadowed_begin = static_cast<uint32_t>(shadowed_.size());
     body.computation = module_->AddComputation(context_->strings.Intern("_"));
     return Step::kPushed;

@@ -110,51 +110,53 @@ bool ParseMesh(Reader& in, Context* context, DiagnosticKind kind, Mesh* mesh) {
   return in.Expect(')', "after device ids");
 }
 
-bool ParseAxis(Reader& in, const Context& context, DiagnosticKind kind, const Mesh& mesh, AxisRef* axis) {
-  const SourceRange range = in.Next();
-  if (in.AtInt()) {
-    if (!in.Int(&axis->axis)) return false;
-    if (axis->axis < 0 || axis->axis >= mesh.rank()) {
-      return in.Error(kind, range, StrCat("the mesh has ", mesh.rank(), " axes, none is number ", axis->axis));
-    }
-  } else {
-    std::string scratch;
-    std::string_view name;
-    if (!ParseAxisName(in, &scratch, &name)) return false;
-    const StringId id = context.strings.Find(name);
-    axis->axis = -1;
-    for (size_t i = 0; i < mesh.names.size() && axis->axis < 0; ++i) {
-      if (id.valid() && mesh.names[i] == id) axis->axis = static_cast<int64_t>(i);
-    }
-    if (axis->axis < 0) {
-      std::vector<std::string_view> names;
-      for (StringId known : mesh.names) names.push_back(context.str(known));
-      const std::string_view nearest = Nearest(name, names);
-      return in.Error(kind, range, StrCat("the mesh has no axis '", name, "'"),
-                      nearest.empty() ? "" : StrCat("did you mean '", nearest, "'?"));
-    }
+AxisReader::AxisReader(Reader& in, const Context& context, DiagnosticKind kind, const Mesh& mesh)
+    : in_(in), context_(context), kind_(kind), mesh_(mesh) {
+  for (size_t i = 0; i < mesh.names.size(); ++i) by_name_.emplace(mesh.names[i].value, static_cast<int64_t>(i));
+}
+
+bool AxisReader::Name(int64_t* axis) {
+  const SourceRange range = in_.Next();
+  if (in_.AtInt()) {
+    if (!in_.Int(axis)) return false;
+    if (*axis >= 0 && *axis < mesh_.rank()) return true;
+    return in_.Error(kind_, range, StrCat("the mesh has ", mesh_.rank(), " axes, none is number ", *axis));
   }
-  if (!in.Eat(':')) return true;
-  const uint32_t start = in.Offset();
-  if (!in.Expect('(', "before the size of what stands before a part of an axis") || !in.Int(&axis->pre_size) ||
-      !in.Expect(')', "after the size of what stands before a part of an axis") || !in.Int(&axis->size)) {
+  std::string_view name;
+  if (!ParseAxisName(in_, &scratch_, &name)) return false;
+  const auto known = by_name_.find(context_.strings.Find(name).value);
+  if (known != by_name_.end()) {
+    *axis = known->second;
+    return true;
+  }
+  std::vector<std::string_view> names;
+  for (StringId id : mesh_.names) names.push_back(context_.str(id));
+  const std::string_view nearest = Nearest(name, names);
+  return in_.Error(kind_, range, StrCat("the mesh has no axis '", name, "'"),
+                   nearest.empty() ? "" : StrCat("did you mean '", nearest, "'?"));
+}
+
+bool AxisReader::One(AxisRef* axis) {
+  if (!Name(&axis->axis)) return false;
+  if (!in_.Eat(':')) return true;
+  const uint32_t start = in_.Offset();
+  if (!in_.Expect('(', "before the size of what stands before a part of an axis") || !in_.Int(&axis->pre_size) ||
+      !in_.Expect(')', "after the size of what stands before a part of an axis") || !in_.Int(&axis->size)) {
     return false;
   }
   // A size of zero would read as the whole axis; the rest is for AxisUses to say.
   if (axis->pre_size >= 1 && axis->size >= 2) return true;
-  return in.Error(kind, {start, in.Here() - start},
-                  "a part of an axis has a size of at least 2 and comes after at least 1");
+  return in_.Error(kind_, {start, in_.Here() - start},
+                   "a part of an axis has a size of at least 2 and comes after at least 1");
 }
 
-bool ParseAxes(Reader& in, const Context& context, DiagnosticKind kind, const Mesh& mesh, std::vector<AxisRef>* axes) {
-  if (!in.Expect('{', "before axes")) return false;
-  if (in.Eat('}')) return true;
+bool AxisReader::Set(std::vector<AxisRef>* axes) {
+  if (!in_.Expect('{', "before axes")) return false;
+  if (in_.Eat('}')) return true;
   do {
-    AxisRef axis;
-    if (!ParseAxis(in, context, kind, mesh, &axis)) return false;
-    axes->push_back(axis);
-  } while (in.Eat(','));
-  return in.Expect('}', "after axes");
+    if (!One(&axes->emplace_back())) return false;
+  } while (in_.Eat(','));
+  return in_.Expect('}', "after axes");
 }
 
 }  // namespace hlokit

@@ -3,9 +3,11 @@
 #define HLOKIT_PARSER_DEVICE_LIST_PARSER_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/context.h"
 #include "ir/mesh.h"
 #include "ir/tile_assignment.h"
@@ -25,10 +27,26 @@ bool AtMesh(Reader& in);
 // stand without quotes. Not checked: see CheckMesh.
 bool ParseMesh(Reader& in, Context* context, DiagnosticKind kind, Mesh* mesh);
 
-// `'x'`, `'x':(1)2`, or the number of an axis instead of its name.
-bool ParseAxis(Reader& in, const Context& context, DiagnosticKind kind, const Mesh& mesh, AxisRef* axis);
-// `{'x', 'y':(1)2}`
-bool ParseAxes(Reader& in, const Context& context, DiagnosticKind kind, const Mesh& mesh, std::vector<AxisRef>* axes);
+// Reads references to the axes of one mesh, by name or number.
+class AxisReader {
+ public:
+  AxisReader(Reader& in, const Context& context, DiagnosticKind kind, const Mesh& mesh);
+
+  // `'x'`, `'x':(1)2`, `0`
+  bool One(AxisRef* axis);
+  // `{'x', 'y':(1)2}`
+  bool Set(std::vector<AxisRef>* axes);
+
+ private:
+  bool Name(int64_t* axis);
+
+  Reader& in_;
+  const Context& context_;
+  const DiagnosticKind kind_;
+  const Mesh& mesh_;
+  absl::flat_hash_map<uint32_t, int64_t> by_name_;  // StringId to axis
+  std::string scratch_;
+};
 
 }  // namespace hlokit
 

@@ -165,10 +165,63 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
     if (FindAttr(f, Attr::kOutfeedShape) == nullptr) {
       attrs_.push_back({Attr::kOutfeedShape, operand_shape(0).id().value});
     }
+    f.shape = context_->shapes.Token();  // whatever the text says
+  } else if (opcode == Opcode::kGetTupleElement && operand_count == 1) {
+    // As XLA does, an element of a tuple has the origin of what was put there.
+    const Instruction tuple = module_->instruction(operands_[f.operands_begin]);
+    const AttrValue* index = FindAttr(f, Attr::kIndex);
+    if (tuple.opcode() == Opcode::kTuple && index != nullptr && FindAttr(f, Attr::kOrigin) == nullptr) {
+      const int64_t i = module_->Int64Of(index->payload);
+      if (i >= 0 && i < tuple.operand_count()) {
+        if (const std::optional<uint32_t> origin = tuple.operand(i).payload(Attr::kOrigin)) {
+          attrs_.push_back({Attr::kOrigin, *origin});
+        }
+      }
+    }
   }
-  for (Attr dropped : {Attr::kMode, Attr::kToApply, Attr::kAsyncExecutionThread, Attr::kCalls}) {
-    const AttrSpec* spec = FindAttrSpec(f.opcode, dropped);
-    if (spec != nullptr && spec->presence == AttrSpec::kReadOnly) RemoveAttr(f, dropped);
+  if (opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart || opcode == Opcode::kReduceScatter) {
+    const AttrValue* global = FindAttr(f, Attr::kUseGlobalDeviceIds);
+    if (global != nullptr && global->payload != 0 && FindAttr(f, Attr::kChannelId) == nullptr) {
+      return Error(DiagnosticKind::kBadAttribute, range, "`use_global_device_ids=true` needs a `channel_id`");
+    }
+  }
+  return NormalizeShape(f, opcode);
+}
+
+// XLA's constructors of these instructions make the shape themselves, from the part of the written one that is free.
+bool ModuleParser::NormalizeShape(Frame& f, Opcode opcode) {
+  const SourceRange range{f.opcode_offset, f.opcode_size};
+  if (f.sugar || !f.shape.valid() || f.poisoned) return true;
+  ShapeTable& shapes = context_->shapes;
+  const bool has_operand = operands_.size() > f.operands_begin;
+  const Shape operand =
+      has_operand ? module_->instruction(operands_[f.operands_begin]).shape() : Shape();
+  if (opcode == Opcode::kSend && has_operand) {
+    f.shape = shapes.Tuple({operand, shapes.Scalar(ElementType::kU32), shapes.Token()});
+  } else if (opcode == Opcode::kSendDone) {
+    f.shape = shapes.Token();
+  } else if (opcode == Opcode::kRecv || opcode == Opcode::kInfeed) {
+    if (!f.shape.IsTuple() || f.shape.tuple_size() == 0) {
+      return Error(DiagnosticKind::kBadShape, range,
+                   StrCat(TextOf(opcode), " has a tuple shape whose first element is the data, not ", ToString(f.shape)));
+    }
+    f.shape = opcode == Opcode::kRecv
+                  ? shapes.Tuple({f.shape.element(0), shapes.Scalar(ElementType::kU32), shapes.Token()})
+                  : shapes.Tuple({f.shape.element(0), shapes.Token()});
+  } else if (opcode == Opcode::kRecvDone && has_operand && operand.IsTuple() && operand.tuple_size() > 0) {
+    f.shape = shapes.Tuple({operand.element(0), shapes.Token()});
+  } else if (opcode == Opcode::kDynamicReshape && has_operand && operand.IsArray() && f.shape.IsArray()) {
+    if (operand.element_count() != f.shape.element_count()) {
+      return Error(DiagnosticKind::kShapeMismatch, range,
+                   StrCat("result ", ToString(f.shape), " and operand ", ToString(operand),
+                          " need the same number of elements"));
+    }
+  } else if (opcode == Opcode::kConstant && f.shape.IsArray() && f.shape.has_layout() &&
+             f.shape.layout()->extras != nullptr && f.shape.layout()->extras->element_size_in_bits != 0) {
+    // A value is not packed, so its layout has no element size.
+    LayoutExtras extras = *f.shape.layout()->extras;
+    extras.element_size_in_bits = 0;
+    f.shape = shapes.WithLayout(f.shape, shapes.Layout(f.shape.layout()->minor_to_major, extras));
   }
   return true;
 }
@@ -211,18 +264,20 @@ bool ModuleParser::FinishAsync(Frame& f) {
   }
   if (f.opcode == Opcode::kAsyncStart) {
     const size_t count = operands_.size() - f.operands_begin;
-    const Shape bound = f.shape.element(0);
-    for (size_t i = 0; i < count; ++i) {
-      const Shape operand = module_->instruction(operands_[f.operands_begin + i]).shape();
-      if (static_cast<int64_t>(i) >= bound.tuple_size() || Compatible(bound.element(i), operand)) continue;
-      if (f.poisoned || bound.element(i).element_type() == operand.element_type()) continue;
+    if (!f.sugar) {
+      // The computation runs where the operation does.
+      const AttrValue* thread = FindAttr(f, Attr::kAsyncExecutionThread);
+      const AttrValue* calls = FindAttr(f, Attr::kCalls);
+      if (calls != nullptr) {
+        const bool main = thread == nullptr || context_->str(StringId(thread->payload)) == "main";
+        SetThread(ComputationId(calls->payload), main ? StringId() : StringId(thread->payload));
+      }
+      return true;
     }
-    if (!f.sugar) return true;
     // The sugar hides a computation of parameters and one instruction.
     const ComputationId wrapper = module_->AddComputation(context_->strings.Intern("async_wrapped"));
-    if (const AttrValue* thread = FindAttr(f, Attr::kAsyncExecutionThread)) {
-      module_->SetExecutionThread(wrapper, StringId(thread->payload));
-    }
+    const AttrValue* thread_attr = FindAttr(f, Attr::kAsyncExecutionThread);
+    const StringId thread = thread_attr != nullptr ? StringId(thread_attr->payload) : StringId();
     std::vector<InstructionId> parameters;
     const StringId parameter_name = context_->strings.Intern("async_param");
     for (size_t i = 0; i < count; ++i) {
@@ -246,6 +301,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
     module_->SetMetadata(root, f.metadata);
     module_->SetSource(root, f.opcode_offset);
     module_->SetRoot(wrapper, root);
+    if (thread.valid()) SetThread(wrapper, thread);
     finished_.push_back(wrapper);
     implicit_wrappers_.push_back(wrapper);
     duplicate_names_ = true;
@@ -263,9 +319,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
   }
   const Instruction start = FindAsyncStart(previous);
   if (!start.valid()) {
-    // The start is out of sight (in another iteration of a loop): remember what the sugar says.
-    if (f.sugar) f.payload = static_cast<uint32_t>(f.wrapped) + 1;
-    return true;
+    return true;  // in another iteration of a loop, say: the verifier looks again when the module is whole
   }
   const Computation wrapper = start.computation_attr(Attr::kCalls);
   if (f.sugar && wrapper.valid() && wrapper.root().opcode() != f.wrapped) {
@@ -322,6 +376,45 @@ bool ModuleParser::BindLate(const Frame& f, InstructionId start_id) {
   return true;
 }
 
+// What an asynchronous operation runs, it runs on its thread: the computation and all that it calls, but for those that
+// asynchronous operations in turn start.
+void ModuleParser::SetThread(ComputationId computation, StringId thread) {
+  std::vector<ComputationId> open = {computation};
+  std::vector<uint8_t> seen(module_->computation_id_bound(), 0);
+  while (!open.empty()) {
+    const ComputationId id = open.back();
+    open.pop_back();
+    if (seen[id.value]++ != 0) continue;
+    seen[id.value] = 1;
+    module_->SetExecutionThread(id, thread);
+    for (Instruction i : module_->computation(id).instructions()) {
+      if (i.opcode() == Opcode::kAsyncStart) continue;
+      for (Computation callee : i.called_computations()) open.push_back(callee.id());
+    }
+  }
+}
+
+// As in XLA, what is said of an asynchronous operation is said of the instruction that it wraps too.
+void ModuleParser::CopyToWrapped(InstructionId async) {
+  const Instruction instruction = module_->instruction(async);
+  const Instruction start = FindAsyncStart(instruction);
+  if (!start.valid()) return;
+  const Computation wrapper = start.computation_attr(Attr::kCalls);
+  if (!wrapper.valid() || !wrapper.record().root.valid()) return;
+  const InstructionId root = wrapper.record().root;
+  for (Attr attr : {Attr::kOrigin, Attr::kFrontendAttributes, Attr::kStatistics, Attr::kBackendConfig}) {
+    if (const std::optional<uint32_t> payload = instruction.payload(attr)) module_->SetAttr(root, attr, *payload);
+  }
+  if (instruction.metadata_id().valid()) module_->SetMetadata(root, instruction.metadata_id());
+}
+
+void ModuleParser::DropReadOnly(const Frame& f) {
+  for (Attr dropped : {Attr::kMode, Attr::kToApply, Attr::kAsyncExecutionThread, Attr::kCalls}) {
+    const AttrSpec* spec = FindAttrSpec(f.opcode, dropped);
+    if (spec != nullptr && spec->presence == AttrSpec::kReadOnly) RemoveAttr(f, dropped);
+  }
+}
+
 ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
   Frame& f = frames_[frame];
   const bool sugar_start = f.sugar && f.opcode == Opcode::kAsyncStart;
@@ -357,6 +450,7 @@ ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
   const bool async =
       f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate || f.opcode == Opcode::kAsyncDone;
   if (async && !FinishAsync(f)) return Step::kFailed;
+  DropReadOnly(f);
   if (module_->instruction_id_bound() >= static_cast<size_t>(options_.max_instructions)) {
     Error(DiagnosticKind::kTooLarge, NameRange(f), "the module has too many instructions");
     frames_.clear();
@@ -373,8 +467,9 @@ ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
       f.computation, f.opcode, f.shape, f.name, absl::MakeConstSpan(operands_).subspan(f.operands_begin),
       absl::MakeConstSpan(attrs_).subspan(f.attrs_begin), f.payload);
   module_->SetMetadata(id, f.metadata);
-  module_->SetSource(id, f.nested ? f.name_offset : f.name_offset);
+  module_->SetSource(id, f.name_offset);
   if (f.nested) module_->SetFlag(id, kGeneratedName);
+  if (async) CopyToWrapped(id);
   if (f.poisoned) module_->SetFlag(id, kPoisoned);
   operands_.resize(f.operands_begin);
   attrs_.resize(f.attrs_begin);

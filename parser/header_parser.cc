@@ -22,6 +22,7 @@ bool ModuleParser::ParseHeader() {
   std::string_view name;
   if (!in_.ExpectName(&name, "the name of the module")) return false;
   module_->header().name = Stable(name);
+  in_.Eat(':');  // XLA reads a colon behind a name as part of it
   while (in_.Eat(',')) {
     const SourceRange range = in_.Next();
     std::string_view attribute;

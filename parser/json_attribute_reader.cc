@@ -314,16 +314,20 @@ bool JsonModuleParser::ReadUnknownMember(const JsonString& key, std::string_view
 }
 
 bool JsonModuleParser::ReadUnknownPairs(std::string_view of, std::vector<int64_t>* out) {
-  JsonArray array(in_, "a list of pairs: names and texts of attributes");
-  while (array.Next()) {
+  const auto read_pair = [&] {
     JsonArray pair(in_, "a pair: name and text of an attribute");
     JsonString name;
     if (!pair.Need("a name") || !in_.String(&name, "the name of an attribute")) return false;
     const std::string copy(name.value);  // the text may have escapes too
     if (name.escaped) name.value = copy;
-    if (!pair.Need("the text of an attribute") || !ReadUnknownMember(name, of, {}, out) || !pair.End()) return false;
+    return pair.Need("the text of an attribute") && ReadUnknownMember(name, of, {}, out) && pair.End();
+  };
+  bool broken = false;
+  JsonArray array(in_, "a list of pairs: names and texts of attributes");
+  while (array.Next()) {
+    if (!Member(&broken, read_pair)) return false;
   }
-  return array.ok();
+  return array.ok() && !broken;
 }
 
 }  // namespace hlokit

@@ -44,7 +44,14 @@ bool JsonModuleParser::ReadHeaderMember(const JsonString& key) {
   };
   std::vector<int64_t> unknown;
   const auto keep_unknown = [&] {
-    for (int64_t id : unknown) h.unknown_attributes.push_back(StringId(static_cast<uint32_t>(id)));
+    for (size_t i = 0; i < unknown.size(); ++i) {
+      const StringId id(static_cast<uint32_t>(unknown[i]));
+      const std::string_view name = context().str(id);
+      if (i % 2 == 0 && std::find(std::begin(kHeaderKeys), std::end(kHeaderKeys), name) != std::end(kHeaderKeys)) {
+        return Error(DiagnosticKind::kBadHeader, key.range, StrCat("`", name, "` is no unknown attribute of a module"));
+      }
+      h.unknown_attributes.push_back(id);
+    }
     return true;
   };
   if (std::find(std::begin(kHeaderKeys), std::end(kHeaderKeys), key.value) == std::end(kHeaderKeys)) {

@@ -9,17 +9,19 @@
 namespace hlokit {
 namespace {
 
-constexpr std::string_view kKeys[] = {
-    "name",    "opcode",
-    "shape",   "operands",
-    "parameter",
-    "literal", "elided",
-    "async_wrapped_opcode",
-    "attributes",
-    "unknown_attributes",
-    "metadata"};
+constexpr std::string_view kKeys[] = {"name",   "opcode",     "shape",              "operands", "parameter", "literal",
+                                      "elided", "attributes", "unknown_attributes", "metadata"};
 enum Key : size_t {
-  kName, kOpcode, kShape, kOperands, kParameter, kLiteral, kElided, kWrapped, kAttributes, kUnknown, kMetadata
+  kName,
+  kOpcode,
+  kShape,
+  kOperands,
+  kParameter,
+  kLiteral,
+  kElided,
+  kAttributes,
+  kUnknown,
+  kMetadata
 };
 
 SourceRange InsideQuotes(SourceRange range) { return {range.offset + 1, range.size - 2}; }
@@ -91,8 +93,6 @@ bool JsonModuleParser::ReadInstructionMember(const JsonString& key, Draft* d) {
       if (!elided) d->seen &= ~(1u << kElided);
       return true;
     }
-    case kWrapped:
-      return ReadWrappedOpcode(d);
     case kAttributes:
       if (d->has_opcode()) return ReadAttributes(d);
       d->attributes_at = in_.Offset();
@@ -129,17 +129,6 @@ bool JsonModuleParser::ReadOpcode(Draft* d) {
   f.opcode = Opcode::kUnknown;
   f.opcode_size = range.size;
   d->attrs.push_back({Attr::kUnknownOpcode, word.name.value});
-  return true;
-}
-
-bool JsonModuleParser::ReadWrappedOpcode(Draft* d) {
-  JsonString s;
-  if (!in_.String(&s, "an opcode")) return false;
-  const std::optional<Opcode> opcode = OpcodeFromText(s.value);
-  if (!opcode) {
-    return Error(DiagnosticKind::kUnknownOpcode, s.range, StrCat("expected an opcode, found `", s.value, "`"));
-  }
-  d->frame.wrapped = *opcode;
   return true;
 }
 
@@ -185,14 +174,13 @@ bool JsonModuleParser::CheckMembers(Draft* d) {
   if (!has(kOpcode)) return missing(kOpcode);
   if (!has(kShape)) return Error(DiagnosticKind::kMissingShape, d->place, "the instruction has no `shape`");
   if (d->broken) return false;
-  const bool update = f.opcode == Opcode::kAsyncUpdate || f.opcode == Opcode::kAsyncDone;
   const auto only = [&](Key key, bool fits, std::string_view of) {
     if (!has(key) || fits) return true;
     return Error(DiagnosticKind::kUnknownAttribute, d->place, StrCat("only ", of, " have `", kKeys[key], "`"));
   };
   const bool constant = f.opcode == Opcode::kConstant;
   if (!only(kParameter, f.opcode == Opcode::kParameter, "parameters") || !only(kLiteral, constant, "constants") ||
-      !only(kElided, constant, "constants") || !only(kWrapped, update, "async-update and async-done")) {
+      !only(kElided, constant, "constants")) {
     return false;
   }
   if (f.opcode == Opcode::kParameter && !has(kParameter)) return missing(kParameter);
@@ -200,7 +188,14 @@ bool JsonModuleParser::CheckMembers(Draft* d) {
     return Error(DiagnosticKind::kMissingAttribute, d->place, "a constant has either `literal` or `elided`");
   }
   if (has(kElided)) f.payload = context().literals.AddElided(f.shape).value;
-  if (has(kWrapped)) f.payload = static_cast<uint32_t>(f.wrapped) + 1;
+  for (size_t i = 0; i < d->unknown.size(); i += 2) {
+    const std::string_view name = context().str(StringId(static_cast<uint32_t>(d->unknown[i])));
+    for (Attr attr : AttrsFromText(name)) {
+      if (FindAttrSpec(f.opcode, attr) == nullptr) continue;
+      return Error(DiagnosticKind::kBadAttribute, d->place,
+                   StrCat("`", name, "` is no unknown attribute of ", TextOf(f.opcode)));
+    }
+  }
   if (!d->unknown.empty()) d->attrs.push_back({Attr::kUnknownAttributes, module().ListPayload(d->unknown)});
   return true;
 }

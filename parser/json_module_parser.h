@@ -101,7 +101,6 @@ class JsonModuleParser {
   bool ReadOpcode(Draft* d);
   bool ReadParameterNumber(Draft* d);
   bool ReadLiteral(Draft* d);
-  bool ReadWrappedOpcode(Draft* d);
   bool ReadReferences(std::vector<Reference>* out, std::string_view what);
   bool CheckMembers(Draft* d);
   bool ReadMetadata(MetadataId* id);

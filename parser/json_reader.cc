@@ -44,7 +44,7 @@ bool JsonModuleParser::ReadModule() {
     return Error(DiagnosticKind::kMissingAttribute, start, "the module has no `format`",
                  StrCat("a module begins with {\"format\":\"", kJsonFormat, "\",\"version\":", kJsonVersion, "}"));
   }
-  if (engine_.finished_.empty() && !broken) {
+  if (engine_.finished_.empty() && !failed_) {
     return Error(DiagnosticKind::kMissingAttribute, start, "the module has no computations");
   }
   return !broken;

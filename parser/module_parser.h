@@ -78,7 +78,6 @@ class ModuleParser {
   bool SkipToNextComputation();
   bool FinishModule();
   void UniquifyNames();
-  bool CheckAsyncCallers();
 
   // ---- header (header_parser.cc) ----
   bool ParseHeader();
@@ -116,6 +115,10 @@ class ModuleParser {
   bool CheckOperandCount(const Frame& f);
   bool CompleteAttributes(const Frame& f, Opcode opcode);
   bool NormalizeAttributes(Frame& f);
+  bool NormalizeShape(Frame& f, Opcode opcode);
+  void DropReadOnly(const Frame& f);
+  void SetThread(ComputationId computation, StringId thread);
+  void CopyToWrapped(InstructionId async);
   bool DropByRule(AttrValue value) const;
   bool InferResult(Frame& f);
   bool FinishAsync(Frame& f);
@@ -131,7 +134,8 @@ class ModuleParser {
   bool ParseIntListList(std::vector<int64_t>* list);
   bool ParseBoolList(std::vector<int64_t>* list, bool allow_single);
   bool ParseSliceRanges(std::vector<int64_t>* list);
-  bool ParsePadding(std::vector<int64_t>* list);
+  bool ParsePadding(std::vector<int64_t>* list, bool allow_interior);
+  bool ParseSparsity(uint32_t* payload);
   bool ParseWindow(std::vector<int64_t>* list);
   bool ParseDimXDim(std::vector<int64_t>* list);
   bool ParseConvolutionDims(std::vector<int64_t>* list);

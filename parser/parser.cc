@@ -92,10 +92,10 @@ bool ModuleParser::ParseTopComputation() {
       do {
         std::string_view parameter;
         Shape shape;
-        if (!in_.ExpectName(&parameter, "a parameter name") || !in_.Expect(':', "after a parameter name") ||
-            !shapes_.Parse(&shape)) {
-          return false;
-        }
+        // XLA takes the colon for a part of the name, so that a text may leave it out.
+        if (!in_.ExpectName(&parameter, "a parameter name")) return false;
+        in_.Eat(':');
+        if (!shapes_.Parse(&shape)) return false;
       } while (in_.Eat(','));
       if (!in_.Expect(')', "after the parameters of a computation")) return false;
     }
@@ -192,10 +192,15 @@ bool ModuleParser::FinishModule() {
     EntryLayout layout;
     for (int64_t i = 0; i < entry.parameter_count(); ++i) layout.parameters.push_back(entry.parameter(i).shape());
     layout.result = entry.root().shape();
+    if (single_instruction_) {
+      // XLA gives a lone instruction's module default layouts.
+      for (Shape& s : layout.parameters) s = context_->shapes.WithDefaultLayouts(s);
+      layout.result = context_->shapes.WithDefaultLayouts(layout.result);
+    }
     h.entry_layout = std::move(layout);
   }
   if (duplicate_names_) UniquifyNames();
-  return CheckAsyncCallers();
+  return true;
 }
 
 void ModuleParser::UniquifyNames() {
@@ -206,25 +211,6 @@ void ModuleParser::UniquifyNames() {
       module_->SetName(i, context_->strings.Intern(instructions.Take(context_->str(module_->record(i).name))));
     }
   }
-}
-
-// A computation that async-start calls has no other caller.
-bool ModuleParser::CheckAsyncCallers() {
-  std::vector<uint8_t> async_callers(module_->computation_id_bound(), 0);
-  bool any = false;
-  bool ok = true;
-  for (uint32_t i = 0; i < module_->instruction_id_bound(); ++i) {
-    const InstructionRecord& r = module_->record(InstructionId(i));
-    if (r.opcode != Opcode::kAsyncStart || !r.parent.valid()) continue;
-    any = true;
-    const Computation callee = module_->instruction(InstructionId(i)).computation_attr(Attr::kCalls);
-    if (!callee.valid()) continue;
-    if (async_callers[callee.id().value]++ == 1) {
-      ok = Error(DiagnosticKind::kBadAsync, {r.source_offset, static_cast<uint32_t>(context_->str(r.name).size())},
-                 StrCat("computation `", callee.name(), "` is started by more than one async-start"));
-    }
-  }
-  return !any || ok;
 }
 
 // ---- public ----

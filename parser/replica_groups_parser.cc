@@ -54,7 +54,7 @@ bool ParseMeshGroups(Reader& in, Context* context, ReplicaGroups* groups) {
   groups->kind = ReplicaGroups::Kind::kMesh;
   const uint32_t start = in.Offset();
   if (!ParseMesh(in, context, kBad, &groups->mesh)) return false;
-  if (!ParseAxes(in, *context, kBad, groups->mesh, &groups->axes)) return false;
+  if (!AxisReader(in, *context, kBad, groups->mesh).Set(&groups->axes)) return false;
   if (std::optional<std::string> error = CheckMeshGroups(*context, groups)) {
     return in.Error(kBad, {start, in.Here() - start}, *std::move(error));
   }

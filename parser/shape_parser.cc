@@ -38,7 +38,9 @@ bool ShapeParser::AtShape() {
   if (c == 'b' && p[1] == '(') return true;
   const char* end = p;
   while (char_class::Is(*end, char_class::kName)) ++end;
-  return *end == '[' && TypeAt(p, &end).has_value();
+  const char* bracket = end;
+  while (*bracket == ' ') ++bracket;
+  return *bracket == '[' && TypeAt(p, &end).has_value();
 }
 
 bool ShapeParser::Parse(Shape* shape, bool default_layouts) {

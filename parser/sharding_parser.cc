@@ -62,8 +62,8 @@ class ShardingReader {
 
  private:
   bool Named(ShardingLeaf* leaf);
-  bool NamedAttribute(ShardingLeaf* leaf);
-  bool Dims(ShardingLeaf* leaf);
+  bool NamedAttribute(AxisReader& axis_reader, ShardingLeaf* leaf);
+  bool Dims(AxisReader& axis_reader, ShardingLeaf* leaf);
   bool Unnamed(ShardingLeaf* leaf);
   bool Devices(ShardingLeaf* leaf);
   bool LastTileDims(ShardingLeaf* leaf);
@@ -86,13 +86,19 @@ class ShardingReader {
 bool ShardingReader::Named(ShardingLeaf* leaf) {
   leaf->kind = ShardingKind::kNamed;
   if (!ParseMesh(in_, context_, kBad, &leaf->mesh)) return false;
+  AxisReader axis_reader(in_, *context_, kBad, leaf->mesh);
   in_.Eat(',');
-  if (in_.Peek() == '[' && !leaf->mesh.maximal() &&
-      (!Dims(leaf) || (in_.Peek() != '}' && !in_.Expect(',', "in a sharding")))) {
-    return false;
+  if (in_.Peek() == '[' && !leaf->mesh.maximal()) {
+    if (!Dims(axis_reader, leaf)) return false;
+    if (in_.Peek() != '}' && !in_.Expect(',', "in a sharding")) return false;
+  } else if (!leaf->mesh.maximal() && !in_.PeekWord("replicated") && !in_.PeekWord("unreduced") &&
+             !in_.PeekWord("manual")) {
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
+                         StrCat("expected the dimensions of a sharding, or replicated, unreduced or manual, found ",
+                                in_.DescribeNext()));
   }
   while (in_.Peek() != '}') {
-    if (!NamedAttribute(leaf)) return false;
+    if (!NamedAttribute(axis_reader, leaf)) return false;
     if (!in_.Eat(',')) break;
   }
   if (!in_.Expect('}', "after a sharding")) return false;
@@ -100,7 +106,7 @@ bool ShardingReader::Named(ShardingLeaf* leaf) {
   return true;
 }
 
-bool ShardingReader::Dims(ShardingLeaf* leaf) {
+bool ShardingReader::Dims(AxisReader& axis_reader, ShardingLeaf* leaf) {
   if (!in_.Expect('[', "before the dimensions of a sharding")) return false;
   if (in_.Eat(']')) return true;
   do {
@@ -112,14 +118,14 @@ bool ShardingReader::Dims(ShardingLeaf* leaf) {
         dim.open = true;
         break;  // nothing follows it
       }
-      if (!ParseAxis(in_, *context_, kBad, leaf->mesh, &dim.axes.emplace_back())) return false;
+      if (!axis_reader.One(&dim.axes.emplace_back())) return false;
     } while (in_.Eat(','));
     if (!in_.Expect('}', "after the axes of a dimension")) return false;
   } while (in_.Eat(','));
   return in_.Expect(']', "after the dimensions of a sharding");
 }
 
-bool ShardingReader::NamedAttribute(ShardingLeaf* leaf) {
+bool ShardingReader::NamedAttribute(AxisReader& axis_reader, ShardingLeaf* leaf) {
   const SourceRange range = in_.Next();
   std::string_view name;
   if (!in_.ExpectName(&name, "a part of a sharding")) return false;
@@ -133,11 +139,12 @@ bool ShardingReader::NamedAttribute(ShardingLeaf* leaf) {
                      StrCat("a sharding over a mesh has no part `", name, "`"),
                      "it may have replicated, unreduced, manual and metadata");
   }
-  if (!axes->empty())
+  if (!axes->empty()) {
     return in_.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
+  }
   const bool has_value = in_.Eat('=');
   if (has_value && axes == &leaf->unreduced && in_.Peek() != '{' && !Reduction(&leaf->reduction)) return false;
-  if (has_value && in_.Peek() == '{') return ParseAxes(in_, *context_, kBad, leaf->mesh, axes);
+  if (has_value && in_.Peek() == '{') return axis_reader.Set(axes);
   // Without axes: all of them. For `replicated` that is what no axes mean.
   if (axes == &leaf->replicated) return true;
   for (int64_t i = 0; i < leaf->mesh.rank(); ++i) axes->push_back({i, 1, 0});

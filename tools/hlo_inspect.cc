@@ -329,7 +329,8 @@ int Run(int argc, char** argv) {
   hash_app
       ->add_option("--with", hash.with,
                    "Let these count too: layout, sharding, metadata, frontend-attributes, schedule; all of them: all")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);  // the next argument is a file
   hash_app->add_flag("--computations", hash.computations, "Also the digest of each computation");
   hash_app->add_flag("--instructions", hash.instructions, "Also the digest of each instruction");
   hash_app->add_flag("--explain", hash.explain,

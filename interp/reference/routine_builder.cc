@@ -117,7 +117,7 @@ Step& RoutineBuilder::AddStep(absl::Span<const View> operands) {
 }
 
 std::vector<View> RoutineBuilder::EmitTo(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
-                                         absl::Span<const Shape> results, std::initializer_list<Reuse> reuse,
+                                         absl::Span<const Shape> results, absl::Span<const Reuse> reuse,
                                          bool elementwise) {
   Step& step = AddStep(operands);
   step.kernel = kernel;
@@ -151,12 +151,19 @@ std::vector<View> RoutineBuilder::EmitTo(Kernel kernel, std::unique_ptr<Plan> pl
 }
 
 Step& RoutineBuilder::Emit(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
-                           std::initializer_list<Reuse> reuse, bool elementwise) {
+                           absl::Span<const Reuse> reuse, bool elementwise) {
   std::vector<Shape> results;
   AppendLeaves(shape(), &results);
   const std::vector<View> views = EmitTo(kernel, std::move(plan), operands, results, reuse, elementwise);
   SetResults(views);
   return routine_->steps.back();
+}
+
+Step& RoutineBuilder::EmitReusing(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
+                                  size_t count) {
+  std::vector<Reuse> reuse;
+  for (size_t i = 0; i < std::min<size_t>(count, 0xffff); ++i) reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(i)});
+  return Emit(kernel, std::move(plan), operands, reuse);
 }
 
 Step& RoutineBuilder::EmitControl(StepKind kind, std::unique_ptr<Plan> plan, absl::Span<const View> operands) {

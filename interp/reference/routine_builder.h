@@ -4,7 +4,6 @@
 #define HLOKIT_INTERP_REFERENCE_ROUTINE_BUILDER_H_
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -61,10 +60,12 @@ class RoutineBuilder {
   // in place if it is given the operand's bytes as the result's. `elementwise`: it reads each element of each operand
   // before it writes the same element of the result, so other operands may be the same value.
   Step& Emit(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
-             std::initializer_list<Reuse> reuse = {}, bool elementwise = false);
+             absl::Span<const Reuse> reuse = {}, bool elementwise = false);
+  // The same with (0, 0), (1, 1), ... up to `count` for `reuse`.
+  Step& EmitReusing(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands, size_t count);
   // Adds a step with results of other shapes; returns the views of the results.
   std::vector<View> EmitTo(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
-                           absl::Span<const Shape> results, std::initializer_list<Reuse> reuse = {},
+                           absl::Span<const Shape> results, absl::Span<const Reuse> reuse = {},
                            bool elementwise = false);
   // A step of another kind. Operands must be dense.
   Step& EmitControl(StepKind kind, std::unique_ptr<Plan> plan, absl::Span<const View> operands);

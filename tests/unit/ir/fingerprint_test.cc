@@ -392,7 +392,7 @@ std::string RowName(const testing::TestParamInfo<size_t>& info) {
 INSTANTIATE_TEST_SUITE_P(Table, EveryAttribute, testing::Range(size_t{0}, kAttrCount), RowName);
 
 TEST(Fingerprint, EveryOpcodeIsAnother) {
-  const std::unique_ptr<Module> module = Parse(Entry("  ROOT r = f32[8]{0} negate(p)"));
+  const std::unique_ptr<Module> module = Parse(Entry("  ROOT r = f32[8]{0} negate(p)\n  c = f32[] constant(0)"));
   std::vector<Digest> digests;
   for (size_t i = 0; i < kOpcodeCount; ++i) {
     module->SetOpcode(module->entry().root().id(), static_cast<Opcode>(i));

@@ -120,6 +120,9 @@ TEST_F(ShapeInferenceTest, Scan) {
   EXPECT_EQ(Check(Opcode::kScan, {"f32[5,3]", "f32[3]"}, attrs(0, 1), "(f32[5,3], f32[3])"), "");
   EXPECT_ERROR(Check(Opcode::kScan, {"f32[5,3]", "f32[3]"}, attrs(0, 1), "(f32[5,3], f32[5])"),
                "give (f32[5,3], f32[3])");
+  // A tuple of one may be left out.
+  EXPECT_EQ(Infer(Opcode::kScan, {"f32[7]"}, attrs(0, 0, "in_tuple")), "(f32[7]{0})");
+  EXPECT_EQ(Check(Opcode::kScan, {"f32[7]"}, attrs(0, 0, "in_tuple"), "f32[7]"), "");
   EXPECT_ERROR(Infer(Opcode::kScan, {"f32[5,4]", "f32[3]"}, attrs(0, 1)), "no slice of operand 0");
   EXPECT_ERROR(Infer(Opcode::kScan, {"f32[5,3]", "f32[4]"}, attrs(0, 1)), "must keep its shape");
   EXPECT_ERROR(Infer(Opcode::kScan, {"f32[5,3]", "f32[3]"}, attrs(2, 1)), "names dimension 2");
@@ -307,16 +310,12 @@ TEST_F(ConvolutionTest, Groups) {
                "cannot both");
 }
 
-TEST_F(ConvolutionTest, Gradients) {
+TEST_F(ConvolutionTest, KindChangesNothing) {
   const AttrValue window = Window({{.size = 3, .low = 1, .high = 1}});
-  // Input gradient: [b,y,o] x [s,i,o] -> [b,x,i].
-  EXPECT_EQ(Conv("f32[2,10,8]", "f32[3,4,8]", {window, Labels1d(), AttrValue{Attr::kConvolutionKind, 3}}),
-            "f32[2,10,4]{2,1,0}");
-  // Filter gradient: [b,x,i] x [b,y,o] -> [s,i,o].
-  EXPECT_EQ(Conv("f32[2,10,4]", "f32[2,10,8]", {window, Labels1d(), AttrValue{Attr::kConvolutionKind, 2}}),
-            "f32[3,4,8]{2,1,0}");
-  EXPECT_ERROR(Conv("f32[2,10,4]", "f32[3,10,8]", {window, Labels1d(), AttrValue{Attr::kConvolutionKind, 2}}),
-               "batches of 2 and 3");
+  for (uint32_t kind = 0; kind < 4; ++kind) {
+    EXPECT_EQ(Conv("f32[2,10,4]", "f32[3,4,8]", {window, Labels1d(), AttrValue{Attr::kConvolutionKind, kind}}),
+              "f32[2,10,8]{2,1,0}");
+  }
 }
 
 TEST_F(ConvolutionTest, SparseKernel) {

@@ -156,6 +156,11 @@ scan_step {
   ROOT out = (f32[3], f32[3]) tuple(sum, sum)
 }
 
+in_tuple {
+  x = f32[] parameter(0)
+  ROOT out = (f32[]) tuple(x)
+}
+
 condition {
   p = (f32[4], s32[]) parameter(0)
   ROOT done = pred[] constant(false)

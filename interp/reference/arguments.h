@@ -1,0 +1,40 @@
+// Arguments of a program: read from text, or made up.
+//
+// The text has one array leaf a line, tuples flattened in order: the shape, with or without a layout, and the literal as
+// XLA prints it.
+//   f32[2,2] { { 1, 2 }, { 3, 4 } }
+//   pred[] true
+//   token[]
+// Empty lines and lines that begin with # or // are skipped. Lines for tokens may be left out.
+#ifndef HLOKIT_INTERP_REFERENCE_ARGUMENTS_H_
+#define HLOKIT_INTERP_REFERENCE_ARGUMENTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/context.h"
+#include "ir/diagnostic.h"
+#include "ir/literal.h"
+#include "ir/source_buffer.h"
+#include "ir/text_writer.h"
+
+namespace hlokit::interp {
+
+// Reads literals of the given shapes (Evaluator::argument_shapes), which are of `context`. Nullopt after errors; their
+// places are in `source`.
+std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, absl::Span<const Shape> shapes,
+                                                  Context* context, DiagnosticSink* sink);
+
+// Arguments that depend on the seed and the shapes alone: floats in [-1, 1), integers in [0, 16) or what their type has of
+// that, as FillElided makes them; leaf i with seed + 2^32 i.
+std::vector<Literal> MakeArguments(absl::Span<const Shape> shapes, uint64_t seed);
+
+// Writes leaves in the form that ReadArguments reads, without layouts.
+void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_REFERENCE_ARGUMENTS_H_
