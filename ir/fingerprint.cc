@@ -2,23 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "ir/async.h"
 #include "ir/content_digest.h"
-#include "ir/original_value.h"
+#include "ir/fingerprint_internal.h"
 #include "ir/side_effects.h"
-#include "ir/text_writer.h"
+#include "ir/str_cat.h"
 
 namespace hlokit {
 namespace {
 
-// Mixed into every module digest. To be changed whenever digests of the same text change.
-constexpr uint64_t kFormatVersion = 1;
-
-// First words of what is hashed.
+// First words of parts that are hashed.
 enum Tag : uint64_t {
   kEndOfAttributes = 1,
   kOrdinalTag,
@@ -26,15 +22,8 @@ enum Tag : uint64_t {
   kControlTag,
   kComputationTag,
   kScheduleTag,
-  kModuleTag,
-  kAliasTag,
-  kDonorTag,
   kUncalledTag,
-  kUnknownTag,
-  kLayoutTag,
-  kShardingTag,
-  kFrontendTag,
-  kAnnotationTag,
+  kWrappedOperandsTag,
 };
 
 // An instruction that is being digested, which only a walk in a circle ever reads. No digest has a high word of 0.
@@ -87,7 +76,8 @@ class Hasher {
         instructions_(*instructions),
         computations_(*computations),
         has_effects_(module.computation_id_bound()),
-        callers_(module.computation_id_bound()) {
+        callers_(module.computation_id_bound()),
+        is_wrapper_(module.computation_id_bound()) {
     instructions_.resize(module.instruction_id_bound());
     computations_.resize(module.computation_id_bound());
     for (size_t i = 0; i < kAttrCount; ++i) included_[i] = options.Includes(kAttrInfo[i].meaning);
@@ -112,8 +102,11 @@ class Hasher {
   // Digests one instruction. False if a dependency has not been digested yet, unless `force`.
   bool HashInstruction(InstructionId id, bool force);
   void AddAttr(const AttrValue& value);
-  void AddHeaderAttr(Attr attr, ListId list);
-  void AddHeaderAnnotations();
+  // Adds the opcode of an async-start, -update or -done as the text has it. The operation that an async-start wraps and
+  // that its line in the text stands for, if there is one.
+  Instruction AddAsyncOperation(InstructionId id);
+  // The attributes on that line.
+  absl::Span<const AttrValue> WithWrapped(const InstructionRecord& start, Instruction wrapped);
 
   bool HasEffect(InstructionId id) const;
   std::vector<InstructionId> ControlPredecessors(const InstructionRecord& r) const;
@@ -132,9 +125,12 @@ class Hasher {
   std::vector<uint8_t> has_effects_;  // by computation
   std::vector<uint8_t> callers_;      // by computation: Caller bits
   std::array<bool, kAttrCount> included_;
-  // The computation at hand is one that the text does not show: what async-start calls is written `all-gather-start`
-  // and so on if it is one operation. Of its attributes, the text has those that are the operation's own.
-  bool wrapped_ = false;
+  // By computation: one that the text does not show, since what async-start calls is written `all-gather-start` and so
+  // on if it is one operation. Of its attributes, the text has those that are the operation's own.
+  std::vector<uint8_t> is_wrapper_;
+  bool wrapped_ = false;                                // is_wrapper_ of the computation at hand
+  absl::flat_hash_map<uint32_t, InstructionId> async_;  // async-start and -update -> what they wrap
+  std::vector<AttrValue> merged_attrs_;
   std::vector<InstructionId> effects_;                // with an effect, in the computation at hand
   absl::flat_hash_map<uint32_t, uint64_t> ordinals_;  // of lookalikes after the first
   DigestWords words_;
@@ -301,10 +297,15 @@ void Hasher::AddAttr(const AttrValue& value) {
 bool Hasher::HashInstruction(InstructionId id, bool force) {
   const InstructionRecord& r = module_.record(id);
   words_.Clear();
-  words_.Add(DigestWord(r.opcode));
+  Instruction wrapped;
+  if (r.opcode == Opcode::kAsyncStart || r.opcode == Opcode::kAsyncUpdate || r.opcode == Opcode::kAsyncDone) {
+    wrapped = AddAsyncOperation(id);
+  } else {
+    words_.Add(DigestWord(r.opcode));
+  }
   words_.Add(contents_.OfShape(context_.shape(r.shape), options_.layout));
   bool has_control = false;
-  for (const AttrValue& value : module_.attrs_of(r)) {
+  for (const AttrValue& value : wrapped.valid() ? WithWrapped(r, wrapped) : module_.attrs_of(r)) {
     if (included_[static_cast<size_t>(value.attr)]) {
       if (!wrapped_ || !IsCommon(value.attr)) AddAttr(value);
     } else if (value.attr == Attr::kControlPredecessors) {
@@ -347,6 +348,53 @@ bool Hasher::HashInstruction(InstructionId id, bool force) {
   if (digest.high == 0) digest.high = 1;
   instructions_[id.value] = digest;
   return true;
+}
+
+Instruction Hasher::AddAsyncOperation(InstructionId id) {
+  const InstructionRecord& r = module_.record(id);
+  Instruction wrapped;
+  std::string_view suffix = "-start";
+  if (r.opcode == Opcode::kAsyncStart) {
+    const Computation wrapper = module_.instruction(id).computation_attr(Attr::kCalls);
+    if (wrapper.valid() && is_wrapper_[wrapper.id().value]) wrapped = wrapper.root();
+  } else if (r.operand_count > 0) {
+    const auto found = async_.find(module_.use(UseId(r.operand_begin)).def.value);
+    if (found != async_.end()) wrapped = {&module_, found->second};
+    suffix = r.opcode == Opcode::kAsyncUpdate ? "-update" : "-done";
+  }
+  if (!wrapped.valid()) {
+    words_.Add(DigestWord(r.opcode));
+    return {};
+  }
+  async_[id.value] = wrapped.id();
+  words_.Add(DigestOf(StrCat(wrapped.opcode_text(), suffix)).low);
+  if (r.opcode != Opcode::kAsyncStart) return {};
+  // The text takes it that the wrapped operation has the parameters as they come.
+  bool in_order = wrapped.operand_count() == wrapped.parent().parameter_count();
+  for (int64_t i = 0; in_order && i < wrapped.operand_count(); ++i) {
+    in_order = wrapped.operand(i) == wrapped.parent().parameter(i);
+  }
+  if (!in_order) {
+    words_.Add(kWrappedOperandsTag);
+    for (Instruction operand : wrapped.operands()) words_.Add(operand.record().payload);
+  }
+  return wrapped;
+}
+
+absl::Span<const AttrValue> Hasher::WithWrapped(const InstructionRecord& start, Instruction wrapped) {
+  merged_attrs_.clear();
+  for (const AttrValue& value : wrapped.attrs()) {
+    if (!IsCommon(value.attr)) merged_attrs_.push_back(value);
+  }
+  for (const AttrValue& value : module_.attrs_of(start)) {
+    if (value.attr != Attr::kCalls) merged_attrs_.push_back(value);
+  }
+  // In the order in which an opcode of that name has them, if there is one: all-gather-start.
+  const Opcode named = OpcodeFromText(StrCat(wrapped.opcode_text(), "-start")).value_or(wrapped.opcode());
+  std::stable_sort(merged_attrs_.begin(), merged_attrs_.end(), [&](const AttrValue& a, const AttrValue& b) {
+    return AttrOrder(named, a.attr) < AttrOrder(named, b.attr);
+  });
+  return merged_attrs_;
 }
 
 void Hasher::HashWithDependencies(InstructionId start) {
@@ -442,6 +490,7 @@ bool Hasher::NumberLookalikes(ComputationId id) {
 void Hasher::HashComputation(ComputationId id) {
   const ComputationRecord& c = module_.record(id);
   wrapped_ = (callers_[id.value] & kAsyncCalls) != 0 && IsSingleInstructionWrapper(module_.computation(id));
+  is_wrapper_[id.value] = wrapped_;
   HashInOrder(id);
   effects_.clear();
   for (InstructionId i = c.first; i.valid(); i = module_.record(i).next) {
@@ -480,86 +529,9 @@ std::vector<ComputationId> Hasher::Uncalled() const {
   return uncalled;
 }
 
-void Hasher::AddHeaderAttr(Attr attr, ListId list) {
-  words_.Add(list.valid());
-  if (list.valid()) words_.Add(contents_.OfPrinted({attr, list.value}));
-}
-
-void Hasher::AddHeaderAnnotations() {
-  const ModuleHeader& header = module_.header();
-  const StackFrames& frames = header.stack_frames;
-  words_.Add(kAnnotationTag);
-  words_.Add(frames.file_names.size());
-  for (StringId name : frames.file_names) words_.Add(contents_.OfString(name));
-  words_.Add(frames.function_names.size());
-  for (StringId name : frames.function_names) words_.Add(contents_.OfString(name));
-  words_.Add(frames.file_locations.size());
-  for (const FileLocation& l : frames.file_locations) {
-    words_.AddList({l.file_name_id, l.function_name_id, l.line, l.end_line, l.column, l.end_column});
-  }
-  words_.Add(frames.stack_frames.size());
-  for (const StackFrame& f : frames.stack_frames) words_.AddList({f.file_location_id, f.parent_frame_id});
-  // These hold names, so their text is hashed.
-  std::string text;
-  {
-    TextWriter out(&text);
-    PrintOriginRecoveryTable(out, context_, header.origin_recovery_table);
-    PrintDebugAttributes(out, context_, header.debug_attributes);
-  }
-  words_.Add(DigestOf(text));
-}
-
 Digest Hasher::HashModule(const std::vector<ComputationId>& uncalled) {
-  const ModuleHeader& header = module_.header();
   words_.Clear();
-  words_.Add(kModuleTag);
-  words_.Add(kFormatVersion);
-  words_.Add(uint64_t{options_.layout} | uint64_t{options_.sharding} << 1 | uint64_t{options_.metadata} << 2 |
-             uint64_t{options_.frontend_attributes} << 3 | uint64_t{options_.schedule} << 4);
-  words_.Add(static_cast<uint64_t>(header.replica_count));
-  words_.Add(static_cast<uint64_t>(header.num_partitions));
-  words_.Add(header.alias_passthrough_params);
-  words_.Add(kAliasTag);
-  words_.Add(header.input_output_alias.size());
-  for (const InputOutputAlias& alias : header.input_output_alias) {
-    words_.AddList(context_.list(alias.output_index));
-    words_.Add(static_cast<uint64_t>(alias.parameter));
-    words_.AddList(context_.list(alias.parameter_index));
-    words_.Add(alias.must_alias);
-  }
-  words_.Add(kDonorTag);
-  words_.Add(header.buffer_donor.size());
-  for (const BufferDonor& donor : header.buffer_donor) {
-    words_.Add(static_cast<uint64_t>(donor.parameter));
-    words_.AddList(context_.list(donor.parameter_index));
-  }
-  words_.Add(kUnknownTag);
-  words_.Add(header.unknown_attributes.size());
-  for (StringId text : header.unknown_attributes) words_.Add(contents_.OfString(text));
-  if (options_.layout && header.entry_layout.has_value()) {
-    // Without layouts the entry computation says the same.
-    words_.Add(kLayoutTag);
-    words_.Add(header.entry_layout->parameters.size());
-    for (Shape shape : header.entry_layout->parameters) words_.Add(contents_.OfShape(shape, true));
-    if (header.entry_layout->result.valid()) words_.Add(contents_.OfShape(header.entry_layout->result, true));
-  }
-  if (options_.sharding) {
-    words_.Add(kShardingTag);
-    for (ListId list :
-         {header.allow_spmd_sharding_propagation_to_parameters, header.allow_spmd_sharding_propagation_to_output}) {
-      words_.Add(list.valid());
-      words_.AddList(context_.list(list));
-    }
-  }
-  if (options_.frontend_attributes) {
-    words_.Add(kFrontendTag);
-    AddHeaderAttr(Attr::kFrontendAttributes, header.frontend_attributes);
-  }
-  if (options_.metadata) AddHeaderAnnotations();
-  if (options_.schedule) {
-    words_.Add(kScheduleTag);
-    words_.Add(header.is_scheduled);
-  }
+  AddHeader(module_, options_, &contents_, &words_);
   const ComputationId entry = module_.entry().id();
   words_.Add(entry.valid() ? computations_[entry.value] : Digest{});
   std::vector<Digest> others;

@@ -15,9 +15,9 @@
 // ... of those that look the same, in the order of a walk from the root, are told apart.
 //
 // Constants count by their bytes: NaN payloads and the sign of zero matter. An elided constant equals every elided
-// constant of its shape and no other. backend_config counts by its text. Commutative operands are not sorted. An
-// operation that async-start wraps, and which the text writes as `all-gather-start`, has the backend_config and the
-// other common attributes of its async-start.
+// constant of its shape and no other. backend_config counts by its text. Commutative operands are not sorted. What the
+// text writes as `all-gather-start` is one operation, be it an all-gather that async-start wraps or an
+// all-gather-start.
 //
 // Time and memory are linear in the module. A module that does not verify is digested too: calls and operands that run
 // in a circle are cut.

@@ -18,10 +18,9 @@ absl::Status ExpectArrayOperands(const Input& in, int64_t count) {
 void SetOperands(const Input& in, int64_t count, Inferred* out) {
   if (count == 1) {
     out->Set(in.operand(0));
-    return;
+  } else {
+    out->SetTuple(in.operands().first(count));
   }
-  out->SetTuple();
-  for (int64_t i = 0; i < count; ++i) out->AddElement(in.operand(i));
 }
 
 // The same as a shape.
@@ -167,7 +166,7 @@ absl::Status InferAllToAll(const Input& in, Inferred* out) {
     out->Set(in.operand(0));
     return absl::OkStatus();
   }
-  out->SetTuple();
+  out->SetTuple(in.operands());
   for (int64_t i = 0; i < in.operand_count(); ++i) {
     if (in.operand(i).has_unbounded_dims()) {
       return Error("operand ", i, " (", Text(in.operand(i)), ") must not have unbounded dimensions");
@@ -176,7 +175,6 @@ absl::Status InferAllToAll(const Input& in, Inferred* out) {
       return Error("operands must have the same shape, but operand 0 is ", Text(in.operand(0)), " and operand ", i,
                    " is ", Text(in.operand(i)));
     }
-    out->AddElement(in.operand(i));
   }
   return absl::OkStatus();
 }

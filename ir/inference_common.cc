@@ -146,17 +146,22 @@ bool Inferred::MatchesArray(Shape declared, ElementType type, TypeMatch match) c
   return true;
 }
 
-bool Inferred::Matches(Shape declared, TypeMatch match) const {
-  if (tuple_) {
-    if (!declared.IsTuple() || declared.tuple_size() != static_cast<int64_t>(elements_.size())) return false;
-    for (size_t i = 0; i < elements_.size(); ++i) {
-      const Shape element = declared.element(static_cast<int64_t>(i));
-      const bool matches = elements_[i].shape.valid() ? ShapesMatch(elements_[i].shape, element, match)
-                                                      : MatchesArray(element, elements_[i].type, match);
-      if (!matches) return false;
-    }
-    return true;
+bool Inferred::MatchesTuple(Shape declared, TypeMatch match) const {
+  if (!declared.IsTuple() || declared.tuple_size() != static_cast<int64_t>(given_.size() + elements_.size()))
+    return false;
+  int64_t i = 0;
+  for (Shape shape : given_) {
+    if (!ShapesMatch(shape, declared.element(i++), match)) return false;
   }
+  for (const Element& e : elements_) {
+    const Shape part = declared.element(i++);
+    if (e.shape.valid() ? !ShapesMatch(e.shape, part, match) : !MatchesArray(part, e.type, match)) return false;
+  }
+  return true;
+}
+
+bool Inferred::Matches(Shape declared, TypeMatch match) const {
+  if (tuple_) return MatchesTuple(declared, match);
   if (!shape_.valid()) return MatchesArray(declared, type_, match);
   if (!retyped_) return ShapesMatch(shape_, declared, match);
   return declared.IsArray() && TypesMatch(type_, declared.element_type(), match) &&
@@ -172,8 +177,8 @@ Shape Inferred::MakeArray(ShapeTable& shapes, ElementType type) const {
 
 Shape Inferred::Make(ShapeTable& shapes) const {
   if (tuple_) {
-    std::vector<Shape> elements;
-    elements.reserve(elements_.size());
+    std::vector<Shape> elements(given_.begin(), given_.end());
+    elements.reserve(given_.size() + elements_.size());
     for (const Element& e : elements_) elements.push_back(e.shape.valid() ? e.shape : MakeArray(shapes, e.type));
     return shapes.Tuple(elements);
   }

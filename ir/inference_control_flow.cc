@@ -130,8 +130,7 @@ absl::Status InferToken(const Input& in, Inferred* out) {
 }
 
 absl::Status InferTuple(const Input& in, Inferred* out) {
-  out->SetTuple();
-  for (Shape shape : in.operands()) out->AddElement(shape);
+  out->SetTuple(in.operands());
   return absl::OkStatus();
 }
 

@@ -202,8 +202,7 @@ absl::Status InferScatter(const Input& in, Inferred* out) {
     out->Set(in.operand(0));
     return absl::OkStatus();
   }
-  out->SetTuple();
-  for (int64_t k = 0; k < n; ++k) out->AddElement(in.operand(k));
+  out->SetTuple(in.operands().first(n));
   return absl::OkStatus();
 }
 

@@ -206,8 +206,7 @@ absl::Status InferSort(const Input& in, Inferred* out) {
     out->Set(in.operand(0));
     return absl::OkStatus();
   }
-  out->SetTuple();
-  for (Shape shape : in.operands()) out->AddElement(shape);
+  out->SetTuple(in.operands());
   return absl::OkStatus();
 }
 

@@ -56,6 +56,11 @@ class Inferred {
   void SetArray(ElementType type) { type_ = type; }
   // A tuple whose elements AddElement gives.
   void SetTuple() { tuple_ = true; }
+  // A tuple of `elements`, which outlive the description: they are operands.
+  void SetTuple(absl::Span<const Shape> elements) {
+    tuple_ = true;
+    given_ = elements;
+  }
 
   void AddDim(int64_t size, bool dynamic = false) {
     dims_.push_back(size);
@@ -83,6 +88,7 @@ class Inferred {
     ElementType type;
   };
 
+  bool MatchesTuple(Shape declared, TypeMatch match) const;
   bool MatchesArray(Shape declared, ElementType type, TypeMatch match) const;
   Shape MakeArray(ShapeTable& shapes, ElementType type) const;
 
@@ -91,6 +97,7 @@ class Inferred {
   bool retyped_ = false;
   bool tuple_ = false;
   const LayoutRecord* layout_ = nullptr;
+  absl::Span<const Shape> given_;
   absl::InlinedVector<int64_t, 6> dims_;
   absl::InlinedVector<uint8_t, 8> dynamic_;
   absl::InlinedVector<Element, 4> elements_;

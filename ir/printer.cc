@@ -73,7 +73,7 @@ class Printer {
   void PrintOperands(Instruction i);
   void PrintConstant(Instruction i);
   void PrintAttributes(Instruction i, int indent);
-  void PrintComputationAttr(AttrValue value, int indent);
+  void PrintComputationAttr(Opcode opcode, AttrValue value, int indent);
   void Indent(int amount) {
     for (int k = 0; k < amount; ++k) out_ << "  ";
   }
@@ -343,13 +343,15 @@ void Printer::PrintConstant(Instruction i) {
   PrintLiteral(out_, context_, i.literal_id());
 }
 
-void Printer::PrintComputationAttr(AttrValue value, int indent) {
+void Printer::PrintComputationAttr(Opcode opcode, AttrValue value, int indent) {
   const AttrInfo& info = InfoOf(value.attr);
   const bool list = info.type == AttrType::kComputationList;
   const auto name = [&](ComputationId id) { PrintName(context_.str(module_.record(id).name)); };
   if (options_.subcomputations == PrintOptions::Subcomputations::kOff) return;
   const bool bodies = options_.subcomputations == PrintOptions::Subcomputations::kFullBodies;
-  out_ << ", " << info.text << '=';
+  // With bodies XLA writes `calls` for what it has no other word for.
+  const bool unnamed = bodies && (opcode == Opcode::kReduceScatter || opcode == Opcode::kScan);
+  out_ << ", " << (unnamed ? TextOf(Attr::kCalls) : info.text) << '=';
   const auto body = [&](ComputationId id) {
     // Nested bodies have canonical names of their own; those of the enclosing computation go on afterwards.
     const int64_t next = next_canonical_;
@@ -405,7 +407,7 @@ void Printer::PrintAttributes(Instruction i, int indent) {
       if (IsCommon(value.attr) && (i.has(value.attr) || value.attr == Attr::kBackendConfig)) continue;
       const AttrType type = InfoOf(value.attr).type;
       if (type == AttrType::kComputation || type == AttrType::kComputationList) {
-        PrintComputationAttr(value, indent);
+        PrintComputationAttr(wrapped.opcode(), value, indent);
       } else {
         attrs_.Print(value);
       }
@@ -416,10 +418,13 @@ void Printer::PrintAttributes(Instruction i, int indent) {
     if (sugar_due && (value.attr == Attr::kOutputToOperandAliasing || value.attr == Attr::kCalls || IsCommon(value.attr))) {
       wrapped_attrs();
     }
-    if (wrapped.valid() && value.attr == Attr::kCalls) continue;
+    if (wrapped.valid() && value.attr == Attr::kCalls &&
+        options_.subcomputations != PrintOptions::Subcomputations::kFullBodies) {
+      continue;
+    }
     if (metadata_due && value.attr >= Attr::kMetadata) metadata();
     if (type == AttrType::kComputation || type == AttrType::kComputationList) {
-      PrintComputationAttr(value, indent);
+      PrintComputationAttr(r.opcode, value, indent);
     } else {
       attrs_.Print(value);
     }

@@ -450,7 +450,7 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
       Error(DiagnosticKind::kDuplicateAttribute, range, "`metadata` is given twice");
       return Step::kFailed;
     }
-    return ParseMetadata(in_, context_.get(), &f.metadata) ? Step::kDone : Step::kFailed;
+    return ParseMetadata(in_, context_.get(), &f.metadata, &frame_numbering_) ? Step::kDone : Step::kFailed;
   }
   if (FindAttr(f, attr) != nullptr) {
     Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));

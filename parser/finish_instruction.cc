@@ -254,14 +254,38 @@ bool ModuleParser::InferResult(Frame& f) {
   return true;
 }
 
-bool ModuleParser::FinishAsync(Frame& f) {
+// What the result shape says of the attributes, and the opcode of the shape.
+bool ModuleParser::FitToShape(Frame& f) {
   const SourceRange range{f.opcode_offset, f.opcode_size};
+  if (f.opcode == Opcode::kMap) {
+    // XLA's map always covers all dimensions.
+    list_.clear();
+    for (int64_t d = 0; d < f.shape.rank(); ++d) list_.push_back(d);
+    RemoveAttr(f, Attr::kDimensions);
+    attrs_.push_back({Attr::kDimensions, module_->ListPayload(list_)});
+  }
+  if (AttrValue* sharding = FindAttr(f, Attr::kSharding); sharding != nullptr && f.shape.IsTuple()) {
+    sharding->payload = NormalizeForShape(context_.get(), ListId(sharding->payload), f.shape).value;
+  }
+  if (const AttrValue* replication = FindAttr(f, Attr::kParameterReplication)) {
+    const auto given = static_cast<int64_t>(context_->list(ListId(replication->payload)).size());
+    if (given != f.shape.leaf_count()) {
+      return Error(DiagnosticKind::kBadAttribute, range,
+                   StrCat("the parameter has ", f.shape.leaf_count(), " leaf buffers, but parameter_replication has ",
+                          given, " elements"));
+    }
+  }
   if (f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate) {
     if (!f.shape.IsTuple() || f.shape.tuple_size() < 2 || !f.shape.element(0).IsTuple()) {
       return Error(DiagnosticKind::kBadAsync, range,
                    StrCat(TextOf(f.opcode), " has the shape ((operands), outputs, state...), not ", ToString(f.shape)));
     }
   }
+  return true;
+}
+
+bool ModuleParser::FinishAsync(Frame& f) {
+  const SourceRange range{f.opcode_offset, f.opcode_size};
   if (f.opcode == Opcode::kAsyncStart) {
     const size_t count = operands_.size() - f.operands_begin;
     if (!f.sugar) {
@@ -428,25 +452,7 @@ ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
       return Step::kFailed;
     }
   }
-  if (f.opcode == Opcode::kMap) {
-    // XLA's map always covers all dimensions.
-    list_.clear();
-    for (int64_t d = 0; d < f.shape.rank(); ++d) list_.push_back(d);
-    RemoveAttr(f, Attr::kDimensions);
-    attrs_.push_back({Attr::kDimensions, module_->ListPayload(list_)});
-  }
-  if (AttrValue* sharding = FindAttr(f, Attr::kSharding); sharding != nullptr && f.shape.IsTuple()) {
-    sharding->payload = NormalizeForShape(context_.get(), ListId(sharding->payload), f.shape).value;
-  }
-  if (const AttrValue* replication = FindAttr(f, Attr::kParameterReplication)) {
-    const auto given = static_cast<int64_t>(context_->list(ListId(replication->payload)).size());
-    if (given != f.shape.leaf_count()) {
-      Error(DiagnosticKind::kBadAttribute, {f.opcode_offset, f.opcode_size},
-            StrCat("the parameter has ", f.shape.leaf_count(), " leaf buffers, but parameter_replication has ", given,
-                   " elements"));
-      return Step::kFailed;
-    }
-  }
+  if (!FitToShape(f)) return Step::kFailed;
   const bool async =
       f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate || f.opcode == Opcode::kAsyncDone;
   if (async && !FinishAsync(f)) return Step::kFailed;

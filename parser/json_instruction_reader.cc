@@ -274,25 +274,35 @@ InstructionId JsonModuleParser::Add(Draft& d) {
     if ((module().record(id).flags & kPoisoned) != 0) f.poisoned = true;
     return id;
   };
+  engine_.operands_.clear();
   for (const Reference& r : d.operands) engine_.operands_.push_back(resolve(r));
-  engine_.attrs_.insert(engine_.attrs_.end(), d.attrs.begin(), d.attrs.end());
+  engine_.attrs_.assign(d.attrs.begin(), d.attrs.end());
   if (!d.predecessors.empty()) {
     list_.clear();
     for (const Reference& r : d.predecessors) list_.push_back(resolve(r).value);
     engine_.attrs_.push_back({Attr::kControlPredecessors, module().ListPayload(list_)});
   }
-  engine_.frames_.push_back(f);
-  const size_t errors = local_.error_count();
-  const auto step = engine_.FinishInstruction(engine_.frames_.size() - 1);
-  const bool added = step == ModuleParser::Step::kDone && local_.error_count() == errors;
+  // The rules of HLO text, but not what XLA adds to what it reads there: JSON says how the module is.
+  bool ok = engine_.CheckOperandCount(f) && engine_.NormalizeAttributes(f) && engine_.CompleteAttributes(f, f.opcode) &&
+            engine_.FitToShape(f);
   Relay();
-  if (added) return InstructionId(static_cast<uint32_t>(module().instruction_id_bound() - 1));
-  engine_.frames_.resize(1);
-  engine_.operands_.clear();
-  engine_.attrs_.clear();
-  d.broken = true;
-  computation_broken_ = true;
-  return AddStandIn(d);
+  if (ok && engine_.Lookup(f.name, f.computation).valid()) {
+    ok = Error(DiagnosticKind::kDuplicateName, d.place,
+               StrCat("instruction `", context().str(f.name), "` stands already in this computation"));
+  }
+  if (!ok) {
+    d.broken = true;
+    computation_broken_ = true;
+    return AddStandIn(d);
+  }
+  engine_.DropReadOnly(f);
+  const InstructionId id = module().AddInstruction(f.computation, f.opcode, f.shape, f.name, engine_.operands_,
+                                                   engine_.attrs_, f.payload);
+  module().SetMetadata(id, f.metadata);
+  module().SetSource(id, f.name_offset);
+  if (f.poisoned) module().SetFlag(id, kPoisoned);
+  engine_.Define(f.name, id, f.computation);
+  return id;
 }
 
 const JsonModuleParser::Reference* JsonModuleParser::FirstUndefined(const Draft& d, size_t from, size_t* index) const {

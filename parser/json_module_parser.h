@@ -1,9 +1,9 @@
 // The engine behind json_reader.h. One object reads one module.
 //
-// What an instruction says is put together here; ModuleParser then reads the values that are HLO text, checks and
-// normalizes the instruction and adds it, so that both forms obey one set of rules. It adds operands before their users,
-// while JSON lists instructions in whatever order the module has them: instructions that name a later one are parked
-// until the end of the computation, and the order of the list is restored then.
+// What an instruction says is put together here; ModuleParser reads the values that are HLO text and checks the whole, so
+// that both forms obey one set of rules. A module has operands before their users, while JSON lists instructions in
+// whatever order they have come to: those that name a later one are parked until the end of the computation, and the
+// order of the list is restored then.
 #ifndef HLOKIT_PARSER_JSON_MODULE_PARSER_H_
 #define HLOKIT_PARSER_JSON_MODULE_PARSER_H_
 
@@ -76,6 +76,7 @@ class JsonModuleParser {
   ComputationId DefineComputation(const Reference& name);
   bool ResolveComputations();
   bool CheckCalls();
+  void FinishModule();
 
   // ---- header and tables (json_header_reader.cc) ----
   bool ReadHeader();

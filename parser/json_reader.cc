@@ -24,11 +24,8 @@ std::unique_ptr<Module> JsonModuleParser::Run() {
     return nullptr;
   }
   if (!ResolveComputations() || !CheckCalls()) return nullptr;
-  // The names are unique, or as someone wants them: they stay.
-  engine_.duplicate_names_ = false;
-  const bool ok = engine_.FinishModule();
-  Relay();
-  return ok && !failed_ ? std::move(engine_.module_) : nullptr;
+  FinishModule();
+  return failed_ ? nullptr : std::move(engine_.module_);
 }
 
 bool JsonModuleParser::ReadModule() {
@@ -290,6 +287,22 @@ bool JsonModuleParser::CheckCalls() {
     }
   }
   return true;
+}
+
+// What HLO text may leave out too.
+void JsonModuleParser::FinishModule() {
+  if (!engine_.entry_.valid()) engine_.entry_ = engine_.finished_.back();
+  module().SetEntry(engine_.entry_);
+  module().SetOrder(engine_.finished_);
+  const Computation entry = module().entry();
+  ModuleHeader& h = module().header();
+  if (!h.name.valid()) h.name = context().strings.Intern(StrCat("module_", entry.name()));
+  if (!h.entry_layout) {
+    EntryLayout layout;
+    for (int64_t i = 0; i < entry.parameter_count(); ++i) layout.parameters.push_back(entry.parameter(i).shape());
+    layout.result = entry.root().shape();
+    h.entry_layout = std::move(layout);
+  }
 }
 
 // ---- public ----

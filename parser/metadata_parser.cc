@@ -20,7 +20,7 @@ bool TakePrefix(const char** p, const char* end, std::string_view prefix) {
 
 // Most metadata of a dump is exactly `{op_name="..." stack_frame_id=N}` or the first half of it. False, with nothing
 // taken, when it is anything else.
-bool ParseUsual(Reader& in, Context* context, MetadataId* id) {
+bool ParseUsual(Reader& in, Context* context, MetadataId* id, StackFrameNumbering* frames) {
   in.SkipBlanks();
   const char* p = in.cursor();
   const char* const end = in.end();
@@ -40,7 +40,7 @@ bool ParseUsual(Reader& in, Context* context, MetadataId* id) {
   in.set_cursor(p + 1);
   Metadata metadata;
   metadata.op_name = context->strings.InternStable(name);
-  metadata.stack_frame_id = frame;
+  metadata.stack_frame_id = frames != nullptr ? frames->Number(frame) : frame;
   *id = context->metadata.Intern(metadata);
   return true;
 }
@@ -120,11 +120,10 @@ bool ParseField(Reader& in, Context* context, const Field& field, std::string* s
 
 }  // namespace
 
-bool ParseMetadata(Reader& in, Context* context, MetadataId* id) {
-  if (ParseUsual(in, context, id)) return true;
+bool ParseMetadata(Reader& in, Context* context, MetadataId* id, StackFrameNumbering* frames) {
+  if (ParseUsual(in, context, id, frames)) return true;
   Metadata metadata;
   std::string scratch;
-  bool any = false;
   uint32_t seen = 0;
   if (!in.Expect('{', "before metadata")) return false;
   while (!in.Eat('}')) {
@@ -147,9 +146,11 @@ bool ParseMetadata(Reader& in, Context* context, MetadataId* id) {
     if (!in.Expect('=', "after a field of metadata") || !ParseField(in, context, kFields[i], &scratch, &metadata)) {
       return false;
     }
-    any |= HasValue(kFields[i], metadata);
     in.Eat(',');
   }
+  if (frames != nullptr) metadata.stack_frame_id = frames->Number(metadata.stack_frame_id);
+  bool any = false;
+  for (const Field& field : kFields) any |= HasValue(field, metadata);
   *id = any ? context->metadata.Intern(metadata) : MetadataId();
   return true;
 }

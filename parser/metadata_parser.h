@@ -5,11 +5,13 @@
 #include "ir/context.h"
 #include "ir/ids.h"
 #include "parser/reader.h"
+#include "parser/stack_frame_numbering.h"
 
 namespace hlokit {
 
-// None if nothing between the braces says anything. The text must outlive the context: strings point into it.
-bool ParseMetadata(Reader& in, Context* context, MetadataId* metadata);
+// None if nothing between the braces says anything. The text must outlive the context: strings point into it. `frames`
+// renumbers stack frames; without it they are kept as they stand.
+bool ParseMetadata(Reader& in, Context* context, MetadataId* metadata, StackFrameNumbering* frames = nullptr);
 
 }  // namespace hlokit
 

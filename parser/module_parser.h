@@ -20,6 +20,7 @@
 #include "parser/parser.h"
 #include "parser/reader.h"
 #include "parser/shape_parser.h"
+#include "parser/stack_frame_numbering.h"
 
 namespace hlokit {
 
@@ -121,6 +122,7 @@ class ModuleParser {
   void CopyToWrapped(InstructionId async);
   bool DropByRule(AttrValue value) const;
   bool InferResult(Frame& f);
+  bool FitToShape(Frame& f);
   bool FinishAsync(Frame& f);
   bool BindLate(const Frame& f, InstructionId start);
   AttrValue* FindAttr(const Frame& f, Attr attr);
@@ -183,6 +185,7 @@ class ModuleParser {
   std::unique_ptr<UniqueNames> anonymous_;
   std::vector<AttrValue> wrapped_attrs_;
   LiteralBudget literal_budget_;
+  StackFrameNumbering frame_numbering_{StackFrames()};
   std::vector<ComputationId> implicit_wrappers_;
 };
 

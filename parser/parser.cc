@@ -40,6 +40,7 @@ bool ModuleParser::ParseModuleLevel() {
     if (!ParseHeader() || !ParseStackFrames()) {
       if (!SkipToNextComputation()) return false;
     }
+    frame_numbering_ = StackFrameNumbering(std::move(module_->header().stack_frames));
   } else if (!in_.PeekWord("ENTRY")) {
     // Computations without a header, or a lone instruction.
     const bool named = !in_.Name().empty();
@@ -187,6 +188,7 @@ bool ModuleParser::FinishModule() {
   module_->SetOrder(finished_);
   const Computation entry = module_->entry();
   ModuleHeader& h = module_->header();
+  h.stack_frames = frame_numbering_.Take();
   if (!h.name.valid()) h.name = context_->strings.Intern(StrCat("module_", entry.name()));
   if (!h.entry_layout) {
     EntryLayout layout;

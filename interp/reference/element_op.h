@@ -55,6 +55,11 @@ class ElementOp {
   }
   // A rough cost of one element in nanoseconds, to decide how to split work.
   int cost() const { return cost_; }
+  // True if both compute the same from the same operands.
+  friend bool SameOp(const ElementOp& a, const ElementOp& b) {
+    return a.fn_ == b.fn_ && a.store_ == b.store_ && a.param_ == b.param_ && a.arity_ == b.arity_ &&
+           a.load_[0] == b.load_[0] && a.load_[1] == b.load_[1] && a.load_[2] == b.load_[2];
+  }
   // True if the result is the operand, bit for bit.
   bool identity() const { return identity_; }
 

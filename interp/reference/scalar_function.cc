@@ -212,23 +212,84 @@ std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Co
       if (a >= 0 && b >= 0 && a != b) f->known_ = KnownOf(root.opcode());
     }
   }
-  const Instruction root = computation.root();
-  if (f->ops_.size() == 1 && root.opcode() == Opcode::kCompare && parameters.size() % 2 == 0) {
-    const int64_t a = parameter_of(f->ops_[0].in[0]);
-    const int64_t b = parameter_of(f->ops_[0].in[1]);
-    auto direction = root.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
-    if (a >= 0 && b >= 0 && a / 2 == b / 2 && a != b) {
-      if (a > b) {
-        constexpr ComparisonDirection kSwapped[] = {ComparisonDirection::kEq, ComparisonDirection::kNe,
-                                                    ComparisonDirection::kLe, ComparisonDirection::kLt,
-                                                    ComparisonDirection::kGe, ComparisonDirection::kGt};
-        direction = kSwapped[static_cast<size_t>(direction)];
-      }
-      const bool total = root.enum_attr(Attr::kCompareType, ComparisonType::kFloat) == ComparisonType::kTotalOrder;
-      f->comparison_ = Comparison{static_cast<size_t>(a / 2), direction, total};
-    }
-  }
+  f->FindComparison(computation.root());
   return f;
+}
+
+void ScalarFunction::FindComparison(Instruction root) {
+  if (root.opcode() != Opcode::kCompare || ops_.empty() || results_.size() != 1 || ops_.back().out != results_[0] ||
+      parameters_.size() % 2 != 0) {
+    return;
+  }
+  // Walk both sides together: they must be the same but for the parity of their parameters.
+  struct Pair {
+    uint32_t even, odd;
+  };
+  std::vector<Pair> pending;
+  std::vector<bool> needed(ops_.size(), false);
+  bool swapped = false;
+  const Op& compare = ops_.back();
+  const auto walk = [&](uint32_t first, uint32_t second) {
+    pending = {{first, second}};
+    std::fill(needed.begin(), needed.end(), false);
+    size_t visited = 0;
+    while (!pending.empty()) {
+      const Pair at = pending.back();
+      pending.pop_back();
+      const Register& even = registers_[at.even];
+      const Register& odd = registers_[at.odd];
+      if (++visited > 4 * registers_.size() || even.source != odd.source) return false;
+      switch (even.source) {
+        case Source::kParameter:
+          if (even.index % 2 != 0 || odd.index != even.index + 1) return false;
+          break;
+        case Source::kConstant:
+          if (even.bytes != odd.bytes || std::memcmp(even.constant, odd.constant, even.bytes) != 0) return false;
+          break;
+        case Source::kTemporary:
+          if (!SameOp(ops_[even.index].op, ops_[odd.index].op)) return false;
+          needed[even.index] = true;
+          for (int i = 0; i < ops_[even.index].op.arity(); ++i) {
+            pending.push_back({ops_[even.index].in[i], ops_[odd.index].in[i]});
+          }
+          break;
+      }
+    }
+    return true;
+  };
+  if (!walk(compare.in[0], compare.in[1])) {
+    swapped = true;
+    if (!walk(compare.in[1], compare.in[0])) return;
+  }
+  auto direction = root.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
+  if (swapped) {
+    constexpr ComparisonDirection kSwapped[] = {ComparisonDirection::kEq, ComparisonDirection::kNe,
+                                                ComparisonDirection::kLe, ComparisonDirection::kLt,
+                                                ComparisonDirection::kGe, ComparisonDirection::kGt};
+    direction = kSwapped[static_cast<size_t>(direction)];
+  }
+  const uint32_t result = compare.in[swapped ? 1 : 0];
+  auto key = std::make_unique<ScalarFunction>();
+  key->parameters_ = parameters_;
+  key->result_types_ = {root.operand(0).shape().element_type()};
+  key->registers_ = registers_;
+  std::vector<uint32_t> moved(ops_.size(), 0);
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    if (!needed[i]) continue;
+    moved[i] = static_cast<uint32_t>(key->ops_.size());
+    key->ops_.push_back(ops_[i]);
+  }
+  for (Register& r : key->registers_) {
+    if (r.source == Source::kTemporary) r.index = moved[r.index];
+  }
+  key->results_ = {result};
+  key->blocks_ = true;
+  key->direct_result_ = !key->ops_.empty() && key->ops_.back().out == result;
+  const Register& source = registers_[result];
+  if (source.source == Source::kConstant) return;
+  const int64_t operand = source.source == Source::kParameter ? source.index / 2 : -1;
+  const bool total = root.enum_attr(Attr::kCompareType, ComparisonType::kFloat) == ComparisonType::kTotalOrder;
+  comparison_ = Comparison{direction, total, std::move(key), operand};
 }
 
 ScalarFunction::Scratch::Scratch(const ScalarFunction& function, int64_t n) : block_(std::min(n, kBlock)) {

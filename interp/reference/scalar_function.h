@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "interp/reference/element_op.h"
@@ -42,11 +43,15 @@ class ScalarFunction {
   // Rough time of one application, in nanoseconds.
   double cost() const { return cost_; }
 
-  // A comparison of parameters 2i and 2i + 1 (kGt etc. as given) and of nothing else.
+  // The function says whether key(a0, a1, ...) stands in `direction` to key(b0, b1, ...), where a's are the parameters
+  // 0, 2, 4, ... and b's are 1, 3, 5, ...: most comparisons of sorts.
   struct Comparison {
-    size_t operand;
     ComparisonDirection direction;
     bool total_order;
+    // Reads the even parameters only; its one result is the key.
+    std::unique_ptr<ScalarFunction> key;
+    // The parameter, divided by two, that is the key itself; -1 if the key has to be computed.
+    int64_t operand;
   };
   const Comparison* comparison() const { return comparison_ ? &*comparison_ : nullptr; }
 
@@ -81,6 +86,7 @@ class ScalarFunction {
   };
   struct Compiler;
 
+  void FindComparison(Instruction root);
   void RunOnMachine(const std::byte* const* parameters, const int64_t* strides, std::byte* const* results, int64_t n,
                     RunContext& context) const;
 

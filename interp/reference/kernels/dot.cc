@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "interp/reference/kernels.h"
+#include "interp/reference/kernels/emit.h"
 #include "interp/reference/kernels/matrix_product.h"
+#include "interp/reference/kernels/reshape_view.h"
 #include "interp/reference/kernels/strided_source.h"
 #include "interp/reference/routine_builder.h"
 #include "ir/attribute_views.h"
@@ -31,21 +34,7 @@ void RunDot(const Plan* plan, const std::byte* const* in, std::byte* const* out,
 
 }  // namespace
 
-void PrepareDot(RoutineBuilder& b) {
-  const Instruction instruction = b.instruction();
-  if (instruction.operand_count() != 2) {
-    b.Fail("sparse dot is not supported");
-    return;
-  }
-  for (int64_t precision : instruction.list_attr(Attr::kOperandPrecision)) {
-    if (precision == static_cast<int64_t>(Precision::kPackedNibble)) {
-      b.Fail("dot of packed nibbles is not supported");
-      return;
-    }
-  }
-  const View& lhs = b.operand(0);
-  const View& rhs = b.operand(1);
-  const DotDims dims = DotDims::Of(instruction);
+void EmitDot(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims& dims) {
   auto plan = std::make_unique<DotPlan>();
   plan->result = b.shape().element_type();
   if (!plan->lhs.Init(lhs, dims.lhs_batch, dims.lhs_contracting, plan->result) ||
@@ -61,6 +50,62 @@ void PrepareDot(RoutineBuilder& b) {
   }
   const View operands[] = {lhs, rhs};
   b.Emit(RunDot, std::move(plan), operands);
+}
+
+void PrepareDot(RoutineBuilder& b) {
+  if (b.instruction().operand_count() != 2) {
+    b.Fail("sparse dot is not supported");
+    return;
+  }
+  for (int64_t precision : b.instruction().list_attr(Attr::kOperandPrecision)) {
+    if (precision == static_cast<int64_t>(Precision::kPackedNibble)) {
+      b.Fail("dot of packed nibbles is not supported");
+      return;
+    }
+  }
+  EmitDot(b, b.operand(0), b.operand(1), DotDims::Of(b.instruction()));
+}
+
+// Operands times scales. A scale has the rank of its operand and a divisor of its size in each dimension: one number for
+// a block of elements.
+void PrepareScaledDot(RoutineBuilder& b) {
+  ShapeTable& shapes = b.program_shapes();
+  const ElementType type = b.shape().element_type() == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32;
+  View scaled[2];
+  for (int i = 0; i < 2; ++i) {
+    const View operand = b.operand(i);
+    View scale = b.operand(i + 2);
+    const Shape wide = shapes.Array(type, operand.dims());
+    const std::optional<View> values = EmitElementwise(b, Opcode::kConvert, b.instruction(), {&operand, 1}, wide);
+    const std::optional<View> factors =
+        EmitElementwise(b, Opcode::kConvert, b.instruction(), {&scale, 1}, shapes.Array(type, scale.dims()));
+    if (!values || !factors) return;
+    scale = *factors;
+    if (scale.shape.rank() != 0) {
+      // Each dimension of the scale, and one for the elements that share it.
+      const Dims from = StridesOf(scale);
+      Dims sizes, strides;
+      for (int64_t d = 0; d < scale.shape.rank(); ++d) {
+        const int64_t n = scale.shape.dim(d);
+        if (scale.shape.rank() != operand.shape.rank() || n == 0 || operand.shape.dim(d) % n != 0) {
+          b.Fail("a scale does not divide its operand");
+          return;
+        }
+        sizes.push_back(n);
+        strides.push_back(from[d]);
+        sizes.push_back(operand.shape.dim(d) / n);
+        strides.push_back(0);
+      }
+      scale.shape = shapes.Array(type, sizes);
+      scale.strides = b.NewStrides(strides, sizes);
+      scale = ReshapeView(b, scale, wide);
+    }
+    const View factors_of[] = {*values, scale};
+    const std::optional<View> product = EmitElementwise(b, Opcode::kMultiply, b.instruction(), factors_of, wide);
+    if (!product) return;
+    scaled[i] = *product;
+  }
+  EmitDot(b, scaled[0], scaled[1], DotDims::Of(b.instruction()));
 }
 
 }  // namespace hlokit::interp

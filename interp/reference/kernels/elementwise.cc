@@ -8,6 +8,7 @@
 
 #include "interp/reference/element_op.h"
 #include "interp/reference/kernels.h"
+#include "interp/reference/kernels/emit.h"
 #include "interp/reference/loop_nest.h"
 #include "interp/reference/routine_builder.h"
 #include "interp/reference/run_context.h"
@@ -54,57 +55,59 @@ void RunNothing(const Plan*, const std::byte* const*, std::byte* const*, RunCont
 
 }  // namespace
 
-void PrepareElementwise(RoutineBuilder& b) {
-  const Instruction instruction = b.instruction();
-  const Shape shape = b.shape();
-  std::vector<View> views;
+std::optional<View> EmitElementwise(RoutineBuilder& b, Opcode opcode, const AttrReader& attrs,
+                                    absl::Span<const View> operands, Shape shape) {
   std::vector<ElementType> types;
-  for (Instruction operand : instruction.operands()) {
-    const absl::Span<const View> leaves = b.leaves(operand);
-    if (leaves.size() != 1 || !leaves[0].shape.IsArray() || !shape.IsArray()) {
-      b.Fail("elementwise instruction on a value that is no array");
-      return;
-    }
-    views.push_back(leaves[0]);
-    types.push_back(leaves[0].type());
-  }
+  for (const View& v : operands) types.push_back(v.type());
   std::string error;
-  std::optional<ElementOp> op = ElementOp::Make(instruction.opcode(), instruction, types, shape.element_type(), &error);
+  std::optional<ElementOp> op = ElementOp::Make(opcode, attrs, types, shape.element_type(), &error);
   if (!op) {
     b.Fail(std::move(error));
-    return;
+    return std::nullopt;
   }
-  if (op->identity()) {
-    View view = views[0];
+  if (op->identity() && operands[0].dims() == shape.dims()) {
+    View view = operands[0];
     view.shape = shape;
-    b.SetResult(view);
-    return;
+    return view;
   }
   auto plan = std::make_unique<ElementwisePlan>();
   plan->op = *op;
   plan->arity = op->arity();
   plan->out_bytes = BytesOf(shape.element_type());
   std::vector<Dims> strides = {DenseStrides(shape.dims())};
-  for (size_t i = 0; i < views.size(); ++i) {
+  for (size_t i = 0; i < operands.size(); ++i) {
     plan->in_bytes[i] = BytesOf(types[i]);
-    if (views[i].shape.rank() == 0 && shape.rank() != 0) {
+    if (operands[i].shape.rank() == 0 && shape.rank() != 0) {
       // clamp and select take scalars for whole arrays.
       strides.push_back(Dims(static_cast<size_t>(shape.rank()), 0));
-    } else if (views[i].dims() == shape.dims()) {
-      strides.push_back(StridesOf(views[i]));
+    } else if (operands[i].dims() == shape.dims()) {
+      strides.push_back(StridesOf(operands[i]));
     } else {
       b.Fail("operands have different dimensions");
-      return;
+      return std::nullopt;
     }
   }
-  if (shape.element_count() == 0) {
-    b.Emit(RunNothing, nullptr, views);
-    return;
-  }
+  if (shape.element_count() == 0) return b.EmitTo(RunNothing, nullptr, operands, {&shape, 1})[0];
   plan->nest = LoopNest(shape.dims(), strides);
   plan->outer = plan->nest.outer_count();
   plan->inner = plan->nest.inner_size();
-  b.Emit(RunElementwise, std::move(plan), views, {{0, 0}, {1, 0}, {2, 0}}, /*elementwise=*/true);
+  constexpr Reuse kAny[] = {{0, 0}, {1, 0}, {2, 0}};
+  return b.EmitTo(RunElementwise, std::move(plan), operands, {&shape, 1}, kAny, /*elementwise=*/true)[0];
+}
+
+void PrepareElementwise(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  std::vector<View> views;
+  for (Instruction operand : instruction.operands()) {
+    const absl::Span<const View> leaves = b.leaves(operand);
+    if (leaves.size() != 1 || !leaves[0].shape.IsArray() || !b.shape().IsArray()) {
+      b.Fail("elementwise instruction on a value that is no array");
+      return;
+    }
+    views.push_back(leaves[0]);
+  }
+  const std::optional<View> result = EmitElementwise(b, instruction.opcode(), instruction, views, b.shape());
+  if (result) b.SetResult(*result);
 }
 
 }  // namespace hlokit::interp

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "interp/reference/kernels.h"
+#include "interp/reference/kernels/reshape_view.h"
 #include "interp/reference/routine_builder.h"
 #include "ir/attribute_views.h"
 #include "ir/float_types.h"
@@ -47,22 +48,6 @@ std::optional<Dims> ReshapedStrides(absl::Span<const int64_t> from_dims, absl::S
     }
   }
   return strides;
-}
-
-// `view` with other dimensions, elements in row-major order as before; a copy where strides cannot do it.
-View Reshape(RoutineBuilder& b, View view, Shape shape) {
-  if (!view.dense() && shape.element_count() != 0) {
-    std::optional<Dims> strides = ReshapedStrides(view.dims(), StridesOf(view), shape.dims());
-    if (strides) {
-      view.strides = b.NewStrides(*strides, shape.dims());
-      view.shape = shape;
-      return view;
-    }
-    view = b.Dense(view);
-  }
-  view.strides = nullptr;
-  view.shape = shape;
-  return view;
 }
 
 // Dimensions of `shape` from major to minor as they lie in memory.
@@ -144,7 +129,7 @@ void EmitBitcast(RoutineBuilder& b, View view, Shape shape) {
     if (view.dims() == shape.dims()) {
       view.shape = shape;
     } else {
-      view = Reshape(b, view, shape);
+      view = ReshapeView(b, view, shape);
     }
     b.SetResult(view);
     return;
@@ -171,12 +156,27 @@ void EmitBitcast(RoutineBuilder& b, View view, Shape shape) {
 
 }  // namespace
 
+View ReshapeView(RoutineBuilder& b, View view, Shape shape) {
+  if (!view.dense() && shape.element_count() != 0) {
+    std::optional<Dims> strides = ReshapedStrides(view.dims(), StridesOf(view), shape.dims());
+    if (strides) {
+      view.strides = b.NewStrides(*strides, shape.dims());
+      view.shape = shape;
+      return view;
+    }
+    view = b.Dense(view);
+  }
+  view.strides = nullptr;
+  view.shape = shape;
+  return view;
+}
+
 void PrepareReshape(RoutineBuilder& b) {
   if (b.operand(0).count() != b.shape().element_count()) {
     b.Fail("operand and result have different numbers of elements");
     return;
   }
-  b.SetResult(Reshape(b, b.operand(0), b.shape()));
+  b.SetResult(ReshapeView(b, b.operand(0), b.shape()));
 }
 
 // A bitcast keeps the bytes in memory, so layouts decide which element is which.
@@ -218,7 +218,7 @@ void PrepareBitcast(RoutineBuilder& b) {
     }
     physical.shape = shapes.Array(result.element_type(), from_dims);
   }
-  physical = Reshape(b, physical, shapes.Array(result.element_type(), to_dims));
+  physical = ReshapeView(b, physical, shapes.Array(result.element_type(), to_dims));
   const Dims physical_strides = StridesOf(physical);
   Dims to_strides(to_order.size());
   for (size_t i = 0; i < to_order.size(); ++i) to_strides[to_order[i]] = physical_strides[i];

@@ -506,6 +506,31 @@ TEST(Fingerprint, EffectsOfCalledComputationsAreToldApart) {
                       " ROOT t = (f32[], f32[]) tuple(a, b)")));
 }
 
+// ---- Asynchronous operations ----
+
+std::string Async(std::string_view wrapped, std::string_view attributes) {
+  return StrCat("HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n",
+                "wrapper { p = f32[8]{0} parameter(0)\n q = f32[8]{0} parameter(1)\n ROOT r = f32[8]{0} ", wrapped,
+                " }\n", "ENTRY e { x = f32[8]{0} parameter(0)\n y = f32[8]{0} parameter(1)\n",
+                " s = ((f32[8]{0}, f32[8]{0}), f32[8]{0}, s32[]) async-start(x, y), calls=wrapper", attributes,
+                "\n ROOT d = f32[8]{0} async-done(s) }");
+}
+
+TEST(Fingerprint, WrappedOperationsAreWhatTheTextSays) {
+  const std::string text = Async("custom-call(p, q), custom_call_target=\"f\"", "");
+  const std::unique_ptr<Module> module = Parse(text);
+  EXPECT_NE(ToString(*module).find("custom-call-start("), std::string::npos);
+  EXPECT_EQ(Hash(text), Hash(ToString(*module)));
+  // The text has one backend_config for both.
+  EXPECT_EQ(Hash(Async("custom-call(p, q), custom_call_target=\"f\", backend_config=\"c\"", ", backend_config=\"c\"")),
+            Hash(Async("custom-call(p, q), custom_call_target=\"f\"", ", backend_config=\"c\"")));
+  EXPECT_NE(Hash(text), Hash(Async("custom-call(p, q), custom_call_target=\"f\"", ", backend_config=\"c\"")));
+  EXPECT_NE(Hash(text), Hash(Async("custom-call(p, q), custom_call_target=\"g\"", "")));
+  EXPECT_NE(Hash(text), Hash(Async("custom-call(q, p), custom_call_target=\"f\"", "")));
+  EXPECT_NE(Hash(Async("subtract(p, q)", "")), Hash(Async("subtract(q, p)", "")));
+  EXPECT_NE(Hash(Async("subtract(p, q)", "")), Hash(Async("divide(p, q)", "")));
+}
+
 TEST(Fingerprint, UncalledComputationsCount) {
   const std::string entry = "ENTRY e { ROOT p = f32[] parameter(0) }\n";
   const std::string extra = "extra { ROOT q = s32[] parameter(0) }\n";

@@ -42,7 +42,8 @@ TEST_F(OriginalValueTest, Values) {
                  {Kind::kClose, {}}};
   const ListId id = EncodeOriginalValue(&context_, value);
   EXPECT_EQ(DecodeOriginalValue(context_, id), value);
-  EXPECT_EQ(Text([&](TextWriter& out) { PrintOriginalValue(out, context_, id); }), R"({({"a"}, ({}, {"b" {1,0}}), ())})");
+  EXPECT_EQ(Text([&](TextWriter& out) { PrintOriginalValue(out, context_, id); }),
+            R"({({"a"}, ({}, {"b" {1,0}}), ())})");
 
   value = {};
   value.synthetic_call = true;

@@ -100,7 +100,8 @@ TEST_F(ReplicaGroupsTest, Meshes) {
   EXPECT_EQ(Text(id), "mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0)) {'y'}");
   EXPECT_EQ(Expand(id), (Groups{{0, 2, 4, 6}, {1, 3, 5, 7}}));
   const int64_t million = 1000000;
-  EXPECT_FALSE(ExpandReplicaGroups(context_, OverMesh({million, million}, {{million * million}, {0}}, {{0}}), 1000).ok());
+  EXPECT_FALSE(
+      ExpandReplicaGroups(context_, OverMesh({million, million}, {{million * million}, {0}}, {{0}}), 1000).ok());
 }
 
 }  // namespace

@@ -63,8 +63,7 @@ TEST_F(ShardingTest, EncodeDecode) {
   ShardingLeaf grouped = Of(ShardingKind::kUnknown);
   grouped.group = ShardGroup::kLike;
   grouped.group_id = 3;
-  Sharding tuple{true,
-                 {{named, 1}, {grouped, 2}, {Tiled({{2, 2}, {}, {3, 1, 0, 2}}, {kManual}), 1}, {OnDevice(4), 1}}};
+  Sharding tuple{true, {{named, 1}, {grouped, 2}, {Tiled({{2, 2}, {}, {3, 1, 0, 2}}, {kManual}), 1}, {OnDevice(4), 1}}};
   for (Sharding::Run& run : tuple.runs) {
     const Sharding one = Sharding::Of(run.leaf);
     EXPECT_EQ(DecodeSharding(context_, EncodeSharding(&context_, one)), one);
@@ -84,8 +83,9 @@ TEST_F(ShardingTest, EqualNeighboursAreOneRun) {
   const std::vector<ListId> seven(7, leaf);
   const ListId id = EncodeTupleSharding(&context_, seven);
   EXPECT_EQ(context_.list(id).size(), 3);
-  EXPECT_EQ(Text(id),
-            "{{replicated}, {replicated}, {replicated}, {replicated}, {replicated}, /*index=5*/{replicated}, {replicated}}");
+  EXPECT_EQ(
+      Text(id),
+      "{{replicated}, {replicated}, {replicated}, {replicated}, {replicated}, /*index=5*/{replicated}, {replicated}}");
   Sharding split{true, {{Of(ShardingKind::kReplicated), 3}, {Of(ShardingKind::kReplicated), 4}}};
   EXPECT_EQ(EncodeSharding(&context_, split), id);
 }
@@ -126,7 +126,8 @@ TEST_F(ShardingTest, NormalTiles) {
   EXPECT_EQ(Text(Tiled({{2, 2}, {}, {1, 2, 3, 0}}, {kReplicated})), "{devices=[2,2]1,2,0,3 last_tile_dim_replicate}");
   EXPECT_EQ(Text(Tiled(TileAssignment::Iota({2, 4}, {{4, 2}, {1, 0}}), {kReplicated})),
             "{devices=[2,4]<=[4,2]T(1,0) last_tile_dim_replicate}");
-  EXPECT_EQ(Text(Tiled(Iota({4}), {kManual, kReplicated})), "there are more last_tile_dims than dimensions of the tiles");
+  EXPECT_EQ(Text(Tiled(Iota({4}), {kManual, kReplicated})),
+            "there are more last_tile_dims than dimensions of the tiles");
 }
 
 TEST_F(ShardingTest, HugeTilesAreRefusedNotListed) {

@@ -75,8 +75,8 @@ TEST_F(OriginalValueParserTest, DeepNests) {
 }
 
 TEST_F(OriginalValueParserTest, ValueErrors) {
-  for (const char* text : {"{}", "{(}", "{)}", "{({\"a\"},)}", "{({\"a\"} {\"b\"})}", "{{\"a\"}, {\"b\"}}", "{{\"a\" {x}}}",
-                           "{[synthetic]}", "{{a}}", "{{\"a\"}", "{({\"a\"}", ""}) {
+  for (const char* text : {"{}", "{(}", "{)}", "{({\"a\"},)}", "{({\"a\"} {\"b\"})}", "{{\"a\"}, {\"b\"}}",
+                           "{{\"a\" {x}}}", "{[synthetic]}", "{{a}}", "{{\"a\"}", "{({\"a\"}", ""}) {
     EXPECT_EQ(Value(text).substr(0, 6), "error:") << text;
   }
 }

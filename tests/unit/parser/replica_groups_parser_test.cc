@@ -26,10 +26,10 @@ std::string Parse(const std::string& text) {
 }
 
 TEST(ReplicaGroupsParser, Forms) {
-  for (const char* text :
-       {"{}", "{{0}}", "{{0,1},{2,3}}", "{{}}", "[2,4]<=[8]", "[8,2]<=[2,8]T(1,0)", "[1000000000000,1]<=[1000000000000]",
-        "mesh['axis_0'=2,'axis_1'=2] {'axis_1'}", "mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0)) {'y','x'}",
-        "mesh['x'=8], device_ids=(7,6,5,4,3,2,1,0) {'x':(2)2}", "mesh['x'=2] {}"}) {
+  for (const char* text : {"{}", "{{0}}", "{{0,1},{2,3}}", "{{}}", "[2,4]<=[8]", "[8,2]<=[2,8]T(1,0)",
+                           "[1000000000000,1]<=[1000000000000]", "mesh['axis_0'=2,'axis_1'=2] {'axis_1'}",
+                           "mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0)) {'y','x'}",
+                           "mesh['x'=8], device_ids=(7,6,5,4,3,2,1,0) {'x':(2)2}", "mesh['x'=2] {}"}) {
     EXPECT_EQ(Parse(text), text);
   }
   EXPECT_EQ(Parse(" { {0, 1} , {2,3} }"), "{{0,1},{2,3}}");
@@ -39,7 +39,8 @@ TEST(ReplicaGroupsParser, Forms) {
 
 TEST(ReplicaGroupsParser, Errors) {
   EXPECT_EQ(Parse("[2,2]<=[16]"), "error: the groups have 4 devices, the iota 16");
-  EXPECT_NE(Parse("[2,2,2]<=[8]").find("error: expected the number of replica groups and their size"), std::string::npos);
+  EXPECT_NE(Parse("[2,2,2]<=[8]").find("error: expected the number of replica groups and their size"),
+            std::string::npos);
   EXPECT_NE(Parse("[0,2]<=[0]").find("error"), std::string::npos);
   EXPECT_NE(Parse("[4294967296,4294967296]<=[4]").find("2^63"), std::string::npos);
   EXPECT_NE(Parse("[2,2]0,1,2,3").find("'<='"), std::string::npos);

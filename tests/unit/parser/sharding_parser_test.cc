@@ -1,7 +1,9 @@
 #include "parser/sharding_parser.h"
 
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "ir/sharding.h"
@@ -13,8 +15,9 @@ class ShardingParserTest : public ::testing::Test {
  protected:
   // As printed, or the first diagnostic.
   std::string Parse(const std::string& text) {
+    texts_.push_back(std::make_unique<std::string>(text));  // strings point into it
     DiagnosticSink sink;
-    Reader in(text, &sink);
+    Reader in(*texts_.back(), &sink);
     ListId id;
     if (!ParseSharding(in, &context_, &id)) {
       EXPECT_TRUE(sink.has_errors());
@@ -30,8 +33,9 @@ class ShardingParserTest : public ::testing::Test {
   }
   void ExpectStays(const std::string& text) { EXPECT_EQ(Parse(text), text); }
   void ExpectError(const std::string& text, DiagnosticKind kind, const std::string& part) {
+    texts_.push_back(std::make_unique<std::string>(text));
     DiagnosticSink sink;
-    Reader in(text, &sink);
+    Reader in(*texts_.back(), &sink);
     ListId id;
     EXPECT_FALSE(ParseSharding(in, &context_, &id)) << text;
     ASSERT_EQ(sink.error_count(), 1) << text;
@@ -39,6 +43,7 @@ class ShardingParserTest : public ::testing::Test {
     EXPECT_NE(sink.diagnostics()[0].message.find(part), std::string::npos) << sink.diagnostics()[0].message;
   }
 
+  std::vector<std::unique_ptr<std::string>> texts_;
   Context context_;
 };
 
@@ -86,7 +91,8 @@ TEST_F(ShardingParserTest, Tuples) {
   EXPECT_EQ(Parse("{{maximal device=0},{maximal device=0},\n {manual}}"),
             "{{maximal device=0}, {maximal device=0}, {manual}}");
   ExpectStays(
-      "{{replicated}, {replicated}, {replicated}, {manual}, {replicated}, /*index=5*/{devices=[2]<=[2]}, {replicated}}");
+      "{{replicated}, {replicated}, {replicated}, {manual}, {replicated}, /*index=5*/{devices=[2]<=[2]}, "
+      "{replicated}}");
   ExpectStays("{{replicated metadata={op_name=\"a\"}}, {replicated}}");
 }
 
@@ -121,7 +127,8 @@ TEST_F(ShardingParserTest, NamedWithoutDimensions) {
   EXPECT_EQ(Parse("{mesh['x'=2,'y'=2] replicated}"), "{replicated}");
   EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], []}"), "{replicated}");
   EXPECT_EQ(Parse("{mesh[], replicated}"), "{replicated}");
-  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], replicated, metadata={{op_name=\"a\"}}}"), "{replicated metadata={op_name=\"a\"}}");
+  EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], replicated, metadata={{op_name=\"a\"}}}"),
+            "{replicated metadata={op_name=\"a\"}}");
   EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], manual}"), "{manual}");
   EXPECT_EQ(Parse("{mesh['x'=2,'y'=2], unreduced}"), "{unreduced}");
   EXPECT_EQ(Parse("{mesh['a'=2, 'b'=2], [], unreduced=max{'a', 'b'}}"), "{unreduced=max}");

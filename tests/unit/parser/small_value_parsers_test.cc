@@ -45,14 +45,16 @@ class SmallValueTest : public ::testing::Test {
 };
 
 TEST_F(SmallValueTest, FrontendAttributes) {
-  for (const char* text : {"{}", "{_xla_compute_type=\"host\"}", R"({a.b-c="x",xla.sdy.meshes={mesh = #sdy.mesh<["x"=2]>}})",
-                           R"({xla.sdy.sharding="#sdy.sharding<@mesh, [{\"x\"}, {}]>"})", "{k=\"\"}"}) {
+  for (const char* text :
+       {"{}", "{_xla_compute_type=\"host\"}", R"({a.b-c="x",xla.sdy.meshes={mesh = #sdy.mesh<["x"=2]>}})",
+        R"({xla.sdy.sharding="#sdy.sharding<@mesh, [{\"x\"}, {}]>"})", "{k=\"\"}"}) {
     EXPECT_EQ(Frontend(text), text);
   }
   EXPECT_EQ(Frontend("{\n b=\"1\", a={ {0,1} },c=\"{n = 1 : i32}\"\n}"), "{a={ {0,1} },b=\"1\",c={n = 1 : i32}}");
   EXPECT_EQ(Frontend("{k=\"1\",k=\"2\"}"), "{k=\"2\"}");
   EXPECT_EQ(Frontend("{k='it''}").substr(0, 6), "error:");
-  for (const char* text : {"{k}", "{k=}", "{k=1}", "{=\"1\"}", "{k=\"1\"", "{k={}", "{k=\"1\" j=\"2\"}", "{k=\"1\",}", "k"}) {
+  for (const char* text :
+       {"{k}", "{k=}", "{k=1}", "{=\"1\"}", "{k=\"1\"", "{k={}", "{k=\"1\" j=\"2\"}", "{k=\"1\",}", "k"}) {
     EXPECT_EQ(Frontend(text).substr(0, 6), "error:") << text;
   }
 }
@@ -67,8 +69,8 @@ TEST_F(SmallValueTest, Statistics) {
   EXPECT_EQ(id_, id);
   EXPECT_EQ(Stats("{}"), "{}");
   EXPECT_EQ(id_, context_.lists.Intern({}));
-  for (const char* text : {"{stat-1=33}", "{visualizing_index=a}", "{visualizing_index=1,a}", "{visualizing_index=1,a=b}",
-                           "{visualizing_index=1,a=1e999}", "{visualizing_index=1"}) {
+  for (const char* text : {"{stat-1=33}", "{visualizing_index=a}", "{visualizing_index=1,a}",
+                           "{visualizing_index=1,a=b}", "{visualizing_index=1,a=1e999}", "{visualizing_index=1"}) {
     EXPECT_EQ(Stats(text).substr(0, 6), "error:") << text;
   }
 }

@@ -1,0 +1,25 @@
+// Steps that more than one kind of instruction is made of.
+#ifndef HLOKIT_INTERP_REFERENCE_KERNELS_EMIT_H_
+#define HLOKIT_INTERP_REFERENCE_KERNELS_EMIT_H_
+
+#include <optional>
+
+#include "absl/types/span.h"
+#include "interp/reference/routine_builder.h"
+#include "interp/reference/view.h"
+#include "ir/attribute_views.h"
+#include "ir/opcode.h"
+
+namespace hlokit::interp {
+
+// opcode(operands), elementwise, as an array of `shape`. Operands are scalars or have the dimensions of `shape`. Nullopt
+// after an error report.
+std::optional<View> EmitElementwise(RoutineBuilder& builder, Opcode opcode, const AttrReader& attrs,
+                                    absl::Span<const View> operands, Shape shape);
+
+// The product of two arrays as the result of the instruction, of its shape.
+void EmitDot(RoutineBuilder& builder, const View& lhs, const View& rhs, const DotDims& dims);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_REFERENCE_KERNELS_EMIT_H_

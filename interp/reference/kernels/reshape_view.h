@@ -1,0 +1,14 @@
+#ifndef HLOKIT_INTERP_REFERENCE_KERNELS_RESHAPE_VIEW_H_
+#define HLOKIT_INTERP_REFERENCE_KERNELS_RESHAPE_VIEW_H_
+
+#include "interp/reference/routine_builder.h"
+#include "interp/reference/view.h"
+
+namespace hlokit::interp {
+
+// `view` with other dimensions, elements in row-major order as before. Adds a copy where strides cannot do it.
+View ReshapeView(RoutineBuilder& builder, View view, Shape shape);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_REFERENCE_KERNELS_RESHAPE_VIEW_H_
