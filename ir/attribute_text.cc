@@ -41,6 +41,7 @@ void AttributePrinter::Print(AttrValue value) {
   if (value.attr == Attr::kControlPredecessors && !options_.print_control_dependencies) return;
   if (value.attr == Attr::kBackendConfig && !options_.print_backend_config) return;
   if (value.attr == Attr::kOrigin && !options_.print_original_value) return;
+  if (value.attr == Attr::kParameterReplication && !options_.print_ids) return;  // as XLA
   if (value.attr == Attr::kSharding && !options_.print_sharding) return;
   if (value.attr == Attr::kFrontendAttributes && !options_.print_frontend_attributes) return;
   if ((value.attr == Attr::kInfeedConfig || value.attr == Attr::kOutfeedConfig) &&

@@ -383,8 +383,16 @@ Instruction Hasher::AddAsyncOperation(InstructionId id) {
 
 absl::Span<const AttrValue> Hasher::WithWrapped(const InstructionRecord& start, Instruction wrapped) {
   merged_attrs_.clear();
+  const auto start_has = [&](Attr attr) {
+    for (const AttrValue& value : module_.attrs_of(start)) {
+      if (value.attr == attr) return true;
+    }
+    return false;
+  };
   for (const AttrValue& value : wrapped.attrs()) {
-    if (!IsCommon(value.attr)) merged_attrs_.push_back(value);
+    // As printed: what the start says itself is said once, and a backend_config is that of the start.
+    if (IsCommon(value.attr) && (value.attr == Attr::kBackendConfig || start_has(value.attr))) continue;
+    merged_attrs_.push_back(value);
   }
   for (const AttrValue& value : module_.attrs_of(start)) {
     if (value.attr != Attr::kCalls) merged_attrs_.push_back(value);

@@ -143,11 +143,11 @@ absl::Status InferAsyncStart(const Input& in, Inferred* out) {
   Signature computation;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kCalls, "the asynchronous computation", &computation));
   if (!in.declared().valid()) {
-    out->SetTuple();
-    out->AddElement(in.shapes().Tuple(in.operands()));
-    out->AddElement(computation.result());
-    out->AddArrayElement(ElementType::kU32);
-    return absl::OkStatus();
+    ShapeTable& shapes = in.shapes();
+    const Shape async =
+        shapes.Tuple({shapes.Tuple(in.operands()), computation.result(), shapes.Scalar(ElementType::kU32)});
+    out->Set(async);
+    return CheckBound(async, computation);
   }
   HLOKIT_RETURN_IF_ERROR(ExpectAsyncShape(in.declared(), "the result"));
   HLOKIT_RETURN_IF_ERROR(CheckOperandsBound(in, 0, 0));

@@ -202,7 +202,13 @@ void Printer::PrintModule() {
     out_ << "\n\n";
   }
   const ComputationRoles roles = RolesOf(module_);
-  for (ComputationId id : ComputationPostOrder(module_)) {
+  std::vector<ComputationId> order;
+  if (options_.canonicalize_computations) {
+    for (Computation c : module_.computations()) order.push_back(c.id());
+  } else {
+    order = ComputationPostOrder(module_);
+  }
+  for (ComputationId id : order) {
     const Computation c = module_.computation(id);
     if (options_.syntax_sugar_async_ops && roles.async[id.value] && IsSingleInstructionWrapper(c)) continue;
     if (c.is_entry()) {

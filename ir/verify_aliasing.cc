@@ -19,9 +19,10 @@ bool SameStorage(Verification& v, Shape a, Shape b, bool through_buffers) {
 }
 
 void ReportDifferent(Verification& v, Instruction i, const OperandAlias& alias, Shape output, Shape operand) {
-  v.Report(i, kKind,
-           StrCat("output ", IndexText(alias.output_index), " is ", ToString(output), " and cannot alias operand ",
-                  alias.operand, " ", IndexText(alias.operand_index), ", ", ToString(operand)));
+  v.Report(
+      i, kKind,
+      StrCat("output ", IndexText(alias.output_index), " is ", ShapeText(output, true), " and cannot alias operand ",
+             alias.operand, " ", IndexText(alias.operand_index), ", ", ShapeText(operand, true)));
 }
 
 struct AliasedShapes {
@@ -40,12 +41,13 @@ std::optional<AliasedShapes> Resolve(Verification& v, Instruction i, const Opera
   if (!from) {
     v.Report(i, kKind,
              StrCat("aliases operand ", alias.operand, " ", IndexText(alias.operand_index), "; that operand is ",
-                    ToString(operand)));
+                    ShapeText(operand, true)));
     return std::nullopt;
   }
   const std::optional<Shape> to = SubshapeAt(result, alias.output_index);
   if (!to) {
-    v.Report(i, kKind, StrCat("aliases output ", IndexText(alias.output_index), "; its shape is ", ToString(result)));
+    v.Report(i, kKind,
+             StrCat("aliases output ", IndexText(alias.output_index), "; its shape is ", ShapeText(result, true)));
     return std::nullopt;
   }
   return AliasedShapes{*to, *from};
@@ -66,16 +68,21 @@ void CheckAliases(Verification& v, Instruction i, bool through_buffers, bool any
 }
 
 // Every array in `shape` has a layout.
-bool HasLayouts(Shape shape) {
-  for (Shape leaf : Leaves(shape)) {
-    if (leaf.IsArray() && !leaf.has_layout()) return false;
+bool HasLayouts(Verification& v, Shape shape) {
+  std::vector<Shape> stack = {shape};
+  while (!stack.empty()) {
+    const Shape s = stack.back();
+    stack.pop_back();
+    if (s.IsArray() && !s.has_layout()) return false;
+    if (--v.search_budget < 0) return true;
+    stack.insert(stack.end(), s.elements().begin(), s.elements().end());
   }
   return true;
 }
 
 void CheckLayoutConstraints(Verification& v, Instruction i) {
   const absl::Span<const int64_t> constraints = i.list_attr(Attr::kOperandLayoutConstraints);
-  if (!HasLayouts(i.shape())) {
+  if (!HasLayouts(v, i.shape())) {
     v.Report(i, DiagnosticKind::kLayout, "has operand_layout_constraints, so its result needs a layout");
   }
   if (static_cast<int64_t>(constraints.size()) != i.operand_count()) {
@@ -88,9 +95,9 @@ void CheckLayoutConstraints(Verification& v, Instruction i) {
     const Shape wanted = v.module.context().shape(ShapeId(static_cast<uint32_t>(constraints[n])));
     if (!CompatibleUpToDynamism(i.operand(n).shape(), wanted)) {
       v.Report(i, DiagnosticKind::kLayout,
-               StrCat("operand ", n, " is ", ToString(i.operand(n).shape(), false), "; its layout constraint is for ",
-                      ToString(wanted)));
-    } else if (!HasLayouts(wanted)) {
+               StrCat("operand ", n, " is ", ShapeText(i.operand(n).shape()), "; its layout constraint is for ",
+                      ShapeText(wanted, true)));
+    } else if (!HasLayouts(v, wanted)) {
       v.Report(i, DiagnosticKind::kLayout, StrCat("the layout constraint of operand ", n, " has no layout"));
     }
   }
@@ -101,7 +108,7 @@ void CheckGetRngSeed(Verification& v, Instruction i) {
     v.Report(i, DiagnosticKind::kOperandCount, StrCat("GetRngSeed takes no operands, not ", i.operand_count()));
   }
   if (!i.shape().IsScalar() || i.shape().element_type() != ElementType::kU64) {
-    v.Report(i, DiagnosticKind::kInference, StrCat("GetRngSeed gives u64[], not ", ToString(i.shape(), false)));
+    v.Report(i, DiagnosticKind::kInference, StrCat("GetRngSeed gives u64[], not ", ShapeText(i.shape())));
   }
 }
 

@@ -215,23 +215,23 @@ class ChainCheck {
     if (!IsState(after)) return;
     if (!BindsPrefixOfParameters(v_, after.element(0), wrapped)) {
       v_.Report(i, kKind,
-                StrCat("binds ", ToString(after.element(0), false), ", more or other than the parameters of `",
+                StrCat("binds ", ShapeText(after.element(0)), ", more or other than the parameters of `",
                        wrapped.name(), "`"));
       return;
     }
     if (!IsPrefix(v_, after.element(1), wrapped.root().shape())) {
       v_.Report(i, kKind,
-                StrCat("has result ", ToString(after.element(1), false), "; `", wrapped.name(), "` returns ",
-                       ToString(wrapped.root().shape(), false)));
+                StrCat("has result ", ShapeText(after.element(1)), "; `", wrapped.name(), "` returns ",
+                       ShapeText(wrapped.root().shape())));
     }
   }
 
   void CheckDone(Instruction i, Shape state, Computation wrapped) {
     const Shape result = wrapped.root().shape();
     if (!SameShapes(v_, i.shape(), result)) {
-      v_.Report(i, kKind,
-                StrCat("is ", ToString(i.shape(), false), "; computation `", wrapped.name(), "` returns ",
-                       ToString(result, false)));
+      v_.Report(
+          i, kKind,
+          StrCat("is ", ShapeText(i.shape()), "; computation `", wrapped.name(), "` returns ", ShapeText(result)));
     }
     // What is bound fits; where it was bound says otherwise if not.
     if (state.element(0).tuple_size() >= wrapped.parameter_count()) return;

@@ -39,8 +39,7 @@ void CheckConstant(Verification& v, Instruction i) {
   }
   const Shape value = i.literal().shape;
   if (CompatibleUpToDynamism(value, i.shape())) return;
-  v.Report(i, DiagnosticKind::kInference,
-           StrCat("is ", ToString(i.shape(), false), "; its value is ", ToString(value, false)));
+  v.Report(i, DiagnosticKind::kInference, StrCat("is ", ShapeText(i.shape()), "; its value is ", ShapeText(value)));
 }
 
 void CheckParameter(Verification& v, Instruction i) {

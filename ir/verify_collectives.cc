@@ -108,7 +108,7 @@ void CheckShards(Verification& v, Instruction i, Shape whole, Shape part) {
 // tuple of such tuples for several slices.
 bool CheckOffsets(Verification& v, Instruction i, Shape buffer, Shape offsets, std::string_view which) {
   const auto report = [&](const std::string& message) {
-    v.Report(i, kKind, StrCat(which, " offsets are ", ToString(offsets, false), message));
+    v.Report(i, kKind, StrCat(which, " offsets are ", ShapeText(offsets), message));
     return false;
   };
   if (!offsets.IsTuple()) return report("; they must be a tuple");
@@ -144,9 +144,8 @@ bool CheckInPlace(Verification& v, Instruction i) {
     const Shape buffers = i.operand(side).shape();
     const Shape offsets = i.operand(2 + side).shape();
     if (!offsets.IsTuple() || offsets.tuple_size() != buffers.tuple_size()) {
-      v.Report(
-          i, kKind,
-          StrCat("has ", buffers.tuple_size(), " ", names[side], " buffers and offsets ", ToString(offsets, false)));
+      v.Report(i, kKind,
+               StrCat("has ", buffers.tuple_size(), " ", names[side], " buffers and offsets ", ShapeText(offsets)));
       return false;
     }
     for (int64_t n = 0; n < buffers.tuple_size(); ++n) {

@@ -68,6 +68,31 @@ std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_vie
   return std::nullopt;
 }
 
+std::string ShapeText(Shape shape, bool with_layout) {
+  constexpr size_t kLongest = 240;
+  if (!shape.IsTuple()) return ToString(shape, with_layout);
+  std::vector<std::pair<Shape, int64_t>> open = {{shape, 0}};  // tuples, with the next element of each
+  std::string out = "(";
+  while (!open.empty()) {
+    auto& [tuple, next] = open.back();
+    if (next == tuple.tuple_size()) {
+      out.push_back(')');
+      open.pop_back();
+      continue;
+    }
+    if (next != 0) StrAppend(&out, ", ");
+    if (out.size() > kLongest) return StrCat(out, "...");
+    const Shape element = tuple.element(next++);
+    if (element.IsTuple()) {
+      out.push_back('(');
+      open.push_back({element, 0});
+    } else {
+      StrAppend(&out, ToString(element, with_layout));
+    }
+  }
+  return out;
+}
+
 std::string Count(int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); }
 
 std::string IndexText(absl::Span<const int64_t> index) {

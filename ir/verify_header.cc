@@ -1,5 +1,6 @@
 // The header of the module against its entry computation.
 #include <algorithm>
+#include <utility>
 
 #include "ir/shape_inference.h"
 #include "ir/str_cat.h"
@@ -34,12 +35,16 @@ class HeaderCheck {
   // Tiles and memory spaces of the entry layout are set later than those of the instructions, if at all.
   bool SameEntryShapes(Shape a, Shape b) const {
     if (!CompatibleUpToDynamism(a, b)) return false;
-    if (!v_.options.layout_sensitive || a == b) return true;
-    const std::vector<Shape> p = Leaves(a);
-    const std::vector<Shape> q = Leaves(b);
-    for (size_t n = 0; n < p.size() && n < q.size(); ++n) {
-      if (!p[n].has_layout() || !q[n].has_layout()) continue;
-      if (p[n].layout()->minor_to_major != q[n].layout()->minor_to_major) return false;
+    if (!v_.options.layout_sensitive) return true;
+    std::vector<std::pair<Shape, Shape>> stack = {{a, b}};
+    while (!stack.empty()) {
+      const auto [p, q] = stack.back();
+      stack.pop_back();
+      if (p == q) continue;
+      if (--v_.search_budget < 0) return true;
+      for (int64_t n = 0; n < p.tuple_size(); ++n) stack.push_back({p.element(n), q.element(n)});
+      if (!p.IsArray() || !p.has_layout() || !q.has_layout()) continue;
+      if (p.layout()->minor_to_major != q.layout()->minor_to_major) return false;
     }
     return true;
   }
@@ -51,8 +56,8 @@ class HeaderCheck {
     const Shape result = entry_.root().shape();
     if (layout.result.valid() && !SameEntryShapes(result, layout.result)) {
       v_.ReportHeader(DiagnosticKind::kBadHeader,
-                      StrCat("entry_computation_layout returns ", ToString(layout.result, layouts), "; entry root `",
-                             entry_.root().name(), "` is ", ToString(result, layouts)));
+                      StrCat("entry_computation_layout returns ", ShapeText(layout.result, layouts), "; entry root `",
+                             entry_.root().name(), "` is ", ShapeText(result, layouts)));
     }
     if (static_cast<int64_t>(layout.parameters.size()) != entry_.parameter_count()) {
       v_.ReportHeader(DiagnosticKind::kBadHeader, StrCat("entry_computation_layout has ", layout.parameters.size(),
@@ -63,8 +68,8 @@ class HeaderCheck {
       const Shape parameter = entry_.parameter(n).shape();
       if (SameEntryShapes(parameter, layout.parameters[n])) continue;
       v_.ReportHeader(DiagnosticKind::kBadHeader, StrCat("parameter ", n, " in entry_computation_layout is ",
-                                                         ToString(layout.parameters[n], layouts),
-                                                         "; in the entry it is ", ToString(parameter, layouts)));
+                                                         ShapeText(layout.parameters[n], layouts),
+                                                         "; in the entry it is ", ShapeText(parameter, layouts)));
     }
   }
 
@@ -80,7 +85,7 @@ class HeaderCheck {
     if (!part || !part->IsArray()) {
       v_.ReportHeader(DiagnosticKind::kAliasing,
                       StrCat(what, " names part ", IndexText(Index(index)), " of parameter ", number, ", which is ",
-                             part ? "no array" : "not there", " in ", ToString(parameter, false)));
+                             part ? "no array" : "not there", " in ", ShapeText(parameter)));
       return std::nullopt;
     }
     return part;
@@ -95,7 +100,7 @@ class HeaderCheck {
       if (!output || !output->IsArray()) {
         v_.ReportHeader(DiagnosticKind::kAliasing,
                         StrCat("input_output_alias names output ", IndexText(Index(alias.output_index)), ", which is ",
-                               output ? "no array" : "not there", " in ", ToString(result, false)));
+                               output ? "no array" : "not there", " in ", ShapeText(result)));
         continue;
       }
       outputs.push_back(alias.output_index.value);
@@ -131,7 +136,7 @@ class HeaderCheck {
     v_.ReportHeader(DiagnosticKind::kAliasing,
                     StrCat("output ", IndexText(Index(alias.output_index)), " must alias part ",
                            IndexText(Index(alias.parameter_index)), " of parameter ", alias.parameter, ", but is ",
-                           ToString(*output), " where that is ", ToString(*part)));
+                           ShapeText(*output, true), " where that is ", ShapeText(*part, true)));
   }
 
   void CheckDonors() {

@@ -153,6 +153,8 @@ bool SameShapes(const Verification& v, Shape a, Shape b);
 // The value of a frontend attribute, or nullopt.
 std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_view key);
 
+// The text of a shape, cut where it gets long: a tuple may have more elements than anyone would read, or memory hold.
+std::string ShapeText(Shape shape, bool with_layout = false);
 // "1 operand", "2 operands".
 std::string Count(int64_t n, std::string_view noun);
 // "{1,0}".

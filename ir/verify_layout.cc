@@ -72,34 +72,36 @@ void CheckKeptOrder(Verification& v, Instruction i) {
     if (!given.IsArray() || given.rank() != result.rank() || !given.has_layout()) continue;
     if (SameOrder(i.opcode(), *result.layout(), *given.layout())) continue;
     v.Report(i, kKind,
-             StrCat(i.opcode_text(), " cannot change the layout of `", operand.name(), "`, ", ToString(given), ", to ",
-                    ToString(result)));
+             StrCat(i.opcode_text(), " cannot change the layout of `", operand.name(), "`, ", ShapeText(given, true),
+                    ", to ", ShapeText(result, true)));
     return;
   }
 }
 
 void CheckPassedOn(Verification& v, Instruction i, Shape given) {
   if (i.shape() == given) return;
-  v.Report(i, kKind, StrCat("is ", ToString(i.shape()), "; ", i.opcode_text(), " passes on ", ToString(given)));
+  v.Report(i, kKind,
+           StrCat("is ", ShapeText(i.shape(), true), "; ", i.opcode_text(), " passes on ", ShapeText(given, true)));
 }
 
 void CheckTuple(Verification& v, Instruction i) {
   for (int64_t n = 0; n < i.operand_count() && n < i.shape().tuple_size(); ++n) {
     if (i.operand(n).shape() == i.shape().element(n)) continue;
     v.Report(i, kKind,
-             StrCat("element ", n, " is ", ToString(i.shape().element(n)), "; operand ", n, " is ",
-                    ToString(i.operand(n).shape())));
+             StrCat("element ", n, " is ", ShapeText(i.shape().element(n), true), "; operand ", n, " is ",
+                    ShapeText(i.operand(n).shape(), true)));
     return;
   }
 }
 
 void CheckBitcast(Verification& v, Instruction i) {
+  if (!i.shape().IsArray() || !i.operand(0).shape().IsArray()) return;
   const int64_t from = ByteSize(i.operand(0).shape());
   const int64_t to = ByteSize(i.shape());
   if (from == to) return;
   v.Report(i, kKind,
-           StrCat("makes ", ToString(i.shape()), ", ", to, " bytes, of ", ToString(i.operand(0).shape()), ", ", from,
-                  " bytes"));
+           StrCat("makes ", ShapeText(i.shape(), true), ", ", to, " bytes, of ", ShapeText(i.operand(0).shape(), true),
+                  ", ", from, " bytes"));
 }
 
 // Values keep their layout on the way into a computation and out of it.
@@ -112,12 +114,13 @@ void CheckCallLayouts(Verification& v, Instruction i) {
       const int64_t from = i.opcode() == Opcode::kConditional ? branch : n;
       if (from >= i.operand_count() || i.operand(from).shape() == callee.parameter(n).shape()) continue;
       v.Report(i, kKind,
-               StrCat("passes operand ", from, ", ", ToString(i.operand(from).shape()), ", as parameter ", n, " of `",
-                      callee.name(), "`, ", ToString(callee.parameter(n).shape())));
+               StrCat("passes operand ", from, ", ", ShapeText(i.operand(from).shape(), true), ", as parameter ", n,
+                      " of `", callee.name(), "`, ", ShapeText(callee.parameter(n).shape(), true)));
     }
     if (!condition && callee.root().shape() != i.shape()) {
       v.Report(i, kKind,
-               StrCat("is ", ToString(i.shape()), "; `", callee.name(), "` returns ", ToString(callee.root().shape())));
+               StrCat("is ", ShapeText(i.shape(), true), "; `", callee.name(), "` returns ",
+                      ShapeText(callee.root().shape(), true)));
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "ir/printer.h"
 #include "ir/shape_inference.h"
 #include "ir/str_cat.h"
+#include "parser/json_reader.h"
 #include "parser/module_parser.h"
 
 namespace hlokit {
@@ -169,7 +170,7 @@ bool ModuleParser::ParseSingleInstruction() {
                          StrCat("expected the end of the text after a lone instruction, found ", in_.DescribeNext()));
   }
   module_->SetRoot(computation, module_->record(computation).last);
-  finished_.push_back(computation);
+  finished_.insert(finished_.begin(), computation);  // it is named first
   module_->header().name = underscore;
   module_->header().is_scheduled = true;
   entry_ = computation;
@@ -220,6 +221,9 @@ void ModuleParser::UniquifyNames() {
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context) {
+  if (LooksLikeJson(text)) {
+    return ParseJsonModulePart(std::move(source), text, options, sink, std::move(context));
+  }
   if (source->text().size() >= SourceRange::kNowhere) {
     sink->Error(DiagnosticKind::kTooLarge, {}, "texts of 4 GiB and more are not read");
     return nullptr;

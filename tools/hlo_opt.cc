@@ -11,6 +11,7 @@
 #include "ir/verifier.h"
 #include "passes/pass.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/expected_diagnostics.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/print_flags.h"
 
@@ -32,6 +33,7 @@ int Run(int argc, char** argv) {
   std::string passes;
   bool list_passes = false;
   bool verify = true;
+  bool verify_diagnostics = false;
   cli::InputOptions input;
   cli::PrintFlags print;
   app.add_option("input", path, "HLO text; - is standard input")->capture_default_str();
@@ -39,6 +41,8 @@ int Run(int argc, char** argv) {
   app.add_option("--passes", passes, "passes to run, in order, separated by commas");
   app.add_flag("--list-passes", list_passes, "print the passes there are and exit");
   app.add_flag("--verify,!--no-verify", verify, "check the module before the passes and after each (default on)");
+  app.add_flag("--verify-diagnostics", verify_diagnostics,
+               "print nothing; check that the diagnostics are those that `// expected-error {{...}}` comments announce");
   input.AddFlags(&app);
   print.AddFlags(&app);
   app.footer(kExamples);
@@ -53,6 +57,18 @@ int Run(int argc, char** argv) {
   cli::Diagnostics diagnostics(input);
   std::vector<cli::InputPart> parts = diagnostics.Read(path);
   if (parts.empty()) return diagnostics.exit_code();
+  if (verify_diagnostics) {
+    std::string differences;
+    for (const cli::InputPart& part : parts) {
+      DiagnosticSink sink;
+      const std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, input.parse, &sink);
+      if (module != nullptr && verify) VerifyModule(*module, VerifierOptions(), &sink);
+      const size_t begin = static_cast<size_t>(part.text.data() - part.source->text().data());
+      differences += cli::CompareWithExpected(sink, *part.source, begin, begin + part.text.size());
+    }
+    std::cerr << differences;
+    return differences.empty() ? cli::kOk : cli::kRejected;
+  }
   // Nothing is written unless every part is good.
   std::vector<std::unique_ptr<Module>> modules;
   for (const cli::InputPart& part : parts) {

@@ -34,7 +34,7 @@ PrepareFn PrepareFnOf(Opcode opcode) {
 }
 
 void PrepareUnsupported(RoutineBuilder& builder) {
-  builder.Fail(StrCat("cannot evaluate ", builder.instruction().opcode_text()));
+  builder.FailWhenReached(StrCat("cannot evaluate ", builder.instruction().opcode_text()));
 }
 
 }  // namespace hlokit::interp

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "interp/reference/kernels.h"
 #include "interp/reference/program_builder.h"
+#include "interp/reference/run_context.h"
 #include "interp/reference/strided_copy.h"
 #include "ir/str_cat.h"
 
@@ -44,6 +45,17 @@ absl::Span<const View> RoutineBuilder::leaves(Instruction instruction) const {
 void RoutineBuilder::Fail(std::string message) {
   failed_ = true;
   program_.Error(DiagnosticKind::kUnsupported, current_, std::move(message));
+}
+
+void RoutineBuilder::FailWhenReached(std::string message) {
+  struct FailPlan : Plan {
+    std::string message;
+  };
+  auto plan = std::make_unique<FailPlan>();
+  plan->message = std::move(message);
+  Emit([](const Plan* p, const std::byte* const*, std::byte* const*,
+          RunContext& context) { context.Fail(static_cast<const FailPlan*>(p)->message); },
+       std::move(plan), {});
 }
 
 const int64_t* RoutineBuilder::NewStrides(absl::Span<const int64_t> strides, absl::Span<const int64_t> dims) {
@@ -164,6 +176,15 @@ Step& RoutineBuilder::EmitReusing(Kernel kernel, std::unique_ptr<Plan> plan, abs
   std::vector<Reuse> reuse;
   for (size_t i = 0; i < std::min<size_t>(count, 0xffff); ++i) reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(i)});
   return Emit(kernel, std::move(plan), operands, reuse);
+}
+
+std::vector<View> RoutineBuilder::EmitCall(Routine* callee, absl::Span<const View> operands,
+                                           absl::Span<const Shape> results) {
+  auto plan = std::make_unique<CallPlan>();
+  plan->callee = callee;
+  std::vector<View> views = EmitTo(nullptr, std::move(plan), operands, results);
+  routine_->steps.back().kind = StepKind::kCall;
+  return views;
 }
 
 Step& RoutineBuilder::EmitControl(StepKind kind, std::unique_ptr<Plan> plan, absl::Span<const View> operands) {

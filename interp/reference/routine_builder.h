@@ -42,6 +42,8 @@ class RoutineBuilder {
 
   // Reports why the instruction cannot be evaluated.
   void Fail(std::string message);
+  // Makes the run fail with this message if it comes to the instruction.
+  void FailWhenReached(std::string message);
   // Room in the routine for the strides of a view.
   const int64_t* NewStrides(absl::Span<const int64_t> strides, absl::Span<const int64_t> dims);
 
@@ -67,6 +69,8 @@ class RoutineBuilder {
   std::vector<View> EmitTo(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
                            absl::Span<const Shape> results, absl::Span<const Reuse> reuse = {},
                            bool elementwise = false);
+  // A step that calls `callee`, with results of these shapes. Operands must be dense.
+  std::vector<View> EmitCall(Routine* callee, absl::Span<const View> operands, absl::Span<const Shape> results);
   // A step of another kind. Operands must be dense.
   Step& EmitControl(StepKind kind, std::unique_ptr<Plan> plan, absl::Span<const View> operands);
 

@@ -107,8 +107,9 @@ void PrepareScan(RoutineBuilder& b) {
     ScanPlan::Array array;
     if (!make(views.back().shape, StridesOf(views.back()), /*to_slice=*/true, &array)) return fail();
     if (i == 0) plan->length = views[0].shape.dim(dim);
-    if (views.back().shape.dim(dim) != plan->length ||
-        ByteSize(body.parameter(i).shape()) > array.slice_bytes * (BitsOf(views.back().type()) < 8 ? 8 : 1)) {
+    const Shape slice = body.parameter(i).shape();
+    if (views.back().shape.dim(dim) != plan->length || slice.element_type() != views.back().type() ||
+        slice.element_count() * BytesOf(slice.element_type()) != array.slice_bytes) {
       return fail();
     }
     plan->inputs.push_back(array);

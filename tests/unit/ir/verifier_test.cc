@@ -186,7 +186,7 @@ TEST_F(VerifierTest, InstructionsOutOfOrder) {
 TEST_F(VerifierTest, ControlPredecessorsOutOfOrder) {
   Parse(kSmall);
   module_->SetAttr(Id("b"), Attr::kControlPredecessors, module_->ListPayload({Id("c").value}));
-  EXPECT_EQ(Verify(), "cyclic-operands: `c`: needs its own result: `c` -> `b` -> `c`\n");
+  EXPECT_EQ(Verify(), "cyclic-operands: `b`: needs its own result: `b` -> `c` -> `b`\n");
   module_->ReplaceOperand(Id("c"), 1, Id("a"));
   EXPECT_EQ(Verify(), "");
   module_->header().is_scheduled = true;
@@ -267,6 +267,33 @@ TEST_F(VerifierTest, AliasedTwice) {
             "aliasing: part {} of parameter 1 is a buffer_donor and in input_output_alias\n"
             "aliasing: part {} of parameter 1 is a buffer_donor and in input_output_alias\n"
             "aliasing: buffer_donor names part {} of parameter 1 twice\n");
+}
+
+TEST_F(VerifierTest, AsyncThread) {
+  Parse(R"(
+ENTRY e {
+  a = f32[4] parameter(0)
+  s = ((f32[4]), f32[4], u32[]) custom-call-start(a), custom_call_target="x", async_execution_thread="side"
+  ROOT d = f32[4] custom-call-done(s)
+}
+)");
+  EXPECT_EQ(Verify(), "");
+  const Computation wrapper = module_->instruction(Id("s")).computation_attr(Attr::kCalls);
+  module_->SetExecutionThread(wrapper.id(), Name("other"));
+  EXPECT_EQ(Verify(),
+            StrCat("async-pair: `s`: runs on thread \"side\" and calls `", wrapper.name(), "` of thread \"other\"\n"));
+}
+
+TEST_F(VerifierTest, GlobalDeviceIdsWithoutChannel) {
+  Parse(R"(
+ENTRY e {
+  a = f32[4] parameter(0)
+  ROOT g = f32[8] all-gather(a), channel_id=1, use_global_device_ids=true, replica_groups={{0,1}}, dimensions={0}
+}
+)");
+  EXPECT_EQ(Verify(), "");
+  module_->RemoveAttr(Id("g"), Attr::kChannelId);
+  EXPECT_EQ(Verify(), "collective: `g`: has use_global_device_ids without channel_id\n");
 }
 
 // ---- options ----

@@ -1,0 +1,24 @@
+// Tests of diagnostics inside their input: a comment says what the line must be told.
+//
+//   // expected-error {{text}}          on this line
+//   // expected-error@+1 {{text}}       one line down; also @-2, @above, @below
+//   // expected-warning {{text}}
+//
+// The text must be part of the message or of its kind in brackets, "[undefined-operand]".
+#ifndef HLOKIT_TOOLS_CLI_EXPECTED_DIAGNOSTICS_H_
+#define HLOKIT_TOOLS_CLI_EXPECTED_DIAGNOSTICS_H_
+
+#include <string>
+
+#include "ir/diagnostic.h"
+#include "ir/source_buffer.h"
+
+namespace hlokit::cli {
+
+// What is wrong, a line each: expectations that nothing met, diagnostics that nothing expected. Empty: all is as the
+// comments of `source` between the offsets `begin` and `end` say.
+std::string CompareWithExpected(const DiagnosticSink& sink, const SourceBuffer& source, size_t begin, size_t end);
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_CLI_EXPECTED_DIAGNOSTICS_H_
