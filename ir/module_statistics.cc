@@ -16,11 +16,21 @@ int64_t SaturatingAdd(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
-// What a shape adds to the counts, found once a shape.
+int64_t SaturatingMultiply(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
+}
+
+// Shapes longer than this in the text are described instead.
+constexpr int64_t kMaxShapeText = 1000;
+
+// What is known of a shape. Those of a tuple are made from those of its elements, so that tuples nested in tuples cost
+// no more than their number.
 struct ShapeFacts {
-  bool known = false;
   int64_t bytes = 0;
-  int64_t count = 0;  // instructions with this shape
+  int64_t text_size = 0;    // at least that of the text
+  int64_t count = 0;        // instructions with this shape
+  int64_t occurrences = 0;  // how often it occurs in the results of instructions, as a part of tuples too
 };
 
 struct Tally {
@@ -85,11 +95,27 @@ class LongestChains {
 class Collector {
  public:
   explicit Collector(const Module& module)
-      : module_(module), facts_(module.context().shapes.size()), chains_(module.instruction_id_bound()) {}
+      : module_(module), facts_(module.context().shapes.size()), chains_(module.instruction_id_bound()) {
+    // Elements are interned before the tuples that have them.
+    for (uint32_t i = 0; i < facts_.size(); ++i) {
+      const Shape shape = module.context().shape(ShapeId(i));
+      ShapeFacts& facts = facts_[i];
+      if (shape.IsTuple()) {
+        for (Shape element : shape.elements()) {
+          facts.bytes = SaturatingAdd(facts.bytes, facts_[element.id().value].bytes);
+          facts.text_size = SaturatingAdd(facts.text_size, facts_[element.id().value].text_size + 2);
+        }
+      } else {
+        facts.bytes = ByteSize(shape);
+        facts.text_size = 16 + 24 * shape.rank();
+      }
+    }
+  }
 
   ModuleStatistics Collect();
 
  private:
+  int64_t BytesOf(Instruction i) const { return facts_[i.shape().bare().id().value].bytes; }
   void CountInstruction(Instruction i);
   void CountConstant(Instruction i, int64_t bytes);
   void CountEntry();
@@ -123,10 +149,6 @@ void Collector::CountInstruction(Instruction i) {
   result_.operands += i.operand_count();
   result_.attributes += static_cast<int64_t>(i.attrs().size());
   ShapeFacts& facts = facts_[i.shape().bare().id().value];
-  if (!facts.known) {
-    facts.known = true;
-    facts.bytes = ByteSize(i.shape());
-  }
   ++facts.count;
   opcodes_[static_cast<size_t>(i.opcode())].Add(1, facts.bytes);
   // Only the opcodes asked for here have more to say.
@@ -150,12 +172,12 @@ void Collector::CountEntry() {
   for (int64_t i = 0; i < entry.parameter_count(); ++i) {
     const Instruction parameter = entry.parameter(i);
     if (parameter.valid()) {
-      result_.parameter_bytes = SaturatingAdd(result_.parameter_bytes, ByteSize(parameter.shape()));
+      result_.parameter_bytes = SaturatingAdd(result_.parameter_bytes, BytesOf(parameter));
     }
   }
   if (entry.root().valid()) {
     result_.outputs = entry.root().shape().leaf_count();
-    result_.output_bytes = ByteSize(entry.root().shape());
+    result_.output_bytes = BytesOf(entry.root());
   }
   result_.aliased_outputs = static_cast<int64_t>(module_.header().input_output_alias.size());
 }
@@ -163,22 +185,26 @@ void Collector::CountEntry() {
 void Collector::CountShapes() {
   const Context& context = module_.context();
   std::vector<Tally> types(kElementTypeCount);
-  for (uint32_t i = 0; i < facts_.size(); ++i) {
-    const ShapeFacts& facts = facts_[i];
-    if (facts.count == 0) continue;
-    const Shape shape = context.shape(ShapeId(i));
-    ++result_.distinct_shapes;
-    const int64_t bytes = facts.bytes > std::numeric_limits<int64_t>::max() / facts.count
-                              ? std::numeric_limits<int64_t>::max()
-                              : facts.bytes * facts.count;
-    result_.shapes.push_back({ToString(shape, /*with_layout=*/false), facts.count, bytes});
-    if (shape.leaf_count() > kMaxLeaves) continue;
-    for (Shape leaf : Leaves(shape)) {
-      const int64_t leaf_bytes = ByteSize(leaf);
-      types[static_cast<size_t>(leaf.element_type())].Add(facts.count,
-                                                          leaf_bytes > std::numeric_limits<int64_t>::max() / facts.count
-                                                              ? std::numeric_limits<int64_t>::max()
-                                                              : leaf_bytes * facts.count);
+  // Tuples before their elements.
+  for (size_t i = facts_.size(); i-- > 0;) {
+    ShapeFacts& facts = facts_[i];
+    const Shape shape = context.shape(ShapeId(static_cast<uint32_t>(i)));
+    if (facts.count > 0) {
+      ++result_.distinct_shapes;
+      result_.shapes.push_back({facts.text_size <= kMaxShapeText
+                                    ? ToString(shape, /*with_layout=*/false)
+                                    : StrCat("tuple of ", shape.tuple_size(), " with ", shape.leaf_count(), " leaves"),
+                                facts.count, SaturatingMultiply(facts.bytes, facts.count)});
+    }
+    const int64_t occurs = SaturatingAdd(facts.count, facts.occurrences);
+    if (occurs == 0) continue;
+    if (!shape.IsTuple()) {
+      types[static_cast<size_t>(shape.element_type())].Add(occurs, SaturatingMultiply(facts.bytes, occurs));
+      continue;
+    }
+    for (Shape element : shape.elements()) {
+      int64_t& of_element = facts_[element.id().value].occurrences;
+      of_element = SaturatingAdd(of_element, occurs);
     }
   }
   SortCounts(&result_.shapes);

@@ -220,6 +220,7 @@ std::optional<std::string> NormalizeTiled(ShardingLeaf* leaf) {
     tiles.dims = std::move(merged);
     types = std::move(merged_types);
     if (const std::optional<ShardingKind> kind = whole()) return become(*kind);
+    if (tiles.dims.empty()) return become(ShardingKind::kReplicated);  // one device, and no data dimension to say it of
   }
 
   if (types.empty() || types.back() != SubgroupType::kReplicated) return std::nullopt;

@@ -115,6 +115,7 @@ TEST_F(ShardingTest, NormalTiles) {
   // Dimensions of size one go.
   EXPECT_EQ(Text(Tiled(Iota({2, 2, 1}), {kReplicated})), "{devices=[2,2]<=[4]}");
   EXPECT_EQ(Text(Tiled(Iota({2, 1, 2}), {kManual, kReplicated})), "{devices=[2,2]<=[4] last_tile_dim_replicate}");
+  EXPECT_EQ(Text(Tiled(Iota({1, 1}), {kManual, kReplicated})), "{replicated}");
   // Types are sorted and merged.
   EXPECT_EQ(Text(Tiled(Iota({2, 2, 2}), {kReplicated, kManual})),
             "{devices=[2,2,2]<=[2,2,2]T(0,2,1) last_tile_dims={manual, replicated}}");
