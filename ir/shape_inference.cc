@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "ir/inference_rules.h"
 #include "ir/str_cat.h"
 
@@ -98,32 +100,25 @@ absl::Status RunRule(const RuleRow& row, const InferenceRequest& request, bool l
   return row.infer({request, AttrReader(*request.module, request.attrs), layouts}, out);
 }
 
-// All float arrays among the operands are of one type.
+// All float arrays among the operands are of one type. Tuples may share elements, so each shape is looked at once.
 absl::Status CheckOneFloatType(const InferenceRequest& request) {
-  const auto types_of = [](Shape shape, auto visit) {
-    if (shape.IsArray()) {
-      visit(shape.element_type());
-    } else {
-      for (Shape leaf : Leaves(shape)) visit(leaf.element_type());
-    }
-  };
-  bool seen = false;
-  ElementType type = ElementType::kPred;
+  std::optional<ElementType> type;
+  std::vector<Shape> stack;
+  absl::flat_hash_set<const ShapeRecord*> seen;
   for (size_t i = 0; i < request.operands.size(); ++i) {
-    bool mixed = false;
-    ElementType other = type;
-    types_of(request.operands[i], [&](ElementType t) {
-      if (!IsFloat(t)) return;
-      if (seen && t != type) {
-        mixed = true;
-        other = t;
+    stack.push_back(request.operands[i]);
+    while (!stack.empty()) {
+      const Shape shape = stack.back();
+      stack.pop_back();
+      if (!IsFloat(shape.element_type())) {
+        if (shape.tuple_size() == 0 || !seen.insert(shape.record()).second) continue;
+        stack.insert(stack.end(), shape.elements().begin(), shape.elements().end());
+      } else if (!type) {
+        type = shape.element_type();
+      } else if (*type != shape.element_type()) {
+        return inference::Error("operands mix ", TextOf(*type), " and ", TextOf(shape.element_type()), " (operand ", i,
+                                "), and mixed precision is not allowed");
       }
-      if (!seen) type = t;
-      seen = true;
-    });
-    if (mixed) {
-      return inference::Error("operands mix ", TextOf(type), " and ", TextOf(other), " (operand ", i,
-                              "), and mixed precision is not allowed");
     }
   }
   return absl::OkStatus();
@@ -158,7 +153,8 @@ absl::Status Mismatch(Shape declared, Shape inferred, TypeMatch match) {
   constexpr int64_t kManyLeaves = 8;
   constexpr size_t kMaxPath = 16;
   std::vector<int64_t> path;
-  while (path.size() < kMaxPath && declared.IsTuple() && inferred.IsTuple() && declared.tuple_size() == inferred.tuple_size() &&
+  while (path.size() < kMaxPath && declared.IsTuple() && inferred.IsTuple() &&
+         declared.tuple_size() == inferred.tuple_size() &&
          std::max(declared.leaf_count(), inferred.leaf_count()) > kManyLeaves) {
     int64_t i = 0;
     while (i < declared.tuple_size() && inference::ShapesMatch(declared.element(i), inferred.element(i), match)) ++i;
@@ -167,9 +163,10 @@ absl::Status Mismatch(Shape declared, Shape inferred, TypeMatch match) {
     declared = declared.element(i);
     inferred = inferred.element(i);
   }
-  return inference::Error(path.empty() ? "the instruction" : StrCat("element ", inference::Text(path), " of the result"),
-                          " is declared as ", inference::Text(declared), ", but its operands and attributes give ",
-                          inference::Text(inferred));
+  return inference::Error(
+      path.empty() ? "the instruction" : StrCat("element ", inference::Text(path), " of the result"),
+      " is declared as ", inference::Text(declared), ", but its operands and attributes give ",
+      inference::Text(inferred));
 }
 
 }  // namespace

@@ -83,15 +83,22 @@ bool ModuleParser::Recover() {
     if (broken.is_root) body.root = id;
     Define(broken.name, id, body.computation);
   }
+  // What was wrong may have shown only at the beginning of the next line.
+  const char* back = in_.cursor();
+  while (back[-1] == ' ' || back[-1] == '\t') --back;
+  bool at_line_start = has_broken && in_.Here() > broken.name_offset + broken.name_size && back[-1] == '\n';
   for (;;) {
     const char* p = in_.cursor();
-    while (p < in_.end() && *p != '\n') ++p;
-    if (p >= in_.end()) {
-      in_.set_cursor(in_.end());
-      frames_.clear();
-      return false;
+    if (!at_line_start) {
+      while (p < in_.end() && *p != '\n') ++p;
+      if (p >= in_.end()) {
+        in_.set_cursor(in_.end());
+        frames_.clear();
+        return false;
+      }
+      in_.set_cursor(p + 1);
     }
-    in_.set_cursor(p + 1);
+    at_line_start = false;
     const char c = in_.Peek();
     if (c == '}') return true;
     const char* line = in_.cursor();

@@ -315,11 +315,11 @@ int Run(int argc, char** argv) {
   CLI::App app("Looks at HLO modules without changing them.", std::string(kTool));
   app.require_subcommand(1);
   app.footer(
+      "Each subcommand has a --help of its own.\n"
       "Examples:\n"
       "  hlo-inspect hash before.hlo after.hlo\n"
       "  hlo-inspect hash --explain yesterday.hlo today.hlo\n"
-      "  hlo-inspect stats module.hlo\n"
-      "Each subcommand has a --help of its own.");
+      "  hlo-inspect stats module.hlo");
 
   HashFlags hash;
   CLI::App* hash_app = app.add_subcommand("hash",

@@ -43,6 +43,11 @@ int Run(int argc, char** argv) {
   app.add_flag("--verify,!--no-verify", verify, "check the module before the passes and after each (default on)");
   app.add_flag("--verify-diagnostics", verify_diagnostics,
                "print nothing; check that the diagnostics are those that `// expected-error {{...}}` comments announce");
+  app.add_option("--limit-nesting", input.parse.max_nesting, "reject deeper nests of shapes, operands, computations")
+      ->capture_default_str();
+  app.add_option("--limit-instructions", input.parse.max_instructions, "reject larger modules")->capture_default_str();
+  app.add_option("--limit-literal-bytes", input.parse.max_literal_bytes, "reject larger constants, all together")
+      ->capture_default_str();
   input.AddFlags(&app);
   print.AddFlags(&app);
   app.footer(kExamples);
