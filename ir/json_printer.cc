@@ -28,7 +28,11 @@ PrintOptions TextOptions() {
 class JsonPrinter {
  public:
   JsonPrinter(TextWriter& out, const Module& module)
-      : out_(out), module_(module), context_(module.context()), options_(TextOptions()), attrs_(text_, module, options_) {}
+      : out_(out),
+        module_(module),
+        context_(module.context()),
+        options_(TextOptions()),
+        attrs_(text_, module, options_) {}
 
   void Print();
 
@@ -181,7 +185,8 @@ void JsonPrinter::OriginMembers(List& header) {
     for (const OriginRecoveryEntry& entry : h.origin_recovery_table) {
       entries.Next("\n      ");
       List object(out_, '{');
-      for (const auto& [key, array] : {std::pair{"removed", entry.removed}, std::pair{"replacement", entry.replacement}}) {
+      for (const auto& [key, array] :
+           {std::pair{"removed", entry.removed}, std::pair{"replacement", entry.replacement}}) {
         object.Key(key);
         List members(out_, '{');
         OriginalArrayMembers(members, array);
@@ -207,9 +212,14 @@ void JsonPrinter::OriginMembers(List& header) {
         list.Next();
         List record(out_, '{');
         switch (static_cast<DebugLogMode>(records[at])) {
-          case DebugLogMode::kUnset: break;
-          case DebugLogMode::kDefault: record.Key("log_mode") << "\"default\""; break;
-          case DebugLogMode::kFusionDebugger: record.Key("log_mode") << "\"fusion_debugger\""; break;
+          case DebugLogMode::kUnset:
+            break;
+          case DebugLogMode::kDefault:
+            record.Key("log_mode") << "\"default\"";
+            break;
+          case DebugLogMode::kFusionDebugger:
+            record.Key("log_mode") << "\"fusion_debugger\"";
+            break;
         }
         if (records[at + 1] != 0) record.Key("callback_id") << records[at + 1];
         if (records[at + 2] != 0) record.Key("partitioned") << "true";
@@ -312,11 +322,14 @@ void JsonPrinter::Print() {
       ComputationName(module_.entry().id());
     }
     module.Key("computations", kLine);
-    List computations(out_, '[');
-    for (Computation c : module_.computations()) {
-      computations.Next("\n    ");
-      ComputationObject(c);
+    {
+      List computations(out_, '[');
+      for (Computation c : module_.computations()) {
+        computations.Next("\n    ");
+        ComputationObject(c);
+      }
     }
+    out_ << '\n';
   }
   out_ << '\n';
 }

@@ -1,5 +1,5 @@
-// Module -> JSON: everything a module holds, in a form that stays as it is, for programs to read. docs/json.md describes
-// it; parser/json_reader.h reads it back into the same module.
+// Module -> JSON: everything a module holds, in a form that stays as it is, for programs to read. docs/json.md
+// describes it; parser/json_reader.h reads it back into the same module.
 #ifndef HLOKIT_IR_JSON_PRINTER_H_
 #define HLOKIT_IR_JSON_PRINTER_H_
 

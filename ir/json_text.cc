@@ -27,7 +27,9 @@ constexpr PlainTable kPlain;
 size_t Utf8Length(std::string_view s) {
   const auto byte = [s](size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned char lead = byte(0);
-  const size_t length = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
                         : lead >= 0xf0 && lead < 0xf5 ? 4
                                                       : 0;
   if (length == 0 || s.size() < length) return 0;
@@ -78,12 +80,23 @@ void PrintJsonString(TextWriter& out, std::string_view s) {
     out.Append(s.substr(begin, i - begin));
     begin = ++i;
     switch (c) {
-      case '"': out << "\\\""; break;
-      case '\\': out << "\\\\"; break;
-      case '\n': out << "\\n"; break;
-      case '\r': out << "\\r"; break;
-      case '\t': out << "\\t"; break;
-      default: PrintEscape(out, c);
+      case '"':
+        out << "\\\"";
+        break;
+      case '\\':
+        out << "\\\\";
+        break;
+      case '\n':
+        out << "\\n";
+        break;
+      case '\r':
+        out << "\\r";
+        break;
+      case '\t':
+        out << "\\t";
+        break;
+      default:
+        PrintEscape(out, c);
     }
   }
   out.Append(s.substr(begin));

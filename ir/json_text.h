@@ -1,4 +1,5 @@
-// Strings and numbers of JSON, without loss: any bytes and any value come back the same (parser/json_cursor.h reads them).
+// Strings and numbers of JSON, without loss: any bytes and any value come back the same (parser/json_cursor.h reads
+// them).
 #ifndef HLOKIT_IR_JSON_TEXT_H_
 #define HLOKIT_IR_JSON_TEXT_H_
 

@@ -48,11 +48,11 @@ class Literal {
   const std::byte* data() const { return data_.get(); }
   template <typename T>
   absl::Span<T> values() {
-    return {reinterpret_cast<T*>(data_.get()), size_bytes_ / sizeof(T)};
+    return absl::Span<T>(reinterpret_cast<T*>(data_.get()), size_bytes_ / sizeof(T));
   }
   template <typename T>
   absl::Span<const T> values() const {
-    return {reinterpret_cast<const T*>(data_.get()), size_bytes_ / sizeof(T)};
+    return absl::Span<const T>(reinterpret_cast<const T*>(data_.get()), size_bytes_ / sizeof(T));
   }
 
   // Tuples.

@@ -1,5 +1,6 @@
 #include "ir/shape.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -119,7 +120,7 @@ Shape ShapeTable::Intern(const ShapeRecord& proto, absl::Span<const Shape> eleme
         const ShapeRecord& r = *records_[candidate];
         if (r.element_type != proto.element_type || r.size != proto.size || r.layout != proto.layout) return false;
         if (IsArrayType(proto.element_type)) {
-          return std::memcmp(r.dims, proto.dims, r.size * sizeof(int64_t)) == 0 &&
+          return (r.size == 0 || std::memcmp(r.dims, proto.dims, r.size * sizeof(int64_t)) == 0) &&
                  (r.dynamic == nullptr) == (proto.dynamic == nullptr) &&
                  (r.dynamic == nullptr || std::memcmp(r.dynamic, proto.dynamic, r.size) == 0);
         }
@@ -153,7 +154,7 @@ Shape ShapeTable::Intern(const ShapeRecord& proto, absl::Span<const Shape> eleme
     if (r->element_type != ElementType::kTuple) r->leaf_count = 1;
     for (Shape e : elements) {
       if (r->element_type == ElementType::kTuple &&
-          __builtin_add_overflow(r->leaf_count, e.leaf_count(), &r->leaf_count)) {
+          __builtin_add_overflow(r->leaf_count, std::max<int64_t>(1, e.leaf_count()), &r->leaf_count)) {
         r->leaf_count = std::numeric_limits<int64_t>::max();
       }
       r->dynamic_leaf |= e.has_dynamic_dims();

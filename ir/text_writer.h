@@ -52,7 +52,7 @@ class TextWriter {
       AppendSlow(s);
       return;
     }
-    std::memcpy(next_, s.data(), s.size());
+    if (!s.empty()) std::memcpy(next_, s.data(), s.size());
     next_ += s.size();
   }
 

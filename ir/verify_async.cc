@@ -52,7 +52,7 @@ class Trace {
  public:
   explicit Trace(Verification& v) : v_(v) {}
 
-  // All producers of the first operand of `consumer`. False when the search was given up.
+  // All producers of the first operand of `consumer`. False when the search was given up, or met what is not sound.
   bool Run(Instruction consumer, std::vector<InstructionId>* producers) {
     producers->clear();
     const Instruction operand = consumer.operand(0);
@@ -62,6 +62,7 @@ class Trace {
     }
     visited_.clear();
     stack_.clear();
+    bool sound = true;
     Push(operand, {});
     while (!stack_.empty()) {
       if (--v_.search_budget < 0) return false;
@@ -70,11 +71,13 @@ class Trace {
       const Instruction i = v_.module.instruction(state.id);
       if (IsProducer(i)) {
         producers->push_back(i.id());
+      } else if (v_.unsound(i)) {
+        sound = false;
       } else {
         Step(i, std::move(state.path));
       }
     }
-    return true;
+    return sound;
   }
 
  private:
@@ -111,11 +114,9 @@ class Trace {
       Push(i.computation_attr(Attr::kBody).root(), path);
       Push(i.operand(0), std::move(path));
     } else if (opcode == Opcode::kParameter) {
+      // Of a loop body: what the loop gives, which is what it starts with or what the body makes of that.
       const Callers& callers = v_.callers(i.parent());
-      if (callers.loops == 0) return;
-      const Instruction loop = v_.module.instruction(callers.loop);
-      Push(loop.operand(0), path);
-      Push(i.parent().root(), std::move(path));
+      if (callers.loops != 0) Push(v_.module.instruction(callers.loop), std::move(path));
     }
   }
 

@@ -43,8 +43,9 @@ bool JsonModuleParser::ReadAttribute(const JsonString& key, Draft* d) {
     }
     return ReadUnknownMember(key, opcode == Opcode::kUnknown ? "this opcode" : TextOf(opcode), known, &d->unknown);
   }
-  const bool again = std::any_of(d->attrs.begin(), d->attrs.end(), [&](const AttrValue& v) { return v.attr == attr; }) ||
-                     (attr == Attr::kControlPredecessors && !d->predecessors.empty());
+  const bool again =
+      std::any_of(d->attrs.begin(), d->attrs.end(), [&](const AttrValue& v) { return v.attr == attr; }) ||
+      (attr == Attr::kControlPredecessors && !d->predecessors.empty());
   if (again) return Error(DiagnosticKind::kDuplicateAttribute, key.range, StrCat("`", key.value, "` is given twice"));
   if (attr == Attr::kControlPredecessors) return ReadReferences(&d->predecessors, "the name of an instruction");
   uint32_t payload = 0;
@@ -231,9 +232,15 @@ bool JsonModuleParser::ReadResultAccuracy(ListId* id) {
         accuracy.mode = static_cast<ResultAccuracyMode>(value);
         break;
       }
-      case 1: ok = ReadExact(&accuracy.atol, "a tolerance"); break;
-      case 2: ok = ReadExact(&accuracy.rtol, "a tolerance"); break;
-      case 3: ok = in_.Int(&accuracy.ulps, "a number of ulps"); break;
+      case 1:
+        ok = ReadExact(&accuracy.atol, "a tolerance");
+        break;
+      case 2:
+        ok = ReadExact(&accuracy.rtol, "a tolerance");
+        break;
+      case 3:
+        ok = in_.Int(&accuracy.ulps, "a number of ulps");
+        break;
     }
     if (!ok) return false;
   }
@@ -264,8 +271,12 @@ bool JsonModuleParser::ReadStatistics(ListId* id) {
   while (object.Next(&key)) {
     bool ok;
     switch (FindKey(key, "statistics", kKeys, &seen, &ok)) {
-      case 0: ok = in_.Int(&statistics.visualizing_index, "an integer"); break;
-      case 1: ok = read_values(); break;
+      case 0:
+        ok = in_.Int(&statistics.visualizing_index, "an integer");
+        break;
+      case 1:
+        ok = read_values();
+        break;
     }
     if (!ok) return false;
   }
@@ -301,7 +312,8 @@ bool JsonModuleParser::ReadUnknownMember(const JsonString& key, std::string_view
     if (hint.empty() && !key.value.empty() && !AttrsFromText(key.value).empty()) {
       hint = StrCat("other opcodes take `", key.value, "`");
     }
-    return Error(DiagnosticKind::kUnknownAttribute, key.range, StrCat(of, " takes no attribute `", key.value, "`"), hint);
+    return Error(DiagnosticKind::kUnknownAttribute, key.range, StrCat(of, " takes no attribute `", key.value, "`"),
+                 hint);
   }
   sink_->Warning(DiagnosticKind::kUnknownAttribute, key.range,
                  StrCat("attribute `", key.value, "` of ", of, " is not known; kept as it is"), hint);

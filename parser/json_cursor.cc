@@ -60,11 +60,21 @@ bool JsonCursor::Decode(const char*& p, const char* end, std::string* out) {
     case '/':
       out->push_back(c);
       return true;
-    case 'b': out->push_back('\b'); return true;
-    case 'f': out->push_back('\f'); return true;
-    case 'n': out->push_back('\n'); return true;
-    case 'r': out->push_back('\r'); return true;
-    case 't': out->push_back('\t'); return true;
+    case 'b':
+      out->push_back('\b');
+      return true;
+    case 'f':
+      out->push_back('\f');
+      return true;
+    case 'n':
+      out->push_back('\n');
+      return true;
+    case 'r':
+      out->push_back('\r');
+      return true;
+    case 't':
+      out->push_back('\t');
+      return true;
     case 'u': {
       uint32_t unit;
       if (!ReadHex4(p, end, &unit)) return false;
@@ -193,7 +203,8 @@ bool JsonCursor::NextElement(char close, bool* first) {
   }
   if (in_.Eat(close)) return false;
   if (!in_.Eat(',')) {
-    Break(DiagnosticKind::kUnexpectedToken, in_.Next(), StrCat("expected ',' or '", close, "', found ", in_.DescribeNext()));
+    Break(DiagnosticKind::kUnexpectedToken, in_.Next(),
+          StrCat("expected ',' or '", close, "', found ", in_.DescribeNext()));
     return false;
   }
   return true;

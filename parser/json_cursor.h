@@ -1,6 +1,6 @@
-// JSON, value by value: what a grammar over JSON asks for, on top of Reader. Nothing is kept of what was read, so memory
-// does not grow with the text; members of an object come in the order of the text, and a value that is wanted later is
-// skipped and sought again.
+// JSON, value by value: what a grammar over JSON asks for, on top of Reader. Nothing is kept of what was read, so
+// memory does not grow with the text; members of an object come in the order of the text, and a value that is wanted
+// later is skipped and sought again.
 //
 // A text that is no JSON is reported once and stops the cursor: broken(). A value of another type than asked for is
 // reported too, but can be skipped.

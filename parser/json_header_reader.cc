@@ -59,19 +59,32 @@ bool JsonModuleParser::ReadHeaderMember(const JsonString& key) {
   }
   bool ok;
   switch (FindKey(key, "the header", kHeaderKeys, &header_seen_, &ok)) {
-    case 0: return in_.Bool(&h.is_scheduled, "true or false");
-    case 1: return ReadInputOutputAlias();
-    case 2: return ReadBufferDonor();
-    case 3: return in_.Bool(&h.alias_passthrough_params, "true or false");
-    case 4: return ReadEntryLayout();
-    case 5: return bools(&h.allow_spmd_sharding_propagation_to_parameters);
-    case 6: return bools(&h.allow_spmd_sharding_propagation_to_output);
-    case 7: return ReadCount(&h.replica_count, "the number of replicas");
-    case 8: return ReadCount(&h.num_partitions, "the number of partitions");
-    case 9: return ReadFrontendAttributes(&h.frontend_attributes);
-    case 10: return ReadOriginRecoveryTable();
-    case 11: return ReadDebugAttributes();
-    case 12: return ReadUnknownPairs("a module", &unknown) && keep_unknown();
+    case 0:
+      return in_.Bool(&h.is_scheduled, "true or false");
+    case 1:
+      return ReadInputOutputAlias();
+    case 2:
+      return ReadBufferDonor();
+    case 3:
+      return in_.Bool(&h.alias_passthrough_params, "true or false");
+    case 4:
+      return ReadEntryLayout();
+    case 5:
+      return bools(&h.allow_spmd_sharding_propagation_to_parameters);
+    case 6:
+      return bools(&h.allow_spmd_sharding_propagation_to_output);
+    case 7:
+      return ReadCount(&h.replica_count, "the number of replicas");
+    case 8:
+      return ReadCount(&h.num_partitions, "the number of partitions");
+    case 9:
+      return ReadFrontendAttributes(&h.frontend_attributes);
+    case 10:
+      return ReadOriginRecoveryTable();
+    case 11:
+      return ReadDebugAttributes();
+    case 12:
+      return ReadUnknownPairs("a module", &unknown) && keep_unknown();
   }
   return ok;
 }
@@ -98,10 +111,18 @@ bool JsonModuleParser::ReadInputOutputAlias() {
     while (object.Next(&key)) {
       bool ok;
       switch (FindKey(key, "an alias", kKeys, &seen, &ok)) {
-        case 0: ok = ReadIndex(&alias.output_index); break;
-        case 1: ok = in_.Int(&alias.parameter, "the number of a parameter"); break;
-        case 2: ok = ReadIndex(&alias.parameter_index); break;
-        case 3: ok = in_.Bool(&alias.must_alias, "true or false"); break;
+        case 0:
+          ok = ReadIndex(&alias.output_index);
+          break;
+        case 1:
+          ok = in_.Int(&alias.parameter, "the number of a parameter");
+          break;
+        case 2:
+          ok = ReadIndex(&alias.parameter_index);
+          break;
+        case 3:
+          ok = in_.Bool(&alias.must_alias, "true or false");
+          break;
       }
       if (!ok) return false;
     }
@@ -114,7 +135,9 @@ bool JsonModuleParser::ReadInputOutputAlias() {
     return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
   };
   std::stable_sort(aliases.begin(), aliases.end(), before);
-  const auto same = [](const InputOutputAlias& a, const InputOutputAlias& b) { return a.output_index == b.output_index; };
+  const auto same = [](const InputOutputAlias& a, const InputOutputAlias& b) {
+    return a.output_index == b.output_index;
+  };
   if (std::adjacent_find(aliases.begin(), aliases.end(), same) != aliases.end()) {
     return Error(DiagnosticKind::kBadHeader, in_.Next(), "an output is aliased twice");
   }
@@ -135,8 +158,12 @@ bool JsonModuleParser::ReadBufferDonor() {
     while (object.Next(&key)) {
       bool ok;
       switch (FindKey(key, "a buffer donor", kKeys, &seen, &ok)) {
-        case 0: ok = in_.Int(&donor.parameter, "the number of a parameter"); break;
-        case 1: ok = ReadIndex(&donor.parameter_index); break;
+        case 0:
+          ok = in_.Int(&donor.parameter, "the number of a parameter");
+          break;
+        case 1:
+          ok = ReadIndex(&donor.parameter_index);
+          break;
       }
       if (!ok) return false;
     }
@@ -169,8 +196,12 @@ bool JsonModuleParser::ReadEntryLayout() {
   while (object.Next(&key)) {
     bool ok;
     switch (FindKey(key, "the entry layout", kKeys, &seen, &ok)) {
-      case 0: ok = parameters(); break;
-      case 1: ok = ReadShape(&layout.result); break;
+      case 0:
+        ok = parameters();
+        break;
+      case 1:
+        ok = ReadShape(&layout.result);
+        break;
     }
     if (!ok) return false;
   }
@@ -246,15 +277,22 @@ bool JsonModuleParser::ReadOriginRecoveryTable() {
     while (object.Next(&key)) {
       bool ok;
       switch (FindKey(key, "an entry of the recovery table", kKeys, &seen, &ok)) {
-        case 0: ok = ReadOriginalArray(&entry.removed); break;
-        case 1: ok = ReadOriginalArray(&entry.replacement); break;
-        case 2: ok = ReadQuotedModule(&entry.module_text); break;
+        case 0:
+          ok = ReadOriginalArray(&entry.removed);
+          break;
+        case 1:
+          ok = ReadOriginalArray(&entry.replacement);
+          break;
+        case 2:
+          ok = ReadQuotedModule(&entry.module_text);
+          break;
       }
       if (!ok) return false;
     }
     if (!object.ok()) return false;
     if ((seen & 3) != 3) {
-      return Error(DiagnosticKind::kMissingAttribute, place, "an entry of the recovery table has `removed` and `replacement`");
+      return Error(DiagnosticKind::kMissingAttribute, place,
+                   "an entry of the recovery table has `removed` and `replacement`");
     }
     table.push_back(entry);
   }
@@ -281,10 +319,18 @@ bool JsonModuleParser::ReadDebugRecord(std::vector<int64_t>* records) {
   while (object.Next(&key)) {
     bool ok;
     switch (FindKey(key, "debug attributes", kKeys, &seen, &ok)) {
-      case 0: ok = read_mode(); break;
-      case 1: ok = in_.Int(&callback_id, "an integer"); break;
-      case 2: ok = in_.Bool(&partitioned, "true or false"); break;
-      case 3: ok = in_.Int(&op_id, "an integer"); break;
+      case 0:
+        ok = read_mode();
+        break;
+      case 1:
+        ok = in_.Int(&callback_id, "an integer");
+        break;
+      case 2:
+        ok = in_.Bool(&partitioned, "true or false");
+        break;
+      case 3:
+        ok = in_.Int(&op_id, "an integer");
+        break;
     }
     if (!ok) return false;
   }
@@ -372,10 +418,18 @@ bool JsonModuleParser::ReadStackFrames() {
   while (object.Next(&key)) {
     bool ok;
     switch (FindKey(key, "the tables of stack frames", kKeys, &seen, &ok)) {
-      case 0: ok = ReadStrings(&s.file_names); break;
-      case 1: ok = ReadStrings(&s.function_names); break;
-      case 2: ok = ReadTable(kLocation, &locations); break;
-      case 3: ok = ReadTable(kFrame, &frames); break;
+      case 0:
+        ok = ReadStrings(&s.file_names);
+        break;
+      case 1:
+        ok = ReadStrings(&s.function_names);
+        break;
+      case 2:
+        ok = ReadTable(kLocation, &locations);
+        break;
+      case 3:
+        ok = ReadTable(kFrame, &frames);
+        break;
     }
     if (!ok) return false;
   }

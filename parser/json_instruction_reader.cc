@@ -9,8 +9,8 @@
 namespace hlokit {
 namespace {
 
-constexpr std::string_view kKeys[] = {"name",   "opcode",     "shape",              "operands", "parameter", "literal",
-                                      "elided", "attributes", "unknown_attributes", "metadata"};
+constexpr std::string_view kKeys[] = {"name",    "opcode", "shape",      "operands",           "parameter",
+                                      "literal", "elided", "attributes", "unknown_attributes", "metadata"};
 enum Key : size_t {
   kName,
   kOpcode,
@@ -121,11 +121,13 @@ bool JsonModuleParser::ReadOpcode(Draft* d) {
   for (size_t i = 0; i < kOpcodeCount; ++i) names.push_back(TextOf(static_cast<Opcode>(i)));
   const std::string_view near = Nearest(text, names);
   std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
-  if (AsyncSugarFromText(text)) hint = "JSON has async-start, async-update and async-done with the computation they call";
+  if (AsyncSugarFromText(text))
+    hint = "JSON has async-start, async-update and async-done with the computation they call";
   if (!options_.allow_unknown) {
     return Error(DiagnosticKind::kUnknownOpcode, range, StrCat("expected an opcode, found `", text, "`"), hint);
   }
-  sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("opcode `", text, "` is not known; kept as it is"), hint);
+  sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("opcode `", text, "` is not known; kept as it is"),
+                 hint);
   f.opcode = Opcode::kUnknown;
   f.opcode_size = range.size;
   d->attrs.push_back({Attr::kUnknownOpcode, word.name.value});
@@ -296,8 +298,8 @@ InstructionId JsonModuleParser::Add(Draft& d) {
     return AddStandIn(d);
   }
   engine_.DropReadOnly(f);
-  const InstructionId id = module().AddInstruction(f.computation, f.opcode, f.shape, f.name, engine_.operands_,
-                                                   engine_.attrs_, f.payload);
+  const InstructionId id =
+      module().AddInstruction(f.computation, f.opcode, f.shape, f.name, engine_.operands_, engine_.attrs_, f.payload);
   module().SetMetadata(id, f.metadata);
   module().SetSource(id, f.name_offset);
   if (f.poisoned) module().SetFlag(id, kPoisoned);

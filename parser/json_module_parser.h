@@ -1,7 +1,7 @@
 // The engine behind json_reader.h. One object reads one module.
 //
-// What an instruction says is put together here; ModuleParser reads the values that are HLO text and checks the whole, so
-// that both forms obey one set of rules. A module has operands before their users, while JSON lists instructions in
+// What an instruction says is put together here; ModuleParser reads the values that are HLO text and checks the whole,
+// so that both forms obey one set of rules. A module has operands before their users, while JSON lists instructions in
 // whatever order they have come to: those that name a later one are parked until the end of the computation, and the
 // order of the list is restored then.
 #ifndef HLOKIT_PARSER_JSON_MODULE_PARSER_H_
@@ -130,8 +130,8 @@ class JsonModuleParser {
   bool ReadUnknownText(StringId* text);
 
   // ---- values and errors (json_value_reader.cc) ----
-  // Reads the string `s` as HLO text: `read` asks engine_ for what it wants, and must take all of it. Where `keeps_views`
-  // is set, what is read refers to the text, which is then kept as long as the context.
+  // Reads the string `s` as HLO text: `read` asks engine_ for what it wants, and must take all of it. Where
+  // `keeps_views` is set, what is read refers to the text, which is then kept as long as the context.
   template <typename Read>
   bool ReadText(const JsonString& s, bool keeps_views, Read read);
   bool ReadShape(Shape* shape);
@@ -161,7 +161,8 @@ class JsonModuleParser {
     sink_->Error(kind, range, std::move(message), std::move(hint));
     return false;
   }
-  // Reports a key of an object called `of`, with those it may have. True, with the value skipped, if it may stand there.
+  // Reports a key of an object called `of`, with those it may have. True, with the value skipped, if it may stand
+  // there.
   bool UnknownKey(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known);
   // Finds `key` among `known`, or reports it: its index, or known.size() with *ok saying whether to go on. A key that
   // was seen before is reported.
@@ -176,12 +177,12 @@ class JsonModuleParser {
   ParseOptions options_;
   JsonCursor in_;
   ModuleParser engine_;
-  std::string text_;  // a value, with a NUL behind it
+  std::string text_;                                    // a value, with a NUL behind it
   std::unordered_map<std::string_view, Shape> shapes_;  // by text, which recurs in every module
   std::vector<int64_t> list_;
   uint32_t seen_ = 0;  // keys of the module, and of its header
   uint32_t header_seen_ = 0;
-  bool failed_ = false;  // an error was reported
+  bool failed_ = false;   // an error was reported
   bool stopped_ = false;  // a limit was passed
   // Computations by name; one that is only named so far has its first mention in `mentions_`.
   absl::flat_hash_map<uint32_t, ComputationId> computations_;

@@ -48,8 +48,8 @@ bool JsonModuleParser::ReadModule() {
 }
 
 bool JsonModuleParser::ReadModuleMember(const JsonString& key) {
-  static constexpr std::string_view kKeys[] = {"format", "version",       "name",  "header",
-                                               "stack_frames", "entry", "computations"};
+  static constexpr std::string_view kKeys[] = {"format",       "version", "name",        "header",
+                                               "stack_frames", "entry",   "computations"};
   bool ok;
   switch (FindKey(key, "a module", kKeys, &seen_, &ok)) {
     case 0:
@@ -174,7 +174,8 @@ bool JsonModuleParser::ReadInstructions(ComputationId computation) {
 }
 
 void JsonModuleParser::FinishComputation(ComputationId id, const Reference& root) {
-  const SourceRange range{module().record(id).source_offset, static_cast<uint32_t>(module().computation(id).name().size())};
+  const SourceRange range{module().record(id).source_offset,
+                          static_cast<uint32_t>(module().computation(id).name().size())};
   if (!computation_broken_ && order_.empty()) {
     computation_broken_ = true;
     Error(DiagnosticKind::kUnexpectedToken, range, "the computation has no instructions");
@@ -278,8 +279,9 @@ bool JsonModuleParser::CheckCalls() {
       callees[top.value].pop_back();
       if (states[callee.value] == kOpen) {
         const std::string_view name = module().computation(top).name();
-        return Error(DiagnosticKind::kCyclicCalls, {module().record(top).source_offset, static_cast<uint32_t>(name.size())},
-                     StrCat("computation `", name, "` calls `", module().computation(callee).name(), "`, which calls it"));
+        return Error(
+            DiagnosticKind::kCyclicCalls, {module().record(top).source_offset, static_cast<uint32_t>(name.size())},
+            StrCat("computation `", name, "` calls `", module().computation(callee).name(), "`, which calls it"));
       }
       if (states[callee.value] == kDone) continue;
       states[callee.value] = kOpen;

@@ -23,7 +23,8 @@ void JsonModuleParser::Relay(const JsonString* s) {
 
 // ---- keys ----
 
-bool JsonModuleParser::UnknownKey(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known) {
+bool JsonModuleParser::UnknownKey(const JsonString& key, std::string_view of,
+                                  absl::Span<const std::string_view> known) {
   const std::string_view near = Nearest(key.value, {known.begin(), known.end()});
   std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
   if (!options_.allow_unknown) {
@@ -121,7 +122,8 @@ bool JsonModuleParser::ReadAnyExact(T* value, ElementType type, std::string_view
   JsonString s;
   return in_.String(&s, what) && ReadText(s, /*keeps_views=*/false, [&] {
            LiteralId id;
-           if (!ParseLiteral(engine_.in_, &context(), context().shapes.Scalar(type), LiteralLimits(), &id)) return false;
+           if (!ParseLiteral(engine_.in_, &context(), context().shapes.Scalar(type), LiteralLimits(), &id))
+             return false;
            const LiteralRecord& literal = context().literals[id];
            if (literal.elided) return engine_.in_.ErrorHere(DiagnosticKind::kBadLiteral, StrCat("expected ", what));
            std::memcpy(value, literal.data, sizeof(T));

@@ -34,6 +34,7 @@ int Run(int argc, char** argv) {
   bool list_passes = false;
   bool verify = true;
   bool verify_diagnostics = false;
+  VerifierOptions verifier;
   cli::InputOptions input;
   cli::PrintFlags print;
   app.add_option("input", path, "HLO text; - is standard input")->capture_default_str();
@@ -41,6 +42,7 @@ int Run(int argc, char** argv) {
   app.add_option("--passes", passes, "passes to run, in order, separated by commas");
   app.add_flag("--list-passes", list_passes, "print the passes there are and exit");
   app.add_flag("--verify,!--no-verify", verify, "check the module before the passes and after each (default on)");
+  app.add_flag("--layout-sensitive", verifier.layout_sensitive, "check layouts too, as after layout assignment");
   app.add_flag("--verify-diagnostics", verify_diagnostics,
                "print nothing; check that the diagnostics are those that `// expected-error {{...}}` comments announce");
   app.add_option("--limit-nesting", input.parse.max_nesting, "reject deeper nests of shapes, operands, computations")
@@ -67,7 +69,7 @@ int Run(int argc, char** argv) {
     for (const cli::InputPart& part : parts) {
       DiagnosticSink sink;
       const std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, input.parse, &sink);
-      if (module != nullptr && verify) VerifyModule(*module, VerifierOptions(), &sink);
+      if (module != nullptr && verify) VerifyModule(*module, verifier, &sink);
       const size_t begin = static_cast<size_t>(part.text.data() - part.source->text().data());
       differences += cli::CompareWithExpected(sink, *part.source, begin, begin + part.text.size());
     }
@@ -82,7 +84,7 @@ int Run(int argc, char** argv) {
     const auto check = [&](std::string_view after) {
       if (!verify) return true;
       DiagnosticSink sink;
-      VerifyModule(*module, VerifierOptions(), &sink);
+      VerifyModule(*module, verifier, &sink);
       if (sink.diagnostics().empty()) return true;
       if (sink.has_errors() && !after.empty()) {
         diagnostics.ShowError(part.label(), StrCat("the module does not verify after pass ", after), cli::kInternal);

@@ -200,7 +200,7 @@ std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Co
 
   // Which function it is.
   const auto parameter_of = [&](uint32_t r) -> int64_t {
-    return f->registers_[r].source == Source::kParameter ? f->registers_[r].index : -1;
+    return f->registers_[r].source == Source::kParameter ? int64_t{f->registers_[r].index} : -1;
   };
   if (results.size() == 1 && parameters.size() == 2 && parameters[0] == parameters[1] && parameters[0] == results[0]) {
     const int64_t returned = parameter_of(f->results_[0]);
@@ -287,7 +287,7 @@ void ScalarFunction::FindComparison(Instruction root) {
   key->direct_result_ = !key->ops_.empty() && key->ops_.back().out == result;
   const Register& source = registers_[result];
   if (source.source == Source::kConstant) return;
-  const int64_t operand = source.source == Source::kParameter ? source.index / 2 : -1;
+  const int64_t operand = source.source == Source::kParameter ? int64_t{source.index / 2} : -1;
   const bool total = root.enum_attr(Attr::kCompareType, ComparisonType::kFloat) == ComparisonType::kTotalOrder;
   comparison_ = Comparison{direction, total, std::move(key), operand};
 }

@@ -82,6 +82,8 @@ TEST_F(ShapeInferenceTest, TuplesThatShareElementsAreComparedOnce) {
   EXPECT_TRUE(CompatibleUpToPrecision(a, b));
   EXPECT_FALSE(CompatibleUpToDynamism(a, b));
   EXPECT_FALSE(InferShape({module_.get(), Opcode::kTuple, absl::MakeConstSpan(&a, 1), {}, Shape()}).ok());
+  const InferenceRequest copy{module_.get(), Opcode::kCopy, absl::MakeConstSpan(&a, 1), {}, a};
+  EXPECT_TRUE(CheckShape(copy, /*mixed_precision=*/false).ok());
 }
 
 TEST_F(ShapeInferenceTest, HigherPrecision) {

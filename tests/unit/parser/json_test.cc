@@ -75,10 +75,12 @@ void ExpectRoundTrip(const Module& module, const ParseOptions& options = {}) {
 // A module of one computation with two parameters `a` and `b`, with `instructions` after them.
 std::string Json(std::string_view instructions, std::string_view root = "r") {
   return StrCat(R"({"format":"hlokit-module","version":1,"name":"m","entry":"e","computations":[
-{"name":"e","root":")", root, R"(","instructions":[
+{"name":"e","root":")",
+                root, R"(","instructions":[
 {"name":"a","opcode":"parameter","shape":"f32[8]{0}","parameter":0},
 {"name":"b","opcode":"parameter","shape":"f32[8]{0}","parameter":1},
-)", instructions, "]}]}\n");
+)",
+                instructions, "]}]}\n");
 }
 
 constexpr std::string_view kAdd = R"({"name":"r","opcode":"add","shape":"f32[8]{0}","operands":["a","b"]})";
@@ -151,7 +153,8 @@ ENTRY e {
   EXPECT_EQ(strict.sink.error_count(), 6u) << strict.text;
 
   const Outcome member = ReadJson(
-      Json(R"({"name":"r","opcode":"add","shape":"f32[8]{0}","operands":["a","b"],"attributes":{"dimensions":"{0}","x":7},"y":[{}]})"),
+      Json(
+          R"({"name":"r","opcode":"add","shape":"f32[8]{0}","operands":["a","b"],"attributes":{"dimensions":"{0}","x":7},"y":[{}]})"),
       options);
   ASSERT_NE(member.module, nullptr) << member.text;
   EXPECT_EQ(member.sink.warning_count(), 3u) << member.text;
@@ -172,8 +175,8 @@ TEST(JsonTest, StringsOfAnyBytes) {
   ASSERT_NE(back.module, nullptr) << back.text;
   EXPECT_EQ(back.module->entry().root().string_attr(Attr::kBackendConfig), all);
 
-  const Outcome escapes = ReadJson(
-      Json(R"({"name":"r","opcode":"custom-call","shape":"f32[]","attributes":{"custom_call_target":"\u0041\/\uD83d\uDE00\b\f\u00e4"}})"));
+  const Outcome escapes = ReadJson(Json(
+      R"({"name":"r","opcode":"custom-call","shape":"f32[]","attributes":{"custom_call_target":"\u0041\/\uD83d\uDE00\b\f\u00e4"}})"));
   ASSERT_NE(escapes.module, nullptr) << escapes.text;
   EXPECT_EQ(escapes.module->entry().root().string_attr(Attr::kCustomCallTarget), "A/\U0001f600\b\f\u00e4");
 }
@@ -188,7 +191,8 @@ ENTRY e {
   ASSERT_NE(module, nullptr);
   const InstructionId root = module->entry().root().id();
   std::mt19937 random(7);
-  std::vector<uint32_t> values = {0, 0x80000000, 1, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000, 0x7fc12345};
+  std::vector<uint32_t> values = {0,          0x80000000, 1,          0x7f7fffff, 0x7f800000,
+                                  0xff800000, 0x7fc00000, 0xffc00000, 0x7fc12345};
   for (int i = 0; i < 200; ++i) values.push_back(random());
   for (uint32_t bits : values) {
     // Signalling NaNs have no text.
@@ -225,9 +229,7 @@ ENTRY e {
   const Computation e = module->entry();
   std::vector<InstructionId> ids;
   for (Instruction i : e.instructions()) ids.push_back(i.id());
-  for (size_t i = 0; i + 1 < ids.size(); ++i) module->Move(ids[i], ids[i + 1 == ids.size() ? 0 : ids.size() - 1]);
-  module->Move(ids[4], ids[0]);
-  module->Move(ids[3], ids[1]);
+  for (size_t i = 1; i < ids.size(); ++i) module->Move(ids[i], ids[i - 1]);  // last first
   const std::vector<Computation> order = module->computations();
   module->SetOrder({order[2].id(), order[1].id(), order[0].id()});
   module->SetName(order[0].parameter(0).id(), module->record(ids[0]).name);
@@ -240,10 +242,11 @@ TEST(JsonTest, ChainsOfAnyLengthInAnyOrder) {
   constexpr int kLength = 200000;
   std::string forward;
   for (int i = kLength; i > 0; --i) {
-    StrAppend(&forward, R"({"name":"n)", i, R"(","opcode":"negate","shape":"f32[8]{0}","operands":["n)", i - 1, "\"]},\n");
+    StrAppend(&forward, R"({"name":"n)", i, R"(","opcode":"negate","shape":"f32[8]{0}","operands":["n)", i - 1,
+              "\"]},\n");
   }
-  const Outcome o = ReadJson(
-      Json(StrCat(forward, R"({"name":"n0","opcode":"copy","shape":"f32[8]{0}","operands":["a"]})"), StrCat("n", kLength)));
+  const Outcome o = ReadJson(Json(
+      StrCat(forward, R"({"name":"n0","opcode":"copy","shape":"f32[8]{0}","operands":["a"]})"), StrCat("n", kLength)));
   ASSERT_NE(o.module, nullptr) << o.text;
   EXPECT_EQ(o.module->instruction_count(), kLength + 3u);
 }
@@ -261,7 +264,6 @@ TEST(JsonTest, LooksLikeJson) {
 
 TEST(JsonTest, BrokenJson) {
   using K = DiagnosticKind;
-  const std::string tail = R"("version":1,"computations":[{"name":"e","instructions":[)";
   for (const Broken& b : std::initializer_list<Broken>{
            {"", K::kUnexpectedToken, "1:1: error: expected a module"},
            {"[]", K::kUnexpectedToken, "expected a module"},
@@ -300,21 +302,26 @@ TEST(JsonTest, BrokenInstructions) {
       {R"({"name":"r","opcode":"negate","operands":["a"]})", {"", K::kMissingShape, "no `shape`"}},
       {R"({"name":"a","opcode":"negate","shape":"f32[8]","operands":["b"]})", {"", K::kDuplicateName, "`a`"}},
       {R"({"name":"r","opcode":"negat","shape":"f32[8]","operands":["a"]})", {"", K::kUnknownOpcode, "`negate`?"}},
-      {R"({"name":"r","opcode":"add-start","shape":"f32[8]","operands":["a"]})", {"", K::kUnknownOpcode, "async-start"}},
+      {R"({"name":"r","opcode":"add-start","shape":"f32[8]","operands":["a"]})",
+       {"", K::kUnknownOpcode, "async-start"}},
       {R"({"name":"r","opcode":"negate","shape":"f32[8,","operands":["a"]})", {"", K::kUnexpectedToken, "5:46: error"}},
       {R"({"name":"r","opcode":"negate","shape":"f33[8]","operands":["a"]})", {"", K::kUnknownType, "f33"}},
-      {R"({"name":"r","opcode":"negate","shape":"f32[8] x","operands":["a"]})", {"", K::kUnexpectedToken, "end of the string"}},
+      {R"({"name":"r","opcode":"negate","shape":"f32[8] x","operands":["a"]})",
+       {"", K::kUnexpectedToken, "end of the string"}},
       {R"({"name":"r","opcode":"negate","shape":"f32[8]","operands":["aa"]})", {"", K::kUndefinedOperand, "`aa`"}},
-      {R"({"name":"r","opcode":"negate","shape":"f32[8]","operands":["r"]})", {"", K::kCyclicOperands, "its own result"}},
+      {R"({"name":"r","opcode":"negate","shape":"f32[8]","operands":["r"]})",
+       {"", K::kCyclicOperands, "its own result"}},
       {R"({"name":"r","opcode":"negate","shape":"f32[8]","operands":["a","b"]})", {"", K::kOperandCount, "takes 1"}},
-      {R"({"name":"r","opcode":"negate","shape":"f32[8]","operands":["a"],"elided":true})", {"", K::kUnknownAttribute, "only constants"}},
+      {R"({"name":"r","opcode":"negate","shape":"f32[8]","operands":["a"],"elided":true})",
+       {"", K::kUnknownAttribute, "only constants"}},
       {R"({"name":"r","opcode":"negate","shape":"f32[8]","operands":["a"],"attributes":{"dimensions":[0]}})",
        {"", K::kUnknownAttribute, "other opcodes take `dimensions`"}},
       {R"({"name":"r","opcode":"broadcast","shape":"f32[8]","operands":["a"],"attributes":{"dimension":[0]}})",
        {"", K::kUnknownAttribute, "did you mean `dimensions`?"}},
       {R"({"name":"r","opcode":"broadcast","shape":"f32[8]","operands":["a"],"attributes":{"dimensions":[0],"dimensions":[0]}})",
        {"", K::kDuplicateAttribute, "given twice"}},
-      {R"({"name":"r","opcode":"reverse","shape":"f32[8]","operands":["a"]})", {"", K::kMissingAttribute, "`dimensions`"}},
+      {R"({"name":"r","opcode":"reverse","shape":"f32[8]","operands":["a"]})",
+       {"", K::kMissingAttribute, "`dimensions`"}},
       {R"({"name":"r","opcode":"reverse","shape":"f32[8]","operands":["a"],"attributes":{"dimensions":0}})",
        {"", K::kUnexpectedToken, "a list of integers"}},
       {R"({"name":"r","opcode":"call","shape":"f32[8]","operands":["a"],"attributes":{"to_apply":"x"}})",
@@ -326,8 +333,10 @@ TEST(JsonTest, BrokenInstructions) {
       {R"({"name":"r","opcode":"parameter","shape":"f32[8]"})", {"", K::kMissingAttribute, "`parameter`"}},
       {R"({"name":"r","opcode":"parameter","shape":"f32[8]","parameter":0})", {"", K::kBadParameter, "taken"}},
       {R"({"name":"r","opcode":"parameter","shape":"f32[8]","parameter":-1})", {"", K::kBadParameter, "out of range"}},
-      {R"({"name":"r","opcode":"parameter","shape":"f32[8]","parameter":2147483647})", {"", K::kBadParameter, "out of range"}},
-      {R"({"name":"r","opcode":"constant","shape":"f32[2]","literal":"{1, 2, 3}"})", {"", K::kBadLiteral, "5:68: error"}},
+      {R"({"name":"r","opcode":"parameter","shape":"f32[8]","parameter":2147483647})",
+       {"", K::kBadParameter, "out of range"}},
+      {R"({"name":"r","opcode":"constant","shape":"f32[2]","literal":"{1, 2, 3}"})",
+       {"", K::kBadLiteral, "5:68: error"}},
       {R"({"name":"r","opcode":"constant","shape":"f32[2]"})", {"", K::kMissingAttribute, "`literal` or `elided`"}},
       {R"({"name":"r","opcode":"constant","shape":"f32[1]","literal":"{1}","elided":true})",
        {"", K::kMissingAttribute, "`literal` or `elided`"}},
@@ -393,9 +402,15 @@ TEST(JsonTest, CutsAndMutationsAreNoCrash) {
       const size_t at = random() % text.size();
       const size_t from = random() % text.size();
       switch (random() % 3) {
-        case 0: text[at] = kBytes[random() % kBytes.size()]; break;
-        case 1: text.erase(at, random() % 8); break;
-        case 2: text.insert(at, text.substr(from, random() % 40)); break;
+        case 0:
+          text[at] = kBytes[random() % kBytes.size()];
+          break;
+        case 1:
+          text.erase(at, random() % 8);
+          break;
+        case 2:
+          text.insert(at, text.substr(from, random() % 40));
+          break;
       }
     }
     ReadJson(text);
