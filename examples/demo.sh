@@ -2,7 +2,7 @@
 # The main job on two programs of our own: read, verify, simplify, hash, count, run.
 # usage: examples/demo.sh BUILD_DIR
 set -euo pipefail
-build=${1:?usage: examples/demo.sh BUILD_DIR}
+build=$(cd "${1:?usage: examples/demo.sh BUILD_DIR}" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$build/bin
 out=$(mktemp -d)
