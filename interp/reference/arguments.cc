@@ -83,7 +83,9 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
     const uint32_t body = at + static_cast<uint32_t>(shape_text.size());
     Reader reader(text.substr(body), sink, body);
     LiteralId literal;
-    if (!ParseLiteral(reader, context, expected, LiteralLimits(), &literal)) return std::nullopt;
+    LiteralLimits limits;
+    limits.spread_complex_nan = false;  // values as they were recorded
+    if (!ParseLiteral(reader, context, expected, limits, &literal)) return std::nullopt;
     // The literal may go on over several lines; nothing may follow it on its last one.
     const size_t rest = reader.Here();
     size_t line_end = text.find('\n', rest);

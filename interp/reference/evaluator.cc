@@ -46,6 +46,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.fill_elided = options.fill_elided;
   prepare.seed = options.seed;
   prepare.limits = options.limits;
+  prepare.custom_calls = options.custom_calls;
   ProgramBuilder builder(module, prepare, sink, &evaluator->state_->program);
   const Computation entry = module.entry();
   if (!entry.valid()) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/reference/custom_calls.h"
 #include "interp/reference/limits.h"
 #include "ir/diagnostic.h"
 #include "ir/literal.h"
@@ -33,6 +34,8 @@ struct EvaluatorOptions {
   Limits limits;
   // 0: as many as the machine has.
   int num_threads = 0;
+  // Must outlive the evaluator.
+  const CustomCallRegistry* custom_calls = nullptr;
   // Checked all the time, if given: true ends the run with an error that says where it was.
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "interp/reference/custom_calls.h"
 #include "interp/reference/limits.h"
 #include "interp/reference/program.h"
 #include "interp/reference/scalar_function.h"
@@ -26,6 +27,7 @@ struct PrepareOptions {
   std::optional<FillKind> fill_elided;
   uint64_t seed = 0;  // of FillKind::kRandom
   Limits limits;
+  const CustomCallRegistry* custom_calls = nullptr;
   // Instructions to show to a StepObserver; empty: none. By instruction id.
   std::vector<bool> observed;
 };

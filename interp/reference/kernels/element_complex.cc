@@ -104,6 +104,13 @@ struct Not {
     }                                                                                          \
   }
 
+// Where the magnitude is 0 and the angle is none, C has 0; XLA multiplies.
+C128 ExpOf(C128 z) {
+  if (std::isinf(z.real()) && z.real() < 0 && !std::isfinite(z.imag())) {
+    return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
+  }
+  return std::exp(z);
+}
 C128 SignOf(C128 z) {
   const double magnitude = std::abs(z);
   return magnitude == 0 ? C128(0) : z / magnitude;
@@ -157,7 +164,7 @@ HLOKIT_COMPLEX(Atanh, std::atanh(z));
 HLOKIT_COMPLEX(Cbrt, CbrtOf(z));
 HLOKIT_COMPLEX(Cos, std::cos(z));
 HLOKIT_COMPLEX(Cosh, std::cosh(z));
-HLOKIT_COMPLEX(Exp, std::exp(z));
+HLOKIT_COMPLEX(Exp, ExpOf(z));
 HLOKIT_COMPLEX(Expm1, Expm1Of(z));
 HLOKIT_COMPLEX(Log, std::log(z));
 HLOKIT_COMPLEX(Log1p, Log1pOf(z));

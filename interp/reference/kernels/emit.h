@@ -20,6 +20,9 @@ std::optional<View> EmitElementwise(RoutineBuilder& builder, Opcode opcode, cons
 // The product of two arrays as the result of the instruction, of its shape.
 void EmitDot(RoutineBuilder& builder, const View& lhs, const View& rhs, const DotDims& dims);
 
+// The k largest (smallest) elements along the last dimension of operand 0, and where they are, as the result.
+void EmitTopK(RoutineBuilder& builder, int64_t k, bool largest);
+
 }  // namespace hlokit::interp
 
 #endif  // HLOKIT_INTERP_REFERENCE_KERNELS_EMIT_H_

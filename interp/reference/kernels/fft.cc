@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "interp/reference/kernels.h"
+#include "interp/reference/program_builder.h"
 #include "interp/reference/routine_builder.h"
 #include "interp/reference/run_context.h"
 #include "ir/attribute.h"
@@ -113,91 +114,126 @@ struct FftPlan : Plan {
   ElementType to = ElementType::kC64;
   Dims lengths;      // of the transform, outermost first
   int64_t batches = 0;
-  int64_t in_minor = 0;   // size of the operand's last dimension
-  int64_t out_minor = 0;  // of the result's
-  int64_t outer = 1;      // elements of a batch outside of the last dimension
+  // Of the operand and of the result, in the transformed dimensions. Where they are not what the lengths ask for, zeros
+  // are added or elements left out.
+  Dims in_dims, out_dims;
 };
+
+// Calls body(a, b) for all elements that arrays of the two sizes have in common, with their places in each.
+template <typename Body>
+void ForEachCommon(const Dims& a, const Dims& b, Body body) {
+  const size_t rank = a.size();
+  Dims index(rank, 0);
+  for (size_t d = 0; d < rank; ++d) {
+    if (a[d] == 0 || b[d] == 0) return;
+  }
+  for (;;) {
+    int64_t at_a = 0;
+    int64_t at_b = 0;
+    for (size_t d = 0; d < rank; ++d) {
+      at_a = at_a * a[d] + index[d];
+      at_b = at_b * b[d] + index[d];
+    }
+    const int64_t run = std::min(a[rank - 1], b[rank - 1]);
+    for (int64_t i = 0; i < run; ++i) body(at_a + i, at_b + i);
+    size_t d = rank - 1;
+    for (;; --d) {
+      if (d == 0) return;
+      if (++index[d - 1] < std::min(a[d - 1], b[d - 1])) break;
+      index[d - 1] = 0;
+    }
+  }
+}
 
 template <typename Real, typename Stored>
 void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContext& context) {
   using Complex = std::complex<Real>;
   const bool inverse = p.type == FftType::kIfft || p.type == FftType::kIrfft;
-  const int64_t minor = p.lengths.back();
   const bool real_in = p.type == FftType::kRfft;
   const bool real_out = p.type == FftType::kIrfft;
-  // While the other dimensions are transformed, the last one has its complex size.
+  const size_t rank = p.lengths.size();
+  const int64_t minor = p.lengths.back();
+  // While the other dimensions are transformed, the last one has its complex size. Real values take the full one.
   const int64_t complex_minor = real_in || real_out ? minor / 2 + 1 : minor;
-  const double cost = static_cast<double>(p.outer * minor) * 100;
-  context.For(p.batches, cost, [&](int64_t begin, int64_t end) {
-    std::vector<Complex> data(static_cast<size_t>(p.outer * complex_minor));
+  Dims complex_dims = p.lengths;
+  complex_dims.back() = complex_minor;
+  const int64_t complex_count = Product(complex_dims);
+  const int64_t full_count = Product(p.lengths);
+  const int64_t rows = full_count / minor;
+  const int64_t in_count = Product(p.in_dims);
+  const int64_t out_count = Product(p.out_dims);
+  context.For(p.batches, static_cast<double>(full_count) * 100, [&](int64_t begin, int64_t end) {
+    std::vector<Complex> data(static_cast<size_t>(complex_count));
+    std::vector<Real> reals(static_cast<size_t>(real_in || real_out ? full_count : 0));
     std::vector<Complex> line(static_cast<size_t>(*std::max_element(p.lengths.begin(), p.lengths.end())));
     std::vector<std::unique_ptr<LineTransform<Real>>> transforms;
     for (int64_t n : p.lengths) transforms.push_back(std::make_unique<LineTransform<Real>>(static_cast<size_t>(n)));
     for (int64_t batch = begin; batch < end; ++batch) {
-      const int64_t in_count = p.outer * p.in_minor;
-      const int64_t out_count = p.outer * p.out_minor;
       if (real_in) {
         const Stored* x = reinterpret_cast<const Stored*>(in) + batch * in_count;
-        for (int64_t row = 0; row < p.outer; ++row) {
-          for (int64_t i = 0; i < minor; ++i) line[i] = Complex(static_cast<Real>(x[row * p.in_minor + i]));
+        std::fill(reals.begin(), reals.end(), Real{0});
+        ForEachCommon(p.lengths, p.in_dims, [&](int64_t to, int64_t from) { reals[to] = static_cast<Real>(x[from]); });
+        for (int64_t row = 0; row < rows; ++row) {
+          for (int64_t i = 0; i < minor; ++i) line[i] = Complex(reals[row * minor + i]);
           transforms.back()->Run(line.data());
           std::copy_n(line.begin(), complex_minor, data.begin() + row * complex_minor);
         }
       } else {
         const std::complex<Stored>* x = reinterpret_cast<const std::complex<Stored>*>(in) + batch * in_count;
-        for (int64_t i = 0; i < in_count; ++i) {
+        std::fill(data.begin(), data.end(), Complex(0));
+        ForEachCommon(complex_dims, p.in_dims, [&](int64_t to, int64_t from) {
           // An inverse transform is the conjugate of the forward one of the conjugate.
-          const Complex v(static_cast<Real>(x[i].real()), static_cast<Real>(x[i].imag()));
-          data[i] = inverse ? std::conj(v) : v;
-        }
+          const Complex v(static_cast<Real>(x[from].real()), static_cast<Real>(x[from].imag()));
+          data[to] = inverse ? std::conj(v) : v;
+        });
       }
-      // Dimensions from major to minor, the last one only if it is complex on both sides.
-      const size_t rank = p.lengths.size();
-      int64_t inner = complex_minor;
-      for (size_t d = rank; d-- > 0;) {
-        const bool last = d + 1 == rank;
-        if (!last || (!real_in && !real_out)) {
-          const int64_t n = p.lengths[d];
-          const int64_t stride = last ? 1 : inner;
-          for (int64_t start = 0; start < static_cast<int64_t>(data.size()); ++start) {
-            // Each line starts where the index in dimension d is 0.
-            if (start / stride % n != 0) continue;
-            for (int64_t i = 0; i < n; ++i) line[i] = data[start + i * stride];
-            transforms[d]->Run(line.data());
-            for (int64_t i = 0; i < n; ++i) data[start + i * stride] = line[i];
-          }
+      // All dimensions that are complex on both sides.
+      int64_t stride = complex_count;
+      for (size_t d = 0; d < rank; ++d) {
+        const int64_t n = complex_dims[d];
+        stride /= n;
+        if (d + 1 == rank && (real_in || real_out)) break;
+        for (int64_t start = 0; start < complex_count; ++start) {
+          if (start / stride % n != 0) continue;  // a line starts where the index in this dimension is 0
+          for (int64_t i = 0; i < n; ++i) line[i] = data[start + i * stride];
+          transforms[d]->Run(line.data());
+          for (int64_t i = 0; i < n; ++i) data[start + i * stride] = line[i];
         }
-        if (!last) inner *= p.lengths[d];
       }
       if (real_out) {
         Stored* to = reinterpret_cast<Stored*>(out) + batch * out_count;
-        int64_t count = 1;
-        for (int64_t n : p.lengths) count *= n;
-        const Real scale = Real{1} / static_cast<Real>(count);
-        for (int64_t row = 0; row < p.outer; ++row) {
-          // The other half is the conjugate of this one. (Values are conjugated already: see above.)
+        const Real scale = Real{1} / static_cast<Real>(full_count);
+        for (int64_t row = 0; row < rows; ++row) {
+          // The other half is the conjugate of this one.
           for (int64_t i = 0; i < complex_minor; ++i) line[i] = data[row * complex_minor + i];
           line[0] = Complex(line[0].real());
-          if (minor % 2 == 0 && minor > 0) line[minor / 2] = Complex(line[minor / 2].real());
+          if (minor % 2 == 0) line[minor / 2] = Complex(line[minor / 2].real());
           for (int64_t i = complex_minor; i < minor; ++i) line[i] = std::conj(line[minor - i]);
           transforms.back()->Run(line.data());
-          for (int64_t i = 0; i < minor; ++i) to[row * p.out_minor + i] = static_cast<Stored>(line[i].real() * scale);
+          for (int64_t i = 0; i < minor; ++i) reals[row * minor + i] = line[i].real() * scale;
         }
+        std::fill_n(to, out_count, Stored{0});
+        ForEachCommon(p.out_dims, p.lengths, [&](int64_t at, int64_t from) { to[at] = static_cast<Stored>(reals[from]); });
         continue;
       }
       std::complex<Stored>* to = reinterpret_cast<std::complex<Stored>*>(out) + batch * out_count;
-      const Real scale = inverse ? Real{1} / static_cast<Real>(out_count) : Real{1};
-      for (int64_t i = 0; i < out_count; ++i) {
-        const Complex v = inverse ? std::conj(data[i]) * scale : data[i];
-        to[i] = {static_cast<Stored>(v.real()), static_cast<Stored>(v.imag())};
-      }
+      const Real scale = inverse ? Real{1} / static_cast<Real>(full_count) : Real{1};
+      std::fill_n(to, out_count, std::complex<Stored>(0));
+      ForEachCommon(p.out_dims, complex_dims, [&](int64_t at, int64_t from) {
+        const Complex v = inverse ? std::conj(data[from]) * scale : data[from];
+        to[at] = {static_cast<Stored>(v.real()), static_cast<Stored>(v.imag())};
+      });
     }
   });
 }
 
 void RunFft(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const FftPlan*>(plan);
-  if (p.batches == 0) return;
+  if (p.batches * Product(p.out_dims) == 0) return;
+  if (Product(p.lengths) == 0) {
+    std::memset(out[0], 0, static_cast<size_t>(p.batches * Product(p.out_dims) * BytesOf(p.to)));
+    return;
+  }
   if (p.to == ElementType::kC128 || p.to == ElementType::kF64) {
     RunBatches<long double, double>(p, in[0], out[0], context);
   } else {
@@ -220,26 +256,26 @@ void PrepareFft(RoutineBuilder& b) {
   const int64_t rank = static_cast<int64_t>(lengths.size());
   const int64_t offset = shape.rank() - rank;
   bool fits = rank >= 1 && offset >= 0 && view.shape.rank() == shape.rank();
-  // An empty result needs no transform, and has lengths of 0 to prove it.
-  if (fits && shape.element_count() != 0) {
-    const bool real_in = plan->type == FftType::kRfft;
-    const bool real_out = plan->type == FftType::kIrfft;
-    plan->in_minor = view.shape.dim(shape.rank() - 1);
-    plan->out_minor = shape.dim(shape.rank() - 1);
-    plan->batches = 1;
-    for (int64_t d = 0; d < offset; ++d) plan->batches *= shape.dim(d);
-    for (int64_t d = 0; fits && d < rank; ++d) {
-      const int64_t n = lengths[d];
-      const bool last = d + 1 == rank;
-      fits = n >= 1 && n <= (int64_t{1} << 30) &&
-             view.shape.dim(offset + d) == (last && real_out ? n / 2 + 1 : n) &&
-             shape.dim(offset + d) == (last && real_in ? n / 2 + 1 : n);
-      if (!last) plan->outer *= n;
+  plan->batches = 1;
+  for (int64_t d = 0; fits && d < shape.rank(); ++d) {
+    if (d < offset) {
+      plan->batches *= shape.dim(d);
+      continue;
     }
-    fits = fits && (real_in ? IsFloat(plan->from) : IsComplex(plan->from)) &&
-           (real_out ? IsFloat(plan->to) : IsComplex(plan->to)) && ComponentType(plan->from) == ComponentType(plan->to) &&
-           BitsOf(ComponentType(plan->from)) >= 32;
+    plan->in_dims.push_back(view.shape.dim(d));
+    plan->out_dims.push_back(shape.dim(d));
+    const int64_t n = lengths[d - offset];
+    fits = n >= 0 && n <= (int64_t{1} << 30);
   }
+  // The work array is as large as the lengths say, whatever the operand's size.
+  int64_t work = 1;
+  for (int64_t n : lengths) fits = fits && !__builtin_mul_overflow(work, std::max<int64_t>(n, 1), &work);
+  fits = fits && work <= b.program().options().limits.max_bytes / 64;
+  const bool real_in = plan->type == FftType::kRfft;
+  const bool real_out = plan->type == FftType::kIrfft;
+  fits = fits && (real_in ? IsFloat(plan->from) : IsComplex(plan->from)) &&
+         (real_out ? IsFloat(plan->to) : IsComplex(plan->to)) && ComponentType(plan->from) == ComponentType(plan->to) &&
+         BitsOf(ComponentType(plan->from)) >= 32;
   if (!fits) {
     b.Fail("fft_length does not fit the operand");
     return;

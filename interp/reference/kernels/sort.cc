@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "interp/reference/kernels.h"
+#include "interp/reference/kernels/emit.h"
 #include "interp/reference/kernels/sort_keys.h"
 #include "interp/reference/loop_nest.h"
 #include "interp/reference/program_builder.h"
@@ -267,15 +268,18 @@ void PrepareSort(RoutineBuilder& b) {
 }
 
 void PrepareTopK(RoutineBuilder& b) {
-  const Instruction instruction = b.instruction();
+  EmitTopK(b, b.instruction().int_attr(Attr::kK), b.instruction().bool_attr(Attr::kLargest, true));
+}
+
+void EmitTopK(RoutineBuilder& b, int64_t k, bool largest) {
   const View view = b.Dense(b.operand(0));
   auto plan = std::make_unique<TopKPlan>();
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
   const int64_t rank = view.shape.rank();
-  plan->k = instruction.int_attr(Attr::kK);
+  plan->k = k;
   plan->order.type = view.type();
-  plan->order.descending = instruction.bool_attr(Attr::kLargest, true);
+  plan->order.descending = largest;
   plan->order.total_order = true;
   if (rank < 1 || results.size() != 2 || plan->k < 0 || plan->k > view.shape.dim(rank - 1) ||
       !plan->order.Supported() || !IsInteger(results[1].element_type()) ||
