@@ -1,5 +1,5 @@
 // hlo-inspect: looks at HLO modules without changing them. `hash` fingerprints them and explains why two fingerprints
-// differ; `stats` counts what is in them.
+// differ; `stats` counts what is in them; `cost` counts what they compute and move.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -13,6 +13,8 @@
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/inspect_command.h"
+#include "tools/cli/inspect_cost.h"
 #include "tools/cli/json_writer.h"
 #include "tools/cli/output_file.h"
 
@@ -21,28 +23,14 @@ namespace {
 
 constexpr std::string_view kTool = "hlo-inspect";
 
-struct CommonFlags {
-  cli::InputOptions input;
-  std::vector<std::string> files{"-"};
-  std::string output = "-";
-  bool json = false;
-
-  void AddTo(CLI::App* app) {
-    app->add_option("FILE", files, "HLO texts; - is standard input")->default_str("-");
-    app->add_flag("--json", json, "Write JSON");
-    app->add_option("-o,--output", output, "Where the report goes; - is standard output")->default_str("-");
-    input.AddFlags(app);
-  }
-};
-
-struct HashFlags : CommonFlags {
+struct HashFlags : cli::InspectFlags {
   std::vector<std::string> with;
   bool computations = false;
   bool instructions = false;
   bool explain = false;
 };
 
-struct StatsFlags : CommonFlags {
+struct StatsFlags : cli::InspectFlags {
   size_t top = 20;
 };
 
@@ -74,32 +62,6 @@ bool ParseIngredients(const std::vector<std::string>& names, FingerprintOptions*
     options->*(found->option) = true;
   }
   return true;
-}
-
-// Opens the output, lets `write` fill it, and makes it visible. The exit code.
-template <typename Write>
-int WriteReport(const CommonFlags& flags, cli::Diagnostics* diagnostics, Write write) {
-  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.output);
-  absl::Status status = file.status();
-  if (file.ok()) {
-    write((*file)->writer());
-    status = (*file)->Commit();
-  }
-  if (!status.ok()) {
-    diagnostics->ShowError("", std::string_view(status.message().data(), status.message().size()), cli::kUsage);
-  }
-  return diagnostics->exit_code();
-}
-
-// Calls `use(part, module)` for each module that can be read.
-template <typename Use>
-void ForEachModule(const CommonFlags& flags, cli::Diagnostics* diagnostics, Use use) {
-  for (const std::string& path : flags.files) {
-    for (const cli::InputPart& part : diagnostics->Read(path)) {
-      const std::unique_ptr<Module> module = diagnostics->Parse(part);
-      if (module != nullptr) use(part, *module);
-    }
-  }
 }
 
 // ---- hash ----
@@ -209,7 +171,7 @@ int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
   const FingerprintedModule b{module_b.get(), &table_b, parts[1].source.get()};
   const FingerprintDiff diff = CompareFingerprints(a, b);
   if (!diff.same) diagnostics.Fail(cli::kRejected);
-  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+  return cli::WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     if (flags.json) {
       WriteExplanationJson(diff, a, b, &out);
       return;
@@ -229,10 +191,10 @@ int RunHash(const HashFlags& flags) {
   }
   if (flags.explain) return RunExplain(flags, options);
   cli::Diagnostics diagnostics(flags.input);
-  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+  return cli::WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     cli::JsonWriter json(&out);
     if (flags.json) json.BeginArray();
-    ForEachModule(flags, &diagnostics, [&](const cli::InputPart& part, const Module& module) {
+    cli::ForEachModule(flags, &diagnostics, [&](const cli::InputPart& part, const Module& module) {
       const FingerprintTable table(module, options);
       if (flags.json) {
         WriteHashJson(flags, part, module, table, &json);
@@ -294,11 +256,11 @@ void WriteStatsJson(const cli::InputPart& part, const ModuleStatistics& s, cli::
 
 int RunStats(const StatsFlags& flags) {
   cli::Diagnostics diagnostics(flags.input);
-  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+  return cli::WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     cli::JsonWriter json(&out);
     if (flags.json) json.BeginArray();
     bool first = true;
-    ForEachModule(flags, &diagnostics, [&](const cli::InputPart& part, const Module& module) {
+    cli::ForEachModule(flags, &diagnostics, [&](const cli::InputPart& part, const Module& module) {
       const ModuleStatistics statistics = CollectStatistics(module);
       if (flags.json) {
         WriteStatsJson(part, statistics, &json);
@@ -319,7 +281,8 @@ int Run(int argc, char** argv) {
       "Examples:\n"
       "  hlo-inspect hash before.hlo after.hlo\n"
       "  hlo-inspect hash --explain yesterday.hlo today.hlo\n"
-      "  hlo-inspect stats module.hlo");
+      "  hlo-inspect stats module.hlo\n"
+      "  hlo-inspect cost module.hlo");
 
   HashFlags hash;
   CLI::App* hash_app = app.add_subcommand("hash",
@@ -351,7 +314,12 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats module.hlo\n"
       "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
 
+  const cli::InspectCommand commands[] = {cli::AddCostCommand(&app)};
+
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  for (const cli::InspectCommand& command : commands) {
+    if (command.app->parsed()) return command.run();
+  }
   return hash_app->parsed() ? RunHash(hash) : RunStats(stats);
 }
 

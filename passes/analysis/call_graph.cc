@@ -1,0 +1,89 @@
+#include "passes/analysis/call_graph.h"
+
+namespace hlokit {
+namespace {
+
+CallKind KindOf(Opcode opcode) {
+  if (opcode == Opcode::kFusion) return CallKind::kFused;
+  if (HasTrait(opcode, kControlFlow) || opcode == Opcode::kAsyncStart) return CallKind::kSequential;
+  return CallKind::kApplied;
+}
+
+}  // namespace
+
+CallGraph::CallGraph(const Module& module)
+    : site_begin_(module.computation_id_bound(), 0),
+      site_end_(module.computation_id_bound(), 0),
+      callers_(module.computation_id_bound()),
+      sequential_(module.computation_id_bound(), 0),
+      live_(module.computation_id_bound(), 0) {
+  const std::vector<Computation> computations = module.computations();
+  for (Computation c : computations) {
+    site_begin_[c.id().value] = static_cast<uint32_t>(sites_.size());
+    for (Instruction i : c.instructions()) {
+      const auto add = [&](int64_t callee) {
+        if (callee < 0 || static_cast<size_t>(callee) >= module.computation_id_bound()) return;
+        const ComputationId id(static_cast<uint32_t>(callee));
+        if (module.record(id).erased) return;
+        const CallSite site{i.id(), id, KindOf(i.opcode())};
+        sites_.push_back(site);
+        callers_[id.value].push_back(site);
+      };
+      for (const AttrValue& a : i.attrs()) {
+        const AttrType type = InfoOf(a.attr).type;
+        if (type == AttrType::kComputation) {
+          add(a.payload);
+        } else if (type == AttrType::kComputationList) {
+          for (int64_t id : module.context().list(ListId(a.payload))) add(id);
+        }
+      }
+    }
+    site_end_[c.id().value] = static_cast<uint32_t>(sites_.size());
+  }
+
+  enum : uint8_t { kNew, kOpen, kDone };
+  std::vector<uint8_t> state(module.computation_id_bound(), kNew);
+  std::vector<uint32_t> next = site_begin_;
+  std::vector<ComputationId> stack;
+  order_.reserve(computations.size());
+  for (Computation c : computations) {
+    if (state[c.id().value] != kNew) continue;
+    stack.push_back(c.id());
+    while (!stack.empty()) {
+      const ComputationId id = stack.back();
+      state[id.value] = kOpen;
+      if (next[id.value] < site_end_[id.value]) {
+        const ComputationId callee = sites_[next[id.value]++].callee;
+        if (state[callee.value] == kNew) stack.push_back(callee);
+        continue;
+      }
+      state[id.value] = kDone;
+      order_.push_back(id);
+      stack.pop_back();
+    }
+  }
+
+  // Callers before callees, so that one look at each call site suffices.
+  if (!module.entry().valid()) return;
+  live_[module.entry().id().value] = 1;
+  for (ComputationId id : order_) {
+    bool sequential = true;
+    for (const CallSite& site : callers_[id.value]) sequential &= site.kind == CallKind::kSequential;
+    sequential_[id.value] = sequential;
+  }
+  for (size_t k = order_.size(); k-- > 0;) {
+    const ComputationId id = order_[k];
+    for (uint32_t s = site_begin_[id.value]; s < site_end_[id.value]; ++s) {
+      const uint32_t callee = sites_[s].callee.value;
+      live_[callee] |= live_[id.value];
+      sequential_[callee] &= sequential_[id.value];
+    }
+  }
+}
+
+absl::Span<const CallSite> CallGraph::SitesIn(Computation caller) const {
+  const uint32_t begin = site_begin_[caller.id().value];
+  return absl::MakeConstSpan(sites_).subspan(begin, site_end_[caller.id().value] - begin);
+}
+
+}  // namespace hlokit

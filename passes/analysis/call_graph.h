@@ -1,0 +1,53 @@
+// Who calls whom, and in which order computations can be handled so that each one's callees are done before it.
+#ifndef HLOKIT_PASSES_ANALYSIS_CALL_GRAPH_H_
+#define HLOKIT_PASSES_ANALYSIS_CALL_GRAPH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/module.h"
+
+namespace hlokit {
+
+// How a callee runs.
+enum class CallKind : uint8_t {
+  kSequential,  // call, while, conditional, async-start: its instructions run one by one on whole arrays
+  kFused,       // fusion: as one kernel
+  kApplied,     // to elements: reduce, map, sort, scatter, custom-call, ...
+};
+
+struct CallSite {
+  InstructionId caller;
+  ComputationId callee;
+  CallKind kind;
+};
+
+class CallGraph {
+ public:
+  explicit CallGraph(const Module& module);
+
+  // All computations, callees before callers; those on a cycle of calls, which verified modules have not, in any order.
+  absl::Span<const ComputationId> CalleesFirst() const { return order_; }
+  // In the order of the computation's instructions and their attributes.
+  absl::Span<const CallSite> SitesIn(Computation caller) const;
+  // In the order of the module.
+  const std::vector<CallSite>& SitesOf(Computation callee) const { return callers_[callee.id().value]; }
+  // Called from sequential code only, or the entry: its instructions are what a schedule orders.
+  bool IsSequential(Computation computation) const { return sequential_[computation.id().value] != 0; }
+  // Reached from the entry.
+  bool IsLive(Computation computation) const { return live_[computation.id().value] != 0; }
+
+ private:
+  std::vector<ComputationId> order_;
+  std::vector<CallSite> sites_;       // by caller
+  std::vector<uint32_t> site_begin_;  // by ComputationId
+  std::vector<uint32_t> site_end_;
+  std::vector<std::vector<CallSite>> callers_;  // by ComputationId
+  std::vector<uint8_t> sequential_;
+  std::vector<uint8_t> live_;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_ANALYSIS_CALL_GRAPH_H_

@@ -1,0 +1,565 @@
+#include "passes/analysis/cost.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "ir/attribute_views.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/cost_counter.h"
+#include "passes/analysis/cost_rules.h"
+#include "passes/analysis/saturating.h"
+
+namespace hlokit {
+namespace {
+
+constexpr int64_t kPointerBytes = 8;
+
+int64_t Elements(Shape shape) { return shape.IsArray() ? std::max<int64_t>(0, shape.element_count()) : 0; }
+
+// Elements of the result of an instruction that may have several of one size.
+int64_t ElementsOfFirst(Shape shape) {
+  return Elements(shape.IsTuple() && shape.tuple_size() > 0 ? shape.element(0) : shape);
+}
+
+int64_t Half(int64_t bytes) { return bytes / 2; }
+
+// XLA's rounding, from above for numbers that are no power of two.
+int64_t CeilLog2(int64_t n) { return n <= 1 ? 0 : 64 - std::countl_zero(static_cast<uint64_t>(n - 1)); }
+int64_t FloorLog2(int64_t n) { return n <= 0 ? 0 : 63 - std::countl_zero(static_cast<uint64_t>(n)); }
+
+// True if the transpose moves no byte: the order of dimensions in memory stays.
+bool IsBitcast(Instruction transpose) {
+  const Shape from = transpose.operand(0).shape(), to = transpose.shape();
+  if (!from.IsArray() || !to.IsArray() || from.element_type() != to.element_type()) return false;
+  if (!from.has_layout() || !to.has_layout()) return false;
+  const absl::Span<const int64_t> permutation = transpose.list_attr(Attr::kDimensions);
+  const absl::Span<const int64_t> in = from.layout()->minor_to_major, out = to.layout()->minor_to_major;
+  if (in.size() != out.size() || permutation.size() != out.size()) return false;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] < 0 || out[i] >= static_cast<int64_t>(permutation.size()) || permutation[out[i]] != in[i]) return false;
+  }
+  return true;
+}
+
+int64_t WindowElements(const WindowView& window) {
+  int64_t n = 1;
+  for (int64_t d = 0; d < window.rank(); ++d) n = SatMul(n, window[d].size);
+  return n;
+}
+
+// How often a reduce-window applies its function. A window that spans the whole of a dimension at every position is
+// counted as the reduction and broadcast that it amounts to.
+int64_t WindowReductions(Instruction i) {
+  const WindowView window = WindowView::Of(i);
+  const int64_t outputs = ElementsOfFirst(i.shape());
+  int64_t reduced = 0, padded = 0, spanned = -1;
+  for (int64_t d = 0; d < window.rank(); ++d) {
+    const WindowDim w = window[d];
+    reduced += w.size != 1;
+    padded += w.padding_low != 0 || w.padding_high != 0;
+    if (spanned < 0 && w.size != 1 && w.padding_low != 0 && w.padding_low == w.padding_high &&
+        w.size - 1 == SatMul(2, w.padding_low)) {
+      spanned = d;
+    }
+  }
+  if (reduced == 1 && padded == 1 && i.shape().IsArray() && spanned >= 0 && spanned < i.shape().rank() &&
+      window[spanned].padding_low == i.shape().dim(spanned) - 1) {
+    const int64_t span = std::max<int64_t>(1, i.shape().dim(spanned));
+    return outputs / span + (span - 1);
+  }
+  return SatMul(WindowElements(window) - 1, outputs);
+}
+
+}  // namespace
+
+int64_t Cost::bytes() const { return SatAdd(bytes_read, bytes_written); }
+
+void Cost::Add(const Cost& other, int64_t times) {
+  flops = SatAdd(flops, SatMul(other.flops, times));
+  transcendentals = SatAdd(transcendentals, SatMul(other.transcendentals, times));
+  bytes_read = SatAdd(bytes_read, SatMul(other.bytes_read, times));
+  bytes_written = SatAdd(bytes_written, SatMul(other.bytes_written, times));
+}
+
+void Cost::TakeMaximum(const Cost& other) {
+  flops = std::max(flops, other.flops);
+  transcendentals = std::max(transcendentals, other.transcendentals);
+  // The bytes of one branch, so that both parts are of the same.
+  if (other.bytes() > bytes()) {
+    bytes_read = other.bytes_read;
+    bytes_written = other.bytes_written;
+  }
+}
+
+int64_t BufferBytes(Shape shape) {
+  if (shape.IsTuple()) return kPointerBytes * shape.tuple_size();
+  if (shape.IsBuffer()) shape = shape.element(0);
+  if (shape.IsOpaque()) return kPointerBytes;
+  if (!shape.IsArray()) return 0;
+  const int64_t elements = Elements(shape);
+  const LayoutRecord* layout = shape.layout();
+  if (layout == nullptr || layout->extras == nullptr || layout->extras->element_size_in_bits <= 0) {
+    return SatMul(elements, BytesOf(shape.element_type()));
+  }
+  const int64_t bits = SatMul(elements, layout->extras->element_size_in_bits);
+  return bits / 8 + (bits % 8 != 0);
+}
+
+int64_t CostAnalysis::ParameterBytesRead(Computation fused, int64_t number) const {
+  const std::vector<int64_t>& reads = parameter_reads_[fused.id().value];
+  return number >= 0 && number < static_cast<int64_t>(reads.size()) ? reads[number] : 0;
+}
+
+const CostCounter::LeafBytes& CostCounter::LeafBytesOf(Shape shape) {
+  if (leaf_bytes_.size() <= shape.id().value) leaf_bytes_.resize(module_.context().shapes.size());
+  LeafBytes& bytes = leaf_bytes_[shape.id().value];
+  if (bytes.exact >= 0) return bytes;
+  bytes.exact = 0;
+  if (!shape.IsTuple()) {
+    bytes.exact = BufferBytes(shape);
+    bytes.sum = static_cast<float>(bytes.exact);
+    return bytes;
+  }
+  for (Shape leaf : Leaves(shape)) {
+    bytes.exact = SatAdd(bytes.exact, BufferBytes(leaf));
+    bytes.sum += static_cast<float>(BufferBytes(leaf));
+  }
+  return bytes;
+}
+
+void CostCounter::Bytes(int64_t read, int64_t written) {
+  cost_.bytes_read = read;
+  cost_.bytes_written = written;
+  sums_.bytes = static_cast<float>(SatAdd(read, written));
+}
+
+void CostCounter::Flops(int64_t flops) {
+  cost_.flops = flops;
+  sums_.flops = static_cast<float>(flops);
+}
+
+void CostCounter::Transcendentals(int64_t transcendentals) {
+  cost_.transcendentals = transcendentals;
+  sums_.transcendentals = static_cast<float>(transcendentals);
+}
+
+void CostCounter::Apply(Computation callee, int64_t times) {
+  if (!callee.valid()) return;
+  const Cost& cost = result_.Of(callee);
+  cost_.flops = SatAdd(cost_.flops, SatMul(cost.flops, times));
+  cost_.transcendentals = SatAdd(cost_.transcendentals, SatMul(cost.transcendentals, times));
+  const CostSums& sums = result_.SumsOf(callee);
+  sums_.flops += sums.flops * static_cast<float>(times);
+  sums_.transcendentals += sums.transcendentals * static_cast<float>(times);
+}
+
+void CostCounter::Become(Computation callee) {
+  cost_ = Cost();
+  sums_ = CostSums();
+  if (!callee.valid()) return;
+  cost_ = result_.Of(callee);
+  sums_ = result_.SumsOf(callee);
+}
+
+void CostCounter::CountPlain(Instruction i) {
+  const LeafBytes& written = LeafBytesOf(i.shape());
+  cost_.bytes_written = written.exact;
+  sums_.bytes = written.sum;
+  for (Instruction operand : i.operands()) {
+    const int64_t read = BufferBytes(operand.shape());
+    cost_.bytes_read = SatAdd(cost_.bytes_read, read);
+    sums_.bytes += static_cast<float>(read);
+  }
+}
+
+void CostCounter::CountSelectAndScatter(Instruction i) {
+  const int64_t sources = Elements(i.operand(1).shape());
+  const int64_t window = WindowElements(WindowView::Of(i));
+  Apply(i.computation_attr(Attr::kSelect), SatMul(sources, window - 1));
+  Apply(i.computation_attr(Attr::kScatter), sources);
+}
+
+void CostCounter::CountConditional(Instruction i) {
+  bool first = true;
+  for (Computation branch : i.called_computations()) {
+    if (first) {
+      Become(branch);
+      first = false;
+      continue;
+    }
+    cost_.TakeMaximum(result_.Of(branch));
+    const CostSums& sums = result_.SumsOf(branch);
+    sums_.flops = std::max(sums_.flops, sums.flops);
+    sums_.transcendentals = std::max(sums_.transcendentals, sums.transcendentals);
+    sums_.bytes = std::max(sums_.bytes, sums.bytes);
+  }
+}
+
+void CostCounter::CountFusion(Instruction i) {
+  const Computation body = i.computation_attr(Attr::kCalls);
+  if (!body.valid() || !body.root().valid()) return;
+  if (i.enum_attr(Attr::kFusionKind, FusionKind::kLoop) == FusionKind::kCustom) {
+    for (Instruction inner : body.instructions()) {
+      if (inner.opcode() != Opcode::kGather && inner.opcode() != Opcode::kScatter) continue;
+      const Cost cost = result_.Of(inner);
+      CountPlain(i);
+      Flops(cost.flops);
+      Transcendentals(cost.transcendentals);
+      Bytes(cost.bytes_read, cost.bytes_written);
+      return;
+    }
+  }
+  Become(body);
+  cost_.bytes_read = cost_.bytes_written = 0;
+  sums_.bytes = 0;
+  const auto write = [&](int64_t bytes) {
+    cost_.bytes_written = SatAdd(cost_.bytes_written, bytes);
+    sums_.bytes += static_cast<float>(bytes);
+  };
+  const auto read = [&](int64_t bytes) {
+    cost_.bytes_read = SatAdd(cost_.bytes_read, bytes);
+    sums_.bytes += static_cast<float>(bytes);
+  };
+  // An update in place writes the updated part.
+  const auto write_result_of = [&](Instruction producer, Shape shape) {
+    if (producer.opcode() == Opcode::kDynamicUpdateSlice) {
+      for (int64_t n = shape.IsTuple() ? shape.leaf_count() : 1; n > 0; --n) {
+        write(BufferBytes(producer.operand(1).shape()));
+      }
+    } else if (shape.IsTuple()) {
+      for (Shape leaf : Leaves(shape)) write(leaf.IsArray() ? BufferBytes(leaf) : 0);
+    } else if (shape.IsArray()) {
+      write(BufferBytes(shape));
+    }
+  };
+  const Instruction root = body.root();
+  if (root.opcode() == Opcode::kTuple) {
+    for (Instruction output : root.operands()) {
+      if (output.shape().IsArray()) {
+        write_result_of(output, output.shape());
+      } else {
+        for (Shape leaf : Leaves(output.shape())) write(leaf.IsArray() ? BufferBytes(leaf) : 0);
+      }
+    }
+  } else {
+    write_result_of(root, i.shape());
+  }
+  for (Instruction inner : body.instructions()) {
+    if (inner.opcode() == Opcode::kConstant && Elements(inner.shape()) > 1) read(BufferBytes(inner.shape()));
+  }
+  for (int64_t bytes : result_.parameter_reads_[body.id().value]) read(bytes);
+}
+
+void CostCounter::CountInstruction(Instruction i) {
+  cost_ = Cost();
+  sums_ = CostSums();
+  const Shape shape = i.shape();
+  const auto operand_bytes = [&](int64_t k) { return k < i.operand_count() ? BufferBytes(i.operand(k).shape()) : 0; };
+  switch (CostRuleOf(i.opcode())) {
+    case CostRule::kFree:
+      break;
+    case CostRule::kPlain:
+      CountPlain(i);
+      break;
+    case CostRule::kArithmetic:
+      CountPlain(i);
+      Flops(Elements(shape));
+      break;
+    case CostRule::kTranscendental:
+      CountPlain(i);
+      Transcendentals(Elements(shape));
+      break;
+    case CostRule::kSlice:
+      Bytes(BufferBytes(shape), BufferBytes(shape));
+      break;
+    case CostRule::kDynamicSlice:
+      Bytes(SatAdd(BufferBytes(shape), operand_bytes(1)), BufferBytes(shape));
+      break;
+    case CostRule::kDynamicUpdateSlice:
+      Bytes(SatAdd(operand_bytes(1), operand_bytes(2)), operand_bytes(1));
+      break;
+    case CostRule::kTuple:
+      Bytes(0, BufferBytes(shape));
+      break;
+    case CostRule::kDot:
+      CountPlain(i);
+      Flops(DotFlops(i));
+      break;
+    case CostRule::kRaggedDot: {
+      CountPlain(i);
+      // As XLA counts: one group for as many leading dimensions of the result as the right side has group dimensions.
+      int64_t flops = DotFlops(i);
+      const int64_t groups = std::min<int64_t>(i.list_attr(Attr::kRhsGroupDims).size(), shape.rank());
+      for (int64_t d = 0; d < groups; ++d) flops /= std::max<int64_t>(1, shape.dim(d));
+      Flops(flops);
+      break;
+    }
+    case CostRule::kConvolution:
+      CountPlain(i);
+      Flops(ConvolutionFlops(i));
+      break;
+    case CostRule::kMap:
+      CountPlain(i);
+      Apply(i.computation_attr(Attr::kToApply), Elements(shape));
+      break;
+    case CostRule::kReduce:
+      CountPlain(i);
+      Apply(i.computation_attr(Attr::kToApply),
+            (i.operand_count() > 0 ? Elements(i.operand(0).shape()) : 0) - ElementsOfFirst(shape));
+      break;
+    case CostRule::kReduceWindow:
+      CountPlain(i);
+      Apply(i.computation_attr(Attr::kToApply), WindowReductions(i));
+      break;
+    case CostRule::kSelectAndScatter:
+      CountPlain(i);
+      CountSelectAndScatter(i);
+      break;
+    case CostRule::kScan:
+      CountPlain(i);
+      Apply(i.computation_attr(Attr::kToApply), i.operand_count() > 1 ? Elements(i.operand(1).shape()) : 0);
+      break;
+    case CostRule::kTranspose:
+      if (!IsBitcast(i)) CountPlain(i);
+      break;
+    case CostRule::kFft: {
+      CountPlain(i);
+      int64_t factors = 1;
+      for (int64_t length : i.list_attr(Attr::kFftLength)) factors = SatMul(factors, FloorLog2(length));
+      Flops(SatMul(SatMul(8, factors), Elements(i.operand(0).shape())));
+      break;
+    }
+    case CostRule::kTriangularSolve: {
+      Bytes(SatAdd(Half(operand_bytes(0)), operand_bytes(1)), BufferBytes(shape));
+      const Shape a = i.operand(0).shape();
+      const int64_t n = a.rank() > 0 ? std::max<int64_t>(0, a.dim(a.rank() - 1)) : 1;
+      Flops(SatMul(2, SatMul(n, Elements(i.operand(1).shape()))));
+      break;
+    }
+    case CostRule::kCholesky: {
+      Bytes(Half(operand_bytes(0)), Half(operand_bytes(0)));
+      const Shape a = i.operand(0).shape();
+      const int64_t n = a.rank() > 0 ? std::max<int64_t>(0, a.dim(a.rank() - 1)) : 1;
+      Flops(SatMul(n, Elements(a)) / 3);
+      break;
+    }
+    case CostRule::kInfeed:
+      Bytes(0, LeafBytesOf(shape).exact);
+      break;
+    case CostRule::kOutfeed: {
+      int64_t read = 0;
+      for (Instruction operand : i.operands()) read = SatAdd(read, LeafBytesOf(operand.shape()).exact);
+      Bytes(read, 0);
+      break;
+    }
+    case CostRule::kAllReduce: {
+      int64_t read = 0;
+      for (Instruction operand : i.operands()) read = SatAdd(read, BufferBytes(operand.shape()));
+      Bytes(read, LeafBytesOf(shape).exact);
+      int64_t elements = 0;
+      if (shape.IsTuple()) {
+        for (Shape leaf : Leaves(shape)) elements = SatAdd(elements, Elements(leaf));
+      } else {
+        elements = Elements(shape);
+      }
+      Flops(elements);
+      break;
+    }
+    case CostRule::kRandom: {
+      CountPlain(i);
+      int64_t elements = Elements(shape);
+      if (shape.IsTuple()) {
+        for (Shape leaf : Leaves(shape)) elements = SatAdd(elements, Elements(leaf));
+      }
+      Transcendentals(elements);
+      break;
+    }
+    case CostRule::kSort: {
+      CountPlain(i);
+      const int64_t elements = Elements(i.operand(0).shape());
+      Flops(SatMul(elements, CeilLog2(elements)));
+      break;
+    }
+    case CostRule::kGather:
+      Bytes(SatAdd(BufferBytes(shape), operand_bytes(1)), BufferBytes(shape));
+      break;
+    case CostRule::kScatter: {
+      const int64_t n = (i.operand_count() - 1) / 2;
+      int64_t updates = 0;
+      for (int64_t k = n + 1; k < i.operand_count(); ++k) updates = SatAdd(updates, operand_bytes(k));
+      Bytes(SatAdd(SatMul(2, updates), operand_bytes(n)), updates);
+      Apply(i.computation_attr(Attr::kToApply), n + 1 < i.operand_count() ? Elements(i.operand(n + 1).shape()) : 0);
+      break;
+    }
+    case CostRule::kFusion:
+      CountFusion(i);
+      break;
+    case CostRule::kCall:
+      for (Computation callee : i.called_computations()) Become(callee);
+      break;
+    case CostRule::kWhile:
+      Become(i.computation_attr(Attr::kBody));
+      if (const Computation condition = i.computation_attr(Attr::kCondition); condition.valid()) {
+        cost_.Add(result_.Of(condition));
+        const CostSums& sums = result_.SumsOf(condition);
+        sums_ = {sums_.flops + sums.flops, sums_.transcendentals + sums.transcendentals, sums_.bytes + sums.bytes};
+      }
+      break;
+    case CostRule::kConditional:
+      CountConditional(i);
+      break;
+    case CostRule::kCustomCall:
+      sums_.flops = sums_.bytes = -1;
+      break;
+  }
+}
+
+// What a fusion reads of `source`, a parameter of its body or a part of one: of slices what they keep, otherwise all of
+// it, once however many instructions look at it, but again for each broadcast and reshape.
+int64_t CostCounter::ReadOf(Instruction source) const {
+  const int64_t whole = BufferBytes(source.shape());
+  int64_t bytes = 0;
+  bool read_whole = false;
+  const auto read_once = [&] {
+    if (!std::exchange(read_whole, true)) bytes = SatAdd(bytes, whole);
+  };
+  for (Instruction user : source.users()) {
+    switch (CostRuleOf(user.opcode())) {
+      case CostRule::kSlice:
+        bytes = SatAdd(bytes, BufferBytes(user.shape()));
+        break;
+      case CostRule::kDynamicSlice:
+        user.operand(0) == source ? void(bytes = SatAdd(bytes, BufferBytes(user.shape()))) : read_once();
+        break;
+      case CostRule::kDynamicUpdateSlice:
+        if (user.operand(0) != source) read_once();
+        break;
+      case CostRule::kFusion: {
+        const Computation body = user.computation_attr(Attr::kCalls);
+        if (!body.valid() || !body.root().valid()) break;
+        for (int64_t k = 0; k < user.operand_count(); ++k) {
+          if (user.operand(k) != source || k >= body.parameter_count()) continue;
+          const Instruction root = body.root();
+          const bool simple = root.operand_count() == 0 || body.parameter(k) == root.operand(0);
+          bool read_nested = false;
+          for (Instruction after : user.users()) {
+            const CostRule rule = simple ? CostRuleOf(after.opcode()) : CostRule::kPlain;
+            if (rule == CostRule::kSlice || (rule == CostRule::kDynamicSlice && after.operand(0) == user)) {
+              bytes = SatAdd(bytes, BufferBytes(after.shape()));
+            } else if (rule == CostRule::kDynamicUpdateSlice && after.operand(0) == user) {
+              continue;
+            } else if (!std::exchange(read_nested, true)) {
+              const bool indexes = rule == CostRule::kDynamicSlice || rule == CostRule::kDynamicUpdateSlice;
+              bytes = SatAdd(bytes, indexes ? BufferBytes(user.shape()) : result_.ParameterBytesRead(body, k));
+            }
+          }
+        }
+        break;
+      }
+      default:
+        if (user.opcode() == Opcode::kBroadcast || user.opcode() == Opcode::kReshape) {
+          bytes = SatAdd(bytes, whole);
+        } else {
+          read_once();
+        }
+    }
+  }
+  return bytes;
+}
+
+void CostCounter::CountParameterReads(Computation fused) {
+  std::vector<int64_t>& reads = result_.parameter_reads_[fused.id().value];
+  for (int64_t n = 0; n < fused.parameter_count(); ++n) {
+    const Instruction parameter = fused.parameter(n);
+    if (!parameter.valid()) {
+      reads.push_back(0);
+      continue;
+    }
+    if (!parameter.shape().IsTuple()) {
+      reads.push_back(ReadOf(parameter));
+      continue;
+    }
+    // Element by element; one that nothing takes out counts as read with the tuple.
+    int64_t bytes = 0;
+    const int64_t of_tuple = ReadOf(parameter);
+    std::vector<InstructionId> element(static_cast<size_t>(parameter.shape().tuple_size()));
+    for (Instruction user : parameter.users()) {
+      if (user.opcode() != Opcode::kGetTupleElement) continue;
+      const int64_t index = user.int_attr(Attr::kIndex, -1);
+      if (index >= 0 && index < static_cast<int64_t>(element.size()) && !element[index].valid()) {
+        element[index] = user.id();
+      }
+    }
+    for (InstructionId id : element) {
+      bytes = SatAdd(bytes, id.valid() ? ReadOf(module_.instruction(id)) : of_tuple);
+    }
+    reads.push_back(bytes);
+  }
+}
+
+// XLA's walk: from each instruction that nothing waits for, the root last, operands first to last, then control
+// predecessors.
+void CostCounter::Count(Computation computation, bool fused) {
+  if (fused) CountParameterReads(computation);
+  Cost total;
+  CostSums sums;
+  std::vector<InstructionId> stack;
+  enum : uint8_t { kNew, kOpen, kDone };
+  uint32_t low = 0xffffffffu, high = 0;
+  for (Instruction i : computation.instructions()) {
+    low = std::min(low, i.id().value);
+    high = std::max(high, i.id().value);
+  }
+  if (low > high) return;
+  std::vector<uint8_t> state(high - low + 1, kNew);
+  const auto push = [&](InstructionId id) {
+    if (id.value < low || id.value > high || module_.record(id).parent != computation.id()) return;
+    if (state[id.value - low] == kNew) stack.push_back(id);
+  };
+  const auto walk = [&](InstructionId root) {
+    push(root);
+    while (!stack.empty()) {
+      const InstructionId id = stack.back();
+      uint8_t& s = state[id.value - low];
+      if (s != kNew) {
+        stack.pop_back();
+        if (std::exchange(s, kDone) == kDone) continue;
+        CountInstruction(module_.instruction(id));
+        result_.instructions_[id.value] = cost_;
+        total.Add(cost_);
+        sums = {sums.flops + sums_.flops, sums.transcendentals + sums_.transcendentals, sums.bytes + sums_.bytes};
+        continue;
+      }
+      s = kOpen;
+      const Instruction i = module_.instruction(id);
+      const AttrReader attrs(i);
+      if (attrs.has(Attr::kControlPredecessors)) {
+        const absl::Span<const int64_t> before = attrs.list(Attr::kControlPredecessors);
+        for (size_t k = before.size(); k-- > 0;) push(InstructionId(static_cast<uint32_t>(before[k])));
+      }
+      for (int64_t k = i.operand_count(); k-- > 0;) push(i.operand(k).id());
+    }
+  };
+  for (Instruction i : computation.instructions()) {
+    if (!i.has_users() && !i.is_root() && i.control_successors().empty()) walk(i.id());
+  }
+  if (computation.root().valid()) walk(computation.root().id());
+  for (Instruction i : computation.instructions()) walk(i.id());  // what only circles reach
+  result_.computations_[computation.id().value] = total;
+  result_.sums_[computation.id().value] = sums;
+}
+
+CostAnalysis::CostAnalysis(const Module& module)
+    : module_(&module),
+      instructions_(module.instruction_id_bound()),
+      computations_(module.computation_id_bound()),
+      sums_(module.computation_id_bound()),
+      parameter_reads_(module.computation_id_bound()) {
+  const CallGraph calls(module);
+  const ComputationRoles roles = RolesOf(module);
+  CostCounter counter(this);
+  for (ComputationId id : calls.CalleesFirst()) counter.Count(module.computation(id), roles.fusion[id.value] != 0);
+}
+
+}  // namespace hlokit

@@ -1,0 +1,50 @@
+// Which of the ways of counting cost_counter.cc knows applies to an opcode. The rows are in cost_rules.def.
+#ifndef HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
+#define HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
+
+#include <cstdint>
+
+#include "ir/opcode.h"
+
+namespace hlokit {
+
+enum class CostRule : uint8_t {
+  kFree,            // nothing is done
+  kPlain,           // reads its operands and writes its result
+  kArithmetic,      // the same with an operation for each element
+  kTranscendental,  // the same with a transcendental function for each element
+  kSlice,
+  kDynamicSlice,
+  kDynamicUpdateSlice,
+  kTuple,
+  kDot,
+  kRaggedDot,
+  kConvolution,
+  kMap,
+  kReduce,
+  kReduceWindow,
+  kSelectAndScatter,
+  kScan,
+  kTranspose,
+  kFft,
+  kTriangularSolve,
+  kCholesky,
+  kInfeed,
+  kOutfeed,
+  kAllReduce,
+  kRandom,
+  kSort,
+  kGather,
+  kScatter,
+  kFusion,
+  kCall,
+  kWhile,
+  kConditional,
+  kCustomCall,
+};
+
+CostRule CostRuleOf(Opcode opcode);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_ANALYSIS_COST_RULES_H_

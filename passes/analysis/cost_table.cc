@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/str_cat.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/cost_rules.h"
+#include "passes/analysis/saturating.h"
+#include "passes/analysis/trip_count.h"
+
+namespace hlokit {
+namespace {
+
+constexpr std::string_view kNone = "(none)";
+constexpr std::string_view kTop = "(top)";
+
+// The path of an op_name without the operation at its end.
+std::string_view ScopeOf(Instruction i) {
+  const StringId name = i.metadata().op_name;
+  if (!name.valid()) return kNone;
+  const std::string_view path = i.module().context().str(name);
+  if (path.empty()) return kNone;
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? kTop : path.substr(0, slash);
+}
+
+std::string SourceLineOf(Instruction i) {
+  const Context& context = i.module().context();
+  const Metadata m = i.metadata();
+  if (m.source_file.valid() && !context.str(m.source_file).empty()) {
+    return StrCat(context.str(m.source_file), ":", m.source_line);
+  }
+  const StackFrames& frames = i.module().header().stack_frames;
+  const auto at = [](const auto& table, int64_t id) {
+    return id >= 1 && id <= static_cast<int64_t>(table.size()) ? &table[static_cast<size_t>(id - 1)] : nullptr;
+  };
+  const StackFrame* frame = at(frames.stack_frames, m.stack_frame_id);
+  const FileLocation* location = frame == nullptr ? nullptr : at(frames.file_locations, frame->file_location_id);
+  const StringId* file = location == nullptr ? nullptr : at(frames.file_names, location->file_name_id);
+  return file == nullptr ? std::string(kNone) : StrCat(context.str(*file), ":", location->line);
+}
+
+std::string KeyOf(Instruction i, CostKey key) {
+  switch (key) {
+    case CostKey::kInstruction:
+      return std::string(i.name());
+    case CostKey::kOpcode:
+      return std::string(i.opcode_text());
+    case CostKey::kComputation:
+      return std::string(i.parent().name());
+    case CostKey::kSourceLine:
+      return SourceLineOf(i);
+    case CostKey::kScope:
+      return std::string(ScopeOf(i));
+  }
+  return "";
+}
+
+// How often each computation runs in one run of the entry, and whether as part of a fusion.
+struct Runs {
+  int64_t times = 0;
+  bool fused = false;
+};
+
+std::vector<Runs> RunsOf(const Module& module, bool trip_counts) {
+  const CallGraph calls(module);
+  std::vector<Runs> runs(module.computation_id_bound());
+  runs[module.entry().id().value].times = 1;
+  const absl::Span<const ComputationId> order = calls.CalleesFirst();
+  for (size_t k = order.size(); k-- > 0;) {
+    const Runs here = runs[order[k].value];
+    if (here.times == 0) continue;
+    for (const CallSite& site : calls.SitesIn(module.computation(order[k]))) {
+      if (site.kind == CallKind::kApplied) continue;  // counted with the caller
+      const Instruction caller = module.instruction(site.caller);
+      int64_t times = here.times;
+      if (trip_counts && caller.opcode() == Opcode::kWhile) {
+        const int64_t trips = TripCount(caller).value_or(1);
+        const bool is_test = caller.computation_attr(Attr::kCondition).id() == site.callee;
+        times = SatMul(times, is_test ? SatAdd(trips, 1) : trips);
+      }
+      Runs& callee = runs[site.callee.value];
+      callee.times = SatAdd(callee.times, times);
+      callee.fused |= here.fused || site.kind == CallKind::kFused;
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, const CostTableOptions& options) {
+  const std::vector<Runs> runs = RunsOf(module, options.trip_counts);
+  absl::flat_hash_map<std::string, size_t> index;
+  std::vector<CostRow> rows;
+  for (Computation c : module.computations()) {
+    const Runs& run = runs[c.id().value];
+    if (run.times == 0) continue;
+    for (Instruction i : c.instructions()) {
+      Cost own = costs.Of(i);
+      const CostRule rule = CostRuleOf(i.opcode());
+      if (rule == CostRule::kCall || rule == CostRule::kWhile || rule == CostRule::kConditional) own = Cost();
+      if (rule == CostRule::kFusion) own.flops = own.transcendentals = 0;
+      if (run.fused) own.bytes_read = own.bytes_written = 0;
+      const auto [at, inserted] = index.try_emplace(KeyOf(i, options.key), rows.size());
+      if (inserted) rows.push_back({at->first, 0, Cost()});
+      CostRow& row = rows[at->second];
+      ++row.count;
+      row.cost.Add(own, run.times);
+    }
+  }
+  std::sort(rows.begin(), rows.end(), [](const CostRow& a, const CostRow& b) {
+    if (a.cost.bytes() != b.cost.bytes()) return a.cost.bytes() > b.cost.bytes();
+    if (a.cost.flops != b.cost.flops) return a.cost.flops > b.cost.flops;
+    return a.key < b.key;
+  });
+  return rows;
+}
+
+}  // namespace hlokit
