@@ -13,7 +13,17 @@
 namespace hlokit::interp {
 namespace {
 
-void ReportAt(const Module& module, InstructionId id, DiagnosticKind kind, std::string message, DiagnosticSink* sink) {
+// "in trip 5 of while.3, in trip 2 of while.1".
+std::string LoopsText(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
+  std::string text;
+  for (const RunContext::LoopPosition& at : loops) {
+    StrAppend(&text, text.empty() ? "" : ", ", "in trip ", at.trip, " of ", module.instruction(at.loop).name());
+  }
+  return text;
+}
+
+void ReportAt(const Module& module, const RunContext& context, std::string message, DiagnosticSink* sink) {
+  const InstructionId id = context.error_instruction;
   SourceRange range;
   if (id.valid()) {
     const Instruction at = module.instruction(id);
@@ -21,7 +31,7 @@ void ReportAt(const Module& module, InstructionId id, DiagnosticKind kind, std::
     if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(at.name().size())};
     message = StrCat(at.name(), ": ", message);
   }
-  sink->Error(kind, range, std::move(message));
+  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), LoopsText(module, context.error_loops));
 }
 
 }  // namespace
@@ -47,6 +57,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.seed = options.seed;
   prepare.limits = options.limits;
   prepare.custom_calls = options.custom_calls;
+  prepare.observation = options.observation;
   ProgramBuilder builder(module, prepare, sink, &evaluator->state_->program);
   const Computation entry = module.entry();
   if (!entry.valid()) {
@@ -64,9 +75,9 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
 std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
   State& state = *state_;
   if (arguments.size() != argument_shapes_.size()) {
-    sink->Error(DiagnosticKind::kEvaluation, {},
-                StrCat("the program takes ", argument_shapes_.size(), " arguments (leaves), ", arguments.size(),
-                       " are given"));
+    sink->Error(
+        DiagnosticKind::kEvaluation, {},
+        StrCat("the program takes ", argument_shapes_.size(), " arguments (leaves), ", arguments.size(), " are given"));
     return std::nullopt;
   }
   std::vector<Value> values;
@@ -84,9 +95,11 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
 
   RunContext context(state.options.limits, &state.threads, state.options.cancel);
   context.rng_seed = state.options.seed;
+  if (state.options.progress) context.set_progress(&state.options.progress);
   std::optional<std::vector<Literal>> results;
   {
     Machine machine(context, state.program.entry, values);
+    machine.set_observer(state.options.observer);
     const Machine::State end = machine.state() == Machine::State::kRunning ? machine.Run() : machine.state();
     if (end == Machine::State::kDone) {
       results.emplace();
@@ -96,11 +109,12 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
         results->push_back(std::move(literal));
       }
     } else {
-      ReportAt(*state.module, context.error_instruction, DiagnosticKind::kEvaluation,
+      ReportAt(*state.module, context,
                context.failed() ? context.error() : "a collective operation waits for other devices", sink);
     }
   }
   statistics_.steps = context.steps();
+  statistics_.loop_trips = context.loop_trips;
   statistics_.peak_bytes = context.pool.peak_bytes();
   statistics_.seconds = context.seconds();
   return results;

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "absl/types/span.h"
 #include "interp/reference/custom_calls.h"
 #include "interp/reference/limits.h"
+#include "interp/reference/step_observer.h"
 #include "ir/diagnostic.h"
 #include "ir/literal.h"
 #include "ir/literal_fill.h"
@@ -38,11 +40,17 @@ struct EvaluatorOptions {
   const CustomCallRegistry* custom_calls = nullptr;
   // Checked all the time, if given: true ends the run with an error that says where it was.
   const std::atomic<bool>* cancel = nullptr;
+  // Called ten times a second or so, on the thread that runs.
+  std::function<void(const RunProgress&)> progress;
+  // What `observer` is shown; it must outlive the evaluator.
+  Observation observation;
+  StepObserver* observer = nullptr;
 };
 
 // Figures of a run.
 struct RunStatistics {
   int64_t steps = 0;       // instructions run, those of called computations included
+  int64_t loop_trips = 0;  // of all loops
   int64_t peak_bytes = 0;  // of values
   double seconds = 0;
 };

@@ -127,10 +127,12 @@ Machine::State Machine::Run() {
           state_ = State::kWaiting;
           break;
         case StepKind::kObserve:
-          Observe(frame, step);
+          if (!Observe(frame, step)) {
+            state_ = State::kFailed;
+            break;
+          }
           ReleaseAfter(frame, step);
           ++frame.next;
-          if (context_.failed()) state_ = State::kFailed;
           break;
       }
     }
@@ -138,14 +140,7 @@ Machine::State Machine::Run() {
     Pop();
     if (frames_.empty()) state_ = State::kDone;
   }
-  if (state_ == State::kFailed) {
-    if (!context_.error_instruction.valid() && !frames_.empty()) {
-      const Frame& frame = frames_.back();
-      if (frame.next < frame.routine->steps.size()) {
-        context_.error_instruction = frame.routine->steps[frame.next].instruction;
-      }
-    }
-  }
+  if (state_ == State::kFailed) RecordPosition();
   return state_;
 }
 
@@ -180,7 +175,7 @@ bool Machine::RunKernel(Frame& frame, const Step& step) {
     }
     out_[i] = to.data;
   }
-  if (observer_ != nullptr) observer_->Before(step.instruction);
+  if (observer_ != nullptr) observer_->Begin(step.instruction);
   step.kernel(step.plan, in_.data(), out_.data(), context_);
   ReleaseAfter(frame, step);
   return !context_.failed();
@@ -220,6 +215,7 @@ bool Machine::PushState(Frame& frame, const Step& step, Routine* callee, bool mo
 }
 
 bool Machine::Enter(Frame& frame, const Step& step) {
+  if (observer_ != nullptr) observer_->Begin(step.instruction);
   switch (step.kind) {
     case StepKind::kCall: {
       frame.phase = Phase::kCall;
@@ -290,7 +286,9 @@ bool Machine::Continue(Frame& frame, const Step& step) {
         context_.Fail(StrCat("the limit of ", context_.limits().max_loop_trips, " trips of a loop is reached"));
         return false;
       }
+      ++context_.loop_trips;
       if (!context_.CountStep()) return false;
+      if (observer_ != nullptr) observer_->Begin(step.instruction);
       frame.phase = Phase::kBody;
       return PushState(frame, step, static_cast<const WhilePlan*>(step.plan)->body, /*move=*/true);
     }
@@ -321,22 +319,32 @@ void Machine::Resume(absl::Span<const Value> results) {
   state_ = State::kRunning;
 }
 
-void Machine::Observe(const Frame& frame, const Step& step) {
-  if (observer_ == nullptr) return;
+bool Machine::Observe(const Frame& frame, const Step& step) {
+  if (observer_ == nullptr) return true;
   in_.clear();
   for (uint32_t i = 0; i < step.operand_count; ++i) {
     const OperandRef& ref = frame.routine->operands[step.operand_begin + i];
     in_.push_back(frame.slots[ref.slot].data + ref.offset);
   }
-  observer_->After(step.instruction, in_);
+  const size_t values = static_cast<const ObservePlan*>(step.plan)->value_count;
+  const absl::Span<const std::byte* const> shown(in_.data(), step.operand_count);
+  const absl::Status status = observer_->Show(step.instruction, shown.subspan(0, values), shown.subspan(values));
+  if (!status.ok()) context_.Fail(std::string(status.message()));
+  return status.ok();
 }
 
-std::vector<InstructionId> Machine::Position() const {
-  std::vector<InstructionId> position;
-  for (const Frame& frame : frames_) {
-    if (frame.next < frame.routine->steps.size()) position.push_back(frame.routine->steps[frame.next].instruction);
+void Machine::RecordPosition() {
+  constexpr size_t kMaxFrames = 16;
+  for (size_t i = frames_.size(); i-- > 0;) {
+    const Frame& frame = frames_[i];
+    if (frame.next >= frame.routine->steps.size()) continue;
+    const Step& step = frame.routine->steps[frame.next];
+    if (!context_.error_instruction.valid()) context_.error_instruction = step.instruction;
+    if (step.kind != StepKind::kWhile || frame.phase == Phase::kStep) continue;
+    if (context_.error_loops.size() < kMaxFrames) {
+      context_.error_loops.push_back({step.instruction, frame.phase == Phase::kBody ? frame.trips : frame.trips + 1});
+    }
   }
-  return position;
 }
 
 bool Machine::RunToEnd(RunContext& context, Routine* routine, absl::Span<const Value> arguments,

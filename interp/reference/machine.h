@@ -9,18 +9,9 @@
 #include "absl/types/span.h"
 #include "interp/reference/program.h"
 #include "interp/reference/run_context.h"
+#include "interp/reference/step_observer.h"
 
 namespace hlokit::interp {
-
-// Sees values as the run makes them: tracing, NaN checks, profiles.
-class StepObserver {
- public:
-  virtual ~StepObserver() = default;
-  // `instruction` is about to run.
-  virtual void Before(InstructionId instruction) = 0;
-  // `instruction` has run; `values` are its leaves, dense.
-  virtual void After(InstructionId instruction, absl::Span<const std::byte* const> values) = 0;
-};
 
 class Machine {
  public:
@@ -49,9 +40,6 @@ class Machine {
   // Leaves of the root, in kDone. The caller takes over the references.
   std::vector<Value>& results() { return returned_; }
 
-  // The instruction at which each frame stands, innermost last.
-  std::vector<InstructionId> Position() const;
-
   void set_observer(StepObserver* observer) { observer_ = observer; }
 
   // A machine of its own for a computation that a kernel calls.
@@ -79,7 +67,9 @@ class Machine {
   bool Continue(Frame& frame, const Step& step);
   bool PushArguments(const Frame& frame, const Step& step, Routine* callee, uint32_t begin, uint32_t end);
   bool PushState(Frame& frame, const Step& step, Routine* callee, bool move);
-  void Observe(const Frame& frame, const Step& step);
+  bool Observe(const Frame& frame, const Step& step);
+  // Notes where the run stands, for its error message.
+  void RecordPosition();
   void ReleaseAfter(const Frame& frame, const Step& step);
   void ReleaseSlot(Value& slot) {
     context_.pool.Release(slot.owner);

@@ -26,8 +26,8 @@ struct Plan {
 // to the context.
 using Kernel = void (*)(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
 
-// The value of one slot: `data` points into `owner`, or into memory that outlives the run (a constant, an argument) when
-// there is none.
+// The value of one slot: `data` points into `owner`, or into memory that outlives the run (a constant, an argument)
+// when there is none.
 struct Value {
   Buffer* owner = nullptr;
   std::byte* data = nullptr;
@@ -50,7 +50,7 @@ enum class StepKind : uint8_t {
   kWhile,        // WhilePlan
   kConditional,  // ConditionalPlan
   kCollective,   // waits for the other devices; CollectivePlan
-  kObserve,      // shows operands to the observer; no results
+  kObserve,      // shows operands to the observer; no results; ObservePlan
 };
 
 struct Step {
@@ -80,11 +80,11 @@ struct Routine {
   std::vector<uint32_t> releases;
   std::vector<Reuse> reuses;
   std::vector<SlotInfo> slots;
-  std::vector<uint32_t> parameters;     // slot of each leaf of the parameters; kNoSlot where nothing reads it
-  std::vector<OperandRef> results;      // each leaf of the root
-  std::vector<uint32_t> end_releases;   // slots still held when the last step is done
+  std::vector<uint32_t> parameters;    // slot of each leaf of the parameters; kNoSlot where nothing reads it
+  std::vector<OperandRef> results;     // each leaf of the root
+  std::vector<uint32_t> end_releases;  // slots still held when the last step is done
   std::vector<std::unique_ptr<Plan>> plans;
-  std::vector<Value*> free_frames;      // slot arrays of earlier calls, constants set, everything else empty
+  std::vector<Value*> free_frames;  // slot arrays of earlier calls, constants set, everything else empty
 
   ~Routine() {
     for (Value* frame : free_frames) delete[] frame;
@@ -93,6 +93,11 @@ struct Routine {
 
 struct CallPlan : Plan {
   Routine* callee = nullptr;
+};
+
+// The first `value_count` operands are the leaves of the instruction's value, the others those of its operands.
+struct ObservePlan : Plan {
+  size_t value_count = 0;
 };
 
 struct WhilePlan : Plan {

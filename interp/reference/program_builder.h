@@ -13,6 +13,7 @@
 #include "interp/reference/limits.h"
 #include "interp/reference/program.h"
 #include "interp/reference/scalar_function.h"
+#include "interp/reference/step_observer.h"
 #include "interp/reference/view.h"
 #include "ir/arena.h"
 #include "ir/diagnostic.h"
@@ -28,14 +29,13 @@ struct PrepareOptions {
   uint64_t seed = 0;  // of FillKind::kRandom
   Limits limits;
   const CustomCallRegistry* custom_calls = nullptr;
-  // Instructions to show to a StepObserver; empty: none. By instruction id.
-  std::vector<bool> observed;
+  Observation observation;
 };
 
 // The prepared form of a module.
 struct Program {
   const Module* module = nullptr;
-  Arena arena;  // strides
+  Arena arena;                                   // strides
   std::vector<std::unique_ptr<Literal>> filled;  // in place of elided constants
   std::vector<std::unique_ptr<Routine>> routines;
   std::vector<std::unique_ptr<ScalarFunction>> functions;
@@ -78,10 +78,10 @@ class ProgramBuilder {
   const PrepareOptions& options_;
   DiagnosticSink* sink_;
   Program* program_;
-  std::vector<Routine*> routine_of_;             // by computation id
-  std::vector<ScalarFunction*> function_of_;     // by computation id
+  std::vector<Routine*> routine_of_;          // by computation id
+  std::vector<ScalarFunction*> function_of_;  // by computation id
   const SideEffects effects_;
-  std::vector<uint32_t> first_view_;             // by instruction id
+  std::vector<uint32_t> first_view_;                        // by instruction id
   absl::flat_hash_map<uint32_t, const std::byte*> filled_;  // by literal id
   int64_t views_ = 0;
 };

@@ -26,8 +26,7 @@ constexpr uint32_t kNoView = 0xffffffffu;
 int64_t BytesOfLeaf(Shape leaf) {
   if (!leaf.IsArray()) return 0;
   int64_t bytes;
-  if (leaf.element_count() < 0 ||
-      __builtin_mul_overflow(leaf.element_count(), BytesOf(leaf.element_type()), &bytes)) {
+  if (leaf.element_count() < 0 || __builtin_mul_overflow(leaf.element_count(), BytesOf(leaf.element_type()), &bytes)) {
     return -1;
   }
   return bytes;
@@ -174,7 +173,8 @@ Step& RoutineBuilder::Emit(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span
 Step& RoutineBuilder::EmitReusing(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
                                   size_t count) {
   std::vector<Reuse> reuse;
-  for (size_t i = 0; i < std::min<size_t>(count, 0xffff); ++i) reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(i)});
+  for (size_t i = 0; i < std::min<size_t>(count, 0xffff); ++i)
+    reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(i)});
   return Emit(kernel, std::move(plan), operands, reuse);
 }
 
@@ -269,17 +269,35 @@ bool RoutineBuilder::Prepare(Instruction instruction) {
     Fail(StrCat("cannot evaluate ", instruction.opcode_text()));
     return false;
   }
+  const uint32_t first_slot = static_cast<uint32_t>(routine_->slots.size());
   prepare(*this);
   if (failed_) return false;
-  const std::vector<bool>& observed = program_.options().observed;
-  if (instruction.id().value < observed.size() && observed[instruction.id().value]) EmitObservation();
+  const std::vector<bool>& observed = program_.options().observation.instructions;
+  if (instruction.id().value < observed.size() && observed[instruction.id().value]) EmitObservation(first_slot);
   return !failed_;
 }
 
-void RoutineBuilder::EmitObservation() {
-  std::vector<View> views;
-  for (const View& v : std::vector<View>(leaves(current_).begin(), leaves(current_).end())) views.push_back(Dense(v));
-  AddStep(views).kind = StepKind::kObserve;
+void RoutineBuilder::EmitObservation(uint32_t first_slot) {
+  const Observation& observation = program_.options().observation;
+  const std::vector<View> values(leaves(current_).begin(), leaves(current_).end());
+  if (observation.computed_only &&
+      std::none_of(values.begin(), values.end(), [&](const View& v) { return v.slot >= first_slot; })) {
+    return;
+  }
+  std::vector<View> shown;
+  for (const View& v : values) shown.push_back(Dense(v));
+  if (observation.operands) {
+    for (Instruction operand : current_.operands()) {
+      const std::vector<View> parts(leaves(operand).begin(), leaves(operand).end());
+      for (const View& v : parts) shown.push_back(Dense(v));
+    }
+  }
+  auto plan = std::make_unique<ObservePlan>();
+  plan->value_count = values.size();
+  Step& step = AddStep(shown);
+  step.kind = StepKind::kObserve;
+  step.plan = plan.get();
+  routine_->plans.push_back(std::move(plan));
 }
 
 bool RoutineBuilder::Visit(Instruction root) {

@@ -1,5 +1,6 @@
-// Makes the Routine of one computation, instruction by instruction. Each opcode has a function of kernels.def that looks
-// at the instruction and either describes its result as a view of values that exist, or adds a step with a kernel.
+// Makes the Routine of one computation, instruction by instruction. Each opcode has a function of kernels.def that
+// looks at the instruction and either describes its result as a view of values that exist, or adds a step with a
+// kernel.
 #ifndef HLOKIT_INTERP_REFERENCE_ROUTINE_BUILDER_H_
 #define HLOKIT_INTERP_REFERENCE_ROUTINE_BUILDER_H_
 
@@ -47,7 +48,8 @@ class RoutineBuilder {
   // Room in the routine for the strides of a view.
   const int64_t* NewStrides(absl::Span<const int64_t> strides, absl::Span<const int64_t> dims);
 
-  // The same elements, dense: `view` itself, or the result of a copy (one copy per view, however often it is asked for).
+  // The same elements, dense: `view` itself, or the result of a copy (one copy per view, however often it is asked
+  // for).
   View Dense(const View& view);
 
   // The result of the instruction is a view, or consists of these leaves.
@@ -58,9 +60,9 @@ class RoutineBuilder {
   // For views with dimensions that no instruction has.
   ShapeTable& program_shapes();
 
-  // Adds a step whose results are the leaves of the instruction. `reuse` lists (operand, result) pairs: the kernel works
-  // in place if it is given the operand's bytes as the result's. `elementwise`: it reads each element of each operand
-  // before it writes the same element of the result, so other operands may be the same value.
+  // Adds a step whose results are the leaves of the instruction. `reuse` lists (operand, result) pairs: the kernel
+  // works in place if it is given the operand's bytes as the result's. `elementwise`: it reads each element of each
+  // operand before it writes the same element of the result, so other operands may be the same value.
   Step& Emit(Kernel kernel, std::unique_ptr<Plan> plan, absl::Span<const View> operands,
              absl::Span<const Reuse> reuse = {}, bool elementwise = false);
   // The same with (0, 0), (1, 1), ... up to `count` for `reuse`.
@@ -83,7 +85,8 @@ class RoutineBuilder {
  private:
   bool Visit(Instruction root);
   bool Prepare(Instruction instruction);
-  void EmitObservation();
+  // Shows the value of the instruction at hand, whose slots begin at `first_slot` unless it is made of earlier ones.
+  void EmitObservation(uint32_t first_slot);
   uint32_t NewSlots(absl::Span<const Shape> leaves);
   Step& AddStep(absl::Span<const View> operands);
   bool CheckLeaves(Instruction instruction);
@@ -98,7 +101,7 @@ class RoutineBuilder {
   ProgramBuilder& program_;
   Routine* routine_;
   Instruction current_;
-  std::vector<View> views_;                       // of all instructions, each a run
+  std::vector<View> views_;  // of all instructions, each a run
   absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t>, View> dense_copies_;  // by slot, strides, offset
   absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;  // leaf where each element begins
   std::vector<PendingReuse> reuses_;

@@ -18,7 +18,12 @@ bool RunContext::CheckTime() {
     Fail("interrupted");
     return false;
   }
-  if (seconds() > limits_.max_seconds) {
+  const double now = seconds();
+  if (progress_ != nullptr && now >= next_progress_) {
+    (*progress_)({steps_, loop_trips, pool.bytes_in_use(), now});
+    next_progress_ = now + kSecondsPerProgress;
+  }
+  if (now > limits_.max_seconds) {
     Fail(StrCat("the time limit of ", static_cast<int64_t>(limits_.max_seconds * 1000), " ms is reached"));
     return false;
   }
@@ -49,6 +54,9 @@ void RunContext::For(int64_t count, double cost, absl::FunctionRef<void(int64_t,
     const int64_t n = std::min(between_checks, count - begin);
     threads_->ParallelFor(n, grain, [&](int64_t b, int64_t e) { body(begin + b, begin + e); });
   }
+  // After long work the clock is due, however few steps there were.
+  constexpr double kLong = 1e6;
+  if (static_cast<double>(count) * per_item >= kLong) next_check_ = std::min(next_check_, steps_ + 1);
 }
 
 bool RunContext::Call(Routine* routine, absl::Span<const Value> arguments, absl::Span<Value> results) {

@@ -7,14 +7,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "interp/reference/buffer.h"
 #include "interp/reference/limits.h"
 #include "interp/reference/program.h"
+#include "interp/reference/step_observer.h"
 #include "interp/reference/thread_pool.h"
 
 namespace hlokit::interp {
@@ -38,8 +41,13 @@ class RunContext {
   }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
   const std::string& error() const { return error_; }
-  // Where it happened: set by the machine that ran into it.
+  // Where it happened: set by the machine that ran into it. The loops around it, innermost first.
   InstructionId error_instruction;
+  struct LoopPosition {
+    InstructionId loop;
+    int64_t trip;  // from 1
+  };
+  std::vector<LoopPosition> error_loops;
 
   // Counts one step of work and fails when a limit is passed. Called for every instruction that runs.
   bool CountStep() {
@@ -48,10 +56,13 @@ class RunContext {
   }
   int64_t steps() const { return steps_; }
   const Limits& limits() const { return limits_; }
+  int64_t loop_trips = 0;  // of all loops
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  // Fails if the run was cancelled or its time is up. For long loops.
+  // Fails if the run was cancelled or its time is up, and shows the progress from time to time. For long loops.
   bool CheckTime();
+  using ProgressFunction = std::function<void(const RunProgress&)>;
+  void set_progress(const ProgressFunction* progress) { progress_ = progress; }
 
   // body(begin, end) over pieces of [0, count), in parallel where that pays: `cost` is the time of one item in
   // nanoseconds, roughly. The pieces are independent of each other. Stops between pieces when the run has failed.
@@ -71,12 +82,13 @@ class RunContext {
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
   uint64_t rng_seed = 0;
-  uint64_t rng_counter = 0;     // of the run's draws from rng
+  uint64_t rng_counter = 0;                          // of the run's draws from rng
   std::pair<uint64_t, uint64_t> rng_state = {0, 0};  // of rng-get-and-update-state, low and high
 
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr int64_t kStepsPerCheck = 1024;
+  static constexpr double kSecondsPerProgress = 0.1;
 
   bool CheckLimits();
 
@@ -84,6 +96,8 @@ class RunContext {
   ThreadPool* threads_;
   const std::atomic<bool>* cancel_;
   const Clock::time_point start_;
+  const ProgressFunction* progress_ = nullptr;
+  double next_progress_ = kSecondsPerProgress;
   int64_t steps_ = 0;
   int64_t next_check_;
   int call_depth_ = 0;  // of Call
