@@ -58,6 +58,8 @@ std::optional<Opcode> AsyncWrappedOpcode(Instruction instruction) {
 
 bool IsSingleInstructionWrapper(Computation computation) {
   if (!computation.record().root.valid()) return false;
+  const Opcode wrapped = computation.root().opcode();
+  if (wrapped == Opcode::kSend || wrapped == Opcode::kRecv) return false;
   for (Instruction i : computation.instructions()) {
     if (i.opcode() != Opcode::kParameter && !i.is_root()) return false;
   }

@@ -14,7 +14,8 @@ Instruction FindAsyncStart(Instruction instruction);
 // The opcode of the root of the computation that the chain runs, or nullopt if its start is out of sight.
 std::optional<Opcode> AsyncWrappedOpcode(Instruction instruction);
 
-// True if the computation is nothing but parameters and a root, so that XLA prints `<opcode>-start` for it.
+// True if the computation is nothing but parameters and a root, so that XLA prints `<opcode>-start` for it. Not for send
+// and recv: `send-done` and `recv-done` are operations of their own, and what XLA prints there reads back as those.
 bool IsSingleInstructionWrapper(Computation computation);
 
 }  // namespace hlokit

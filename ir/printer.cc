@@ -206,7 +206,7 @@ void Printer::PrintModule() {
   if (options_.canonicalize_computations) {
     for (Computation c : module_.computations()) order.push_back(c.id());
   } else {
-    order = ComputationPostOrder(module_);
+    order = ComputationTextOrder(module_, options_.settle_computations);
   }
   for (ComputationId id : order) {
     const Computation c = module_.computation(id);
@@ -473,6 +473,14 @@ PrintOptions PrintOptions::Fingerprint() {
   o.print_ids = false;
   o.canonicalize_computations = true;
   o.print_full_replica_groups = true;
+  return o;
+}
+
+PrintOptions PrintOptions::Lossless() {
+  PrintOptions o;
+  o.print_large_constants = true;
+  o.syntax_sugar_async_ops = false;
+  o.settle_computations = true;
   return o;
 }
 

@@ -43,6 +43,7 @@ struct PrintOptions {
   bool print_header = true;
   bool canonicalize_instruction_names = false;  // tmp_0, tmp_1, ...
   bool canonicalize_computations = false;       // computations in a canonical order
+  bool settle_computations = false;             // in an order that is the same when the text is read and printed again
   bool syntax_sugar_async_ops = true;
   bool print_frontend_attributes = true;
   bool print_sharding = true;
@@ -54,6 +55,8 @@ struct PrintOptions {
   static PrintOptions ShortParsable();
   static PrintOptions Canonical();
   static PrintOptions Fingerprint();
+  // Ours: the default form without what that leaves out or folds together. Reading it back gives the same module.
+  static PrintOptions Lossless();
 };
 
 void PrintModule(TextWriter& out, const Module& module, const PrintOptions& options = {});

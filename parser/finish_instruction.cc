@@ -325,7 +325,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
     module_->SetMetadata(root, f.metadata);
     module_->SetSource(root, f.opcode_offset);
     module_->SetRoot(wrapper, root);
-    if (thread.valid()) SetThread(wrapper, thread);
+    SetThread(wrapper, thread);
     finished_.push_back(wrapper);
     implicit_wrappers_.push_back(wrapper);
     duplicate_names_ = true;

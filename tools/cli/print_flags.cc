@@ -44,7 +44,7 @@ constexpr Toggle kToggles[] = {
 
 void PrintFlags::AddFlags(CLI::App* app) {
   app->add_option("--print", form_, "form of the output")
-      ->check(CLI::IsMember({"default", "short", "canonical", "fingerprint", "json", "none"}))
+      ->check(CLI::IsMember({"default", "short", "canonical", "fingerprint", "lossless", "json", "none"}))
       ->capture_default_str();
   toggles_.assign(std::size(kToggles), -1);
   for (size_t i = 0; i < std::size(kToggles); ++i) {
@@ -65,6 +65,7 @@ PrintOptions PrintFlags::Options() const {
   if (form_ == "short") options = PrintOptions::ShortParsable();
   if (form_ == "canonical") options = PrintOptions::Canonical();
   if (form_ == "fingerprint") options = PrintOptions::Fingerprint();
+  if (form_ == "lossless") options = PrintOptions::Lossless();
   for (size_t i = 0; i < toggles_.size(); ++i) {
     if (toggles_[i] >= 0) options.*kToggles[i].member = toggles_[i] != 0;
   }

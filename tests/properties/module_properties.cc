@@ -1,0 +1,373 @@
+// Properties that every module has, whatever it holds:
+//   text      parse(print(x)) prints the same in the default, the short and the whole form, and has the same
+//   fingerprint
+//             in the whole form (constants in full, wrapped asynchronous operations as they are)
+//   json      so has parse(json(x)), with everything that fingerprints can count
+//   names     renaming and reordering what is independent keeps the fingerprint, also through text
+//   verifier  what is said of x is said of parse(print(x))
+//   edits     changing an attribute, an opcode, an operand or a constant changes the fingerprint, unless the table
+//             says that the attribute is no part of what the module computes
+//
+//   module_properties [--seed=N] [--property=NAME] FILE|FOLDER…
+//
+// A file that the reader rejects counts as skipped. Prints each failure and, for each property, how often it was held;
+// exit 1 if one was not.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/fingerprint.h"
+#include "ir/json_printer.h"
+#include "ir/printer.h"
+#include "ir/str_cat.h"
+#include "ir/traversal.h"
+#include "ir/verifier.h"
+#include "parser/parser.h"
+
+namespace hlokit {
+namespace {
+
+using Random = std::mt19937_64;
+
+struct Outcome {
+  int64_t held = 0;
+  int64_t failed = 0;
+};
+
+class Checker {
+ public:
+  Checker(uint64_t seed, std::string property) : random_(seed), only_(std::move(property)) {}
+
+  void Check(const std::string& path) {
+    path_ = path;
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(path);
+    if (!source.ok()) {
+      Fail("reading", std::string(source.status().message()));
+      return;
+    }
+    DiagnosticSink sink;
+    const std::unique_ptr<Module> module = ParseModule(*source, {}, &sink);
+    if (module == nullptr) {
+      ++skipped_;
+      return;
+    }
+    if (Wanted("text")) CheckText(*module);
+    if (Wanted("json")) CheckJson(*module);
+    if (Wanted("names")) CheckNames(*module);
+    if (Wanted("verifier")) CheckVerifier(*module);
+    if (Wanted("edits")) CheckEdits(module->Clone());
+  }
+
+  // True if all held.
+  bool Report() const {
+    bool good = true;
+    for (const auto& [property, outcome] : outcomes_) {
+      std::printf("%s: %lld of %lld\n", property.c_str(), static_cast<long long>(outcome.held),
+                  static_cast<long long>(outcome.held + outcome.failed));
+      good = good && outcome.failed == 0;
+    }
+    std::printf("rejected by the reader: %lld\n", static_cast<long long>(skipped_));
+    return good;
+  }
+
+ private:
+  bool Wanted(std::string_view property) const { return only_.empty() || only_ == property; }
+  void Fail(const std::string& property, const std::string& what) {
+    ++outcomes_[property].failed;
+    std::printf("%s: %s: %s\n", path_.c_str(), property.c_str(), what.c_str());
+  }
+  void Expect(bool held, const std::string& property, std::string_view what) {
+    if (held) {
+      ++outcomes_[property].held;
+    } else {
+      Fail(property, std::string(what));
+    }
+  }
+
+  std::unique_ptr<Module> Reread(const std::string& text, const std::string& property) {
+    auto source = std::make_shared<const SourceBuffer>("printed", text);
+    DiagnosticSink sink;
+    std::unique_ptr<Module> module = ParseModule(source, {}, &sink);
+    if (module == nullptr) Fail(property, StrCat("does not parse back:\n", RenderText(sink, *source)));
+    return module;
+  }
+
+  void CheckText(const Module& module) {
+    const std::pair<const char*, PrintOptions> forms[] = {{"text default", PrintOptions()},
+                                                          {"text short", PrintOptions::ShortParsable()},
+                                                          {"text lossless", PrintOptions::Lossless()}};
+    // The short form says nothing of control predecessors, but stands in an order in which they come first.
+    Module without_control = module.Clone();
+    for (const Computation computation : without_control.computations()) {
+      for (const Instruction instruction : computation.instructions()) {
+        without_control.RemoveAttr(instruction.id(), Attr::kControlPredecessors);
+      }
+    }
+    for (const auto& [property, options] : forms) {
+      const Module& original = options.print_control_dependencies ? module : without_control;
+      const std::string text = ToString(original, options);
+      const std::unique_ptr<Module> again = Reread(text, property);
+      if (again == nullptr) continue;
+      // XLA's order of computations may change when its text is read back.
+      PrintOptions settled = options;
+      settled.settle_computations = true;
+      Expect(ToString(*again, settled) == ToString(original, settled), property, "prints another text the second time");
+      if (options.syntax_sugar_async_ops) continue;
+      Expect(Fingerprint(*again, FingerprintOptions::All()) == Fingerprint(module, FingerprintOptions::All()), property,
+             "has another fingerprint when read back");
+    }
+  }
+
+  void CheckJson(const Module& module) {
+    const std::string json = ToJson(module);
+    const std::unique_ptr<Module> again = Reread(json, "json");
+    if (again == nullptr) return;
+    Expect(ToJson(*again) == json, "json", "prints other JSON the second time");
+    Expect(ToString(*again, PrintOptions::Lossless()) == ToString(module, PrintOptions::Lossless()), "json",
+           "has another text");
+    Expect(Fingerprint(*again, FingerprintOptions::All()) == Fingerprint(module, FingerprintOptions::All()), "json",
+           "has another fingerprint");
+  }
+
+  void CheckVerifier(const Module& module) {
+    const auto kinds = [](const Module& m) {
+      DiagnosticSink sink;
+      VerifyModule(m, VerifierOptions(), &sink);
+      std::vector<std::string> messages;
+      for (const Diagnostic& d : sink.diagnostics()) messages.push_back(std::string(d.message));
+      std::sort(messages.begin(), messages.end());
+      return messages;
+    };
+    const std::unique_ptr<Module> again = Reread(ToString(module, PrintOptions::Lossless()), "verifier");
+    if (again != nullptr) Expect(kinds(module) == kinds(*again), "verifier", "another verdict when read back");
+  }
+
+  // Puts the instructions of each computation into another order in which operands and control predecessors come first.
+  void Shuffle(Module* module) {
+    std::vector<int> missing(module->instruction_id_bound());
+    std::vector<std::vector<InstructionId>> waiting(module->instruction_id_bound());
+    std::vector<ComputationId> order;
+    for (const Computation computation : module->computations()) {
+      order.push_back(computation.id());
+      std::vector<InstructionId> ready, sorted;
+      for (const Instruction instruction : computation.instructions()) {
+        int& count = missing[instruction.id().value];
+        const auto wait_for = [&](Instruction other) {
+          waiting[other.id().value].push_back(instruction.id());
+          ++count;
+        };
+        for (const Instruction operand : instruction.operands()) wait_for(operand);
+        for (const Instruction predecessor : instruction.control_predecessors()) wait_for(predecessor);
+        if (count == 0) ready.push_back(instruction.id());
+      }
+      while (!ready.empty()) {
+        std::swap(ready[random_() % ready.size()], ready.back());
+        const InstructionId id = ready.back();
+        ready.pop_back();
+        sorted.push_back(id);
+        for (const InstructionId user : waiting[id.value]) {
+          if (--missing[user.value] == 0) ready.push_back(user);
+        }
+      }
+      if (static_cast<int64_t>(sorted.size()) != computation.instruction_count()) continue;  // operands in a circle
+      for (size_t i = sorted.size() - 1; i > 0; --i) module->Move(sorted[i - 1], sorted[i]);
+    }
+    std::shuffle(order.begin(), order.end(), random_);
+    module->SetOrder(order);
+  }
+
+  void CheckNames(const Module& module) {
+    Module other = module.Clone();
+    other.header().is_scheduled = false;
+    const Digest before = Fingerprint(other);
+    StringPool& strings = other.context().strings;
+    int64_t number = 0;
+    for (const Computation computation : other.computations()) {
+      other.SetName(computation.id(), strings.Intern(StrCat("c", ++number)));
+      for (const Instruction instruction : computation.instructions()) {
+        other.SetName(instruction.id(), strings.Intern(StrCat("i", ++number)));
+      }
+    }
+    Expect(Fingerprint(other) == before, "names", "renaming changes the fingerprint");
+    Shuffle(&other);
+    Expect(Fingerprint(other) == before, "names", "reordering changes the fingerprint");
+  }
+
+  // Another value of that type, if one can be made from this one without knowing more.
+  std::optional<uint32_t> OtherValue(const Module& module, Attr attr, uint32_t payload, Context& context) {
+    const AttrInfo& info = InfoOf(attr);
+    const auto list = [&] {
+      const absl::Span<const int64_t> values = context.list(ListId(payload));
+      return std::vector<int64_t>(values.begin(), values.end());
+    };
+    const auto last_plus_one = [&]() -> std::optional<uint32_t> {
+      std::vector<int64_t> values = list();
+      if (values.empty()) return std::nullopt;
+      ++values.back();
+      return context.lists.Intern(values).value;
+    };
+    switch (info.type) {
+      case AttrType::kBool:
+        return payload ^ 1;
+      case AttrType::kEnum:
+        return (payload + 1) % static_cast<uint32_t>(EnumTexts(info.enum_type).size());
+      case AttrType::kInt64:
+        return const_cast<Module&>(module).Int64Payload(module.Int64Of(payload) + 1);
+      case AttrType::kFloat:
+        return payload ^ 1;
+      case AttrType::kString:
+      case AttrType::kStringOrJson:
+      case AttrType::kIdentifier:
+        return context.strings.Intern(StrCat(context.str(StringId(payload)), "x")).value;
+      case AttrType::kInt64List: {
+        std::vector<int64_t> values = list();
+        values.push_back(1);
+        return context.lists.Intern(values).value;
+      }
+      case AttrType::kBoolList:
+      case AttrType::kPrecisionList: {
+        std::vector<int64_t> values = list();
+        if (values.empty()) return std::nullopt;
+        values.back() ^= 1;
+        return context.lists.Intern(values).value;
+      }
+      case AttrType::kSliceRanges:
+      case AttrType::kPadding:
+      case AttrType::kWindow:
+      case AttrType::kConvolutionDims:
+        return last_plus_one();
+      case AttrType::kSparsity:
+      case AttrType::kComputation:
+      case AttrType::kShape:
+      case AttrType::kLiteral:
+      case AttrType::kMetadata:
+      case AttrType::kInt64ListList:
+      case AttrType::kComputationList:
+      case AttrType::kInstructionList:
+      case AttrType::kShapeList:
+      case AttrType::kFrontendAttributes:
+      case AttrType::kOperandAliasing:
+      case AttrType::kReplicaGroups:
+      case AttrType::kSharding:
+      case AttrType::kDomain:
+      case AttrType::kResultAccuracy:
+      case AttrType::kStatistics:
+      case AttrType::kOrigin:
+      case AttrType::kUnknown:
+        return std::nullopt;  // taken away instead
+    }
+    return std::nullopt;
+  }
+
+  void CheckEdits(Module module) {
+    const FingerprintTable table(module);
+    const Digest before = table.module();
+    const auto describe = [](Instruction instruction, std::string_view what) {
+      return StrCat("%", instruction.name(), " (", instruction.opcode_text(), "): ", what);
+    };
+    const std::vector<uint8_t> wrapped = RolesOf(module).async;
+    for (const Computation computation : module.computations()) {
+      for (const Instruction instruction : computation.instructions()) {
+        const std::vector<AttrValue> attrs(instruction.attrs().begin(), instruction.attrs().end());
+        for (const AttrValue& value : attrs) {
+          // Enough of each kind; the modules are many.
+          if (++edits_[{instruction.opcode(), value.attr}] > 4) continue;
+          // Of a wrapped operation, the default text knows what stands on its async-start.
+          if (IsCommon(value.attr) && wrapped[computation.id().value] && instruction.is_root()) continue;
+          const std::optional<uint32_t> other = OtherValue(module, value.attr, value.payload, module.context());
+          if (other.has_value()) {
+            module.SetAttr(instruction.id(), value.attr, *other);
+          } else {
+            module.RemoveAttr(instruction.id(), value.attr);
+          }
+          const bool counts = InfoOf(value.attr).meaning == AttrMeaning::kSemantic;
+          Expect((Fingerprint(module) != before) == counts, "edits",
+                 describe(instruction, StrCat(TextOf(value.attr), counts ? " does not count" : " counts")));
+          module.SetAttrs(instruction.id(), attrs);
+        }
+        CheckOpcode(module, instruction, before);
+        CheckOperand(module, table, instruction, before);
+      }
+    }
+    Expect(Fingerprint(module) == before, "edits", "taking the edits back leaves another fingerprint");
+  }
+
+  void CheckOpcode(Module& module, Instruction instruction, Digest before) {
+    static constexpr std::pair<Opcode, Opcode> kSwaps[] = {
+        {Opcode::kAdd, Opcode::kMultiply}, {Opcode::kMultiply, Opcode::kAdd},    {Opcode::kNegate, Opcode::kAbs},
+        {Opcode::kExp, Opcode::kExpm1},    {Opcode::kMaximum, Opcode::kMinimum}, {Opcode::kSubtract, Opcode::kDivide},
+    };
+    for (const auto& [from, to] : kSwaps) {
+      if (instruction.opcode() != from || ++swaps_[from] > 40) continue;
+      module.SetOpcode(instruction.id(), to);
+      Expect(Fingerprint(module) != before, "edits", "another opcode does not count");
+      module.SetOpcode(instruction.id(), from);
+    }
+  }
+
+  void CheckOperand(Module& module, const FingerprintTable& table, Instruction instruction, Digest before) {
+    if (instruction.operand_count() < 2) return;
+    const Instruction a = instruction.operand(0), b = instruction.operand(1);
+    if (table.of(a.id()) == table.of(b.id()) || ++operands_[instruction.opcode()] > 6) return;
+    module.ReplaceOperand(instruction.id(), 0, b.id());
+    module.ReplaceOperand(instruction.id(), 1, a.id());
+    Expect(Fingerprint(module) != before, "edits",
+           StrCat("%", instruction.name(), ": operands changed places unnoticed"));
+    module.ReplaceOperand(instruction.id(), 0, a.id());
+    module.ReplaceOperand(instruction.id(), 1, b.id());
+  }
+
+  Random random_;
+  std::string only_;
+  std::string path_;
+  int64_t skipped_ = 0;
+  std::map<std::string, Outcome> outcomes_;
+  std::map<std::pair<Opcode, Attr>, int> edits_;
+  std::map<Opcode, int> swaps_, operands_;
+};
+
+int Run(int argc, char** argv) {
+  uint64_t seed = 1;
+  std::string property;
+  std::vector<std::string> files;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument.starts_with("--seed=")) {
+      seed = std::strtoull(argv[i] + 7, nullptr, 10);
+    } else if (argument.starts_with("--property=")) {
+      property = argument.substr(11);
+    } else if (std::filesystem::is_directory(argument)) {
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(argument)) {
+        if (entry.path().extension() == ".hlo") files.push_back(entry.path().string());
+      }
+    } else {
+      files.push_back(argument);
+    }
+  }
+  if (files.empty()) {
+    std::fprintf(stderr, "usage: %s [--seed=N] [--property=NAME] FILE|FOLDER...\n", argv[0]);
+    return 2;
+  }
+  std::sort(files.begin(), files.end());
+  Checker checker(seed, property);
+  for (const std::string& file : files) checker.Check(file);
+  return checker.Report() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::Run(argc, argv); }
