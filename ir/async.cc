@@ -1,59 +1,80 @@
 #include "ir/async.h"
 
-#include <vector>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 
 namespace hlokit {
+namespace {
 
-Instruction FindAsyncStart(Instruction instruction) {
+bool IsMarker(Instruction i) {
+  return i.opcode() == Opcode::kCustomCall && i.operand_count() == 1 && i.shape() == i.operand(0).shape() &&
+         i.string_attr(Attr::kCustomCallTarget) == "Sharding";
+}
+
+}  // namespace
+
+Instruction AsyncStarts::Find(Instruction instruction) {
   // Each step looks at one instruction with a path of tuple indices still to be taken; a visited set stops loops.
   std::vector<int64_t> path;
+  std::vector<uint32_t> chain;  // members met on the way, of which the answer holds too
   Instruction at = instruction;
+  InstructionId start;
   absl::flat_hash_set<std::pair<uint32_t, size_t>> seen;
   while (at.valid() && seen.insert({at.id().value, path.size()}).second) {
-    if (at.opcode() == Opcode::kAsyncStart) return at;
-    if (at.opcode() == Opcode::kAsyncUpdate || at.opcode() == Opcode::kAsyncDone) {
+    const Opcode opcode = at.opcode();
+    if (opcode == Opcode::kAsyncStart) {
+      start = at.id();
+      break;
+    }
+    if (opcode == Opcode::kAsyncUpdate || opcode == Opcode::kAsyncDone) {
+      if (path.empty()) {
+        if (const auto known = found_.find(at.id().value); known != found_.end()) {
+          start = known->second;
+          break;
+        }
+        chain.push_back(at.id().value);
+      }
       if (at.operand_count() == 0) break;
       at = at.operand(0);
-    } else if (at.opcode() == Opcode::kGetTupleElement && at.operand_count() == 1) {
+    } else if (opcode == Opcode::kGetTupleElement && at.operand_count() == 1) {
       path.push_back(at.int_attr(Attr::kIndex));
       at = at.operand(0);
-    } else if (at.opcode() == Opcode::kTuple && !path.empty()) {
+    } else if (opcode == Opcode::kTuple && !path.empty()) {
       const int64_t index = path.back();
       if (index < 0 || index >= at.operand_count()) break;
       path.pop_back();
       at = at.operand(index);
-    } else if ((at.opcode() == Opcode::kWhile || at.opcode() == Opcode::kOptimizationBarrier ||
-                at.opcode() == Opcode::kCopy) &&
-               at.operand_count() == 1) {
+    } else if (((opcode == Opcode::kWhile || opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kCopy) &&
+                at.operand_count() == 1) ||
+               IsMarker(at)) {
       at = at.operand(0);
-    } else if (at.opcode() == Opcode::kParameter) {
-      // The parameter of a loop body or condition: what the loop starts with. One pass over the module, only when met.
-      Instruction init;
-      for (Computation c : at.module().computations()) {
-        for (Instruction i : c.instructions()) {
-          if (i.opcode() != Opcode::kWhile || i.operand_count() != 1) continue;
-          if (i.computation_attr(Attr::kBody) == at.parent() || i.computation_attr(Attr::kCondition) == at.parent()) {
-            init = i.operand(0);
-          }
-        }
-      }
-      at = init;
+    } else if (opcode == Opcode::kParameter) {
+      at = LoopInit(at.parent());
     } else {
       break;
     }
   }
-  return Instruction();
+  for (uint32_t id : chain) found_[id] = start;
+  return start.valid() ? instruction.module().instruction(start) : Instruction();
 }
 
-std::optional<Opcode> AsyncWrappedOpcode(Instruction instruction) {
-  const Instruction start = FindAsyncStart(instruction);
-  if (start.valid()) {
-    const Computation wrapper = start.computation_attr(Attr::kCalls);
-    if (wrapper.valid() && wrapper.record().root.valid()) return wrapper.root().opcode();
+Instruction AsyncStarts::LoopInit(Computation computation) {
+  const Module& module = computation.module();
+  if (!has_loop_init_) {
+    has_loop_init_ = true;
+    for (Computation c : module.computations()) {
+      for (Instruction i : c.instructions()) {
+        if (i.opcode() != Opcode::kWhile || i.operand_count() != 1) continue;
+        for (Attr attr : {Attr::kBody, Attr::kCondition}) {
+          const Computation callee = i.computation_attr(attr);
+          if (callee.valid()) loop_init_[callee.id().value] = i.operand(0).id();
+        }
+      }
+    }
   }
-  return std::nullopt;
+  const auto init = loop_init_.find(computation.id().value);
+  return init == loop_init_.end() ? Instruction() : module.instruction(init->second);
 }
 
 bool IsSingleInstructionWrapper(Computation computation) {

@@ -2,17 +2,29 @@
 #ifndef HLOKIT_IR_ASYNC_H_
 #define HLOKIT_IR_ASYNC_H_
 
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
 #include "ir/module.h"
 
 namespace hlokit {
 
-// The async-start at the head of the chain that `instruction` (a start, update or done) belongs to. A chain may pass
-// through the state of a loop: tuples, get-tuple-elements, while loops and the parameters of their bodies are followed.
-// Invalid if no start is found.
-Instruction FindAsyncStart(Instruction instruction);
+// Finds the async-start at the head of the chain that a start, update or done belongs to. What was found is remembered, so
+// that looking for all of a long chain takes time linear in it; the module may grow meanwhile, but not change.
+class AsyncStarts {
+ public:
+  // A chain may pass through the state of a loop: tuples, get-tuple-elements, while loops and the parameters of their
+  // bodies, copies, barriers and sharding markers are followed. Invalid if no start is found.
+  Instruction Find(Instruction instruction);
 
-// The opcode of the root of the computation that the chain runs, or nullopt if its start is out of sight.
-std::optional<Opcode> AsyncWrappedOpcode(Instruction instruction);
+ private:
+  Instruction LoopInit(Computation body_or_condition);
+
+  absl::flat_hash_map<uint32_t, InstructionId> found_;  // by id of an update or done; invalid: none
+  absl::flat_hash_map<uint32_t, InstructionId> loop_init_;  // by id of a loop's body or condition
+  bool has_loop_init_ = false;
+};
 
 // True if the computation is nothing but parameters and a root, so that XLA prints `<opcode>-start` for it. Not for send
 // and recv: `send-done` and `recv-done` are operations of their own, and what XLA prints there reads back as those.

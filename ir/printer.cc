@@ -85,6 +85,7 @@ class Printer {
   AttributePrinter attrs_;
   ShapeTextCache with_layout_;
   ShapeTextCache without_layout_;
+  AsyncStarts async_starts_;
   std::vector<int64_t> canonical_;  // by InstructionId, -1: none yet
   int64_t next_canonical_ = 0;
   std::vector<int64_t> saved_canonical_;
@@ -282,7 +283,7 @@ void Printer::PrintInstruction(Instruction i, int indent, bool named) {
   std::string_view opcode = i.opcode_text();
   if (options_.syntax_sugar_async_ops &&
       (HasTrait(r.opcode, kUpdatesAsync) || r.opcode == Opcode::kAsyncStart || r.opcode == Opcode::kAsyncDone)) {
-    const Instruction start = FindAsyncStart(i);
+    const Instruction start = async_starts_.Find(i);
     const Computation wrapper = start.valid() ? start.computation_attr(Attr::kCalls) : Computation();
     if (wrapper.valid() && IsSingleInstructionWrapper(wrapper)) {
       suffix = r.opcode == Opcode::kAsyncStart ? "-start" : r.opcode == Opcode::kAsyncUpdate ? "-update" : "-done";

@@ -327,7 +327,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
     module_->SetRoot(wrapper, root);
     SetThread(wrapper, thread);
     finished_.push_back(wrapper);
-    implicit_wrappers_.push_back(wrapper);
+    late_parameters_[wrapper.value];
     duplicate_names_ = true;
     attrs_.push_back({Attr::kCalls, wrapper.value});
     return true;
@@ -341,7 +341,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
     return Error(DiagnosticKind::kBadAsync, range,
                  StrCat(TextOf(f.opcode), " cannot continue `", previous.name(), "`, which is done already"));
   }
-  const Instruction start = FindAsyncStart(previous);
+  const Instruction start = async_starts_.Find(previous);
   if (!start.valid()) {
     return true;  // in another iteration of a loop, say: the verifier looks again when the module is whole
   }
@@ -373,23 +373,17 @@ bool ModuleParser::FinishAsync(Frame& f) {
 // with them.
 bool ModuleParser::BindLate(const Frame& f, InstructionId start_id) {
   const Computation wrapper = module_->instruction(start_id).computation_attr(Attr::kCalls);
-  if (std::find(implicit_wrappers_.begin(), implicit_wrappers_.end(), wrapper.id()) == implicit_wrappers_.end()) {
-    return true;
-  }
+  if (!wrapper.valid()) return true;
+  const auto late = late_parameters_.find(wrapper.id().value);
+  if (late == late_parameters_.end()) return true;
   const InstructionId root = wrapper.root().id();
-  const size_t extra = operands_.size() - f.operands_begin - 1;
-  if (extra > 0) {
-    std::vector<InstructionId> operands;
-    for (Instruction o : module_->instruction(root).operands()) operands.push_back(o.id());
-    for (size_t i = 0; i < extra; ++i) {
-      const auto number = static_cast<uint32_t>(wrapper.parameter_count());
-      const Shape shape = module_->instruction(operands_[f.operands_begin + 1 + i]).shape();
-      const InstructionId parameter = module_->AddInstruction(
-          wrapper.id(), Opcode::kParameter, shape, context_->strings.Intern("async_param"), {}, {}, number);
-      module_->Move(parameter, root);
-      operands.push_back(parameter);
-    }
-    module_->SetOperands(root, operands);
+  for (size_t i = f.operands_begin + 1; i < operands_.size(); ++i) {
+    const auto number = static_cast<uint32_t>(wrapper.parameter_count());
+    const InstructionId parameter =
+        module_->AddInstruction(wrapper.id(), Opcode::kParameter, module_->instruction(operands_[i]).shape(),
+                                context_->strings.Intern("async_param"), {}, {}, number);
+    module_->Move(parameter, root);
+    late->second.push_back(parameter);
   }
   const Shape now = module_->instruction(root).shape();
   const Shape bound = f.opcode == Opcode::kAsyncUpdate ? f.shape.element(1) : f.shape;
@@ -398,6 +392,18 @@ bool ModuleParser::BindLate(const Frame& f, InstructionId start_id) {
     module_->SetShape(root, bound);
   }
   return true;
+}
+
+// Once for each computation, when all that is bound late is known.
+void ModuleParser::AppendLateOperands() {
+  for (const auto& [computation, parameters] : late_parameters_) {
+    if (parameters.empty()) continue;
+    const Instruction root = module_->computation(ComputationId(computation)).root();
+    std::vector<InstructionId> operands;
+    for (Instruction operand : root.operands()) operands.push_back(operand.id());
+    operands.insert(operands.end(), parameters.begin(), parameters.end());
+    module_->SetOperands(root.id(), operands);
+  }
 }
 
 // What an asynchronous operation runs, it runs on its thread: the computation and all that it calls, but for those that
@@ -421,7 +427,7 @@ void ModuleParser::SetThread(ComputationId computation, StringId thread) {
 // As in XLA, what is said of an asynchronous operation is said of the instruction that it wraps too.
 void ModuleParser::CopyToWrapped(InstructionId async) {
   const Instruction instruction = module_->instruction(async);
-  const Instruction start = FindAsyncStart(instruction);
+  const Instruction start = async_starts_.Find(instruction);
   if (!start.valid()) return;
   const Computation wrapper = start.computation_attr(Attr::kCalls);
   if (!wrapper.valid() || !wrapper.record().root.valid()) return;

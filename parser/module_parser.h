@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "ir/async.h"
 #include "ir/module.h"
 #include "ir/name_table.h"
 #include "parser/literal_parser.h"
@@ -125,6 +127,7 @@ class ModuleParser {
   bool FitToShape(Frame& f);
   bool FinishAsync(Frame& f);
   bool BindLate(const Frame& f, InstructionId start);
+  void AppendLateOperands();
   AttrValue* FindAttr(const Frame& f, Attr attr);
   void RemoveAttr(const Frame& f, Attr attr);
 
@@ -186,7 +189,9 @@ class ModuleParser {
   std::vector<AttrValue> wrapped_attrs_;
   LiteralBudget literal_budget_;
   StackFrameNumbering frame_numbering_{StackFrames()};
-  std::vector<ComputationId> implicit_wrappers_;
+  AsyncStarts async_starts_;
+  // Parameters that late operands add to the computations hidden by sugar, which are in the table from their start on.
+  absl::flat_hash_map<uint32_t, std::vector<InstructionId>> late_parameters_;
 };
 
 }  // namespace hlokit

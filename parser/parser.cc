@@ -202,6 +202,7 @@ bool ModuleParser::FinishModule() {
     }
     h.entry_layout = std::move(layout);
   }
+  AppendLateOperands();
   if (duplicate_names_) UniquifyNames();
   return true;
 }

@@ -30,6 +30,32 @@ def doubling_tuples(n):
     rows = ['HloModule m', 'ENTRY e {', '  t0 = f32[] parameter(0)']
     rows += ['  t%d = tuple(t%d, t%d)' % (i + 1, i, i) for i in range(n)]
     return '\n'.join(rows) + '\n}\n'
+def async_chain(n):
+    rows = ['HloModule m', 'w { p = f32[4] parameter(0) ROOT r = f32[4] negate(p) }', 'ENTRY e {', '  p = f32[4] parameter(0)',
+            '  u0 = ((f32[4]), f32[4], s32[]) async-start(p), calls=w']
+    rows += ['  u%d = ((f32[4]), f32[4], s32[]) async-update(u%d)' % (i + 1, i) for i in range(n)]
+    return '\n'.join(rows) + '\n  ROOT d = f32[4] async-done(u%d)\n}\n' % n
+def late_operands(n):
+    rows = ['HloModule m', 'ENTRY e {', '  p = f32[] parameter(0)', '  u0 = ((f32[]), (), s32[]) tuple-start(p)']
+    rows += ['  u%d = ((f32[]), (), s32[]) tuple-update(u%d, p)' % (i + 1, i) for i in range(n)]
+    return '\n'.join(rows) + '\n  ROOT d = (f32[]) tuple-done(u%d)\n}\n' % n
+def many_wrappers(n):
+    rows = ['HloModule m', 'ENTRY e {', '  x0 = f32[4] parameter(0)']
+    rows += ['  s%d = ((f32[4]), f32[4], s32[]) negate-start(x%d)\n  x%d = f32[4] negate-done(s%d)' % (i, i, i + 1, i) for i in range(n)]
+    return '\n'.join(rows) + '\n}\n'
+def wide_tuple(n): return 'HloModule m\nENTRY e { p = f32[] parameter(0)\n ROOT t = tuple(' + ', '.join(['p'] * n) + ') }\n'
+def many_parameters(n): return 'HloModule m\nENTRY e {\n' + '\n'.join(' p%d = f32[] parameter(%d)' % (i, n - 1 - i) for i in range(n)) + '\n}\n'
+def control_edges(n):
+    rows = ['HloModule m', 'ENTRY e {', '  p = f32[] parameter(0)'] + ['  x%d = f32[] negate(p)' % i for i in range(n)]
+    return '\n'.join(rows) + '\n  ROOT r = f32[] negate(p), control-predecessors={' + ', '.join('x%d' % i for i in range(n)) + '}\n}\n'
+def same_names(n): return 'HloModule m\nENTRY e {\n' + ' x = f32[] parameter(0)\n' * n + '}\n'
+def wide_branches(n):
+    return ('HloModule m\nb { p = f32[] parameter(0) ROOT r = f32[] negate(p) }\nENTRY e { i = s32[] parameter(0) p = f32[] parameter(1)\n ROOT c = f32[] conditional(i' +
+            ', p' * n + '), branch_computations={' + ', '.join(['b'] * n) + '} }\n')
+def while_nest(n):
+    rows = ['HloModule m', 'c { p = f32[] parameter(0) ROOT r = pred[] constant(true) }', 'b0 { p = f32[] parameter(0) ROOT r = f32[] negate(p) }']
+    rows += ['b%d { p = f32[] parameter(0) ROOT r = f32[] while(p), condition=c, body=b%d }' % (i + 1, i) for i in range(n)]
+    return '\n'.join(rows) + '\nENTRY e { p = f32[] parameter(0) ROOT r = f32[] while(p), condition=c, body=b%d }\n' % n
 
 SMALL = {
     'giant parameter number': 'HloModule m\nENTRY e { p = f32[] parameter(4000000000) }\n',
@@ -87,7 +113,8 @@ def main():
     n, m = 10**4 * scale, 10**5 * scale
     deep = {f.__name__: f(n) for f in (shape_nest, operand_nest, literal_nest, tuple_literal_nest, computation_nest, json_nest,
                                        backend_config_nest, sharding_nest, origin_nest, comment_nest, call_chain)}
-    deep['chain'] = chain(m)
+    for f in (chain, async_chain, late_operands, many_wrappers, wide_tuple, many_parameters, control_edges, same_names, wide_branches, while_nest):
+        deep[f.__name__] = f(m)
     deep['doubling_tuples'] = doubling_tuples(100)
     for name, text in deep.items():
         run(name, text, ['hlo-opt', '-o', '/dev/null'])
