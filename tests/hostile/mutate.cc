@@ -1,0 +1,173 @@
+// Files cut at every byte and changed at random: each goes through the reader, and what is accepted through the
+// verifier, the printer and the fingerprint. Anything but a diagnostic or success is a crash of this program; memory
+// beyond ten times what the whole file needs, and a rejection without a diagnostic, are failures too.
+//
+//   mutate [--mutations=N] [--every=N] [--seed=N] FILE...
+//
+// N mutations in all, evenly over the files; cuts at every byte, or at every Nth.
+#include <malloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/fingerprint.h"
+#include "ir/printer.h"
+#include "ir/verifier.h"
+#include "parser/parser.h"
+
+// Counts what is allocated. Sanitizers bring allocators of their own and are left alone.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HLOKIT_COUNT_MEMORY 0
+#else
+#define HLOKIT_COUNT_MEMORY 1
+#endif
+
+namespace {
+size_t live = 0, peak = 0;
+}  // namespace
+
+#if HLOKIT_COUNT_MEMORY
+void* operator new(size_t size) {
+  void* p = std::malloc(size);
+  if (p == nullptr) std::abort();
+  live += malloc_usable_size(p);
+  peak = std::max(peak, live);
+  return p;
+}
+void operator delete(void* p) noexcept {
+  if (p != nullptr) live -= malloc_usable_size(p);
+  std::free(p);
+}
+void operator delete(void* p, size_t) noexcept { operator delete(p); }
+#endif
+
+namespace hlokit {
+namespace {
+
+enum class Verdict { kAccepted, kRejected, kSilent };
+
+Verdict Try(std::string text) {
+  auto source = std::make_shared<const SourceBuffer>("mutated", std::move(text));
+  DiagnosticSink sink;
+  ParseOptions options;
+  options.max_literal_bytes = 1 << 24;
+  const std::unique_ptr<Module> module = ParseModule(source, options, &sink);
+  if (module == nullptr) {
+    return sink.has_errors() && !RenderText(sink, *source).empty() ? Verdict::kRejected : Verdict::kSilent;
+  }
+  DiagnosticSink verdict;
+  VerifyModule(*module, VerifierOptions(), &verdict);
+  RenderText(verdict, *source);
+  ToString(*module);
+  Fingerprint(*module);
+  return Verdict::kAccepted;
+}
+
+// Memory that trying the text takes at most.
+size_t PeakOf(const std::string& text, Verdict* verdict) {
+  const size_t before = live;
+  peak = live;
+  *verdict = Try(text);
+  return peak - before;
+}
+
+std::string Mutated(const std::string& text, std::mt19937_64& random) {
+  static constexpr std::string_view kAlphabet = "{}[](),=%:0123456789-\"<>_ \n#*?ax\\'";
+  std::string t = text;
+  const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  for (size_t changes = 1 + below(8); changes > 0 && !t.empty(); --changes) {
+    const size_t at = below(t.size());
+    switch (below(6)) {
+      case 0:
+      case 1:
+        t[at] = kAlphabet[below(kAlphabet.size())];
+        break;
+      case 2:
+        t[at] = static_cast<char>(below(256));
+        break;
+      case 3:
+        t.erase(at, 1 + below(12));
+        break;
+      case 4:
+        t.insert(at, 1, kAlphabet[below(kAlphabet.size())]);
+        break;
+      case 5:
+        t.insert(at, t.substr(below(t.size()), 1 + below(60)));
+        break;
+    }
+  }
+  return t;
+}
+
+int Run(int argc, char** argv) {
+  int64_t mutations = 1000;
+  size_t every = 1;
+  uint64_t seed = 1;
+  std::vector<std::string> files;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--mutations=")) {
+      mutations = std::atoll(argv[i] + 12);
+    } else if (argument.starts_with("--every=")) {
+      every = static_cast<size_t>(std::max(1, std::atoi(argv[i] + 8)));
+    } else if (argument.starts_with("--seed=")) {
+      seed = std::strtoull(argv[i] + 7, nullptr, 10);
+    } else {
+      files.emplace_back(argument);
+    }
+  }
+  if (files.empty()) {
+    std::fprintf(stderr, "usage: %s [--mutations=N] [--every=N] [--seed=N] FILE...\n", argv[0]);
+    return 2;
+  }
+  std::mt19937_64 random(seed);
+  int64_t counts[3] = {};
+  int64_t failed = 0;
+  double worst = 0;
+  const auto check = [&](const std::string& file, const std::string& text, size_t allowed) {
+    Verdict verdict;
+    const size_t bytes = PeakOf(text, &verdict);
+    ++counts[static_cast<int>(verdict)];
+    worst = std::max(worst, static_cast<double>(bytes) / static_cast<double>(allowed));
+    if (verdict != Verdict::kSilent && bytes <= allowed) return;
+    ++failed;
+    std::printf("%s: %s\n----\n%s\n----\n", file.c_str(),
+                verdict == Verdict::kSilent ? "rejected without a word" : "takes more than ten times the memory",
+                text.c_str());
+  };
+  for (const std::string& file : files) {
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
+    if (!source.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(source.status().message()).c_str());
+      return 2;
+    }
+    const std::string text((*source)->text());
+    Verdict verdict;
+    PeakOf(text, &verdict);  // tables that are made once
+    const size_t allowed = 10 * std::max<size_t>(PeakOf(text, &verdict), 1 << 16);
+    for (size_t length = 0; length < text.size(); length += every) check(file, text.substr(0, length), allowed);
+    for (int64_t n = 0; n < mutations / static_cast<int64_t>(files.size()); ++n) {
+      check(file, Mutated(text, random), allowed);
+    }
+  }
+  std::printf(
+      "%zu files: %lld accepted, %lld rejected, %lld failed; memory at most %.1f times that of the whole file\n",
+      files.size(), static_cast<long long>(counts[0]), static_cast<long long>(counts[1]),
+      static_cast<long long>(failed), worst * 10);
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::Run(argc, argv); }
