@@ -1,34 +1,113 @@
-// Passes: named transformations of a module, and pipelines of them.
+// A pass: a named transformation of a module.
+//
+// A pass is a class with Run, and a PassInfo that says what people can know of it without running it: its name, what it
+// does, its options, what it needs and keeps. The registry (registry.h) holds the infos; pipelines (pipeline.h) are
+// made from text and run passes under instruments (instrument.h).
 #ifndef HLOKIT_PASSES_PASS_H_
 #define HLOKIT_PASSES_PASS_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/literal.h"
 #include "ir/module.h"
 
 namespace hlokit {
 
+// An option of a pass, as in `fusion{max-operands=16}`.
+struct OptionInfo {
+  enum class Type : uint8_t { kBool, kInt, kString };
+
+  std::string_view name;
+  Type type = Type::kBool;
+  std::string_view default_text;  // "false", "16", "": as one would write it
+  std::string_view doc;
+  // Allowed values. Integers: at least `min`. Strings: one of `choices`, or anything if there are none.
+  int64_t min = 0;
+  std::vector<std::string_view> choices = {};
+};
+
+// The values of the options of one pass; those not set have their defaults.
+class PassOptions {
+ public:
+  PassOptions() = default;
+  explicit PassOptions(absl::Span<const OptionInfo> options);
+
+  // An error says what is wrong and what would be right.
+  absl::Status Set(std::string_view name, std::string_view value);
+  // Options that the pass does not have are a defect of the caller and read as false, 0 or "".
+  bool Bool(std::string_view name) const { return Find(name) == "true"; }
+  int64_t Int(std::string_view name) const;
+  std::string_view String(std::string_view name) const { return Find(name); }
+  // "{max-operands=16}" with what differs from the defaults, in the order of the infos; "" if nothing does.
+  std::string ToString() const;
+
+ private:
+  std::string_view Find(std::string_view name) const;
+
+  absl::Span<const OptionInfo> options_;
+  std::vector<std::string> values_;  // by option
+};
+
+// What a pass may ask of whoever runs it: what lies to the right of this room. A hook that is not set answers nothing.
+struct PassEnvironment {
+  // The value of an instruction whose operands are constants; an error if it cannot be had within the limits.
+  std::function<absl::StatusOr<Literal>(Instruction)> evaluate;
+};
+
 class Pass {
  public:
   virtual ~Pass() = default;
-  // As in --passes.
-  virtual std::string_view name() const = 0;
-  // One line for --list-passes.
-  virtual std::string_view summary() const = 0;
+
   // True if the module changed. A module that verified before verifies afterwards.
   virtual absl::StatusOr<bool> Run(Module& module) = 0;
+
+  const PassOptions& options() const { return options_; }
+  void set_options(PassOptions options) { options_ = std::move(options); }
+  void set_environment(const PassEnvironment* environment) { environment_ = environment; }
+
+  // What the pass did, counted since it was made: "instructions removed", 12. In the order in which it was first
+  // counted.
+  struct Statistic {
+    std::string what;
+    int64_t count;
+  };
+  const std::vector<Statistic>& statistics() const { return statistics_; }
+
+ protected:
+  // `what` in the plural, lower case, the same words in every run.
+  void Count(std::string_view what, int64_t n = 1);
+  const PassEnvironment& environment() const;
+
+ private:
+  PassOptions options_;
+  const PassEnvironment* environment_ = nullptr;
+  std::vector<Statistic> statistics_;
 };
 
-// All passes, sorted by name.
-std::vector<std::unique_ptr<Pass>> AllPasses();
-
-// Passes in the order of `text`, "dce,cse". An error names the pass that does not exist and the nearest that does.
-absl::StatusOr<std::vector<std::unique_ptr<Pass>>> ParsePipeline(std::string_view text);
+// What is known of a pass.
+struct PassInfo {
+  std::string_view name;     // as in --passes: XLA's where the job is the same
+  std::string_view room;     // "simplify", "fusion", …: the folder, and the chapter of the documentation
+  std::string_view summary;  // one line, lower case, no full stop
+  // What it does and does not do, for the documentation: a few sentences.
+  std::string_view doc = "";
+  // HLO text that shows it at work: the documentation has it before and after.
+  std::string_view example = "";
+  std::vector<OptionInfo> options = {};
+  // A sentence each, "" for nothing: what the module must be like; what the pass keeps that others do not.
+  std::string_view needs = "";
+  std::string_view keeps = "";
+  std::function<std::unique_ptr<Pass>()> make;
+};
 
 }  // namespace hlokit
 

@@ -9,7 +9,8 @@
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
-#include "passes/pass.h"
+#include "passes/annotations/text.h"
+#include "passes/pipeline.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/expected_diagnostics.h"
 #include "tools/cli/output_file.h"
@@ -43,8 +44,9 @@ int Run(int argc, char** argv) {
   app.add_flag("--list-passes", list_passes, "print the passes there are and exit");
   app.add_flag("--verify,!--no-verify", verify, "check the module before the passes and after each (default on)");
   app.add_flag("--layout-sensitive", verifier.layout_sensitive, "check layouts too, as after layout assignment");
-  app.add_flag("--verify-diagnostics", verify_diagnostics,
-               "print nothing; check that the diagnostics are those that `// expected-error {{...}}` comments announce");
+  app.add_flag(
+      "--verify-diagnostics", verify_diagnostics,
+      "print nothing; check that the diagnostics are those that `// expected-error {{...}}` comments announce");
   app.add_option("--limit-nesting", input.parse.max_nesting, "reject deeper nests of shapes, operands, computations")
       ->capture_default_str();
   app.add_option("--limit-instructions", input.parse.max_instructions, "reject larger modules")->capture_default_str();
@@ -55,10 +57,10 @@ int Run(int argc, char** argv) {
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   if (list_passes) {
-    for (const auto& pass : AllPasses()) std::cout << pass->name() << "\t" << pass->summary() << "\n";
+    for (const PassInfo* pass : PassRegistry::Get().passes()) std::cout << pass->name << "\t" << pass->summary << "\n";
     return cli::kOk;
   }
-  auto pipeline = ParsePipeline(passes);
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(passes);
   if (!pipeline.ok()) return cli::UsageError("hlo-opt", std::string(pipeline.status().message()));
 
   cli::Diagnostics diagnostics(input);
@@ -93,15 +95,15 @@ int Run(int argc, char** argv) {
       return !sink.has_errors();
     };
     bool good = check("");
-    for (const auto& pass : *pipeline) {
-      if (!good) break;
-      const absl::StatusOr<bool> changed = pass->Run(*module);
-      if (!changed.ok()) {
-        diagnostics.ShowError(part.label(), StrCat("pass ", pass->name(), ": ", std::string(changed.status().message())),
-                              cli::kRejected);
-        good = false;
-      } else if (*changed) {
-        good = check(pass->name());
+    if (good && !pipeline->empty()) {
+      ReadOrigins(*module);
+      const absl::StatusOr<Pipeline::Result> result = pipeline->Run(*module);
+      good = result.ok();
+      if (!good) {
+        diagnostics.ShowError(part.label(), std::string(result.status().message()), cli::kRejected);
+      } else {
+        WriteOrigins(*module);
+        good = check("the pipeline");
       }
     }
     if (good) modules.push_back(std::move(module));

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/side_effects.h"
 #include "ir/traversal.h"
+#include "passes/annotations/annotations.h"
 
 namespace hlokit {
 namespace {
@@ -100,8 +101,8 @@ absl::StatusOr<bool> Cse::Run(Module& module) {
       AddAttributes(&key, i, same);
       const auto [at, inserted] = first.try_emplace(key.bytes(), id);
       if (inserted) continue;
-      module.ReplaceAllUses(id, at->second);
-      module.Erase(id);
+      Replace(module, id, at->second);
+      Count("instructions merged");
       changed = true;
     }
   }

@@ -11,8 +11,6 @@ namespace hlokit {
 // Metadata, origins and statistics do not keep instructions apart. n log n in the module at worst.
 class Cse : public Pass {
  public:
-  std::string_view name() const override { return "cse"; }
-  std::string_view summary() const override { return "merge equal instructions"; }
   absl::StatusOr<bool> Run(Module& module) override;
 };
 

@@ -25,6 +25,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
       std::vector<InstructionId> operands;
       for (Instruction operand : i.operands()) operands.push_back(operand.id());
       module.Erase(i.id());
+      Count("instructions removed");
       changed = true;
       for (InstructionId operand : operands) {
         const Instruction o = module.instruction(operand);
@@ -49,6 +50,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
   for (Computation c : module.computations()) {
     if (reached[c.id().value]) continue;
     module.EraseComputation(c.id());
+    Count("computations removed");
     changed = true;
   }
   return changed;

@@ -9,8 +9,6 @@ namespace hlokit {
 // stay, since callers give them values. Linear in the module.
 class Dce : public Pass {
  public:
-  std::string_view name() const override { return "dce"; }
-  std::string_view summary() const override { return "remove unused instructions and computations"; }
   absl::StatusOr<bool> Run(Module& module) override;
 };
 

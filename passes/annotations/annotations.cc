@@ -1,0 +1,51 @@
+#include "passes/annotations/annotations.h"
+
+#include <algorithm>
+
+namespace hlokit {
+namespace {
+
+// Moves the control predecessors of `from` to `to`.
+void MoveControlPredecessors(Module& module, InstructionId from, InstructionId to) {
+  const Instruction old = module.instruction(from);
+  if (!old.has(Attr::kControlPredecessors)) return;
+  const absl::Span<const int64_t> own = module.instruction(to).list_attr(Attr::kControlPredecessors);
+  std::vector<int64_t> all(own.begin(), own.end());
+  for (int64_t p : old.list_attr(Attr::kControlPredecessors)) {
+    if (p != to.value && std::find(all.begin(), all.end(), p) == all.end()) all.push_back(p);
+  }
+  module.RemoveAttr(from, Attr::kControlPredecessors);
+  if (!all.empty()) module.SetAttr(to, Attr::kControlPredecessors, module.ListPayload(all));
+}
+
+}  // namespace
+
+MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionId> sources) {
+  MetadataId merged;
+  for (InstructionId source : sources) {
+    merged = module.context().metadata.Merge(merged, module.record(source).metadata);
+  }
+  return merged;
+}
+
+void Annotate(Module& module, InstructionId made, absl::Span<const InstructionId> sources) {
+  module.SetMetadata(made, MergedAnnotations(module, sources));
+}
+
+void Replace(Module& module, InstructionId old, InstructionId by) {
+  if (old == by) return;
+  Carry(module, old, by);
+  MoveControlPredecessors(module, old, by);
+  const Instruction replaced = module.instruction(old);
+  if (const auto sharding = replaced.payload(Attr::kSharding)) {
+    if (!module.instruction(by).has(Attr::kSharding)) module.SetAttr(by, Attr::kSharding, *sharding);
+  }
+  module.ReplaceAllUses(old, by);
+  if (!replaced.has_users() && replaced.opcode() != Opcode::kParameter) module.Erase(old);
+}
+
+std::vector<MetadataId> OriginsOf(Instruction instruction) {
+  return instruction.module().context().metadata.Origins(instruction.metadata_id());
+}
+
+}  // namespace hlokit

@@ -1,0 +1,56 @@
+// Where instructions came from, through every transformation.
+//
+// The annotations of an instruction are the metadata (op_name path, source line, stack frame) of all the source
+// instructions it stands for. In memory they are one MetadataId: a record with the fields of the main source, which is
+// what XLA would keep, that remembers the records it was merged from (ir/metadata.h). Every pass that replaces, merges,
+// clones, fuses or creates instructions does so through the functions below; copying a MetadataId carries everything.
+//
+//   replaced    Replace(module, old, by): `by` stands for `old` too
+//   merged      Carry(module, from, to), for each one that goes
+//   created     AnnotationScope scope(&builder, {source, …}), or Annotate
+//   cloned      copy the MetadataId
+//   fused       Annotate(module, fusion, all the fused instructions), the one that gives the op_name first
+#ifndef HLOKIT_PASSES_ANNOTATIONS_ANNOTATIONS_H_
+#define HLOKIT_PASSES_ANNOTATIONS_ANNOTATIONS_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/builder.h"
+#include "ir/module.h"
+
+namespace hlokit {
+
+// `to` stands from now on for what `from` stands for too; its op_name stays, unless it had none.
+inline void Carry(Module& module, InstructionId from, InstructionId to) {
+  const MetadataId main = module.record(to).metadata;
+  module.SetMetadata(to, module.context().metadata.Merge(main, module.record(from).metadata));
+}
+
+// The metadata of an instruction that stands for all of `sources`; the op_name is that of the first that has metadata.
+MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionId> sources);
+
+// Gives `made` the annotations of `sources`, which replace its own.
+void Annotate(Module& module, InstructionId made, absl::Span<const InstructionId> sources);
+
+// Makes `by` stand for `old`: users, root and control successors move, annotations are carried, and `old` is erased
+// unless it is a parameter. `by` is of the same computation and of a compatible shape. Control predecessors of `old`
+// become those of `by`, and its sharding moves to a `by` without one.
+void Replace(Module& module, InstructionId old, InstructionId by);
+
+// What a builder adds while this lives stands for `sources`.
+class AnnotationScope {
+ public:
+  AnnotationScope(Builder* builder, absl::Span<const InstructionId> sources)
+      : scope_(builder, MergedAnnotations(builder->module(), sources)) {}
+
+ private:
+  MetadataScope scope_;
+};
+
+// All sources of an instruction, each with its own fields, the main one first; empty if it has no metadata.
+std::vector<MetadataId> OriginsOf(Instruction instruction);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_ANNOTATIONS_ANNOTATIONS_H_

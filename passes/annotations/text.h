@@ -1,0 +1,31 @@
+// Annotations in the text. XLA's text has one metadata for each instruction; what else an instruction stands for goes
+// into frontend attributes, which XLA reads, keeps and does not look into:
+//
+//   HloModule m, frontend_attributes={hlokit.origins={origins={{op_name="f/mul"} {op_name="f/add" stack_frame_id=1}}
+//                                     frames={{file="f.py" function="f" line=3 ...}}}}
+//   ... add = f32[] add(a, b), frontend_attributes={hlokit.origins="0-1,7"}, metadata={op_name="f/add"}
+//
+// The list of an instruction has the indices of what it stands for beyond its metadata. Frames stand in the table,
+// since readers drop stack frames that no instruction has as its own.
+#ifndef HLOKIT_PASSES_ANNOTATIONS_TEXT_H_
+#define HLOKIT_PASSES_ANNOTATIONS_TEXT_H_
+
+#include <string_view>
+
+#include "ir/module.h"
+
+namespace hlokit {
+
+inline constexpr std::string_view kOriginsKey = "hlokit.origins";
+
+// Takes the attributes away and gives instructions the metadata they speak of: the form in which passes work. What is
+// malformed stays as it is, an attribute like any other.
+void ReadOrigins(Module& module);
+
+// The reverse: instructions get plain metadata, and attributes with the rest. The stack-frame tables keep what is then
+// referred to, in the order in which the printed text does.
+void WriteOrigins(Module& module);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_ANNOTATIONS_TEXT_H_

@@ -1,0 +1,12 @@
+// The pipelines that have a name.
+#include "passes/rooms.h"
+
+namespace hlokit {
+
+void RegisterNamedPipelines(PassRegistry* registry) {
+  registry->AddPipeline({.name = "simplify",
+                         .summary = "what makes a program smaller without changing what it computes",
+                         .text = "clean(cse,dce)*"});
+}
+
+}  // namespace hlokit

@@ -1,0 +1,155 @@
+// Text to Pipeline. Named pipelines are opened in place, on a stack of texts.
+#include <algorithm>
+#include <cctype>
+
+#include "ir/diagnostic.h"
+#include "ir/str_cat.h"
+#include "passes/pipeline.h"
+
+namespace hlokit {
+
+class PipelineParser {
+ public:
+  explicit PipelineParser(const PassRegistry& registry) : registry_(registry) {}
+
+  absl::StatusOr<Pipeline> Parse(std::string_view text) {
+    pipeline_.nodes_.emplace_back();
+    texts_.push_back({text, 0, 0});
+    groups_ = {0};
+    SkipBlanks();
+    if (AtEnd()) return std::move(pipeline_);
+    while (true) {
+      if (absl::Status status = Item(); !status.ok()) return status;
+      if (absl::StatusOr<bool> more = AfterItem(); !more.ok() || !*more) {
+        if (!more.ok()) return more.status();
+        return std::move(pipeline_);
+      }
+    }
+  }
+
+ private:
+  using Node = Pipeline::Node;
+  // A text being read, and how many groups were open when it began.
+  struct Source {
+    std::string_view text;
+    size_t at;
+    size_t groups;
+  };
+
+  std::string_view& text() { return texts_.back().text; }
+  size_t& at() { return texts_.back().at; }
+  void SkipBlanks() {
+    while (at() < text().size() && std::isspace(static_cast<unsigned char>(text()[at()]))) ++at();
+  }
+  bool AtEnd() { return at() >= text().size(); }
+  bool Eat(char c) {
+    SkipBlanks();
+    if (AtEnd() || text()[at()] != c) return false;
+    ++at();
+    return true;
+  }
+  std::string_view Word(std::string_view stop) {
+    SkipBlanks();
+    const size_t begin = at();
+    at() = std::min(text().find_first_of(stop, begin), text().size());
+    std::string_view word = text().substr(begin, at() - begin);
+    while (!word.empty() && std::isspace(static_cast<unsigned char>(word.back()))) word.remove_suffix(1);
+    return word;
+  }
+  template <typename... Pieces>
+  absl::Status Error(const Pieces&... pieces) {
+    return absl::InvalidArgumentError(StrCat("pipeline, column ", at() + 1, ": ", pieces...));
+  }
+
+  uint32_t NewNode(Node node) {
+    const uint32_t id = static_cast<uint32_t>(pipeline_.nodes_.size());
+    pipeline_.nodes_.push_back(std::move(node));
+    pipeline_.nodes_[groups_.back()].children.push_back(id);
+    return id;
+  }
+
+  // A pass, or the start of a group.
+  absl::Status Item() {
+    while (true) {
+      const std::string_view name = Word(",(){}*");
+      if (Eat('(')) {
+        Node group;
+        group.label = std::string(name);
+        groups_.push_back(NewNode(std::move(group)));
+        continue;  // the first item of the group
+      }
+      if (name.empty()) return Error("a pass is missing");
+      if (const PassInfo* info = registry_.Find(name)) return PassItem(*info);
+      const NamedPipeline* named = registry_.FindPipeline(name);
+      if (named == nullptr) return UnknownName(name);
+      if (Eat('{')) return Error("the pipeline `", name, "` takes no options");
+      Node group;
+      group.label = std::string(name);
+      group.named = true;
+      group.repeat = Eat('*');
+      const uint32_t id = NewNode(std::move(group));
+      texts_.push_back({named->text, 0, groups_.size()});
+      groups_.push_back(id);
+    }
+  }
+
+  absl::Status PassItem(const PassInfo& info) {
+    PassOptions options(info.options);
+    if (Eat('{') && !Eat('}')) {
+      do {
+        const std::string_view name = Word("=,{}");
+        std::string_view value = "true";
+        if (Eat('=')) value = Word(",{}");
+        if (absl::Status status = options.Set(name, value); !status.ok()) {
+          return Error("pass ", info.name, ": ", std::string(status.message()));
+        }
+      } while (Eat(','));
+      if (!Eat('}')) return Error("the options of ", info.name, " do not end with `}`");
+    }
+    Node node;
+    node.info = &info;
+    node.pass = PassRegistry::Make(info, std::move(options));
+    node.repeat = Eat('*');
+    NewNode(std::move(node));
+    return absl::OkStatus();
+  }
+
+  // Closes what ends here. False at the end of the text; true before another item.
+  absl::StatusOr<bool> AfterItem() {
+    while (true) {
+      if (Eat(',')) return true;
+      const bool inner = groups_.size() > texts_.back().groups + 1;
+      if (inner && Eat(')')) {
+        pipeline_.nodes_[groups_.back()].repeat = Eat('*');
+        groups_.pop_back();
+        continue;
+      }
+      SkipBlanks();
+      if (!AtEnd()) return Error("expected `,` between passes, found `", text().substr(at(), 1), "`");
+      if (inner) return Error("a group does not end with `)`");
+      if (texts_.size() == 1) return false;
+      groups_.pop_back();
+      texts_.pop_back();
+    }
+  }
+
+  absl::Status UnknownName(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const PassInfo* info : registry_.passes()) names.push_back(info->name);
+    for (const NamedPipeline& pipeline : registry_.pipelines()) names.push_back(pipeline.name);
+    const std::string_view near = Nearest(name, names);
+    return absl::InvalidArgumentError(
+        StrCat("there is no pass `", name, "`", near.empty() ? "" : StrCat("; did you mean `", near, "`?")));
+  }
+
+  const PassRegistry& registry_;
+  Pipeline pipeline_;
+  std::vector<Source> texts_;
+  std::vector<uint32_t> groups_;  // open ones
+};
+
+absl::StatusOr<Pipeline> Pipeline::Parse(std::string_view text, const PassRegistry& registry) {
+  return PipelineParser(registry).Parse(text);
+}
+
+}  // namespace hlokit

@@ -1,0 +1,14 @@
+// The function of each room of passes that registers its own, and that of the named pipelines.
+#ifndef HLOKIT_PASSES_ROOMS_H_
+#define HLOKIT_PASSES_ROOMS_H_
+
+#include "passes/registry.h"
+
+namespace hlokit {
+
+void RegisterSimplifyPasses(PassRegistry* registry);
+void RegisterNamedPipelines(PassRegistry* registry);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_ROOMS_H_

@@ -1,0 +1,27 @@
+// The passes of this room.
+#include "passes/rooms.h"
+#include "passes/simplify/cse.h"
+#include "passes/simplify/dce.h"
+
+namespace hlokit {
+
+void RegisterSimplifyPasses(PassRegistry* registry) {
+  registry->Add({.name = "cse",
+                 .room = "simplify",
+                 .summary = "merge equal instructions",
+                 .doc =
+                     "Merges instructions of a computation that have the same opcode, shape, operands (in any order "
+                     "where the opcode is commutative) and attributes into the first of them. Called computations are "
+                     "equal when they are equal instruction by instruction. Instructions with side effects, "
+                     "parameters and constants without a value stay apart. Metadata does not keep instructions "
+                     "apart: the one that stays stands for all.",
+                 .make = MakePass<Cse>});
+  registry->Add({.name = "dce",
+                 .room = "simplify",
+                 .summary = "remove unused instructions and computations",
+                 .doc = "Removes instructions that nothing uses and that have no side effect, then computations that "
+                        "nothing calls. Parameters stay, since callers give them values.",
+                 .make = MakePass<Dce>});
+}
+
+}  // namespace hlokit
