@@ -1,7 +1,9 @@
 #include "ir/content_digest.h"
 
 #include <string>
+#include <utility>
 
+#include "ir/metadata_text.h"
 #include "ir/text_writer.h"
 
 namespace hlokit {
@@ -138,13 +140,53 @@ Digest ContentDigests::OfMetadata(MetadataId id) {
   const auto [found, is_new] = metadata_.try_emplace(id.value);
   if (is_new) {
     std::string text;
+    int64_t frame = 0;
     {
       TextWriter out(&text);
-      PrintMetadata(out, context_, id);
+      Metadata metadata = context_.metadata[id];
+      frame = std::exchange(metadata.stack_frame_id, 0);
+      PrintMetadataFields(out, context_, metadata);
     }
-    found->second = DigestOf(text);
+    const Digest frame_digest = OfStackFrame(frame);
+    words_.Clear();
+    words_.Add(DigestOf(text));
+    words_.Add(frame_digest);
+    found->second = words_.Finish();
   }
   return found->second;
+}
+
+Digest ContentDigests::OfStackFrame(int64_t id) {
+  const StackFrames& table = module_.header().stack_frames;
+  frames_.resize(table.stack_frames.size() + 1);
+  const auto in_table = [&](int64_t i) { return i >= 1 && i < static_cast<int64_t>(frames_.size()); };
+  if (!in_table(id)) return Digest();
+  // The frames above that are new. A chain longer than the table bites its tail and is cut.
+  std::vector<int64_t> chain;
+  const auto above = [&](int64_t i) {
+    return int64_t{table.stack_frames[static_cast<size_t>(i - 1)].parent_frame_id} - 1;
+  };
+  for (int64_t i = id; in_table(i) && frames_[static_cast<size_t>(i)] == Digest() && chain.size() < frames_.size();
+       i = above(i)) {
+    chain.push_back(i);
+  }
+  const auto name = [&](const std::vector<StringId>& names, int64_t i) {
+    return i >= 1 && i <= static_cast<int64_t>(names.size()) ? OfString(names[static_cast<size_t>(i - 1)]) : Digest();
+  };
+  for (size_t k = chain.size(); k-- > 0;) {
+    const int64_t parent = above(chain[k]);
+    const int64_t location = table.stack_frames[static_cast<size_t>(chain[k] - 1)].file_location_id;
+    words_.Clear();
+    words_.Add(in_table(parent) ? frames_[static_cast<size_t>(parent)] : Digest());
+    if (location >= 1 && location <= static_cast<int64_t>(table.file_locations.size())) {
+      const FileLocation& l = table.file_locations[static_cast<size_t>(location - 1)];
+      words_.Add(name(table.file_names, l.file_name_id));
+      words_.Add(name(table.function_names, l.function_name_id));
+      words_.AddList({l.line, l.end_line, l.column, l.end_column});
+    }
+    frames_[static_cast<size_t>(chain[k])] = words_.Finish();
+  }
+  return frames_[static_cast<size_t>(id)];
 }
 
 Digest ContentDigests::OfPrinted(AttrValue value) {

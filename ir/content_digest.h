@@ -55,6 +55,7 @@ class ContentDigests {
   // that it is elided.
   Digest OfLiteral(LiteralId id);
   Digest OfString(StringId id) const { return DigestOf(context_.str(id)); }
+  // A stack frame counts by what it and those above it name, not by its number.
   Digest OfMetadata(MetadataId id);
   // Of a list-valued attribute whose encoding holds ids: the value as it is printed.
   Digest OfPrinted(AttrValue value);
@@ -65,6 +66,7 @@ class ContentDigests {
   }
   void FillShape(Shape shape, bool with_layout);
   void FillLiteral(LiteralId id);
+  Digest OfStackFrame(int64_t id);
 
   const Module& module_;
   const Context& context_;
@@ -74,6 +76,7 @@ class ContentDigests {
   std::vector<Digest> literals_;
   absl::flat_hash_map<uint64_t, Digest> printed_;  // by attribute and list
   absl::flat_hash_map<uint32_t, Digest> metadata_;
+  std::vector<Digest> frames_;  // by number from 1; zero: not known yet
   DigestWords words_;
   std::vector<uint32_t> stack_;
 };

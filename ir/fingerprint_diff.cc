@@ -530,7 +530,7 @@ FingerprintDiff Comparison::Run() {
     found = StepFromPair(a, b);
   }
   if (diff_.header.empty() && diff_.path.empty() && diff_.differences.empty()) {
-    diff_.header.emplace_back("stack frames, origin recovery table or debug attributes");
+    diff_.header.emplace_back("origin recovery table or debug attributes");
   }
   return std::move(diff_);
 }

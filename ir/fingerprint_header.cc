@@ -25,18 +25,10 @@ void AddStrings(const std::vector<StringId>& strings, ContentDigests* contents, 
   for (StringId s : strings) words->Add(contents->OfString(s));
 }
 
-void AddAnnotations(const Module& module, ContentDigests* contents, DigestWords* words) {
+// Stack frames count where metadata points to them.
+void AddAnnotations(const Module& module, DigestWords* words) {
   const ModuleHeader& header = module.header();
-  const StackFrames& frames = header.stack_frames;
   words->Add(kAnnotationTag);
-  AddStrings(frames.file_names, contents, words);
-  AddStrings(frames.function_names, contents, words);
-  words->Add(frames.file_locations.size());
-  for (const FileLocation& l : frames.file_locations) {
-    words->AddList({l.file_name_id, l.function_name_id, l.line, l.end_line, l.column, l.end_column});
-  }
-  words->Add(frames.stack_frames.size());
-  for (const StackFrame& f : frames.stack_frames) words->AddList({f.file_location_id, f.parent_frame_id});
   // These hold names, so their text is hashed.
   std::string text;
   {
@@ -96,7 +88,7 @@ void AddHeader(const Module& module, const FingerprintOptions& options, ContentD
     words->Add(list.valid());
     if (list.valid()) words->Add(contents->OfPrinted({Attr::kFrontendAttributes, list.value}));
   }
-  if (options.metadata) AddAnnotations(module, contents, words);
+  if (options.metadata) AddAnnotations(module, words);
   if (options.schedule) {
     words->Add(kScheduleTag);
     words->Add(header.is_scheduled);

@@ -15,6 +15,7 @@
 #include "tools/cli/cli.h"
 #include "tools/cli/inspect_command.h"
 #include "tools/cli/inspect_cost.h"
+#include "tools/cli/inspect_ops.h"
 #include "tools/cli/json_writer.h"
 #include "tools/cli/output_file.h"
 
@@ -282,7 +283,8 @@ int Run(int argc, char** argv) {
       "  hlo-inspect hash before.hlo after.hlo\n"
       "  hlo-inspect hash --explain yesterday.hlo today.hlo\n"
       "  hlo-inspect stats module.hlo\n"
-      "  hlo-inspect cost module.hlo");
+      "  hlo-inspect cost module.hlo\n"
+      "  hlo-inspect ops gather");
 
   HashFlags hash;
   CLI::App* hash_app = app.add_subcommand("hash",
@@ -314,7 +316,7 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats module.hlo\n"
       "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
 
-  const cli::InspectCommand commands[] = {cli::AddCostCommand(&app)};
+  const cli::InspectCommand commands[] = {cli::AddCostCommand(&app), cli::AddOpsCommand(&app)};
 
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   for (const cli::InspectCommand& command : commands) {

@@ -124,7 +124,15 @@ class Checker {
       // XLA's order of computations may change when its text is read back.
       PrintOptions settled = options;
       settled.settle_computations = true;
-      Expect(ToString(*again, settled) == ToString(original, settled), property, "prints another text the second time");
+      std::string first = ToString(original, settled);
+      std::string second = ToString(*again, settled);
+      if (first != second && !original.header().stack_frames.empty()) {
+        // XLA numbers stack frames as it meets them: in the order of the first text from then on.
+        const std::unique_ptr<Module> third = Reread(second, property);
+        if (third == nullptr) continue;
+        first = std::exchange(second, ToString(*third, settled));
+      }
+      Expect(first == second, property, "prints another text the second time");
       if (options.syntax_sugar_async_ops) continue;
       Expect(Fingerprint(*again, FingerprintOptions::All()) == Fingerprint(module, FingerprintOptions::All()), property,
              "has another fingerprint when read back");

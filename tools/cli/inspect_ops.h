@@ -1,0 +1,13 @@
+// hlo-inspect ops.
+#ifndef HLOKIT_TOOLS_CLI_INSPECT_OPS_H_
+#define HLOKIT_TOOLS_CLI_INSPECT_OPS_H_
+
+#include "tools/cli/inspect_command.h"
+
+namespace hlokit::cli {
+
+InspectCommand AddOpsCommand(CLI::App* app);
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_CLI_INSPECT_OPS_H_
