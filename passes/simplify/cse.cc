@@ -80,7 +80,10 @@ absl::StatusOr<bool> Cse::Run(Module& module) {
   Key key;
   for (Computation c : module.computations()) {
     absl::flat_hash_map<std::string, InstructionId> first;
-    for (InstructionId id : PostOrder(c)) {
+    // In the order of the computation, in which operands stand first, so that the one that stays stands before all
+    // users.
+    for (InstructionId id = c.record().first, next; id.valid(); id = next) {
+      next = module.record(id).next;
       const Instruction i = module.instruction(id);
       if (i.opcode() == Opcode::kParameter || effects.Of(i) || i.has(Attr::kControlPredecessors) ||
           !i.control_successors().empty() || (i.opcode() == Opcode::kConstant && i.literal().elided)) {

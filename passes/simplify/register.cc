@@ -1,11 +1,26 @@
 // The passes of this room.
 #include "passes/rooms.h"
+#include "passes/simplify/algebraic/algsimp.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
 
 namespace hlokit {
 
 void RegisterSimplifyPasses(PassRegistry* registry) {
+  registry->Add({.name = "algsimp",
+                 .room = "simplify",
+                 .summary = "algebraic simplification",
+                 .doc = "Rewrites single instructions and small groups into cheaper ones until no rule applies: "
+                        "arithmetic with zero and one, comparisons and selections with a known result, chains of "
+                        "conversions, reshapes, broadcasts, transposes, slices, concatenations and padding, reductions "
+                        "of nothing, transposes into dots, elements of tuples. No float is reassociated.",
+                 .make = MakePass<AlgebraicSimplifier>});
+  registry->Add({.name = "tuple-simplifier",
+                 .room = "simplify",
+                 .summary = "forward the elements of tuples",
+                 .doc = "An element of a tuple is what was put there, and a tuple of all elements of another is that "
+                        "other one.",
+                 .make = MakePass<TupleSimplifier>});
   registry->Add({.name = "cse",
                  .room = "simplify",
                  .summary = "merge equal instructions",

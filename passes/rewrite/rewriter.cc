@@ -1,0 +1,189 @@
+#include "passes/rewrite/rewriter.h"
+
+#include <algorithm>
+
+#include "passes/annotations/annotations.h"
+
+namespace hlokit {
+namespace {
+
+// Rewrites of one module are bounded by a multiple of its size: a pair of rules that undo each other ends here instead
+// of never. No module at hand comes near.
+constexpr size_t kVisitsPerInstruction = 200;
+
+}  // namespace
+
+void RuleSet::Add(std::initializer_list<Opcode> opcodes, std::string_view name, RuleFunction apply) {
+  rules_.push_back({name, apply});
+  for (Opcode opcode : opcodes) {
+    by_opcode_[static_cast<size_t>(opcode)].push_back(static_cast<uint16_t>(rules_.size() - 1));
+  }
+}
+
+Rewriter::Rewriter(Module* module, const RuleSet* rules, const PassOptions* options)
+    : module_(*module), rules_(*rules), options_(options), effects_(*module), applied_(rules->size(), 0) {}
+
+void Rewriter::Push(InstructionId id) {
+  if (id.value >= queued_.size()) queued_.resize(std::max<size_t>(id.value + 1, module_.instruction_id_bound()), 0);
+  if (queued_[id.value] != 0 || rules_.of(module_.record(id).opcode).empty()) return;
+  queued_[id.value] = 1;
+  queue_.push_back(id);
+}
+
+void Rewriter::PushUsers(Instruction i) {
+  for (const auto& use : i.uses()) Push(use.user.id());
+}
+
+bool Rewriter::Run() {
+  for (Computation c : module_.computations()) {
+    for (Instruction i : c.instructions()) Push(i.id());
+  }
+  size_t budget = (queue_.size() + 100) * kVisitsPerInstruction;
+  while (head_ < queue_.size() && budget-- > 0) {
+    const InstructionId id = queue_[head_++];
+    queued_[id.value] = 0;
+    if (head_ > 65536 && head_ * 2 > queue_.size()) {
+      queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
+    }
+    if (!module_.record(id).parent.valid()) continue;
+    const Instruction i = at(id);
+    if (!i.has_users() && MayErase(i)) {
+      EraseUnused(id);
+      continue;
+    }
+    if (i.shape().has_dynamic_dims() || i.shape().has_unbounded_dims()) continue;
+    bool dynamic = false;
+    for (Instruction operand : i.operands()) {
+      dynamic |= operand.shape().has_dynamic_dims() || operand.shape().has_unbounded_dims();
+    }
+    if (dynamic) continue;
+    current_ = id;
+    for (uint16_t rule : rules_.of(i.opcode())) {
+      made_.clear();
+      if (rules_[rule].apply(*this, i)) {
+        ++applied_[rule];
+        changed_ = true;
+        break;
+      }
+      for (size_t k = made_.size(); k-- > 0;) {
+        if (!at(made_[k]).has_users()) module_.Erase(made_[k]);
+      }
+    }
+  }
+  return changed_;
+}
+
+InstructionId Rewriter::Make(Opcode opcode, Shape shape, Operands operands, Attrs attrs) {
+  const InstructionRecord& current = module_.record(current_);
+  const MetadataId metadata = current.metadata;
+  const StringId name = module_.UniqueInstructionName(TextOf(opcode));
+  const InstructionId id = module_.AddInstruction(current.parent, opcode, shape, name, operands, attrs);
+  module_.Move(id, current_);
+  module_.SetMetadata(id, metadata);
+  made_.push_back(id);
+  return id;
+}
+
+InstructionId Rewriter::MakeConstant(const Literal& value) {
+  const InstructionId id = Make(Opcode::kConstant, value.shape(), {});
+  module_.SetPayload(id, context().literals.Add(value).value);
+  return id;
+}
+
+InstructionId Rewriter::MakeScalar(ElementType type, const std::byte* data) {
+  const InstructionId id = Make(Opcode::kConstant, shapes().Scalar(type), {});
+  const size_t size = static_cast<size_t>(BytesOf(type));
+  module_.SetPayload(id, context().literals.AddArray(shapes().Scalar(type), data, size).value);
+  return id;
+}
+
+InstructionId Rewriter::MakeSplat(Shape shape, InstructionId value) {
+  if (shape.IsScalar()) return value;
+  return Make(Opcode::kBroadcast, shape, {value}, {List(Attr::kDimensions, {})});
+}
+
+InstructionId Rewriter::MakeReshape(InstructionId operand, Shape shape) {
+  if (at(operand).shape() == shape) return operand;
+  return Make(Opcode::kReshape, shape, {operand});
+}
+
+bool Rewriter::IsReplaceable(Instruction i) const {
+  return !i.has(Attr::kControlPredecessors) && i.control_successors().empty() && !effects_.Of(i);
+}
+
+bool Rewriter::MayErase(Instruction i) const {
+  return !i.is_root() && i.opcode() != Opcode::kParameter && IsReplaceable(i);
+}
+
+bool Rewriter::Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed) {
+  const Instruction replacement = at(by);
+  if (old.id() == by || replacement.shape() != old.shape() || !IsReplaceable(old)) return false;
+  for (Instruction i : absorbed) Carry(module_, i.id(), by);
+  PushUsers(old);
+  const bool is_new = std::find(made_.begin(), made_.end(), by) != made_.end();
+  if (is_new) {
+    if (const auto attributes = old.payload(Attr::kFrontendAttributes)) {
+      module_.SetAttr(by, Attr::kFrontendAttributes, *attributes);
+    }
+  }
+  std::vector<InstructionId> operands;
+  for (Instruction operand : old.operands()) operands.push_back(operand.id());
+  hlokit::Replace(module_, old.id(), by);
+  for (InstructionId id : operands) {
+    if (module_.record(id).parent.valid()) EraseUnused(id);
+  }
+  for (InstructionId id : made_) {
+    if (module_.record(id).parent.valid()) Push(id);
+  }
+  Push(by);
+  changed_ = true;
+  return true;
+}
+
+bool Rewriter::ReplaceWithNew(Instruction old, Opcode opcode, Operands operands, Attrs attrs,
+                              std::initializer_list<Instruction> absorbed) {
+  if (!IsReplaceable(old)) return false;
+  return Replace(old, Make(opcode, old.shape(), operands, attrs), absorbed);
+}
+
+bool Rewriter::ReplaceOperand(Instruction user, int64_t index, InstructionId operand,
+                              std::initializer_list<Instruction> absorbed) {
+  const InstructionId before = user.operand(index).id();
+  if (before == operand) return false;
+  for (Instruction i : absorbed) Carry(module_, i.id(), user.id());
+  module_.ReplaceOperand(user.id(), index, operand);
+  EraseUnused(before);
+  Changed(user);
+  return true;
+}
+
+void Rewriter::Changed(Instruction instruction) {
+  changed_ = true;
+  Push(instruction.id());
+  PushUsers(instruction);
+  for (InstructionId id : made_) {
+    if (module_.record(id).parent.valid()) Push(id);
+  }
+}
+
+void Rewriter::EraseUnused(InstructionId first) {
+  dead_.push_back(first);
+  while (!dead_.empty()) {
+    const InstructionId id = dead_.back();
+    dead_.pop_back();
+    if (!module_.record(id).parent.valid()) continue;
+    const Instruction i = at(id);
+    if (i.has_users() || !MayErase(i)) {
+      // A rule that asks for a single user may apply now.
+      if (HasOneUser(i)) PushUsers(i);
+      Push(id);
+      continue;
+    }
+    for (Instruction operand : i.operands()) dead_.push_back(operand.id());
+    module_.Erase(id);
+    changed_ = true;
+  }
+}
+
+}  // namespace hlokit

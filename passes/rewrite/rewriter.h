@@ -1,0 +1,133 @@
+// Local rewrites to a fixpoint, driven by a worklist.
+//
+// A rule looks at one instruction and what is near it and either leaves all as it is, or makes new instructions and
+// puts one in the place of the instruction. The rewriter visits every instruction once, operands first, and again those
+// whose surroundings changed: near-linear as long as each rule makes something smaller. It erases what becomes unused
+// on the way, keeps instructions in an order in which operands stand first, and carries annotations: what a rule makes
+// stands for the instruction replaced and for those it names as absorbed.
+#ifndef HLOKIT_PASSES_REWRITE_REWRITER_H_
+#define HLOKIT_PASSES_REWRITE_REWRITER_H_
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/literal.h"
+#include "ir/module.h"
+#include "ir/side_effects.h"
+#include "passes/pass.h"
+
+namespace hlokit {
+
+class Rewriter;
+
+// True if it replaced or changed `instruction`.
+using RuleFunction = bool (*)(Rewriter& rewriter, Instruction instruction);
+
+struct Rule {
+  std::string_view name;  // for statistics: "reshapes of reshapes merged"
+  RuleFunction apply;
+};
+
+// The rules of each opcode, tried in the order in which they were added.
+class RuleSet {
+ public:
+  void Add(std::initializer_list<Opcode> opcodes, std::string_view name, RuleFunction apply);
+  const std::vector<uint16_t>& of(Opcode opcode) const { return by_opcode_[static_cast<size_t>(opcode)]; }
+  const Rule& operator[](uint16_t rule) const { return rules_[rule]; }
+  size_t size() const { return rules_.size(); }
+
+ private:
+  std::vector<Rule> rules_;
+  std::array<std::vector<uint16_t>, kOpcodeCount + 1> by_opcode_;
+};
+
+class Rewriter {
+ public:
+  using Operands = absl::Span<const InstructionId>;
+  using Attrs = absl::Span<const AttrValue>;
+
+  Rewriter(Module* module, const RuleSet* rules, const PassOptions* options);
+
+  // Applies the rules until none applies. True if the module changed.
+  bool Run();
+  // How often each rule applied, by index.
+  const std::vector<int64_t>& applied() const { return applied_; }
+
+  // ---- for rules ----
+  Module& module() const { return module_; }
+  Context& context() const { return module_.context(); }
+  ShapeTable& shapes() const { return module_.context().shapes; }
+  const PassOptions& options() const { return *options_; }
+  Instruction at(InstructionId id) const { return module_.instruction(id); }
+
+  // Makes an instruction before the one being rewritten, in its computation. The shape is taken as given.
+  InstructionId Make(Opcode opcode, Shape shape, Operands operands, Attrs attrs = {});
+  InstructionId MakeConstant(const Literal& value);
+  // A scalar constant of one element's bytes.
+  InstructionId MakeScalar(ElementType type, const std::byte* data);
+  // An array of `shape` with all elements equal to the scalar `value`.
+  InstructionId MakeSplat(Shape shape, InstructionId value);
+  InstructionId MakeReshape(InstructionId operand, Shape shape);
+  AttrValue List(Attr attr, absl::Span<const int64_t> values) { return {attr, module_.ListPayload(values)}; }
+  AttrValue Int(Attr attr, int64_t value) { return {attr, module_.Int64Payload(value)}; }
+
+  // Puts `by` in the place of the instruction being rewritten. False, and nothing changed, if that cannot be: the
+  // shapes differ, or control edges hang on it. What was made for it is then erased. `absorbed`: what the replacement
+  // stands for beyond that.
+  bool Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed = {});
+  // Make and Replace; nothing is made if it would not replace.
+  bool ReplaceWithNew(Instruction old, Opcode opcode, Operands operands, Attrs attrs = {},
+                      std::initializer_list<Instruction> absorbed = {});
+  // Changes an operand in place; `absorbed` is what stood between.
+  bool ReplaceOperand(Instruction user, int64_t index, InstructionId operand,
+                      std::initializer_list<Instruction> absorbed = {});
+  // After other changes in place: visit it and its users again.
+  void Changed(Instruction instruction);
+  // The users, and what they use, are worth another look.
+  void Revisit(Instruction instruction) { Push(instruction.id()); }
+  bool IsReplaceable(Instruction instruction) const;
+
+ private:
+  void Push(InstructionId id);
+  void PushUsers(Instruction instruction);
+  // Erases `id` if it is unused and may go, then what it alone used.
+  void EraseUnused(InstructionId id);
+  bool MayErase(Instruction instruction) const;
+
+  Module& module_;
+  const RuleSet& rules_;
+  const PassOptions* options_;
+  SideEffects effects_;
+  bool changed_ = false;
+  InstructionId current_;
+  std::vector<InstructionId> made_;  // for the instruction being rewritten
+  std::vector<InstructionId> queue_;
+  size_t head_ = 0;
+  std::vector<uint8_t> queued_;  // by instruction
+  std::vector<int64_t> applied_;
+  std::vector<InstructionId> dead_;  // scratch
+};
+
+// ---- what rules ask ----
+
+inline bool HasOneUse(Instruction i) {
+  const UseId first = i.record().first_use;
+  return first.valid() && i.module().use(first).next == first;
+}
+inline bool HasOneUser(Instruction i) {
+  const UseId first = i.record().first_use;
+  if (!first.valid()) return false;
+  const Module& module = i.module();
+  for (UseId use = module.use(first).next; use != first; use = module.use(use).next) {
+    if (module.use(use).user != module.use(first).user) return false;
+  }
+  return true;
+}
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_REWRITE_REWRITER_H_

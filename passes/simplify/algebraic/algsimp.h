@@ -1,0 +1,32 @@
+#ifndef HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_ALGSIMP_H_
+#define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_ALGSIMP_H_
+
+#include "passes/pass.h"
+#include "passes/rewrite/rewriter.h"
+
+namespace hlokit {
+
+// Runs a set of rules to a fixpoint.
+class RulePass : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override;
+
+ protected:
+  virtual const RuleSet& rules() const = 0;
+};
+
+// Algebraic simplification: all the rules of this folder.
+class AlgebraicSimplifier : public RulePass {
+ protected:
+  const RuleSet& rules() const override;
+};
+
+// The rules on tuples alone.
+class TupleSimplifier : public RulePass {
+ protected:
+  const RuleSet& rules() const override;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_ALGSIMP_H_

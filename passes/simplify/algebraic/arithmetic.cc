@@ -1,0 +1,238 @@
+// Arithmetic: identities with zero, one and themselves, minima and maxima, clamps, complex numbers.
+#include <algorithm>
+#include <cstddef>
+
+#include "ir/attribute_views.h"
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/algebraic/rules.h"
+
+namespace hlokit {
+namespace {
+
+bool AddZero(Rewriter& rewriter, Instruction add) {
+  for (int k = 0; k < 2; ++k) {
+    const auto splat = SplatOf(add.operand(k));
+    if (splat && splat->IsZero() && rewriter.Replace(add, add.operand(1 - k).id())) return true;
+  }
+  return false;
+}
+
+bool SubtractZero(Rewriter& rewriter, Instruction subtract) {
+  const auto splat = SplatOf(subtract.operand(1));
+  return splat && splat->IsZero() && rewriter.Replace(subtract, subtract.operand(0).id());
+}
+
+bool ReplaceWithInteger(Rewriter& rewriter, Instruction i, int64_t value) {
+  if (!rewriter.IsReplaceable(i)) return false;
+  Literal literal = Literal::Zeros(rewriter.shapes().Scalar(i.shape().element_type()));
+  // 0, 1 and -1 are the same bytes in every integer type and pred.
+  std::fill_n(literal.data(), literal.size_bytes(), value == -1 ? std::byte{0xff} : std::byte{0});
+  if (value == 1) literal.data()[0] = std::byte{1};
+  return rewriter.Replace(i, rewriter.MakeSplat(i.shape(), rewriter.MakeConstant(literal)));
+}
+
+bool SubtractSelf(Rewriter& rewriter, Instruction i) {
+  return i.operand(0) == i.operand(1) && IsInteger(i.shape().element_type()) && ReplaceWithInteger(rewriter, i, 0);
+}
+
+bool MultiplyIdentity(Rewriter& rewriter, Instruction multiply) {
+  for (int k = 0; k < 2; ++k) {
+    const auto splat = SplatOf(multiply.operand(k));
+    if (!splat) continue;
+    if (splat->IsOne() && rewriter.Replace(multiply, multiply.operand(1 - k).id())) return true;
+    const bool exact = IsInteger(splat->type) || splat->type == ElementType::kPred;
+    if (exact && splat->IsZero() && rewriter.Replace(multiply, multiply.operand(k).id())) return true;
+  }
+  return false;
+}
+
+bool DivideByOne(Rewriter& rewriter, Instruction divide) {
+  const auto splat = SplatOf(divide.operand(1));
+  return splat && splat->IsOne() && rewriter.Replace(divide, divide.operand(0).id());
+}
+
+bool RemainderOfOne(Rewriter& rewriter, Instruction remainder) {
+  const auto splat = SplatOf(remainder.operand(1));
+  return splat && IsInteger(splat->type) && splat->IsOne() && ReplaceWithInteger(rewriter, remainder, 0);
+}
+
+// x^1, x^2.
+bool SmallPower(Rewriter& rewriter, Instruction power) {
+  const auto splat = SplatOf(power.operand(1));
+  if (!splat || power.operand(0).shape() != power.shape()) return false;
+  const InstructionId base = power.operand(0).id();
+  if (splat->IsOne()) return rewriter.Replace(power, base);
+  return splat->Is(2) && rewriter.ReplaceWithNew(power, Opcode::kMultiply, {base, base});
+}
+
+// Shifts by zero.
+bool ShiftByZero(Rewriter& rewriter, Instruction shift) {
+  const auto splat = SplatOf(shift.operand(1));
+  return splat && splat->IsZero() && rewriter.Replace(shift, shift.operand(0).id());
+}
+
+// max(x, x), max(x, lowest), max(x, highest) of integers, and the same of min.
+bool ExtremeIdentity(Rewriter& rewriter, Instruction i) {
+  if (i.operand(0) == i.operand(1)) return rewriter.Replace(i, i.operand(0).id());
+  const bool is_max = i.opcode() == Opcode::kMaximum;
+  for (int k = 0; k < 2; ++k) {
+    const auto splat = SplatOf(i.operand(k));
+    if (!splat) continue;
+    if ((is_max ? splat->IsLowest() : splat->IsHighest()) && rewriter.Replace(i, i.operand(1 - k).id())) return true;
+    const bool absorbing = IsInteger(splat->type) && (is_max ? splat->IsHighest() : splat->IsLowest());
+    if (absorbing && rewriter.Replace(i, i.operand(k).id())) return true;
+    if (is_max && IsInteger(splat->type) && splat->IsZero() && IsNonNegative(i.operand(1 - k)) &&
+        rewriter.Replace(i, i.operand(1 - k).id())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// A bound of a clamp: the scalar, if the operand is a broadcast of one.
+Instruction ClampBound(Instruction operand) {
+  const bool of_scalar = operand.opcode() == Opcode::kBroadcast && operand.operand(0).shape().IsScalar();
+  return of_scalar ? operand.operand(0) : operand;
+}
+
+// max(min(x, high), low) and min(max(x, low), high) with known low <= high are clamps.
+bool ExtremesToClamp(Rewriter& rewriter, Instruction outer) {
+  const bool is_max = outer.opcode() == Opcode::kMaximum;
+  const Opcode inner_opcode = is_max ? Opcode::kMinimum : Opcode::kMaximum;
+  for (int k = 0; k < 2; ++k) {
+    const Instruction inner = outer.operand(k);
+    if (inner.opcode() != inner_opcode || !HasOneUser(inner) || inner.shape() != outer.shape()) continue;
+    for (int l = 0; l < 2; ++l) {
+      const Instruction outer_bound = outer.operand(1 - k), inner_bound = inner.operand(l);
+      const auto a = SplatOf(outer_bound), b = SplatOf(inner_bound);
+      if (!a || !b || a->type != b->type || inner.operand(1 - l).shape() != outer.shape()) continue;
+      const auto x = a->AsDouble(), y = b->AsDouble();
+      if (!x || !y || !(is_max ? *x <= *y : *y <= *x)) continue;
+      Instruction low = is_max ? outer_bound : inner_bound, high = is_max ? inner_bound : outer_bound;
+      const Instruction low_scalar = ClampBound(low), high_scalar = ClampBound(high);
+      if (low_scalar.shape().IsScalar() && high_scalar.shape().IsScalar()) low = low_scalar, high = high_scalar;
+      if (rewriter.ReplaceWithNew(outer, Opcode::kClamp, {low.id(), inner.operand(1 - l).id(), high.id()}, {},
+                                  {inner})) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The bounds of a clamp may be scalars: no need to broadcast them.
+bool ClampScalarBounds(Rewriter& rewriter, Instruction clamp) {
+  const Instruction low = ClampBound(clamp.operand(0)), high = ClampBound(clamp.operand(2));
+  if ((low == clamp.operand(0) && high == clamp.operand(2)) || !low.shape().IsScalar() || !high.shape().IsScalar()) {
+    return false;
+  }
+  return rewriter.ReplaceWithNew(clamp, Opcode::kClamp, {low.id(), clamp.operand(1).id(), high.id()}, {},
+                                 {clamp.operand(0), clamp.operand(2)});
+}
+
+bool NegateTwice(Rewriter& rewriter, Instruction negate) {
+  const Instruction inner = negate.operand(0);
+  return inner.opcode() == Opcode::kNegate && rewriter.Replace(negate, inner.operand(0).id(), {inner});
+}
+
+// abs(abs(x)), abs(-x), abs of what is not negative.
+bool AbsOfAbs(Rewriter& rewriter, Instruction abs) {
+  const Instruction inner = abs.operand(0);
+  if (inner.opcode() == Opcode::kAbs || (IsInteger(abs.shape().element_type()) && IsNonNegative(inner))) {
+    return rewriter.Replace(abs, inner.id());
+  }
+  return inner.opcode() == Opcode::kNegate &&
+         rewriter.ReplaceWithNew(abs, Opcode::kAbs, {inner.operand(0).id()}, {}, {inner});
+}
+
+bool RealOfComplex(Rewriter& rewriter, Instruction part) {
+  const Instruction complex = part.operand(0);
+  return complex.opcode() == Opcode::kComplex &&
+         rewriter.Replace(part, complex.operand(part.opcode() == Opcode::kReal ? 0 : 1).id(), {complex});
+}
+
+bool ComplexOfParts(Rewriter& rewriter, Instruction complex) {
+  const Instruction real = complex.operand(0), imag = complex.operand(1);
+  return real.opcode() == Opcode::kReal && imag.opcode() == Opcode::kImag && real.operand(0) == imag.operand(0) &&
+         rewriter.Replace(complex, real.operand(0).id(), {real, imag});
+}
+
+bool CopyOfSameLayout(Rewriter& rewriter, Instruction copy) { return rewriter.Replace(copy, copy.operand(0).id()); }
+
+// Rounding to whole numbers what is one already.
+bool RoundTwice(Rewriter& rewriter, Instruction round) {
+  const Opcode inner = round.operand(0).opcode();
+  const bool whole = inner == Opcode::kCeil || inner == Opcode::kFloor || inner == Opcode::kRoundNearestAfz ||
+                     inner == Opcode::kRoundNearestEven || inner == Opcode::kSign;
+  return whole && rewriter.Replace(round, round.operand(0).id());
+}
+
+// The elements of the result are elements of the first operand.
+bool TakesElements(Opcode opcode) {
+  return opcode == Opcode::kBroadcast || opcode == Opcode::kReshape || opcode == Opcode::kTranspose ||
+         opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kReverse ||
+         opcode == Opcode::kCopy;
+}
+
+bool IsSplatNonNegative(Instruction i) {
+  const auto splat = SplatOf(i);
+  const auto value = splat ? splat->AsDouble() : std::nullopt;
+  return value && *value >= 0;
+}
+
+}  // namespace
+
+bool IsNonNegative(Instruction i) {
+  for (int depth = 0; depth < 8 && i.shape().IsArray(); ++depth) {
+    const ElementType type = i.shape().element_type();
+    const Opcode opcode = i.opcode();
+    if (IsUnsigned(type) || type == ElementType::kPred || IsSplatNonNegative(i)) return true;
+    if (opcode == Opcode::kIota) {
+      // Of narrow types it wraps around.
+      return IsSigned(type) && (BitsOf(type) == 64 ||
+                                i.shape().dim(i.int_attr(Attr::kIotaDimension)) <= int64_t{1} << (BitsOf(type) - 1));
+    }
+    if (opcode == Opcode::kGetDimensionSize || opcode == Opcode::kPopulationCount || opcode == Opcode::kClz) {
+      return true;
+    }
+    if (opcode == Opcode::kMaximum) {
+      return IsInteger(type) && (IsSplatNonNegative(i.operand(0)) || IsSplatNonNegative(i.operand(1)));
+    }
+    if (opcode == Opcode::kConvert) {
+      const ElementType from = i.operand(0).shape().element_type();
+      if (from == ElementType::kPred || (IsUnsigned(from) && BitsOf(from) < BitsOf(type))) return true;
+      if (!IsSigned(from) || !IsSigned(type) || BitsOf(from) > BitsOf(type)) return false;
+    } else if (opcode == Opcode::kClamp) {
+      // Between the bounds, of which the lower comes first; an upper one below it wins.
+      return IsInteger(type) && IsSplatNonNegative(i.operand(0)) && IsSplatNonNegative(i.operand(2));
+    } else if (!TakesElements(opcode)) {
+      return false;
+    }
+    i = i.operand(0);
+  }
+  return false;
+}
+
+void AddArithmeticRules(RuleSet* rules) {
+  rules->Add({Opcode::kAdd}, "additions of zero removed", AddZero);
+  rules->Add({Opcode::kSubtract}, "subtractions of zero removed", SubtractZero);
+  rules->Add({Opcode::kSubtract, Opcode::kXor}, "differences of a value and itself folded", SubtractSelf);
+  rules->Add({Opcode::kMultiply}, "products with one or zero removed", MultiplyIdentity);
+  rules->Add({Opcode::kDivide}, "divisions by one removed", DivideByOne);
+  rules->Add({Opcode::kRemainder}, "remainders of one folded", RemainderOfOne);
+  rules->Add({Opcode::kPower}, "small powers expanded", SmallPower);
+  rules->Add({Opcode::kShiftLeft, Opcode::kShiftRightArithmetic, Opcode::kShiftRightLogical}, "shifts by zero removed",
+             ShiftByZero);
+  rules->Add({Opcode::kMaximum, Opcode::kMinimum}, "extremes without effect removed", ExtremeIdentity);
+  rules->Add({Opcode::kMaximum, Opcode::kMinimum}, "clamps formed", ExtremesToClamp);
+  rules->Add({Opcode::kClamp}, "bounds of clamps made scalar", ClampScalarBounds);
+  rules->Add({Opcode::kNegate}, "double negations removed", NegateTwice);
+  rules->Add({Opcode::kAbs}, "double absolute values removed", AbsOfAbs);
+  rules->Add({Opcode::kReal, Opcode::kImag}, "parts of complex numbers forwarded", RealOfComplex);
+  rules->Add({Opcode::kComplex}, "complex numbers put together again", ComplexOfParts);
+  rules->Add({Opcode::kCopy}, "copies removed", CopyOfSameLayout);
+  rules->Add({Opcode::kCeil, Opcode::kFloor, Opcode::kRoundNearestAfz, Opcode::kRoundNearestEven},
+             "roundings of whole numbers removed", RoundTwice);
+}
+
+}  // namespace hlokit

@@ -1,0 +1,90 @@
+// Conversions.
+#include "passes/simplify/algebraic/rules.h"
+
+namespace hlokit {
+namespace {
+
+// Every value of `from` has its own value of `to`, and converting back gives it again. NaNs may lose their payload.
+bool IsLossless(ElementType from, ElementType to) {
+  if (from == to) return true;
+  if (from == ElementType::kPred) return IsInteger(to) || IsFloat(to);
+  const auto standard = [](ElementType t) {
+    return t == ElementType::kBF16 || t == ElementType::kF16 || t == ElementType::kF32 || t == ElementType::kF64;
+  };
+  if (IsFloat(from) && IsFloat(to)) {
+    if (!standard(to)) return false;
+    if (standard(from)) return BitsOf(from) < BitsOf(to);
+    // Eight bits and less: the range and precision of f32 hold all of them.
+    return BitsOf(to) >= 32 && BitsOf(from) <= 8;
+  }
+  if (IsSigned(from) && IsSigned(to)) return BitsOf(from) < BitsOf(to);
+  if (IsUnsigned(from) && IsUnsigned(to)) return BitsOf(from) < BitsOf(to);
+  if (IsUnsigned(from) && IsSigned(to)) return BitsOf(from) < BitsOf(to);
+  if (IsComplex(from) && IsComplex(to)) return BitsOf(from) < BitsOf(to);
+  return false;
+}
+
+bool ConvertToSame(Rewriter& rewriter, Instruction convert) {
+  return rewriter.Replace(convert, convert.operand(0).id());
+}
+
+// A conversion there and back, or on from a wider type to one that still holds all.
+bool ConvertOfConvert(Rewriter& rewriter, Instruction convert) {
+  const Instruction inner = convert.operand(0);
+  if (inner.opcode() != Opcode::kConvert) return false;
+  const ElementType a = inner.operand(0).shape().element_type(), b = inner.shape().element_type(),
+                    c = convert.shape().element_type();
+  if (!IsLossless(a, b)) return false;
+  if (a == c) return rewriter.Replace(convert, inner.operand(0).id(), {inner});
+  // One step gives what the two give when the first loses nothing. From integers by way of floats, and from pred, the
+  // kinds must agree.
+  const bool one_kind = (IsFloat(a) && IsFloat(b)) || (IsInteger(a) && IsInteger(b)) || a == ElementType::kPred;
+  return one_kind && rewriter.ReplaceWithNew(convert, Opcode::kConvert, {inner.operand(0).id()}, {}, {inner});
+}
+
+bool BitcastConvertOfSame(Rewriter& rewriter, Instruction i) {
+  const Instruction inner = i.operand(0);
+  if (inner.shape() == i.shape()) return rewriter.Replace(i, inner.id());
+  if (inner.opcode() != Opcode::kBitcastConvert) return false;
+  const Instruction source = inner.operand(0);
+  if (source.shape() == i.shape()) return rewriter.Replace(i, source.id(), {inner});
+  if (BitsOf(source.shape().element_type()) != BitsOf(inner.shape().element_type()) ||
+      BitsOf(inner.shape().element_type()) != BitsOf(i.shape().element_type())) {
+    return false;
+  }
+  return rewriter.ReplaceWithNew(i, Opcode::kBitcastConvert, {source.id()}, {}, {inner});
+}
+
+// A precision that the type does not exceed anyway.
+bool ReducePrecisionToOwn(Rewriter& rewriter, Instruction i) {
+  int exponent = 0, mantissa = 0;
+  switch (i.shape().element_type()) {
+    case ElementType::kBF16:
+      exponent = 8, mantissa = 7;
+      break;
+    case ElementType::kF16:
+      exponent = 5, mantissa = 10;
+      break;
+    case ElementType::kF32:
+      exponent = 8, mantissa = 23;
+      break;
+    case ElementType::kF64:
+      exponent = 11, mantissa = 52;
+      break;
+    default:
+      return false;
+  }
+  return i.int_attr(Attr::kExponentBits) >= exponent && i.int_attr(Attr::kMantissaBits) >= mantissa &&
+         rewriter.Replace(i, i.operand(0).id());
+}
+
+}  // namespace
+
+void AddConvertRules(RuleSet* rules) {
+  rules->Add({Opcode::kConvert}, "conversions to the same type removed", ConvertToSame);
+  rules->Add({Opcode::kConvert}, "conversions of conversions merged", ConvertOfConvert);
+  rules->Add({Opcode::kBitcastConvert}, "bitcast-conversions merged", BitcastConvertOfSame);
+  rules->Add({Opcode::kReducePrecision}, "precision reductions without effect removed", ReducePrecisionToOwn);
+}
+
+}  // namespace hlokit

@@ -1,0 +1,118 @@
+// Dynamic slices and updates.
+#include <algorithm>
+
+#include "ir/attribute_views.h"
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/algebraic/rules.h"
+
+namespace hlokit {
+namespace {
+
+// The starts of a dynamic-slice (first operand 1) or update (2): one scalar a dimension. The old form, one vector, is
+// left alone.
+bool HasScalarStarts(Instruction i, int64_t first) {
+  return i.operand_count() == first + i.operand(0).shape().rank() &&
+         (i.operand_count() == first || i.operand(first).shape().IsScalar());
+}
+
+// The starts, moved to where the slice fits, if all are known.
+std::optional<std::vector<int64_t>> KnownStarts(Instruction i, int64_t first, absl::Span<const int64_t> sizes) {
+  std::vector<int64_t> starts;
+  const Shape operand = i.operand(0).shape();
+  for (int64_t d = 0; d < operand.rank(); ++d) {
+    const int64_t room = operand.dim(d) - sizes[static_cast<size_t>(d)];
+    const auto start = room == 0 ? std::optional<int64_t>(0) : IntegerConstant(i.operand(first + d));
+    if (!start) return std::nullopt;
+    starts.push_back(std::clamp<int64_t>(*start, 0, room));
+  }
+  return starts;
+}
+
+bool DynamicSliceOfAll(Rewriter& rewriter, Instruction slice) { return rewriter.Replace(slice, slice.operand(0).id()); }
+
+bool DynamicSliceToSlice(Rewriter& rewriter, Instruction slice) {
+  if (!HasScalarStarts(slice, 1)) return false;
+  const auto starts = KnownStarts(slice, 1, slice.shape().dims());
+  if (!starts) return false;
+  std::vector<int64_t> ranges;
+  for (int64_t d = 0; d < slice.shape().rank(); ++d) {
+    const int64_t start = (*starts)[static_cast<size_t>(d)];
+    ranges.insert(ranges.end(), {start, start + slice.shape().dim(d), 1});
+  }
+  const AttrValue attrs[] = {rewriter.List(Attr::kSlice, ranges)};
+  return rewriter.ReplaceWithNew(slice, Opcode::kSlice, {slice.operand(0).id()}, attrs);
+}
+
+// Where broadcast dimensions are cut, the start does not matter.
+bool DynamicSliceOfBroadcast(Rewriter& rewriter, Instruction slice) {
+  const Instruction inner = slice.operand(0);
+  if (inner.opcode() != Opcode::kBroadcast) return false;
+  for (int64_t d : inner.list_attr(Attr::kDimensions)) {
+    if (slice.shape().dim(d) != inner.shape().dim(d)) return false;
+  }
+  const AttrValue attrs[] = {{Attr::kDimensions, *inner.payload(Attr::kDimensions)}};
+  return rewriter.ReplaceWithNew(slice, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
+}
+
+// A start along a dimension that is taken whole is moved to zero whatever it is: another start that is a constant
+// serves, so that what computes this one can go.
+bool IrrelevantStarts(Rewriter& rewriter, Instruction i) {
+  const bool update = i.opcode() == Opcode::kDynamicUpdateSlice;
+  const int64_t first = update ? 2 : 1;
+  if (!HasScalarStarts(i, first)) return false;
+  const Shape whole = i.operand(0).shape(), part = update ? i.operand(1).shape() : i.shape();
+  bool changed = false;
+  InstructionId zero;
+  for (int64_t d = 0; d < whole.rank(); ++d) {
+    const Instruction start = i.operand(first + d);
+    if (whole.dim(d) != part.dim(d) || start.opcode() == Opcode::kConstant) continue;
+    if (!zero.valid()) {
+      // All starts have one type.
+      const Literal literal = Literal::Zeros(rewriter.shapes().Scalar(start.shape().element_type()));
+      zero = rewriter.MakeConstant(literal);
+    }
+    changed |= rewriter.ReplaceOperand(i, first + d, zero);
+  }
+  return changed;
+}
+
+bool UpdateOfAll(Rewriter& rewriter, Instruction update) {
+  if (update.operand(1).shape().element_count() == 0) return rewriter.Replace(update, update.operand(0).id());
+  return rewriter.Replace(update, update.operand(1).id());
+}
+
+// Writing back what was read from there.
+bool UpdateWithOwnSlice(Rewriter& rewriter, Instruction update) {
+  const Instruction slice = update.operand(1);
+  if (slice.opcode() != Opcode::kDynamicSlice || slice.operand(0) != update.operand(0)) return false;
+  if (slice.operand_count() + 1 != update.operand_count()) return false;
+  for (int64_t k = 1; k < slice.operand_count(); ++k) {
+    if (slice.operand(k) != update.operand(k + 1)) return false;
+  }
+  return rewriter.Replace(update, update.operand(0).id(), {slice});
+}
+
+// Reading what was just written there.
+bool SliceOfUpdate(Rewriter& rewriter, Instruction slice) {
+  const Instruction update = slice.operand(0);
+  if (update.opcode() != Opcode::kDynamicUpdateSlice || slice.operand_count() + 1 != update.operand_count())
+    return false;
+  for (int64_t k = 1; k < slice.operand_count(); ++k) {
+    if (slice.operand(k) != update.operand(k + 1)) return false;
+  }
+  return rewriter.Replace(slice, update.operand(1).id());
+}
+
+}  // namespace
+
+void AddDynamicSliceRules(RuleSet* rules) {
+  rules->Add({Opcode::kDynamicSlice}, "slices of everything removed", DynamicSliceOfAll);
+  rules->Add({Opcode::kDynamicSlice}, "dynamic slices with known starts made slices", DynamicSliceToSlice);
+  rules->Add({Opcode::kDynamicSlice}, "slices of broadcasts merged", DynamicSliceOfBroadcast);
+  rules->Add({Opcode::kDynamicSlice}, "slices of updates forwarded", SliceOfUpdate);
+  rules->Add({Opcode::kDynamicUpdateSlice}, "updates of everything or nothing removed", UpdateOfAll);
+  rules->Add({Opcode::kDynamicUpdateSlice}, "updates with what is there removed", UpdateWithOwnSlice);
+  rules->Add({Opcode::kDynamicSlice, Opcode::kDynamicUpdateSlice}, "starts without effect made zero", IrrelevantStarts);
+}
+
+}  // namespace hlokit

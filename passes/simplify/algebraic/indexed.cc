@@ -1,0 +1,69 @@
+// Gathers and scatters, tuples, sorts.
+#include <algorithm>
+
+#include "ir/attribute_views.h"
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/algebraic/rules.h"
+
+namespace hlokit {
+namespace {
+
+// Gathering from equal elements gives equal elements.
+bool GatherOfBroadcast(Rewriter& rewriter, Instruction gather) {
+  const Instruction operand = gather.operand(0);
+  if (operand.shape().element_count() == 0 || !rewriter.IsReplaceable(gather)) return false;
+  return operand.opcode() == Opcode::kBroadcast && operand.operand(0).shape().IsScalar() &&
+         rewriter.Replace(gather, rewriter.MakeSplat(gather.shape(), operand.operand(0).id()), {operand});
+}
+
+// Scattering nothing.
+bool EmptyScatter(Rewriter& rewriter, Instruction scatter) {
+  return scatter.operand_count() == 3 &&
+         (scatter.operand(2).shape().element_count() == 0 || scatter.operand(1).shape().element_count() == 0) &&
+         rewriter.Replace(scatter, scatter.operand(0).id());
+}
+
+// Sorting along a dimension of one element.
+bool SortOfOne(Rewriter& rewriter, Instruction sort) {
+  if (sort.operand_count() != 1) return false;
+  const absl::Span<const int64_t> dims = sort.list_attr(Attr::kDimensions);
+  return dims.size() == 1 && sort.operand(0).shape().dim(dims[0]) <= 1 && rewriter.Replace(sort, sort.operand(0).id());
+}
+
+bool ElementOfTuple(Rewriter& rewriter, Instruction element) {
+  const Instruction tuple = element.operand(0);
+  return tuple.opcode() == Opcode::kTuple &&
+         rewriter.Replace(element, tuple.operand(element.int_attr(Attr::kIndex)).id());
+}
+
+// A tuple of all elements of one tuple, in order.
+bool TupleOfElements(Rewriter& rewriter, Instruction tuple) {
+  if (tuple.operand_count() == 0) return false;
+  const Instruction first = tuple.operand(0);
+  if (first.opcode() != Opcode::kGetTupleElement) return false;
+  const Instruction source = first.operand(0);
+  if (source.shape() != tuple.shape()) return false;
+  int64_t index = 0;
+  for (Instruction element : tuple.operands()) {
+    if (element.opcode() != Opcode::kGetTupleElement || element.operand(0) != source ||
+        element.int_attr(Attr::kIndex) != index++) {
+      return false;
+    }
+  }
+  return rewriter.Replace(tuple, source.id());
+}
+
+}  // namespace
+
+void AddIndexedRules(RuleSet* rules) {
+  rules->Add({Opcode::kGather}, "gathers of broadcasts merged", GatherOfBroadcast);
+  rules->Add({Opcode::kScatter}, "empty scatters removed", EmptyScatter);
+  rules->Add({Opcode::kSort}, "sorts of one element removed", SortOfOne);
+}
+
+void AddTupleRules(RuleSet* rules) {
+  rules->Add({Opcode::kGetTupleElement}, "elements of tuples forwarded", ElementOfTuple);
+  rules->Add({Opcode::kTuple}, "tuples of all elements of a tuple removed", TupleOfElements);
+}
+
+}  // namespace hlokit

@@ -1,0 +1,177 @@
+// Reductions and windows.
+#include <algorithm>
+
+#include "ir/attribute_views.h"
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/algebraic/rules.h"
+
+namespace hlokit {
+namespace {
+
+// The opcode of a computation of two scalars that is one binary operation of them, in either order.
+std::optional<Opcode> OnlyOperation(Computation c) {
+  const Instruction root = c.root();
+  if (c.parameter_count() != 2 || root.operand_count() != 2 || !HasTrait(root.opcode(), kCommutative)) {
+    return std::nullopt;
+  }
+  const Instruction a = root.operand(0), b = root.operand(1);
+  const bool plain = a.opcode() == Opcode::kParameter && b.opcode() == Opcode::kParameter && a != b &&
+                     a.shape() == root.shape() && b.shape() == root.shape();
+  return plain ? std::optional(root.opcode()) : std::nullopt;
+}
+
+// `splat` changes nothing when `opcode` combines it with a value.
+bool IsNeutral(Opcode opcode, const Splat& splat) {
+  const bool logical = splat.type == ElementType::kPred;
+  if (opcode == Opcode::kAdd) return splat.IsZero();
+  if (opcode == Opcode::kMultiply) return splat.IsOne();
+  if (opcode == Opcode::kMaximum) return splat.IsLowest() || (logical && splat.IsZero());
+  if (opcode == Opcode::kMinimum) return splat.IsHighest() || (logical && splat.IsOne());
+  if (opcode == Opcode::kAnd) return splat.IsAllOnes();
+  if (opcode == Opcode::kOr || opcode == Opcode::kXor) return splat.IsZero();
+  return false;
+}
+
+// The operation of a reduce of one array, if its start value is neutral.
+std::optional<Opcode> PlainReduction(Instruction reduce) {
+  if (reduce.operand_count() != 2 || !reduce.shape().IsArray()) return std::nullopt;
+  const auto opcode = OnlyOperation(reduce.computation_attr(Attr::kToApply));
+  const auto init = SplatOf(reduce.operand(1));
+  return opcode && init && init->type == reduce.shape().element_type() && IsNeutral(*opcode, *init) ? opcode
+                                                                                                    : std::nullopt;
+}
+
+// Order does not change the result.
+bool IsOrderFree(Opcode opcode, ElementType type) {
+  return !IsFloat(type) ? !IsComplex(type) : opcode == Opcode::kMaximum || opcode == Opcode::kMinimum;
+}
+
+bool ReduceOfNothing(Rewriter& rewriter, Instruction reduce) {
+  if (reduce.operand_count() != 2 || !reduce.shape().IsArray()) return false;
+  const Instruction operand = reduce.operand(0), init = reduce.operand(1);
+  if (operand.shape().element_count() == 0 && reduce.shape().element_count() != 0) {
+    return init.shape().element_type() == reduce.shape().element_type() && rewriter.IsReplaceable(reduce) &&
+           rewriter.Replace(reduce, rewriter.MakeSplat(reduce.shape(), init.id()));
+  }
+  if (operand.shape().element_count() != reduce.shape().element_count() || !PlainReduction(reduce)) return false;
+  if (operand.shape() == reduce.shape()) return rewriter.Replace(reduce, operand.id());
+  return operand.shape().element_type() == reduce.shape().element_type() &&
+         rewriter.ReplaceWithNew(reduce, Opcode::kReshape, {operand.id()});
+}
+
+// The dimensions of the operand that are not reduced, in order.
+std::vector<int64_t> Kept(Instruction reduce) {
+  const absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
+  std::vector<int64_t> kept;
+  for (int64_t d = 0; d < reduce.operand(0).shape().rank(); ++d) {
+    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) kept.push_back(d);
+  }
+  return kept;
+}
+
+bool ReplaceReduce(Rewriter& rewriter, Instruction reduce, InstructionId operand, absl::Span<const int64_t> dims,
+                   std::initializer_list<Instruction> absorbed) {
+  const AttrValue attrs[] = {rewriter.List(Attr::kDimensions, dims), {Attr::kToApply, *reduce.payload(Attr::kToApply)}};
+  return rewriter.ReplaceWithNew(reduce, Opcode::kReduce, {operand, reduce.operand(1).id()}, attrs, absorbed);
+}
+
+// A transpose below that keeps the order of what stays, and of what goes where order counts.
+bool ReduceOfTranspose(Rewriter& rewriter, Instruction reduce) {
+  const Instruction transpose = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
+  if (!transpose.valid() || transpose.opcode() != Opcode::kTranspose) return false;
+  const absl::Span<const int64_t> permutation = transpose.list_attr(Attr::kDimensions);
+  int64_t last = -1;
+  for (int64_t d : Kept(reduce)) {
+    if (permutation[static_cast<size_t>(d)] < last) return false;
+    last = permutation[static_cast<size_t>(d)];
+  }
+  absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
+  std::vector<int64_t> in_order(reduced.begin(), reduced.end()), dims;
+  std::sort(in_order.begin(), in_order.end());
+  for (int64_t d : in_order) dims.push_back(permutation[static_cast<size_t>(d)]);
+  const auto opcode = OnlyOperation(reduce.computation_attr(Attr::kToApply));
+  const bool free = opcode && IsOrderFree(*opcode, reduce.shape().element_type());
+  if (!free && !std::is_sorted(dims.begin(), dims.end())) return false;
+  std::sort(dims.begin(), dims.end());
+  return ReplaceReduce(rewriter, reduce, transpose.operand(0).id(), dims, {transpose});
+}
+
+// A reshape below that only adds or removes unit dimensions.
+bool ReduceOfUnitReshape(Rewriter& rewriter, Instruction reduce) {
+  const Instruction reshape = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
+  if (!reshape.valid() || reshape.opcode() != Opcode::kReshape) return false;
+  const Instruction source = reshape.operand(0);
+  const absl::Span<const int64_t> from = source.shape().dims(), to = reshape.shape().dims();
+  if (!DiffersByUnitDims(from, to)) return false;
+  const absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
+  std::vector<int64_t> dims, kept_sizes;
+  size_t j = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == 1) {
+      kept_sizes.push_back(1);
+      continue;
+    }
+    while (to[j] == 1) ++j;
+    if (std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(j)) != reduced.end()) {
+      dims.push_back(static_cast<int64_t>(i));
+    } else {
+      kept_sizes.push_back(from[i]);
+    }
+    ++j;
+  }
+  const absl::Span<const int64_t> result = reduce.shape().dims();
+  // Unit dimensions of the source that the result lacks are reduced as well, which changes nothing if the start value
+  // is neutral, and nothing at all where something else is reduced with them.
+  std::vector<int64_t> all;
+  size_t k = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const bool is_reduced = std::find(dims.begin(), dims.end(), static_cast<int64_t>(i)) != dims.end();
+    if (is_reduced || (from[i] == 1 && (k == result.size() || result[k] != 1))) {
+      all.push_back(static_cast<int64_t>(i));
+    } else if (k < result.size() && result[k] == from[i]) {
+      ++k;
+    } else {
+      return false;
+    }
+  }
+  if (k != result.size()) return false;
+  if (all.empty() && !PlainReduction(reduce)) return false;
+  return ReplaceReduce(rewriter, reduce, source.id(), all, {reshape});
+}
+
+// reduce(reduce(x)) with one operation, where order is free.
+bool ReduceOfReduce(Rewriter& rewriter, Instruction reduce) {
+  const Instruction inner = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
+  if (!inner.valid() || inner.opcode() != Opcode::kReduce || !HasOneUser(inner)) return false;
+  const auto opcode = PlainReduction(reduce);
+  if (!opcode || PlainReduction(inner) != opcode || !IsOrderFree(*opcode, reduce.shape().element_type())) return false;
+  const std::vector<int64_t> kept = Kept(inner);
+  const absl::Span<const int64_t> inner_dims = inner.list_attr(Attr::kDimensions);
+  std::vector<int64_t> dims(inner_dims.begin(), inner_dims.end());
+  for (int64_t d : reduce.list_attr(Attr::kDimensions)) dims.push_back(kept[static_cast<size_t>(d)]);
+  std::sort(dims.begin(), dims.end());
+  return ReplaceReduce(rewriter, reduce, inner.operand(0).id(), dims, {inner});
+}
+
+// Reducing the unit dimensions of a larger reduction's operand along with it costs nothing; no dimension twice.
+bool WindowOfOne(Rewriter& rewriter, Instruction reduce_window) {
+  if (reduce_window.operand_count() != 2 || !PlainReduction(reduce_window)) return false;
+  const WindowView window = WindowView::Of(reduce_window);
+  for (int64_t d = 0; d < window.rank(); ++d) {
+    const WindowDim w = window[d];
+    if (w.size != 1 || w.stride != 1 || w.padding_low != 0 || w.padding_high != 0 || w.base_dilation != 1) return false;
+  }
+  return rewriter.Replace(reduce_window, reduce_window.operand(0).id());
+}
+
+}  // namespace
+
+void AddReduceRules(RuleSet* rules) {
+  rules->Add({Opcode::kReduce}, "reductions of nothing removed", ReduceOfNothing);
+  rules->Add({Opcode::kReduce}, "reductions of transposes merged", ReduceOfTranspose);
+  rules->Add({Opcode::kReduce}, "reductions of reshapes merged", ReduceOfUnitReshape);
+  rules->Add({Opcode::kReduce}, "reductions of reductions merged", ReduceOfReduce);
+  rules->Add({Opcode::kReduceWindow}, "windows of one element removed", WindowOfOne);
+}
+
+}  // namespace hlokit
