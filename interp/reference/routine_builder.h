@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,6 +23,13 @@ namespace hlokit::interp {
 
 class ProgramBuilder;
 class ScalarFunction;
+
+// What is known of an asynchronous operation after one instruction of its chain.
+struct AsyncChain {
+  Routine* callee = nullptr;
+  std::vector<View> arguments;               // bound so far, dense
+  std::optional<std::vector<View>> results;  // once all are bound
+};
 
 class RoutineBuilder {
  public:
@@ -57,6 +65,8 @@ class RoutineBuilder {
   void SetResults(absl::Span<const View> views);
   // The result is element `index` of an operand's tuple.
   void AliasResult(Instruction tuple, int64_t index);
+  // Of the starts and updates of this routine so far, by instruction id.
+  absl::flat_hash_map<uint32_t, AsyncChain>& async_chains() { return async_chains_; }
   // For views with dimensions that no instruction has.
   ShapeTable& program_shapes();
 
@@ -104,6 +114,7 @@ class RoutineBuilder {
   std::vector<View> views_;  // of all instructions, each a run
   absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t>, View> dense_copies_;  // by slot, strides, offset
   absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;  // leaf where each element begins
+  absl::flat_hash_map<uint32_t, AsyncChain> async_chains_;
   std::vector<PendingReuse> reuses_;
   std::vector<size_t> parameter_begins_;  // first leaf of each parameter in Routine::parameters
   bool failed_ = false;

@@ -1,4 +1,5 @@
-// Asynchronous operations. A start runs what it starts at once; updates and dones only hand its results on.
+// Asynchronous operations. What a start starts runs at once, or where its last operand is bound; the rest of the chain
+// only hands the results on.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -27,35 +28,92 @@ void AppendContext(RoutineBuilder& b, absl::Span<const Shape> all, size_t begin,
 
 }  // namespace
 
-// The value is ((operands), result, contexts...).
-void PrepareAsyncStart(RoutineBuilder& b) {
-  const Instruction instruction = b.instruction();
-  Routine* callee = b.program().RoutineOf(instruction.computation_attr(Attr::kCalls));
-  std::vector<View> views;
-  for (Instruction operand : instruction.operands()) {
-    const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
-    for (const View& v : leaves) views.push_back(b.Dense(v));
+namespace {
+
+// Adds operands [first, ...) of the instruction to those that are bound, and makes the call when all are there.
+void BindOperands(RoutineBuilder& b, AsyncChain* chain, int64_t first) {
+  for (int64_t i = first; i < b.instruction().operand_count(); ++i) {
+    const absl::Span<const View> leaves = b.leaves(b.instruction().operand(i));
+    const std::vector<View> copy(leaves.begin(), leaves.end());
+    for (const View& v : copy) chain->arguments.push_back(b.Dense(v));
   }
-  std::vector<Shape> all;
-  AppendLeaves(b.shape(), &all);
-  const size_t arguments = views.size();
-  const Shape shape = b.shape();
-  if (callee == nullptr || callee->parameters.size() != arguments || !shape.IsTuple() || shape.tuple_size() < 2 ||
-      all.size() < arguments + callee->results.size() ||
-      shape.element(1).leaf_count() != static_cast<int64_t>(callee->results.size()) ||
-      shape.element(0).leaf_count() != static_cast<int64_t>(arguments)) {
-    b.Fail("the called computation does not fit the operation");
+  if (chain->results || chain->arguments.size() < chain->callee->parameters.size()) return;
+  std::vector<Shape> parameters;
+  for (int64_t i = 0; i < chain->callee->computation.parameter_count(); ++i) {
+    AppendLeaves(chain->callee->computation.parameter(i).shape(), &parameters);
+  }
+  bool fits = chain->arguments.size() == parameters.size();
+  for (size_t i = 0; fits && i < parameters.size(); ++i) {
+    fits = SameShape(chain->arguments[i].shape, parameters[i], /*ignore_layout=*/true);
+  }
+  if (!fits) {
+    b.Fail("the called computation does not fit the operands");
     return;
   }
-  const std::vector<Shape> result_shapes(all.begin() + static_cast<int64_t>(arguments),
-                                         all.begin() + static_cast<int64_t>(arguments + callee->results.size()));
-  const std::vector<View> results = b.EmitCall(callee, views, result_shapes);
-  views.insert(views.end(), results.begin(), results.end());
-  AppendContext(b, all, views.size(), &views);
+  std::vector<Shape> results;
+  AppendLeaves(chain->callee->computation.root().shape(), &results);
+  chain->results = b.EmitCall(chain->callee, chain->arguments, results);
+}
+
+// An array that nobody may look at yet.
+View Unbound(RoutineBuilder& b, Shape shape) {
+  View view = b.Constant(shape, kZeros);
+  if (shape.IsArray()) view.strides = b.NewStrides(Dims(static_cast<size_t>(shape.rank()), 0), shape.dims());
+  return view;
+}
+
+// The value of a start or update is ((operands), result, contexts...). Operands may be bound late, by updates and the
+// done; then the shape of the result may be () until it is there.
+void SetChainValue(RoutineBuilder& b, const AsyncChain& chain) {
+  const Shape shape = b.shape();
+  std::vector<Shape> all;
+  AppendLeaves(shape, &all);
+  if (!shape.IsTuple() || shape.tuple_size() < 2 ||
+      shape.element(0).leaf_count() != static_cast<int64_t>(chain.arguments.size())) {
+    b.Fail("the shape of the asynchronous operation does not fit its operands");
+    return;
+  }
+  std::vector<View> views = chain.arguments;
+  const size_t results_end = views.size() + static_cast<size_t>(shape.element(1).leaf_count());
+  if (chain.results && results_end - views.size() == chain.results->size()) {
+    views.insert(views.end(), chain.results->begin(), chain.results->end());
+  } else {
+    for (size_t i = views.size(); i < results_end; ++i) views.push_back(Unbound(b, all[i]));
+  }
+  AppendContext(b, all, results_end, &views);
   b.SetResults(views);
 }
 
-void PrepareAsyncUpdate(RoutineBuilder& b) { PrepareFirstOperand(b); }
+}  // namespace
+
+void PrepareAsyncStart(RoutineBuilder& b) {
+  AsyncChain chain;
+  chain.callee = b.program().RoutineOf(b.instruction().computation_attr(Attr::kCalls));
+  if (chain.callee == nullptr) {
+    b.Fail("the called computation is missing");
+    return;
+  }
+  BindOperands(b, &chain, 0);
+  SetChainValue(b, chain);
+  b.async_chains()[b.instruction().id().value] = std::move(chain);
+}
+
+void PrepareAsyncUpdate(RoutineBuilder& b) {
+  const auto it = b.async_chains().find(b.instruction().operand(0).id().value);
+  if (it == b.async_chains().end()) {
+    // The chain began elsewhere, in another trip of a loop: its value has all there is.
+    if (b.instruction().operand_count() != 1) {
+      b.Fail("operands are bound to an asynchronous operation that started outside of this computation");
+      return;
+    }
+    PrepareFirstOperand(b);
+    return;
+  }
+  AsyncChain chain = it->second;
+  BindOperands(b, &chain, 1);
+  SetChainValue(b, chain);
+  b.async_chains()[b.instruction().id().value] = std::move(chain);
+}
 
 void PrepareAsyncDone(RoutineBuilder& b) {
   const Instruction start = b.instruction().operand(0);
@@ -63,7 +121,23 @@ void PrepareAsyncDone(RoutineBuilder& b) {
     b.Fail("the operand is no asynchronous operation");
     return;
   }
-  b.AliasResult(start, 1);
+  const auto it = b.async_chains().find(start.id().value);
+  if (it == b.async_chains().end()) {
+    if (!SameShape(start.shape().element(1), b.shape(), /*ignore_layout=*/true)) {
+      b.Fail("the asynchronous operation started outside of this computation and has no result of this shape");
+      return;
+    }
+    b.AliasResult(start, 1);
+    return;
+  }
+  AsyncChain chain = it->second;
+  BindOperands(b, &chain, 1);
+  if (!chain.results || static_cast<int64_t>(chain.results->size()) != b.shape().leaf_count()) {
+    b.Fail(chain.results ? "the result of the called computation has another shape"
+                         : "operands of the asynchronous operation are missing");
+    return;
+  }
+  b.SetResults(*chain.results);
 }
 
 // (destination, source, context)

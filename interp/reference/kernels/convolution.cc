@@ -8,14 +8,17 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "interp/reference/kernels.h"
+#include "interp/reference/kernels/emit.h"
 #include "interp/reference/kernels/matrix_product.h"
 #include "interp/reference/kernels/reshape_view.h"
 #include "interp/reference/kernels/strided_source.h"
 #include "interp/reference/kernels/window_geometry.h"
+#include "interp/reference/program_builder.h"
 #include "interp/reference/routine_builder.h"
 #include "interp/reference/run_context.h"
 #include "ir/attribute_views.h"
@@ -195,6 +198,39 @@ void RunConvolution(const Plan* plan, const std::byte* const* in, std::byte* con
 
 void RunZeros(const Plan*, const std::byte* const*, std::byte* const*, RunContext&) {}
 
+// Sums of integers of 8 to 32 bits are made in 64 bits and end at the bounds of the type; others wrap.
+bool Saturates(ElementType type) { return IsInteger(type) && BitsOf(type) >= 8 && BitsOf(type) < 64; }
+ElementType SumType(ElementType result) {
+  if (!Saturates(result)) return result;
+  return IsSigned(result) ? ElementType::kS64 : ElementType::kU64;
+}
+
+// The sums, dense, as values of `result`.
+std::optional<View> EmitSaturation(RoutineBuilder& b, const View& sums, ElementType result) {
+  auto* bounds = b.program().program().arena.AllocateArray<int64_t>(2);
+  const int bits = BitsOf(result) - (IsSigned(result) ? 1 : 0);
+  bounds[1] = static_cast<int64_t>((uint64_t{1} << bits) - 1);
+  bounds[0] = IsSigned(result) ? -bounds[1] - 1 : 0;
+  const Shape scalar = b.program_shapes().Array(sums.type(), {});
+  const View operands[] = {b.Constant(scalar, reinterpret_cast<const std::byte*>(&bounds[0])), sums,
+                           b.Constant(scalar, reinterpret_cast<const std::byte*>(&bounds[1]))};
+  const std::optional<View> clamped = EmitElementwise(b, Opcode::kClamp, b.instruction(), operands, sums.shape);
+  if (!clamped) return std::nullopt;
+  const Shape shape = b.program_shapes().Array(result, sums.dims());
+  return EmitElementwise(b, Opcode::kConvert, b.instruction(), {&*clamped, 1}, shape);
+}
+
+// The operand in the type of the result, where the sums are of a wider one; false after an error.
+bool ConvertOperand(RoutineBuilder& b, ElementType result, View* operand) {
+  if (!Saturates(result) || operand->type() == result) return true;
+  const Shape shape = b.program_shapes().Array(result, operand->dims());
+  const std::optional<View> converted =
+      EmitElementwise(b, Opcode::kConvert, b.instruction(), {operand, 1}, shape);
+  if (!converted) return false;
+  *operand = *converted;
+  return true;
+}
+
 }  // namespace
 
 void PrepareConvolution(RoutineBuilder& b) {
@@ -212,8 +248,10 @@ void PrepareConvolution(RoutineBuilder& b) {
     b.Fail("sparse convolution is not supported");
     return;
   }
-  const View input = b.operand(0);
-  const View kernel = b.Dense(b.operand(1));
+  View input = b.operand(0);
+  View kernel = b.operand(1);
+  if (!ConvertOperand(b, shape.element_type(), &input) || !ConvertOperand(b, shape.element_type(), &kernel)) return;
+  kernel = b.Dense(kernel);
   const int64_t spatial = dims.spatial_rank();
   if (!dims.ok() || !dims.IsPermutation() || dims.rank() != shape.rank() || input.shape.rank() != shape.rank() ||
       kernel.shape.rank() != shape.rank() || !window.ok() || (window.rank() != spatial && window.rank() != 0)) {
@@ -264,7 +302,7 @@ void PrepareConvolution(RoutineBuilder& b) {
     plan->axes.push_back(axis);
   }
   plan->kernel.contracting.Add(plan->features, kernel_strides[dims.kernel_input_feature]);
-  plan->result = shape.element_type();
+  plan->result = SumType(shape.element_type());
   plan->kernel_type = kernel.type();
   plan->kernel_count = kernel.count();
   plan->shape = {groups, images / batch_groups * plan->positions, output_features / groups,
@@ -287,6 +325,11 @@ void PrepareConvolution(RoutineBuilder& b) {
   product_dims.push_back(output_features / groups);
   const Shape product_shape = shapes.Array(plan->result, product_dims);
   View view = b.EmitTo(RunConvolution, std::move(plan), operands, {&product_shape, 1})[0];
+  if (view.type() != shape.element_type()) {
+    const std::optional<View> saturated = EmitSaturation(b, view, shape.element_type());
+    if (!saturated) return;
+    view = *saturated;
+  }
   const Dims from = StridesOf(view);
   // In the order of the result's dimensions, the output feature split into group and feature.
   Dims split_dims, split_strides;
@@ -305,7 +348,7 @@ void PrepareConvolution(RoutineBuilder& b) {
       split_strides.push_back(from[2 + s]);
     }
   }
-  view.shape = shapes.Array(product_shape.element_type(), split_dims);
+  view.shape = shapes.Array(shape.element_type(), split_dims);
   view.strides = b.NewStrides(split_strides, split_dims);
   b.SetResult(ReshapeView(b, view, shape));
 }

@@ -1,4 +1,5 @@
 // Cholesky decomposition and triangular solve, of batches of matrices, in double.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstring>
@@ -56,20 +57,26 @@ void CholeskyOf(const CholeskyPlan& p, const std::byte* in, std::byte* out, RunC
     for (int64_t batch = begin; batch < end; ++batch) {
       Read(p.type, in + batch * bytes, n * n, a.data());
       std::fill(l.begin(), l.end(), N{0});
-      // l l^H = a, row by row; the upper form is read and written transposed.
+      // l l^H = a, row by row; the upper form is read and written transposed. A matrix that is not positive definite
+      // makes the whole result NaN.
+      bool definite = true;
       const auto element = [&](int64_t i, int64_t j) { return p.lower ? a[i * n + j] : Conjugate(a[j * n + i]); };
       for (int64_t i = 0; i < n; ++i) {
         for (int64_t j = 0; j <= i; ++j) {
           N sum = element(i, j);
           for (int64_t k = 0; k < j; ++k) sum -= l[i * n + k] * Conjugate(l[j * n + k]);
           if (i == j) {
-            l[i * n + i] = std::sqrt(RealPart(sum));  // NaN where the matrix is not positive definite
+            const double root = std::sqrt(RealPart(sum));
+            definite = definite && root == root;
+            l[i * n + i] = root;
           } else {
             l[i * n + j] = sum / l[j * n + j];
           }
         }
       }
-      if (!p.lower) {
+      if (!definite) {
+        std::fill(l.begin(), l.end(), N{std::numeric_limits<double>::quiet_NaN()});
+      } else if (!p.lower) {
         for (int64_t i = 0; i < n; ++i) {
           for (int64_t j = 0; j < n; ++j) a[j * n + i] = Conjugate(l[i * n + j]);
         }
