@@ -17,7 +17,8 @@
 namespace hlokit {
 namespace {
 
-constexpr char kExamples[] = R"(Arguments and results are one array a line, the shape and the value, tuples flattened in order:
+constexpr char kExamples[] =
+    R"(Arguments and results are one array a line, the shape and the value, tuples flattened in order:
   f32[2,2] { { 1, 2 }, { 3, 4 } }
 
 Examples:
@@ -41,6 +42,7 @@ int Run(int argc, char** argv) {
   std::string arguments_path;
   std::optional<uint64_t> seed;
   std::string fill_elided;
+  std::string mixed_types = "bytes";
   std::string output = "-";
   bool verify = true;
   cli::InputOptions input;
@@ -51,6 +53,11 @@ int Run(int argc, char** argv) {
       ->excludes(arguments_flag);
   app.add_option("--fill-elided", fill_elided, "values for constants that the text elides: zeros, iota or random")
       ->check(CLI::IsMember({"zeros", "iota", "random"}));
+  app.add_option("--mixed-types", mixed_types,
+                 "operands of another float type than the instruction computes in: their bytes are read as that type,\n"
+                 "as XLA's evaluator does (bytes), or they are converted (convert)")
+      ->check(CLI::IsMember({"bytes", "convert"}))
+      ->capture_default_str();
   app.add_option("-o,--output", output, "where the results go; - is standard output")->capture_default_str();
   app.add_flag("--verify,!--no-verify", verify, "check the module before running it (default on)");
   app.add_option("--num-threads", options.num_threads, "0: as many as the machine has; results do not depend on it")
@@ -67,6 +74,7 @@ int Run(int argc, char** argv) {
   if (fill_elided == "zeros") options.fill_elided = FillKind::kZeros;
   if (fill_elided == "iota") options.fill_elided = FillKind::kIota;
   if (fill_elided == "random") options.fill_elided = FillKind::kRandom;
+  if (mixed_types == "bytes") options.mixed_types = interp::MixedTypes::kBytes;
   options.seed = seed.value_or(0);
   options.cancel = &interrupted;
 
@@ -95,8 +103,8 @@ int Run(int argc, char** argv) {
     const std::vector<cli::InputPart> texts = diagnostics.Read(arguments_path);
     if (texts.empty()) return diagnostics.exit_code();
     DiagnosticSink argument_sink;
-    std::optional<std::vector<Literal>> read = interp::ReadArguments(
-        *texts[0].source, evaluator->argument_shapes(), &module->context(), &argument_sink);
+    std::optional<std::vector<Literal>> read =
+        interp::ReadArguments(*texts[0].source, evaluator->argument_shapes(), &module->context(), &argument_sink);
     diagnostics.Show(argument_sink, *texts[0].source);
     if (!read) return diagnostics.exit_code();
     arguments = std::move(*read);

@@ -73,7 +73,8 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
       return std::nullopt;
     }
     // An argument gives sizes; the program may only know their bounds.
-    bool fits = shape->IsArray() && shape->element_type() == expected.element_type() && shape->dims() == expected.dims();
+    bool fits =
+        shape->IsArray() && shape->element_type() == expected.element_type() && shape->dims() == expected.dims();
     if (!fits) {
       sink->Error(DiagnosticKind::kEvaluation, shape_range,
                   StrCat("argument ", arguments.size(), " has shape ", shape_text, ", expected ",
@@ -91,7 +92,8 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
     size_t line_end = text.find('\n', rest);
     if (line_end == std::string_view::npos) line_end = text.size();
     if (!Trim(text.substr(rest, line_end - rest)).empty()) {
-      sink->Error(DiagnosticKind::kUnexpectedToken, {static_cast<uint32_t>(rest), 0}, "text after the value of an argument");
+      sink->Error(DiagnosticKind::kUnexpectedToken, {static_cast<uint32_t>(rest), 0},
+                  "text after the value of an argument");
       return std::nullopt;
     }
     begin = line_end + 1;

@@ -1,7 +1,7 @@
 // Arguments of a program: read from text, or made up.
 //
-// The text has one array leaf a line, tuples flattened in order: the shape, with or without a layout, and the literal as
-// XLA prints it.
+// The text has one array leaf a line, tuples flattened in order: the shape, with or without a layout, and the literal
+// as XLA prints it.
 //   f32[2,2] { { 1, 2 }, { 3, 4 } }
 //   pred[] true
 //   token[]
@@ -28,8 +28,8 @@ namespace hlokit::interp {
 std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, absl::Span<const Shape> shapes,
                                                   Context* context, DiagnosticSink* sink);
 
-// Arguments that depend on the seed and the shapes alone: floats in [-1, 1), integers in [0, 16) or what their type has of
-// that, as FillElided makes them; leaf i with seed + 2^32 i.
+// Arguments that depend on the seed and the shapes alone: floats in [-1, 1), integers in [0, 16) or what their type has
+// of that, as FillElided makes them; leaf i with seed + 2^32 i.
 std::vector<Literal> MakeArguments(absl::Span<const Shape> shapes, uint64_t seed);
 
 // Writes leaves in the form that ReadArguments reads, without layouts.

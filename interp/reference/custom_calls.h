@@ -38,7 +38,9 @@ using CustomCallFunction =
 class CustomCallRegistry {
  public:
   // Replaces an earlier function of that target, and built-in ones.
-  void Register(std::string target, CustomCallFunction function) { functions_[std::move(target)] = std::move(function); }
+  void Register(std::string target, CustomCallFunction function) {
+    functions_[std::move(target)] = std::move(function);
+  }
   // Null if there is none. The pointer stays valid.
   const CustomCallFunction* Find(std::string_view target) const {
     const auto it = functions_.find(target);

@@ -49,11 +49,16 @@ void GatherElements(std::byte* to, const std::byte* from, int64_t stride, int64_
     uint64_t a, b;
   };
   switch (bytes) {
-    case 1: return copy(uint8_t{});
-    case 2: return copy(uint16_t{});
-    case 4: return copy(uint32_t{});
-    case 8: return copy(uint64_t{});
-    default: return copy(Wide{});
+    case 1:
+      return copy(uint8_t{});
+    case 2:
+      return copy(uint16_t{});
+    case 4:
+      return copy(uint32_t{});
+    case 8:
+      return copy(uint64_t{});
+    default:
+      return copy(Wide{});
   }
 }
 
@@ -90,7 +95,8 @@ std::optional<ElementOp> ElementOp::Make(Opcode opcode, const AttrReader& attrs,
     return op;
   }
   if (opcode == Opcode::kSelect) {
-    if (operands.size() != 3 || first != ElementType::kPred || operands[1] != result || operands[2] != result) return fail();
+    if (operands.size() != 3 || first != ElementType::kPred || operands[1] != result || operands[2] != result)
+      return fail();
     op.fn_ = ElementFnTable::Get().At(opcode, result).fn;
     return op;
   }
@@ -141,11 +147,10 @@ std::optional<ElementOp> ElementOp::Make(Opcode opcode, const AttrReader& attrs,
       ElementType type;
       int64_t exponent, mantissa;
     };
-    static constexpr Widths kWidths[] = {{ElementType::kBF16, 8, 7},      {ElementType::kF16, 5, 10},
-                                         {ElementType::kF8E5M2, 5, 2},    {ElementType::kF8E4M3, 4, 3},
-                                         {ElementType::kF8E3M4, 3, 4},    {ElementType::kF8E4M3FN, 4, 3},
-                                         {ElementType::kF8E4M3FNUZ, 4, 3}, {ElementType::kF8E5M2FNUZ, 5, 2},
-                                         {ElementType::kF8E4M3B11FNUZ, 4, 3}};
+    static constexpr Widths kWidths[] = {
+        {ElementType::kBF16, 8, 7},       {ElementType::kF16, 5, 10},       {ElementType::kF8E5M2, 5, 2},
+        {ElementType::kF8E4M3, 4, 3},     {ElementType::kF8E3M4, 3, 4},     {ElementType::kF8E4M3FN, 4, 3},
+        {ElementType::kF8E4M3FNUZ, 4, 3}, {ElementType::kF8E5M2FNUZ, 5, 2}, {ElementType::kF8E4M3B11FNUZ, 4, 3}};
     for (const Widths& w : kWidths) {
       if (w.type != first) continue;
       if (exponent >= w.exponent) exponent = 63;

@@ -58,6 +58,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.limits = options.limits;
   prepare.custom_calls = options.custom_calls;
   prepare.observation = options.observation;
+  prepare.mixed_types = options.mixed_types;
   ProgramBuilder builder(module, prepare, sink, &evaluator->state_->program);
   const Computation entry = module.entry();
   if (!entry.valid()) {

@@ -20,6 +20,7 @@
 #include "absl/types/span.h"
 #include "interp/reference/custom_calls.h"
 #include "interp/reference/limits.h"
+#include "interp/reference/mixed_types.h"
 #include "interp/reference/step_observer.h"
 #include "ir/diagnostic.h"
 #include "ir/literal.h"
@@ -38,6 +39,7 @@ struct EvaluatorOptions {
   int num_threads = 0;
   // Must outlive the evaluator.
   const CustomCallRegistry* custom_calls = nullptr;
+  MixedTypes mixed_types = MixedTypes::kConvert;
   // Checked all the time, if given: true ends the run with an error that says where it was.
   const std::atomic<bool>* cancel = nullptr;
   // Called ten times a second or so, on the thread that runs.

@@ -14,7 +14,8 @@ class LoopNest {
  public:
   LoopNest() = default;
   // `strides[k]` are the strides of operand k, one for each of `dims`. No dimension may be 0.
-  LoopNest(absl::Span<const int64_t> dims, absl::Span<const Dims> strides) : operands_(static_cast<int>(strides.size())) {
+  LoopNest(absl::Span<const int64_t> dims, absl::Span<const Dims> strides)
+      : operands_(static_cast<int>(strides.size())) {
     for (size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] == 1) continue;
       bool joins = !sizes_.empty();

@@ -37,6 +37,19 @@ ScalarFunction* ProgramBuilder::FunctionOf(Computation computation) const {
   return computation.valid() ? function_of_[computation.id().value] : nullptr;
 }
 
+bool ProgramBuilder::CountLeaves(Shape shape) {
+  std::vector<Shape> pending = {shape};
+  while (!pending.empty()) {
+    const Shape at = pending.back();
+    pending.pop_back();
+    if (!at.IsTuple() || leaf_counts_.contains(at.record())) continue;
+    if (!CountViews(at.leaf_count())) return false;
+    leaf_counts_[at.record()] = static_cast<int64_t>(Leaves(at).size());
+    for (Shape element : at.elements()) pending.push_back(element);
+  }
+  return true;
+}
+
 bool ProgramBuilder::CountViews(int64_t n) {
   constexpr int64_t kMaxViews = int64_t{1} << 27;
   views_ += n;

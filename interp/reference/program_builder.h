@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "interp/reference/custom_calls.h"
 #include "interp/reference/limits.h"
+#include "interp/reference/mixed_types.h"
 #include "interp/reference/program.h"
 #include "interp/reference/scalar_function.h"
 #include "interp/reference/step_observer.h"
@@ -30,6 +31,7 @@ struct PrepareOptions {
   Limits limits;
   const CustomCallRegistry* custom_calls = nullptr;
   Observation observation;
+  MixedTypes mixed_types = MixedTypes::kConvert;
 };
 
 // The prepared form of a module.
@@ -67,6 +69,10 @@ class ProgramBuilder {
 
   // Where the leaves of each instruction begin in the RoutineBuilder at work.
   std::vector<uint32_t>& first_view() { return first_view_; }
+  // Leaves that a value of this shape has in a run. (Shape::leaf_count counts an empty tuple as one.) CountLeaves comes
+  // first: false if the shape has more of them than can be walked over.
+  int64_t LeafCount(Shape shape) { return shape.IsTuple() ? leaf_counts_[shape.record()] : 1; }
+  bool CountLeaves(Shape shape);
   // Total number of views so far; bounded, because tuples may share leaves without limit.
   bool CountViews(int64_t n);
 
@@ -81,8 +87,9 @@ class ProgramBuilder {
   std::vector<Routine*> routine_of_;          // by computation id
   std::vector<ScalarFunction*> function_of_;  // by computation id
   const SideEffects effects_;
-  std::vector<uint32_t> first_view_;                        // by instruction id
-  absl::flat_hash_map<uint32_t, const std::byte*> filled_;  // by literal id
+  std::vector<uint32_t> first_view_;                              // by instruction id
+  absl::flat_hash_map<uint32_t, const std::byte*> filled_;        // by literal id
+  absl::flat_hash_map<const ShapeRecord*, int64_t> leaf_counts_;  // of tuples
   int64_t views_ = 0;
 };
 

@@ -38,12 +38,19 @@ RoutineBuilder::RoutineBuilder(ProgramBuilder& program, Routine* routine) : prog
 
 absl::Span<const View> RoutineBuilder::leaves(Instruction instruction) const {
   const uint32_t first = program_.first_view()[instruction.id().value];
-  return {views_.data() + first, static_cast<size_t>(instruction.shape().leaf_count())};
+  return {views_.data() + first, static_cast<size_t>(program_.LeafCount(instruction.shape()))};
 }
 
 void RoutineBuilder::Fail(std::string message) {
   failed_ = true;
   program_.Error(DiagnosticKind::kUnsupported, current_, std::move(message));
+}
+
+void RoutineBuilder::Warn(std::string message) {
+  SourceRange range;
+  const uint32_t offset = current_.record().source_offset;
+  if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(current_.name().size())};
+  program_.sink().Warning(DiagnosticKind::kUnsupported, range, std::move(message));
 }
 
 void RoutineBuilder::FailWhenReached(std::string message) {
@@ -77,8 +84,7 @@ View RoutineBuilder::Dense(const View& view) {
 }
 
 void RoutineBuilder::SetResults(absl::Span<const View> views) {
-  // `views` may point into views_.
-  const std::vector<View> copy(views.begin(), views.end());
+  const std::vector<View> copy = AsDeclared(views);  // a copy, because `views` may point into views_
   if (!program_.CountViews(static_cast<int64_t>(copy.size()))) {
     Fail("the tuples of this program have too many leaves");
     return;
@@ -94,7 +100,7 @@ void RoutineBuilder::AliasResult(Instruction tuple, int64_t index) {
     uint32_t begin = 0;
     for (Shape element : tuple.shape().elements()) {
       begins.push_back(begin);
-      begin += static_cast<uint32_t>(element.leaf_count());
+      begin += static_cast<uint32_t>(program_.LeafCount(element));
     }
   }
   const uint32_t first = program_.first_view()[tuple.id().value] + begins[static_cast<size_t>(index)];
@@ -207,6 +213,13 @@ View RoutineBuilder::Constant(Shape shape, const std::byte* data) {
   return {shape, slot, nullptr, 0};
 }
 
+View RoutineBuilder::Zeros(Shape shape) {
+  static constexpr std::byte kZeros[16] = {};
+  View view = Constant(shape, kZeros);
+  if (shape.IsArray()) view.strides = NewStrides(Dims(static_cast<size_t>(shape.rank()), 0), shape.dims());
+  return view;
+}
+
 void RoutineBuilder::PrepareParameter() {
   // The slots were made before the first instruction; see Build.
   size_t leaf = parameter_begins_[static_cast<size_t>(current_.parameter_number())];
@@ -254,8 +267,12 @@ void RoutineBuilder::PrepareConstant() {
 }
 
 bool RoutineBuilder::CheckLeaves(Instruction instruction) {
-  if (!instruction.shape().has_unbounded_dims()) return true;
   current_ = instruction;
+  if (!program_.CountLeaves(instruction.shape())) {
+    Fail("the tuples of this program have too many leaves");
+    return false;
+  }
+  if (!instruction.shape().has_unbounded_dims()) return true;
   Fail(StrCat("the shape ", ToString(instruction.shape(), /*with_layout=*/false),
               " has an unbounded dimension: give the program sizes"));
   return false;
@@ -269,6 +286,7 @@ bool RoutineBuilder::Prepare(Instruction instruction) {
     Fail(StrCat("cannot evaluate ", instruction.opcode_text()));
     return false;
   }
+  if (!FitTypes()) return false;
   const uint32_t first_slot = static_cast<uint32_t>(routine_->slots.size());
   prepare(*this);
   if (failed_) return false;
@@ -347,11 +365,12 @@ bool RoutineBuilder::Build() {
   int64_t parameter_leaves = 0;
   for (int64_t i = 0; i < computation.parameter_count(); ++i) {
     parameter_begins_.push_back(static_cast<size_t>(parameter_leaves));
-    parameter_leaves += computation.parameter(i).shape().leaf_count();
-  }
-  if (!program_.CountViews(parameter_leaves)) {
-    program_.Error(DiagnosticKind::kTooLarge, computation.root(), "the tuples of this program have too many leaves");
-    return false;
+    const Shape shape = computation.parameter(i).shape();
+    if (!program_.CountLeaves(shape)) {
+      program_.Error(DiagnosticKind::kTooLarge, computation.root(), "the tuples of this program have too many leaves");
+      return false;
+    }
+    parameter_leaves += program_.LeafCount(shape);
   }
   routine_->parameters.assign(static_cast<size_t>(parameter_leaves), kNoSlot);
 

@@ -43,14 +43,18 @@ class RoutineBuilder {
 
   ProgramBuilder& program() { return program_; }
   Instruction instruction() const { return current_; }
-  Shape shape() const { return current_.shape(); }
-  // Array operand i.
-  const View& operand(int64_t i) const { return leaves(current_.operand(i))[0]; }
+  // Of the result: as declared, or with the types in which the instruction computes (SetResults converts then).
+  Shape shape() const { return result_shape_; }
+  // Array operand i, in the type in which the instruction computes.
+  const View& operand(int64_t i) const {
+    return operands_.empty() ? leaves(current_.operand(i))[0] : operands_[static_cast<size_t>(i)];
+  }
   // All leaves of an operand's (or any earlier instruction's) value.
   absl::Span<const View> leaves(Instruction instruction) const;
 
   // Reports why the instruction cannot be evaluated.
   void Fail(std::string message);
+  void Warn(std::string message);
   // Makes the run fail with this message if it comes to the instruction.
   void FailWhenReached(std::string message);
   // Room in the routine for the strides of a view.
@@ -88,6 +92,8 @@ class RoutineBuilder {
 
   // A slot with contents that outlive all runs.
   View Constant(Shape shape, const std::byte* data);
+  // An array of zeros, or another leaf without contents.
+  View Zeros(Shape shape);
 
   void PrepareParameter();
   void PrepareConstant();
@@ -100,6 +106,9 @@ class RoutineBuilder {
   uint32_t NewSlots(absl::Span<const Shape> leaves);
   Step& AddStep(absl::Span<const View> operands);
   bool CheckLeaves(Instruction instruction);
+  // Finds operand() and shape() for an instruction of mixed types; see mixed_types.h. False after an error.
+  bool FitTypes();
+  std::vector<View> AsDeclared(absl::Span<const View> views);
   // Fills releases and end_releases and keeps the Reuse entries that hold.
   void FindLastUses();
 
@@ -111,7 +120,9 @@ class RoutineBuilder {
   ProgramBuilder& program_;
   Routine* routine_;
   Instruction current_;
-  std::vector<View> views_;  // of all instructions, each a run
+  Shape result_shape_;
+  std::vector<View> operands_;  // of current_ where they were converted; else empty
+  std::vector<View> views_;     // of all instructions, each a run
   absl::flat_hash_map<std::tuple<uint32_t, const int64_t*, int64_t>, View> dense_copies_;  // by slot, strides, offset
   absl::flat_hash_map<const ShapeRecord*, std::vector<uint32_t>> element_begins_;  // leaf where each element begins
   absl::flat_hash_map<uint32_t, AsyncChain> async_chains_;

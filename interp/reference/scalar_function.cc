@@ -71,9 +71,9 @@ struct ScalarFunction::Compiler {
       const int64_t index = at.int_attr(Attr::kIndex);
       size_t begin = 0;
       if (index < 0 || index >= tuple.shape().tuple_size()) return false;
-      for (int64_t i = 0; i < index; ++i) begin += static_cast<size_t>(tuple.shape().element(i).leaf_count());
+      for (int64_t i = 0; i < index; ++i) begin += static_cast<size_t>(program.LeafCount(tuple.shape().element(i)));
       const std::vector<uint32_t>& r = registers[tuple.id().value];
-      const size_t end = begin + static_cast<size_t>(at.shape().leaf_count());
+      const size_t end = begin + static_cast<size_t>(program.LeafCount(at.shape()));
       if (end > r.size()) return false;
       result.assign(r.begin() + static_cast<int64_t>(begin), r.begin() + static_cast<int64_t>(end));
     } else if (opcode == Opcode::kCall || opcode == Opcode::kFusion) {
@@ -173,7 +173,8 @@ std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Co
   auto f = std::make_unique<ScalarFunction>();
   f->routine_ = routine;
   std::vector<Shape> parameters;
-  for (int64_t i = 0; i < computation.parameter_count(); ++i) AppendLeaves(computation.parameter(i).shape(), &parameters);
+  for (int64_t i = 0; i < computation.parameter_count(); ++i)
+    AppendLeaves(computation.parameter(i).shape(), &parameters);
   std::vector<Shape> results;
   AppendLeaves(computation.root().shape(), &results);
   for (Shape s : parameters) {
@@ -195,8 +196,7 @@ std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Co
     return f;
   }
   for (const Op& op : f->ops_) f->cost_ += op.op.cost();
-  f->direct_result_ =
-      f->results_.size() == 1 && !f->ops_.empty() && f->ops_.back().out == f->results_[0];
+  f->direct_result_ = f->results_.size() == 1 && !f->ops_.empty() && f->ops_.back().out == f->results_[0];
 
   // Which function it is.
   const auto parameter_of = [&](uint32_t r) -> int64_t {
@@ -363,15 +363,14 @@ void ScalarFunction::Run(const std::byte* const* parameters, const int64_t* stri
   }
 }
 
-void ScalarFunction::RunOnMachine(const std::byte* const* parameters, const int64_t* strides,
-                                  std::byte* const* results, int64_t n, RunContext& context) const {
+void ScalarFunction::RunOnMachine(const std::byte* const* parameters, const int64_t* strides, std::byte* const* results,
+                                  int64_t n, RunContext& context) const {
   std::vector<Value> arguments(parameters_.size());
   std::vector<Value> returned(result_types_.size());
   for (int64_t i = 0; i < n; ++i) {
     for (size_t p = 0; p < arguments.size(); ++p) {
       // Borrowed: a machine does not write to values that have no owner.
-      arguments[p] = {nullptr,
-                      const_cast<std::byte*>(parameters[p]) + i * strides[p] * BytesOf(parameters_[p])};
+      arguments[p] = {nullptr, const_cast<std::byte*>(parameters[p]) + i * strides[p] * BytesOf(parameters_[p])};
     }
     if (!context.Call(routine_, arguments, absl::MakeSpan(returned))) return;
     for (size_t j = 0; j < returned.size(); ++j) {

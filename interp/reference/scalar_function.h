@@ -1,8 +1,8 @@
 // A computation on scalars, applied to many elements at once: the function of a reduce, a scatter, a sort, a map.
 //
-// Computations made of elementwise instructions (nearly all) become a list of ElementOps over blocks of elements, so that
-// a function of ten instructions costs ten short loops a block instead of ten dispatches an element. Others are run on
-// the machine, one element at a time.
+// Computations made of elementwise instructions (nearly all) become a list of ElementOps over blocks of elements, so
+// that a function of ten instructions costs ten short loops a block instead of ten dispatches an element. Others are
+// run on the machine, one element at a time.
 #ifndef HLOKIT_INTERP_REFERENCE_SCALAR_FUNCTION_H_
 #define HLOKIT_INTERP_REFERENCE_SCALAR_FUNCTION_H_
 
@@ -76,7 +76,7 @@ class ScalarFunction {
   struct Register {
     Source source;
     uint8_t bytes;
-    uint32_t index;              // of the parameter, or of the op that computes it
+    uint32_t index;  // of the parameter, or of the op that computes it
     const std::byte* constant;
   };
   struct Op {

@@ -116,11 +116,16 @@ void StridedCopy::RunTyped(T* to, const T* from, int64_t begin, int64_t end) con
 
 void StridedCopy::RunRange(std::byte* to, const std::byte* from, int64_t begin, int64_t end) const {
   switch (element_bytes_) {
-    case 1: return RunTyped(reinterpret_cast<uint8_t*>(to), reinterpret_cast<const uint8_t*>(from), begin, end);
-    case 2: return RunTyped(reinterpret_cast<uint16_t*>(to), reinterpret_cast<const uint16_t*>(from), begin, end);
-    case 4: return RunTyped(reinterpret_cast<uint32_t*>(to), reinterpret_cast<const uint32_t*>(from), begin, end);
-    case 8: return RunTyped(reinterpret_cast<uint64_t*>(to), reinterpret_cast<const uint64_t*>(from), begin, end);
-    case 16: return RunTyped(reinterpret_cast<Wide*>(to), reinterpret_cast<const Wide*>(from), begin, end);
+    case 1:
+      return RunTyped(reinterpret_cast<uint8_t*>(to), reinterpret_cast<const uint8_t*>(from), begin, end);
+    case 2:
+      return RunTyped(reinterpret_cast<uint16_t*>(to), reinterpret_cast<const uint16_t*>(from), begin, end);
+    case 4:
+      return RunTyped(reinterpret_cast<uint32_t*>(to), reinterpret_cast<const uint32_t*>(from), begin, end);
+    case 8:
+      return RunTyped(reinterpret_cast<uint64_t*>(to), reinterpret_cast<const uint64_t*>(from), begin, end);
+    case 16:
+      return RunTyped(reinterpret_cast<Wide*>(to), reinterpret_cast<const Wide*>(from), begin, end);
   }
 }
 

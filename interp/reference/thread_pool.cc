@@ -15,7 +15,7 @@ struct ThreadPool::State {
   std::condition_variable done;
   uint64_t round = 0;  // grows by one for each ParallelFor
   bool stop = false;
-  int running = 0;     // workers still in this round
+  int running = 0;  // workers still in this round
 
   // The round's work.
   const absl::FunctionRef<void(int64_t, int64_t)>* body = nullptr;

@@ -17,10 +17,10 @@ using Dims = absl::InlinedVector<int64_t, 6>;
 inline constexpr uint32_t kNoSlot = 0xffffffffu;
 
 struct View {
-  Shape shape;                        // an array; other leaves (tokens) have no elements
+  Shape shape;  // an array; other leaves (tokens) have no elements
   uint32_t slot = kNoSlot;
-  const int64_t* strides = nullptr;   // [rank], in elements; null: dense, row-major
-  int64_t offset = 0;                 // of the first element, in bytes
+  const int64_t* strides = nullptr;  // [rank], in elements; null: dense, row-major
+  int64_t offset = 0;                // of the first element, in bytes
 
   bool dense() const { return strides == nullptr; }
   ElementType type() const { return shape.element_type(); }

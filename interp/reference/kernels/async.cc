@@ -11,18 +11,10 @@
 namespace hlokit::interp {
 namespace {
 
-constexpr std::byte kZeros[64] = {};
-
 // Leaves [begin, end) of `all` are what a run-time would use to keep track; they are zeros here.
 void AppendContext(RoutineBuilder& b, absl::Span<const Shape> all, size_t begin, std::vector<View>* views) {
   for (size_t i = begin; i < all.size(); ++i) {
-    const bool small = !all[i].IsArray() || all[i].element_count() <= 4;
-    if (small) {
-      views->push_back(b.Constant(all[i], kZeros));
-    } else {
-      b.Fail("the context of an asynchronous operation is no scalar");
-      views->push_back(View{all[i]});
-    }
+    views->push_back(b.Zeros(all[i]));
   }
 }
 
@@ -55,13 +47,6 @@ void BindOperands(RoutineBuilder& b, AsyncChain* chain, int64_t first) {
   chain->results = b.EmitCall(chain->callee, chain->arguments, results);
 }
 
-// An array that nobody may look at yet.
-View Unbound(RoutineBuilder& b, Shape shape) {
-  View view = b.Constant(shape, kZeros);
-  if (shape.IsArray()) view.strides = b.NewStrides(Dims(static_cast<size_t>(shape.rank()), 0), shape.dims());
-  return view;
-}
-
 // The value of a start or update is ((operands), result, contexts...). Operands may be bound late, by updates and the
 // done; then the shape of the result may be () until it is there.
 void SetChainValue(RoutineBuilder& b, const AsyncChain& chain) {
@@ -69,16 +54,16 @@ void SetChainValue(RoutineBuilder& b, const AsyncChain& chain) {
   std::vector<Shape> all;
   AppendLeaves(shape, &all);
   if (!shape.IsTuple() || shape.tuple_size() < 2 ||
-      shape.element(0).leaf_count() != static_cast<int64_t>(chain.arguments.size())) {
+      b.program().LeafCount(shape.element(0)) != static_cast<int64_t>(chain.arguments.size())) {
     b.Fail("the shape of the asynchronous operation does not fit its operands");
     return;
   }
   std::vector<View> views = chain.arguments;
-  const size_t results_end = views.size() + static_cast<size_t>(shape.element(1).leaf_count());
+  const size_t results_end = views.size() + static_cast<size_t>(b.program().LeafCount(shape.element(1)));
   if (chain.results && results_end - views.size() == chain.results->size()) {
     views.insert(views.end(), chain.results->begin(), chain.results->end());
   } else {
-    for (size_t i = views.size(); i < results_end; ++i) views.push_back(Unbound(b, all[i]));
+    for (size_t i = views.size(); i < results_end; ++i) views.push_back(b.Zeros(all[i]));
   }
   AppendContext(b, all, results_end, &views);
   b.SetResults(views);
@@ -132,7 +117,7 @@ void PrepareAsyncDone(RoutineBuilder& b) {
   }
   AsyncChain chain = it->second;
   BindOperands(b, &chain, 1);
-  if (!chain.results || static_cast<int64_t>(chain.results->size()) != b.shape().leaf_count()) {
+  if (!chain.results || static_cast<int64_t>(chain.results->size()) != b.program().LeafCount(b.shape())) {
     b.Fail(chain.results ? "the result of the called computation has another shape"
                          : "operands of the asynchronous operation are missing");
     return;

@@ -21,7 +21,7 @@ bool Matches(const Routine* callee, size_t arguments, size_t results) {
   return callee != nullptr && callee->parameters.size() == arguments && callee->results.size() == results;
 }
 
-size_t ResultLeaves(const RoutineBuilder& b) { return static_cast<size_t>(b.shape().leaf_count()); }
+size_t ResultLeaves(RoutineBuilder& b) { return static_cast<size_t>(b.program().LeafCount(b.shape())); }
 
 }  // namespace
 

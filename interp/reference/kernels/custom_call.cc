@@ -18,17 +18,10 @@
 namespace hlokit::interp {
 namespace {
 
-constexpr std::string_view kMarkers[] = {"LayoutConstraint",
-                                         "MoveToDevice",
-                                         "MoveToHost",
-                                         "Pin",
-                                         "PinToDevice",
-                                         "PinToDeviceSram",
-                                         "SPMDFullToShardShape",
-                                         "SPMDShardToFullShape",
-                                         "Sharding",
-                                         "Unpin",
-                                         "annotate_device_placement"};
+constexpr std::string_view kMarkers[] = {
+    "LayoutConstraint",         "MoveToDevice",         "MoveToHost",           "Pin",      "PinToDevice",
+    "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
+    "annotate_device_placement"};
 
 bool IsMarker(std::string_view target) {
   return std::find(std::begin(kMarkers), std::end(kMarkers), target) != std::end(kMarkers) ||
@@ -92,6 +85,16 @@ void PrepareCustomCall(RoutineBuilder& b) {
       b.shape().element(0).rank() >= 1) {
     const Shape values = b.shape().element(0);
     EmitTopK(b, values.dim(values.rank() - 1), /*largest=*/true);
+    return;
+  }
+  if (!instruction.has_users() && instruction.parent().root() != instruction) {
+    // An effect on the outside of the program, which has no values to give.
+    b.Warn(StrCat("custom-call target \"", target, "\" is not known: the call is left out, nothing reads its result"));
+    std::vector<Shape> results;
+    AppendLeaves(b.shape(), &results);
+    std::vector<View> views;
+    for (Shape leaf : results) views.push_back(b.Zeros(leaf));
+    b.SetResults(views);
     return;
   }
   b.FailWhenReached(UnknownTarget(target, registry));

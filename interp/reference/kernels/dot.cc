@@ -34,22 +34,28 @@ void RunDot(const Plan* plan, const std::byte* const* in, std::byte* const* out,
 
 }  // namespace
 
-void EmitDot(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims& dims) {
+std::optional<View> EmitDotTo(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims& dims, Shape shape) {
   auto plan = std::make_unique<DotPlan>();
-  plan->result = b.shape().element_type();
+  plan->result = shape.element_type();
   if (!plan->lhs.Init(lhs, dims.lhs_batch, dims.lhs_contracting, plan->result) ||
       !plan->rhs.Init(rhs, dims.rhs_batch, dims.rhs_contracting, plan->result)) {
     b.Fail("dimensions or types do not fit the operands");
-    return;
+    return std::nullopt;
   }
-  plan->shape = {plan->lhs.batch.count(), plan->lhs.free.count(), plan->rhs.free.count(), plan->lhs.contracting.count()};
+  plan->shape = {plan->lhs.batch.count(), plan->lhs.free.count(), plan->rhs.free.count(),
+                 plan->lhs.contracting.count()};
   if (plan->rhs.batch.count() != plan->shape.batch || plan->rhs.contracting.count() != plan->shape.k ||
-      plan->shape.batch * plan->shape.m * plan->shape.n != b.shape().element_count()) {
+      plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count()) {
     b.Fail("the operands have different sizes");
-    return;
+    return std::nullopt;
   }
   const View operands[] = {lhs, rhs};
-  b.Emit(RunDot, std::move(plan), operands);
+  return b.EmitTo(RunDot, std::move(plan), operands, {&shape, 1})[0];
+}
+
+void EmitDot(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims& dims) {
+  const std::optional<View> product = EmitDotTo(b, lhs, rhs, dims, b.shape());
+  if (product) b.SetResult(*product);
 }
 
 void PrepareDot(RoutineBuilder& b) {
@@ -66,8 +72,8 @@ void PrepareDot(RoutineBuilder& b) {
   EmitDot(b, b.operand(0), b.operand(1), DotDims::Of(b.instruction()));
 }
 
-// Operands times scales. A scale has the rank of its operand and a divisor of its size in each dimension: one number for
-// a block of elements.
+// Operands times scales. A scale has the rank of its operand and a divisor of its size in each dimension: one number
+// for a block of elements.
 void PrepareScaledDot(RoutineBuilder& b) {
   ShapeTable& shapes = b.program_shapes();
   const ElementType type = b.shape().element_type() == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32;

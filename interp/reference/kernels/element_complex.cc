@@ -95,18 +95,18 @@ struct Not {
 };
 
 // A function of C128, and of C64 through it.
-#define HLOKIT_COMPLEX(Name, expression_of_z)                                                  \
-  struct Name {                                                                                \
-    static C128 Apply(C128 z) { return expression_of_z; }                                      \
-    static C64 Apply(C64 a) {                                                                  \
-      const C128 z(a);                                                                         \
-      return C64(expression_of_z);                                                             \
-    }                                                                                          \
+#define HLOKIT_COMPLEX(Name, expression_of_z)             \
+  struct Name {                                           \
+    static C128 Apply(C128 z) { return expression_of_z; } \
+    static C64 Apply(C64 a) {                             \
+      const C128 z(a);                                    \
+      return C64(expression_of_z);                        \
+    }                                                     \
   }
 
-// Where the magnitude is 0 and the angle is none, C has 0; XLA multiplies.
+// Where the magnitude is 0 or infinite and the angle is none, C has 0 or infinity; here it is the product, NaN.
 C128 ExpOf(C128 z) {
-  if (std::isinf(z.real()) && z.real() < 0 && !std::isfinite(z.imag())) {
+  if (std::isinf(z.real()) && !std::isfinite(z.imag())) {
     return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
   }
   return std::exp(z);
@@ -127,7 +127,11 @@ C128 Log1pOf(C128 z) {
     const long double excess = (2 + r) * r + i * i;
     return {static_cast<double>(std::log1p(excess) / 2), angle};
   }
-  return {std::log(std::hypot(re + 1, im)), angle};
+  const double modulus = std::hypot(re + 1, im);
+  if (std::isinf(modulus) && std::isfinite(re) && std::isfinite(im)) {
+    return {std::log(std::hypot(re / 2, im / 2)) + std::log(2.0), angle};
+  }
+  return {std::log(modulus), angle};
 }
 // e^z - 1 = (e^re - 1) cos(im) + (cos(im) - 1) + i e^re sin(im).
 C128 Expm1Of(C128 z) {

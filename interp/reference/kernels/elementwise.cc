@@ -98,13 +98,12 @@ std::optional<View> EmitElementwise(RoutineBuilder& b, Opcode opcode, const Attr
 void PrepareElementwise(RoutineBuilder& b) {
   const Instruction instruction = b.instruction();
   std::vector<View> views;
-  for (Instruction operand : instruction.operands()) {
-    const absl::Span<const View> leaves = b.leaves(operand);
-    if (leaves.size() != 1 || !leaves[0].shape.IsArray() || !b.shape().IsArray()) {
+  for (int64_t i = 0; i < instruction.operand_count(); ++i) {
+    if (b.leaves(instruction.operand(i)).size() != 1 || !b.operand(i).shape.IsArray() || !b.shape().IsArray()) {
       b.Fail("elementwise instruction on a value that is no array");
       return;
     }
-    views.push_back(leaves[0]);
+    views.push_back(b.operand(i));
   }
   const std::optional<View> result = EmitElementwise(b, instruction.opcode(), instruction, views, b.shape());
   if (result) b.SetResult(*result);

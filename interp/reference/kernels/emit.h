@@ -12,12 +12,16 @@
 
 namespace hlokit::interp {
 
-// opcode(operands), elementwise, as an array of `shape`. Operands are scalars or have the dimensions of `shape`. Nullopt
-// after an error report.
+// opcode(operands), elementwise, as an array of `shape`. Operands are scalars or have the dimensions of `shape`.
+// Nullopt after an error report.
 std::optional<View> EmitElementwise(RoutineBuilder& builder, Opcode opcode, const AttrReader& attrs,
                                     absl::Span<const View> operands, Shape shape);
 
-// The product of two arrays as the result of the instruction, of its shape.
+// The product of two arrays as an array of `shape`. Nullopt after an error report.
+std::optional<View> EmitDotTo(RoutineBuilder& builder, const View& lhs, const View& rhs, const DotDims& dims,
+                              Shape shape);
+
+// The same as the result of the instruction, of its shape.
 void EmitDot(RoutineBuilder& builder, const View& lhs, const View& rhs, const DotDims& dims);
 
 // The k largest (smallest) elements along the last dimension of operand 0, and where they are, as the result.

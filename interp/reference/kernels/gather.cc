@@ -16,8 +16,8 @@ namespace {
 
 struct GatherPlan : Plan {
   IndexedWindows windows;
-  StridedCopy copy;      // of one window
-  int64_t bytes = 0;     // of an element
+  StridedCopy copy;       // of one window
+  int64_t bytes = 0;      // of an element
   int64_t run_bytes = 0;  // of a window that is contiguous on both sides, else 0
 };
 
@@ -46,19 +46,25 @@ void RunGather(const Plan* plan, const std::byte* const* in, std::byte* const* o
   });
 }
 
+void RunZeros(const Plan* plan, const std::byte* const*, std::byte* const* out, RunContext&) {
+  std::memset(out[0], 0, static_cast<size_t>(static_cast<const GatherPlan*>(plan)->bytes));
+}
+
 }  // namespace
 
 void PrepareGather(RoutineBuilder& b) {
   const View views[] = {b.operand(0), b.operand(1)};
   const Shape shape = b.shape();
   const GatherDims dims = GatherDims::Of(b.instruction());
-  const IndexedDims indexed = {dims.offset_dims,
-                               dims.collapsed_slice_dims,
-                               dims.start_index_map,
-                               dims.operand_batching_dims,
-                               dims.start_indices_batching_dims,
-                               dims.index_vector_dim};
+  const IndexedDims indexed = {dims.offset_dims,           dims.collapsed_slice_dims,        dims.start_index_map,
+                               dims.operand_batching_dims, dims.start_indices_batching_dims, dims.index_vector_dim};
   auto plan = std::make_unique<GatherPlan>();
+  if (views[0].count() == 0) {
+    // Windows of size 0 in a collapsed dimension have no elements, but the result may.
+    plan->bytes = shape.element_count() * BytesOf(shape.element_type());
+    b.Emit(RunZeros, std::move(plan), {});
+    return;
+  }
   const Dims out_strides = DenseStrides(shape.dims());
   if (!plan->windows.Init(indexed, views[0].dims(), StridesOf(views[0]), views[1], shape.dims(), {&out_strides, 1})) {
     b.Fail("dimension numbers do not fit the operands");

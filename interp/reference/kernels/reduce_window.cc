@@ -1,8 +1,8 @@
 // Reduce-window, with any number of operands and any function.
 //
 // A row of results along the minor dimension is computed at a time: for each place of the window, the elements that lie
-// under it for all these results are combined with the row of accumulators. Padding takes no part. Known functions of one
-// operand have typed loops with the accumulators of reduce.
+// under it for all these results are combined with the row of accumulators. Padding takes no part. Known functions of
+// one operand have typed loops with the accumulators of reduce.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -24,13 +24,13 @@ namespace hlokit::interp {
 namespace {
 
 struct ReduceWindowPlan : Plan {
-  std::vector<WindowAxis> axes;             // the last one is the minor dimension
-  std::vector<WindowAxis::Range> minor;     // by place of the window in the minor dimension
-  int64_t places = 1;                       // of the window in the other dimensions
-  int64_t rows = 1;                         // of results
-  int64_t width = 1;                        // results of a row
-  size_t count = 0;                         // of operands
-  std::vector<Dims> strides;                // of each operand, in elements
+  std::vector<WindowAxis> axes;          // the last one is the minor dimension
+  std::vector<WindowAxis::Range> minor;  // by place of the window in the minor dimension
+  int64_t places = 1;                    // of the window in the other dimensions
+  int64_t rows = 1;                      // of results
+  int64_t width = 1;                     // results of a row
+  size_t count = 0;                      // of operands
+  std::vector<Dims> strides;             // of each operand, in elements
   std::vector<int64_t> bytes;
   const ScalarFunction* function = nullptr;
   FoldFns fold;
@@ -38,8 +38,8 @@ struct ReduceWindowPlan : Plan {
   ConvertFn store = nullptr;
 };
 
-// Calls body(element_offsets) for every place of the window in the outer dimensions that lies over elements, in row-major
-// order; `offsets` are those of the row's first column in each operand.
+// Calls body(element_offsets) for every place of the window in the outer dimensions that lies over elements, in
+// row-major order; `offsets` are those of the row's first column in each operand.
 template <typename Body>
 void ForEachOuterPlace(const ReduceWindowPlan& p, int64_t row, Body body) {
   const size_t outer = p.axes.size() - 1;
@@ -66,7 +66,8 @@ void ForEachOuterPlace(const ReduceWindowPlan& p, int64_t row, Body body) {
 }
 
 // Elements from + i * stride, i < n, as contiguous values of the compute type.
-const std::byte* Gather(const ReduceWindowPlan& p, const std::byte* from, int64_t stride, int64_t n, std::byte* values) {
+const std::byte* Gather(const ReduceWindowPlan& p, const std::byte* from, int64_t stride, int64_t n,
+                        std::byte* values) {
   const int64_t bytes = p.bytes[0];
   if (stride == 1) {
     if (p.load == nullptr) return from;
@@ -93,8 +94,8 @@ void RunFold(const Plan* plan, const std::byte* const* in, std::byte* const* out
   }
   const int64_t acc_bytes = p.fold.accumulator_bytes;
   const int64_t minor_stride = p.strides[0].back();
-  const double cost = static_cast<double>(p.places) * static_cast<double>(p.minor.size()) *
-                      (10 + 0.5 * static_cast<double>(p.width));
+  const double cost =
+      static_cast<double>(p.places) * static_cast<double>(p.minor.size()) * (10 + 0.5 * static_cast<double>(p.width));
   context.For(p.rows, cost, [&](int64_t begin, int64_t end) {
     std::vector<std::byte> acc(static_cast<size_t>(p.width * 8));
     std::vector<std::byte> values(static_cast<size_t>(p.width * 8));
@@ -175,15 +176,15 @@ void RunFunction(const Plan* plan, const std::byte* const* in, std::byte* const*
 // ---- cumulative: windows that reach from one end of a dimension to the result's place ----
 
 struct CumulativePlan : Plan {
-  int64_t length = 0;        // of the dimension
-  int64_t step = 0;          // through the operand for the next element, negative from the other end
+  int64_t length = 0;  // of the dimension
+  int64_t step = 0;    // through the operand for the next element, negative from the other end
   int64_t out_step = 0;
-  LoopNest lines;            // operands: result, operand; the innermost dimension is handled together
+  LoopNest lines;  // operands: result, operand; the innermost dimension is handled together
   FoldFns fold;
   ConvertFn load = nullptr;
   ConvertFn store = nullptr;
   int64_t bytes = 0;
-  int64_t in_offset = 0;     // of the first element, in elements
+  int64_t in_offset = 0;  // of the first element, in elements
   int64_t out_offset = 0;
 };
 
@@ -204,42 +205,44 @@ void RunCumulative(const Plan* plan, const std::byte* const* in, std::byte* cons
   const size_t bytes = static_cast<size_t>(p.bytes);
   context.For(p.lines.outer_count() * blocks, static_cast<double>(p.length) * (10 + static_cast<double>(block)),
               [&](int64_t begin, int64_t end) {
-    alignas(16) std::byte acc[kBlock * 8];
-    alignas(16) std::byte values[kBlock * 8];
-    alignas(16) std::byte stored[kBlock * 8];
-    for (int64_t item = begin; item < end; ++item) {
-      const int64_t first = item % blocks * block;
-      const int64_t n = std::min(block, width - first);
-      p.lines.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
-        const std::byte* from = in[0] + (p.in_offset + at[1] + first * in_stride) * p.bytes;
-        std::byte* to = out[0] + (p.out_offset + at[0] + first * out_stride) * p.bytes;
-        p.fold.start(acc, initial, n);
-        for (int64_t i = 0; i < p.length; ++i, from += p.step * p.bytes, to += p.out_step * p.bytes) {
-          const std::byte* x = from;
-          if (in_stride != 1 && n != 1) {
-            for (int64_t k = 0; k < n; ++k) std::memcpy(stored + k * p.bytes, from + k * in_stride * p.bytes, bytes);
-            x = stored;
-          }
-          if (p.load != nullptr) {
-            p.load(values, x, n);
-            x = values;
-          }
-          p.fold.row(acc, x, n);
-          p.fold.finish(values, acc, n);
-          const std::byte* result = values;
-          if (p.store != nullptr) {
-            p.store(stored, values, n);
-            result = stored;
-          }
-          if (out_stride == 1) {
-            std::memcpy(to, result, static_cast<size_t>(n) * bytes);
-          } else {
-            for (int64_t k = 0; k < n; ++k) std::memcpy(to + k * out_stride * p.bytes, result + k * p.bytes, bytes);
-          }
-        }
-      });
-    }
-  });
+                alignas(16) std::byte acc[kBlock * 8];
+                alignas(16) std::byte values[kBlock * 8];
+                alignas(16) std::byte stored[kBlock * 8];
+                for (int64_t item = begin; item < end; ++item) {
+                  const int64_t first = item % blocks * block;
+                  const int64_t n = std::min(block, width - first);
+                  p.lines.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+                    const std::byte* from = in[0] + (p.in_offset + at[1] + first * in_stride) * p.bytes;
+                    std::byte* to = out[0] + (p.out_offset + at[0] + first * out_stride) * p.bytes;
+                    p.fold.start(acc, initial, n);
+                    for (int64_t i = 0; i < p.length; ++i, from += p.step * p.bytes, to += p.out_step * p.bytes) {
+                      const std::byte* x = from;
+                      if (in_stride != 1 && n != 1) {
+                        for (int64_t k = 0; k < n; ++k)
+                          std::memcpy(stored + k * p.bytes, from + k * in_stride * p.bytes, bytes);
+                        x = stored;
+                      }
+                      if (p.load != nullptr) {
+                        p.load(values, x, n);
+                        x = values;
+                      }
+                      p.fold.row(acc, x, n);
+                      p.fold.finish(values, acc, n);
+                      const std::byte* result = values;
+                      if (p.store != nullptr) {
+                        p.store(stored, values, n);
+                        result = stored;
+                      }
+                      if (out_stride == 1) {
+                        std::memcpy(to, result, static_cast<size_t>(n) * bytes);
+                      } else {
+                        for (int64_t k = 0; k < n; ++k)
+                          std::memcpy(to + k * out_stride * p.bytes, result + k * p.bytes, bytes);
+                      }
+                    }
+                  });
+                }
+              });
 }
 
 // The plan, if the window covers all elements up to (or from) the result's place in one dimension and nothing else.
@@ -335,7 +338,11 @@ void PrepareReduceWindow(RoutineBuilder& b) {
     return;
   }
   if (count == 1) {
-    plan->fold = FoldFnsOf(function->known(), views[0].type());
+    // Sums and products of narrow floats are rounded at every step, as the function says.
+    const bool rounds =
+        IsFloat(views[0].type()) && BitsOf(views[0].type()) < 32 &&
+        (function->known() == ScalarFunction::Known::kAdd || function->known() == ScalarFunction::Known::kMultiply);
+    if (!rounds) plan->fold = FoldFnsOf(function->known(), views[0].type());
     std::unique_ptr<CumulativePlan> cumulative;
     if (plan->fold.row != nullptr) cumulative = MakeCumulative(*plan, views[0], results[0]);
     if (cumulative != nullptr) {

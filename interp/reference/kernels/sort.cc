@@ -1,8 +1,8 @@
 // Sort and top-k.
 //
 // A comparison of one key computed from each element (most of them) turns into keys that a radix sort orders. Any other
-// comparison is called by a merge sort, which does not depend on its being consistent: a comparison that contradicts
-// itself gives some permutation. Both are stable.
+// comparison is called by std::stable_sort, as in XLA's evaluator: one that contradicts itself gives some permutation.
+// Both are stable.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -23,8 +23,8 @@ namespace hlokit::interp {
 namespace {
 
 struct SortPlan : Plan {
-  LoopNest lines;        // operands: result (all have one shape), then each input; the sorted dimension left out
-  int64_t length = 0;    // of a line
+  LoopNest lines;      // operands: result (all have one shape), then each input; the sorted dimension left out
+  int64_t length = 0;  // of a line
   int64_t out_stride = 0;
   size_t count = 0;
   std::vector<int64_t> strides;  // of each input along a line
@@ -61,11 +61,16 @@ class Line {
       uint64_t low, high;
     };
     switch (p_.bytes[k]) {
-      case 1: return permute(uint8_t{});
-      case 2: return permute(uint16_t{});
-      case 4: return permute(uint32_t{});
-      case 8: return permute(uint64_t{});
-      default: return permute(Wide{});
+      case 1:
+        return permute(uint8_t{});
+      case 2:
+        return permute(uint16_t{});
+      case 4:
+        return permute(uint32_t{});
+      case 8:
+        return permute(uint64_t{});
+      default:
+        return permute(Wide{});
     }
   }
 
@@ -74,17 +79,29 @@ class Line {
   std::vector<std::vector<std::byte>> data_;
 };
 
-// Bottom-up merge sort of positions with a comparison function.
-class MergeSorter {
+// Sorts positions with a comparison function.
+class ComparisonSorter {
  public:
-  MergeSorter(const SortPlan& p, RunContext& context)
+  ComparisonSorter(const SortPlan& p, RunContext& context)
       : p_(p), context_(context), scratch_(*p.function, 1), parameters_(2 * p.count), strides_(2 * p.count, 1) {}
 
   const std::vector<uint32_t>& Sort(const Line& line) {
-    const size_t n = static_cast<size_t>(p_.length);
-    order_.resize(n);
-    other_.resize(n);
+    order_.resize(static_cast<size_t>(p_.length));
     std::iota(order_.begin(), order_.end(), 0);
+    if (p_.function->parallel()) {
+      // Gives the same answer to the same question, which is all that the library's sort needs to stay in bounds.
+      std::stable_sort(order_.begin(), order_.end(), [&](uint32_t x, uint32_t y) { return Before(line, x, y); });
+    } else {
+      MergeSort(line);
+    }
+    return order_;
+  }
+
+ private:
+  // For functions that may give another answer when asked again.
+  void MergeSort(const Line& line) {
+    const size_t n = order_.size();
+    other_.resize(n);
     for (size_t width = 1; width < n && !context_.failed(); width *= 2) {
       for (size_t begin = 0; begin < n; begin += 2 * width) {
         const size_t middle = std::min(begin + width, n);
@@ -99,10 +116,8 @@ class MergeSorter {
       }
       order_.swap(other_);
     }
-    return order_;
   }
 
- private:
   bool Before(const Line& line, uint32_t x, uint32_t y) {
     for (size_t k = 0; k < p_.count; ++k) {
       parameters_[2 * k] = line.data(k) + x * p_.bytes[k];
@@ -147,7 +162,7 @@ void RunSort(const Plan* plan, const std::byte* const* in, std::byte* const* out
   const auto run = [&](int64_t begin, int64_t end) {
     Line line(p);
     KeySorter by_key;
-    MergeSorter by_comparison(p, context);
+    ComparisonSorter by_comparison(p, context);
     std::vector<uint64_t> keys;
     std::vector<std::byte> computed;
     for (int64_t item = begin; item < end && !context.failed(); ++item) {
@@ -194,9 +209,8 @@ void RunTopK(const Plan* plan, const std::byte* const* in, std::byte* const* out
       const std::byte* from = in[0] + line * p.length * p.bytes;
       p.order.MakeKeys(from, 1, p.length, keys.data());
       std::iota(order.begin(), order.end(), 0);
-      std::partial_sort(order.begin(), order.begin() + p.k, order.end(), [&](uint32_t a, uint32_t b) {
-        return keys[a] != keys[b] ? keys[a] < keys[b] : a < b;
-      });
+      std::partial_sort(order.begin(), order.begin() + p.k, order.end(),
+                        [&](uint32_t a, uint32_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
       for (int64_t i = 0; i < p.k; ++i) {
         const int64_t to = line * p.k + i;
         std::memcpy(out[0] + to * p.bytes, from + order[i] * p.bytes, static_cast<size_t>(p.bytes));
@@ -261,8 +275,8 @@ void PrepareSort(RoutineBuilder& b) {
     plan->order.type = comparison->key->result_type(0);
     plan->order.descending = direction == ComparisonDirection::kGt || direction == ComparisonDirection::kGe;
     plan->order.total_order = comparison->total_order;
-    plan->by_key = plan->order.Supported() &&
-                   (direction == ComparisonDirection::kLt || direction == ComparisonDirection::kGt);
+    plan->by_key =
+        plan->order.Supported() && (direction == ComparisonDirection::kLt || direction == ComparisonDirection::kGt);
   }
   b.Emit(RunSort, std::move(plan), views);
 }

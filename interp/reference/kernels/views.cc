@@ -7,6 +7,7 @@
 
 #include "interp/reference/kernels.h"
 #include "interp/reference/kernels/reshape_view.h"
+#include "interp/reference/program_builder.h"
 #include "interp/reference/routine_builder.h"
 #include "ir/attribute_views.h"
 #include "ir/float_types.h"
@@ -91,7 +92,8 @@ void RunBitcast(const Plan* plan, const std::byte* const* in, std::byte* const* 
   for (int64_t i = 0; i < p.count; ++i) {
     uint64_t bits = 0;  // of the wide element; types wider than 64 bits have no narrow parts
     if (p.widen) {
-      for (int k = 0; k < ratio; ++k) bits |= uint64_t{static_cast<uint8_t>(from[i * ratio + k] & mask)} << (k * p.narrow_bits);
+      for (int k = 0; k < ratio; ++k)
+        bits |= uint64_t{static_cast<uint8_t>(from[i * ratio + k] & mask)} << (k * p.narrow_bits);
       for (int64_t k = 0; k < wide_bytes; ++k) to[i * wide_bytes + k] = static_cast<uint8_t>(bits >> (8 * k));
     } else {
       for (int64_t k = 0; k < wide_bytes; ++k) bits |= uint64_t{from[i * wide_bytes + k]} << (8 * k);
@@ -110,7 +112,8 @@ void RunRewrap(const Plan* plan, const std::byte* const* in, std::byte* const* o
   const int shift = 8 - p.narrow_bits;
   for (int64_t i = 0; i < p.count; ++i) {
     const uint8_t v = static_cast<uint8_t>(static_cast<uint8_t>(in[0][i]) << shift);
-    const uint8_t r = p.sign_extend ? static_cast<uint8_t>(static_cast<int8_t>(v) >> shift) : static_cast<uint8_t>(v >> shift);
+    const uint8_t r =
+        p.sign_extend ? static_cast<uint8_t>(static_cast<int8_t>(v) >> shift) : static_cast<uint8_t>(v >> shift);
     out[0][i] = static_cast<std::byte>(r);
   }
 }
@@ -188,11 +191,24 @@ void PrepareBitcast(RoutineBuilder& b) {
   }
   View view = b.operand(0);
   const Shape result = b.shape();
+  const int from_bits = BitsOf(view.type());
+  const int to_bits = BitsOf(result.element_type());
+  const bool default_layouts = HasDefaultLayout(operand.shape()) && HasDefaultLayout(result);
+  const bool byte_each = b.program().options().mixed_types == MixedTypes::kBytes && from_bits != to_bits &&
+                         std::min(from_bits, to_bits) < 8;
+  if (default_layouts && (byte_each || view.type() == result.element_type()) &&
+      view.count() * BytesOf(view.type()) > result.element_count() * BytesOf(result.element_type())) {
+    // Of padded or overlapping memory, the part that the result has.
+    view = b.Dense(view);
+    view.shape = result;
+    b.SetResult(view);
+    return;
+  }
   if (view.type() == result.element_type() && view.count() != result.element_count()) {
     b.Fail("operand and result have different numbers of elements");
     return;
   }
-  if (HasDefaultLayout(operand.shape()) && HasDefaultLayout(result)) {
+  if (default_layouts) {
     EmitBitcast(b, view, result);
     return;
   }
