@@ -7,6 +7,8 @@
 // fingerprint_ms and clone_ms, and a row named as the file without ".hlo"; without it, XLA's column is empty. Rounds
 // interleave all measurements, so that whatever else the machine does falls on all alike. Times are processor times, of
 // the child for gzip, and medians are shown.
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -51,7 +53,10 @@ int Run(int argc, char** argv) {
     return 2;
   }
   DiagnosticSink sink;
+  const auto heap = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  const size_t heap_before = heap();
   std::unique_ptr<Module> module = ParseModule(*source, {}, &sink);
+  const size_t heap_bytes = heap() - heap_before;
   if (module == nullptr) {
     std::fputs(RenderText(sink, **source).c_str(), stderr);
     return 1;
@@ -106,6 +111,8 @@ int Run(int argc, char** argv) {
   std::printf("%s: %zu bytes, %zu instructions, %d rounds (%zu bytes printed, check %016llx)\n", file.c_str(),
               (*source)->text().size(), module->instruction_count(), rounds, printed_bytes / rounds,
               static_cast<unsigned long long>(digests));
+  std::printf("memory after parsing, the text aside: %zu bytes, %.0f an instruction\n", heap_bytes,
+              static_cast<double>(heap_bytes) / static_cast<double>(module->instruction_count()));
   if (gzip_ms == 0) std::printf("gzip could not be run: no ratios\n");
   std::printf("%-14s %10s %10s %10s %10s %13s\n", "what", "ours_ms", "gzip_ms", "ours/gzip", "xla/gzip",
               "times_faster");

@@ -1,0 +1,120 @@
+// How the time of reading, checking, printing and fingerprinting grows with the module: nanoseconds an instruction at
+// two sizes, ten times apart. Linear time is a ratio of 1; caches that no longer hold the module make it somewhat more.
+//
+//   hlokit_bench_growth [INSTRUCTIONS] [--rounds=N]
+//
+// The module is made here: layers of a network with names, layouts, metadata and a call to a shared computation.
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/measure.h"
+#include "ir/fingerprint.h"
+#include "ir/printer.h"
+#include "ir/str_cat.h"
+#include "ir/verifier.h"
+#include "parser/parser.h"
+
+namespace hlokit {
+namespace {
+
+std::string MakeModule(int64_t instructions) {
+  std::string text =
+      "HloModule growth\n\n%sum (a: f32[], b: f32[]) -> f32[] {\n  %a = f32[] parameter(0)\n  %b = f32[] parameter(1)\n"
+      "  ROOT %c = f32[] add(%a, %b)\n}\n\nENTRY %main (x: f32[8,64], w: f32[64,64]) -> f32[8,64] {\n"
+      "  %x.0 = f32[8,64]{1,0} parameter(0)\n  %w = f32[64,64]{1,0} parameter(1)\n  %zero = f32[] constant(0)\n";
+  for (int64_t n = 0; n < instructions / 8; ++n) {
+    const std::string meta = StrCat(", metadata={op_type=\"op\" op_name=\"jit(f)/layer_", n % 97,
+                                    "/body\" source_file=\"/f.py\" source_line=", n % 211 + 1, "}\n");
+    StrAppend(&text, "  %dot.", n, " = f32[8,64]{1,0} dot(f32[8,64]{1,0} %x.", n,
+              ", f32[64,64]{1,0} %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}", meta);
+    StrAppend(&text, "  %abs.", n, " = f32[8,64]{1,0} abs(f32[8,64]{1,0} %dot.", n, ")", meta);
+    StrAppend(&text, "  %tanh.", n, " = f32[8,64]{1,0} tanh(f32[8,64]{1,0} %abs.", n, ")", meta);
+    StrAppend(&text, "  %red.", n, " = f32[8]{0} reduce(f32[8,64]{1,0} %tanh.", n,
+              ", f32[] %zero), dimensions={1}, to_apply=%sum", meta);
+    StrAppend(&text, "  %bc.", n, " = f32[8,64]{1,0} broadcast(f32[8]{0} %red.", n, "), dimensions={0}", meta);
+    StrAppend(&text, "  %sub.", n, " = f32[8,64]{1,0} subtract(f32[8,64]{1,0} %tanh.", n, ", f32[8,64]{1,0} %bc.", n,
+              ")", meta);
+    StrAppend(&text, "  %t.", n, " = f32[64,8]{0,1} transpose(f32[8,64]{1,0} %sub.", n, "), dimensions={1,0}", meta);
+    StrAppend(&text, "  %x.", n + 1, " = f32[8,64]{1,0} transpose(f32[64,8]{0,1} %t.", n, "), dimensions={1,0}", meta);
+  }
+  StrAppend(&text, "  ROOT %out = f32[8,64]{1,0} copy(f32[8,64]{1,0} %x.", instructions / 8, ")\n}\n");
+  return text;
+}
+
+struct Times {
+  size_t instructions = 0;
+  size_t text_bytes = 0;
+  double heap_bytes = 0;
+  std::vector<double> parse, verify, print, fingerprint;
+};
+
+bool Measure(const std::shared_ptr<const SourceBuffer>& source, Times* times) {
+  std::unique_ptr<Module> module;
+  DiagnosticSink sink;
+  const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+  times->parse.push_back(bench::MillisecondsOf([&] { module = ParseModule(source, {}, &sink); }));
+  if (module == nullptr) return false;
+  times->heap_bytes = static_cast<double>(mallinfo2().uordblks + mallinfo2().hblkhd - before);
+  times->instructions = module->instruction_count();
+  times->text_bytes = source->text().size();
+  times->verify.push_back(bench::MillisecondsOf([&] { VerifyModule(*module, {}, &sink); }));
+  size_t printed = 0;
+  times->print.push_back(bench::MillisecondsOf([&] { printed = ToString(*module).size(); }));
+  Digest digest;
+  times->fingerprint.push_back(bench::MillisecondsOf([&] { digest = Fingerprint(*module); }));
+  return !sink.has_errors() && printed > 0 && digest != Digest();
+}
+
+int Run(int argc, char** argv) {
+  int64_t instructions = 1000000;
+  int rounds = 3;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--rounds=")) {
+      rounds = std::max(1, std::atoi(argv[i] + 9));
+    } else {
+      instructions = std::max<int64_t>(1000, std::atoll(argv[i]));
+    }
+  }
+  Times times[2];
+  std::shared_ptr<const SourceBuffer> sources[2];
+  for (int k = 0; k < 2; ++k) {
+    sources[k] = std::make_shared<const SourceBuffer>("growth", MakeModule(k == 0 ? instructions / 10 : instructions));
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (int k = 0; k < 2; ++k) {
+      if (!Measure(sources[k], &times[k])) {
+        std::fprintf(stderr, "the module made here is not right\n");
+        return 3;
+      }
+    }
+  }
+  std::printf("%-12s %14zu %14zu\n", "instructions", times[0].instructions, times[1].instructions);
+  std::printf("%-12s %14.0f %14.0f   heap bytes an instruction after parsing, text of %zu bytes an instruction aside\n",
+              "memory", times[0].heap_bytes / static_cast<double>(times[0].instructions),
+              times[1].heap_bytes / static_cast<double>(times[1].instructions),
+              times[1].text_bytes / times[1].instructions);
+  const auto row = [&](const char* what, const std::vector<double> Times::*member) {
+    double ns[2];
+    for (int k = 0; k < 2; ++k)
+      ns[k] = bench::Median(times[k].*member) * 1e6 / static_cast<double>(times[k].instructions);
+    std::printf("%-12s %11.1f ns %11.1f ns   %.2f times linear\n", what, ns[0], ns[1], ns[1] / ns[0]);
+  };
+  row("parse", &Times::parse);
+  row("verify", &Times::verify);
+  row("print", &Times::print);
+  row("fingerprint", &Times::fingerprint);
+  return 0;
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::Run(argc, argv); }
