@@ -42,7 +42,7 @@ absl::Status InferDynamicReshape(const Input& in, Inferred* out) {
   const Shape a = in.operand(0);
   const Shape result = in.declared();
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
-  if (result.element_type() != a.element_type()) {
+  if (!SameElementTypeUpToPrecision(result, a)) {
     return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
   }
   if (a.element_count() != result.element_count()) {

@@ -109,6 +109,16 @@ absl::Status AddConcatenatedDim(const Input& in, int64_t dim, bool along, Inferr
   return absl::OkStatus();
 }
 
+// The dimensions of the result with the operand's element type.
+void SetOfType(ElementType type, Shape result, Inferred* out) {
+  if (result.element_type() == type) {
+    out->Set(result);
+  } else {
+    out->SetArray(type);
+    out->AddDimsOf(result);
+  }
+}
+
 }  // namespace
 
 absl::Status InferFirstOperand(const Input& in, Inferred* out) {
@@ -144,7 +154,7 @@ absl::Status InferBroadcast(const Input& in, Inferred* out) {
   }
   const Shape result = in.declared();
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
-  if (result.element_type() != a.element_type()) {
+  if (!SameElementTypeUpToPrecision(result, a)) {
     return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
   }
   DimSet taken(result.rank());
@@ -154,7 +164,7 @@ absl::Status InferBroadcast(const Input& in, Inferred* out) {
     return Error("dimension ", i, " of operand 0 (", Text(a), ") is dimension ", dims[i], " of the result (",
                  Text(result), "), but their sizes differ");
   }
-  out->Set(result);
+  SetOfType(a.element_type(), result, out);
   return absl::OkStatus();
 }
 
@@ -164,13 +174,13 @@ absl::Status InferReshape(const Input& in, Inferred* out) {
   const Shape result = in.declared();
   if (!result.valid()) return Error("the shape of a reshape must be given");
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
-  if (result.element_type() != a.element_type()) {
+  if (!SameElementTypeUpToPrecision(result, a)) {
     return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
   }
   if (!SameElementCount(a, result)) {
     return Error("operand 0 (", Text(a), ") and the result (", Text(result), ") have different numbers of elements");
   }
-  out->Set(result);
+  SetOfType(a.element_type(), result, out);
   return absl::OkStatus();
 }
 

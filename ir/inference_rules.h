@@ -107,6 +107,11 @@ using Rule = absl::Status (*)(const Input& in, Inferred* out);
 
 // ---- comparisons ----
 
+// The same element type, or two float types: whether precisions may be mixed is for CheckShape to say.
+inline bool SameElementTypeUpToPrecision(Shape a, Shape b) {
+  return a.element_type() == b.element_type() || (IsFloat(a.element_type()) && IsFloat(b.element_type()));
+}
+
 bool TypesMatch(ElementType a, ElementType b, TypeMatch match);
 // Up to layouts and dynamism; unbounded dimensions fit any.
 bool ShapesMatch(Shape a, Shape b, TypeMatch match);

@@ -12,7 +12,9 @@ TEST_F(ShapeInferenceTest, Broadcast) {
   EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "f32[3]"), "names dimension 1, but there are 1 dimension");
   EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, {}, "f32[2,3]"), "each of the 1 dimensions of operand 0");
   EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3,3]"}, {List(Attr::kDimensions, {1, 1})}, "f32[3,3]"), "named before");
-  EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "bf16[2,3]"), "element type");
+  EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "s32[2,3]"), "element type");
+  EXPECT_EQ(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "bf16[2,3]"), "");
+  EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "bf16[2,3]", /*mixed_precision=*/false), "bf16");
   EXPECT_ERROR(Check(Opcode::kBroadcast, {"(f32[3])"}, to_1, "f32[2,3]"), "to be an array");
 }
 
