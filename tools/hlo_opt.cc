@@ -9,11 +9,10 @@
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
-#include "passes/annotations/text.h"
-#include "passes/pipeline.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/expected_diagnostics.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/pass_flags.h"
 #include "tools/cli/print_flags.h"
 
 namespace hlokit {
@@ -22,6 +21,9 @@ namespace {
 constexpr char kExamples[] = R"(Examples:
   hlo-opt dump.hlo                          check a dump and print it as XLA would
   hlo-opt --passes=dce,cse dump.hlo -o -    run two passes
+  hlo-opt --passes=simplify --stats x.hlo   run a pipeline and say what each pass did
+  hlo-opt --passes=simplify --print-changed=diff x.hlo -o /dev/null
+                                            watch what each pass changes
   hlo-opt --print=short dump.hlo -o out.hlo XLA's short form, all constants in full
   hlo-opt --print=json dump.hlo             everything, for scripts
   hlo-opt --no-verify --allow-unknown x.hlo read what this version does not know
@@ -31,17 +33,14 @@ int Run(int argc, char** argv) {
   CLI::App app("Reads HLO text, checks it, runs passes over it and prints it.", "hlo-opt");
   std::string path = "-";
   std::string output = "-";
-  std::string passes;
-  bool list_passes = false;
   bool verify = true;
   bool verify_diagnostics = false;
   VerifierOptions verifier;
   cli::InputOptions input;
+  cli::PassFlags passes;
   cli::PrintFlags print;
   app.add_option("input", path, "HLO text; - is standard input")->capture_default_str();
   app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
-  app.add_option("--passes", passes, "passes to run, in order, separated by commas");
-  app.add_flag("--list-passes", list_passes, "print the passes there are and exit");
   app.add_flag("--verify,!--no-verify", verify, "check the module before the passes and after each (default on)");
   app.add_flag("--layout-sensitive", verifier.layout_sensitive, "check layouts too, as after layout assignment");
   app.add_flag(
@@ -52,16 +51,12 @@ int Run(int argc, char** argv) {
   app.add_option("--limit-instructions", input.parse.max_instructions, "reject larger modules")->capture_default_str();
   app.add_option("--limit-literal-bytes", input.parse.max_literal_bytes, "reject larger constants, all together")
       ->capture_default_str();
+  passes.AddFlags(&app);
   input.AddFlags(&app);
   print.AddFlags(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
-  if (list_passes) {
-    for (const PassInfo* pass : PassRegistry::Get().passes()) std::cout << pass->name << "\t" << pass->summary << "\n";
-    return cli::kOk;
-  }
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(passes);
-  if (!pipeline.ok()) return cli::UsageError("hlo-opt", std::string(pipeline.status().message()));
+  if (std::optional<int> exit_code = passes.Prepare("hlo-opt")) return *exit_code;
 
   cli::Diagnostics diagnostics(input);
   std::vector<cli::InputPart> parts = diagnostics.Read(path);
@@ -83,31 +78,17 @@ int Run(int argc, char** argv) {
   for (const cli::InputPart& part : parts) {
     std::unique_ptr<Module> module = diagnostics.Parse(part);
     if (module == nullptr) continue;
-    const auto check = [&](std::string_view after) {
-      if (!verify) return true;
+    bool good = true;
+    if (verify) {
       DiagnosticSink sink;
       VerifyModule(*module, verifier, &sink);
-      if (sink.diagnostics().empty()) return true;
-      if (sink.has_errors() && !after.empty()) {
-        diagnostics.ShowError(part.label(), StrCat("the module does not verify after pass ", after), cli::kInternal);
-      }
       diagnostics.Show(sink, *part.source);
-      return !sink.has_errors();
-    };
-    bool good = check("");
-    if (good && !pipeline->empty()) {
-      ReadOrigins(*module);
-      const absl::StatusOr<Pipeline::Result> result = pipeline->Run(*module);
-      good = result.ok();
-      if (!good) {
-        diagnostics.ShowError(part.label(), std::string(result.status().message()), cli::kRejected);
-      } else {
-        WriteOrigins(*module);
-        good = check("the pipeline");
-      }
+      good = !sink.has_errors();
     }
+    if (good && !passes.empty()) good = passes.Run(*module, verifier, verify, part.label(), &diagnostics);
     if (good) modules.push_back(std::move(module));
   }
+  passes.PrintReports();
   if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
   if (!file.ok()) {

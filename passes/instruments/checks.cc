@@ -1,0 +1,120 @@
+#include "passes/instruments/checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "ir/diagnostic.h"
+#include "ir/float_types.h"
+#include "ir/str_cat.h"
+
+namespace hlokit {
+namespace {
+
+std::string Number(double value) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof(buffer), "%.17g", value);
+  return buffer;
+}
+
+bool Close(double a, double b, double relative, double least) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return true;
+  if (!std::isfinite(a) || !std::isfinite(b)) return false;
+  return std::fabs(a - b) <= std::max(relative * std::max(std::fabs(a), std::fabs(b)), least);
+}
+
+template <typename T>
+std::string CompareArrays(const Literal& before, const Literal& after, double tolerance) {
+  const absl::Span<const T> a = before.values<T>(), b = after.values<T>();
+  const bool exact = !IsFloat(before.shape().element_type()) && !IsComplex(before.shape().element_type());
+  for (size_t i = 0; i < a.size(); ++i) {
+    std::string x, y;
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      using Part = typename T::value_type;
+      const double relative = tolerance >= 0 ? tolerance : 4.0 * std::numeric_limits<Part>::epsilon();
+      const double least = relative * std::max(std::abs(a[i]), std::abs(b[i]));
+      if (Close(a[i].real(), b[i].real(), relative, least) && Close(a[i].imag(), b[i].imag(), relative, least))
+        continue;
+      x = StrCat(Number(a[i].real()), "+", Number(a[i].imag()), "i");
+      y = StrCat(Number(b[i].real()), "+", Number(b[i].imag()), "i");
+    } else if constexpr (std::is_integral_v<T>) {
+      if (a[i] == b[i]) continue;
+      x = StrCat(static_cast<int64_t>(a[i])), y = StrCat(static_cast<int64_t>(b[i]));
+    } else {
+      const double p = static_cast<double>(a[i]), q = static_cast<double>(b[i]);
+      double relative = tolerance, least = 0;
+      if (exact) {
+        relative = 0;
+      } else if constexpr (requires { std::numeric_limits<T>::denorm_min(); }) {
+        if (tolerance < 0) {
+          relative = 4.0 * static_cast<double>(std::numeric_limits<T>::epsilon());
+          least = 4.0 * static_cast<double>(std::numeric_limits<T>::denorm_min());
+        }
+      }
+      if (Close(p, q, relative, least)) continue;
+      x = Number(p), y = Number(q);
+    }
+    return StrCat("element ", i, " of ", ToString(before.shape(), false), " was ", x, " and is ", y);
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::Status VerifyEach::After(const PassRun& run, const Module& module, bool changed) {
+  if (!changed) return absl::OkStatus();
+  DiagnosticSink sink;
+  VerifyModule(module, options_, &sink);
+  if (!sink.has_errors()) return absl::OkStatus();
+  std::string text = StrCat("the module does not verify after pass ", run.info.name, " (run ", run.number, ")");
+  for (const Diagnostic& d : sink.diagnostics()) {
+    if (d.severity == Severity::kError) StrAppend(&text, "\n  ", d.message);
+  }
+  return absl::InternalError(text);
+}
+
+absl::Status RunBeforeAfter::Before(const PassRun&, const Module& module) {
+  if (evaluated_) return absl::OkStatus();
+  absl::StatusOr<std::vector<Literal>> results = evaluate_(module);
+  if (!results.ok()) {
+    return absl::FailedPreconditionError(
+        StrCat("the module cannot be run before the passes: ", std::string(results.status().message())));
+  }
+  results_ = *std::move(results);
+  evaluated_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status RunBeforeAfter::After(const PassRun& run, const Module& module, bool changed) {
+  if (!changed) return absl::OkStatus();
+  const absl::StatusOr<std::vector<Literal>> results = evaluate_(module);
+  if (!results.ok()) {
+    return absl::FailedPreconditionError(StrCat("the module cannot be run after pass ", run.info.name, " (run ", run.number,
+                                      "): ", std::string(results.status().message())));
+  }
+  const std::string difference = CompareResults(results_, *results, tolerance_);
+  if (difference.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("the module computes something else after pass ", run.info.name, " (run ", run.number, "): ", difference));
+}
+
+std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Literal> after, double tolerance) {
+  if (before.size() != after.size()) {
+    return StrCat("there were ", before.size(), " results and are ", after.size());
+  }
+  for (size_t i = 0; i < before.size(); ++i) {
+    const Shape shape = before[i].shape();
+    if (!SameShape(shape, after[i].shape(), /*ignore_layout=*/true)) {
+      return StrCat("result ", i, " had shape ", ToString(shape), " and has ", ToString(after[i].shape()));
+    }
+    if (!shape.IsArray()) continue;
+    const std::string difference = VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {
+      return CompareArrays<T>(before[i], after[i], tolerance);
+    });
+    if (!difference.empty()) return StrCat("result ", i, ": ", difference);
+  }
+  return "";
+}
+
+}  // namespace hlokit

@@ -1,0 +1,51 @@
+// Instruments that check the module after each pass.
+#ifndef HLOKIT_PASSES_INSTRUMENTS_CHECKS_H_
+#define HLOKIT_PASSES_INSTRUMENTS_CHECKS_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/literal.h"
+#include "ir/verifier.h"
+#include "passes/instrument.h"
+
+namespace hlokit {
+
+// Verifies the module after each pass that changed it.
+class VerifyEach : public PassInstrument {
+ public:
+  explicit VerifyEach(VerifierOptions options) : options_(options) {}
+  absl::Status After(const PassRun& run, const Module& module, bool changed) override;
+
+ private:
+  VerifierOptions options_;
+};
+
+// Evaluates the module before the first pass and after each pass that changed it, and compares what it computes.
+class RunBeforeAfter : public PassInstrument {
+ public:
+  // The results of the module on arguments that depend on the shapes of its parameters alone.
+  using Evaluate = std::function<absl::StatusOr<std::vector<Literal>>(const Module&)>;
+
+  // `tolerance`: of floats, relative to the larger value; below 0, four units in the last place of the type.
+  RunBeforeAfter(Evaluate evaluate, double tolerance) : evaluate_(std::move(evaluate)), tolerance_(tolerance) {}
+
+  absl::Status Before(const PassRun& run, const Module& module) override;
+  absl::Status After(const PassRun& run, const Module& module, bool changed) override;
+
+ private:
+  Evaluate evaluate_;
+  double tolerance_;
+  bool evaluated_ = false;
+  std::vector<Literal> results_;
+};
+
+// What differs between results, in words; "" if nothing does. Integers and pred must be equal; zeros of either sign are
+// equal, as are NaNs.
+std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Literal> after, double tolerance);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_INSTRUMENTS_CHECKS_H_

@@ -1,0 +1,152 @@
+#include "tools/cli/pass_flags.h"
+
+#include <re2/re2.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+
+#include "interp/reference/arguments.h"
+#include "interp/reference/evaluator.h"
+#include "ir/str_cat.h"
+#include "passes/annotations/text.h"
+#include "passes/documentation.h"
+
+namespace hlokit::cli {
+namespace {
+
+void WriteError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+std::function<bool(std::string_view)> Matcher(const std::string& pattern, bool all) {
+  if (all) return [](std::string_view) { return true; };
+  if (pattern.empty()) return nullptr;
+  auto regex = std::make_shared<RE2>(pattern, RE2::Quiet);
+  return [regex](std::string_view name) { return RE2::FullMatch(re2::StringPiece(name.data(), name.size()), *regex); };
+}
+
+std::string FirstError(const DiagnosticSink& sink) {
+  for (const Diagnostic& d : sink.diagnostics()) {
+    if (d.severity == Severity::kError) return d.message;
+  }
+  return "no results";
+}
+
+// The results of a module on made-up arguments.
+absl::StatusOr<std::vector<Literal>> Evaluate(const Module& module, double seconds) {
+  interp::EvaluatorOptions options;
+  options.fill_elided = FillKind::kRandom;
+  options.limits.max_seconds = seconds;
+  DiagnosticSink sink;
+  const auto evaluator = interp::Evaluator::Prepare(module, options, &sink);
+  if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
+  auto results = evaluator->Run(interp::MakeArguments(evaluator->argument_shapes(), options.seed), &sink);
+  if (!results) return absl::FailedPreconditionError(FirstError(sink));
+  return *std::move(results);
+}
+
+}  // namespace
+
+void PassFlags::AddFlags(CLI::App* app) {
+  app->add_option("--passes", passes_,
+                  "passes to run: algsimp,cse,group(licm,dce)*,fusion{max-operands=16}; * repeats until nothing "
+                  "changes; pipelines with a name (simplify, ...) stand like passes");
+  app->add_flag("--list-passes{text}", list_passes_,
+                "print the passes and pipelines there are and exit; =markdown: in full")
+      ->check(CLI::IsMember({"text", "markdown"}));
+  app->add_flag("--print-pipeline{short}", print_pipeline_,
+                "print what --passes says in one spelling and exit; =expanded: named pipelines with what is in them")
+      ->check(CLI::IsMember({"short", "expanded"}));
+  app->add_flag("--verify-each,!--no-verify-each", verify_each_, "check the module after each pass (default on)");
+  app->add_flag("--time-passes{text}", time_passes_, "print the time in each pass on standard error; =json")
+      ->check(CLI::IsMember({"text", "json"}));
+  app->add_flag("--stats{text}", stats_, "print what each pass did on standard error; =json")
+      ->check(CLI::IsMember({"text", "json"}));
+  app->add_option("--print-before", print_before_, "print the module before passes whose name matches the expression");
+  app->add_option("--print-after", print_after_, "print the module after passes whose name matches the expression");
+  app->add_flag("--print-before-all", print_before_all_, "print the module before each pass");
+  app->add_flag("--print-after-all", print_after_all_, "print the module after each pass");
+  app->add_flag("--print-changed{whole}", print_changed_,
+                "print the module after passes that changed it; =diff: only what changed")
+      ->check(CLI::IsMember({"whole", "diff"}));
+  app->add_option("--bisect-limit", bisect_limit_, "run this many passes and leave out the rest");
+  app->add_flag("--run-before-after", run_before_after_,
+                "run the module on made-up arguments before the passes and after each, and compare the results");
+  app->add_option("--run-tolerance", run_tolerance_,
+                  "how far floats may differ there, relative to their size; default: 4 units in the last place");
+  app->add_option("--run-max-seconds", run_seconds_, "limit on the time of one such run")->capture_default_str();
+  app->add_option("--crash-reproducer", crash_reproducer_,
+                  "where to write the module and the pass if a pass fails, breaks the module or crashes");
+  app->add_option("--max-rounds", max_rounds_, "rounds of one * at most")->capture_default_str();
+}
+
+std::optional<int> PassFlags::Prepare(std::string_view tool) {
+  if (!list_passes_.empty()) {
+    std::cout << (list_passes_ == "markdown" ? PassesAsMarkdown(PassRegistry::Get())
+                                             : PassesAsText(PassRegistry::Get()));
+    return kOk;
+  }
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(passes_);
+  if (!pipeline.ok()) return UsageError(tool, std::string(pipeline.status().message()));
+  pipeline_ = *std::move(pipeline);
+  if (!print_pipeline_.empty()) {
+    std::cout << pipeline_->ToString(print_pipeline_ == "expanded") << "\n";
+    return kOk;
+  }
+  for (const std::string& pattern : {print_before_, print_after_}) {
+    const RE2 regex(pattern, RE2::Quiet);
+    if (!regex.ok()) return UsageError(tool, StrCat("`", pattern, "`: ", regex.error()));
+  }
+  if (!time_passes_.empty()) timing_ = std::make_unique<TimePasses>();
+  if (!stats_.empty()) statistics_ = std::make_unique<PassStatistics>();
+  if (!crash_reproducer_.empty()) reproducer_ = std::make_unique<CrashReproducer>(crash_reproducer_);
+  return std::nullopt;
+}
+
+bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify, std::string_view label,
+                    Diagnostics* diagnostics) {
+  PrintIr::Options printing;
+  printing.before = Matcher(print_before_, print_before_all_);
+  printing.after = Matcher(print_after_, print_after_all_ || (!print_changed_.empty() && print_after_.empty()));
+  if (!print_changed_.empty()) {
+    printing.changes = print_changed_ == "diff" ? PrintIr::Changes::kDiff : PrintIr::Changes::kWhole;
+  }
+  PrintIr print(printing, WriteError);
+  VerifyEach verify_each(verifier);
+  BisectLimit bisect(bisect_limit_, WriteError);
+  RunBeforeAfter run([this](const Module& m) { return Evaluate(m, run_seconds_); }, run_tolerance_);
+  // The first to hear of a pass is the last to have measured it: time outside of what others do.
+  std::vector<PassInstrument*> instruments;
+  if (bisect_limit_ >= 0) instruments.push_back(&bisect);
+  if (reproducer_ != nullptr) instruments.push_back(reproducer_.get());
+  if (printing.before || printing.after) instruments.push_back(&print);
+  if (run_before_after_) instruments.push_back(&run);
+  if (statistics_ != nullptr) instruments.push_back(statistics_.get());
+  if (timing_ != nullptr) instruments.push_back(timing_.get());
+  if (verify && verify_each_) instruments.push_back(&verify_each);
+
+  ReadOrigins(module);
+  PipelineOptions options;
+  options.max_rounds = max_rounds_;
+  const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
+  if (!result.ok()) {
+    const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;
+    diagnostics->ShowError(label, std::string(result.status().message()), code);
+    if (reproducer_ == nullptr) return false;
+    if (const absl::Status status = reproducer_->Write(); !status.ok()) {
+      diagnostics->ShowError(label, std::string(status.message()), kUsage);
+    }
+    return false;
+  }
+  for (const std::string& group : result->unfinished) {
+    WriteError(StrCat(label, ": warning: `", group, "` still changed the module after ", max_rounds_, " rounds\n"));
+  }
+  WriteOrigins(module);
+  return true;
+}
+
+void PassFlags::PrintReports() const {
+  if (timing_ != nullptr) WriteError(time_passes_ == "json" ? timing_->Json() : timing_->Text());
+  if (statistics_ != nullptr) WriteError(stats_ == "json" ? statistics_->Json() : statistics_->Text());
+}
+
+}  // namespace hlokit::cli

@@ -1,0 +1,61 @@
+// The flags that choose passes and what looks on while they run.
+#ifndef HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
+#define HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/verifier.h"
+#include "passes/instruments/checks.h"
+#include "passes/instruments/printing.h"
+#include "passes/instruments/reports.h"
+#include "passes/pipeline.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/crash_reproducer.h"
+
+namespace hlokit::cli {
+
+class PassFlags {
+ public:
+  void AddFlags(CLI::App* app);
+  // Reads the flags: the exit code if the tool is done, after a mistake or after what was asked to be printed.
+  std::optional<int> Prepare(std::string_view tool);
+  bool empty() const { return !pipeline_ || pipeline_->empty(); }
+
+  // Runs the pipeline over a module and shows what goes wrong. False if it did.
+  bool Run(Module& module, const VerifierOptions& verifier, bool verify, std::string_view label,
+           Diagnostics* diagnostics);
+  // Prints the reports over all modules on standard error.
+  void PrintReports() const;
+
+ private:
+  void MakeInstruments();
+
+  std::string passes_;
+  std::string list_passes_;
+  std::string print_pipeline_;
+  bool verify_each_ = true;
+  std::string time_passes_;
+  std::string stats_;
+  std::string print_before_, print_after_;
+  bool print_before_all_ = false, print_after_all_ = false;
+  std::string print_changed_;
+  int64_t bisect_limit_ = -1;
+  bool run_before_after_ = false;
+  double run_tolerance_ = -1;
+  double run_seconds_ = 60;
+  std::string crash_reproducer_;
+  int64_t max_rounds_ = PipelineOptions().max_rounds;
+
+  std::optional<Pipeline> pipeline_;
+  std::unique_ptr<TimePasses> timing_;
+  std::unique_ptr<PassStatistics> statistics_;
+  std::unique_ptr<CrashReproducer> reproducer_;
+};
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
