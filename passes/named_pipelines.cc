@@ -6,7 +6,7 @@ namespace hlokit {
 void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "simplify",
                          .summary = "what makes a program smaller without changing what it computes",
-                         .text = "clean(algsimp,cse,dce)*"});
+                         .text = "inline,clean(algsimp,reshape-mover,cse,dce,computation-deduplicator)*"});
 }
 
 }  // namespace hlokit

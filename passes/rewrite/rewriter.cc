@@ -14,7 +14,7 @@ constexpr size_t kVisitsPerInstruction = 200;
 }  // namespace
 
 void RuleSet::Add(std::initializer_list<Opcode> opcodes, std::string_view name, RuleFunction apply) {
-  rules_.push_back({name, apply});
+  if (rules_.empty() || rules_.back().name != name || rules_.back().apply != apply) rules_.push_back({name, apply});
   for (Opcode opcode : opcodes) {
     by_opcode_[static_cast<size_t>(opcode)].push_back(static_cast<uint16_t>(rules_.size() - 1));
   }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ir/side_effects.h"
+#include "passes/simplify/unreachable.h"
 
 namespace hlokit {
 
@@ -33,24 +34,8 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
       }
     }
   }
-  // Computations that cannot be reached from the entry.
-  std::vector<uint8_t> reached(module.computation_id_bound(), 0);
-  std::vector<ComputationId> open = {module.entry().id()};
-  reached[module.entry().id().value] = 1;
-  while (!open.empty()) {
-    const Computation c = module.computation(open.back());
-    open.pop_back();
-    for (Instruction i : c.instructions()) {
-      for (Computation callee : i.called_computations()) {
-        if (reached[callee.id().value]++ == 0) open.push_back(callee.id());
-        reached[callee.id().value] = 1;
-      }
-    }
-  }
-  for (Computation c : module.computations()) {
-    if (reached[c.id().value]) continue;
-    module.EraseComputation(c.id());
-    Count("computations removed");
+  if (const int64_t erased = EraseUnreachable(module); erased != 0) {
+    Count("computations removed", erased);
     changed = true;
   }
   return changed;

@@ -1,6 +1,7 @@
 // The passes of this room.
 #include "passes/rooms.h"
 #include "passes/simplify/algebraic/algsimp.h"
+#include "passes/simplify/calls/inline.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
 
@@ -15,6 +16,14 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                         "conversions, reshapes, broadcasts, transposes, slices, concatenations and padding, reductions "
                         "of nothing, transposes into dots, elements of tuples. No float is reassociated.",
                  .make = MakePass<AlgebraicSimplifier>});
+  registry->Add({.name = "reshape-mover",
+                 .room = "simplify",
+                 .summary = "move reshapes and transposes below elementwise operations",
+                 .doc =
+                     "Where all operands of an elementwise operation are reshaped (transposed) alike, or are "
+                     "broadcasts of scalars, the operation is done before and the result reshaped: one for many, and "
+                     "they meet others further down. Nothing moves up.",
+                 .make = MakePass<ReshapeMover>});
   registry->Add({.name = "tuple-simplifier",
                  .room = "simplify",
                  .summary = "forward the elements of tuples",
@@ -31,6 +40,30 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                      "parameters and constants without a value stay apart. Metadata does not keep instructions "
                      "apart: the one that stays stands for all.",
                  .make = MakePass<Cse>});
+  const OptionInfo growth = {"max-growth", OptionInfo::Type::kInt, "8",
+                             "how many times its size the module may grow by"};
+  registry->Add({.name = "computation-deduplicator",
+                 .room = "simplify",
+                 .summary = "share equal computations",
+                 .doc = "Callers of computations that are equal instruction by instruction call one of them. "
+                        "Computations of fusions and of asynchronous operations stay apart.",
+                 .make = MakePass<DeduplicateComputations>});
+  registry->Add({.name = "flatten-call-graph",
+                 .room = "simplify",
+                 .summary = "give every call, while and conditional computations of its own",
+                 .doc = "Copies computations with several sequential callers, those with channels and asynchronous "
+                        "operations excepted.",
+                 .options = {growth},
+                 .make = MakePass<FlattenCallGraph>});
+  registry->Add(
+      {.name = "inline",
+       .room = "simplify",
+       .summary = "replace calls by what they call",
+       .doc = "Callees first, so that none is left. Calls stay where they are composite, have control edges "
+              "or a backend_config, or where a callee with channels has several callers.",
+       .options = {growth,
+                   {"single-call-only", OptionInfo::Type::kBool, "false", "only computations that are called once"}},
+       .make = MakePass<Inline>});
   registry->Add({.name = "dce",
                  .room = "simplify",
                  .summary = "remove unused instructions and computations",

@@ -27,6 +27,19 @@ const RuleSet& AlgebraicSimplifier::rules() const {
     AddDotRules(rules);
     AddIndexedRules(rules);
     AddTupleRules(rules);
+    AddBroadcastMovers(rules);
+    return rules;
+  }();
+  return *kRules;
+}
+
+const RuleSet& ReshapeMover::rules() const {
+  static const RuleSet* const kRules = [] {
+    auto* rules = new RuleSet();
+    AddReshapeMovers(rules);
+    AddReshapeRules(rules);
+    AddTransposeRules(rules);
+    AddBroadcastRules(rules);
     return rules;
   }();
   return *kRules;

@@ -21,6 +21,12 @@ class AlgebraicSimplifier : public RulePass {
   const RuleSet& rules() const override;
 };
 
+// Moves reshapes and transposes below elementwise operations and merges them there.
+class ReshapeMover : public RulePass {
+ protected:
+  const RuleSet& rules() const override;
+};
+
 // The rules on tuples alone.
 class TupleSimplifier : public RulePass {
  protected:

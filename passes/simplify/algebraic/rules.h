@@ -26,6 +26,8 @@ void AddReduceRules(RuleSet* rules);
 void AddDotRules(RuleSet* rules);
 void AddIndexedRules(RuleSet* rules);
 void AddTupleRules(RuleSet* rules);
+void AddBroadcastMovers(RuleSet* rules);
+void AddReshapeMovers(RuleSet* rules);
 
 // True if no element can be below zero: known without looking far.
 bool IsNonNegative(Instruction instruction);

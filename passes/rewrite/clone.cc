@@ -1,0 +1,55 @@
+#include "passes/rewrite/clone.h"
+
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "ir/traversal.h"
+
+namespace hlokit {
+
+InstructionId CloneBody(Module& module, Computation source, absl::Span<const InstructionId> arguments,
+                        InstructionId position) {
+  const ComputationId target = module.record(position).parent;
+  absl::flat_hash_map<uint32_t, InstructionId> copies;
+  copies.reserve(static_cast<size_t>(source.instruction_count()));
+  for (InstructionId id : PostOrder(source)) {
+    // Records move when instructions are added.
+    const InstructionRecord r = module.record(id);
+    if (r.opcode == Opcode::kParameter) {
+      copies[id.value] = arguments[r.payload];
+      continue;
+    }
+    absl::InlinedVector<InstructionId, 4> operands;
+    for (Instruction operand : module.instruction(id).operands()) operands.push_back(copies.at(operand.id().value));
+    absl::InlinedVector<AttrValue, 8> attrs;
+    for (AttrValue value : module.instruction(id).attrs()) {
+      if (value.attr == Attr::kControlPredecessors) {
+        std::vector<int64_t> predecessors;
+        for (int64_t p : module.context().list(ListId(value.payload))) {
+          predecessors.push_back(copies.at(static_cast<uint32_t>(p)).value);
+        }
+        value.payload = module.ListPayload(predecessors);
+      }
+      attrs.push_back(value);
+    }
+    const StringId name = module.UniqueInstructionName(module.context().str(r.name));
+    const InstructionId copy =
+        module.AddInstruction(target, r.opcode, module.context().shape(r.shape), name, operands, attrs, r.payload);
+    module.SetMetadata(copy, r.metadata);
+    module.SetSource(copy, r.source_offset);
+    module.Move(copy, position);
+    copies[id.value] = copy;
+  }
+  return copies.at(source.record().root.value);
+}
+
+bool IsCloneable(Computation body) {
+  for (Instruction i : body.instructions()) {
+    if (i.has(Attr::kControlPredecessors) && i.opcode() == Opcode::kParameter) return false;
+    if (i.has(Attr::kChannelId) || HasTrait(i.opcode(), kStartsAsync) || HasTrait(i.opcode(), kEndsAsync)) return false;
+  }
+  return true;
+}
+
+}  // namespace hlokit

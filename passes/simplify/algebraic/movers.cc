@@ -1,0 +1,100 @@
+// Reshapes, transposes and broadcasts moved below elementwise operations, so that those of several operands become one
+// and meet others further down. What is moved goes down only, so this ends.
+#include <algorithm>
+
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/algebraic/rules.h"
+
+namespace hlokit {
+namespace {
+
+bool IsBroadcastOfScalar(Instruction i) { return i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar(); }
+
+// `operand` is `mover` from dimensions and under attributes like those of `pattern`.
+bool MovesAlike(Instruction operand, Instruction pattern) {
+  return operand.opcode() == pattern.opcode() &&
+         operand.operand(0).shape().dims() == pattern.operand(0).shape().dims() &&
+         operand.list_attr(Attr::kDimensions) == pattern.list_attr(Attr::kDimensions);
+}
+
+bool MoveBelow(Rewriter& rewriter, Instruction op, Opcode mover) {
+  if (!op.shape().IsArray() || op.shape().IsScalar() || !rewriter.IsReplaceable(op)) return false;
+  // The operand that says how elements move: one that is no broadcast of a scalar, if there is one.
+  Instruction pattern;
+  for (Instruction operand : op.operands()) {
+    if (operand.opcode() != mover) continue;
+    if (!pattern.valid() || (IsBroadcastOfScalar(pattern) && !IsBroadcastOfScalar(operand))) pattern = operand;
+  }
+  if (!pattern.valid()) return false;
+  const Shape source = pattern.operand(0).shape();
+  if (source.element_count() == 0) return false;
+  int64_t saved = 0;
+  for (Instruction operand : op.operands()) {
+    if (operand.shape().IsScalar()) continue;
+    if (operand.shape().dims() != op.shape().dims()) return false;
+    if (MovesAlike(operand, pattern)) {
+      saved += HasOneUser(operand) ? 1 : 0;
+    } else if (!IsBroadcastOfScalar(operand)) {
+      return false;
+    }
+  }
+  // At least as many go as come.
+  if (saved == 0) return false;
+  const auto with_dims = [&](Shape shape, absl::Span<const int64_t> dims) {
+    return rewriter.shapes().Array(shape.element_type(), dims);
+  };
+  std::vector<InstructionId> operands;
+  std::vector<InstructionId> made;
+  Instruction absorbed[3];
+  size_t absorbed_count = 0;
+  for (Instruction operand : op.operands()) {
+    if (operand.shape().IsScalar()) {
+      operands.push_back(operand.id());
+    } else if (MovesAlike(operand, pattern)) {
+      operands.push_back(operand.operand(0).id());
+      if (absorbed_count < 3) absorbed[absorbed_count++] = operand;
+    } else {
+      operands.push_back(rewriter.MakeSplat(with_dims(operand.shape(), source.dims()), operand.operand(0).id()));
+    }
+  }
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : op.attrs()) {
+    if (!IsCommon(value.attr)) attrs.push_back(value);
+  }
+  const InstructionId inner = rewriter.Make(op.opcode(), with_dims(op.shape(), source.dims()), operands, attrs);
+  std::vector<AttrValue> mover_attrs;
+  if (const auto dims = pattern.payload(Attr::kDimensions)) mover_attrs.push_back({Attr::kDimensions, *dims});
+  const InstructionId moved = rewriter.Make(mover, op.shape(), {inner}, mover_attrs);
+  switch (absorbed_count) {
+    case 1:
+      return rewriter.Replace(op, moved, {absorbed[0]});
+    case 2:
+      return rewriter.Replace(op, moved, {absorbed[0], absorbed[1]});
+    default:
+      return rewriter.Replace(op, moved, {absorbed[0], absorbed[1], absorbed[2]});
+  }
+}
+
+bool MoveBroadcast(Rewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kBroadcast); }
+bool MoveReshape(Rewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kReshape); }
+bool MoveTranspose(Rewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kTranspose); }
+
+void AddToElementwise(RuleSet* rules, std::string_view name, RuleFunction rule) {
+  for (size_t i = 0; i < kOpcodeCount; ++i) {
+    const Opcode opcode = static_cast<Opcode>(i);
+    if (HasTrait(opcode, kElementwise)) rules->Add({opcode}, name, rule);
+  }
+}
+
+}  // namespace
+
+void AddBroadcastMovers(RuleSet* rules) {
+  AddToElementwise(rules, "broadcasts moved below elementwise operations", MoveBroadcast);
+}
+
+void AddReshapeMovers(RuleSet* rules) {
+  AddToElementwise(rules, "reshapes moved below elementwise operations", MoveReshape);
+  AddToElementwise(rules, "transposes moved below elementwise operations", MoveTranspose);
+}
+
+}  // namespace hlokit

@@ -1,0 +1,106 @@
+#include "passes/simplify/calls/inline.h"
+
+#include <vector>
+
+#include "passes/analysis/call_graph.h"
+#include "passes/annotations/annotations.h"
+#include "passes/rewrite/clone.h"
+#include "passes/simplify/unreachable.h"
+
+namespace hlokit {
+namespace {
+
+bool MayInline(Instruction call, Computation callee) {
+  return !call.bool_attr(Attr::kIsComposite) && callee.execution_thread() == call.parent().execution_thread() &&
+         !call.has(Attr::kControlPredecessors) && call.control_successors().empty() &&
+         !call.has(Attr::kBackendConfig) && call.operand_count() == callee.parameter_count() &&
+         callee.root().shape() == call.shape();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> Inline::Run(Module& module) {
+  const int64_t before = static_cast<int64_t>(module.instruction_count());
+  int64_t room = before * options().Int("max-growth") + 1000;
+  const bool only_single = options().Bool("single-call-only");
+  const CallGraph graph(module);
+  bool changed = false;
+  for (ComputationId id : graph.CalleesFirst()) {
+    std::vector<InstructionId> calls;
+    for (const CallSite& site : graph.SitesIn(module.computation(id))) {
+      if (module.record(site.caller).opcode == Opcode::kCall) calls.push_back(site.caller);
+    }
+    for (InstructionId at : calls) {
+      const Instruction call = module.instruction(at);
+      const Computation callee = call.computation_attr(Attr::kToApply);
+      const bool single = graph.SitesOf(callee).size() == 1;
+      if (!MayInline(call, callee) || (only_single && !single) || (!single && !IsCloneable(callee))) continue;
+      if (room < callee.instruction_count()) continue;
+      room -= callee.instruction_count();
+      std::vector<InstructionId> arguments;
+      for (Instruction operand : call.operands()) arguments.push_back(operand.id());
+      const InstructionId root = CloneBody(module, callee, arguments, at);
+      Replace(module, at, root);
+      if (single) module.EraseComputation(callee.id());
+      Count("calls inlined");
+      changed = true;
+    }
+  }
+  if (changed) EraseUnreachable(module);
+  return changed;
+}
+
+absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
+  int64_t room = static_cast<int64_t>(module.instruction_count()) * options().Int("max-growth") + 1000;
+  bool changed = false;
+  // Callers first: a copy of a body brings along calls of its own, which are seen when its turn comes.
+  std::vector<uint8_t> owned(module.computation_id_bound(), 0);
+  std::vector<ComputationId> open = {module.entry().id()};
+  while (!open.empty()) {
+    const ComputationId caller = open.back();
+    open.pop_back();
+    std::vector<InstructionId> sites;
+    for (Instruction i : module.computation(caller).instructions()) {
+      if (i.opcode() == Opcode::kCall || i.opcode() == Opcode::kWhile || i.opcode() == Opcode::kConditional) {
+        sites.push_back(i.id());
+      }
+    }
+    const auto own = [&](ComputationId callee) {
+      owned.resize(module.computation_id_bound(), 0);
+      const Computation c = module.computation(callee);
+      if (owned[callee.value]++ == 0 || room < c.instruction_count() || !IsCloneable(c)) {
+        owned[callee.value] = 1;
+        open.push_back(callee);
+        return callee;
+      }
+      owned[callee.value] = 1;
+      room -= c.instruction_count();
+      const ComputationId copy = module.CloneComputation(callee);
+      owned.resize(module.computation_id_bound(), 0);
+      owned[copy.value] = 1;
+      open.push_back(copy);
+      Count("computations copied");
+      changed = true;
+      return copy;
+    };
+    for (InstructionId site : sites) {
+      const absl::Span<const AttrValue> view = module.instruction(site).attrs();
+      const std::vector<AttrValue> attrs(view.begin(), view.end());
+      for (const AttrValue& value : attrs) {
+        if (InfoOf(value.attr).type == AttrType::kComputation) {
+          const ComputationId mine = own(ComputationId(value.payload));
+          if (mine.value != value.payload) module.SetAttr(site, value.attr, mine.value);
+        } else if (InfoOf(value.attr).type == AttrType::kComputationList) {
+          const absl::Span<const int64_t> list = module.context().list(ListId(value.payload));
+          std::vector<int64_t> ids(list.begin(), list.end());
+          for (int64_t& id : ids) id = own(ComputationId(static_cast<uint32_t>(id))).value;
+          const uint32_t payload = module.ListPayload(ids);
+          if (payload != value.payload) module.SetAttr(site, value.attr, payload);
+        }
+      }
+    }
+  }
+  return changed;
+}
+
+}  // namespace hlokit

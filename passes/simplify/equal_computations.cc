@@ -1,0 +1,78 @@
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/traversal.h"
+#include "passes/annotations/annotations.h"
+#include "passes/simplify/calls/inline.h"
+#include "passes/simplify/instruction_key.h"
+#include "passes/simplify/unreachable.h"
+
+namespace hlokit {
+
+std::vector<uint32_t> EqualComputations(const Module& module) {
+  std::vector<uint32_t> same(module.computation_id_bound());
+  absl::flat_hash_map<std::string, uint32_t> first;
+  std::vector<uint32_t> number(module.instruction_id_bound());
+  InstructionKey key;
+  for (ComputationId id : ComputationPostOrder(module)) {
+    same[id.value] = id.value;
+    key.Clear();
+    uint32_t next = 0;
+    bool plain = true;
+    for (InstructionId k : PostOrder(module.computation(id))) {
+      const Instruction i = module.instruction(k);
+      number[k.value] = next++;
+      plain &= !i.has(Attr::kControlPredecessors);
+      // Elided constants are not known to be equal.
+      plain &= i.opcode() != Opcode::kConstant || !i.literal().elided;
+      key.Add(static_cast<uint32_t>(i.opcode()));
+      key.Add(i.record().shape.value);
+      key.Add(i.record().payload);
+      key.Add(static_cast<uint32_t>(i.operand_count()));
+      for (Instruction o : i.operands()) key.Add(number[o.id().value]);
+      key.Add(static_cast<uint32_t>(i.attrs().size()));
+      AddAttributes(&key, i, same);
+    }
+    key.Add(number[module.computation(id).record().root.value]);
+    if (plain) same[id.value] = first.try_emplace(key.bytes(), id.value).first->second;
+  }
+  return same;
+}
+
+absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
+  const std::vector<uint32_t> same = EqualComputations(module);
+  bool changed = false;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      // Kernels and threads keep what is theirs.
+      if (i.opcode() == Opcode::kFusion || i.opcode() == Opcode::kAsyncStart) continue;
+      const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
+      for (const AttrValue& value : attrs) {
+        uint32_t payload = value.payload;
+        if (InfoOf(value.attr).type == AttrType::kComputation) {
+          payload = same[value.payload];
+        } else if (InfoOf(value.attr).type == AttrType::kComputationList) {
+          const absl::Span<const int64_t> list = module.context().list(ListId(value.payload));
+          std::vector<int64_t> ids;
+          for (int64_t id : list) ids.push_back(same[static_cast<size_t>(id)]);
+          payload = module.ListPayload(ids);
+        }
+        if (payload == value.payload) continue;
+        module.SetAttr(i.id(), value.attr, payload);
+        changed = true;
+      }
+    }
+  }
+  if (!changed) return false;
+  // The one that stays stands for those that go.
+  for (Computation c : module.computations()) {
+    const Computation kept = module.computation(ComputationId(same[c.id().value]));
+    if (kept == c) continue;
+    const std::vector<InstructionId> from = PostOrder(c), to = PostOrder(kept);
+    for (size_t k = 0; k < from.size(); ++k) Carry(module, from[k], to[k]);
+  }
+  Count("computations merged", EraseUnreachable(module));
+  return true;
+}
+
+}  // namespace hlokit

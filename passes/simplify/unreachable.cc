@@ -1,0 +1,28 @@
+#include "passes/simplify/unreachable.h"
+
+namespace hlokit {
+
+int64_t EraseUnreachable(Module& module) {
+  int64_t erased = 0;
+  std::vector<uint8_t> reached(module.computation_id_bound(), 0);
+  std::vector<ComputationId> open = {module.entry().id()};
+  reached[module.entry().id().value] = 1;
+  while (!open.empty()) {
+    const Computation c = module.computation(open.back());
+    open.pop_back();
+    for (Instruction i : c.instructions()) {
+      for (Computation callee : i.called_computations()) {
+        if (reached[callee.id().value]++ == 0) open.push_back(callee.id());
+        reached[callee.id().value] = 1;
+      }
+    }
+  }
+  for (Computation c : module.computations()) {
+    if (reached[c.id().value]) continue;
+    module.EraseComputation(c.id());
+    ++erased;
+  }
+  return erased;
+}
+
+}  // namespace hlokit
