@@ -8,6 +8,25 @@
 
 namespace hlokit {
 
+ComputationId CloneWithFusions(Module& module, ComputationId source) {
+  const ComputationId copy = module.CloneComputation(source);
+  std::vector<ComputationId> open = {copy};
+  while (!open.empty()) {
+    const ComputationId at = open.back();
+    open.pop_back();
+    std::vector<InstructionId> fusions;
+    for (Instruction i : module.computation(at).instructions()) {
+      if (i.opcode() == Opcode::kFusion) fusions.push_back(i.id());
+    }
+    for (InstructionId fusion : fusions) {
+      const ComputationId own = module.CloneComputation(module.instruction(fusion).computation_attr(Attr::kCalls).id());
+      module.SetAttr(fusion, Attr::kCalls, own.value);
+      open.push_back(own);
+    }
+  }
+  return copy;
+}
+
 InstructionId CloneBody(Module& module, Computation source, absl::Span<const InstructionId> arguments,
                         InstructionId position) {
   const ComputationId target = module.record(position).parent;
@@ -23,13 +42,17 @@ InstructionId CloneBody(Module& module, Computation source, absl::Span<const Ins
     absl::InlinedVector<InstructionId, 4> operands;
     for (Instruction operand : module.instruction(id).operands()) operands.push_back(copies.at(operand.id().value));
     absl::InlinedVector<AttrValue, 8> attrs;
-    for (AttrValue value : module.instruction(id).attrs()) {
+    const absl::Span<const AttrValue> view = module.instruction(id).attrs();
+    for (AttrValue value : std::vector<AttrValue>(view.begin(), view.end())) {
       if (value.attr == Attr::kControlPredecessors) {
         std::vector<int64_t> predecessors;
         for (int64_t p : module.context().list(ListId(value.payload))) {
           predecessors.push_back(copies.at(static_cast<uint32_t>(p)).value);
         }
         value.payload = module.ListPayload(predecessors);
+      }
+      if (r.opcode == Opcode::kFusion && value.attr == Attr::kCalls) {
+        value.payload = CloneWithFusions(module, ComputationId(value.payload)).value;
       }
       attrs.push_back(value);
     }

@@ -8,9 +8,12 @@
 namespace hlokit {
 
 // Copies the instructions of `source` before `position`, which stands in another computation. Parameter i is
-// `arguments[i]` there. Callees are shared; metadata and control edges within are copied. Returns what the root became.
+// `arguments[i]` there. Callees are shared but for those of fusions; metadata and control edges within are copied. Returns what the root became.
 InstructionId CloneBody(Module& module, Computation source, absl::Span<const InstructionId> arguments,
                         InstructionId position);
+
+// A copy of `source` in which fusions, at any depth, have bodies of their own: each belongs to one fusion.
+ComputationId CloneWithFusions(Module& module, ComputationId source);
 
 // True if `body` holds nothing that keeps it from being copied into a computation of `module`: another execution
 // thread, control edges or channels that must stay single.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
 
 namespace hlokit {
@@ -35,7 +36,10 @@ void Rewriter::PushUsers(Instruction i) {
 }
 
 bool Rewriter::Run() {
+  // What a fusion or an asynchronous operation holds is settled.
+  const ComputationRoles roles = RolesOf(module_);
   for (Computation c : module_.computations()) {
+    if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
     for (Instruction i : c.instructions()) Push(i.id());
   }
   size_t budget = (queue_.size() + 100) * kVisitsPerInstruction;

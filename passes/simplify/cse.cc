@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/side_effects.h"
+#include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/simplify/instruction_key.h"
 #include "passes/simplify/unreachable.h"
@@ -14,9 +15,11 @@ namespace hlokit {
 absl::StatusOr<bool> Cse::Run(Module& module) {
   const SideEffects effects(module);
   const std::vector<uint32_t> same = EqualComputations(module);
+  const ComputationRoles roles = RolesOf(module);
   bool changed = false;
   InstructionKey key;
   for (Computation c : module.computations()) {
+    if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
     absl::flat_hash_map<std::string, InstructionId> first;
     // In the order of the computation, in which operands stand first, so that the one that stays stands before all
     // users.

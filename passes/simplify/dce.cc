@@ -3,12 +3,14 @@
 #include <vector>
 
 #include "ir/side_effects.h"
+#include "ir/traversal.h"
 #include "passes/simplify/unreachable.h"
 
 namespace hlokit {
 
 absl::StatusOr<bool> Dce::Run(Module& module) {
   const SideEffects effects(module);
+  const ComputationRoles roles = RolesOf(module);
   bool changed = false;
   const auto dead = [&](Instruction i) {
     return !i.has_users() && !i.is_root() && i.opcode() != Opcode::kParameter && !effects.Of(i) &&
@@ -16,6 +18,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
   };
   std::vector<InstructionId> work;
   for (Computation c : module.computations()) {
+    if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
     for (Instruction i : c.instructions()) {
       if (dead(i)) work.push_back(i.id());
     }

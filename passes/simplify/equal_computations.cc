@@ -17,6 +17,7 @@ std::vector<uint32_t> EqualComputations(const Module& module) {
   for (ComputationId id : ComputationPostOrder(module)) {
     same[id.value] = id.value;
     key.Clear();
+    key.Add(module.record(id).execution_thread.value);
     uint32_t next = 0;
     bool plain = true;
     for (InstructionId k : PostOrder(module.computation(id))) {

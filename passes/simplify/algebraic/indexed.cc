@@ -18,8 +18,7 @@ bool GatherOfBroadcast(Rewriter& rewriter, Instruction gather) {
 
 // Scattering nothing.
 bool EmptyScatter(Rewriter& rewriter, Instruction scatter) {
-  return scatter.operand_count() == 3 &&
-         (scatter.operand(2).shape().element_count() == 0 || scatter.operand(1).shape().element_count() == 0) &&
+  return scatter.operand_count() == 3 && scatter.operand(2).shape().element_count() == 0 &&
          rewriter.Replace(scatter, scatter.operand(0).id());
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/clone.h"
@@ -24,8 +25,10 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
   int64_t room = before * options().Int("max-growth") + 1000;
   const bool only_single = options().Bool("single-call-only");
   const CallGraph graph(module);
+  const ComputationRoles roles = RolesOf(module);
   bool changed = false;
   for (ComputationId id : graph.CalleesFirst()) {
+    if (roles.fusion[id.value] || roles.async[id.value]) continue;
     std::vector<InstructionId> calls;
     for (const CallSite& site : graph.SitesIn(module.computation(id))) {
       if (module.record(site.caller).opcode == Opcode::kCall) calls.push_back(site.caller);
@@ -75,7 +78,7 @@ absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
       }
       owned[callee.value] = 1;
       room -= c.instruction_count();
-      const ComputationId copy = module.CloneComputation(callee);
+      const ComputationId copy = CloneWithFusions(module, callee);
       owned.resize(module.computation_id_bound(), 0);
       owned[copy.value] = 1;
       open.push_back(copy);

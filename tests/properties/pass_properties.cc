@@ -1,0 +1,249 @@
+// Properties that every pass has on every module:
+//   values    what the module computes on made-up arguments is the same after the pass (integers exactly, floats within
+//             a few units in the last place)
+//   verifies  a module that verified still does
+//   text      what it is now prints and parses; what that prints reads and prints the same
+//   again     a second run changes nothing and says so
+//
+//   pass_properties [--seed=N] [--passes=PIPELINE] [--random=N] [--no-run] [--seconds=S] [--max-steps=N] FILE|FOLDER…
+//
+// Without --passes each pass of the registry is tried alone, then each named pipeline; --random=N adds N pipelines made
+// up for each module. --no-run leaves out the values. --seconds: when to stop and report what was seen so far. Modules
+// that the reader or the verifier rejects, or that cannot be run, count as skipped. Exit 1 if a property did not hold.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interp/reference/arguments.h"
+#include "interp/reference/evaluator.h"
+#include "ir/printer.h"
+#include "ir/str_cat.h"
+#include "ir/verifier.h"
+#include "parser/parser.h"
+#include "passes/annotations/text.h"
+#include "passes/instruments/checks.h"
+#include "passes/pipeline.h"
+
+namespace hlokit {
+namespace {
+
+struct Flags {
+  uint64_t seed = 0;
+  std::string passes;
+  int64_t random = 0;
+  bool run = true;
+  double seconds = 1e9;
+  int64_t max_steps = 2'000'000;
+  std::vector<std::string> paths;
+};
+
+struct Outcome {
+  int64_t held = 0;
+  int64_t failed = 0;
+};
+
+std::string Print(const Module& module) {
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintOptions options;
+    options.print_large_constants = true;
+    PrintModule(out, module, options);
+  }
+  return text;
+}
+
+std::string Problems(const Module& module) {
+  DiagnosticSink sink;
+  VerifyModule(module, VerifierOptions(), &sink);
+  for (const Diagnostic& d : sink.diagnostics()) {
+    if (d.severity == Severity::kError) return d.message;
+  }
+  return "";
+}
+
+class Checker {
+ public:
+  explicit Checker(const Flags& flags) : flags_(flags), random_(flags.seed) {
+    if (!flags.passes.empty()) {
+      pipelines_.push_back(flags.passes);
+      return;
+    }
+    for (const PassInfo* pass : PassRegistry::Get().passes()) pipelines_.emplace_back(pass->name);
+    for (const NamedPipeline& named : PassRegistry::Get().pipelines()) pipelines_.emplace_back(named.name);
+  }
+
+  void Check(const std::string& path) {
+    const auto source = SourceBuffer::FromFile(path);
+    if (!source.ok()) return;
+    const std::string text((*source)->text());
+    DiagnosticSink sink;
+    const std::unique_ptr<Module> module = ParseModule(*source, {}, &sink);
+    if (module == nullptr || !Problems(*module).empty()) {
+      ++skipped_;
+      return;
+    }
+    std::optional<std::vector<Literal>> before;
+    if (flags_.run) {
+      before = Evaluate(*module);
+      if (!before) {
+        ++skipped_;
+        return;
+      }
+    }
+    ++modules_;
+    for (const std::string& pipeline : pipelines_) CheckPipeline(path, *module, pipeline, before);
+    for (int64_t i = 0; i < flags_.random; ++i) CheckPipeline(path, *module, RandomPipeline(), before, "random");
+  }
+
+  int Report() const {
+    int64_t failed = 0;
+    std::printf("%lld modules, %lld skipped\n", static_cast<long long>(modules_), static_cast<long long>(skipped_));
+    for (const auto& [name, outcome] : outcomes_) {
+      std::printf("%-32s %7lld held %5lld failed, %lld changed\n", name.c_str(), static_cast<long long>(outcome.held),
+                  static_cast<long long>(outcome.failed), static_cast<long long>(changed_.at(name)));
+      failed += outcome.failed;
+    }
+    std::printf("%lld failed\n", static_cast<long long>(failed));
+    return failed == 0 ? 0 : 1;
+  }
+
+ private:
+  std::optional<std::vector<Literal>> Evaluate(const Module& module) {
+    interp::EvaluatorOptions options;
+    options.limits.max_steps = flags_.max_steps;
+    options.limits.max_seconds = 10;
+    options.limits.max_bytes = int64_t{1} << 30;
+    options.num_threads = 1;
+    DiagnosticSink sink;
+    const auto evaluator = interp::Evaluator::Prepare(module, options, &sink);
+    if (evaluator == nullptr) return std::nullopt;
+    return evaluator->Run(interp::MakeArguments(evaluator->argument_shapes(), flags_.seed), &sink);
+  }
+
+  std::string RandomPipeline() {
+    const auto& passes = PassRegistry::Get().passes();
+    std::string text;
+    for (uint64_t n = 1 + random_() % 6; n-- > 0;) {
+      StrAppend(&text, text.empty() ? "" : ",", passes[random_() % passes.size()]->name);
+    }
+    return random_() % 3 == 0 ? StrCat("(", text, ")*") : text;
+  }
+
+  void CheckPipeline(const std::string& path, const Module& original, const std::string& text,
+                     const std::optional<std::vector<Literal>>& before, const std::string& group = "") {
+    absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
+    if (!pipeline.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(pipeline.status().message()).c_str());
+      std::exit(2);
+    }
+    const std::string& name = group.empty() ? text : group;
+    Outcome& outcome = outcomes_[name];
+    const auto fail = [&](std::string_view property, std::string_view what) {
+      ++outcome.failed;
+      std::printf("%s: %s: %s: %s\n", path.c_str(), text.c_str(), std::string(property).c_str(),
+                  std::string(what).c_str());
+    };
+    Module module = original.Clone();
+    ReadOrigins(module);
+    const auto result = pipeline->Run(module);
+    if (!result.ok()) return fail("runs", std::string(result.status().message()));
+    changed_[name] += result->changed ? 1 : 0;
+    if (!result->changed) {
+      ++outcome.held;
+      return;
+    }
+    if (const std::string problem = Problems(module); !problem.empty()) return fail("verifies", problem);
+    if (before) {
+      const auto after = Evaluate(module);
+      if (!after) return fail("values", "cannot be run any more");
+      const std::string difference = CompareResults(*before, *after, -1);
+      if (!difference.empty()) return fail("values", difference);
+    }
+    // A pass alone may need several runs; a fixpoint or a named pipeline none.
+    const auto again = pipeline->Run(module);
+    if (!again.ok()) return fail("again", std::string(again.status().message()));
+    const bool fixpoint = group.empty();
+    if (fixpoint && again->changed) return fail("again", "a second run changes the module");
+    WriteOrigins(module);
+    const std::string printed = Print(module);
+    const auto read = ParseModuleText(printed);
+    if (!read.ok()) return fail("text", std::string(read.status().message()));
+    // The order of computations follows that of instructions, which the first reading settles.
+    const std::string settled = Print(**read);
+    const auto again_read = ParseModuleText(settled);
+    if (!again_read.ok() || Print(**again_read) != settled) return fail("text", "prints differently when read again");
+    ++outcome.held;
+  }
+
+  const Flags& flags_;
+  std::mt19937_64 random_;
+  std::vector<std::string> pipelines_;
+  std::map<std::string, Outcome> outcomes_;
+  std::map<std::string, int64_t> changed_;
+  int64_t modules_ = 0;
+  int64_t skipped_ = 0;
+};
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view a = argv[i];
+    const auto value = [&](std::string_view prefix) { return std::string(a.substr(prefix.size())); };
+    if (a.starts_with("--seed=")) {
+      flags.seed = std::strtoull(value("--seed=").c_str(), nullptr, 10);
+    } else if (a.starts_with("--passes=")) {
+      flags.passes = value("--passes=");
+    } else if (a.starts_with("--random=")) {
+      flags.random = std::strtoll(value("--random=").c_str(), nullptr, 10);
+    } else if (a.starts_with("--seconds=")) {
+      flags.seconds = std::strtod(value("--seconds=").c_str(), nullptr);
+    } else if (a.starts_with("--max-steps=")) {
+      flags.max_steps = std::strtoll(value("--max-steps=").c_str(), nullptr, 10);
+    } else if (a == "--no-run") {
+      flags.run = false;
+    } else if (a.starts_with("--")) {
+      std::fprintf(stderr, "pass_properties: unknown flag %s\n", argv[i]);
+      return 2;
+    } else {
+      flags.paths.emplace_back(a);
+    }
+  }
+  std::vector<std::string> files;
+  for (const std::string& path : flags.paths) {
+    if (!std::filesystem::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+      if (entry.path().extension() == ".hlo") files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  // Another order for each seed, so that runs cut short see different files.
+  std::mt19937_64 shuffle(flags.seed);
+  if (flags.seconds < 1e8) std::shuffle(files.begin(), files.end(), shuffle);
+  Checker checker(flags);
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string& file : files) {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    if (elapsed.count() > flags.seconds) break;
+    checker.Check(file);
+  }
+  return checker.Report();
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::Main(argc, argv); }
