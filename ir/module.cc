@@ -473,6 +473,12 @@ ComputationId Module::CloneComputation(ComputationId source, std::string_view su
     }
     if (!predecessors.empty()) SetAttr(to, Attr::kControlPredecessors, ListPayload(predecessors));
   }
+  // Parameters may stand in any order.
+  std::vector<InstructionId> parameters;
+  for (InstructionId p : computations_[source.value].parameters) {
+    parameters.push_back(p.valid() ? copy_of.at(p.value) : InstructionId());
+  }
+  computations_[copy.value].parameters = std::move(parameters);
   const InstructionId root = computations_[source.value].root;
   if (root.valid()) computations_[copy.value].root = copy_of.at(root.value);
   return copy;

@@ -4,8 +4,48 @@
 #include "passes/simplify/calls/inline.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
+#include "passes/simplify/loops/while_simplifier.h"
 
 namespace hlokit {
+
+namespace {
+
+void RegisterLoopPasses(PassRegistry* registry) {
+  registry->Add({.name = "while-loop-constant-sinking",
+                 .room = "simplify",
+                 .summary = "make constants that a loop carries known inside it",
+                 .doc = "A part of the state that starts as a constant and that the body passes on unchanged is that "
+                        "constant in body and condition. while-loop-simplifier then takes it out of the state.",
+                 .make = MakePass<WhileLoopConstantSinking>});
+  registry->Add({.name = "while-loop-invariant-code-motion",
+                 .room = "simplify",
+                 .summary = "move what a loop computes anew in each trip in front of it",
+                 .doc =
+                     "Instructions of the body that depend on unchanged parts of the state alone are done once and "
+                     "their results carried in the state, if those are no larger than what they are made of. What is "
+                     "as cheap to do again as to carry moves only along with what needs it.",
+                 .make = MakePass<WhileLoopInvariantCodeMotion>});
+  registry->Add({.name = "while-loop-simplifier",
+                 .room = "simplify",
+                 .summary = "simplify loops and their state",
+                 .doc =
+                     "Loops that are known never to run are removed, loops that run once become their body. Parts of "
+                     "the state that neither results nor condition nor effects need leave it; results that the body "
+                     "passes on unchanged are what they were before; equal unchanged inputs become one. Loops whose "
+                     "computations have other callers are left alone: flatten-call-graph helps.",
+                 .make = MakePass<WhileLoopSimplifier>});
+  registry->Add({.name = "while-loop-unroller",
+                 .room = "simplify",
+                 .summary = "replace loops of few trips by copies of their body",
+                 .doc = "For loops whose trips can be counted and whose bodies hold no channels or asynchronous "
+                        "operations.",
+                 .options = {{"max-trips", OptionInfo::Type::kInt, "8", "loops with more trips stay"},
+                             {"max-instructions", OptionInfo::Type::kInt, "800",
+                              "loops that would become larger than this stay"}},
+                 .make = MakePass<WhileLoopUnroller>});
+}
+
+}  // namespace
 
 void RegisterSimplifyPasses(PassRegistry* registry) {
   registry->Add({.name = "algsimp",
@@ -70,6 +110,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .doc = "Removes instructions that nothing uses and that have no side effect, then computations that "
                         "nothing calls. Parameters stay, since callers give them values.",
                  .make = MakePass<Dce>});
+  RegisterLoopPasses(registry);
 }
 
 }  // namespace hlokit

@@ -25,4 +25,20 @@ int64_t EraseUnreachable(Module& module) {
   return erased;
 }
 
+int64_t EraseUnused(Module& module, Computation computation, const KnownEffects& effects) {
+  int64_t erased = 0;
+  // Users stand behind what they use.
+  for (InstructionId id = computation.record().last, previous; id.valid(); id = previous) {
+    previous = module.record(id).previous;
+    const Instruction i = module.instruction(id);
+    if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter || i.has(Attr::kControlPredecessors) ||
+        !i.control_successors().empty() || effects.Of(i)) {
+      continue;
+    }
+    module.Erase(id);
+    ++erased;
+  }
+  return erased;
+}
+
 }  // namespace hlokit

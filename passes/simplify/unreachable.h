@@ -1,15 +1,39 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_UNREACHABLE_H_
 #define HLOKIT_PASSES_SIMPLIFY_UNREACHABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "ir/module.h"
+#include "ir/side_effects.h"
 
 namespace hlokit {
 
+// Side effects in a module that gains computations: of new ones nothing is known, so they count as having some.
+class KnownEffects {
+ public:
+  explicit KnownEffects(const Module& module) : effects_(module), bound_(module.computation_id_bound()) {}
+
+  bool Of(Computation computation) const { return computation.id().value >= bound_ || effects_.Of(computation); }
+  bool Of(Instruction instruction) const {
+    for (Computation callee : instruction.called_computations()) {
+      if (callee.id().value >= bound_) return true;
+    }
+    return effects_.Of(instruction);
+  }
+
+ private:
+  SideEffects effects_;
+  size_t bound_;
+};
+
 // Erases the computations that cannot be reached from the entry; their number. Linear in the module.
 int64_t EraseUnreachable(Module& module);
+
+// Erases the instructions of a computation that nothing uses, that have no effect and no control edges, parameters
+// excepted; their number. Linear in the computation.
+int64_t EraseUnused(Module& module, Computation computation, const KnownEffects& effects);
 
 // For each computation, by id, the first one equal to it instruction by instruction, names and metadata apart.
 // Computations with control edges stand for themselves.

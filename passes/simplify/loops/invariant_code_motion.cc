@@ -1,0 +1,155 @@
+// Loop-invariant code motion.
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/side_effects.h"
+#include "passes/annotations/annotations.h"
+#include "passes/simplify/loops/loop.h"
+#include "passes/simplify/loops/while_simplifier.h"
+
+namespace hlokit {
+namespace {
+
+// As cheap to do again as to carry along; goes only where something that is worth it needs it.
+bool IsCheap(Opcode opcode) {
+  return opcode == Opcode::kBitcast || opcode == Opcode::kBroadcast || opcode == Opcode::kConstant ||
+         opcode == Opcode::kIota || opcode == Opcode::kReshape || opcode == Opcode::kReverse ||
+         opcode == Opcode::kSlice || opcode == Opcode::kTranspose || opcode == Opcode::kTuple ||
+         opcode == Opcode::kGetTupleElement;
+}
+
+bool MayMove(Instruction i, const SideEffects& effects) {
+  return i.opcode() != Opcode::kParameter && !effects.Of(i) && !HasTrait(i.opcode(), kCollective) &&
+         !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kStartsAsync) &&
+         !HasTrait(i.opcode(), kEndsAsync) && !HasTrait(i.opcode(), kUpdatesAsync) &&
+         i.opcode() != Opcode::kCustomCall && i.opcode() != Opcode::kOptimizationBarrier &&
+         i.opcode() != Opcode::kCopy && !i.is_root() && !i.has(Attr::kControlPredecessors) &&
+         i.control_successors().empty() && !i.has(Attr::kSharding);
+}
+
+// No larger than what it is made of: carrying it takes no more memory than carrying that.
+bool IsNoLarger(Instruction i) {
+  int64_t inputs = 0;
+  for (Instruction operand : i.operands()) {
+    const int64_t bytes = ByteSize(operand.shape());
+    inputs = bytes > INT64_MAX - inputs ? INT64_MAX : inputs + bytes;
+  }
+  return ByteSize(i.shape()) <= inputs;
+}
+
+class Hoister {
+ public:
+  Hoister(Module& module, const PlainLoop& plain, const SideEffects& effects)
+      : module_(module), plain_(plain), effects_(effects) {}
+
+  // Instructions moved out.
+  int64_t Run() {
+    const Instruction state = plain_.body.parameter(0);
+    // Invariant instructions in order, and of those what is worth moving with what it needs.
+    std::vector<InstructionId> worth;
+    for (Instruction i : plain_.body.instructions()) {
+      if (i.opcode() == Opcode::kGetTupleElement && i.operand(0) == state) {
+        if (plain_.unchanged[static_cast<size_t>(i.int_attr(Attr::kIndex))]) invariant_[i.id().value] = true;
+        continue;
+      }
+      if (!MayMove(i, effects_)) continue;
+      const Instruction::OperandRange operands = i.operands();
+      bool all = true;
+      for (Instruction operand : operands) all &= invariant_.contains(operand.id().value);
+      if (!all) continue;
+      invariant_[i.id().value] = true;
+      if (!IsCheap(i.opcode()) && i.shape().IsArray() && IsNoLarger(i)) worth.push_back(i.id());
+    }
+    if (worth.empty()) return 0;
+    int64_t moved = 0;
+    for (InstructionId id : worth) moved += Move(id);
+    // What is still used in the body is carried through the state.
+    std::vector<InstructionId> added, inside;
+    for (InstructionId id : worth) {
+      bool used = false;
+      for (const auto& use : module_.instruction(id).uses()) used |= !outside_.contains(use.user.id().value);
+      if (!used) continue;
+      inside.push_back(id);
+      added.push_back(outside_.at(id.value));
+    }
+    const int64_t size = plain_.size;
+    ChangeState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(size), 1), added);
+    for (size_t k = 0; k < inside.size(); ++k) {
+      const Instruction root = plain_.body.root();
+      const InstructionId read = root.operand(size + static_cast<int64_t>(k)).id();
+      // Reads stand at the end of the body; they are needed from here on.
+      module_.Move(read, inside[k]);
+      Replace(module_, inside[k], read);
+    }
+    for (size_t k = order_.size(); k-- > 0;) {
+      const Instruction i = module_.instruction(order_[k]);
+      if (i.record().parent.valid() && !i.has_users() && !i.is_root()) module_.Erase(order_[k]);
+    }
+    return moved;
+  }
+
+ private:
+  // Copies an invariant instruction, and what it needs, in front of the loop.
+  int64_t Move(InstructionId id) {
+    int64_t moved = 0;
+    std::vector<InstructionId> open = {id};
+    while (!open.empty()) {
+      const InstructionId at = open.back();
+      if (outside_.contains(at.value)) {
+        open.pop_back();
+        continue;
+      }
+      const Instruction i = module_.instruction(at);
+      if (i.opcode() == Opcode::kGetTupleElement && i.operand(0) == plain_.body.parameter(0)) {
+        outside_[at.value] = InitElement(module_, plain_, i.int_attr(Attr::kIndex));
+        open.pop_back();
+        continue;
+      }
+      const size_t before = open.size();
+      for (Instruction operand : i.operands()) {
+        if (!outside_.contains(operand.id().value)) open.push_back(operand.id());
+      }
+      if (open.size() != before) continue;
+      open.pop_back();
+      std::vector<InstructionId> operands;
+      for (Instruction operand : i.operands()) operands.push_back(outside_.at(operand.id().value));
+      const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
+      const InstructionRecord r = i.record();
+      const StringId name = module_.UniqueInstructionName(module_.context().str(r.name));
+      const InstructionId copy = module_.AddInstruction(
+          plain_.loop.record().parent, r.opcode, module_.context().shape(r.shape), name, operands, attrs, r.payload);
+      module_.SetMetadata(copy, r.metadata);
+      module_.Move(copy, plain_.loop.id());
+      outside_[at.value] = copy;
+      order_.push_back(at);
+      ++moved;
+    }
+    return moved;
+  }
+
+  Module& module_;
+  const PlainLoop& plain_;
+  const SideEffects& effects_;
+  absl::flat_hash_map<uint32_t, bool> invariant_;
+  absl::flat_hash_map<uint32_t, InstructionId> outside_;
+  std::vector<InstructionId> order_;  // copied, operands first
+};
+
+}  // namespace
+
+absl::StatusOr<bool> WhileLoopInvariantCodeMotion::Run(Module& module) {
+  const std::vector<uint32_t> callers = CountCallers(module);
+  const SideEffects effects(module);
+  bool changed = false;
+  // Inner loops first: what leaves one may leave the next.
+  for (InstructionId id : WhileLoops(module)) {
+    const std::optional<PlainLoop> plain = AsPlainLoop(module.instruction(id), callers);
+    if (!plain) continue;
+    const int64_t moved = Hoister(module, *plain, effects).Run();
+    Count("instructions moved out of loops", moved);
+    changed |= moved != 0;
+  }
+  return changed;
+}
+
+}  // namespace hlokit

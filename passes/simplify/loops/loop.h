@@ -1,0 +1,45 @@
+// What passes ask of while loops and do to their state.
+#ifndef HLOKIT_PASSES_SIMPLIFY_LOOPS_LOOP_H_
+#define HLOKIT_PASSES_SIMPLIFY_LOOPS_LOOP_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace hlokit {
+
+// A while over a tuple whose condition and body belong to it alone, with a body that ends in a tuple and uses the state
+// through get-tuple-element only.
+struct PlainLoop {
+  Instruction loop;
+  Computation condition;
+  Computation body;
+  int64_t size = 0;                // elements of the state
+  Instruction init;                // the operand; perhaps no tuple
+  std::vector<uint8_t> unchanged;  // by element: the body passes it on
+};
+
+// nullopt if `loop` is no such loop. `callers`: how many call sites each computation has, by id.
+std::optional<PlainLoop> AsPlainLoop(Instruction loop, const std::vector<uint32_t>& callers);
+
+std::vector<uint32_t> CountCallers(const Module& module);
+
+// While loops that may be changed, those of callees first.
+std::vector<InstructionId> WhileLoops(const Module& module);
+
+// Element `index` of the state before the loop: the tuple's operand, or a get-tuple-element made before the loop.
+InstructionId InitElement(Module& module, const PlainLoop& loop, int64_t index);
+
+// Takes elements out of the state, and adds others: `keep` by old element. The body must not read what goes. Uses of
+// the old result are rewired to the new one; a user other than get-tuple-element gets a tuple with the elements that
+// went replaced by their values before the loop. `added`: values before the loop that become further elements, at the
+// end, which the body passes on. Returns the new loop; the get-tuple-elements of the added ones in the body are made by
+// BodyElement.
+Instruction ChangeState(Module& module, const PlainLoop& loop, const std::vector<uint8_t>& keep,
+                        const std::vector<InstructionId>& added);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SIMPLIFY_LOOPS_LOOP_H_

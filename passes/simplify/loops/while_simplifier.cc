@@ -1,0 +1,251 @@
+#include "passes/simplify/loops/while_simplifier.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/side_effects.h"
+#include "passes/analysis/trip_count.h"
+#include "passes/annotations/annotations.h"
+#include "passes/rewrite/clone.h"
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/loops/loop.h"
+#include "passes/simplify/unreachable.h"
+
+namespace hlokit {
+namespace {
+
+bool HasControlEdges(Instruction i) { return i.has(Attr::kControlPredecessors) || !i.control_successors().empty(); }
+
+// Trips that are known to be none or one.
+std::optional<int64_t> FewTrips(Instruction loop) {
+  const auto condition = SplatOf(loop.computation_attr(Attr::kCondition).root());
+  if (condition && condition->IsZero()) return 0;
+  const std::optional<CountedLoop> counted = CountLoop(loop);
+  return counted && counted->trips <= 1 ? std::optional(counted->trips) : std::nullopt;
+}
+
+// Elements of the state that the results, the condition or effects need, by way of any number of trips.
+std::vector<uint8_t> NeededElements(const PlainLoop& plain, const KnownEffects& effects) {
+  const Module& module = plain.loop.module();
+  std::vector<uint8_t> needed(static_cast<size_t>(plain.size), 0);
+  std::vector<int64_t> open;
+  const auto need = [&](int64_t index) {
+    if (needed[static_cast<size_t>(index)]++ == 0) open.push_back(index);
+    needed[static_cast<size_t>(index)] = 1;
+  };
+  bool whole = plain.loop.is_root();
+  for (const auto& use : plain.loop.uses()) {
+    if (use.user.opcode() == Opcode::kGetTupleElement) {
+      need(use.user.int_attr(Attr::kIndex));
+    } else {
+      whole = true;
+    }
+  }
+  for (int64_t k = 0; whole && k < plain.size; ++k) {
+    // Its value before the loop serves as well.
+    if (!plain.unchanged[static_cast<size_t>(k)]) need(k);
+  }
+  for (const auto& use : plain.condition.parameter(0).uses()) need(use.user.int_attr(Attr::kIndex));
+  std::vector<InstructionId> reach;
+  absl::flat_hash_map<uint32_t, bool> seen;
+  const Instruction root = plain.body.root(), state = plain.body.parameter(0);
+  for (Instruction i : plain.body.instructions()) {
+    if (effects.Of(i) || HasControlEdges(i)) reach.push_back(i.id());
+  }
+  while (true) {
+    while (!reach.empty()) {
+      const Instruction i = module.instruction(reach.back());
+      reach.pop_back();
+      if (!seen.try_emplace(i.id().value, true).second) continue;
+      if (i.opcode() == Opcode::kGetTupleElement && i.operand(0) == state) {
+        need(i.int_attr(Attr::kIndex));
+        continue;
+      }
+      for (Instruction operand : i.operands()) reach.push_back(operand.id());
+    }
+    if (open.empty()) return needed;
+    reach.push_back(root.operand(open.back()).id());
+    open.pop_back();
+  }
+}
+
+// Reads of unchanged elements that start as the same value become reads of one of them.
+bool MergeEqualElements(Module& module, const PlainLoop& plain) {
+  if (plain.init.opcode() != Opcode::kTuple) return false;
+  absl::flat_hash_map<uint32_t, int64_t> first;
+  std::vector<int64_t> instead(static_cast<size_t>(plain.size));
+  for (int64_t k = 0; k < plain.size; ++k) {
+    instead[static_cast<size_t>(k)] = k;
+    if (!plain.unchanged[static_cast<size_t>(k)]) continue;
+    instead[static_cast<size_t>(k)] = first.try_emplace(plain.init.operand(k).id().value, k).first->second;
+  }
+  bool changed = false;
+  for (Instruction state : {plain.body.parameter(0), plain.condition.parameter(0)}) {
+    for (const auto& use : state.uses()) {
+      const int64_t index = use.user.int_attr(Attr::kIndex), other = instead[static_cast<size_t>(index)];
+      // The read that passes the element on stays.
+      bool passes_on = false;
+      for (const auto& next : use.user.uses()) {
+        passes_on |= next.user == plain.body.root() && next.operand_index == index;
+      }
+      if (other == index || passes_on) continue;
+      module.SetAttr(use.user.id(), Attr::kIndex, module.Int64Payload(other));
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// After the loop an unchanged element is what it was before.
+bool ForwardUnchanged(Module& module, const PlainLoop& plain) {
+  std::vector<InstructionId> elements;
+  for (const auto& use : plain.loop.uses()) {
+    if (use.user.opcode() != Opcode::kGetTupleElement || HasControlEdges(use.user)) continue;
+    if (plain.unchanged[static_cast<size_t>(use.user.int_attr(Attr::kIndex))]) elements.push_back(use.user.id());
+  }
+  for (InstructionId element : elements) {
+    const int64_t index = module.instruction(element).int_attr(Attr::kIndex);
+    Replace(module, element, InitElement(module, plain, index));
+  }
+  return !elements.empty();
+}
+
+}  // namespace
+
+bool WhileLoopSimplifier::RunOnce(Module& module) {
+  const KnownEffects effects(module);
+  std::vector<uint32_t> callers = CountCallers(module);
+  bool changed = false;
+  bool inlined = false;
+  for (InstructionId id : WhileLoops(module)) {
+    const Instruction loop = module.instruction(id);
+    if (!loop.record().parent.valid() || HasControlEdges(loop)) continue;
+    const std::optional<int64_t> few = FewTrips(loop);
+    if (few && *few == 0 && !effects.Of(loop.computation_attr(Attr::kCondition)) &&
+        loop.operand(0).shape() == loop.shape()) {
+      Replace(module, id, loop.operand(0).id());
+      Count("loops without trips removed");
+      changed = inlined = true;
+      continue;
+    }
+    const Computation body = loop.computation_attr(Attr::kBody);
+    if (few && *few == 1 && (callers[body.id().value] == 1 || IsCloneable(body)) &&
+        !effects.Of(loop.computation_attr(Attr::kCondition)) && body.root().shape() == loop.shape() &&
+        body.root().opcode() != Opcode::kParameter && loop.operand(0).shape() == loop.shape()) {
+      const InstructionId argument = loop.operand(0).id();
+      Replace(module, id, CloneBody(module, body, {argument}, id));
+      Count("loops of one trip removed");
+      changed = inlined = true;
+      continue;
+    }
+    if (callers[body.id().value] == 1) EraseUnused(module, body, effects);
+    const Computation condition = loop.computation_attr(Attr::kCondition);
+    if (callers[condition.id().value] == 1) EraseUnused(module, condition, effects);
+    std::optional<PlainLoop> plain = AsPlainLoop(loop, callers);
+    if (!plain) continue;
+    if (ForwardUnchanged(module, *plain)) {
+      Count("loops with unchanged results");
+      changed = true;
+    }
+    if (MergeEqualElements(module, *plain)) {
+      Count("loops with equal inputs");
+      changed = true;
+    }
+    const std::vector<uint8_t> needed = NeededElements(*plain, effects);
+    const int64_t kept = std::count(needed.begin(), needed.end(), 1);
+    if (kept == plain->size || kept == 0) continue;
+    ChangeState(module, *plain, needed, {});
+    Count("elements of loop states removed", plain->size - kept);
+    changed = true;
+  }
+  if (inlined) EraseUnreachable(module);
+  return changed;
+}
+
+absl::StatusOr<bool> WhileLoopSimplifier::Run(Module& module) {
+  // What leaves one loop makes work in those around it and inside it. Nests are shallow; a bound for those that are
+  // not.
+  bool changed = false;
+  for (int round = 0; round < 20 && RunOnce(module); ++round) changed = true;
+  return changed;
+}
+
+absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
+  const std::vector<uint32_t> callers = CountCallers(module);
+  bool changed = false;
+  // Outer loops first: what becomes known in one is a constant before the next.
+  std::vector<InstructionId> loops = WhileLoops(module);
+  std::reverse(loops.begin(), loops.end());
+  for (InstructionId id : loops) {
+    const std::optional<PlainLoop> plain = AsPlainLoop(module.instruction(id), callers);
+    if (!plain || plain->init.opcode() != Opcode::kTuple) continue;
+    for (int64_t k = 0; k < plain->size; ++k) {
+      const Instruction value = plain->init.operand(k);
+      if (!plain->unchanged[static_cast<size_t>(k)] || value.opcode() != Opcode::kConstant ||
+          !value.shape().IsArray()) {
+        continue;
+      }
+      if (value.literal().elided) continue;
+      for (const Computation& c : {plain->body, plain->condition}) {
+        std::vector<InstructionId> reads;
+        for (const auto& use : c.parameter(0).uses()) {
+          if (use.user.int_attr(Attr::kIndex) != k || HasControlEdges(use.user)) continue;
+          // The read that only passes the element on needs no constant.
+          bool other_use = use.user == c.root();
+          for (const auto& next : use.user.uses())
+            other_use |= next.user != plain->body.root() || next.operand_index != k;
+          if (other_use) reads.push_back(use.user.id());
+        }
+        for (InstructionId read : reads) {
+          const InstructionRecord constant = value.record();
+          const InstructionId copy =
+              module.AddInstruction(c.id(), Opcode::kConstant, value.shape(),
+                                    module.UniqueInstructionName(TextOf(Opcode::kConstant)), {}, {}, constant.payload);
+          module.Move(copy, read);
+          Annotate(module, copy, {value.id(), read});
+          // The element itself is still passed on by a read.
+          std::vector<std::pair<InstructionId, int64_t>> users;
+          for (const auto& next : module.instruction(read).uses()) {
+            if (next.user == plain->body.root() && next.operand_index == k) continue;
+            users.emplace_back(next.user.id(), next.operand_index);
+          }
+          for (const auto& [user, index] : users) module.ReplaceOperand(user, index, copy);
+          if (module.instruction(read).is_root()) module.SetRoot(c.id(), copy);
+          if (!module.instruction(read).has_users()) module.Erase(read);
+          Count("constants moved into loops");
+          changed = true;
+        }
+      }
+    }
+  }
+  return changed;
+}
+
+absl::StatusOr<bool> WhileLoopUnroller::Run(Module& module) {
+  const int64_t max_trips = options().Int("max-trips");
+  const int64_t max_instructions = options().Int("max-instructions");
+  const KnownEffects effects(module);
+  bool changed = false;
+  for (InstructionId id : WhileLoops(module)) {
+    const Instruction loop = module.instruction(id);
+    if (!loop.record().parent.valid() || HasControlEdges(loop)) continue;
+    const std::optional<CountedLoop> counted = CountLoop(loop);
+    const Computation body = loop.computation_attr(Attr::kBody);
+    if (!counted || counted->trips > max_trips || counted->trips < 1 || !IsCloneable(body) ||
+        counted->trips * body.instruction_count() > max_instructions ||
+        effects.Of(loop.computation_attr(Attr::kCondition)) || loop.operand(0).shape() != loop.shape() ||
+        body.root().shape() != loop.shape()) {
+      continue;
+    }
+    InstructionId state = loop.operand(0).id();
+    for (int64_t trip = 0; trip < counted->trips; ++trip) state = CloneBody(module, body, {state}, id);
+    if (state == id) continue;
+    Replace(module, id, state);
+    Count("loops unrolled");
+    changed = true;
+  }
+  if (changed) EraseUnreachable(module);
+  return changed;
+}
+
+}  // namespace hlokit
