@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "ir/collective_groups.h"
 #include "ir/replica_groups.h"
 #include "ir/str_cat.h"
 #include "ir/verify_internal.h"
@@ -12,14 +13,6 @@ namespace hlokit::verify_internal {
 namespace {
 
 constexpr DiagnosticKind kKind = DiagnosticKind::kCollective;
-
-enum class GroupMode : uint8_t { kReplica, kPartition, kReplicaAndPartition, kFlattened };
-
-GroupMode ModeOf(Instruction i) {
-  if (!i.has(Attr::kChannelId)) return GroupMode::kReplica;
-  if (FindAttrSpec(i.opcode(), Attr::kUseGlobalDeviceIds) == nullptr) return GroupMode::kPartition;
-  return i.bool_attr(Attr::kUseGlobalDeviceIds) ? GroupMode::kFlattened : GroupMode::kReplicaAndPartition;
-}
 
 // Saturates.
 int64_t Product(int64_t a, int64_t b) {
@@ -47,7 +40,7 @@ struct Subgroup {
 };
 
 Subgroup SubgroupOf(Verification& v, Instruction i) {
-  const GroupMode mode = ModeOf(i);
+  const GroupMode mode = GroupModeOf(i);
   const ReplicaGroupCounts counts = CountsOf(v, i);
   const int64_t partitions = v.module.header().num_partitions;
   int64_t size = counts.groups == 0 ? DevicesOf(v, mode) : counts.group_size;
@@ -177,7 +170,7 @@ void CheckEnds(Verification& v, Instruction i, std::string_view what, int64_t li
 }  // namespace
 
 void CheckGroups(Verification& v, Instruction i) {
-  const GroupMode mode = ModeOf(i);
+  const GroupMode mode = GroupModeOf(i);
   if (mode == GroupMode::kReplica && i.bool_attr(Attr::kUseGlobalDeviceIds)) {
     v.Report(i, kKind, "has use_global_device_ids without channel_id");
     return;

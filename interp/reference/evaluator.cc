@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "interp/reference/machine.h"
+#include "interp/reference/device_set.h"
 #include "interp/reference/program_builder.h"
 #include "interp/reference/routine_builder.h"
 #include "interp/reference/run_context.h"
@@ -59,6 +59,15 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.custom_calls = options.custom_calls;
   prepare.observation = options.observation;
   prepare.mixed_types = options.mixed_types;
+  prepare.num_replicas = options.num_replicas;
+  prepare.num_partitions = options.num_partitions;
+  if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > EvaluatorOptions::kMaxDevices ||
+      options.num_partitions > EvaluatorOptions::kMaxDevices / options.num_replicas) {
+    sink->Error(DiagnosticKind::kUnsupported, {},
+                StrCat("cannot run ", options.num_replicas, " replicas of ", options.num_partitions,
+                       " partitions; up to ", EvaluatorOptions::kMaxDevices, " devices"));
+    return nullptr;
+  }
   ProgramBuilder builder(module, prepare, sink, &evaluator->state_->program);
   const Computation entry = module.entry();
   if (!entry.valid()) {
@@ -73,21 +82,25 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   return evaluator;
 }
 
+int64_t Evaluator::num_devices() const { return state_->options.num_replicas * state_->options.num_partitions; }
+
 std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
   State& state = *state_;
-  if (arguments.size() != argument_shapes_.size()) {
-    sink->Error(
-        DiagnosticKind::kEvaluation, {},
-        StrCat("the program takes ", argument_shapes_.size(), " arguments (leaves), ", arguments.size(), " are given"));
+  const size_t each = argument_shapes_.size();
+  const size_t devices = static_cast<size_t>(num_devices());
+  if (arguments.size() != each * devices) {
+    sink->Error(DiagnosticKind::kEvaluation, {},
+                StrCat("the program takes ", each, " arguments (leaves) for each of ", devices, " devices, ",
+                       arguments.size(), " are given"));
     return std::nullopt;
   }
   std::vector<Value> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!SameShape(arguments[i].shape(), argument_shapes_[i], /*ignore_layout=*/true)) {
+    if (!SameShape(arguments[i].shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) {
       sink->Error(DiagnosticKind::kEvaluation, {},
                   StrCat("argument ", i, " has shape ", ToString(arguments[i].shape(), false), ", expected ",
-                         ToString(argument_shapes_[i], false)));
+                         ToString(argument_shapes_[i % each], false)));
       return std::nullopt;
     }
     std::byte* data = const_cast<std::byte*>(arguments[i].data());  // never written: the value has no owner
@@ -96,22 +109,27 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
 
   RunContext context(state.options.limits, &state.threads, state.options.cancel);
   context.rng_seed = state.options.seed;
+  context.num_replicas = state.options.num_replicas;
+  context.num_partitions = state.options.num_partitions;
   if (state.options.progress) context.set_progress(&state.options.progress);
   std::optional<std::vector<Literal>> results;
   {
-    Machine machine(context, state.program.entry, values);
-    machine.set_observer(state.options.observer);
-    const Machine::State end = machine.state() == Machine::State::kRunning ? machine.Run() : machine.state();
-    if (end == Machine::State::kDone) {
+    DeviceSet set(context, *state.module, state.program.entry, values, state.options.observer);
+    if (set.Run()) {
       results.emplace();
-      for (size_t i = 0; i < result_shapes_.size(); ++i) {
-        Literal literal = Literal::Zeros(result_shapes_[i]);
-        if (literal.size_bytes() != 0) std::memcpy(literal.data(), machine.results()[i].data, literal.size_bytes());
-        results->push_back(std::move(literal));
+      for (int64_t d = 0; d < set.size(); ++d) {
+        for (size_t i = 0; i < result_shapes_.size(); ++i) {
+          Literal literal = Literal::Zeros(result_shapes_[i]);
+          if (literal.size_bytes() != 0) std::memcpy(literal.data(), set.results(d)[i].data, literal.size_bytes());
+          results->push_back(std::move(literal));
+        }
       }
     } else {
-      ReportAt(*state.module, context,
-               context.failed() ? context.error() : "a collective operation waits for other devices", sink);
+      std::string message = context.error();
+      if (devices > 1) {
+        message = StrCat("replica ", context.device.replica, ", partition ", context.device.partition, ": ", message);
+      }
+      ReportAt(*state.module, context, std::move(message), sink);
     }
   }
   statistics_.steps = context.steps();

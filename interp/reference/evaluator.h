@@ -40,6 +40,11 @@ struct EvaluatorOptions {
   // Must outlive the evaluator.
   const CustomCallRegistry* custom_calls = nullptr;
   MixedTypes mixed_types = MixedTypes::kConvert;
+  // Devices: each runs the program on arguments of its own, collectives join them. At least 1, together at most
+  // kMaxDevices.
+  int64_t num_replicas = 1;
+  int64_t num_partitions = 1;
+  static constexpr int64_t kMaxDevices = 4096;
   // Checked all the time, if given: true ends the run with an error that says where it was.
   const std::atomic<bool>* cancel = nullptr;
   // Called ten times a second or so, on the thread that runs.
@@ -72,7 +77,10 @@ class Evaluator {
   const std::vector<Shape>& argument_shapes() const { return argument_shapes_; }
   const std::vector<Shape>& result_shapes() const { return result_shapes_; }
 
-  // Arguments are read in place. Nullopt after an error.
+  int64_t num_devices() const;
+
+  // Arguments of device 0, of device 1, ..., where device `replica * num_partitions + partition` runs one partition of
+  // one replica; the results come in the same order. Arguments are read in place. Nullopt after an error.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
 
   const RunStatistics& statistics() const { return statistics_; }

@@ -118,6 +118,7 @@ Machine::State Machine::Run() {
             state_ = State::kFailed;
             break;
           }
+          if (observer_ != nullptr) observer_->Begin(step.instruction);
           waiting_step_ = &step;
           waiting_operands_.clear();
           for (uint32_t i = 0; i < step.operand_count; ++i) {

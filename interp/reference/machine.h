@@ -34,6 +34,8 @@ class Machine {
   // In kWaiting: the step, its operands, and the way on.
   const Step& waiting_for() const { return *waiting_step_; }
   absl::Span<const std::byte* const> waiting_operands() const { return waiting_operands_; }
+  // The routine of that step.
+  const Routine& waiting_routine() const { return *frames_.back().routine; }
   // Each result is given with a reference that the machine takes over.
   void Resume(absl::Span<const Value> results);
 

@@ -32,6 +32,8 @@ struct PrepareOptions {
   const CustomCallRegistry* custom_calls = nullptr;
   Observation observation;
   MixedTypes mixed_types = MixedTypes::kConvert;
+  int64_t num_replicas = 1;
+  int64_t num_partitions = 1;
 };
 
 // The prepared form of a module.
@@ -42,7 +44,6 @@ struct Program {
   std::vector<std::unique_ptr<Routine>> routines;
   std::vector<std::unique_ptr<ScalarFunction>> functions;
   Routine* entry = nullptr;
-  bool has_collectives = false;
 };
 
 class ProgramBuilder {

@@ -193,6 +193,13 @@ std::vector<View> RoutineBuilder::EmitCall(Routine* callee, absl::Span<const Vie
   return views;
 }
 
+std::vector<View> RoutineBuilder::EmitCollective(std::unique_ptr<CollectivePlan> plan, absl::Span<const View> operands,
+                                                 absl::Span<const Shape> results) {
+  std::vector<View> views = EmitTo(nullptr, std::move(plan), operands, results);
+  routine_->steps.back().kind = StepKind::kCollective;
+  return views;
+}
+
 Step& RoutineBuilder::EmitControl(StepKind kind, std::unique_ptr<Plan> plan, absl::Span<const View> operands) {
   std::vector<Shape> results;
   AppendLeaves(shape(), &results);

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
+#include "interp/reference/collective.h"
 #include "interp/reference/program.h"
 #include "interp/reference/view.h"
 #include "ir/arena.h"
@@ -87,6 +88,9 @@ class RoutineBuilder {
                            bool elementwise = false);
   // A step that calls `callee`, with results of these shapes. Operands must be dense.
   std::vector<View> EmitCall(Routine* callee, absl::Span<const View> operands, absl::Span<const Shape> results);
+  // A step at which devices meet, with results of these shapes. Operands must be dense.
+  std::vector<View> EmitCollective(std::unique_ptr<CollectivePlan> plan, absl::Span<const View> operands,
+                                   absl::Span<const Shape> results);
   // A step of another kind. Operands must be dense.
   Step& EmitControl(StepKind kind, std::unique_ptr<Plan> plan, absl::Span<const View> operands);
 

@@ -1,0 +1,34 @@
+// What the devices of a run do together: steps at which a machine waits until the others of its group are there.
+#ifndef HLOKIT_INTERP_REFERENCE_COLLECTIVE_H_
+#define HLOKIT_INTERP_REFERENCE_COLLECTIVE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/reference/program.h"
+
+namespace hlokit::interp {
+
+class RunContext;
+
+// One device of a group: the operands it came with, and where its results go.
+struct CollectiveMember {
+  int64_t device = 0;
+  const std::byte* const* operands = nullptr;
+  std::byte* const* results = nullptr;
+};
+
+// The plan of a StepKind::kCollective step.
+struct CollectivePlan : Plan {
+  std::vector<std::vector<int64_t>> groups;  // devices; all of a group meet
+  std::vector<int64_t> group_of;             // by device
+
+  // Computes the results of a group, whose members come in its order. Errors go to the context.
+  virtual void Run(absl::Span<const CollectiveMember> members, RunContext& context) const = 0;
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_REFERENCE_COLLECTIVE_H_
