@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/reference/arguments.h"
+#include "interp/reference/argument_generator.h"
 #include "interp/reference/evaluator.h"
 #include "ir/verifier.h"
 #include "parser/parser.h"
@@ -101,7 +101,7 @@ void Load(const std::string& file, const Flags& flags, Program* program) {
     program->error = sink.diagnostics().empty() ? "error" : sink.diagnostics()[0].message;
     return;
   }
-  program->arguments = interp::MakeArguments(program->evaluator->argument_shapes(), flags.options.seed);
+  program->arguments = interp::MakeArguments(*program->module, flags.options.seed);
 }
 
 void RunOnce(const Flags& flags, Program* program) {

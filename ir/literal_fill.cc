@@ -99,4 +99,17 @@ Literal FillElided(Shape shape, FillKind kind, uint64_t seed) {
   return literal;
 }
 
+Literal FillIndices(Shape shape, int64_t bound, uint64_t seed) {
+  Literal literal = Literal::Zeros(shape);
+  VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {
+    if constexpr (AnyInteger<T>) {
+      constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<T>::max());
+      const uint64_t values = std::min(static_cast<uint64_t>(bound), kMax == ~uint64_t{0} ? kMax : kMax + 1);
+      const auto to = literal.values<T>();
+      for (size_t i = 0; i < to.size(); ++i) to[i] = static_cast<T>(static_cast<int64_t>(Random(seed, i) % values));
+    }
+  });
+  return literal;
+}
+
 }  // namespace hlokit

@@ -23,6 +23,10 @@ enum class FillKind : uint8_t {
 // 2^32: element i is made of the i-th output (complex: 2i-th and 2i+1-th). They are the same on all machines.
 Literal FillElided(Shape shape, FillKind kind, uint64_t seed = 0);
 
+// An array of integers in [0, bound), or what their type has of that; `bound` is at least 1. The same generator:
+// element i is the i-th output modulo the bound.
+Literal FillIndices(Shape shape, int64_t bound, uint64_t seed);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_IR_LITERAL_FILL_H_

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "ir/literal_fill.h"
 #include "ir/literal_text.h"
 #include "ir/str_cat.h"
 #include "parser/literal_parser.h"
@@ -41,7 +40,7 @@ std::string_view ShapeOf(std::string_view line) {
 }  // namespace
 
 std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, absl::Span<const Shape> shapes,
-                                                  Context* context, DiagnosticSink* sink) {
+                                                  Context* context, DiagnosticSink* sink, std::string_view noun) {
   const std::string_view text = source.text();
   std::vector<Literal> arguments;
   const auto skip_tokens = [&] {
@@ -63,7 +62,7 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
     skip_tokens();
     if (arguments.size() == shapes.size()) {
       sink->Error(DiagnosticKind::kEvaluation, shape_range,
-                  StrCat("there are more arguments than the ", shapes.size(), " that the program takes"));
+                  StrCat("there are more ", noun, "s than the program's ", shapes.size()));
       return std::nullopt;
     }
     const Shape expected = shapes[arguments.size()];
@@ -77,7 +76,7 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
         shape->IsArray() && shape->element_type() == expected.element_type() && shape->dims() == expected.dims();
     if (!fits) {
       sink->Error(DiagnosticKind::kEvaluation, shape_range,
-                  StrCat("argument ", arguments.size(), " has shape ", shape_text, ", expected ",
+                  StrCat(noun, " ", arguments.size(), " has shape ", shape_text, ", expected ",
                          ToString(expected, /*with_layout=*/false)));
       return std::nullopt;
     }
@@ -93,12 +92,13 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
     if (line_end == std::string_view::npos) line_end = text.size();
     if (!Trim(text.substr(rest, line_end - rest)).empty()) {
       sink->Error(DiagnosticKind::kUnexpectedToken, {static_cast<uint32_t>(rest), 0},
-                  "text after the value of an argument");
+                  StrCat("text after the value of ", noun, " ", arguments.size()));
       return std::nullopt;
     }
     begin = line_end + 1;
     if (context->literals[literal].elided) {
-      sink->Error(DiagnosticKind::kEvaluation, shape_range, "the value of an argument is elided");
+      sink->Error(DiagnosticKind::kEvaluation, shape_range,
+                  StrCat("the value of ", noun, " ", arguments.size(), " is elided"));
       return std::nullopt;
     }
     arguments.push_back(context->literals.ToLiteral(literal));
@@ -106,17 +106,8 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
   skip_tokens();
   if (arguments.size() != shapes.size()) {
     sink->Error(DiagnosticKind::kEvaluation, {static_cast<uint32_t>(text.size()), 0},
-                StrCat("the program takes ", shapes.size(), " arguments, here are ", arguments.size()));
+                StrCat("the program has ", shapes.size(), " ", noun, "s, here are ", arguments.size()));
     return std::nullopt;
-  }
-  return arguments;
-}
-
-std::vector<Literal> MakeArguments(absl::Span<const Shape> shapes, uint64_t seed) {
-  std::vector<Literal> arguments;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    arguments.push_back(shapes[i].IsArray() ? FillElided(shapes[i], FillKind::kRandom, seed + (uint64_t{i} << 32))
-                                            : Literal::Zeros(shapes[i]));
   }
   return arguments;
 }

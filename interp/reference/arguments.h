@@ -1,4 +1,4 @@
-// Arguments of a program: read from text, or made up.
+// Arguments and results of a program as text.
 //
 // The text has one array leaf a line, tuples flattened in order: the shape, with or without a layout, and the literal
 // as XLA prints it.
@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/reference/argument_generator.h"  // IWYU pragma: export
 #include "ir/context.h"
 #include "ir/diagnostic.h"
 #include "ir/literal.h"
@@ -25,12 +27,10 @@ namespace hlokit::interp {
 
 // Reads literals of the given shapes (Evaluator::argument_shapes), which are of `context`. Nullopt after errors; their
 // places are in `source`.
+// `noun` is what errors call them.
 std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, absl::Span<const Shape> shapes,
-                                                  Context* context, DiagnosticSink* sink);
-
-// Arguments that depend on the seed and the shapes alone: floats in [-1, 1), integers in [0, 16) or what their type has
-// of that, as FillElided makes them; leaf i with seed + 2^32 i.
-std::vector<Literal> MakeArguments(absl::Span<const Shape> shapes, uint64_t seed);
+                                                  Context* context, DiagnosticSink* sink,
+                                                  std::string_view noun = "argument");
 
 // Writes leaves in the form that ReadArguments reads, without layouts.
 void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves);

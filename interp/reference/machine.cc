@@ -283,10 +283,11 @@ bool Machine::Continue(Frame& frame, const Step& step) {
         ++frame.next;
         return true;
       }
-      if (++frame.trips > context_.limits().max_loop_trips) {
+      if (frame.trips >= context_.limits().max_loop_trips) {
         context_.Fail(StrCat("the limit of ", context_.limits().max_loop_trips, " trips of a loop is reached"));
         return false;
       }
+      ++frame.trips;
       ++context_.loop_trips;
       if (!context_.CountStep()) return false;
       if (observer_ != nullptr) observer_->Begin(step.instruction);

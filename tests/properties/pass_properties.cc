@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/reference/arguments.h"
+#include "interp/reference/argument_generator.h"
 #include "interp/reference/evaluator.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"

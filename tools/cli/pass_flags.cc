@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "interp/reference/arguments.h"
+#include "interp/reference/argument_generator.h"
 #include "interp/reference/evaluator.h"
 #include "ir/str_cat.h"
 #include "passes/annotations/text.h"

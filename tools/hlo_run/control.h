@@ -1,0 +1,31 @@
+// ^C and the progress line of a run.
+#ifndef HLOKIT_TOOLS_HLO_RUN_CONTROL_H_
+#define HLOKIT_TOOLS_HLO_RUN_CONTROL_H_
+
+#include <atomic>
+
+#include "interp/reference/step_observer.h"
+
+namespace hlokit::run {
+
+// From here on the first ^C sets the flag that is returned, which ends a run with a report of where it was; the next
+// one ends the program.
+const std::atomic<bool>* CatchInterrupts();
+
+// A line on standard error that is written over again and again, once a run takes longer than two seconds.
+class ProgressLine {
+ public:
+  // True if standard error is a terminal.
+  static bool Wanted();
+
+  void Show(const interp::RunProgress& progress);
+  // Takes the line away.
+  void Clear();
+
+ private:
+  bool shown_ = false;
+};
+
+}  // namespace hlokit::run
+
+#endif  // HLOKIT_TOOLS_HLO_RUN_CONTROL_H_

@@ -1,0 +1,148 @@
+#include "tools/hlo_run/flags.h"
+
+#include <re2/re2.h>
+
+#include <CLI/CLI.hpp>
+
+#include "ir/str_cat.h"
+
+namespace hlokit::run {
+namespace {
+
+constexpr char kExamples[] =
+    R"(Arguments and results are one array a line, the shape and the value, tuples flattened in order:
+  f32[2,2] { { 1, 2 }, { 3, 4 } }
+
+Exit codes: 0 ok, 1 the module was rejected, the run failed or a value is not as expected, 2 usage, 3 internal error.
+
+Examples:
+  hlo-run module.hlo --args=inputs.txt      run on given arguments and print the results
+  hlo-run module.hlo --seed=1               run on made-up arguments, and made-up constants where a dump has {...}
+  hlo-run module.hlo --args-npy=in --results-npy=out --no-print-results
+                                            arguments from in/arg0.npy, ...; results to out/result0.npy, ...
+  hlo-run module.hlo --args=inputs.txt --expect=outputs.txt --tolerance=ulp:2
+                                            exit code 1 if a result is further off than two units in the last place
+  hlo-run before.hlo --seed=1 --compare=after.hlo --tolerance=rel:1e-5,abs:1e-8
+                                            the same arguments through two modules
+  hlo-run module.hlo --seed=1 --trace='^dot' --no-print-results
+                                            values of all instructions whose names begin with dot
+  hlo-run module.hlo --seed=1 --stop-at-nan the first instruction that makes a NaN or an infinity
+  hlo-run module.hlo --seed=1 --profile     where the time goes
+  hlo-run module.hlo --args=- --max-seconds=10 < inputs.txt)";
+
+std::string CheckPattern(const std::string& pattern) {
+  const re2::RE2 regex(pattern, re2::RE2::Quiet);
+  return regex.ok() ? "" : StrCat("`", pattern, "` is no regular expression: ", regex.error());
+}
+
+void AddArgumentFlags(CLI::App* app, Flags* flags) {
+  auto* args = app->add_option("--args", flags->args, "file of arguments, as below; - is standard input");
+  auto* npy = app->add_option("--args-npy", flags->args_npy, "folder of arguments: arg0.npy, arg1.npy, ...");
+  auto* seed = app->add_option("--seed", flags->seed,
+                               "make up arguments from this number: floats in [-1, 1), integers that are valid where "
+                               "they are used as indices, others in [0, 16); constants that the text elides, too");
+  args->excludes(npy);
+  args->excludes(seed);
+  npy->excludes(seed);
+  app->add_option_function<std::string>(
+         "--fill-elided",
+         [flags](const std::string& kind) {
+           flags->options.fill_elided = kind == "zeros"  ? FillKind::kZeros
+                                        : kind == "iota" ? FillKind::kIota
+                                                         : FillKind::kRandom;
+         },
+         "values for constants that the text elides: zeros, iota or random (default with --seed)")
+      ->check(CLI::IsMember({"zeros", "iota", "random"}));
+}
+
+void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
+  app->add_flag("--print-results,!--no-print-results", flags->print_results, "print the results (default on)");
+  app->add_option("-o,--output", flags->output, "where they are printed; - is standard output")->capture_default_str();
+  app->add_option("--results-npy", flags->results_npy,
+                  "folder for the results, made if it is not there: result0.npy, ...");
+  auto* expect = app->add_option("--expect", flags->expect, "file of results, as below, that must come out");
+  auto* compare =
+      app->add_option("--compare", flags->compare, "another module: must give the same results for the same arguments");
+  expect->excludes(compare);
+  app->add_option("--tolerance", *tolerance,
+                  "for --expect and --compare: exact, or ulp:N, rel:X, abs:X; separated by commas, any of them will do")
+      ->default_str("exact");
+}
+
+void AddObserverFlags(CLI::App* app, Flags* flags) {
+  app->add_option("--trace", flags->trace,
+                  "show, on standard error, the values of instructions whose names hold a match of this regular "
+                  "expression; large ones as statistics")
+      ->check(CheckPattern);
+  app->add_option("--trace-elements", flags->trace_options.max_elements, "the largest value shown in full")
+      ->capture_default_str();
+  app->add_option("--trace-values", flags->trace_options.max_values, "show no more values than this")
+      ->capture_default_str();
+  app->add_flag("--stop-at-nan", flags->stop_at_nan, "end at the first instruction that makes a NaN or an infinity");
+  app->add_flag("--profile", flags->profile, "show, on standard error, the time of each opcode and instruction");
+  app->add_option("--profile-json", flags->profile_json, "write the same, all of it, to this file");
+  app->add_flag("--progress,!--no-progress", flags->progress,
+                "a line on how far the run is, after 2 seconds, if standard error is a terminal (default on)");
+}
+
+void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
+  app->add_option("--num-threads", options->num_threads, "0: as many as the machine has; results do not depend on it")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  const auto positive = CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max());
+  app->add_option("--max-bytes", options->limits.max_bytes, "limit on the bytes of values alive at one time")
+      ->check(positive)
+      ->capture_default_str();
+  app->add_option("--max-steps", options->limits.max_steps, "limit on the instructions run")->check(positive);
+  app->add_option("--max-loop-trips", options->limits.max_loop_trips, "limit on the trips of one loop")
+      ->check(positive);
+  app->add_option("--max-seconds", options->limits.max_seconds, "limit on the time of the run")
+      ->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace
+
+std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
+  CLI::App app("Runs an HLO module on the reference interpreter.", "hlo-run");
+  app.add_option("input", flags->path, "HLO text; - is standard input")->capture_default_str();
+  flags->options.mixed_types = interp::MixedTypes::kBytes;
+  std::string tolerance;
+  AddArgumentFlags(&app, flags);
+  AddResultFlags(&app, flags, &tolerance);
+  AddObserverFlags(&app, flags);
+  AddLimitFlags(&app, &flags->options);
+  app.add_option_function<std::string>(
+         "--mixed-types",
+         [flags](const std::string& kind) {
+           flags->options.mixed_types = kind == "bytes" ? interp::MixedTypes::kBytes : interp::MixedTypes::kConvert;
+         },
+         "operands of another float type than the instruction computes in: their bytes are read as that type, as XLA's "
+         "evaluator does (bytes), or they are converted (convert)")
+      ->check(CLI::IsMember({"bytes", "convert"}))
+      ->default_str("bytes");
+  app.add_flag("--verify,!--no-verify", flags->verify, "check the module before running it (default on)");
+  flags->input.AddFlags(&app);
+  app.footer(kExamples);
+  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return exit_code;
+
+  if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {
+    return cli::UsageError("hlo-run", "two inputs are standard input");
+  }
+  if (flags->args == "-" && (flags->expect == "-" || flags->compare == "-")) {
+    return cli::UsageError("hlo-run", "two inputs are standard input");
+  }
+  if (!tolerance.empty()) {
+    if (flags->expect.empty() && flags->compare.empty()) {
+      return cli::UsageError("hlo-run", "--tolerance has nothing to compare: give --expect or --compare");
+    }
+    absl::StatusOr<interp::Tolerance> parsed = interp::ParseTolerance(tolerance);
+    if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
+    flags->tolerance = *parsed;
+  }
+  if (flags->seed && !flags->options.fill_elided) flags->options.fill_elided = FillKind::kRandom;
+  flags->options.seed = flags->seed.value_or(0);
+  flags->trace_options.prefix = "trace: ";
+  return std::nullopt;
+}
+
+}  // namespace hlokit::run

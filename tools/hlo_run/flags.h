@@ -1,0 +1,49 @@
+// The command line of hlo-run.
+#ifndef HLOKIT_TOOLS_HLO_RUN_FLAGS_H_
+#define HLOKIT_TOOLS_HLO_RUN_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "interp/reference/evaluator.h"
+#include "interp/reference/observers/value_trace.h"
+#include "interp/value_comparison.h"
+#include "tools/cli/cli.h"
+
+namespace hlokit::run {
+
+struct Flags {
+  std::string path = "-";
+  bool verify = true;
+  cli::InputOptions input;
+  interp::EvaluatorOptions options;
+
+  // Arguments: at most one of these.
+  std::string args;
+  std::string args_npy;
+  std::optional<uint64_t> seed;
+
+  // Results.
+  bool print_results = true;
+  std::string output = "-";
+  std::string results_npy;
+  std::string expect;
+  std::string compare;
+  interp::Tolerance tolerance;
+
+  // What to look at on the way.
+  std::string trace;
+  interp::ValueTraceOptions trace_options;
+  bool stop_at_nan = false;
+  bool profile = false;
+  std::string profile_json;
+  bool progress = true;
+};
+
+// Reads and checks the command line. The exit code if the tool is done.
+std::optional<int> ParseFlags(int argc, char** argv, Flags* flags);
+
+}  // namespace hlokit::run
+
+#endif  // HLOKIT_TOOLS_HLO_RUN_FLAGS_H_

@@ -1,0 +1,49 @@
+// The observers that the flags ask for: trace, search for NaNs, profile.
+#ifndef HLOKIT_TOOLS_HLO_RUN_INSTRUMENTS_H_
+#define HLOKIT_TOOLS_HLO_RUN_INSTRUMENTS_H_
+
+#include <memory>
+#include <vector>
+
+#include "interp/reference/evaluator.h"
+#include "interp/reference/observers/nonfinite_check.h"
+#include "interp/reference/observers/observer_list.h"
+#include "interp/reference/observers/step_profiler.h"
+#include "interp/reference/observers/value_trace.h"
+#include "ir/module.h"
+#include "ir/text_writer.h"
+#include "tools/cli/cli.h"
+#include "tools/hlo_run/flags.h"
+
+namespace hlokit::run {
+
+class Instruments {
+ public:
+  // A pattern that no instruction matches is a warning on standard error.
+  Instruments(const Flags& flags, const Module& module);
+  Instruments(const Instruments&) = delete;
+  Instruments& operator=(const Instruments&) = delete;
+
+  // Makes an evaluator show what the observers want to see. They must outlive it.
+  void Attach(interp::EvaluatorOptions* options);
+
+  // To be called after the run: writes the profile. False after an error.
+  bool Report(const interp::RunStatistics& statistics, cli::Diagnostics* diagnostics);
+
+ private:
+  void PrintProfile(const interp::RunStatistics& statistics);
+  bool WriteProfileJson(const interp::RunStatistics& statistics, cli::Diagnostics* diagnostics);
+
+  const Flags& flags_;
+  const Module& module_;
+  TextWriter stderr_;
+  std::vector<bool> traced_;  // by instruction id
+  std::unique_ptr<interp::ValueTrace> trace_;
+  std::unique_ptr<interp::NonfiniteCheck> nonfinite_check_;
+  std::unique_ptr<interp::StepProfiler> profiler_;
+  interp::ObserverList observers_;
+};
+
+}  // namespace hlokit::run
+
+#endif  // HLOKIT_TOOLS_HLO_RUN_INSTRUMENTS_H_

@@ -1,0 +1,101 @@
+#include "tools/hlo_run/values.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "interp/npy.h"
+#include "interp/reference/argument_generator.h"
+#include "interp/reference/arguments.h"
+#include "ir/str_cat.h"
+#include "tools/cli/output_file.h"
+
+namespace hlokit::run {
+namespace {
+
+std::optional<std::vector<Literal>> ReadNpyFolder(const std::string& folder, absl::Span<const Shape> shapes,
+                                                  cli::Diagnostics* diagnostics) {
+  std::vector<Literal> values;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (!shapes[i].IsArray()) {
+      values.push_back(Literal::Zeros(shapes[i]));
+      continue;
+    }
+    const std::string path = StrCat(folder, "/arg", i, ".npy");
+    const std::vector<cli::InputPart> parts = diagnostics->Read(path);
+    if (parts.empty()) return std::nullopt;
+    absl::StatusOr<Literal> value = interp::ReadNpy(parts[0].source->text(), shapes[i]);
+    if (!value.ok()) {
+      diagnostics->ShowError(path, std::string(value.status().message()), cli::kRejected);
+      return std::nullopt;
+    }
+    values.push_back(*std::move(value));
+  }
+  return values;
+}
+
+bool WriteFile(const std::string& path, cli::Diagnostics* diagnostics, const std::function<void(TextWriter&)>& write) {
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(path);
+  absl::Status status = file.status();
+  if (status.ok()) {
+    write((*file)->writer());
+    status = (*file)->Commit();
+  }
+  if (!status.ok()) diagnostics->ShowError(path, std::string(status.message()), cli::kUsage);
+  return status.ok();
+}
+
+bool WriteNpyFolder(const std::string& folder, absl::Span<const Literal> results, cli::Diagnostics* diagnostics) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    diagnostics->ShowError(folder, error.message(), cli::kUsage);
+    return false;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Literal& result = results[i];
+    if (!result.shape().IsArray()) continue;
+    const bool written = WriteFile(StrCat(folder, "/result", i, ".npy"), diagnostics, [&](TextWriter& out) {
+      out << interp::NpyHeader(result.shape());
+      out << std::string_view(reinterpret_cast<const char*>(result.data()), result.size_bytes());
+    });
+    if (!written) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,
+                                                 const Module& module, std::string_view noun,
+                                                 cli::Diagnostics* diagnostics) {
+  const std::vector<cli::InputPart> parts = diagnostics->Read(path);
+  if (parts.empty()) return std::nullopt;
+  DiagnosticSink sink;
+  std::optional<std::vector<Literal>> values =
+      interp::ReadArguments(*parts[0].source, shapes, &module.context(), &sink, noun);
+  diagnostics->Show(sink, *parts[0].source);
+  return values;
+}
+
+std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module,
+                                                     const interp::Evaluator& evaluator,
+                                                     cli::Diagnostics* diagnostics) {
+  const std::vector<Shape>& shapes = evaluator.argument_shapes();
+  if (!flags.args.empty()) return ReadTextFile(flags.args, shapes, module, "argument", diagnostics);
+  if (!flags.args_npy.empty()) return ReadNpyFolder(flags.args_npy, shapes, diagnostics);
+  if (flags.seed || shapes.empty()) return interp::MakeArguments(module, flags.options.seed);
+  diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError(
+      "hlo-run",
+      StrCat("the program takes ", shapes.size(), " arguments: give --args=FILE, --args-npy=DIR or --seed=N"))));
+  return std::nullopt;
+}
+
+bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Diagnostics* diagnostics) {
+  if (!flags.results_npy.empty() && !WriteNpyFolder(flags.results_npy, results, diagnostics)) return false;
+  if (!flags.print_results) return true;
+  return WriteFile(flags.output, diagnostics, [&](TextWriter& out) { interp::PrintLeaves(out, results); });
+}
+
+}  // namespace hlokit::run

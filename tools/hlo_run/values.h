@@ -1,0 +1,33 @@
+// Arguments and results of a run, from and to files.
+#ifndef HLOKIT_TOOLS_HLO_RUN_VALUES_H_
+#define HLOKIT_TOOLS_HLO_RUN_VALUES_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/reference/evaluator.h"
+#include "ir/literal.h"
+#include "ir/module.h"
+#include "tools/cli/cli.h"
+#include "tools/hlo_run/flags.h"
+
+namespace hlokit::run {
+
+// What the flags give as arguments. Nullopt after an error.
+std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module,
+                                                     const interp::Evaluator& evaluator, cli::Diagnostics* diagnostics);
+
+// Values of `shapes` from a text file ("-": standard input). `noun` is what errors call them.
+std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,
+                                                 const Module& module, std::string_view noun,
+                                                 cli::Diagnostics* diagnostics);
+
+// Prints the results and writes their files, as the flags say. False after an error.
+bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Diagnostics* diagnostics);
+
+}  // namespace hlokit::run
+
+#endif  // HLOKIT_TOOLS_HLO_RUN_VALUES_H_
