@@ -174,7 +174,7 @@ absl::Status InferAsyncUpdate(const Input& in, Inferred* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAsyncShape(declared, "the result"));
   HLOKIT_RETURN_IF_ERROR(CheckOperandsBound(in, 1, before.tuple_size()));
   if (!IsBoundPart(before, declared.element(0)) || !IsBoundPart(previous.element(1), declared.element(1))) {
-    return Error("the result (", Text(declared), ") must keep what operand 0 (", Text(previous), ") has bound");
+    return Error("the result must keep what operand 0 has bound; they are ", Text(declared), " and ", Text(previous));
   }
   out->Set(declared);
   return absl::OkStatus();

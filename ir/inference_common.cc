@@ -288,7 +288,8 @@ absl::Status ExpectSimilarTypes(const Input& in, int64_t a, int64_t b) {
 absl::Status DimSet::Take(absl::Span<const int64_t> dims, std::string_view what) {
   for (int64_t d : dims) {
     if (!InRange(d)) {
-      return Error(what, " names dimension ", d, ", but there are ", rank_, rank_ == 1 ? " dimension" : " dimensions");
+      return Error(what, " names dimension ", d, ", but there ", rank_ == 1 ? "is " : "are ", rank_,
+                   rank_ == 1 ? " dimension" : " dimensions");
     }
     if (!Insert(d)) return Error(what, " names dimension ", d, ", which was named before");
   }
@@ -342,7 +343,8 @@ absl::Status CheckReducer(const Signature& reducer, absl::Span<const Shape> inpu
     }
     if (init_elements ? !TypesMatch(accumulator.element_type(), inits[i].element_type(), TypeMatch::kFloatsAlike)
                       : !ShapesMatch(accumulator, inits[i], TypeMatch::kFloatsAlike)) {
-      return Error("the reducer gives ", Text(accumulator), ", which cannot start from ", Text(inits[i]));
+      return Error("the reducer gives ", Text(accumulator), ", which cannot start from ",
+                   init_elements ? StrCat("elements of ", TextOf(inits[i].element_type())) : Text(inits[i]));
     }
     const Shape element = reducer.parameter(n + i);
     if (!IsScalarOf(element, inputs[i].element_type(), TypeMatch::kFloatsAlike)) {

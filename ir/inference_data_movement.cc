@@ -140,7 +140,7 @@ absl::Status InferBroadcast(const Input& in, Inferred* out) {
     // holds together for scalars, and otherwise by accident only.
     out->SetArray(a.element_type());
     for (int64_t size : dims) {
-      if (size < 0) return Error("`dimensions` holds ", size);
+      if (size < 0) return Error("`dimensions` holds ", size, ", which must not be negative");
       out->AddDim(size);
     }
     out->AddDimsOf(a);
@@ -250,7 +250,7 @@ absl::Status InferDynamicSlice(const Input& in, Inferred* out) {
   }
   out->SetArray(a.element_type());
   for (int64_t i = 0; i < a.rank(); ++i) {
-    if (sizes[i] < 0) return Error("the slice of dimension ", i, " has size ", sizes[i]);
+    if (sizes[i] < 0) return Error("the slice of dimension ", i, " has negative size ", sizes[i]);
     if (!a.is_unbounded(i) && sizes[i] > a.dim(i)) {
       return Error("the slice of dimension ", i, " has size ", sizes[i], ", but operand 0 is ", Text(a));
     }

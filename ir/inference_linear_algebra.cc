@@ -199,8 +199,8 @@ absl::Status InferRaggedDot(const Input& in, Inferred* out) {
   }
   for (int64_t i = 0; groups.rank() != 1 && i + 1 < full_rank; ++i) {
     if (SizesFit(groups.dim(i), p.lhs.dim(prefix[i]))) continue;
-    return Error("dimension ", i, " of operand 2 (the group sizes, ", Text(groups), ") must be that of dimension ",
-                 prefix[i], " of operand 0 (", Text(p.lhs), ")");
+    return Error("dimension ", i, " of operand 2 (the group sizes, ", Text(groups),
+                 ") must have the size of dimension ", prefix[i], " of operand 0 (", Text(p.lhs), ")");
   }
   const int64_t group_dim = groups.rank() - 1;
 
@@ -230,7 +230,7 @@ absl::Status InferFft(const Input& in, Inferred* out) {
   const auto fft_rank = static_cast<int64_t>(length.size());
   if (fft_rank < 1 || fft_rank > 3) return Error("`fft_length` must have 1 to 3 entries, found ", Text(length));
   for (int64_t n : length) {
-    if (n < 0) return Error("`fft_length` holds ", n);
+    if (n < 0) return Error("`fft_length` holds ", n, ", which must not be negative");
   }
   if (a.rank() < fft_rank) {
     return Error("`fft_length` has ", fft_rank, " entries, more than operand 0 (", Text(a), ") has dimensions");
@@ -289,8 +289,8 @@ absl::Status InferTriangularSolve(const Input& in, Inferred* out) {
   if (b.rank() != rank) return Error("operands must have the same rank, found ", Text(a), " and ", Text(b));
   const int64_t shared = in.attrs.boolean(Attr::kLeftSide) ? rank - 2 : rank - 1;
   if (!SizesFit(a.dim(rank - 1), b.dim(shared))) {
-    return Error("dimension ", shared, " of operand 1 (", Text(b), ") must be that of the matrices of operand 0 (",
-                 Text(a), ")");
+    return Error("dimension ", shared, " of operand 1 (", Text(b),
+                 ") must have the size of the matrices of operand 0 (", Text(a), ")");
   }
   for (int64_t i = 0; i < rank - 2; ++i) {
     if (SizesFit(a.dim(i), b.dim(i))) continue;

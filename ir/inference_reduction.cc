@@ -155,7 +155,10 @@ absl::Status InferMap(const Input& in, Inferred* out) {
   }
   if (in.attrs.has(Attr::kDimensions)) {
     const absl::Span<const int64_t> dims = in.attrs.list(Attr::kDimensions);
-    bool identity = static_cast<int64_t>(dims.size()) == a.rank();
+    // A declared shape of another rank is reported as such: readers take the list from there.
+    const auto count = static_cast<int64_t>(dims.size());
+    bool identity =
+        count == a.rank() || (in.declared().valid() && in.declared().IsArray() && count == in.declared().rank());
     for (size_t i = 0; i < dims.size(); ++i) identity &= dims[i] == static_cast<int64_t>(i);
     if (!identity) {
       return Error("`dimensions` must list all ", a.rank(), " dimensions in order, found ", Text(dims));
@@ -216,7 +219,7 @@ absl::Status InferTopK(const Input& in, Inferred* out) {
   if (a.rank() == 0) return Error("operand 0 must have at least one dimension, found ", Text(a));
   const int64_t k = in.attrs.integer(Attr::kK);
   const int64_t last = a.rank() - 1;
-  if (k < 0) return Error("k is ", k);
+  if (k < 0) return Error("k is ", k, ", which must not be negative");
   if (!a.is_unbounded(last) && k > a.dim(last)) {
     return Error("k is ", k, ", more than the last dimension of operand 0 (", Text(a), ") has");
   }

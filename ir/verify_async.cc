@@ -196,12 +196,6 @@ class ChainCheck {
     const Instruction producer = v_.module.instruction(facts.producer);
     const Computation wrapped = Wrapped(i);
     if (!wrapped.valid()) return;
-    if (const Computation before = Wrapped(producer); before.valid() && before != wrapped) {
-      v_.Report(
-          i, kKind,
-          StrCat("is for computation `", wrapped.name(), "`; `", producer.name(), "` started `", before.name(), "`"));
-      return;
-    }
     const Shape state = producer.shape();
     if (!IsState(state)) return;  // reported there
     if (i.opcode() == Opcode::kAsyncUpdate) {

@@ -117,12 +117,6 @@ class BufferCheck {
       CheckWriters(i);
     } else if (opcode == Opcode::kDynamicUpdateSlice && i.operand(0).shape().IsBuffer()) {
       CheckWriters(i);
-      for (int64_t n = 1; n < i.operand_count(); ++n) {
-        if (v_.HoldsBuffer(i.operand(n).shape())) {
-          v_.Report(i, kKind, StrCat("operand ", n, " is a buffer; only operand 0 may be one"));
-        }
-      }
-      if (!i.shape().IsBuffer()) v_.Report(i, kKind, "updates a buffer, so its result is that buffer");
     } else {
       v_.Report(i, kKind,
                 opcode == Opcode::kParameter

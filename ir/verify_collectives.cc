@@ -117,11 +117,6 @@ bool CheckOffsets(Verification& v, Instruction i, Shape buffer, Shape offsets, s
 }
 
 bool CheckInPlace(Verification& v, Instruction i) {
-  if (i.operand_count() != 4) {
-    v.Report(i, DiagnosticKind::kOperandCount,
-             StrCat("with slice_sizes takes 4 operands, input, output and offsets into each, not ", i.operand_count()));
-    return false;
-  }
   constexpr std::string_view names[] = {"input", "output"};
   const Shape input = i.operand(0).shape();
   const Shape output = i.operand(1).shape();

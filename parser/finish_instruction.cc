@@ -156,7 +156,8 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
     }
     const size_t branches =
         by_pred ? 2 : context_->list(ListId(FindAttr(f, Attr::kBranchComputations)->payload)).size();
-    if (branches == 0 || operand_count != branches + 1) {
+    if (branches == 0) return Error(DiagnosticKind::kBadAttribute, range, "a conditional needs a branch");
+    if (operand_count != branches + 1) {
       return Error(DiagnosticKind::kOperandCount, range,
                    StrCat("a conditional with ", branches, " branches takes ", branches + 1, " operands, but has ",
                           operand_count));

@@ -63,6 +63,11 @@ TEST_F(ShapeInferenceTest, Call) {
 TEST_F(ShapeInferenceTest, ComputationsUnderConstruction) {
   const ComputationId empty = module_->AddComputation(module_->context().strings.Intern("empty"));
   EXPECT_ERROR(Infer(Opcode::kCall, {}, {AttrValue{Attr::kToApply, empty.value}}), "empty has no root");
+  const ComputationId gap = module_->AddComputation(module_->context().strings.Intern("gap"));
+  const StringId name = module_->context().strings.Intern("root");
+  module_->SetRoot(gap, module_->AddInstruction(gap, Opcode::kIota, S("f32[2]"), name, {}));
+  module_->SetParameters(gap, {InstructionId()});
+  EXPECT_ERROR(Infer(Opcode::kCall, {"f32[]"}, {AttrValue{Attr::kToApply, gap.value}}), "gap has no parameter 0");
 }
 
 TEST_F(ShapeInferenceTest, While) {
@@ -102,6 +107,8 @@ TEST_F(ShapeInferenceTest, Conditional) {
   EXPECT_ERROR(Infer(Opcode::kConditional, {"pred[]", "f32[4]", "f32[4]"}, either("identity", "add")),
                "must take 1 parameter");
   EXPECT_ERROR(Infer(Opcode::kConditional, {"pred[]", "f32[4]", "f32[4]"}), "`true_computation`");
+  EXPECT_ERROR(Infer(Opcode::kConditional, {"s32[]", "f32[4]"}, {List(Attr::kBranchComputations, {12345})}),
+               "branch computation 0 is missing");
 }
 
 TEST_F(ShapeInferenceTest, RandomNumbers) {

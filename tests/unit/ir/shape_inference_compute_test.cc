@@ -85,7 +85,8 @@ TEST_F(ShapeInferenceTest, Map) {
   EXPECT_ERROR(Infer(Opcode::kMap, {"f32[2,3]", "f32[3,2]"}, attrs), "same dimensions");
   EXPECT_ERROR(Infer(Opcode::kMap, {"f32[2,3]"}, attrs), "a parameter for each of the 1 operands");
   EXPECT_ERROR(Infer(Opcode::kMap, {"s32[2,3]", "s32[2,3]"}, attrs), "operand 0 has elements of s32");
-  EXPECT_ERROR(Infer(Opcode::kMap, {"f32[2]", "f32[2]"}, attrs), "`dimensions`");
+  EXPECT_ERROR(Infer(Opcode::kMap, {"f32[2]", "f32[2]"}, attrs), "`dimensions` must list all 1 dimensions");
+  EXPECT_ERROR(Check(Opcode::kMap, {"f32[2]", "f32[2]"}, attrs, "f32[2,3]"), "give f32[2]");
   EXPECT_ERROR(Infer(Opcode::kMap, {"f32[2]", "f32[2]"}, {Calls(Attr::kToApply, "add_vector")}), "parameter 0");
 }
 

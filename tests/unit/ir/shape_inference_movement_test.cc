@@ -9,7 +9,7 @@ TEST_F(ShapeInferenceTest, Broadcast) {
   EXPECT_EQ(Infer(Opcode::kBroadcast, {"f32[3]"}, to_1, "f32[2,3]{0,1}"), "f32[2,3]{0,1}");
   EXPECT_EQ(Check(Opcode::kBroadcast, {"f32[2,3]"}, {List(Attr::kDimensions, {1, 0})}, "f32[3,2]"), "");
   EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "f32[3,2]"), "sizes differ");
-  EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "f32[3]"), "names dimension 1, but there are 1 dimension");
+  EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "f32[3]"), "names dimension 1, but there is 1 dimension");
   EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, {}, "f32[2,3]"), "each of the 1 dimensions of operand 0");
   EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3,3]"}, {List(Attr::kDimensions, {1, 1})}, "f32[3,3]"), "named before");
   EXPECT_ERROR(Check(Opcode::kBroadcast, {"f32[3]"}, to_1, "s32[2,3]"), "element type");

@@ -59,6 +59,7 @@ TEST_F(ShapeInferenceTest, OperandsAreCounted) {
 
 TEST_F(ShapeInferenceTest, UnknownShapesAreErrors) {
   EXPECT_ERROR(Infer(Opcode::kNegate, {""}), "operand 0 is not known");
+  EXPECT_ERROR(Check(Opcode::kNegate, {"f32[2]"}, {}, ""), "the instruction has no shape");
   EXPECT_ERROR(Check(Opcode::kNegate, {"f32[]"}, {}, ""), "no shape");
 }
 

@@ -244,6 +244,34 @@ ENTRY e {
   EXPECT_EQ(Verify(), "layout: `c`: has 1 operand and 2 layout constraints\n");
 }
 
+TEST_F(VerifierTest, ResultWithoutLayout) {
+  Parse(R"(
+ENTRY e {
+  a = f32[4] parameter(0)
+  ROOT c = f32[4] custom-call(a), custom_call_target="x", operand_layout_constraints={f32[4]{0}}
+}
+)");
+  EXPECT_EQ(Verify(), "");
+  module_->SetShape(Id("c"), module_->context().shapes.Array(ElementType::kF32, {4}, {}, nullptr));
+  EXPECT_EQ(Verify(), "layout: `c`: has operand_layout_constraints, so its result needs a layout\n");
+}
+
+TEST_F(VerifierTest, ValueOfAConstant) {
+  Parse("ENTRY e {\n  a = f32[] constant(1)\n  b = f32[2] constant({1, 2})\n  ROOT c = (f32[2]) tuple(b)\n}\n");
+  EXPECT_EQ(Verify(), "");
+  module_->SetPayload(Id("b"), module_->instruction(Id("a")).literal_id().value);
+  EXPECT_EQ(Verify(), "inference: `b`: is f32[2]; its value is f32[]\n");
+  module_->SetPayload(Id("b"), 77);
+  EXPECT_EQ(Verify(), "attribute-value: `b`: has no value\n");
+}
+
+TEST_F(VerifierTest, ReplicationOfAParameter) {
+  Parse("ENTRY e {\n  ROOT a = f32[] parameter(0), parameter_replication={true}\n}\n");
+  EXPECT_EQ(Verify(), "");
+  module_->SetAttr(Id("a"), Attr::kParameterReplication, module_->ListPayload({1, 0}));
+  EXPECT_EQ(Verify(), "attribute-value: `a`: parameter_replication has 2 values for 1 leaves\n");
+}
+
 TEST_F(VerifierTest, CountsOfTheHeader) {
   Parse(kSmall);
   module_->header().replica_count = 0;

@@ -1,0 +1,160 @@
+"""Names the rules of the verifier and of shape inference that no golden test breaks.
+usage: every_rule.py VERIFY_DIR
+
+A rule is a call in the sources that makes an error message. Its arguments, with anything where they have no literal
+text, are a pattern; hlo-opt runs over all golden inputs of VERIFY_DIR, and each message it gives counts for the rule that
+it fits best. A rule of one opcode's inference needs a message about that opcode. every_rule_exceptions.txt lists what
+text cannot break, with the unit test that does; an exception that is none fails as well."""
+import collections
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+
+folder = sys.argv[1]
+root = os.path.join(folder, '..', '..', '..')
+# `rule` is what follows Infer in the name of the function, if it begins so. A `part` is the call of a local helper, which
+# gives a piece of a message to a rule of the same file.
+Site = collections.namedtuple('Site', 'file rule text pattern part header')
+# What comes before the message of a rule, unless it is about the header. Other messages are a reader's own.
+PREFIX = re.compile(r'(?:computation )?`[^`]*`: |no result shape can be inferred: ')
+
+
+def end_of_call(source, begin):
+    """The index of the parenthesis that closes the one before `begin`."""
+    depth = 1
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\'|//[^\n]*|[()]', source[begin:]):
+        depth += {'(': 1, ')': -1}.get(token.group(), 0)
+        if depth == 0:
+            return begin + token.start()
+    raise ValueError('a call is not closed: ' + source[begin:begin + 60])
+
+
+def split(expression, separators):
+    """The parts of `expression` between separators outside of parentheses and strings."""
+    parts, depth, begin = [], 0, 0
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|::|[][(){}]|[' + separators + ']', expression):
+        text = token.group()
+        if text in '([{':
+            depth += 1
+        elif text in ')]}':
+            depth -= 1
+        elif depth == 0 and text in separators:
+            parts.append(expression[begin:token.start()])
+            begin = token.end()
+    return parts + [expression[begin:]]
+
+
+def pattern_of(expression):
+    """A regular expression for the text of `expression`, an argument of StrCat or of an error function."""
+    expression = expression.strip()
+    if re.fullmatch(r'(?:"(?:[^"\\]|\\.)*"\s*)+', expression):
+        return ''.join(re.escape(json.loads(s)) for s in re.findall(r'"(?:[^"\\]|\\.)*"', expression))
+    call = re.match(r'(?:StrCat|std::string)?\(', expression)
+    if call and end_of_call(expression, call.end()) == len(expression) - 1:
+        return ''.join(pattern_of(part) for part in split(expression[call.end():-1], ','))
+    ternary = split(expression, '?:')
+    if len(ternary) > 2 and '"' in expression:
+        return '(?:' + '|'.join(pattern_of(part) for part in ternary[1:]) + ')'
+    return '(.*)'
+
+
+def sites_of(path):
+    source = open(path).read()
+    functions = [(m.start(), m[1]) for m in re.finditer(r'^(?!//)\S.*?\b(\w+)\([^;]*?\{$', source, re.M)]
+    for call in re.finditer(r'(?<!sink_->)\b(Error|[Rr]eport\w*)\(', source):
+        if source.rfind('//', source.rfind('\n', 0, call.start()) + 1, call.start()) >= 0:
+            continue
+        text = source[call.end():end_of_call(source, call.end())]
+        literals = re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+        if not any(len(s) > 2 for s in literals):
+            continue
+        arguments = [pattern_of(part) for part in split(text, ',')]
+        pattern = re.sub(r'(?:\(\.\*\))+', '(.*)', ''.join(arguments))
+        function = next((name for at, name in reversed(functions) if at < call.start()), '')
+        rule = function[5:] if function.startswith('Infer') else ''
+        yield Site(os.path.basename(path), rule, ' '.join(re.sub(r'\s+', ' ', text).split()), re.compile(pattern),
+                   call[1] not in ('Error', 'Report', 'ReportHeader'), call[1] == 'ReportHeader')
+
+
+def opcode_at(line):
+    match = re.search(r'= .*?\b(?!b\()([a-z][a-z0-9-]*)\(|"opcode":"([a-z0-9-]+)"', line)
+    return (match[1] or match[2] or '') if match else ''
+
+
+def messages_of(path):
+    """Pairs of opcode ('' if the message is about no instruction) and message."""
+    lines = open(path).read().split('\n')
+    flags = re.findall(r'--limit-[a-z-]+=\d+|--layout-sensitive', '\n'.join(lines))
+    command = ['hlo-opt', '--split-input-file', '--diagnostics=json', '--print=none', *flags, path]
+    err = subprocess.run(command, capture_output=True, text=True).stderr
+    found = []
+    for diagnostic in json.loads(err or '[]'):
+        if diagnostic['severity'] == 'error':
+            line = diagnostic.get('line', 0)
+            found.append((opcode_at(lines[line - 1]) if line else '', diagnostic['message']))
+    return found
+
+
+sources = sorted(p for p in glob.glob(os.path.join(root, 'ir', '*.cc'))
+                 if re.match(r'verif(y_\w+|ier)|inference_\w+|shape_inference', os.path.basename(p)))
+sites = [site for path in sources for site in sites_of(path)]
+inputs = sorted(glob.glob(os.path.join(folder, '*.hlo')) + glob.glob(os.path.join(folder, 'inputs', '*.json')))
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    messages = {m for found in pool.map(messages_of, inputs) for m in found}
+
+# Which function infers the shape of an opcode, and in which file it stands.
+table = open(os.path.join(root, 'ir', 'opcodes.def')).read()
+rule_of = dict(re.findall(r'^OPCODE\(\w+, "([a-z0-9-]+)", \w+, \w+, (\w+),', table, re.M))
+rules = set(rule_of.values())
+file_of = {name: os.path.basename(path) for path in sources
+           for name in re.findall(r'^absl::Status Infer(\w+)\(const Input& ?\w*, Inferred\* out\) \{$', open(path).read(), re.M)}
+
+
+def concerns(site, opcode):
+    rule = rule_of.get(opcode)
+    if rule is None or not site.file.startswith('inference_') or site.file == 'inference_common.cc':
+        return True
+    return file_of[rule] == site.file and (site.rule not in rules or site.rule == rule)
+
+
+def literal_length(match):
+    return match.end() - match.start() - sum(len(group or '') for group in match.groups())
+
+
+broken = set()
+for opcode, message in messages:
+    prefix = PREFIX.match(message)
+    text = message[prefix.end():] if prefix else message
+    fits = [(s, literal_length(m)) for s in sites
+            if (s.part or s.header == (prefix is None)) and concerns(s, opcode) and (m := s.pattern.search(text))]
+    best = max((length for s, length in fits if not s.part), default=0)
+    said = {s for s, length in fits if not s.part and length == best}
+    broken |= said | {s for s, _ in fits if s.part and s.file in {t.file for t in said}}
+
+exceptions = open(os.path.join(folder, 'every_rule_exceptions.txt')).read().split('\n')
+tests = ''.join(open(p).read() for p in glob.glob(os.path.join(root, 'tests', 'unit', '**', '*.cc'), recursive=True))
+excepted = set()
+wrong = []
+for line in exceptions:
+    if not line or line.startswith('#'):
+        continue
+    file, fragment, test, _ = (part.strip() for part in line.split('|'))
+    meant = [s for s in sites if s.file == file and fragment in s.text]
+    suite, _, name = test.partition('.')
+    if len({s.text for s in meant}) != 1:
+        wrong.append(f'exception: {len(meant)} rules of {file} say "{fragment}"')
+    elif broken.intersection(meant):
+        wrong.append(f'exception: {file}, "{fragment}": a golden test does break it')
+    elif f'({suite}, {name})' not in tests:
+        wrong.append(f'exception: {file}, "{fragment}": there is no unit test {test}')
+    excepted.update(meant)
+wrong += [f'no golden test breaks: {s.file}: {s.text}' for s in sites if s not in broken and s not in excepted]
+if not sites or not messages:
+    wrong.append('nothing found to check')
+if wrong:
+    sys.exit('\n'.join(wrong))
+print(f'{len(sites)} rules, {len(excepted)} of them excepted')
