@@ -1,6 +1,7 @@
 #include "passes/documentation.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "ir/printer.h"
 #include "ir/str_cat.h"
@@ -56,6 +57,11 @@ std::string Section(const PassInfo& info) {
   text += "\n\n";
   if (!info.needs.empty()) StrAppend(&text, "Needs: ", info.needs, "\n\n");
   if (!info.keeps.empty()) StrAppend(&text, "Keeps: ", info.keeps, "\n\n");
+  if (info.tolerance > 0) {
+    char number[32];
+    std::snprintf(number, sizeof(number), "%g", info.tolerance);
+    StrAppend(&text, "Rounding: floats may differ by ", number, " of the largest value of their array.\n\n");
+  }
   if (!info.options.empty()) {
     text += "| option | default | |\n|---|---|---|\n";
     for (const OptionInfo& option : info.options) {

@@ -106,6 +106,9 @@ struct PassInfo {
   // A sentence each, "" for nothing: what the module must be like; what the pass keeps that others do not.
   std::string_view needs = "";
   std::string_view keeps = "";
+  // How far floats may be from what they were, relative to the largest value of their array; 0: nothing is rounded
+  // differently.
+  double tolerance = 0;
   std::function<std::unique_ptr<Pass>()> make;
 };
 

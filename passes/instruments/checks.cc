@@ -26,6 +26,16 @@ bool Close(double a, double b, double relative, double least) {
 
 template <typename T>
 std::string CompareArrays(const Literal& before, const Literal& after, double tolerance) {
+  double largest = 0;
+  if (tolerance > 0) {
+    for (const T& v : before.values<T>()) {
+      if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+        if (std::isfinite(std::abs(v))) largest = std::max<double>(largest, std::abs(v));
+      } else if (std::isfinite(static_cast<double>(v))) {
+        largest = std::max(largest, std::fabs(static_cast<double>(v)));
+      }
+    }
+  }
   const absl::Span<const T> a = before.values<T>(), b = after.values<T>();
   const bool exact = !IsFloat(before.shape().element_type()) && !IsComplex(before.shape().element_type());
   for (size_t i = 0; i < a.size(); ++i) {
@@ -33,7 +43,7 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
     if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
       using Part = typename T::value_type;
       const double relative = tolerance >= 0 ? tolerance : 4.0 * std::numeric_limits<Part>::epsilon();
-      const double least = relative * std::max(std::abs(a[i]), std::abs(b[i]));
+      const double least = relative * std::max<double>({std::abs(a[i]), std::abs(b[i]), largest});
       if (Close(a[i].real(), b[i].real(), relative, least) && Close(a[i].imag(), b[i].imag(), relative, least))
         continue;
       x = StrCat(Number(a[i].real()), "+", Number(a[i].imag()), "i");
@@ -43,9 +53,9 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
       x = StrCat(static_cast<int64_t>(a[i])), y = StrCat(static_cast<int64_t>(b[i]));
     } else {
       const double p = static_cast<double>(a[i]), q = static_cast<double>(b[i]);
-      double relative = tolerance, least = 0;
+      double relative = tolerance, least = tolerance * largest;
       if (exact) {
-        relative = 0;
+        relative = least = 0;
       } else if constexpr (requires { std::numeric_limits<T>::denorm_min(); }) {
         if (tolerance < 0) {
           relative = 4.0 * static_cast<double>(std::numeric_limits<T>::epsilon());
@@ -90,8 +100,8 @@ absl::Status RunBeforeAfter::After(const PassRun& run, const Module& module, boo
   if (!changed) return absl::OkStatus();
   const absl::StatusOr<std::vector<Literal>> results = evaluate_(module);
   if (!results.ok()) {
-    return absl::FailedPreconditionError(StrCat("the module cannot be run after pass ", run.info.name, " (run ", run.number,
-                                      "): ", std::string(results.status().message())));
+    return absl::FailedPreconditionError(StrCat("the module cannot be run after pass ", run.info.name, " (run ",
+                                                run.number, "): ", std::string(results.status().message())));
   }
   const std::string difference = CompareResults(results_, *results, tolerance_);
   if (difference.empty()) return absl::OkStatus();

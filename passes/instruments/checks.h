@@ -29,7 +29,7 @@ class RunBeforeAfter : public PassInstrument {
   // The results of the module on arguments that depend on the shapes of its parameters alone.
   using Evaluate = std::function<absl::StatusOr<std::vector<Literal>>(const Module&)>;
 
-  // `tolerance`: of floats, relative to the larger value; below 0, four units in the last place of the type.
+  // `tolerance`: of floats, relative to the largest of the array; below 0, four units in the last place of the type.
   RunBeforeAfter(Evaluate evaluate, double tolerance) : evaluate_(std::move(evaluate)), tolerance_(tolerance) {}
 
   absl::Status Before(const PassRun& run, const Module& module) override;

@@ -1,8 +1,14 @@
 #include "passes/rewrite/rewriter.h"
 
 #include <algorithm>
+#include <complex>
+#include <cstring>
 
+#include "absl/container/inlined_vector.h"
+#include "ir/float_types.h"
+#include "ir/shape_inference.h"
 #include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 
 namespace hlokit {
@@ -11,6 +17,16 @@ namespace {
 // Rewrites of one module are bounded by a multiple of its size: a pair of rules that undo each other ends here instead
 // of never. No module at hand comes near.
 constexpr size_t kVisitsPerInstruction = 200;
+
+// Moves elements and converts them on the way, as mixed precision allows: not what rules take it for.
+bool MixesTypes(Instruction i) {
+  const Opcode opcode = i.opcode();
+  const bool moves = opcode == Opcode::kReshape || opcode == Opcode::kBroadcast || opcode == Opcode::kTranspose ||
+                     opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kReverse ||
+                     opcode == Opcode::kCopy || opcode == Opcode::kPad || opcode == Opcode::kConcatenate;
+  if (!moves || i.operand_count() == 0 || !i.shape().IsArray() || !i.operand(0).shape().IsArray()) return false;
+  return i.operand(0).shape().element_type() != i.shape().element_type();
+}
 
 }  // namespace
 
@@ -21,8 +37,13 @@ void RuleSet::Add(std::initializer_list<Opcode> opcodes, std::string_view name, 
   }
 }
 
-Rewriter::Rewriter(Module* module, const RuleSet* rules, const PassOptions* options)
-    : module_(*module), rules_(*rules), options_(options), effects_(*module), applied_(rules->size(), 0) {}
+Rewriter::Rewriter(Module* module, const RuleSet* rules, const PassOptions* options, Where where)
+    : module_(*module),
+      rules_(*rules),
+      options_(options),
+      effects_(*module),
+      where_(where),
+      applied_(rules->size(), 0) {}
 
 void Rewriter::Push(InstructionId id) {
   if (id.value >= queued_.size()) queued_.resize(std::max<size_t>(id.value + 1, module_.instruction_id_bound()), 0);
@@ -38,7 +59,10 @@ void Rewriter::PushUsers(Instruction i) {
 bool Rewriter::Run() {
   // What a fusion or an asynchronous operation holds is settled.
   const ComputationRoles roles = RolesOf(module_);
+  const std::optional<CallGraph> graph =
+      where_ == Where::kSequential ? std::optional<CallGraph>(module_) : std::nullopt;
   for (Computation c : module_.computations()) {
+    if (graph && !graph->IsSequential(c)) continue;
     if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
     for (Instruction i : c.instructions()) Push(i.id());
   }
@@ -62,6 +86,10 @@ bool Rewriter::Run() {
       dynamic |= operand.shape().has_dynamic_dims() || operand.shape().has_unbounded_dims();
     }
     if (dynamic) continue;
+    if (MixesTypes(i)) continue;
+    bool mixes = false;
+    for (Instruction operand : i.operands()) mixes |= MixesTypes(operand);
+    if (mixes) continue;
     current_ = id;
     for (uint16_t rule : rules_.of(i.opcode())) {
       made_.clear();
@@ -87,6 +115,65 @@ InstructionId Rewriter::Make(Opcode opcode, Shape shape, Operands operands, Attr
   module_.SetMetadata(id, metadata);
   made_.push_back(id);
   return id;
+}
+
+InstructionId Rewriter::MakeInferred(Opcode opcode, Operands operands, Attrs attrs) {
+  absl::InlinedVector<Shape, 4> operand_shapes;
+  for (InstructionId operand : operands) operand_shapes.push_back(at(operand).shape());
+  const absl::StatusOr<Shape> shape = InferShape({&module_, opcode, operand_shapes, attrs, Shape()});
+  return shape.ok() ? Make(opcode, *shape, operands, attrs) : InstructionId();
+}
+
+InstructionId Rewriter::MakeConvert(InstructionId operand, ElementType type) {
+  const Shape shape = at(operand).shape();
+  if (shape.element_type() == type) return operand;
+  return Make(Opcode::kConvert, shapes().WithElementType(shape, type), {operand});
+}
+
+InstructionId Rewriter::MakeLike(Opcode opcode, Operands operands) {
+  return Make(opcode, at(operands[0]).shape(), operands);
+}
+
+InstructionId Rewriter::MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b) {
+  const AttrValue attrs[] = {{Attr::kDirection, static_cast<uint32_t>(direction)}};
+  return Make(Opcode::kCompare, shapes().WithElementType(at(a).shape(), ElementType::kPred), {a, b}, attrs);
+}
+
+InstructionId Rewriter::MakeReduce(InstructionId operand, InstructionId init, absl::Span<const int64_t> dimensions,
+                                   ComputationId reducer) {
+  const AttrValue attrs[] = {List(Attr::kDimensions, dimensions), {Attr::kToApply, reducer.value}};
+  return MakeInferred(Opcode::kReduce, {operand, init}, attrs);
+}
+
+ComputationId Rewriter::MakeReducer(Opcode opcode, ElementType type) {
+  const Shape scalar = shapes().Scalar(type);
+  const ComputationId reducer = module_.AddComputation(module_.UniqueComputationName(TextOf(opcode)));
+  InstructionId operands[2];
+  for (uint32_t k = 0; k < 2; ++k) {
+    operands[k] =
+        module_.AddInstruction(reducer, Opcode::kParameter, scalar, module_.UniqueInstructionName("param"), {}, {}, k);
+  }
+  const InstructionId root =
+      module_.AddInstruction(reducer, opcode, scalar, module_.UniqueInstructionName(TextOf(opcode)), operands);
+  module_.SetRoot(reducer, root);
+  module_.SetMetadata(root, module_.record(current_).metadata);
+  return reducer;
+}
+
+InstructionId Rewriter::MakeNumber(ElementType type, double value) {
+  Literal literal = Literal::Zeros(shapes().Scalar(type));
+  VisitType(type, [&]<typename T>(std::type_identity<T>) {
+    T number;
+    if constexpr (std::is_same_v<T, std::complex<float>>) {
+      number = T(static_cast<float>(value));
+    } else if constexpr (std::is_constructible_v<T, double>) {
+      number = static_cast<T>(value);
+    } else {
+      number = static_cast<T>(static_cast<int64_t>(value));
+    }
+    std::memcpy(literal.data(), &number, sizeof(number));
+  });
+  return MakeConstant(literal);
 }
 
 InstructionId Rewriter::MakeConstant(const Literal& value) {

@@ -45,12 +45,18 @@ class RuleSet {
   std::array<std::vector<uint16_t>, kOpcodeCount + 1> by_opcode_;
 };
 
+// Which computations are rewritten. Never the bodies of fusions and of asynchronous operations.
+enum class Where : uint8_t {
+  kEverywhere,
+  kSequential,  // not those that are applied to elements: reducers, comparisons
+};
+
 class Rewriter {
  public:
   using Operands = absl::Span<const InstructionId>;
   using Attrs = absl::Span<const AttrValue>;
 
-  Rewriter(Module* module, const RuleSet* rules, const PassOptions* options);
+  Rewriter(Module* module, const RuleSet* rules, const PassOptions* options, Where where = Where::kEverywhere);
 
   // Applies the rules until none applies. True if the module changed.
   bool Run();
@@ -66,6 +72,19 @@ class Rewriter {
 
   // Makes an instruction before the one being rewritten, in its computation. The shape is taken as given.
   InstructionId Make(Opcode opcode, Shape shape, Operands operands, Attrs attrs = {});
+  // The same with the shape that inference gives, in the type of the first operand where that is all that is asked for.
+  // None if the operands do not fit, which is for the caller to rule out.
+  InstructionId MakeInferred(Opcode opcode, Operands operands, Attrs attrs = {});
+  InstructionId MakeConvert(InstructionId operand, ElementType type);
+  // Elementwise, in the shape of the first operand.
+  InstructionId MakeLike(Opcode opcode, Operands operands);
+  InstructionId MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b);
+  InstructionId MakeReduce(InstructionId operand, InstructionId init, absl::Span<const int64_t> dimensions,
+                           ComputationId reducer);
+  // A computation of two scalars of `type` that applies `opcode` to them.
+  ComputationId MakeReducer(Opcode opcode, ElementType type);
+  // The scalar `value`, which `type` must hold.
+  InstructionId MakeNumber(ElementType type, double value);
   InstructionId MakeConstant(const Literal& value);
   // A scalar constant of one element's bytes.
   InstructionId MakeScalar(ElementType type, const std::byte* data);
@@ -102,6 +121,7 @@ class Rewriter {
   const RuleSet& rules_;
   const PassOptions* options_;
   SideEffects effects_;
+  Where where_;
   bool changed_ = false;
   InstructionId current_;
   std::vector<InstructionId> made_;  // for the instruction being rewritten

@@ -1,6 +1,7 @@
 // The passes of this room.
 #include "passes/rooms.h"
 #include "passes/simplify/algebraic/algsimp.h"
+#include "passes/simplify/algebraic/rule_passes.h"
 #include "passes/simplify/calls/inline.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
@@ -43,6 +44,72 @@ void RegisterLoopPasses(PassRegistry* registry) {
                              {"max-instructions", OptionInfo::Type::kInt, "800",
                               "loops that would become larger than this stay"}},
                  .make = MakePass<WhileLoopUnroller>});
+}
+
+void RegisterRulePasses(PassRegistry* registry) {
+  registry->Add({.name = "bf16-normalization",
+                 .room = "simplify",
+                 .summary = "do elementwise operations in bf16 in f32",
+                 .doc = "For machines without arithmetic in bf16: operands are widened, results rounded back, which is "
+                        "what the operation means. Selections and what only moves elements stay.",
+                 .make = MakePass<RulesOf<AddBf16NormalizationRules, Where::kSequential>>});
+  registry->Add({.name = "convert-mover",
+                 .room = "simplify",
+                 .summary = "move narrowing conversions up and widening ones down",
+                 .doc = "Across reshapes, transposes, broadcasts, slices and reversals, where no more elements are "
+                        "converted than before, so that fewer bytes are moved. No value changes. This is also how bf16 "
+                        "spreads: what ends in bf16 is moved in bf16.",
+                 .make = MakePass<RulesOf<AddConvertMoverRules>>});
+  registry->Add({.name = "dynamic-dimension-simplifier",
+                 .room = "simplify",
+                 .summary = "remove dynamic sizes that are static",
+                 .doc = "The size of a static dimension is a constant, and setting a static dimension to its own size "
+                        "does nothing.",
+                 .make = MakePass<RulesOf<AddDynamicDimensionRules>>});
+  registry->Add({.name = "gather-simplifier",
+                 .room = "simplify",
+                 .summary = "replace gathers and scatters by something simpler",
+                 .doc =
+                     "A gather of a single slice is a dynamic-slice; gathers from a broadcast scalar are broadcasts; "
+                     "scatters of nothing go.",
+                 .make = MakePass<RulesOf<AddGatherScatterSimplifierRules>>});
+  registry->Add({.name = "sort-simplifier",
+                 .room = "simplify",
+                 .summary = "remove what sorts carry along for nobody",
+                 .doc = "Operands of a sort whose results are unused and whose elements the comparison does not look "
+                        "at.",
+                 .make = MakePass<RulesOf<AddSortRules>>});
+  registry->Add({.name = "transpose-folding",
+                 .room = "simplify",
+                 .summary = "fold transposes into dots",
+                 .doc =
+                     "A transpose of an operand that keeps the order of the free dimensions renumbers the dimensions "
+                     "of the dot; one of the result that exchanges the two sides exchanges the operands.",
+                 .make = MakePass<RulesOf<AddTransposeFoldingRules>>});
+  registry->Add({.name = "zero-sized-hlo-elimination",
+                 .room = "simplify",
+                 .summary = "replace arrays without elements by constants",
+                 .make = MakePass<RulesOf<AddZeroSizedRules>>});
+  registry->Add({.name = "batchnorm-expander",
+                 .room = "expand",
+                 .summary = "expand batch normalizations",
+                 .doc = "Training, inference and gradient, as sums, products and rsqrt over the dimensions other than "
+                        "the feature. Operands of one float type.",
+                 .tolerance = 1e-4,
+                 .make = MakePass<RulesOf<AddBatchNormExpanderRules>>});
+  registry->Add({.name = "dot-decomposer",
+                 .room = "expand",
+                 .summary = "bring dots into the form that kernels take",
+                 .doc =
+                     "Batch dimensions first, then one dimension of rows and one that is contracted on the left, one "
+                     "that is contracted and one of columns on the right, by transposes and reshapes around the dot.",
+                 .make = MakePass<RulesOf<AddDotDecomposerRules>>});
+  registry->Add({.name = "logistic-expander",
+                 .room = "expand",
+                 .summary = "expand logistic functions",
+                 .doc = "logistic(x) = 1 / (1 + exp(-x)), which rounds more often.",
+                 .tolerance = 1e-5,
+                 .make = MakePass<RulesOf<AddLogisticExpanderRules>>});
 }
 
 }  // namespace
@@ -111,6 +178,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                         "nothing calls. Parameters stay, since callers give them values.",
                  .make = MakePass<Dce>});
   RegisterLoopPasses(registry);
+  RegisterRulePasses(registry);
 }
 
 }  // namespace hlokit

@@ -165,9 +165,11 @@ class Checker {
     }
     if (const std::string problem = Problems(module); !problem.empty()) return fail("verifies", problem);
     if (before) {
+      double tolerance = 0;
+      for (const PassInfo* pass : pipeline->passes()) tolerance = std::max(tolerance, pass->tolerance);
       const auto after = Evaluate(module);
       if (!after) return fail("values", "cannot be run any more");
-      const std::string difference = CompareResults(*before, *after, -1);
+      const std::string difference = CompareResults(*before, *after, tolerance == 0 ? -1 : tolerance);
       if (!difference.empty()) return fail("values", difference);
     }
     // A pass alone may need several runs; a fixpoint or a named pipeline none.

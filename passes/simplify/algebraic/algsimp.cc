@@ -5,7 +5,7 @@
 namespace hlokit {
 
 absl::StatusOr<bool> RulePass::Run(Module& module) {
-  Rewriter rewriter(&module, &rules(), &options());
+  Rewriter rewriter(&module, &rules(), &options(), where());
   const bool changed = rewriter.Run();
   for (uint16_t rule = 0; rule < rules().size(); ++rule) Count(rules()[rule].name, rewriter.applied()[rule]);
   return changed;

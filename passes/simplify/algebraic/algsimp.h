@@ -13,6 +13,7 @@ class RulePass : public Pass {
 
  protected:
   virtual const RuleSet& rules() const = 0;
+  virtual Where where() const { return Where::kEverywhere; }
 };
 
 // Algebraic simplification: all the rules of this folder.

@@ -3,7 +3,7 @@
 
 #include "ir/attribute_views.h"
 #include "passes/rewrite/splat.h"
-#include "passes/simplify/algebraic/rules.h"
+#include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {
@@ -96,9 +96,13 @@ bool EmptyDot(Rewriter& rewriter, Instruction dot) {
 
 }  // namespace
 
-void AddDotRules(RuleSet* rules) {
+void AddTransposeFoldingRules(RuleSet* rules) {
   rules->Add({Opcode::kDot}, "transposes folded into dots", DotOfTranspose);
   rules->Add({Opcode::kTranspose}, "dots exchanged to save a transpose", TransposeOfDot);
+}
+
+void AddDotRules(RuleSet* rules) {
+  AddTransposeFoldingRules(rules);
   rules->Add({Opcode::kDot, Opcode::kConvolution}, "empty products folded", EmptyDot);
 }
 

@@ -1,0 +1,52 @@
+// Gathers and scatters that are something simpler.
+#include <algorithm>
+
+#include "ir/attribute_views.h"
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/algebraic/rule_passes.h"
+
+namespace hlokit {
+namespace {
+
+// A gather of one slice from starts that are one vector is a dynamic slice, reshaped.
+bool GatherOfOneSlice(Rewriter& rewriter, Instruction gather) {
+  const GatherDims dims = GatherDims::Of(gather);
+  const Shape operand = gather.operand(0).shape(), starts = gather.operand(1).shape();
+  if (!dims.operand_batching_dims.empty() ||
+      starts.element_count() != static_cast<int64_t>(dims.start_index_map.size()) || !rewriter.IsReplaceable(gather) ||
+      dims.start_index_map.empty() || operand.element_count() == 0) {
+    return false;
+  }
+  if (!std::is_sorted(dims.offset_dims.begin(), dims.offset_dims.end())) return false;
+  const ElementType type = starts.element_type();
+  const InstructionId vector = rewriter.MakeReshape(
+      gather.operand(1).id(), rewriter.shapes().Array(type, {static_cast<int64_t>(dims.start_index_map.size())}));
+  const Shape scalar = rewriter.shapes().Scalar(type);
+  std::vector<InstructionId> operands = {gather.operand(0).id()};
+  InstructionId zero;
+  for (int64_t d = 0; d < operand.rank(); ++d) {
+    const auto found = std::find(dims.start_index_map.begin(), dims.start_index_map.end(), d);
+    if (found == dims.start_index_map.end()) {
+      if (!zero.valid()) zero = rewriter.MakeNumber(type, 0);
+      operands.push_back(zero);
+      continue;
+    }
+    const int64_t k = found - dims.start_index_map.begin();
+    const AttrValue slice[] = {rewriter.List(Attr::kSlice, {k, k + 1, 1})};
+    const InstructionId part = rewriter.Make(Opcode::kSlice, rewriter.shapes().Array(type, {1}), {vector}, slice);
+    operands.push_back(rewriter.MakeReshape(part, scalar));
+  }
+  const AttrValue attrs[] = {rewriter.List(Attr::kDynamicSliceSizes, dims.slice_sizes)};
+  const Shape sliced = rewriter.shapes().Array(operand.element_type(), dims.slice_sizes);
+  const InstructionId slice = rewriter.Make(Opcode::kDynamicSlice, sliced, operands, attrs);
+  return rewriter.Replace(gather, rewriter.MakeReshape(slice, gather.shape()));
+}
+
+}  // namespace
+
+void AddGatherScatterSimplifierRules(RuleSet* rules) {
+  rules->Add({Opcode::kGather}, "gathers of one slice made dynamic slices", GatherOfOneSlice);
+  AddIndexedRules(rules);
+}
+
+}  // namespace hlokit

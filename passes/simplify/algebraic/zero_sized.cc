@@ -1,0 +1,45 @@
+// Arrays without elements, and dimensions that are not dynamic after all.
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/algebraic/rule_passes.h"
+
+namespace hlokit {
+namespace {
+
+// Any array without elements is the constant without elements.
+bool ZeroSized(Rewriter& rewriter, Instruction i) {
+  if (!i.shape().IsArray() || i.shape().element_count() != 0 || i.opcode() == Opcode::kConstant ||
+      i.opcode() == Opcode::kParameter || !rewriter.IsReplaceable(i) || HasTrait(i.opcode(), kCollective)) {
+    return false;
+  }
+  return rewriter.Replace(i, rewriter.MakeConstant(Literal::Zeros(i.shape())));
+}
+
+// The size of a static dimension is known.
+bool SizeOfStatic(Rewriter& rewriter, Instruction i) {
+  const int64_t dim = i.list_attr(Attr::kDimensions).empty() ? 0 : i.list_attr(Attr::kDimensions)[0];
+  const int64_t size = i.operand(0).shape().dim(dim);
+  if (size > INT32_MAX || i.shape().element_type() != ElementType::kS32 || !rewriter.IsReplaceable(i)) return false;
+  return rewriter.Replace(i, rewriter.MakeNumber(ElementType::kS32, static_cast<double>(size)));
+}
+
+// Setting a dimension to the size it has.
+bool SetToOwnSize(Rewriter& rewriter, Instruction i) {
+  const int64_t dim = i.list_attr(Attr::kDimensions).empty() ? 0 : i.list_attr(Attr::kDimensions)[0];
+  const auto size = IntegerConstant(i.operand(1));
+  return size && *size == i.shape().dim(dim) && rewriter.Replace(i, i.operand(0).id());
+}
+
+}  // namespace
+
+void AddZeroSizedRules(RuleSet* rules) {
+  for (size_t i = 0; i < kOpcodeCount; ++i) {
+    rules->Add({static_cast<Opcode>(i)}, "arrays without elements made constants", ZeroSized);
+  }
+}
+
+void AddDynamicDimensionRules(RuleSet* rules) {
+  rules->Add({Opcode::kGetDimensionSize}, "sizes of static dimensions made constants", SizeOfStatic);
+  rules->Add({Opcode::kSetDimensionSize}, "settings of a dimension to its own size removed", SetToOwnSize);
+}
+
+}  // namespace hlokit

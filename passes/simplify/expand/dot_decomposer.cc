@@ -1,0 +1,91 @@
+// Dots brought into the form that kernels take: [batch…, rows, contracted] x [batch…, contracted, columns], with one
+// dimension each for rows, columns and what is contracted.
+#include <algorithm>
+#include <numeric>
+
+#include "passes/simplify/algebraic/rule_passes.h"
+
+namespace hlokit {
+namespace {
+
+std::vector<int64_t> FreeDims(Shape shape, absl::Span<const int64_t> batch, absl::Span<const int64_t> contracting) {
+  std::vector<int64_t> free;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    const bool taken = std::find(batch.begin(), batch.end(), d) != batch.end() ||
+                       std::find(contracting.begin(), contracting.end(), d) != contracting.end();
+    if (!taken) free.push_back(d);
+  }
+  return free;
+}
+
+// Transposes and reshapes `operand` to the dimensions of the groups, each group of `merged` as one.
+InstructionId Arrange(Rewriter& rewriter, Instruction operand, absl::Span<const int64_t> batch,
+                      absl::Span<const int64_t> second, absl::Span<const int64_t> third) {
+  std::vector<int64_t> order(batch.begin(), batch.end());
+  order.insert(order.end(), second.begin(), second.end());
+  order.insert(order.end(), third.begin(), third.end());
+  const Shape shape = operand.shape();
+  InstructionId at = operand.id();
+  if (!std::is_sorted(order.begin(), order.end())) {
+    std::vector<int64_t> sizes;
+    for (int64_t d : order) sizes.push_back(shape.dim(d));
+    const AttrValue attrs[] = {rewriter.List(Attr::kDimensions, order)};
+    at = rewriter.Make(Opcode::kTranspose, rewriter.shapes().Array(shape.element_type(), sizes), {at}, attrs);
+  }
+  std::vector<int64_t> sizes;
+  for (int64_t d : batch) sizes.push_back(shape.dim(d));
+  for (absl::Span<const int64_t> group : {second, third}) {
+    int64_t product = 1;
+    for (int64_t d : group) product *= shape.dim(d);
+    sizes.push_back(product);
+  }
+  return rewriter.MakeReshape(at, rewriter.shapes().Array(shape.element_type(), sizes));
+}
+
+bool Decompose(Rewriter& rewriter, Instruction dot) {
+  if (dot.operand_count() != 2 || !rewriter.IsReplaceable(dot)) return false;
+  const Instruction lhs = dot.operand(0), rhs = dot.operand(1);
+  const absl::Span<const int64_t> lhs_batch = dot.list_attr(Attr::kLhsBatchDims),
+                                  rhs_batch = dot.list_attr(Attr::kRhsBatchDims),
+                                  lhs_contracting = dot.list_attr(Attr::kLhsContractingDims),
+                                  rhs_contracting = dot.list_attr(Attr::kRhsContractingDims);
+  const std::vector<int64_t> lhs_free = FreeDims(lhs.shape(), lhs_batch, lhs_contracting),
+                             rhs_free = FreeDims(rhs.shape(), rhs_batch, rhs_contracting);
+  const int64_t batch = static_cast<int64_t>(lhs_batch.size());
+  const auto is_iota = [](absl::Span<const int64_t> dims) {
+    for (size_t k = 0; k < dims.size(); ++k) {
+      if (dims[k] != static_cast<int64_t>(k)) return false;
+    }
+    return true;
+  };
+  const bool canonical = is_iota(lhs_batch) && is_iota(rhs_batch) && lhs_contracting.size() == 1 &&
+                         lhs_free.size() <= 1 && rhs_free.size() <= 1 &&
+                         lhs_contracting[0] == batch + static_cast<int64_t>(lhs_free.size()) &&
+                         rhs_contracting[0] == batch;
+  if (canonical || dot.shape().element_count() == 0 || lhs.shape().element_count() == 0) return false;
+  // Both sides agree on the order of what is contracted; the result keeps the order it had.
+  const InstructionId a = Arrange(rewriter, lhs, lhs_batch, lhs_free, lhs_contracting);
+  const InstructionId b = Arrange(rewriter, rhs, rhs_batch, rhs_contracting, rhs_free);
+  std::vector<int64_t> batch_dims(static_cast<size_t>(batch)), sizes;
+  std::iota(batch_dims.begin(), batch_dims.end(), 0);
+  for (int64_t d : lhs_batch) sizes.push_back(lhs.shape().dim(d));
+  sizes.push_back(rewriter.at(a).shape().dim(batch));
+  sizes.push_back(rewriter.at(b).shape().dim(batch + 1));
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : dot.attrs()) {
+    const bool batch_attr = value.attr == Attr::kLhsBatchDims || value.attr == Attr::kRhsBatchDims;
+    if (batch_attr) value = rewriter.List(value.attr, batch_dims);
+    if (value.attr == Attr::kLhsContractingDims) value = rewriter.List(value.attr, {batch + 1});
+    if (value.attr == Attr::kRhsContractingDims) value = rewriter.List(value.attr, {batch});
+    if (!IsCommon(value.attr)) attrs.push_back(value);
+  }
+  const Shape shape = rewriter.shapes().Array(dot.shape().element_type(), sizes);
+  const InstructionId made = rewriter.Make(Opcode::kDot, shape, {a, b}, attrs);
+  return rewriter.Replace(dot, rewriter.MakeReshape(made, dot.shape()));
+}
+
+}  // namespace
+
+void AddDotDecomposerRules(RuleSet* rules) { rules->Add({Opcode::kDot}, "dots brought into form", Decompose); }
+
+}  // namespace hlokit
