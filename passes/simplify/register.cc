@@ -3,6 +3,7 @@
 #include "passes/simplify/algebraic/algsimp.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 #include "passes/simplify/calls/inline.h"
+#include "passes/simplify/constant_folding.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
 #include "passes/simplify/loops/while_simplifier.h"
@@ -177,6 +178,19 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .doc = "Removes instructions that nothing uses and that have no side effect, then computations that "
                         "nothing calls. Parameters stay, since callers give them values.",
                  .make = MakePass<Dce>});
+  registry->Add({.name = "constant-folding",
+                 .room = "simplify",
+                 .summary = "compute what is known",
+                 .doc = "Instructions whose operands are constants, or broadcasts of constants and iotas, are replaced "
+                        "by their values, computed by the reference interpreter. Calls, fusions, loops and "
+                        "conditionals too, if nothing in them has an effect or draws random numbers. A value that is "
+                        "much larger than the constants it was made of stays computed, and so does what takes more "
+                        "than the limits.",
+                 .options = {{"max-elements", OptionInfo::Type::kInt, "1048576",
+                              "fold no instruction whose result or operand has more elements"},
+                             {"max-flops", OptionInfo::Type::kInt, "100000000",
+                              "fold no instruction that takes more operations"}},
+                 .make = MakePass<ConstantFolding>});
   RegisterLoopPasses(registry);
   RegisterRulePasses(registry);
 }

@@ -26,6 +26,7 @@
 
 #include "interp/reference/argument_generator.h"
 #include "interp/reference/evaluator.h"
+#include "interp/reference/instruction_evaluator.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
@@ -51,6 +52,8 @@ struct Outcome {
   int64_t held = 0;
   int64_t failed = 0;
 };
+
+PipelineOptions WithEvaluator() { return {.environment = interp::EvaluatingEnvironment()}; }
 
 std::string Print(const Module& module) {
   std::string text;
@@ -156,7 +159,7 @@ class Checker {
     };
     Module module = original.Clone();
     ReadOrigins(module);
-    const auto result = pipeline->Run(module);
+    const auto result = pipeline->Run(module, WithEvaluator());
     if (!result.ok()) return fail("runs", std::string(result.status().message()));
     changed_[name] += result->changed ? 1 : 0;
     if (!result->changed) {
@@ -173,7 +176,7 @@ class Checker {
       if (!difference.empty()) return fail("values", difference);
     }
     // A pass alone may need several runs; a fixpoint or a named pipeline none.
-    const auto again = pipeline->Run(module);
+    const auto again = pipeline->Run(module, WithEvaluator());
     if (!again.ok()) return fail("again", std::string(again.status().message()));
     const bool fixpoint = group.empty();
     if (fixpoint && again->changed) return fail("again", "a second run changes the module");

@@ -8,6 +8,7 @@
 
 #include "interp/reference/argument_generator.h"
 #include "interp/reference/evaluator.h"
+#include "interp/reference/instruction_evaluator.h"
 #include "ir/str_cat.h"
 #include "passes/annotations/text.h"
 #include "passes/documentation.h"
@@ -127,6 +128,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   ReadOrigins(module);
   PipelineOptions options;
   options.max_rounds = max_rounds_;
+  options.environment = interp::EvaluatingEnvironment();
   const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
   if (!result.ok()) {
     const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;

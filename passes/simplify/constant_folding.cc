@@ -1,0 +1,188 @@
+#include "passes/simplify/constant_folding.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "ir/element_type.h"
+#include "ir/side_effects.h"
+#include "ir/traversal.h"
+#include "passes/analysis/cost.h"
+#include "passes/annotations/annotations.h"
+
+namespace hlokit {
+namespace {
+
+// Have a value of their own that depends on more than operands, or are better off as they are.
+constexpr Opcode kNotFolded[] = {
+    Opcode::kAddDependency,
+    Opcode::kAfterAll,
+    Opcode::kBroadcast,
+    Opcode::kConstant,
+    Opcode::kCustomCall,
+    Opcode::kDomain,
+    Opcode::kIota,
+    Opcode::kOptimizationBarrier,
+    Opcode::kParameter,
+    Opcode::kPartitionId,
+    Opcode::kReplicaId,
+    Opcode::kRng,
+    Opcode::kRngBitGenerator,
+    Opcode::kRngGetAndUpdateState,
+    Opcode::kStochasticConvert,
+    Opcode::kUnknown,
+};
+
+// Make values out of less: where one of these is the operand, its result need not be a constant of the module.
+constexpr Opcode kGenerators[] = {Opcode::kBroadcast, Opcode::kIota};
+
+template <size_t n>
+bool Holds(const Opcode (&list)[n], Opcode opcode) {
+  return std::find(std::begin(list), std::end(list), opcode) != std::end(list);
+}
+
+class Folder {
+ public:
+  Folder(Module& module, const PassOptions& options, const PassEnvironment& environment)
+      : module_(module),
+        max_elements_(options.Int("max-elements")),
+        max_flops_(options.Int("max-flops")),
+        environment_(environment),
+        effects_(module),
+        costs_(module) {
+    // Computations that hold nothing but what can be folded, and what such things call.
+    foldable_.assign(module.computation_id_bound(), false);
+    for (ComputationId id : ComputationPostOrder(module)) {
+      bool ok = true;
+      for (Instruction i : module.computation(id).instructions()) ok = ok && MayStandInside(i);
+      foldable_[id.value] = ok;
+    }
+  }
+
+  // Counts of what was folded, and of what could have been but for the limits and the evaluator.
+  int64_t folded = 0;
+  int64_t failed = 0;
+
+  void Run() {
+    const ComputationRoles roles = RolesOf(module_);
+    for (ComputationId id : ComputationPostOrder(module_)) {
+      if (roles.fusion[id.value] || roles.async[id.value]) continue;
+      // Operands first, so that chains fold in one go.
+      for (InstructionId at : PostOrder(module_.computation(id))) {
+        if (MayFold(module_.instruction(at))) Fold(at);
+      }
+    }
+  }
+
+ private:
+  bool MayStandInside(Instruction i) const {
+    if (HasTrait(i.opcode(), kCollective) || HasTrait(i.opcode(), kStartsAsync) ||
+        HasTrait(i.opcode(), kUpdatesAsync) || HasTrait(i.opcode(), kEndsAsync) || effects_.Of(i)) {
+      return false;
+    }
+    if (i.shape().has_dynamic_dims() || i.shape().has_unbounded_dims()) return false;
+    if (i.opcode() == Opcode::kConstant && i.literal().elided) return false;
+    if (Holds(kNotFolded, i.opcode()) && i.opcode() != Opcode::kParameter && i.opcode() != Opcode::kConstant &&
+        !Holds(kGenerators, i.opcode())) {
+      return false;
+    }
+    return CalleesAreFoldable(i);
+  }
+
+  bool CalleesAreFoldable(Instruction i) const {
+    for (Computation called : i.called_computations()) {
+      if (!called.valid() || !foldable_[called.id().value]) return false;
+    }
+    return true;
+  }
+
+  static bool IsKnown(Instruction i) {
+    if (i.opcode() == Opcode::kConstant) return !i.literal().elided;
+    if (i.opcode() == Opcode::kIota) return true;
+    return i.opcode() == Opcode::kBroadcast && i.operand(0).opcode() == Opcode::kConstant &&
+           !i.operand(0).literal().elided;
+  }
+
+  bool MayFold(Instruction i) const {
+    if (Holds(kNotFolded, i.opcode()) || !MayStandInside(i) || i.operand_count() == 0 || !i.shape().IsArray())
+      return false;
+    if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kSharding)) return false;
+    int64_t stored = 0;  // elements of constants that this one may make unnecessary
+    bool mixed_floats = false;
+    ElementType float_type = i.shape().element_type();
+    for (Instruction operand : i.operands()) {
+      if (!operand.shape().IsArray() || !IsKnown(operand) || operand.shape().element_count() > max_elements_)
+        return false;
+      if (operand.opcode() == Opcode::kConstant) stored = std::max(stored, operand.shape().element_count());
+      const ElementType type = operand.shape().element_type();
+      if (!IsFloat(type)) continue;
+      mixed_floats = mixed_floats || (IsFloat(float_type) && type != float_type);
+      float_type = type;
+    }
+    // What a float operand of another type means is not for this pass to say.
+    if (mixed_floats && HasTrait(i.opcode(), kElementwise) && i.opcode() != Opcode::kConvert) return false;
+    // The module must not grow by much: broadcasts and the like stand for many elements.
+    constexpr int64_t kSmall = 64;
+    const int64_t elements = i.shape().element_count();
+    if (elements > max_elements_ || elements > std::max(stored, kSmall)) return false;
+    const Cost& cost = costs_.Of(i);
+    return cost.flops <= max_flops_ && cost.transcendentals <= max_flops_ && cost.bytes() / 16 <= max_flops_;
+  }
+
+  void Fold(InstructionId id) {
+    const absl::StatusOr<Literal> value = environment_.evaluate(module_.instruction(id));
+    if (!value.ok()) {
+      ++failed;
+      return;
+    }
+    const InstructionRecord record = module_.record(id);
+    std::vector<InstructionId> operands;
+    for (Instruction operand : module_.instruction(id).operands()) operands.push_back(operand.id());
+    const Shape shape = module_.instruction(id).shape();
+    const LiteralId literal = module_.context().literals.AddArray(shape, value->data(), value->size_bytes());
+    const InstructionId constant = module_.AddInstruction(
+        record.parent, Opcode::kConstant, shape, module_.UniqueInstructionName("constant"), {}, {}, literal.value);
+    module_.Move(constant, id);
+    Replace(module_, id, constant);
+    // Carry annotations of what only it used, then let that go.
+    for (InstructionId operand : operands) EraseUnused(operand, constant);
+    ++folded;
+  }
+
+  void EraseUnused(InstructionId id, InstructionId by) {
+    std::vector<InstructionId> pending = {id};
+    while (!pending.empty()) {
+      const Instruction i = module_.instruction(pending.back());
+      pending.pop_back();
+      if (!i.record().parent.valid() || i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter ||
+          i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+        continue;
+      }
+      for (Instruction operand : i.operands()) pending.push_back(operand.id());
+      Carry(module_, i.id(), by);
+      module_.Erase(i.id());
+    }
+  }
+
+  Module& module_;
+  const int64_t max_elements_;
+  const int64_t max_flops_;
+  const PassEnvironment& environment_;
+  const SideEffects effects_;
+  const CostAnalysis costs_;
+  std::vector<bool> foldable_;  // by computation id
+};
+
+}  // namespace
+
+absl::StatusOr<bool> ConstantFolding::Run(Module& module) {
+  if (!environment().evaluate) return false;
+  Folder folder(module, options(), environment());
+  folder.Run();
+  if (folder.folded != 0) Count("instructions folded", folder.folded);
+  if (folder.failed != 0) Count("instructions without a value", folder.failed);
+  return folder.folded != 0;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,16 @@
+#ifndef HLOKIT_PASSES_SIMPLIFY_CONSTANT_FOLDING_H_
+#define HLOKIT_PASSES_SIMPLIFY_CONSTANT_FOLDING_H_
+
+#include "passes/pass.h"
+
+namespace hlokit {
+
+// Replaces instructions whose operands are known by their values. Nothing happens without PassEnvironment::evaluate.
+class ConstantFolding : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SIMPLIFY_CONSTANT_FOLDING_H_
