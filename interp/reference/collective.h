@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -24,6 +25,10 @@ struct CollectiveMember {
 struct CollectivePlan : Plan {
   std::vector<std::vector<int64_t>> groups;  // devices; all of a group meet
   std::vector<int64_t> group_of;             // by device
+
+  // Whether `device`, all of whose group waits, can go on; and what it waits for if it cannot.
+  virtual bool Ready(int64_t /*device*/, const RunContext& /*context*/) const { return true; }
+  virtual std::string WaitsFor() const { return ""; }
 
   // Computes the results of a group, whose members come in its order. Errors go to the context.
   virtual void Run(absl::Span<const CollectiveMember> members, RunContext& context) const = 0;

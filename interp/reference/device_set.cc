@@ -63,6 +63,7 @@ bool DeviceSet::Meet(int64_t device) {
     const Machine& machine = devices_[static_cast<size_t>(d)]->machine;
     if (machine.state() != Machine::State::kWaiting || &machine.waiting_for() != &step) return false;
   }
+  if (!plan.Ready(device, context_)) return false;
   context_.device = {device / context_.num_partitions, device % context_.num_partitions};
   const Routine& routine = first.waiting_routine();
   std::vector<std::vector<Value>> results(group.size());
@@ -119,7 +120,9 @@ void DeviceSet::ReportMissing() {
     if (named > kMaxNamed) StrAppend(&missing, "; and ", named - kMaxNamed, " more");
     context_.device = {d / context_.num_partitions, d % context_.num_partitions};
     context_.error_instruction = machine.waiting_for().instruction;
-    context_.Fail(StrCat("waits for devices that do not come: ", missing));
+    const std::string what = plan.WaitsFor();
+    context_.Fail(what.empty() ? StrCat("waits for devices that do not come: ", missing)
+                               : StrCat("waits for ", what, ", which nobody sends"));
     return;
   }
 }

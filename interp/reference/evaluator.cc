@@ -109,6 +109,7 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
 
   RunContext context(state.options.limits, &state.threads, state.options.cancel);
   context.rng_seed = state.options.seed;
+  context.host_io = state.options.host_io;
   context.num_replicas = state.options.num_replicas;
   context.num_partitions = state.options.num_partitions;
   if (state.options.progress) context.set_progress(&state.options.progress);

@@ -19,6 +19,7 @@
 
 #include "absl/types/span.h"
 #include "interp/reference/custom_calls.h"
+#include "interp/reference/host_io.h"
 #include "interp/reference/limits.h"
 #include "interp/reference/mixed_types.h"
 #include "interp/reference/step_observer.h"
@@ -45,6 +46,8 @@ struct EvaluatorOptions {
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
   static constexpr int64_t kMaxDevices = 4096;
+  // The host of infeed, outfeed, send and recv; null: those are errors. Must outlive the evaluator.
+  HostIo* host_io = nullptr;
   // Checked all the time, if given: true ends the run with an error that says where it was.
   const std::atomic<bool>* cancel = nullptr;
   // Called ten times a second or so, on the thread that runs.

@@ -3,9 +3,6 @@
 #include <cstddef>
 #include <iterator>
 
-#include "interp/reference/routine_builder.h"
-#include "ir/str_cat.h"
-
 namespace hlokit::interp {
 namespace {
 
@@ -31,10 +28,6 @@ static_assert(RowsAreInOrder(), "kernels.def has a row for each opcode, in the o
 
 PrepareFn PrepareFnOf(Opcode opcode) {
   return opcode == Opcode::kUnknown ? nullptr : kRows[static_cast<size_t>(opcode)].prepare;
-}
-
-void PrepareUnsupported(RoutineBuilder& builder) {
-  builder.FailWhenReached(StrCat("cannot evaluate ", builder.instruction().opcode_text()));
 }
 
 }  // namespace hlokit::interp

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <functional>
 #include <string>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "interp/reference/buffer.h"
+#include "interp/reference/host_io.h"
 #include "interp/reference/limits.h"
 #include "interp/reference/program.h"
 #include "interp/reference/step_observer.h"
@@ -81,6 +84,9 @@ class RunContext {
   Device device;
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
+  HostIo* host_io = nullptr;  // null: there is no host to talk to
+  // Sent, and not yet received: by channel and receiving device.
+  std::map<std::pair<int64_t, int64_t>, std::deque<std::string>> messages;
   uint64_t rng_seed = 0;
   uint64_t rng_counter = 0;                          // of the run's draws from rng
   std::pair<uint64_t, uint64_t> rng_state = {0, 0};  // of rng-get-and-update-state, low and high
