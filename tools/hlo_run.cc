@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "interp/reference/evaluator.h"
+#include "interp/reference/host_io.h"
 #include "interp/value_comparison.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
@@ -74,7 +75,11 @@ struct Reference {
 bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, const Input& input,
                    const interp::Evaluator& evaluator, cli::Diagnostics* diagnostics, Reference* reference) {
   if (!flags.expect.empty()) {
-    reference->values = ReadTextFile(flags.expect, evaluator.result_shapes(), *input.module, "result", diagnostics);
+    std::vector<Shape> shapes;
+    for (int64_t d = 0; d < evaluator.num_devices(); ++d) {
+      shapes.insert(shapes.end(), evaluator.result_shapes().begin(), evaluator.result_shapes().end());
+    }
+    reference->values = ReadTextFile(flags.expect, shapes, *input.module, "result", diagnostics);
     return reference->values.has_value();
   }
   if (flags.compare.empty()) return true;
@@ -112,7 +117,9 @@ int Run(int argc, char** argv) {
   if (flags.progress && ProgressLine::Wanted()) {
     options.progress = [&](const interp::RunProgress& p) { progress.Show(p); };
   }
+  interp::HostFolder host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
   const interp::EvaluatorOptions plain_options = options;
+  if (!flags.host_io.empty()) options.host_io = &host;
   Instruments instruments(flags, *input->module);
   instruments.Attach(&options);
   const std::unique_ptr<interp::Evaluator> evaluator = Prepare(*input, options, &diagnostics);
@@ -130,6 +137,11 @@ int Run(int argc, char** argv) {
       RunOnce(*input, evaluator.get(), *arguments, &progress, &diagnostics);
   // A run that failed has a profile too: of what it did.
   instruments.Report(evaluator->statistics(), &diagnostics);
+  if (results && !flags.host_io.empty()) {
+    if (const absl::Status status = host.Finish(); !status.ok()) {
+      diagnostics.ShowError(flags.host_io, std::string(status.message()), cli::kUsage);
+    }
+  }
   if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();
   if (reference.evaluator != nullptr) {
     reference.values = RunOnce(*reference.program, reference.evaluator.get(), *arguments, &progress, &diagnostics);

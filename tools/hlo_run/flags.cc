@@ -13,6 +13,11 @@ constexpr char kExamples[] =
     R"(Arguments and results are one array a line, the shape and the value, tuples flattened in order:
   f32[2,2] { { 1, 2 }, { 3, 4 } }
 
+With --replicas=R --partitions=P there are R * P devices, those of replica 0 first. A file of arguments holds those of
+each device in turn, or of one, for all; --seed makes others for each; --args-npy looks for arguments of device N in
+deviceN/ first. Results come device by device. Files of --host-io have the number of the device in their names, as in
+infeed.3.txt.
+
 Exit codes: 0 ok, 1 the module was rejected, the run failed or a value is not as expected, 2 usage, 3 internal error.
 
 Examples:
@@ -28,6 +33,8 @@ Examples:
                                             values of all instructions whose names begin with dot
   hlo-run module.hlo --seed=1 --stop-at-nan the first instruction that makes a NaN or an infinity
   hlo-run module.hlo --seed=1 --profile     where the time goes
+  hlo-run sharded.hlo --partitions=4 --args=inputs.txt
+                                            a program for four devices
   hlo-run module.hlo --args=- --max-seconds=10 < inputs.txt)";
 
 std::string CheckPattern(const std::string& pattern) {
@@ -85,6 +92,21 @@ void AddObserverFlags(CLI::App* app, Flags* flags) {
                 "a line on how far the run is, after 2 seconds, if standard error is a terminal (default on)");
 }
 
+void AddDeviceFlags(CLI::App* app, Flags* flags) {
+  const auto count = CLI::Range(int64_t{1}, interp::EvaluatorOptions::kMaxDevices);
+  app->add_option("--replicas", flags->options.num_replicas,
+                  "run this many copies of the program; collectives join them")
+      ->check(count)
+      ->capture_default_str();
+  app->add_option("--partitions", flags->options.num_partitions,
+                  "run each copy on this many devices, which partition-id tells apart")
+      ->check(count)
+      ->capture_default_str();
+  app->add_option(
+      "--host-io", flags->host_io,
+      "folder of what the host gives and takes: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt");
+}
+
 void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
   app->add_option("--num-threads", options->num_threads, "0: as many as the machine has; results do not depend on it")
       ->check(CLI::Range(0, 1024))
@@ -110,6 +132,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   AddArgumentFlags(&app, flags);
   AddResultFlags(&app, flags, &tolerance);
   AddObserverFlags(&app, flags);
+  AddDeviceFlags(&app, flags);
   AddLimitFlags(&app, &flags->options);
   app.add_option_function<std::string>(
          "--mixed-types",

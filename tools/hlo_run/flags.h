@@ -32,6 +32,8 @@ struct Flags {
   std::string compare;
   interp::Tolerance tolerance;
 
+  std::string host_io;
+
   // What to look at on the way.
   std::string trace;
   interp::ValueTraceOptions trace_options;

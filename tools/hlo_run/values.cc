@@ -79,13 +79,68 @@ std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::
   return values;
 }
 
+namespace {
+
+std::vector<Shape> ForEachDevice(const std::vector<Shape>& shapes, int64_t devices) {
+  std::vector<Shape> all;
+  for (int64_t d = 0; d < devices; ++d) all.insert(all.end(), shapes.begin(), shapes.end());
+  return all;
+}
+
+// A file that holds the arguments of one device is for all of them.
+std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, const std::vector<Shape>& shapes,
+                                                      int64_t devices, const Module& module,
+                                                      cli::Diagnostics* diagnostics) {
+  if (devices == 1) return ReadTextFile(path, shapes, module, "argument", diagnostics);
+  const std::vector<cli::InputPart> parts = diagnostics->Read(path);
+  if (parts.empty()) return std::nullopt;
+  DiagnosticSink none;
+  std::optional<std::vector<Literal>> one =
+      interp::ReadArguments(*parts[0].source, shapes, &module.context(), &none, "argument");
+  if (one) {
+    std::vector<Literal> all;
+    for (int64_t d = 0; d < devices; ++d) all.insert(all.end(), one->begin(), one->end());
+    return all;
+  }
+  DiagnosticSink sink;
+  std::optional<std::vector<Literal>> all =
+      interp::ReadArguments(*parts[0].source, ForEachDevice(shapes, devices), &module.context(), &sink, "argument");
+  diagnostics->Show(sink, *parts[0].source);
+  return all;
+}
+
+std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& folder, const std::vector<Shape>& shapes,
+                                                     int64_t devices, cli::Diagnostics* diagnostics) {
+  std::vector<Literal> all;
+  for (int64_t d = 0; d < devices; ++d) {
+    const std::string own = StrCat(folder, "/device", d);
+    std::error_code error;
+    const bool has_own = std::filesystem::is_directory(own, error);
+    std::optional<std::vector<Literal>> values = ReadNpyFolder(has_own ? own : folder, shapes, diagnostics);
+    if (!values) return std::nullopt;
+    for (Literal& value : *values) all.push_back(std::move(value));
+  }
+  return all;
+}
+
+}  // namespace
+
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module,
                                                      const interp::Evaluator& evaluator,
                                                      cli::Diagnostics* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
-  if (!flags.args.empty()) return ReadTextFile(flags.args, shapes, module, "argument", diagnostics);
-  if (!flags.args_npy.empty()) return ReadNpyFolder(flags.args_npy, shapes, diagnostics);
-  if (flags.seed || shapes.empty()) return interp::MakeArguments(module, flags.options.seed);
+  const int64_t devices = evaluator.num_devices();
+  if (!flags.args.empty()) return ReadTextArguments(flags.args, shapes, devices, module, diagnostics);
+  if (!flags.args_npy.empty()) return ReadNpyArguments(flags.args_npy, shapes, devices, diagnostics);
+  if (flags.seed || shapes.empty()) {
+    std::vector<Literal> all;
+    for (int64_t d = 0; d < devices; ++d) {
+      for (Literal& value : interp::MakeArguments(module, flags.options.seed + (static_cast<uint64_t>(d) << 48))) {
+        all.push_back(std::move(value));
+      }
+    }
+    return all;
+  }
   diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError(
       "hlo-run",
       StrCat("the program takes ", shapes.size(), " arguments: give --args=FILE, --args-npy=DIR or --seed=N"))));
@@ -93,9 +148,17 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const M
 }
 
 bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Diagnostics* diagnostics) {
+  const int64_t partitions = flags.options.num_partitions;
+  const int64_t devices = flags.options.num_replicas * partitions;
+  const size_t each = results.size() / static_cast<size_t>(devices);
   if (!flags.results_npy.empty() && !WriteNpyFolder(flags.results_npy, results, diagnostics)) return false;
   if (!flags.print_results) return true;
-  return WriteFile(flags.output, diagnostics, [&](TextWriter& out) { interp::PrintLeaves(out, results); });
+  return WriteFile(flags.output, diagnostics, [&](TextWriter& out) {
+    for (int64_t d = 0; d < devices; ++d) {
+      if (devices > 1) out << StrCat("// replica ", d / partitions, ", partition ", d % partitions, "\n");
+      interp::PrintLeaves(out, results.subspan(static_cast<size_t>(d) * each, each));
+    }
+  });
 }
 
 }  // namespace hlokit::run

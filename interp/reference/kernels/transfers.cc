@@ -1,7 +1,7 @@
 // Infeed and outfeed, send and recv. Transfers with the host go through the run's HostIo. Others carry messages from
-// device to device: in the frontend attribute _xla_send_recv_source_target_pairs, as in XLA's pipelines, or, where it is
-// missing, from a device to itself. A send never waits; a recv-done waits for its message, or gives zeros to a device
-// that is no target.
+// device to device: in the frontend attribute _xla_send_recv_source_target_pairs, as in XLA's pipelines, or, where it
+// is missing, from a device to itself. A send never waits; a recv-done waits for its message, or gives zeros to a
+// device that is no target.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -65,8 +65,7 @@ std::optional<Endpoint> EndpointOf(RoutineBuilder& b, Instruction instruction) {
   for (Instruction from : {instruction, instruction.operand(0)}) {
     if (endpoint.has_pairs || !from.has(Attr::kFrontendAttributes)) continue;
     const Context& context = b.program().module().context();
-    const StringId text =
-        FindFrontendAttribute(context, ListId(*from.payload(Attr::kFrontendAttributes)), kPairsKey);
+    const StringId text = FindFrontendAttribute(context, ListId(*from.payload(Attr::kFrontendAttributes)), kPairsKey);
     if (!text.valid()) continue;
     std::optional<std::vector<std::pair<int64_t, int64_t>>> pairs = ParsePairs(context.str(text));
     if (!pairs) {
