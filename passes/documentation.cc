@@ -18,6 +18,10 @@ std::string Bodies(const Module& module) {
     TextWriter out(&text);
     PrintOptions options = PrintOptions::ShortParsable();
     options.print_header = false;
+    options.print_metadata = true;
+    options.print_percent = false;
+    options.print_program_shape = false;
+    options.include_layout_in_shapes = false;
     PrintModule(out, module, options);
   }
   while (!text.empty() && text.back() == '\n') text.pop_back();

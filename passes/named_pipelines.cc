@@ -6,8 +6,11 @@ namespace hlokit {
 void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "simplify",
                          .summary = "what makes a program smaller without changing what it computes",
-                         .text = "inline,clean(algsimp,reshape-mover,while-loop-invariant-code-motion,while-loop-"
-                                 "constant-sinking,while-loop-simplifier,cse,dce,computation-deduplicator)*"});
+                         .text = "inline,batchnorm-expander,clean("
+                                 "algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
+                                 "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
+                                 "while-loop-simplifier,conditional-simplifier,reshape-mover,cse,dce,"
+                                 "dead-parameter-removal,computation-deduplicator)*"});
 }
 
 }  // namespace hlokit

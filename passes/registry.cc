@@ -9,6 +9,7 @@ namespace hlokit {
 const PassRegistry& PassRegistry::Get() {
   static const PassRegistry* const registry = [] {
     auto* made = new PassRegistry();
+    RegisterAnnotationPasses(made);
     RegisterSimplifyPasses(made);
     RegisterNamedPipelines(made);
     return made;

@@ -6,6 +6,7 @@
 
 namespace hlokit {
 
+void RegisterAnnotationPasses(PassRegistry* registry);
 void RegisterSimplifyPasses(PassRegistry* registry);
 void RegisterNamedPipelines(PassRegistry* registry);
 

@@ -2,41 +2,48 @@
 #include "passes/rooms.h"
 #include "passes/simplify/algebraic/algsimp.h"
 #include "passes/simplify/algebraic/rule_passes.h"
+#include "passes/simplify/calls/conditional.h"
 #include "passes/simplify/calls/inline.h"
 #include "passes/simplify/constant_folding.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
+#include "passes/simplify/examples.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
 namespace hlokit {
 
 namespace {
 
+void Add(PassRegistry* registry, PassInfo info) {
+  info.example = SimplifyExample(info.name);
+  registry->Add(std::move(info));
+}
+
 void RegisterLoopPasses(PassRegistry* registry) {
-  registry->Add({.name = "while-loop-constant-sinking",
+  Add(registry, {.name = "while-loop-constant-sinking",
                  .room = "simplify",
                  .summary = "make constants that a loop carries known inside it",
                  .doc = "A part of the state that starts as a constant and that the body passes on unchanged is that "
                         "constant in body and condition. while-loop-simplifier then takes it out of the state.",
                  .make = MakePass<WhileLoopConstantSinking>});
-  registry->Add({.name = "while-loop-invariant-code-motion",
-                 .room = "simplify",
-                 .summary = "move what a loop computes anew in each trip in front of it",
-                 .doc =
-                     "Instructions of the body that depend on unchanged parts of the state alone are done once and "
-                     "their results carried in the state, if those are no larger than what they are made of. What is "
-                     "as cheap to do again as to carry moves only along with what needs it.",
-                 .make = MakePass<WhileLoopInvariantCodeMotion>});
-  registry->Add({.name = "while-loop-simplifier",
-                 .room = "simplify",
-                 .summary = "simplify loops and their state",
-                 .doc =
-                     "Loops that are known never to run are removed, loops that run once become their body. Parts of "
-                     "the state that neither results nor condition nor effects need leave it; results that the body "
-                     "passes on unchanged are what they were before; equal unchanged inputs become one. Loops whose "
-                     "computations have other callers are left alone: flatten-call-graph helps.",
-                 .make = MakePass<WhileLoopSimplifier>});
-  registry->Add({.name = "while-loop-unroller",
+  Add(registry,
+      {.name = "while-loop-invariant-code-motion",
+       .room = "simplify",
+       .summary = "move what a loop computes anew in each trip in front of it",
+       .doc = "Instructions of the body that depend on unchanged parts of the state alone are done once and "
+              "their results carried in the state, if those are no larger than what they are made of. What is "
+              "as cheap to do again as to carry moves only along with what needs it.",
+       .make = MakePass<WhileLoopInvariantCodeMotion>});
+  Add(registry,
+      {.name = "while-loop-simplifier",
+       .room = "simplify",
+       .summary = "simplify loops and their state",
+       .doc = "Loops that are known never to run are removed, loops that run once become their body. Parts of "
+              "the state that neither results nor condition nor effects need leave it; results that the body "
+              "passes on unchanged are what they were before; equal unchanged inputs become one. Loops whose "
+              "computations have other callers are left alone: flatten-call-graph helps.",
+       .make = MakePass<WhileLoopSimplifier>});
+  Add(registry, {.name = "while-loop-unroller",
                  .room = "simplify",
                  .summary = "replace loops of few trips by copies of their body",
                  .doc = "For loops whose trips can be counted and whose bodies hold no channels or asynchronous "
@@ -48,64 +55,64 @@ void RegisterLoopPasses(PassRegistry* registry) {
 }
 
 void RegisterRulePasses(PassRegistry* registry) {
-  registry->Add({.name = "bf16-normalization",
+  Add(registry, {.name = "bf16-normalization",
                  .room = "simplify",
                  .summary = "do elementwise operations in bf16 in f32",
                  .doc = "For machines without arithmetic in bf16: operands are widened, results rounded back, which is "
                         "what the operation means. Selections and what only moves elements stay.",
                  .make = MakePass<RulesOf<AddBf16NormalizationRules, Where::kSequential>>});
-  registry->Add({.name = "convert-mover",
+  Add(registry, {.name = "convert-mover",
                  .room = "simplify",
                  .summary = "move narrowing conversions up and widening ones down",
                  .doc = "Across reshapes, transposes, broadcasts, slices and reversals, where no more elements are "
                         "converted than before, so that fewer bytes are moved. No value changes. This is also how bf16 "
                         "spreads: what ends in bf16 is moved in bf16.",
                  .make = MakePass<RulesOf<AddConvertMoverRules>>});
-  registry->Add({.name = "dynamic-dimension-simplifier",
+  Add(registry, {.name = "dynamic-dimension-simplifier",
                  .room = "simplify",
                  .summary = "remove dynamic sizes that are static",
                  .doc = "The size of a static dimension is a constant, and setting a static dimension to its own size "
                         "does nothing.",
                  .make = MakePass<RulesOf<AddDynamicDimensionRules>>});
-  registry->Add({.name = "gather-simplifier",
-                 .room = "simplify",
-                 .summary = "replace gathers and scatters by something simpler",
-                 .doc =
-                     "A gather of a single slice is a dynamic-slice; gathers from a broadcast scalar are broadcasts; "
-                     "scatters of nothing go.",
-                 .make = MakePass<RulesOf<AddGatherScatterSimplifierRules>>});
-  registry->Add({.name = "sort-simplifier",
+  Add(registry,
+      {.name = "gather-simplifier",
+       .room = "simplify",
+       .summary = "replace gathers and scatters by something simpler",
+       .doc = "A gather of a single slice is a dynamic-slice; gathers from a broadcast scalar are broadcasts; "
+              "scatters of nothing go.",
+       .make = MakePass<RulesOf<AddGatherScatterSimplifierRules>>});
+  Add(registry, {.name = "sort-simplifier",
                  .room = "simplify",
                  .summary = "remove what sorts carry along for nobody",
                  .doc = "Operands of a sort whose results are unused and whose elements the comparison does not look "
                         "at.",
                  .make = MakePass<RulesOf<AddSortRules>>});
-  registry->Add({.name = "transpose-folding",
-                 .room = "simplify",
-                 .summary = "fold transposes into dots",
-                 .doc =
-                     "A transpose of an operand that keeps the order of the free dimensions renumbers the dimensions "
-                     "of the dot; one of the result that exchanges the two sides exchanges the operands.",
-                 .make = MakePass<RulesOf<AddTransposeFoldingRules>>});
-  registry->Add({.name = "zero-sized-hlo-elimination",
+  Add(registry,
+      {.name = "transpose-folding",
+       .room = "simplify",
+       .summary = "fold transposes into dots",
+       .doc = "A transpose of an operand that keeps the order of the free dimensions renumbers the dimensions "
+              "of the dot; one of the result that exchanges the two sides exchanges the operands.",
+       .make = MakePass<RulesOf<AddTransposeFoldingRules>>});
+  Add(registry, {.name = "zero-sized-hlo-elimination",
                  .room = "simplify",
                  .summary = "replace arrays without elements by constants",
                  .make = MakePass<RulesOf<AddZeroSizedRules>>});
-  registry->Add({.name = "batchnorm-expander",
+  Add(registry, {.name = "batchnorm-expander",
                  .room = "expand",
                  .summary = "expand batch normalizations",
                  .doc = "Training, inference and gradient, as sums, products and rsqrt over the dimensions other than "
                         "the feature. Operands of one float type.",
                  .tolerance = 1e-4,
                  .make = MakePass<RulesOf<AddBatchNormExpanderRules>>});
-  registry->Add({.name = "dot-decomposer",
-                 .room = "expand",
-                 .summary = "bring dots into the form that kernels take",
-                 .doc =
-                     "Batch dimensions first, then one dimension of rows and one that is contracted on the left, one "
-                     "that is contracted and one of columns on the right, by transposes and reshapes around the dot.",
-                 .make = MakePass<RulesOf<AddDotDecomposerRules>>});
-  registry->Add({.name = "logistic-expander",
+  Add(registry,
+      {.name = "dot-decomposer",
+       .room = "expand",
+       .summary = "bring dots into the form that kernels take",
+       .doc = "Batch dimensions first, then one dimension of rows and one that is contracted on the left, one "
+              "that is contracted and one of columns on the right, by transposes and reshapes around the dot.",
+       .make = MakePass<RulesOf<AddDotDecomposerRules>>});
+  Add(registry, {.name = "logistic-expander",
                  .room = "expand",
                  .summary = "expand logistic functions",
                  .doc = "logistic(x) = 1 / (1 + exp(-x)), which rounds more often.",
@@ -116,7 +123,7 @@ void RegisterRulePasses(PassRegistry* registry) {
 }  // namespace
 
 void RegisterSimplifyPasses(PassRegistry* registry) {
-  registry->Add({.name = "algsimp",
+  Add(registry, {.name = "algsimp",
                  .room = "simplify",
                  .summary = "algebraic simplification",
                  .doc = "Rewrites single instructions and small groups into cheaper ones until no rule applies: "
@@ -124,39 +131,51 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                         "conversions, reshapes, broadcasts, transposes, slices, concatenations and padding, reductions "
                         "of nothing, transposes into dots, elements of tuples. No float is reassociated.",
                  .make = MakePass<AlgebraicSimplifier>});
-  registry->Add({.name = "reshape-mover",
-                 .room = "simplify",
-                 .summary = "move reshapes and transposes below elementwise operations",
-                 .doc =
-                     "Where all operands of an elementwise operation are reshaped (transposed) alike, or are "
-                     "broadcasts of scalars, the operation is done before and the result reshaped: one for many, and "
-                     "they meet others further down. Nothing moves up.",
-                 .make = MakePass<ReshapeMover>});
-  registry->Add({.name = "tuple-simplifier",
+  Add(registry,
+      {.name = "reshape-mover",
+       .room = "simplify",
+       .summary = "move reshapes and transposes below elementwise operations",
+       .doc = "Where all operands of an elementwise operation are reshaped (transposed) alike, or are "
+              "broadcasts of scalars, the operation is done before and the result reshaped: one for many, and "
+              "they meet others further down. Nothing moves up.",
+       .make = MakePass<ReshapeMover>});
+  Add(registry, {.name = "tuple-simplifier",
                  .room = "simplify",
                  .summary = "forward the elements of tuples",
                  .doc = "An element of a tuple is what was put there, and a tuple of all elements of another is that "
                         "other one.",
                  .make = MakePass<TupleSimplifier>});
-  registry->Add({.name = "cse",
-                 .room = "simplify",
-                 .summary = "merge equal instructions",
-                 .doc =
-                     "Merges instructions of a computation that have the same opcode, shape, operands (in any order "
-                     "where the opcode is commutative) and attributes into the first of them. Called computations are "
-                     "equal when they are equal instruction by instruction. Instructions with side effects, "
-                     "parameters and constants without a value stay apart. Metadata does not keep instructions "
-                     "apart: the one that stays stands for all.",
-                 .make = MakePass<Cse>});
+  Add(registry,
+      {.name = "cse",
+       .room = "simplify",
+       .summary = "merge equal instructions",
+       .doc = "Merges instructions of a computation that have the same opcode, shape, operands (in any order "
+              "where the opcode is commutative) and attributes into the first of them. Called computations are "
+              "equal when they are equal instruction by instruction. Instructions with side effects, "
+              "parameters and constants without a value stay apart. Metadata does not keep instructions "
+              "apart: the one that stays stands for all.",
+       .make = MakePass<Cse>});
   const OptionInfo growth = {"max-growth", OptionInfo::Type::kInt, "8",
                              "how many times its size the module may grow by"};
-  registry->Add({.name = "computation-deduplicator",
+  Add(registry, {.name = "computation-deduplicator",
                  .room = "simplify",
                  .summary = "share equal computations",
                  .doc = "Callers of computations that are equal instruction by instruction call one of them. "
                         "Computations of fusions and of asynchronous operations stay apart.",
                  .make = MakePass<DeduplicateComputations>});
-  registry->Add({.name = "flatten-call-graph",
+  Add(registry, {.name = "conditional-simplifier",
+                 .room = "simplify",
+                 .summary = "replace conditionals whose branch is known",
+                 .doc = "By the branch taken: where the selector is a constant, or all branches are equal and have the "
+                        "same argument.",
+                 .make = MakePass<ConditionalSimplifier>});
+  Add(registry, {.name = "dead-parameter-removal",
+                 .room = "simplify",
+                 .summary = "remove parameters that computations do not use",
+                 .doc = "Of called and fused computations, with the operands of their callers. The entry keeps its "
+                        "parameters.",
+                 .make = MakePass<DeadParameters>});
+  Add(registry, {.name = "flatten-call-graph",
                  .room = "simplify",
                  .summary = "give every call, while and conditional computations of its own",
                  .doc = "Copies computations with several sequential callers, those with channels and asynchronous "
@@ -172,7 +191,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
        .options = {growth,
                    {"single-call-only", OptionInfo::Type::kBool, "false", "only computations that are called once"}},
        .make = MakePass<Inline>});
-  registry->Add({.name = "dce",
+  Add(registry, {.name = "dce",
                  .room = "simplify",
                  .summary = "remove unused instructions and computations",
                  .doc = "Removes instructions that nothing uses and that have no side effect, then computations that "

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "parser/parser.h"
+#include "passes/documentation.h"
 
 namespace hlokit {
 namespace {
@@ -123,6 +127,26 @@ TEST_F(PipelineTest, EveryPassOfTheLibraryIsDescribed) {
   }
   for (const NamedPipeline& named : PassRegistry::Get().pipelines()) {
     EXPECT_TRUE(Pipeline::Parse(named.name).ok()) << named.name;
+  }
+}
+
+// The page is made by `hlo-opt --list-passes=markdown > docs/passes.md`.
+TEST(DocumentationTest, PageOfPassesIsCurrent) {
+  std::ifstream file(HLOKIT_SOURCE_DIR "/docs/passes.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  EXPECT_TRUE(page.str() == PassesAsMarkdown(PassRegistry::Get()))
+      << "docs/passes.md is not what `hlo-opt --list-passes=markdown` prints";
+}
+
+TEST(DocumentationTest, ExamplesRunAndChangeSomething) {
+  for (const PassInfo* info : PassRegistry::Get().passes()) {
+    if (info->example.empty()) continue;
+    absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(info->example);
+    ASSERT_TRUE(module.ok()) << info->name << module.status();
+    const absl::StatusOr<bool> changed = PassRegistry::Make(*info, PassOptions(info->options))->Run(**module);
+    ASSERT_TRUE(changed.ok()) << info->name << changed.status();
+    EXPECT_TRUE(*changed) << info->name;
   }
 }
 

@@ -1,0 +1,88 @@
+#include "passes/annotations/propagate.h"
+
+#include <vector>
+
+#include "passes/analysis/call_graph.h"
+#include "passes/annotations/annotations.h"
+
+namespace hlokit {
+namespace {
+
+// The metadata with the fields of the main source alone: a neighbour gets the name, not all that it stands for.
+MetadataId NameOf(Module& module, InstructionId id) {
+  MetadataPool& pool = module.context().metadata;
+  return pool.Intern(pool[module.record(id).metadata]);
+}
+
+class Propagation {
+ public:
+  explicit Propagation(Module& module) : module_(module) {}
+
+  int64_t Run(Computation c) {
+    filled_ = 0;
+    // A value belongs to the one that asks for it, so users first, last to first; then from operands, first to last.
+    for (InstructionId id = c.record().last; id.valid(); id = module_.record(id).previous) {
+      if (Named(id)) continue;
+      for (const auto& use : module_.instruction(id).uses()) {
+        if (Give(use.user.id(), id)) break;
+      }
+    }
+    for (InstructionId id = c.record().first; id.valid(); id = module_.record(id).next) {
+      if (Named(id)) continue;
+      for (Instruction operand : module_.instruction(id).operands()) {
+        if (Give(operand.id(), id)) break;
+      }
+    }
+    // What this brought may reach users' other operands.
+    for (InstructionId id = c.record().last; id.valid(); id = module_.record(id).previous) {
+      if (Named(id)) continue;
+      for (const auto& use : module_.instruction(id).uses()) {
+        if (Give(use.user.id(), id)) break;
+      }
+    }
+    return filled_;
+  }
+
+  // What has no neighbours with metadata in its computation takes that of a caller.
+  int64_t FromCaller(Computation c, InstructionId caller) {
+    filled_ = 0;
+    for (Instruction i : c.instructions()) {
+      if (!Named(i.id())) Give(caller, i.id());
+    }
+    return filled_;
+  }
+
+ private:
+  bool Named(InstructionId id) const { return module_.record(id).metadata.valid(); }
+  bool Give(InstructionId from, InstructionId to) {
+    if (!Named(from)) return false;
+    module_.SetMetadata(to, NameOf(module_, from));
+    ++filled_;
+    return true;
+  }
+
+  Module& module_;
+  int64_t filled_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> PropagateAnnotations::Run(Module& module) {
+  Propagation propagation(module);
+  int64_t filled = 0;
+  for (Computation c : module.computations()) filled += propagation.Run(c);
+  // Callers first, so that names go down any number of calls.
+  const CallGraph graph(module);
+  const absl::Span<const ComputationId> order = graph.CalleesFirst();
+  for (size_t k = order.size(); k-- > 0;) {
+    const Computation c = module.computation(order[k]);
+    for (const CallSite& site : graph.SitesOf(c)) {
+      filled += propagation.FromCaller(c, site.caller);
+      if (module.record(site.caller).metadata.valid()) break;
+    }
+  }
+  Count("instructions named", filled);
+  return filled != 0;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,17 @@
+#ifndef HLOKIT_PASSES_ANNOTATIONS_PROPAGATE_H_
+#define HLOKIT_PASSES_ANNOTATIONS_PROPAGATE_H_
+
+#include "passes/pass.h"
+
+namespace hlokit {
+
+// Gives instructions without metadata that of what uses them or, where nothing with metadata does, of what they use:
+// the nearest, by any number of steps. Linear in the module.
+class PropagateAnnotations : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_ANNOTATIONS_PROPAGATE_H_

@@ -1,0 +1,23 @@
+// The passes of this room.
+#include "passes/annotations/propagate.h"
+#include "passes/rooms.h"
+
+namespace hlokit {
+
+void RegisterAnnotationPasses(PassRegistry* registry) {
+  registry->Add({.name = "propagate-annotations",
+                 .room = "annotations",
+                 .summary = "give instructions without metadata that of their neighbours",
+                 .doc = "An instruction without metadata gets the op_name and place of its first user that has some, "
+                        "or else of an operand, at any distance; in computations where nobody has any, of the caller. "
+                        "What has metadata keeps it.",
+                 .example = R"(ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] negate(x)
+  ROOT z = f32[4] abs(y), metadata={op_name="model/abs"}
+})",
+                 .keeps = "the program: only metadata changes.",
+                 .make = MakePass<PropagateAnnotations>});
+}
+
+}  // namespace hlokit

@@ -1,0 +1,98 @@
+#include "passes/simplify/calls/conditional.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "passes/analysis/call_graph.h"
+#include "passes/annotations/annotations.h"
+#include "passes/rewrite/clone.h"
+#include "passes/rewrite/splat.h"
+#include "passes/simplify/unreachable.h"
+
+namespace hlokit {
+namespace {
+
+// The number of the branch that is taken, if it is known: branches are in the order of called_computations().
+std::optional<size_t> KnownBranch(Instruction conditional, const std::vector<Computation>& branches,
+                                  const std::vector<uint32_t>& same) {
+  const auto selector = SplatOf(conditional.operand(0));
+  if (selector && selector->type == ElementType::kPred) return selector->IsOne() ? 0 : 1;
+  if (selector) {
+    const auto index = selector->AsInt();
+    if (!index) return std::nullopt;
+    const bool in_range = *index >= 0 && *index < static_cast<int64_t>(branches.size());
+    return in_range ? static_cast<size_t>(*index) : branches.size() - 1;
+  }
+  for (size_t k = 1; k < branches.size(); ++k) {
+    const bool equal = same[branches[k].id().value] == same[branches[0].id().value] &&
+                       conditional.operand(static_cast<int64_t>(k) + 1) == conditional.operand(1);
+    if (!equal) return std::nullopt;
+  }
+  return branches.empty() ? std::nullopt : std::optional<size_t>(0);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ConditionalSimplifier::Run(Module& module) {
+  std::vector<InstructionId> conditionals;
+  const CallGraph graph(module);
+  for (ComputationId c : graph.CalleesFirst()) {
+    for (Instruction i : module.computation(c).instructions()) {
+      if (i.opcode() == Opcode::kConditional) conditionals.push_back(i.id());
+    }
+  }
+  if (conditionals.empty()) return false;
+  const std::vector<uint32_t> same = EqualComputations(module);
+  bool changed = false;
+  for (InstructionId id : conditionals) {
+    const Instruction conditional = module.instruction(id);
+    if (conditional.has(Attr::kControlPredecessors) || !conditional.control_successors().empty()) continue;
+    const std::vector<Computation> branches = conditional.called_computations();
+    const std::optional<size_t> branch = KnownBranch(conditional, branches, same);
+    if (!branch || *branch >= branches.size()) continue;
+    const Computation taken = branches[*branch];
+    if ((graph.SitesOf(taken).size() != 1 && !IsCloneable(taken)) || taken.root().shape() != conditional.shape()) {
+      continue;
+    }
+    const InstructionId argument = conditional.operand(static_cast<int64_t>(*branch) + 1).id();
+    Replace(module, id, CloneBody(module, taken, {argument}, id));
+    Count("conditionals with a known branch removed");
+    changed = true;
+  }
+  if (changed) EraseUnreachable(module);
+  return changed;
+}
+
+absl::StatusOr<bool> DeadParameters::Run(Module& module) {
+  const CallGraph graph(module);
+  bool changed = false;
+  const absl::Span<const ComputationId> order = graph.CalleesFirst();
+  for (ComputationId id : order) {
+    const Computation c = module.computation(id);
+    if (c.is_entry()) continue;
+    const std::vector<CallSite>& sites = graph.SitesOf(c);
+    const bool by_calls = !sites.empty() && std::all_of(sites.begin(), sites.end(), [&](const CallSite& site) {
+      const Opcode opcode = module.record(site.caller).opcode;
+      const Instruction caller = module.instruction(site.caller);
+      return (opcode == Opcode::kCall || opcode == Opcode::kFusion) && !caller.has(Attr::kOutputToOperandAliasing) &&
+             !caller.bool_attr(Attr::kIsComposite) && caller.operand_count() == c.parameter_count();
+    });
+    if (!by_calls) continue;
+    for (int64_t k = c.parameter_count(); k-- > 0;) {
+      const Instruction parameter = c.parameter(k);
+      if (parameter.has_users() || parameter.is_root() || !parameter.control_successors().empty()) continue;
+      for (const CallSite& site : sites) {
+        std::vector<InstructionId> operands;
+        for (Instruction operand : module.instruction(site.caller).operands()) operands.push_back(operand.id());
+        operands.erase(operands.begin() + k);
+        module.SetOperands(site.caller, operands);
+      }
+      module.RemoveParameter(parameter.id());
+      Count("parameters removed");
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace hlokit
