@@ -9,7 +9,7 @@ void RegisterNamedPipelines(PassRegistry* registry) {
                          .text = "inline,batchnorm-expander,clean("
                                  "algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
                                  "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
-                                 "while-loop-simplifier,conditional-simplifier,reshape-mover,cse,dce,"
+                                 "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
                                  "dead-parameter-removal,computation-deduplicator)*"});
 }
 
