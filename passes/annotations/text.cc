@@ -124,6 +124,18 @@ void InPrintedOrder(const Module& module, F f) {
   }
 }
 
+// Puts instructions and computations where the printed text has them, so that reading the text again gives the module
+// as it is: what is printed depends on the order in memory.
+void PutInPrintedOrder(Module& module) {
+  const ComputationRoles roles = RolesOf(module);
+  for (Computation c : module.computations()) {
+    if (module.header().is_scheduled && !roles.fusion[c.id().value]) continue;
+    for (InstructionId id : PostOrder(c)) module.Move(id, InstructionId());
+  }
+  std::vector<ComputationId> order = ComputationPostOrder(module);
+  if (order.size() == module.computation_count()) module.SetOrder(std::move(order));
+}
+
 void SetFrontendAttribute(Module& module, InstructionId id, ListId list) {
   if (module.context().list(list).empty()) {
     module.RemoveAttr(id, Attr::kFrontendAttributes);
@@ -332,6 +344,7 @@ void ReadOrigins(Module& module) {
 
 void WriteOrigins(Module& module) {
   Context& context = module.context();
+  PutInPrintedOrder(module);
   Table table(module);
   InPrintedOrder(module, [&](InstructionId id) {
     const MetadataId merged = module.record(id).metadata;

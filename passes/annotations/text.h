@@ -23,7 +23,8 @@ inline constexpr std::string_view kOriginsKey = "hlokit.origins";
 void ReadOrigins(Module& module);
 
 // The reverse: instructions get plain metadata, and attributes with the rest. The stack-frame tables keep what is then
-// referred to, in the order in which the printed text does.
+// referred to, in the order in which the printed text does, and instructions and computations are put in that order
+// too.
 void WriteOrigins(Module& module);
 
 }  // namespace hlokit
