@@ -136,6 +136,19 @@ void PutInPrintedOrder(Module& module) {
   if (order.size() == module.computation_count()) module.SetOrder(std::move(order));
 }
 
+// Readers give an element of a tuple the origin of what was put there, as XLA does.
+void GiveElementsTheirOrigin(Module& module) {
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode() != Opcode::kGetTupleElement || i.has(Attr::kOrigin)) continue;
+      const Instruction tuple = i.operand(0);
+      if (tuple.opcode() != Opcode::kTuple) continue;
+      const auto origin = tuple.operand(i.int_attr(Attr::kIndex)).payload(Attr::kOrigin);
+      if (origin) module.SetAttr(i.id(), Attr::kOrigin, *origin);
+    }
+  }
+}
+
 void SetFrontendAttribute(Module& module, InstructionId id, ListId list) {
   if (module.context().list(list).empty()) {
     module.RemoveAttr(id, Attr::kFrontendAttributes);
@@ -345,6 +358,7 @@ void ReadOrigins(Module& module) {
 void WriteOrigins(Module& module) {
   Context& context = module.context();
   PutInPrintedOrder(module);
+  GiveElementsTheirOrigin(module);
   Table table(module);
   InPrintedOrder(module, [&](InstructionId id) {
     const MetadataId merged = module.record(id).metadata;

@@ -130,6 +130,15 @@ class Folder {
     return cost.flops <= max_flops_ && cost.transcendentals <= max_flops_ && cost.bytes() / 16 <= max_flops_;
   }
 
+  // Readers drop what a constant's layout says of the bits of an element, as XLA does.
+  Shape ConstantShape(Shape shape) {
+    if (shape.layout() == nullptr || shape.layout()->extras == nullptr) return shape;
+    LayoutExtras extras = *shape.layout()->extras;
+    extras.element_size_in_bits = 0;
+    ShapeTable& shapes = module_.context().shapes;
+    return shapes.WithLayout(shape, shapes.Layout(shape.layout()->minor_to_major, extras));
+  }
+
   void Fold(InstructionId id) {
     const absl::StatusOr<Literal> value = environment_.evaluate(module_.instruction(id));
     if (!value.ok()) {
@@ -139,7 +148,7 @@ class Folder {
     const InstructionRecord record = module_.record(id);
     std::vector<InstructionId> operands;
     for (Instruction operand : module_.instruction(id).operands()) operands.push_back(operand.id());
-    const Shape shape = module_.instruction(id).shape();
+    const Shape shape = ConstantShape(module_.instruction(id).shape());
     const LiteralId literal = module_.context().literals.AddArray(shape, value->data(), value->size_bytes());
     const InstructionId constant = module_.AddInstruction(
         record.parent, Opcode::kConstant, shape, module_.UniqueInstructionName("constant"), {}, {}, literal.value);
