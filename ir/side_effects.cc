@@ -1,5 +1,6 @@
 #include "ir/side_effects.h"
 
+#include "ir/call_traits.h"
 #include "ir/traversal.h"
 
 namespace hlokit {
@@ -28,6 +29,7 @@ SideEffects::SideEffects(const Module& module) : computations_(module.computatio
 
 bool SideEffects::Of(Instruction i) const {
   if (HasOwnSideEffect(i)) return true;
+  if (!MayCall(i.opcode())) return false;
   for (Computation callee : i.called_computations()) {
     if (callee.id().value < computations_.size() && computations_[callee.id().value]) return true;
   }

@@ -1,10 +1,8 @@
 #include "passes/simplify/cse.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "ir/side_effects.h"
 #include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
@@ -12,15 +10,16 @@
 #include "passes/simplify/unreachable.h"
 
 namespace hlokit {
+
 absl::StatusOr<bool> Cse::Run(Module& module) {
   const SideEffects effects(module);
   const std::vector<uint32_t> same = EqualComputations(module);
   const ComputationRoles roles = RolesOf(module);
+  KeySet key;
   bool changed = false;
-  InstructionKey key;
   for (Computation c : module.computations()) {
     if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
-    absl::flat_hash_map<std::string, InstructionId> first;
+    key.Clear();
     // In the order of the computation, in which operands stand first, so that the one that stays stands before all
     // users.
     for (InstructionId id = c.record().first, next; id.valid(); id = next) {
@@ -30,7 +29,6 @@ absl::StatusOr<bool> Cse::Run(Module& module) {
           !i.control_successors().empty() || (i.opcode() == Opcode::kConstant && i.literal().elided)) {
         continue;
       }
-      key.Clear();
       key.Add(static_cast<uint32_t>(i.opcode()));
       key.Add(i.record().shape.value);
       key.Add(i.record().payload);
@@ -43,9 +41,9 @@ absl::StatusOr<bool> Cse::Run(Module& module) {
         for (Instruction o : i.operands()) key.Add(o.id().value);
       }
       AddAttributes(&key, i, same);
-      const auto [at, inserted] = first.try_emplace(key.bytes(), id);
-      if (inserted) continue;
-      Replace(module, id, at->second);
+      const InstructionId first(key.Find(id.value));
+      if (first == id) continue;
+      Replace(module, id, first);
       Count("instructions merged");
       changed = true;
     }

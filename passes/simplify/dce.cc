@@ -1,7 +1,10 @@
 #include "passes/simplify/dce.h"
 
+#include <optional>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "ir/call_traits.h"
 #include "ir/side_effects.h"
 #include "ir/traversal.h"
 #include "passes/simplify/unreachable.h"
@@ -9,24 +12,31 @@
 namespace hlokit {
 
 absl::StatusOr<bool> Dce::Run(Module& module) {
-  const SideEffects effects(module);
-  const ComputationRoles roles = RolesOf(module);
-  bool changed = false;
+  // Most modules have little that is dead: effects and roles are found when something may be.
+  std::optional<SideEffects> effects;
+  std::optional<ComputationRoles> roles;
   const auto dead = [&](Instruction i) {
-    return !i.has_users() && !i.is_root() && i.opcode() != Opcode::kParameter && !effects.Of(i) &&
-           i.control_successors().empty() && !i.has(Attr::kControlPredecessors);
+    if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter) return false;
+    if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || HasOwnSideEffect(i)) return false;
+    if (!MayCall(i.opcode())) return true;
+    if (!effects) effects.emplace(module);
+    return !effects->Of(i);
   };
+  bool changed = false;
   std::vector<InstructionId> work;
   for (Computation c : module.computations()) {
-    if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
     for (Instruction i : c.instructions()) {
-      if (dead(i)) work.push_back(i.id());
+      if (!i.has_users() && dead(i)) work.push_back(i.id());
     }
+    if (work.empty()) continue;
+    if (!roles) roles = RolesOf(module);
+    // What a fusion or an asynchronous operation holds is settled.
+    if (roles->fusion[c.id().value] || roles->async[c.id().value]) work.clear();
     while (!work.empty()) {
       const Instruction i = module.instruction(work.back());
       work.pop_back();
       if (!i.record().parent.valid()) continue;
-      std::vector<InstructionId> operands;
+      absl::InlinedVector<InstructionId, 8> operands;
       for (Instruction operand : i.operands()) operands.push_back(operand.id());
       module.Erase(i.id());
       Count("instructions removed");

@@ -1,6 +1,5 @@
-#include <string>
-
 #include "absl/container/flat_hash_map.h"
+#include "ir/call_traits.h"
 #include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/simplify/calls/inline.h"
@@ -11,12 +10,19 @@ namespace hlokit {
 
 std::vector<uint32_t> EqualComputations(const Module& module) {
   std::vector<uint32_t> same(module.computation_id_bound());
-  absl::flat_hash_map<std::string, uint32_t> first;
+  // Only computations of one size can be equal.
+  absl::flat_hash_map<uint64_t, int64_t> twins;
+  const auto size = [](Computation c) {
+    return static_cast<uint64_t>(c.instruction_count()) << 32 | c.root().record().shape.value;
+  };
+  for (Computation c : module.computations()) {
+    same[c.id().value] = c.id().value;
+    ++twins[size(c)];
+  }
   std::vector<uint32_t> number(module.instruction_id_bound());
-  InstructionKey key;
+  KeySet key;
   for (ComputationId id : ComputationPostOrder(module)) {
-    same[id.value] = id.value;
-    key.Clear();
+    if (twins[size(module.computation(id))] == 1) continue;
     key.Add(module.record(id).execution_thread.value);
     uint32_t next = 0;
     bool plain = true;
@@ -35,7 +41,10 @@ std::vector<uint32_t> EqualComputations(const Module& module) {
       AddAttributes(&key, i, same);
     }
     key.Add(number[module.computation(id).record().root.value]);
-    if (plain) same[id.value] = first.try_emplace(key.bytes(), id.value).first->second;
+    // One that is not plain is like no other.
+    if (!plain) key.Add(id.value);
+    key.Add(plain ? 1 : 0);
+    same[id.value] = key.Find(id.value);
   }
   return same;
 }
@@ -45,6 +54,7 @@ absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
   bool changed = false;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
+      if (!MayCall(i.opcode())) continue;
       // Kernels and threads keep what is theirs.
       if (i.opcode() == Opcode::kFusion || i.opcode() == Opcode::kAsyncStart) continue;
       const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());

@@ -1,36 +1,74 @@
-// Keys that tell instructions apart by what they compute.
+// Keys that tell instructions, and computations, apart by what they compute: exact, as lists of words, so that no hash
+// is trusted.
 #ifndef HLOKIT_PASSES_SIMPLIFY_INSTRUCTION_KEY_H_
 #define HLOKIT_PASSES_SIMPLIFY_INSTRUCTION_KEY_H_
 
 #include <cstdint>
-#include <string>
+#include <cstring>
 #include <vector>
 
+#include "ir/hashing.h"
+#include "ir/intern_index.h"
 #include "ir/module.h"
 
 namespace hlokit {
 
-// Exact keys as byte strings: equal keys mean equal things, so no hash is trusted.
-class InstructionKey {
+// A set of keys, each with the value that was given with it first. Keys are written behind each other in one array; one
+// that is there already is taken back.
+class KeySet {
  public:
-  void Clear() { bytes_.clear(); }
-  void Add(uint32_t v) { bytes_.append(reinterpret_cast<const char*>(&v), sizeof(v)); }
-  const std::string& bytes() const { return bytes_; }
+  void Add(uint32_t word) { words_.push_back(word); }
+
+  // Ends the key written since the last call. The value of the first equal key: `value` if there was none.
+  uint32_t Find(uint32_t value) {
+    const size_t begin = ends_.empty() ? 0 : ends_.back();
+    const size_t size = words_.size() - begin;
+    const uint32_t* key = words_.data() + begin;
+    bool inserted = false;
+    const uint32_t entry = index_.FindOrInsert(
+        HashBytes(key, size * sizeof(uint32_t)),
+        [&](uint32_t other) {
+          const size_t other_begin = other == 0 ? 0 : ends_[other - 1];
+          return ends_[other] - other_begin == size &&
+                 std::memcmp(words_.data() + other_begin, key, size * sizeof(uint32_t)) == 0;
+        },
+        [&] {
+          inserted = true;
+          return static_cast<uint32_t>(values_.size());
+        });
+    if (inserted) {
+      ends_.push_back(words_.size());
+      values_.push_back(value);
+    } else {
+      words_.resize(begin);
+    }
+    return values_[entry];
+  }
+
+  void Clear() {
+    words_.clear();
+    ends_.clear();
+    values_.clear();
+    index_ = InternIndex();
+  }
 
  private:
-  std::string bytes_;
+  std::vector<uint32_t> words_;
+  std::vector<size_t> ends_;      // by entry
+  std::vector<uint32_t> values_;  // by entry
+  InternIndex index_;
 };
 
 // The attributes that matter. `same[id]`: the computation that stands for all equal to it.
-inline void AddAttributes(InstructionKey* key, Instruction i, const std::vector<uint32_t>& same) {
+inline void AddAttributes(KeySet* key, Instruction i, const std::vector<uint32_t>& same) {
   const Module& module = i.module();
   for (const AttrValue& a : i.attrs()) {
-    if (InfoOf(a.attr).meaning == AttrMeaning::kAnnotation) continue;
+    const AttrInfo& info = InfoOf(a.attr);
+    if (info.meaning == AttrMeaning::kAnnotation) continue;
     key->Add(static_cast<uint32_t>(a.attr));
-    const AttrType type = InfoOf(a.attr).type;
-    if (type == AttrType::kComputation) {
+    if (info.type == AttrType::kComputation) {
       key->Add(same[a.payload]);
-    } else if (type == AttrType::kComputationList) {
+    } else if (info.type == AttrType::kComputationList) {
       const absl::Span<const int64_t> list = module.context().list(ListId(a.payload));
       key->Add(static_cast<uint32_t>(list.size()));
       for (int64_t id : list) key->Add(same[static_cast<size_t>(id)]);

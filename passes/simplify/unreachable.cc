@@ -1,5 +1,7 @@
 #include "passes/simplify/unreachable.h"
 
+#include "ir/call_traits.h"
+
 namespace hlokit {
 
 int64_t EraseUnreachable(Module& module) {
@@ -11,6 +13,7 @@ int64_t EraseUnreachable(Module& module) {
     const Computation c = module.computation(open.back());
     open.pop_back();
     for (Instruction i : c.instructions()) {
+      if (!MayCall(i.opcode())) continue;
       for (Computation callee : i.called_computations()) {
         if (reached[callee.id().value]++ == 0) open.push_back(callee.id());
         reached[callee.id().value] = 1;

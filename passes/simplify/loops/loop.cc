@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ir/builder.h"
+#include "ir/call_traits.h"
 #include "ir/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/trip_count.h"
@@ -69,6 +70,7 @@ std::vector<uint32_t> CountCallers(const Module& module) {
   std::vector<uint32_t> callers(module.computation_id_bound(), 0);
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
+      if (!MayCall(i.opcode())) continue;
       for (Computation callee : i.called_computations()) ++callers[callee.id().value];
     }
   }
