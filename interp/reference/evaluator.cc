@@ -133,6 +133,7 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
       ReportAt(*state.module, context, std::move(message), sink);
     }
   }
+  for (const std::unique_ptr<Routine>& routine : state.program.routines) routine->DropFrames(context.pool);
   statistics_.steps = context.steps();
   statistics_.loop_trips = context.loop_trips;
   statistics_.peak_bytes = context.pool.peak_bytes();

@@ -9,13 +9,15 @@
 namespace hlokit::interp {
 namespace {
 
-// A frame's slots: taken from an earlier call of the routine if one has returned.
-Value* NewSlots(Routine* routine) {
+// A frame's slots, and the step to begin with: taken from an earlier call of the routine if one has returned.
+Value* NewSlots(Routine* routine, uint32_t* first_step) {
   if (!routine->free_frames.empty()) {
     Value* slots = routine->free_frames.back();
     routine->free_frames.pop_back();
+    *first_step = routine->first_step;
     return slots;
   }
+  *first_step = 0;
   Value* slots = new Value[routine->slots.size()];
   for (size_t i = 0; i < routine->slots.size(); ++i) {
     slots[i].data = const_cast<std::byte*>(routine->slots[i].constant);  // never written: it has no owner
@@ -38,7 +40,7 @@ void Machine::Unwind() {
     for (size_t i = 0; i < routine->slots.size(); ++i) {
       if (routine->slots[i].constant == nullptr) ReleaseSlot(frame.slots[i]);
     }
-    routine->free_frames.push_back(frame.slots);
+    delete[] frame.slots;
     frames_.pop_back();
   }
   for (Value& v : returned_) ReleaseSlot(v);
@@ -56,7 +58,8 @@ bool Machine::Push(Routine* routine, absl::Span<const Value> arguments) {
     context_.Fail(StrCat("calls are nested deeper than ", context_.limits().max_call_depth));
     return false;
   }
-  Value* slots = NewSlots(routine);
+  uint32_t first_step;
+  Value* slots = NewSlots(routine, &first_step);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const uint32_t slot = routine->parameters[i];
     if (slot == kNoSlot) {
@@ -65,7 +68,7 @@ bool Machine::Push(Routine* routine, absl::Span<const Value> arguments) {
       slots[slot] = arguments[i];
     }
   }
-  frames_.push_back({routine, slots, 0, Phase::kStep, 0});
+  frames_.push_back({routine, slots, first_step, Phase::kStep, 0});
   return true;
 }
 

@@ -65,11 +65,13 @@ struct Step {
   uint32_t reuse_begin = 0;
   uint16_t reuse_count = 0;
   StepKind kind = StepKind::kKernel;
+  bool pure = true;  // gives the same results whenever it is run on the same operands
   InstructionId instruction;
 };
 
 struct SlotInfo {
   int64_t bytes = 0;
+  bool kept = false;  // of a step before Routine::first_step: filled once for a frame and never written again
   const std::byte* constant = nullptr;  // set in every frame, never released
 };
 
@@ -84,10 +86,20 @@ struct Routine {
   std::vector<OperandRef> results;     // each leaf of the root
   std::vector<uint32_t> end_releases;  // slots still held when the last step is done
   std::vector<std::unique_ptr<Plan>> plans;
-  std::vector<Value*> free_frames;  // slot arrays of earlier calls, constants set, everything else empty
+  // Steps before this one depend on nothing that changes from call to call. They run when a frame is made, and not
+  // again when it is used for another call.
+  uint32_t first_step = 0;
+  std::vector<Value*> free_frames;  // slot arrays of earlier calls: constants and kept slots set, everything else empty
 
-  ~Routine() {
-    for (Value* frame : free_frames) delete[] frame;
+  // Between runs: the kept values are of the run's memory.
+  void DropFrames(BufferPool& pool) {
+    for (Value* frame : free_frames) {
+      for (size_t i = 0; i < slots.size(); ++i) {
+        if (slots[i].kept) pool.Release(frame[i].owner);
+      }
+      delete[] frame;
+    }
+    free_frames.clear();
   }
 };
 

@@ -103,6 +103,14 @@ std::vector<Computation> ProgramBuilder::Reached(Computation entry) const {
 }
 
 bool ProgramBuilder::Build(Computation entry) {
+  called_.assign(module_.computation_id_bound(), false);
+  for (Computation computation : module_.computations()) {
+    for (Instruction i : computation.instructions()) {
+      for (Computation called : i.called_computations()) {
+        if (called.valid()) called_[called.id().value] = true;
+      }
+    }
+  }
   for (Computation computation : Reached(entry)) {
     auto routine = std::make_unique<Routine>();
     routine->computation = computation;

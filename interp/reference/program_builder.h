@@ -64,6 +64,8 @@ class ProgramBuilder {
   // The same as a function of scalars; null if its parameters and results are no scalars.
   ScalarFunction* FunctionOf(Computation computation) const;
   const SideEffects& effects() const { return effects_; }
+  // Whether an instruction calls it: then it may run many times.
+  bool is_called(Computation computation) const { return called_[computation.id().value]; }
   // Contents of a constant, elided ones filled as the options say; null after an error.
   const std::byte* ConstantData(Instruction instruction, LiteralId literal);
   void Error(DiagnosticKind kind, Instruction at, std::string message);
@@ -85,6 +87,7 @@ class ProgramBuilder {
   const PrepareOptions& options_;
   DiagnosticSink* sink_;
   Program* program_;
+  std::vector<bool> called_;                  // by computation id
   std::vector<Routine*> routine_of_;          // by computation id
   std::vector<ScalarFunction*> function_of_;  // by computation id
   const SideEffects effects_;

@@ -59,9 +59,10 @@ void RoutineBuilder::FailWhenReached(std::string message) {
   };
   auto plan = std::make_unique<FailPlan>();
   plan->message = std::move(message);
-  Emit([](const Plan* p, const std::byte* const*, std::byte* const*,
-          RunContext& context) { context.Fail(static_cast<const FailPlan*>(p)->message); },
-       std::move(plan), {});
+  Step& step = Emit([](const Plan* p, const std::byte* const*, std::byte* const*,
+                       RunContext& context) { context.Fail(static_cast<const FailPlan*>(p)->message); },
+                    std::move(plan), {});
+  step.pure = false;
 }
 
 const int64_t* RoutineBuilder::NewStrides(absl::Span<const int64_t> strides, absl::Span<const int64_t> dims) {
@@ -407,14 +408,66 @@ bool RoutineBuilder::Build() {
   for (const View& v : std::vector<View>(leaves(current_).begin(), leaves(current_).end())) results.push_back(Dense(v));
   if (failed_) return false;
   for (const View& v : results) routine_->results.push_back({v.slot, v.offset});
+  FindKeptSteps();
   FindLastUses();
   return true;
+}
+
+void RoutineBuilder::FindKeptSteps() {
+  Routine& r = *routine_;
+  if (!program_.is_called(r.computation)) return;
+  const auto pure = [&](const Step& step) {
+    if (step.kind != StepKind::kKernel || !step.pure) return false;
+    const Opcode opcode = program_.module().instruction(step.instruction).opcode();
+    return !HasTrait(opcode, kSideEffect) && opcode != Opcode::kRng && opcode != Opcode::kRngGetAndUpdateState &&
+           opcode != Opcode::kReplicaId && opcode != Opcode::kPartitionId && opcode != Opcode::kCustomCall;
+  };
+  std::vector<bool> fixed(r.slots.size(), false);  // holds the same in every call
+  for (size_t i = 0; i < r.slots.size(); ++i) fixed[i] = r.slots[i].constant != nullptr;
+  std::vector<bool> first(r.steps.size(), false);
+  for (size_t i = 0; i < r.steps.size(); ++i) {
+    const Step& step = r.steps[i];
+    bool all = pure(step);
+    for (uint32_t k = 0; all && k < step.operand_count; ++k) all = fixed[r.operands[step.operand_begin + k].slot];
+    if (!all) continue;
+    first[i] = true;
+    for (uint32_t k = 0; k < step.result_count; ++k) fixed[step.result_begin + k] = true;
+  }
+  // What later steps read stays in memory as long as the frame.
+  constexpr int64_t kMaxKeptBytes = int64_t{64} << 20;
+  int64_t kept_bytes = 0;
+  std::vector<bool> kept(r.slots.size(), false);
+  const auto keep = [&](uint32_t slot) {
+    if (!fixed[slot] || r.slots[slot].constant != nullptr || kept[slot]) return;
+    kept[slot] = true;
+    kept_bytes += r.slots[slot].bytes;
+  };
+  for (size_t i = 0; i < r.steps.size(); ++i) {
+    if (first[i]) continue;
+    for (uint32_t k = 0; k < r.steps[i].operand_count; ++k) keep(r.operands[r.steps[i].operand_begin + k].slot);
+  }
+  for (const OperandRef& ref : r.results) keep(ref.slot);
+  const size_t count = static_cast<size_t>(std::count(first.begin(), first.end(), true));
+  if (count == 0 || kept_bytes > kMaxKeptBytes) return;
+  std::vector<Step> ordered;
+  std::vector<uint32_t> moved(r.steps.size());
+  for (bool pass : {true, false}) {
+    for (size_t i = 0; i < r.steps.size(); ++i) {
+      if (first[i] != pass) continue;
+      moved[i] = static_cast<uint32_t>(ordered.size());
+      ordered.push_back(r.steps[i]);
+    }
+  }
+  r.steps = std::move(ordered);
+  for (PendingReuse& p : reuses_) p.step = moved[p.step];
+  r.first_step = static_cast<uint32_t>(count);
+  for (size_t i = 0; i < r.slots.size(); ++i) r.slots[i].kept = kept[i];
 }
 
 void RoutineBuilder::FindLastUses() {
   Routine& r = *routine_;
   std::vector<bool> used(r.slots.size(), false);
-  const auto is_constant = [&](uint32_t slot) { return r.slots[slot].constant != nullptr; };
+  const auto is_constant = [&](uint32_t slot) { return r.slots[slot].constant != nullptr || r.slots[slot].kept; };
   for (const OperandRef& ref : r.results) used[ref.slot] = true;
   // Backwards: the first use seen is the last one made.
   std::vector<std::vector<uint32_t>> ends(r.steps.size());
@@ -422,7 +475,7 @@ void RoutineBuilder::FindLastUses() {
     const Step& step = r.steps[i];
     for (uint32_t k = 0; k < step.result_count; ++k) {
       const uint32_t slot = step.result_begin + k;
-      if (!used[slot]) ends[i].push_back(slot);
+      if (!used[slot] && !is_constant(slot)) ends[i].push_back(slot);
       used[slot] = true;
     }
     for (uint32_t k = 0; k < step.operand_count; ++k) {

@@ -113,6 +113,8 @@ class RoutineBuilder {
   // Finds operand() and shape() for an instruction of mixed types; see mixed_types.h. False after an error.
   bool FitTypes();
   std::vector<View> AsDeclared(absl::Span<const View> views);
+  // Moves steps that need not run in every call to the front.
+  void FindKeptSteps();
   // Fills releases and end_releases and keeps the Reuse entries that hold.
   void FindLastUses();
 
