@@ -85,6 +85,12 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
 int64_t Evaluator::num_devices() const { return state_->options.num_replicas * state_->options.num_partitions; }
 
 std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+  std::vector<const Literal*> pointers;
+  for (const Literal& argument : arguments) pointers.push_back(&argument);
+  return Run(pointers, sink);
+}
+
+std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal* const> arguments, DiagnosticSink* sink) {
   State& state = *state_;
   const size_t each = argument_shapes_.size();
   const size_t devices = static_cast<size_t>(num_devices());
@@ -97,13 +103,13 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
   std::vector<Value> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!SameShape(arguments[i].shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) {
+    if (!SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) {
       sink->Error(DiagnosticKind::kEvaluation, {},
-                  StrCat("argument ", i, " has shape ", ToString(arguments[i].shape(), false), ", expected ",
+                  StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
                          ToString(argument_shapes_[i % each], false)));
       return std::nullopt;
     }
-    std::byte* data = const_cast<std::byte*>(arguments[i].data());  // never written: the value has no owner
+    std::byte* data = const_cast<std::byte*>(arguments[i]->data());  // never written: the value has no owner
     values.push_back({nullptr, data == nullptr ? no_bytes : data});
   }
 

@@ -1,0 +1,103 @@
+// The client a program talks to: devices with queues, compilation, execution, transfers.
+//
+// Execution is asynchronous: Execute returns at once with promised buffers, and a device runs what it was given in
+// order. An error reaches whoever waits for a buffer, and Device::Synchronize.
+#ifndef HLOKIT_INTERP_RUNTIME_CLIENT_H_
+#define HLOKIT_INTERP_RUNTIME_CLIENT_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "interp/reference/evaluator.h"
+#include "interp/runtime/buffer.h"
+#include "interp/runtime/metrics.h"
+#include "ir/module.h"
+
+namespace hlokit::runtime {
+
+struct ClientOptions {
+  int num_devices = 1;
+  std::string platform = "CPU";
+  // Passes that compilation runs, as hlo-opt --passes takes them; empty: none.
+  std::string pipeline = "dce,cse";
+  interp::EvaluatorOptions evaluator;
+};
+
+class Executable {
+ public:
+  const Module& module() const { return *module_; }
+  // Shapes of what Execute takes and gives: parameters, and the elements of the root tuple.
+  const std::vector<Shape>& parameter_shapes() const { return evaluator_->argument_shapes(); }
+  const std::vector<Shape>& result_shapes() const { return evaluator_->result_shapes(); }
+
+ private:
+  friend class Client;
+  std::unique_ptr<Module> module_;
+  std::unique_ptr<interp::Evaluator> evaluator_;
+  std::mutex mutex_;  // one run at a time
+};
+
+class Device {
+ public:
+  Device(int ordinal, std::string platform) : ordinal_(ordinal), platform_(std::move(platform)) {}
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  int ordinal() const { return ordinal_; }
+  std::string name() const { return platform_ + ":" + std::to_string(ordinal_); }
+  // Runs `work` after all that was given before.
+  void Enqueue(std::function<absl::Status()> work);
+  // Waits until the queue is empty; the first error since the last call.
+  absl::Status Synchronize();
+
+ private:
+  void Loop();
+
+  const int ordinal_;
+  const std::string platform_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<absl::Status()>> queue_;
+  bool busy_ = false;
+  bool stop_ = false;
+  absl::Status status_;
+  std::thread thread_;  // started by the first Enqueue
+};
+
+class Client {
+ public:
+  Client(const ClientOptions& options, Metrics* metrics);
+
+  const ClientOptions& options() const { return options_; }
+  absl::Span<const std::unique_ptr<Device>> devices() const { return devices_; }
+
+  // Runs the pipeline over the module and makes it ready to run.
+  absl::StatusOr<std::shared_ptr<Executable>> Compile(std::unique_ptr<Module> module);
+  // `results` are promised buffers, one for each result shape.
+  void Execute(Device* device, std::shared_ptr<Executable> executable, std::vector<std::shared_ptr<Buffer>> arguments,
+               std::vector<std::shared_ptr<Buffer>> results);
+  // Takes a value to a device; `context` owns its shape.
+  std::shared_ptr<Buffer> TransferToDevice(Literal value, std::shared_ptr<Context> context);
+  // A copy of a value; its shape lives as long as the buffer's context.
+  absl::StatusOr<Literal> TransferFromDevice(const Buffer& buffer);
+
+ private:
+  const ClientOptions options_;
+  Metrics* metrics_;
+  std::vector<std::unique_ptr<Device>> devices_;
+};
+
+}  // namespace hlokit::runtime
+
+#endif  // HLOKIT_INTERP_RUNTIME_CLIENT_H_

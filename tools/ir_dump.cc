@@ -1,0 +1,233 @@
+// ir-dump: trace ops and programs, and show what the tracer makes of them.
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/literal_text.h"
+#include "ir/printer.h"
+#include "ir/str_cat.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/output_file.h"
+#include "tracer/device_state.h"
+#include "tracer/executor.h"
+#include "tracer/op_case.h"
+#include "tracer/text/ir_text.h"
+#include "tracer/tracer.h"
+
+namespace hlokit {
+namespace {
+
+constexpr char kExamples[] = R"(A file of arguments has one value a line, the shape and the literal; `none` for a tensor that is absent:
+  f32[2,2] { { 1, 2 }, { 3, 4 } }
+
+Examples:
+  ir-dump --op=aten::_softmax --attr dim=1 --attr half_to_float=false --args=x.txt --emit=lazy,hlo
+                                            one op: its lazy IR and the HLO it lowers to
+  ir-dump --op=aten::tanh --args=x.txt --grad
+                                            its value and gradient
+  ir-dump --case=softmax.case               run a recorded call and compare with what it should give
+  ir-dump --case=a.case --case=b.case --summary
+                                            the same for many, with counts by family)";
+
+struct Emission {
+  bool lazy = false, dot = false, hlo = false, hash = false, metrics = false, values = false;
+};
+
+class Session {
+ public:
+  Session(cli::Diagnostics* diagnostics, TextWriter* out) : diagnostics_(*diagnostics), out_(*out) {}
+
+  bool quirks = false;
+  bool debug = false;
+  bool gradients = false;
+  Emission emit;
+
+  // Runs one call and prints what was asked for. False after an error, which is shown.
+  bool RunOne(const std::string& label, const lazy::OpCase& c, bool check);
+
+ private:
+  bool Emit(lazy::Tracer& tracer, const lazy::OpCall& call);
+
+  cli::Diagnostics& diagnostics_;
+  TextWriter& out_;
+};
+
+bool Session::Emit(lazy::Tracer& tracer, const lazy::OpCall& call) {
+  lazy::Tensors roots = call.outputs;
+  roots.insert(roots.end(), call.gradients.begin(), call.gradients.end());
+  const lazy::IrTextOptions text{quirks};
+  if (emit.lazy) out_ << lazy::TensorsText(roots, text);
+  if (emit.dot) out_ << lazy::TensorsDot(roots, text);
+  if (emit.hlo || emit.hash) {
+    lazy::DeviceState& device = *tracer.device();
+    const lazy::GraphSlice slice = lazy::SliceOfTensors(roots);
+    if (emit.hash) out_ << ToString(lazy::HashOf(device, slice, {})) << "\n";
+    if (emit.hlo) {
+      absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSlice(device, slice, "IrToHlo.1");
+      if (!module.ok()) {
+        diagnostics_.ShowError("ir-dump", std::string(module.status().message()), cli::kRejected);
+        return false;
+      }
+      PrintModule(out_, **module);
+      out_ << "\n";
+    }
+  }
+  if (emit.values) {
+    for (const lazy::Tensor& t : roots) {
+      if (!t.defined()) {
+        out_ << "none\n";
+        continue;
+      }
+      absl::StatusOr<Literal> value = t.ToLiteral();
+      if (!value.ok()) {
+        diagnostics_.ShowError("ir-dump", std::string(value.status().message()), cli::kRejected);
+        return false;
+      }
+      LiteralTextOptions options;
+      options.with_shape = true;
+      options.with_layout = false;
+      PrintLiteral(out_, *value, options);
+      out_ << "\n";
+    }
+  }
+  if (emit.metrics) {
+    tracer.PublishCounters();
+    out_ << tracer.metrics().Report();
+  }
+  return true;
+}
+
+bool Session::RunOne(const std::string& label, const lazy::OpCase& c, bool check) {
+  lazy::TracerOptions options;
+  options.debug = debug;
+  options.client.evaluator.num_threads = 1;
+  lazy::Tracer tracer(options);
+  const lazy::DeviceGuard guard(tracer.device());
+  absl::StatusOr<lazy::OpCall> call = lazy::CallOp(tracer, c, gradients);
+  if (!call.ok()) {
+    diagnostics_.ShowError(label, std::string(call.status().message()), cli::kRejected);
+    return false;
+  }
+  if (!Emit(tracer, *call)) return false;
+  if (check) {
+    if (absl::Status s = lazy::CheckOpCall(c, *call); !s.ok()) {
+      diagnostics_.ShowError(label, std::string(s.message()), cli::kRejected);
+      return false;
+    }
+  }
+  return true;
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Traces ops and programs as PyTorch/XLA does and dumps their IR at any stage.", "ir-dump");
+  std::string op, args_path, expect_path, output = "-";
+  std::string emit_list;
+  std::vector<std::string> attrs, cases;
+  std::string quirks;
+  bool gradients = false, summary = false, debug = false;
+  cli::InputOptions input;
+  app.add_option("--op", op, "an op, e.g. aten::softmax.int; without overload the first that there is");
+  app.add_option("--attr", attrs, "an argument that is no tensor, NAME=VALUE; may be repeated")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--args", args_path, "file of tensor arguments; - is standard input");
+  app.add_option("--expect", expect_path, "file of expected results (out:, grad:, tolerance: lines); compare");
+  app.add_option("--case", cases, "file of a call and what it should give; may be repeated")->take_all()->expected(1);
+  app.add_flag("--summary", summary, "with --case: one line a file, and counts by family at the end");
+  app.add_flag("--grad", gradients, "differentiate: by the args that requires_grad names, or all that are floats");
+  app.add_option("--emit", emit_list,
+                 "what to print, separated by commas: lazy, lazy-dot, hlo, hash, values, metrics (default values)");
+  app.add_option("--quirks", quirks, "torch_xla: leave op attributes out of lazy IR, as PyTorch/XLA does")
+      ->check(CLI::IsMember({"torch_xla"}));
+  app.add_flag("--debug", debug, "scopes and source lines on nodes and HLO");
+  app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
+  input.AddFlags(&app);
+  app.footer(kExamples);
+  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  if (op.empty() == cases.empty()) return cli::UsageError("ir-dump", "give one of --op and --case");
+
+  cli::Diagnostics diagnostics(input);
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
+  if (!file.ok()) {
+    diagnostics.ShowError(output, std::string(file.status().message()), cli::kUsage);
+    return diagnostics.exit_code();
+  }
+  TextWriter& out = (*file)->writer();
+  Session session(&diagnostics, &out);
+  session.quirks = !quirks.empty();
+  session.debug = debug;
+  for (size_t begin = 0; begin < emit_list.size();) {
+    const size_t end = std::min(emit_list.find(',', begin), emit_list.size());
+    const std::string what = emit_list.substr(begin, end - begin);
+    begin = end + 1;
+    Emission& e = session.emit;
+    bool* const flag = what == "lazy"       ? &e.lazy
+                       : what == "lazy-dot" ? &e.dot
+                       : what == "hlo"      ? &e.hlo
+                       : what == "hash"     ? &e.hash
+                       : what == "values"   ? &e.values
+                       : what == "metrics"  ? &e.metrics
+                                            : nullptr;
+    if (flag == nullptr) return cli::UsageError("ir-dump", StrCat("--emit: there is no `", what, "`"));
+    *flag = true;
+  }
+  if (emit_list.empty() && cases.empty() && expect_path.empty()) session.emit.values = true;
+
+  Context context;
+  const auto read = [&](const std::string& path, lazy::OpCase* c) {
+    const std::vector<cli::InputPart> parts = diagnostics.Read(path);
+    if (parts.empty()) return false;
+    DiagnosticSink sink;
+    const bool ok = lazy::ReadOpCase(*parts[0].source, &context, c, &sink);
+    diagnostics.Show(sink, *parts[0].source);
+    return ok;
+  };
+
+  if (!cases.empty()) {
+    std::map<std::string, std::pair<int, int>> families;  // passed, all
+    int passed = 0;
+    session.gradients = true;
+    for (const std::string& path : cases) {
+      lazy::OpCase c;
+      const bool ok = read(path, &c) && session.RunOne(path, c, /*check=*/true);
+      passed += ok;
+      ++families[c.family].second;
+      families[c.family].first += ok;
+      if (summary) out << (ok ? "PASS " : "FAIL ") << path << "\n";
+    }
+    if (summary) {
+      for (const auto& [family, counts] : families) {
+        out << family << ": " << counts.first << " of " << counts.second << "\n";
+      }
+      out << "all: " << passed << " of " << static_cast<int64_t>(cases.size()) << "\n";
+    }
+  } else {
+    lazy::OpCase c;
+    c.op = op;
+    if (!args_path.empty() && !read(args_path, &c)) return diagnostics.exit_code();
+    if (!expect_path.empty() && !read(expect_path, &c)) return diagnostics.exit_code();
+    for (const std::string& attr : attrs) {
+      const size_t eq = attr.find('=');
+      if (eq == std::string::npos) return cli::UsageError("ir-dump", "--attr takes NAME=VALUE");
+      c.attrs.emplace_back(attr.substr(0, eq), attr.substr(eq + 1));
+    }
+    if (gradients && c.requires_grad.empty()) {
+      for (size_t i = 0; i < c.args.size(); ++i) {
+        if (c.args[i] && IsFloat(c.args[i]->shape().element_type())) c.requires_grad.push_back(i);
+      }
+    }
+    session.gradients = gradients;
+    session.RunOne(op, c, !expect_path.empty());
+  }
+  if (const absl::Status status = (*file)->Commit(); !status.ok()) {
+    diagnostics.ShowError(output, std::string(status.message()), cli::kUsage);
+  }
+  return diagnostics.exit_code();
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::cli::Main(hlokit::Run, argc, argv); }

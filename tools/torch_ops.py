@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Runs recorded op calls (files NAME.case) through `ir-dump --case` and counts by family.
+
+  tools/torch_ops.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX] [--section15] [--failures]
+
+FOLDER holds the cases and INDEX.tsv (columns name, op, family, ..., section15). Exit code 1 if a case fails.
+"""
+import argparse
+import csv
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--bin", default="build/release/bin/ir-dump")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--section15", action="store_true", help="only the cases so marked")
+    parser.add_argument("--failures", action="store_true", help="print what fails and why")
+    options = parser.parse_args()
+
+    with open(options.folder / "INDEX.tsv", newline="") as index:
+        rows = [r for r in csv.DictReader(index, delimiter="\t") if re.search(options.only, r["name"])]
+    if options.section15:
+        rows = [r for r in rows if r["section15"] == "yes"]
+    passed = set()
+    died = []
+    batch = 200
+    for start in range(0, len(rows), batch):
+        paths = [str(options.folder / (r["name"] + ".case")) for r in rows[start : start + batch]]
+        while paths:
+            command = [options.bin, "--summary"] + [f"--case={p}" for p in paths]
+            result = subprocess.run(command, capture_output=True, text=True)
+            done = re.findall(r"^(PASS|FAIL) (.*)$", result.stdout, re.M)
+            passed |= {pathlib.Path(p).stem for verdict, p in done if verdict == "PASS"}
+            if options.failures:
+                sys.stdout.write(result.stderr)
+            if result.returncode in (0, 1):
+                break
+            # It died: output is lost, so go on one by one.
+            for p in paths:
+                one = subprocess.run([options.bin, f"--case={p}"], capture_output=True, text=True)
+                if one.returncode == 0:
+                    passed.add(pathlib.Path(p).stem)
+                elif one.returncode != 1:
+                    died.append((p, one.returncode))
+                    if options.failures:
+                        print(p, "exit code", one.returncode, one.stderr[-200:])
+            break
+    families = {}
+    for r in rows:
+        counts = families.setdefault((r["family"], r["section15"]), [0, 0])
+        counts[1] += 1
+        counts[0] += r["name"] in passed
+    for (family, section), (ok, total) in sorted(families.items()):
+        print(f"{family:24} {'section 15' if section == 'yes' else 'others':10} {ok:4} of {total}")
+    for section in ("yes", "no"):
+        chosen = [r for r in rows if r["section15"] == section]
+        if chosen:
+            ok = sum(r["name"] in passed for r in chosen)
+            print(f"{'all':24} {'section 15' if section == 'yes' else 'others':10} {ok:4} of {len(chosen)}")
+    if died:
+        print(f"{len(died)} crashed")
+    return 0 if len(passed) == len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+#include "tracer/autograd/function.h"
+
+#include <algorithm>
+#include <atomic>
+#include <queue>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/str_cat.h"
+#include "tracer/autograd/grad_call.h"
+#include "tracer/device_state.h"
+#include "tracer/functions.h"
+#include "tracer/promotion.h"
+#include "tracer/schema.h"
+#include "tracer/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+thread_local bool grad_enabled = true;
+std::atomic<uint64_t> next_sequence{1};
+
+Edge EdgeOf(const Tensor& t) {
+  Edge edge;
+  if (!t.defined()) return edge;
+  TensorImpl* impl = t.impl();
+  if (impl->grad_fn) {
+    edge.function = impl->grad_fn;
+    edge.output = impl->output_number;
+  } else if (impl->requires_grad) {
+    if (!impl->accumulator) impl->accumulator = Ref<RefCounted>(new Accumulator(impl));
+    edge.accumulator = Ref<Accumulator>(static_cast<Accumulator*>(impl->accumulator.get()));
+  }
+  return edge;
+}
+
+// Calls fn(tensor) for each tensor argument, members of lists included, undefined ones too.
+template <typename Fn>
+void ForEachTensor(const Op op, const Args& args, Fn fn) {
+  const Schema& schema = SchemaOf(op);
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (schema.args[i].type == ArgType::kTensor) {
+      const Tensor* t = args[i].get<Tensor>();
+      fn(t == nullptr ? Tensor() : *t);
+    } else if (schema.args[i].type == ArgType::kTensorList) {
+      if (const Tensors* list = args[i].get<Tensors>()) {
+        for (const Tensor& t : *list) fn(t);
+      }
+    }
+  }
+}
+
+// `gradient` summed to the shape of what it belongs to, in its type.
+Tensor Fit(Tensor gradient, Shape shape) {
+  if (!gradient.defined()) return gradient;
+  if (gradient.sizes() != shape.dims()) gradient = SumToSize(gradient, shape.dims());
+  if (gradient.defined() && gradient.dtype() != shape.element_type()) gradient = To(gradient, shape.element_type());
+  return gradient;
+}
+
+}  // namespace
+
+bool GradEnabled() { return grad_enabled; }
+GradMode::GradMode(bool enabled) : previous_(grad_enabled) { grad_enabled = enabled; }
+GradMode::~GradMode() { grad_enabled = previous_; }
+
+bool NeedsGrad(const Tensor& t) { return t.defined() && (t.impl()->grad_fn || t.impl()->requires_grad); }
+
+void NoteCall(Op op, Args args, const Outputs& outputs) {
+  bool needed = false;
+  ForEachTensor(op, args, [&](const Tensor& t) { needed |= NeedsGrad(t); });
+  if (!needed) return;
+  Ref<Function> function = MakeRef<Function>();
+  function->op = op;
+  function->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  ForEachTensor(op, args, [&](const Tensor& t) {
+    function->edges.push_back(t.defined() && CategoryOf(t.dtype()) >= 2 ? EdgeOf(t) : Edge());
+    function->shapes.push_back(t.defined() ? t.shape() : Shape());
+    function->versions.push_back(t.defined() ? t.impl()->data->version : 0);
+  });
+  function->args = std::move(args);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const Tensor& out = outputs[k];
+    if (!out.defined()) {
+      function->outputs.push_back({});
+      continue;
+    }
+    function->outputs.push_back({out.shape(), out.impl()->data, out.impl()->data->version});
+    if (CategoryOf(out.dtype()) < 2) continue;
+    out.impl()->grad_fn = function;
+    out.impl()->output_number = static_cast<uint32_t>(k);
+  }
+}
+
+// ---- GradCall ----
+
+void derivative::None(GradCall&) {}
+
+GradCall::GradCall(const Function* function, const Tensors* gradients)
+    : function_(*function), gradients_(*gradients), results_(function->edges.size()) {
+  const Schema& schema = SchemaOf(function_.op);
+  size_t slot = 0;
+  for (size_t i = 0; i < function_.args.size(); ++i) {
+    slots_.push_back(slot);
+    if (schema.args[i].type == ArgType::kTensor) ++slot;
+    if (const Tensors* list = function_.args[i].get<Tensors>()) slot += list->size();
+  }
+}
+
+void GradCall::CheckVersion(size_t slot, const Tensor& t) {
+  if (t.defined() && t.impl()->data->version != function_.versions[slot]) {
+    Fail(absl::FailedPreconditionError(
+        StrCat("one of the variables needed for gradient computation has been modified by an inplace operation: "
+               "the argument of ",
+               SymbolOf(function_.op), " is at version ", t.impl()->data->version, "; expected version ",
+               function_.versions[slot], " instead")));
+  }
+}
+
+const Tensor& GradCall::in(size_t i) {
+  static const Tensor undefined;
+  const Tensor* t = function_.args[i].get<Tensor>();
+  if (t == nullptr) return undefined;
+  CheckVersion(slots_[i], *t);
+  return *t;
+}
+
+const Tensors& GradCall::list(size_t i) {
+  const Tensors& list = *function_.args[i].get<Tensors>();
+  for (size_t k = 0; k < list.size(); ++k) CheckVersion(slots_[i] + k, list[k]);
+  return list;
+}
+
+Tensor GradCall::out(size_t k) {
+  const OutputInfo& info = function_.outputs[k];
+  if (!info.data) return Tensor();
+  if (info.data->version != info.version) {
+    Fail(absl::FailedPreconditionError(
+        StrCat("one of the variables needed for gradient computation has been modified by an inplace operation: "
+               "output ",
+               k, " of ", SymbolOf(function_.op), " is at version ", info.data->version, "; expected version ",
+               info.version, " instead")));
+  }
+  return Tensor(new TensorImpl(info.data));
+}
+
+Tensor GradCall::g_or_zeros(size_t k) {
+  if (gradients_[k].defined()) return gradients_[k];
+  const Shape s = function_.outputs[k].shape;
+  return Zeros(s.dims(), s.element_type());
+}
+
+// ---- the engine ----
+
+absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
+                                      bool retain_graph) {
+  struct Pending {
+    Ref<Function> function;
+    Tensors gradients;
+  };
+  const NoGradGuard no_grad;
+  absl::flat_hash_map<Function*, Pending> pending;
+  const auto older = [](const Function* a, const Function* b) { return a->sequence < b->sequence; };
+  std::priority_queue<Function*, std::vector<Function*>, decltype(older)> ready(older);
+  Tensors wanted(inputs.size());
+
+  const auto deliver = [&](const Edge& edge, Tensor gradient) {
+    if (!gradient.defined()) return;
+    if (edge.function) {
+      Pending& p = pending[edge.function.get()];
+      if (!p.function) {
+        p.function = edge.function;
+        p.gradients.resize(edge.function->outputs.size());
+        ready.push(edge.function.get());
+      }
+      Tensor& slot = p.gradients[edge.output];
+      slot = slot.defined() ? Add(slot, gradient) : gradient;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].impl()->grad_fn == edge.function && inputs[i].impl()->output_number == edge.output) {
+          wanted[i] = slot;
+        }
+      }
+      return;
+    }
+    if (!edge.accumulator || edge.accumulator->leaf == nullptr) return;
+    TensorImpl* leaf = edge.accumulator->leaf;
+    if (inputs.empty()) {
+      leaf->grad = leaf->grad.defined() ? Add(leaf->grad, gradient) : gradient;
+      return;
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].impl() == leaf) wanted[i] = wanted[i].defined() ? Add(wanted[i], gradient) : gradient;
+    }
+  };
+
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const Tensor& root = roots[i];
+    if (!root.defined()) return absl::InvalidArgumentError("an undefined tensor has no gradient");
+    if (!NeedsGrad(root)) {
+      return absl::FailedPreconditionError(
+          StrCat("element ", i, " of tensors does not require grad and does not have a grad_fn"));
+    }
+    Tensor gradient = i < gradients.size() ? gradients[i] : Tensor();
+    if (!gradient.defined()) {
+      if (root.numel() != 1) {
+        return absl::FailedPreconditionError("grad can be implicitly created only for scalar outputs");
+      }
+      gradient = OnesLike(root);
+    }
+    deliver(EdgeOf(root), Fit(gradient, root.shape()));
+  }
+
+  while (!ready.empty()) {
+    Function* const key = ready.top();
+    ready.pop();
+    Pending work = std::move(pending[key]);
+    pending.erase(key);
+    Function& function = *work.function;
+    if (function.released) {
+      return absl::FailedPreconditionError(
+          "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+          "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+          "saved tensors after calling backward.");
+    }
+    GradCall call(&function, &work.gradients);
+    InfoOf(function.op).derivative(call);
+    if (!call.status().ok()) return call.status();
+    for (size_t k = 0; k < function.edges.size(); ++k) {
+      if (function.edges[k].valid()) deliver(function.edges[k], Fit(call.results()[k], function.shapes[k]));
+    }
+    if (!retain_graph) {
+      function.args.clear();
+      for (OutputInfo& info : function.outputs) info.data = Ref<TensorData>();
+      function.released = true;
+    }
+  }
+  return wanted;
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,81 @@
+// A call being differentiated: what it was called with, what it gave, the gradients of its results; the derivative sets
+// gradients of its arguments.
+//
+// Gradients may have the shape and type of the result of a broadcast: they are summed to the argument's shape and
+// converted to its type afterwards.
+#ifndef HLOKIT_TRACER_AUTOGRAD_GRAD_CALL_H_
+#define HLOKIT_TRACER_AUTOGRAD_GRAD_CALL_H_
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tracer/autograd/function.h"
+#include "tracer/value.h"
+
+namespace hlokit::lazy {
+
+class GradCall {
+ public:
+  GradCall(const Function* function, const Tensors* gradients);
+
+  Op op() const { return function_.op; }
+  bool has(size_t i) const { return !function_.args[i].none(); }
+  // A tensor argument as it was. That it was written to since is an error.
+  const Tensor& in(size_t i);
+  const Tensors& list(size_t i);
+  Scalar s(size_t i) const {
+    const Scalar* s = function_.args[i].get<Scalar>();
+    return s == nullptr ? Scalar() : *s;
+  }
+  int64_t i(size_t k) const { return s(k).ToInt(); }
+  double d(size_t k) const { return s(k).ToDouble(); }
+  bool b(size_t k) const { return s(k).ToBool(); }
+  Dims ints(size_t i) const {
+    const IntList* l = function_.args[i].get<IntList>();
+    return l == nullptr ? Dims() : Dims(*l);
+  }
+  std::string_view str(size_t i) const {
+    const std::string* s = function_.args[i].get<std::string>();
+    return s == nullptr ? std::string_view() : *s;
+  }
+  // Shape of a tensor argument (of member k of a list).
+  Shape shape(size_t i, size_t k = 0) const { return function_.shapes[slots_[i] + k]; }
+  size_t list_size(size_t i) const { return function_.args[i].get<Tensors>()->size(); }
+  // A result of the call.
+  Tensor out(size_t k = 0);
+  Shape out_shape(size_t k = 0) const { return function_.outputs[k].shape; }
+  size_t output_count() const { return function_.outputs.size(); }
+  // The gradient of a result; undefined if nothing depends on it, except that g() of a call with one result is defined.
+  const Tensor& g(size_t k = 0) const { return gradients_[k]; }
+  // The same, zeros if undefined.
+  Tensor g_or_zeros(size_t k);
+
+  bool needs(size_t i, size_t k = 0) const { return function_.edges[slots_[i] + k].valid(); }
+  void set(size_t i, Tensor gradient, size_t k = 0) {
+    if (needs(i, k)) results_[slots_[i] + k] = std::move(gradient);
+  }
+  Tensors& results() { return results_; }
+  void Fail(absl::Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void CheckVersion(size_t slot, const Tensor& t);
+
+  const Function& function_;
+  const Tensors& gradients_;
+  std::vector<size_t> slots_;  // by argument: its first place among tensors
+  Tensors results_;
+  absl::Status status_;
+};
+
+namespace derivative {
+#define ATEN_OP(id, schema, ir, kernel, lower, derivative_name, flags) void derivative_name(GradCall&);
+#include "tracer/aten_ops.def"
+}  // namespace derivative
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_AUTOGRAD_GRAD_CALL_H_

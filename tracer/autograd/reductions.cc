@@ -1,0 +1,202 @@
+// Derivatives of reductions, scans and sorting.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tracer/autograd/grad_call.h"
+#include "tracer/functions.h"
+
+namespace hlokit::lazy::derivative {
+namespace {
+
+IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
+
+// Dimensions from an argument that may be absent or empty: from 0, sorted.
+IntList DimsOf(GradCall& c, size_t i, int64_t rank) {
+  IntList dims;
+  for (int64_t d : c.ints(i)) {
+    if (rank != 0) dims.push_back(d < 0 ? d + rank : d);
+  }
+  if (dims.empty()) {
+    for (int64_t d = 0; d < rank; ++d) dims.push_back(d);
+  }
+  std::sort(dims.begin(), dims.end());
+  return dims;
+}
+
+// A reduced tensor with the reduced dimensions put back as size 1.
+Tensor Kept(const Tensor& t, Shape shape, const IntList& dims) {
+  IntList sizes = Sizes(shape);
+  for (int64_t d : dims) sizes[d] = 1;
+  return t.defined() && t.sizes() != Dims(sizes) ? Reshape(t, sizes) : t;
+}
+Tensor Spread(const Tensor& t, Shape shape, const IntList& dims) { return Expand(Kept(t, shape, dims), Sizes(shape)); }
+
+int64_t Count(Shape shape, const IntList& dims) {
+  int64_t n = 1;
+  for (int64_t d : dims) n *= shape.dim(d);
+  return n;
+}
+IntList OneDim(GradCall& c, size_t i, Shape shape) {
+  const int64_t rank = shape.rank();
+  return rank == 0 ? IntList{} : IntList{c.i(i) < 0 ? c.i(i) + rank : c.i(i)};
+}
+
+// Gradient of a product along dimension `dim` of x [.., n, ..]: for each element the product of all others, without
+// dividing, so that zeros need no care. `kept_g` has size 1 there.
+Tensor ProductGradient(const Tensor& kept_g, const Tensor& x, int64_t dim) {
+  const int64_t n = x.size(dim);
+  if (n == 0) return ZerosLike(x);
+  IntList one = IntList(x.sizes().begin(), x.sizes().end());
+  one[dim] = 1;
+  const Tensor ones = Full(one, 1, x.dtype());
+  const auto exclusive = [&](const Tensor& t) {
+    return n == 1 ? ones : Run(Op::cumprod, lazy::Cat({ones, Slice(t, dim, 0, n - 1)}, dim), dim);
+  };
+  const Tensor before = exclusive(x);
+  const Tensor after = Flip(exclusive(Flip(x, {dim})), {dim});
+  return kept_g * (before * after);
+}
+
+// A zero tensor of the argument's shape with g scattered to `index` along `dim`.
+Tensor ScatterTo(GradCall& c, const Tensor& g, const Tensor& index, int64_t dim) {
+  return ScatterAdd(Zeros(c.shape(0).dims(), g.dtype()), dim, index, g);
+}
+
+}  // namespace
+
+void SumAll(GradCall& c) { c.set(0, Expand(c.g(), Sizes(c.shape(0)))); }
+void Sum(GradCall& c) {
+  const Shape s = c.shape(0);
+  c.set(0, Spread(c.g(), s, DimsOf(c, 1, s.rank())));
+}
+void Mean(GradCall& c) {
+  const Shape s = c.shape(0);
+  const IntList dims = DimsOf(c, 1, s.rank());
+  c.set(0, Spread(c.g(), s, dims) / Scalar(Count(s, dims)));
+}
+void ProdAll(GradCall& c) {
+  const Tensor x = To(c.in(0), c.g().dtype());
+  const int64_t n = x.numel();
+  c.set(0, Reshape(ProductGradient(Reshape(c.g(), {1}), Reshape(x, {n}), 0), Sizes(c.shape(0))));
+}
+void ProdDim(GradCall& c) {
+  const IntList dims = OneDim(c, 1, c.shape(0));
+  if (dims.empty()) return c.set(0, c.g());
+  c.set(0, ProductGradient(Kept(c.g(), c.shape(0), dims), To(c.in(0), c.g().dtype()), dims[0]));
+}
+void AmaxAmin(GradCall& c) {
+  const Shape s = c.shape(0);
+  const IntList dims = DimsOf(c, 1, s.rank());
+  const Tensor hit = To(Eq(c.in(0), Kept(c.out(), s, dims)), c.g().dtype());
+  c.set(0, hit * Kept(c.g(), s, dims) / Sum(hit, dims, true));
+}
+void MaxMinAll(GradCall& c) {
+  const Tensor hit = To(Eq(c.in(0), c.out()), c.g().dtype());
+  c.set(0, hit * (c.g() / Sum(hit)));
+}
+void MaxMinDim(GradCall& c) {
+  if (!c.g(0).defined()) return;
+  const IntList dims = OneDim(c, 1, c.shape(0));
+  if (dims.empty()) return c.set(0, c.g(0));
+  c.set(0, ScatterTo(c, Kept(c.g(0), c.shape(0), dims), Kept(c.out(1), c.shape(0), dims), dims[0]));
+}
+void Cummax(GradCall& c) {
+  if (!c.g(0).defined()) return;
+  const IntList dims = OneDim(c, 1, c.shape(0));
+  c.set(0, dims.empty() ? c.g(0) : ScatterTo(c, c.g(0), c.out(1), dims[0]));
+}
+
+namespace {
+
+// d var: 2 (x - mean) / (n - correction).
+Tensor VarGradient(GradCall& c, const Tensor& g) {
+  const Shape s = c.shape(0);
+  const IntList dims = DimsOf(c, 1, s.rank());
+  const int64_t correction = c.has(2) ? c.i(2) : 1;
+  const double divisor = static_cast<double>(Count(s, dims) - correction);
+  const Tensor x = c.in(0);
+  return Kept(g, s, dims) * Scalar(2.0 / divisor) * (x - Mean(x, dims, true));
+}
+
+}  // namespace
+
+void Var(GradCall& c) { c.set(0, VarGradient(c, c.g())); }
+void Std(GradCall& c) {
+  // g / (2 std), 0 where the deviation is 0.
+  const Tensor slope = c.g() / (c.out() * Scalar(2));
+  c.set(0, VarGradient(c, MaskedFill(slope, Eq(c.out(), 0), 0)));
+}
+void VectorNorm(GradCall& c) {
+  const Shape s = c.shape(0);
+  const IntList dims = DimsOf(c, 2, s.rank());
+  const Tensor x = To(c.in(0), c.g().dtype());
+  const Tensor norm = Kept(c.out(), s, dims), g = Kept(c.g(), s, dims);
+  const double p = c.d(1);
+  if (p == 0) return c.set(0, ZerosLike(x));
+  if (p == 1) return c.set(0, g * Sgn(x));
+  if (p == 2) return c.set(0, g * MaskedFill(x / norm, Eq(norm, 0), 0));
+  if (std::isinf(p)) {
+    const Tensor hit = To(Eq(Abs(x), norm), g.dtype());
+    return c.set(0, Sgn(x) * (hit * (g / Sum(hit, dims, true))));
+  }
+  // sign(x) |x|^(p-1) / norm^(p-1)
+  const Tensor slope = Sgn(x) * Pow(Abs(x), p - 1) / Pow(norm, p - 1);
+  c.set(0, g * MaskedFill(MaskedFill(slope, Eq(norm, 0), 0), Eq(x, 0), 0));
+}
+void LogSumExp(GradCall& c) {
+  const Shape s = c.shape(0);
+  const IntList dims = DimsOf(c, 1, s.rank());
+  c.set(0, Kept(c.g(), s, dims) * Exp(c.in(0) - Kept(c.out(), s, dims)));
+}
+
+// ---- scans ----
+
+namespace {
+
+Tensor ReverseCumsum(const Tensor& t, int64_t dim) { return Flip(Run(Op::cumsum, Flip(t, {dim}), dim), {dim}); }
+
+}  // namespace
+
+void Cumsum(GradCall& c) {
+  const IntList dims = OneDim(c, 1, c.shape(0));
+  c.set(0, dims.empty() ? c.g() : ReverseCumsum(c.g(), dims[0]));
+}
+void Cumprod(GradCall& c) {
+  const IntList dims = OneDim(c, 1, c.shape(0));
+  if (dims.empty()) return c.set(0, c.g());
+  const int64_t dim = dims[0], n = c.shape(0).dim(dim);
+  const Tensor x = To(c.in(0), c.g().dtype());
+  if (n == 0) return c.set(0, ZerosLike(x));
+  // d out_j / d x_i = (product of x_k, k < i) (product of x_k, i < k <= j) for j >= i. The second factor as a table
+  // [.., i, j, ..]: a running product over ones up to i and x after it. No division, so zeros need no care.
+  IntList one(x.sizes().begin(), x.sizes().end());
+  one[dim] = 1;
+  const Tensor ones = Full(one, 1, x.dtype());
+  const Tensor before = n == 1 ? ones : Run(Op::cumprod, lazy::Cat({ones, Slice(x, dim, 0, n - 1)}, dim), dim);
+  IntList table(x.sizes().begin(), x.sizes().end());
+  table.insert(table.begin() + dim, n);
+  IntList column(table.size(), 1), row(table.size(), 1);
+  column[dim] = n;   // i
+  row[dim + 1] = n;  // k
+  const Tensor i = Reshape(Arange(n), column), k = Reshape(Arange(n), row);
+  const Tensor wide = Expand(Unsqueeze(x, dim), table);
+  const Tensor after = Run(Op::cumprod, Where(Gt(k, i), wide, 1), dim + 1);
+  const Tensor reached = Where(Ge(k, i), after, 0);
+  c.set(0, before * Sum(Unsqueeze(c.g(), dim) * reached, {dim + 1}));
+}
+
+// ---- sorting ----
+
+void SortOp(GradCall& c) {
+  if (!c.g(0).defined()) return;
+  const IntList dims = OneDim(c, c.op() == Op::sort_stable ? 2 : 1, c.shape(0));
+  c.set(0, dims.empty() ? c.g(0) : ScatterTo(c, c.g(0), c.out(1), dims[0]));
+}
+void TopK(GradCall& c) {
+  if (!c.g(0).defined()) return;
+  const IntList dims = OneDim(c, 2, c.shape(0));
+  c.set(0, dims.empty() ? c.g(0) : ScatterTo(c, c.g(0), c.out(1), dims[0]));
+}
+
+}  // namespace hlokit::lazy::derivative

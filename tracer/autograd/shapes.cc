@@ -1,0 +1,262 @@
+// Derivatives of ops that move elements, and of indexing.
+#include <algorithm>
+#include <numeric>
+
+#include "tracer/autograd/grad_call.h"
+#include "tracer/functions.h"
+
+namespace hlokit::lazy::derivative {
+namespace {
+
+IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
+int64_t Wrap(int64_t dim, int64_t rank) { return dim < 0 ? dim + std::max<int64_t>(rank, 1) : dim; }
+Tensor ZerosOf(Shape s, const Tensor& g) { return Zeros(s.dims(), g.dtype()); }
+
+}  // namespace
+
+void ViewLike(GradCall& c) { c.set(0, Reshape(c.g(), Sizes(c.shape(0)))); }
+void ExpandLike(GradCall& c) { c.set(0, SumToSize(c.g(), c.shape(0).dims())); }
+void Permute(GradCall& c) {
+  const Dims dims = c.ints(1);
+  const int64_t rank = static_cast<int64_t>(dims.size());
+  IntList inverse(dims.size());
+  for (int64_t i = 0; i < rank; ++i) inverse[Wrap(dims[i], rank)] = i;
+  c.set(0, Permute(c.g(), inverse));
+}
+void TransposeInt(GradCall& c) { c.set(0, Transpose(c.g(), c.i(1), c.i(2))); }
+void T(GradCall& c) { c.set(0, T(c.g())); }
+
+void SliceTensor(GradCall& c) {
+  const Tensor zeros = ZerosOf(c.shape(0), c.g());
+  const auto bound = [&](size_t i) { return c.has(i) ? Value(c.i(i)) : Value(); };
+  c.set(0, Run(Op::slice_scatter, zeros, c.g(), c.i(1), bound(2), bound(3), c.i(4)));
+}
+void SelectInt(GradCall& c) {
+  c.set(0, Run(Op::select_scatter, ZerosOf(c.shape(0), c.g()), c.g(), c.i(1), c.i(2)));
+}
+namespace {
+
+// Joins gradients of parts, zeros for those that nothing depends on.
+Tensor Joined(GradCall& c, int64_t dim, bool stack) {
+  Tensors parts;
+  for (size_t k = 0; k < c.output_count(); ++k) parts.push_back(c.g_or_zeros(k));
+  return Run(stack ? Op::stack : Op::cat, parts, dim);
+}
+
+}  // namespace
+
+void Split(GradCall& c) { c.set(0, Joined(c, Wrap(c.i(2), c.shape(0).rank()), false)); }
+void Unbind(GradCall& c) { c.set(0, Joined(c, Wrap(c.i(1), c.shape(0).rank()), true)); }
+void Cat(GradCall& c) {
+  const int64_t dim = Wrap(c.i(1), c.out_shape().rank());
+  int64_t start = 0;
+  for (size_t k = 0; k < c.list_size(0); ++k) {
+    const Shape s = c.shape(0, k);
+    if (s.rank() == 1 && s.element_count() == 0 && c.out_shape().rank() != 1) {
+      c.set(0, ZerosOf(s, c.g()), k);
+      continue;
+    }
+    if (c.needs(0, k)) c.set(0, Narrow(c.g(), dim, start, s.dim(dim)), k);
+    start += s.dim(dim);
+  }
+}
+void Stack(GradCall& c) {
+  const int64_t dim = Wrap(c.i(1), c.out_shape().rank());
+  for (size_t k = 0; k < c.list_size(0); ++k) {
+    if (c.needs(0, k)) c.set(0, Select(c.g(), dim, static_cast<int64_t>(k)), k);
+  }
+}
+void Flip(GradCall& c) { c.set(0, Flip(c.g(), c.ints(1))); }
+void Roll(GradCall& c) {
+  IntList back;
+  for (int64_t shift : c.ints(1)) back.push_back(-shift);
+  c.set(0, Run(Op::roll, c.g(), back, c.ints(2)));
+}
+void Repeat(GradCall& c) {
+  // Fold each dimension into (repeats, size) and sum over the repeats.
+  const Dims repeats = c.ints(1);
+  const Shape s = c.shape(0);
+  const size_t added = repeats.size() - static_cast<size_t>(s.rank());
+  IntList folded, summed;
+  for (size_t i = 0; i < repeats.size(); ++i) {
+    summed.push_back(static_cast<int64_t>(folded.size()));
+    folded.push_back(repeats[i]);
+    folded.push_back(i < added ? 1 : s.dim(static_cast<int64_t>(i - added)));
+  }
+  c.set(0, Reshape(Sum(Reshape(c.g(), folded), summed), Sizes(s)));
+}
+void TrilTriu(GradCall& c) { c.set(0, Run(c.op(), c.g(), c.i(1))); }
+void ConstantPad(GradCall& c) {
+  IntList back;
+  for (int64_t p : c.ints(1)) back.push_back(-p);
+  c.set(0, Run(Op::constant_pad_nd, c.g(), back, 0));
+}
+
+void SliceScatter(GradCall& c) {
+  const auto bound = [&](size_t i) { return c.has(i) ? Value(c.i(i)) : Value(); };
+  if (c.needs(0)) {
+    const Tensor zeros = Zeros(c.shape(1).dims(), c.g().dtype());
+    c.set(0, Run(Op::slice_scatter, c.g(), zeros, c.i(2), bound(3), bound(4), c.i(5)));
+  }
+  if (c.needs(1)) c.set(1, Run(Op::slice_copy_Tensor, c.g(), c.i(2), bound(3), bound(4), c.i(5)));
+}
+void SelectScatter(GradCall& c) {
+  if (c.needs(0)) c.set(0, Run(Op::select_scatter, c.g(), Zeros(c.shape(1).dims(), c.g().dtype()), c.i(2), c.i(3)));
+  if (c.needs(1)) c.set(1, Run(Op::select_copy_int, c.g(), c.i(2), c.i(3)));
+}
+void Diagonal(GradCall& c) {
+  c.set(0, Run(Op::diagonal_scatter, ZerosOf(c.shape(0), c.g()), c.g(), c.i(1), c.i(2), c.i(3)));
+}
+void DiagonalScatter(GradCall& c) {
+  if (c.needs(0)) {
+    c.set(0, Run(Op::diagonal_scatter, c.g(), Zeros(c.shape(1).dims(), c.g().dtype()), c.i(2), c.i(3), c.i(4)));
+  }
+  if (c.needs(1)) c.set(1, Run(Op::diagonal_copy, c.g(), c.i(2), c.i(3), c.i(4)));
+}
+
+namespace {
+
+// Where the elements of an as_strided view lie in the flattened tensor, [product of sizes].
+Tensor StridedPlaces(Dims size, Dims stride, int64_t offset) {
+  Tensor places = Full(IntList(size.size(), 1), offset, ElementType::kS64);
+  for (size_t d = 0; d < size.size(); ++d) {
+    IntList sizes(size.size(), 1);
+    sizes[d] = size[d];
+    places = places + Reshape(Arange(size[d]) * Scalar(stride[d]), sizes);
+  }
+  int64_t count = 1;
+  for (int64_t s : size) count *= s;
+  return Reshape(places, {count});
+}
+
+}  // namespace
+
+void AsStrided(GradCall& c) {
+  // Places may coincide: their gradients add up.
+  const Shape s = c.shape(0);
+  const Tensor places = StridedPlaces(c.ints(1), c.ints(2), c.has(3) ? c.i(3) : 0);
+  const Tensor flat = Zeros({s.element_count()}, c.g().dtype());
+  c.set(0, Reshape(Run(Op::index_add, flat, 0, places, Reshape(c.g(), {c.g().numel()})), Sizes(s)));
+}
+void AsStridedScatter(GradCall& c) {
+  const Value offset = c.has(4) ? Value(c.i(4)) : Value();
+  if (c.needs(0)) {
+    const Tensor zeros = Zeros(c.shape(1).dims(), c.g().dtype());
+    c.set(0, Run(Op::as_strided_scatter, c.g(), zeros, c.ints(2), c.ints(3), offset));
+  }
+  if (c.needs(1)) c.set(1, Run(Op::as_strided_copy, c.g(), c.ints(2), c.ints(3), offset));
+}
+
+// ---- indexing ----
+
+void IndexSelect(GradCall& c) {
+  const Shape s = c.shape(0);
+  const Tensor zeros = ZerosOf(s, c.g());
+  c.set(0, Run(Op::index_add, zeros, c.i(1), c.in(2), c.g()));
+}
+void IndexAdd(GradCall& c) {
+  c.set(0, c.g());
+  if (c.needs(3)) {
+    const Tensor part = Reshape(IndexSelect(c.g(), c.i(1), c.in(2)), Sizes(c.shape(3)));
+    c.set(3, c.s(4).Is(1) ? part : part * c.s(4));
+  }
+}
+void IndexCopy(GradCall& c) {
+  if (c.needs(0)) c.set(0, Run(Op::index_copy, c.g(), c.i(1), c.in(2), Zeros(c.shape(3).dims(), c.g().dtype())));
+  if (c.needs(3)) c.set(3, Reshape(IndexSelect(c.g(), c.i(1), c.in(2)), Sizes(c.shape(3))));
+}
+void GatherOp(GradCall& c) { c.set(0, ScatterAdd(ZerosOf(c.shape(0), c.g()), c.i(1), c.in(2), c.g())); }
+void ScatterSrc(GradCall& c) {
+  if (c.needs(0)) c.set(0, Run(Op::scatter_value, c.g(), c.i(1), c.in(2), 0));
+  if (c.needs(3)) {
+    Tensor part = Gather(c.g(), c.i(1), c.in(2));
+    // Elements of the source beyond the index were not used.
+    const Shape s = c.shape(3);
+    IntList pad;
+    for (int64_t d = s.rank(); d-- > 0;) pad.insert(pad.end(), {0, s.dim(d) - part.size(d)});
+    if (part.defined() && part.sizes() != s.dims()) part = Run(Op::constant_pad_nd, part, pad, 0);
+    c.set(3, part);
+  }
+}
+void ScatterValue(GradCall& c) { c.set(0, Run(Op::scatter_value, c.g(), c.i(1), c.in(2), 0)); }
+void ScatterAdd(GradCall& c) {
+  c.set(0, c.g());
+  if (c.needs(3)) {
+    Tensor part = Gather(c.g(), c.i(1), c.in(2));
+    const Shape s = c.shape(3);
+    IntList pad;
+    for (int64_t d = s.rank(); d-- > 0;) pad.insert(pad.end(), {0, s.dim(d) - part.size(d)});
+    if (part.defined() && part.sizes() != s.dims()) part = Run(Op::constant_pad_nd, part, pad, 0);
+    c.set(3, part);
+  }
+}
+void ScatterReduceTwo(GradCall& c) {
+  const int64_t dim = c.i(1);
+  const Tensor index = c.in(2), g = c.g();
+  const std::string_view reduce = c.str(4);
+  const bool include_self = c.b(5);
+  const Tensor hits = ScatterAdd(Zeros(c.shape(0).dims(), g.dtype()), dim, index, Full(index.sizes(), 1, g.dtype()));
+  Tensor self_part, src_part;
+  if (reduce == "sum") {
+    self_part = g;
+    src_part = Gather(g, dim, index);
+  } else if (reduce == "mean") {
+    Tensor count = include_self ? Add(hits, 1) : hits;
+    count = MaskedFill(count, Eq(count, 0), 1);
+    self_part = g / count;
+    src_part = Gather(g / count, dim, index);
+  } else if (reduce == "prod") {
+    const Tensor self = c.in(0), src = c.in(3), out = c.out();
+    // As torch does, with the product divided by each factor; one zero among the factors is taken out of it first.
+    const Tensor masked_self = MaskedFill(self, Eq(self, 0), 1);
+    const Tensor self_product = Run(Op::scatter_reduce_two, masked_self, dim, index, src, "prod", include_self);
+    self_part = g * self_product / masked_self;
+    const Tensor zero = Eq(src, 0);
+    const Tensor zeros_there = Gather(
+        ScatterAdd(ZerosLike(To(self, g.dtype())), dim, index, To(zero, g.dtype())), dim, index);
+    const Tensor single = And(zero, Eq(zeros_there, 1));
+    const Tensor masked_src = MaskedFill(src, single, 1);
+    const Tensor without = Gather(
+        Run(Op::scatter_reduce_two, self, dim, index, masked_src, "prod", include_self), dim, index);
+    src_part = Where(single, Gather(g, dim, index) * without,
+                     Gather(g * out, dim, index) / MaskedFill(src, zero, 1));
+    src_part = MaskedFill(src_part, And(zero, Not(single)), 0);
+  } else {
+    const Tensor value = Gather(c.out(), dim, index);
+    const Tensor self_hit = To(Eq(c.in(0), c.out()), g.dtype());
+    const Tensor src_hit = To(Eq(c.in(3), value), g.dtype());
+    const Tensor start = include_self ? self_hit : ZerosLike(self_hit);
+    Tensor count = ScatterAdd(start, dim, index, src_hit);
+    count = MaskedFill(count, Eq(count, 0), 1);
+    self_part = self_hit * g / count;
+    src_part = src_hit * Gather(g / count, dim, index);
+  }
+  if (!include_self) self_part = Where(Gt(hits, 0), ZerosLike(g), g);
+  c.set(0, self_part);
+  c.set(3, src_part);
+}
+
+void Index(GradCall& c) {
+  Tensors indices = c.list(1);
+  c.set(0, Run(Op::index_put, ZerosOf(c.shape(0), c.g()), indices, c.g(), true));
+}
+void IndexPut(GradCall& c) {
+  const Tensors indices = c.list(1);
+  if (c.needs(0)) {
+    c.set(0, c.b(3) ? c.g() : Run(Op::index_put, c.g(), indices, Zeros({}, c.g().dtype()), false));
+  }
+  if (c.needs(2)) c.set(2, Run(Op::index_Tensor, c.g(), indices));
+}
+void MaskedSelect(GradCall& c) {
+  const Tensor zeros = ZerosOf(c.shape(0), c.g());
+  IntList sizes = Sizes(c.shape(0));
+  const Tensor mask = c.in(1);
+  // In the broadcast shape; summed to the argument's afterwards.
+  const Tensor wide = Where(mask, zeros, zeros);
+  c.set(0, Run(Op::masked_scatter, wide, mask, c.g()));
+}
+void Embedding(GradCall& c) {
+  c.set(0, Run(Op::embedding_dense_backward, c.g(), c.in(1), c.shape(0).dim(0), c.i(2), c.b(3)));
+}
+
+}  // namespace hlokit::lazy::derivative

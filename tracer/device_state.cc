@@ -1,0 +1,259 @@
+#include "tracer/device_state.h"
+
+#include <cstring>
+
+#include "absl/container/inlined_vector.h"
+#include "ir/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/encoded_args.h"
+#include "tracer/literal_scalar.h"
+#include "tracer/lowering/node_lowering.h"
+#include "tracer/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+constexpr size_t kScalarCacheSize = 128;
+
+
+// What this thread is inside of.
+struct ThreadScopes {
+  std::vector<int> pushes = {0};  // at each level since the enclosing push
+  std::vector<size_t> lengths;    // of `text` before each push
+  std::string text;
+  std::vector<Frame> frames;
+};
+thread_local ThreadScopes scopes;
+
+}  // namespace
+
+DeviceState::DeviceState(Tracer* tracer, runtime::Device* device)
+    : tracer_(tracer),
+      device_(device),
+      context_(std::make_shared<Context>()),
+      cache_(static_cast<size_t>(tracer->options().cache_entries)) {}
+
+DeviceState::~DeviceState() { seed_tensor_ = Tensor(); }
+
+std::string DeviceState::name() const { return device_->name(); }
+
+absl::StatusOr<Shape> DeviceState::InferNode(Op op, ListId attrs, absl::Span<const IrRef> operands) {
+  std::vector<Shape> shapes;
+  for (const IrRef& operand : operands) shapes.push_back(ShapeOf(operand));
+  absl::StatusOr<std::vector<Shape>> results = TrialLowering(op, context_->list(attrs), shapes, context_);
+  if (!results.ok()) return results.status();
+  if (results->size() == 1) return (*results)[0];
+  return context_->shapes.Tuple(*results);
+}
+
+NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const IrRef> operands) {
+  key_.clear();
+  key_.push_back(static_cast<uint32_t>(op));
+  key_.push_back(attrs.value);
+  for (const IrRef& operand : operands) key_.push_back(ShapeOf(operand).id().value);
+  uint64_t hash = key_.size();
+  for (uint32_t word : key_) hash = MixHash(hash, word);
+  const auto same = [&](uint32_t id) {
+    const ShapeEntry& entry = shape_entries_[id];
+    return entry.size == key_.size() &&
+           std::memcmp(&shape_words_[entry.begin], key_.data(), key_.size() * sizeof(uint32_t)) == 0;
+  };
+  uint32_t found = shape_index_.Find(hash, same);
+  if (found == 0xffffffffu) {
+    absl::StatusOr<Shape> shape = InferNode(op, attrs, operands);
+    if (!shape.ok()) {
+      tracer_->SetError(shape.status());
+      return kNoNode;
+    }
+    found = shape_index_.FindOrInsert(
+        hash, [](uint32_t) { return false; },
+        [&] {
+          shape_entries_.push_back(
+              {static_cast<uint32_t>(shape_words_.size()), static_cast<uint32_t>(key_.size()), shape->id()});
+          shape_words_.insert(shape_words_.end(), key_.begin(), key_.end());
+          return static_cast<uint32_t>(shape_entries_.size() - 1);
+        });
+  }
+  NodeRecord node{op};
+  node.attrs = attrs;
+  node.shape = shape_entries_[found].shape;
+  if (tracer_->options().debug) {
+    if (!scopes.text.empty()) node.scope = context_->strings.Intern(scopes.text).value;
+    if (!scopes.frames.empty()) {
+      frames_.push_back(scopes.frames.back());
+      node.frame = static_cast<uint32_t>(frames_.size());
+    }
+  }
+  return graph_.Add(node, operands);
+}
+
+Shape DeviceState::ShapeOf(IrRef ref) {
+  const Shape shape = context_->shape(graph_.node(ref.node).shape);
+  return shape.IsTuple() ? shape.element(ref.output) : shape;
+}
+
+NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::Buffer> buffer, Shape shape) {
+  NodeRecord node{Op::device_data};
+  node.attrs = context_->lists.Intern({});
+  node.shape = shape.id();
+  return graph_.AddLeaf(node, std::move(buffer));
+}
+
+IrRef DeviceState::ConstantNode(Scalar value, ElementType type) {
+  ArgEncoder encoder;
+  encoder.Number(IsFloat(type) ? Scalar(value.ToDouble()) : Scalar(value.ToInt()));
+  NodeRecord node{Op::constant};
+  node.attrs = context_->lists.Intern(encoder.words());
+  node.shape = context_->shapes.Scalar(type).id();
+  return {graph_.Add(node, {}), 0};
+}
+
+IrRef DeviceState::ScalarNode(Scalar value, ElementType type) {
+  const double d = value.ToDouble();
+  const TracerOptions& options = tracer_->options();
+  if (options.all_scalars_special || (!options.no_special_scalars && (d == 0 || d == 1 || d == -1))) {
+    return ConstantNode(value, type);
+  }
+  ScalarKey key{type, 0};
+  std::byte bytes[16] = {};
+  StoreScalar(type, value, bytes);
+  std::memcpy(&key.bits, bytes, sizeof(key.bits));
+  std::shared_ptr<runtime::Buffer> buffer;
+  if (const auto it = scalar_index_.find(key); it != scalar_index_.end()) {
+    scalars_.splice(scalars_.begin(), scalars_, it->second);
+    buffer = it->second->second;
+  } else {
+    tracer_->metrics().Add("DeviceDataCacheMiss");
+    buffer = tracer_->client().TransferToDevice(FilledLiteral(context_->shapes.Scalar(type), value), context_);
+    buffer->read_only = true;
+    scalars_.emplace_front(key, buffer);
+    scalar_index_[key] = scalars_.begin();
+    if (scalars_.size() > kScalarCacheSize) {
+      scalar_index_.erase(scalars_.back().first);
+      scalars_.pop_back();
+    }
+  }
+  return {AddDeviceData(std::move(buffer), context_->shapes.Scalar(type)), 0};
+}
+
+IrRef DeviceState::ValueOf(TensorData* data) {
+  if (data->ir.valid() && data->ir_epoch == graph_.epoch()) return data->ir;
+  // On the device, and not yet used in this graph.
+  data->ir = {AddDeviceData(data->buffer, data->shape), 0};
+  data->ir_epoch = graph_.epoch();
+  return data->ir;
+}
+
+Tensor DeviceState::NewTensor(IrRef ref) {
+  Ref<TensorData> data(new TensorData(this, ShapeOf(ref)));
+  data->ir = ref;
+  data->ir_epoch = graph_.epoch();
+  return Tensor(new TensorImpl(std::move(data)));
+}
+
+Tensor DeviceState::NewTensor(std::shared_ptr<runtime::Buffer> buffer, Shape shape) {
+  Ref<TensorData> data(new TensorData(this, shape));
+  data->buffer = std::move(buffer);
+  return Tensor(new TensorImpl(std::move(data)));
+}
+
+IrRef DeviceState::NextSeed() {
+  // seed, then b + k * seed for each further draw of the step.
+  constexpr int64_t kMultiplier = 214013, kIncrement = 2531011;
+  if (running_seed_epoch_ != graph_.epoch() || !running_seed_.valid()) {
+    if (!seed_tensor_.defined()) {
+      const Shape shape = context_->shapes.Scalar(ElementType::kS64);
+      seed_tensor_ = NewTensor(tracer_->client().TransferToDevice(FilledLiteral(shape, seed_), context_), shape);
+    }
+    running_seed_ = ValueOf(seed_tensor_.impl()->data.get());
+    running_seed_epoch_ = graph_.epoch();
+  }
+  const IrRef seed = running_seed_;
+  ArgEncoder two;
+  two.Operand();
+  two.Operand();
+  ArgEncoder three = two;
+  three.Operand();
+  const ElementType s64 = ElementType::kS64;
+  const NodeId product =
+      AddNode(Op::mul_Tensor, context_->lists.Intern(two.words()), {ConstantNode(kMultiplier, s64), seed});
+  const NodeId sum = AddNode(Op::add_Tensor, context_->lists.Intern(three.words()),
+                             {ConstantNode(kIncrement, s64), IrRef{product, 0}, ConstantNode(1, s64)});
+  running_seed_ = {sum, 0};
+  return seed;
+}
+
+void DeviceState::SetSeed(int64_t seed) {
+  seed_ = seed;
+  seed_tensor_ = Tensor();
+  running_seed_ = IrRef();
+}
+
+void DeviceState::NextStepSeed() {
+  SetSeed(static_cast<int64_t>(1012031u + static_cast<uint64_t>(seed_) * 7012063u));
+}
+
+void DeviceState::Register(TensorData* data) {
+  std::lock_guard<std::recursive_mutex> lock(mutex_);
+  data->id = next_id_++;
+  data->previous = newest_;
+  (newest_ == nullptr ? oldest_ : newest_->next) = data;
+  newest_ = data;
+  ++live_count_;
+}
+
+void DeviceState::Unregister(TensorData* data) {
+  std::lock_guard<std::recursive_mutex> lock(mutex_);
+  (data->previous == nullptr ? oldest_ : data->previous->next) = data->next;
+  (data->next == nullptr ? newest_ : data->next->previous) = data->previous;
+  --live_count_;
+}
+
+std::vector<TensorData*> DeviceState::LiveTensors() {
+  std::vector<TensorData*> live;
+  live.reserve(static_cast<size_t>(live_count_));
+  for (TensorData* data = oldest_; data != nullptr; data = data->next) live.push_back(data);
+  return live;
+}
+
+void DeviceState::TrimGraph() {
+  for (TensorData* data = oldest_; data != nullptr; data = data->next) {
+    if (data->buffer == nullptr && data->ir_epoch == graph_.epoch()) return;
+  }
+  graph_.Clear();
+  frames_.clear();
+}
+
+// ---- scopes ----
+
+ScopedTrace::ScopedTrace(std::string_view name) {
+  scopes.lengths.push_back(scopes.text.size());
+  StrAppend(&scopes.text, scopes.text.empty() ? "" : "/", name, ".", ++scopes.pushes.back());
+  scopes.pushes.push_back(0);
+}
+
+ScopedTrace::~ScopedTrace() {
+  if (scopes.lengths.empty()) return;  // a step forgot it
+  scopes.text.resize(scopes.lengths.back());
+  scopes.lengths.pop_back();
+  scopes.pushes.pop_back();
+}
+
+ScopedFrame::ScopedFrame(std::string_view function, std::string_view file, int line) {
+  scopes.frames.push_back({std::string(function), std::string(file), line});
+}
+ScopedFrame::~ScopedFrame() { scopes.frames.pop_back(); }
+
+const std::string& CurrentScope() { return scopes.text; }
+const Frame* CurrentFrame() { return scopes.frames.empty() ? nullptr : &scopes.frames.back(); }
+
+absl::Status ResetScopes() {
+  const std::string open = scopes.text;
+  scopes.lengths.clear();
+  scopes.pushes.assign(1, 0);
+  scopes.text.clear();
+  if (open.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(StrCat("Expecting scope to be empty but it is ", open));
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,51 @@
+// From pending tensors to values: the graph they need, its key, lowering or a cached program, execution.
+#ifndef HLOKIT_TRACER_EXECUTOR_H_
+#define HLOKIT_TRACER_EXECUTOR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/module.h"
+#include "tracer/device_state.h"
+#include "tracer/tensor.h"
+
+namespace hlokit::lazy {
+
+// A part of the graph, ready to be keyed, printed or lowered. Holds ids of the device's graph: only under its mutex.
+struct GraphSlice {
+  std::vector<IrRef> roots;
+  std::vector<NodeId> order;                               // post-order
+  std::vector<std::shared_ptr<runtime::Buffer>> inputs;    // by parameter number
+  std::vector<NodeId> input_nodes;                         // the first node of each
+  std::vector<int64_t> donated;                            // parameter numbers
+};
+
+struct SliceOptions {
+  bool force = false;   // a step or a print: in the key, as it decides what may be reused
+  bool donate = false;
+};
+
+// The slice that computes `tensors`.
+GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options);
+// The slice's key: the graph as words.
+std::vector<uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
+// A digest of the same that does not depend on the process.
+Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
+// The program of the slice, in a context of its own.
+absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const GraphSlice& slice, std::string_view name);
+
+// A full step of the device.
+absl::Status SyncLiveTensors(DeviceState& device, bool wait);
+// The value, the tensor being computed for good.
+absl::StatusOr<Literal> FetchTensor(const Tensor& t);
+// The value, the graph being kept.
+absl::StatusOr<Literal> FetchKeepingGraph(const Tensor& t);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_EXECUTOR_H_

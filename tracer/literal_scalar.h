@@ -1,0 +1,26 @@
+// Numbers as elements of literals and back.
+#ifndef HLOKIT_TRACER_LITERAL_SCALAR_H_
+#define HLOKIT_TRACER_LITERAL_SCALAR_H_
+
+#include <cstddef>
+
+#include "ir/literal.h"
+#include "ir/shape.h"
+#include "tracer/scalar.h"
+
+namespace hlokit::lazy {
+
+// `value` converted to `type` at `to`: floats rounded, integers wrapped, bool whether not 0.
+void StoreScalar(ElementType type, Scalar value, std::byte* to);
+Scalar LoadScalar(ElementType type, const std::byte* from);
+// An array of `shape` with every element `value`.
+Literal FilledLiteral(Shape shape, Scalar value);
+// The largest (smallest) value, infinity where there is one.
+Scalar LargestOf(ElementType type);
+Scalar SmallestOf(ElementType type);
+// The largest finite value of a float type.
+double LargestFiniteOf(ElementType type);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_LITERAL_SCALAR_H_

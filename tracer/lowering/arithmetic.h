@@ -1,0 +1,49 @@
+// What lowerings of arithmetic share: operands in the type of the result, wider types inside of long formulas.
+#ifndef HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
+#define HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
+
+#include <utility>
+
+#include "tracer/lowering/node_lowering.h"
+#include "tracer/promotion.h"
+
+namespace hlokit::lazy {
+
+// Integers and bool as f32.
+inline Hlo Floating(Hlo x) { return Cast(x, FloatingOf(x.type())); }
+// The type in which formulas of several steps are computed: f32 for the 16-bit floats.
+inline ElementType WideType(ElementType t) {
+  return t == ElementType::kBF16 || t == ElementType::kF16 ? ElementType::kF32 : t;
+}
+inline Hlo Wide(Hlo x) { return Cast(x, WideType(FloatingOf(x.type()))); }
+inline ElementType PromotedType(Hlo a, Hlo b) {
+  Promotion p;
+  p.Add(a.shape());
+  p.Add(b.shape());
+  return p.result();
+}
+// Both operands in the type that torch gives the result.
+inline std::pair<Hlo, Hlo> Promoted(Hlo a, Hlo b) {
+  const ElementType t = PromotedType(a, b);
+  return {Cast(a, t), Cast(b, t)};
+}
+// All dimensions.
+inline DimVector AllDims(Hlo x) {
+  DimVector dims(static_cast<size_t>(x.rank()));
+  for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);
+  return dims;
+}
+inline int64_t WrapDim(int64_t dim, int64_t rank) { return dim < 0 ? dim + (rank == 0 ? 1 : rank) : dim; }
+// The dimensions of an argument that may be absent or empty (then all), from 0, sorted; an error if out of range.
+DimVector ReducedDims(NodeLowering& n, size_t arg, Hlo x);
+// 1/(1+exp(-x)).
+inline Hlo Logistic(Hlo x) { return Unary(Opcode::kLogistic, x); }
+// log(1+exp(x)) without overflow.
+inline Hlo SoftplusOf(Hlo x) {
+  return Max(x, Number(x, 0)) + Unary(Opcode::kLog1p, Exp(-Abs(x)));
+}
+inline Hlo IsNan(Hlo x) { return Ne(x, x); }
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_LOWERING_ARITHMETIC_H_

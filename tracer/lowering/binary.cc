@@ -1,0 +1,165 @@
+// Ops of two or three tensors, element by element.
+#include <limits>
+
+#include "tracer/lowering/arithmetic.h"
+
+namespace hlokit::lazy::lower {
+namespace {
+
+// Runs `formula` on both operands in the result's type. Sums of pred are taken in s32.
+template <typename Formula>
+void Arithmetic(NodeLowering& n, size_t i, size_t j, Formula formula) {
+  const ElementType type = PromotedType(n.in(i), n.in(j));
+  const ElementType compute = type == ElementType::kPred ? ElementType::kS32 : type;
+  n.Return(lazy::Cast(formula(lazy::Cast(n.in(i), compute), lazy::Cast(n.in(j), compute)), type));
+}
+
+void Compared(NodeLowering& n, ComparisonDirection direction) {
+  const auto [a, b] = Promoted(n.in(0), n.in(1));
+  n.Return(Compare(direction, a, b));
+}
+
+Hlo Zero(Hlo x) { return Number(x, 0); }
+
+// The sign of a remainder has to become that of the divisor.
+Hlo WrongSign(Hlo r, Hlo b) { return Ne(r, Zero(r)) & Ne(Lt(r, Zero(r)), Lt(b, Zero(b))); }
+
+Hlo FloorDivideOf(Hlo a, Hlo b) {
+  const Hlo r = Binary(Opcode::kRemainder, a, b);
+  if (a.is_float()) {
+    // As Python does: what the exact remainder leaves divides evenly, up to rounding.
+    Hlo q = (a - r) / b;
+    q = Select(WrongSign(r, b), q - 1.0, q);
+    const Hlo floor = Unary(Opcode::kFloor, q);
+    const Hlo rounded = Select(Gt(q - floor, Number(q, 0.5)), floor + 1.0, floor);
+    return Select(Eq(b, Zero(b)), a / b, rounded);
+  }
+  return a / b - lazy::Cast(WrongSign(BroadcastTo(r, r.dims()), b), a.type());
+}
+
+Hlo TruncateOf(Hlo q) {
+  return Select(Lt(q, Zero(q)), Unary(Opcode::kCeil, q), Unary(Opcode::kFloor, q));
+}
+
+void Logical(NodeLowering& n, Opcode opcode) {
+  n.Return(Binary(opcode, lazy::Cast(n.in(0), ElementType::kPred), lazy::Cast(n.in(1), ElementType::kPred)));
+}
+void Bitwise(NodeLowering& n, Opcode opcode) {
+  const auto [a, b] = Promoted(n.in(0), n.in(1));
+  n.Return(Binary(opcode, a, b));
+}
+
+// A number that multiplies, left out of the type's decision.
+Hlo Factor(NodeLowering& n, size_t i, ElementType type) { return lazy::Cast(n.in(i), type); }
+
+}  // namespace
+
+void Add(NodeLowering& n) {
+  Arithmetic(n, 0, 1, [&](Hlo a, Hlo b) { return a + b * Factor(n, 2, b.type()); });
+}
+void Sub(NodeLowering& n) {
+  Arithmetic(n, 0, 1, [&](Hlo a, Hlo b) { return a - b * Factor(n, 2, b.type()); });
+}
+void Rsub(NodeLowering& n) {
+  Arithmetic(n, 0, 1, [&](Hlo a, Hlo b) { return b - a * Factor(n, 2, b.type()); });
+}
+void Mul(NodeLowering& n) {
+  Arithmetic(n, 0, 1, [](Hlo a, Hlo b) { return a * b; });
+}
+void Div(NodeLowering& n) {
+  const ElementType type = FloatingOf(PromotedType(n.in(0), n.in(1)));
+  n.Return(lazy::Cast(n.in(0), type) / lazy::Cast(n.in(1), type));
+}
+void DivMode(NodeLowering& n) {
+  const std::string mode = n.str(2);
+  if (mode.empty()) return Div(n);
+  const auto [a, b] = Promoted(n.in(0), n.in(1));
+  if (mode == "floor") return n.Return(FloorDivideOf(a, b));
+  if (mode != "trunc") {
+    n.emitter().Fail("rounding_mode is none, \"trunc\" or \"floor\"");
+    return;
+  }
+  n.Return(a.is_float() ? TruncateOf(a / b) : a / b);
+}
+void FloorDivide(NodeLowering& n) {
+  const auto [a, b] = Promoted(n.in(0), n.in(1));
+  n.Return(FloorDivideOf(a, b));
+}
+void Remainder(NodeLowering& n) {
+  Arithmetic(n, 0, 1, [](Hlo a, Hlo b) {
+    const Hlo r = Binary(Opcode::kRemainder, a, b);
+    return Select(WrongSign(r, b), r + b, r);
+  });
+}
+void Fmod(NodeLowering& n) {
+  Arithmetic(n, 0, 1, [](Hlo a, Hlo b) { return Binary(Opcode::kRemainder, a, b); });
+}
+void Pow(NodeLowering& n) {
+  const auto [a, b] = Promoted(n.in(0), n.in(1));
+  n.Return(Binary(Opcode::kPower, a, b));
+}
+void Atan2(NodeLowering& n) {
+  const ElementType type = FloatingOf(PromotedType(n.in(0), n.in(1)));
+  n.Return(Binary(Opcode::kAtan2, lazy::Cast(n.in(0), type), lazy::Cast(n.in(1), type)));
+}
+void Maximum(NodeLowering& n) {
+  const auto [a, b] = Promoted(n.in(0), n.in(1));
+  n.Return(Max(a, b));
+}
+void Minimum(NodeLowering& n) {
+  const auto [a, b] = Promoted(n.in(0), n.in(1));
+  n.Return(Min(a, b));
+}
+void Addcmul(NodeLowering& n) {
+  const ElementType type = n.in(0).type();
+  const ElementType wide = WideType(type);
+  const auto arg = [&](size_t i) { return lazy::Cast(n.in(i), wide); };
+  n.Return(lazy::Cast(arg(0) + arg(1) * arg(2) * arg(3), type));
+}
+void Addcdiv(NodeLowering& n) {
+  const ElementType type = n.in(0).type();
+  const ElementType wide = WideType(type);
+  const auto arg = [&](size_t i) { return lazy::Cast(n.in(i), wide); };
+  n.Return(lazy::Cast(arg(0) + arg(1) / arg(2) * arg(3), type));
+}
+void Lerp(NodeLowering& n) {
+  const ElementType type = n.in(0).type();
+  const Hlo a = Wide(n.in(0)), b = Wide(n.in(1)), w = lazy::Cast(n.in(2), a.type());
+  // From whichever end is nearer, so that both ends are exact.
+  const Hlo near_a = a + w * (b - a);
+  const Hlo near_b = b - (b - a) * (1.0 - w);
+  n.Return(lazy::Cast(Select(Lt(lazy::Unary(Opcode::kAbs, w), Number(w, 0.5)), near_a, near_b), type));
+}
+void Eq(NodeLowering& n) { Compared(n, ComparisonDirection::kEq); }
+void Ne(NodeLowering& n) { Compared(n, ComparisonDirection::kNe); }
+void Lt(NodeLowering& n) { Compared(n, ComparisonDirection::kLt); }
+void Le(NodeLowering& n) { Compared(n, ComparisonDirection::kLe); }
+void Gt(NodeLowering& n) { Compared(n, ComparisonDirection::kGt); }
+void Ge(NodeLowering& n) { Compared(n, ComparisonDirection::kGe); }
+void LogicalAnd(NodeLowering& n) { Logical(n, Opcode::kAnd); }
+void LogicalOr(NodeLowering& n) { Logical(n, Opcode::kOr); }
+void LogicalXor(NodeLowering& n) { Logical(n, Opcode::kXor); }
+void BitwiseAnd(NodeLowering& n) { Bitwise(n, Opcode::kAnd); }
+void BitwiseOr(NodeLowering& n) { Bitwise(n, Opcode::kOr); }
+void BitwiseXor(NodeLowering& n) { Bitwise(n, Opcode::kXor); }
+void Where(NodeLowering& n) {
+  const auto [a, b] = Promoted(n.in(1), n.in(2));
+  n.Return(Select(lazy::Cast(n.in(0), ElementType::kPred), a, b));
+}
+void MaskedFill(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  n.Return(Select(lazy::Cast(n.in(1), ElementType::kPred), lazy::Cast(n.in(2), x.type()), x));
+}
+void Clamp(NodeLowering& n) {
+  Promotion p;
+  for (size_t i = 0; i < 3; ++i) {
+    if (n.has(i)) p.Add(n.in(i).shape());
+  }
+  const ElementType type = p.result();
+  Hlo x = lazy::Cast(n.in(0), type);
+  if (n.has(1)) x = Max(x, lazy::Cast(n.in(1), type));
+  if (n.has(2)) x = Min(x, lazy::Cast(n.in(2), type));
+  n.Return(x);
+}
+
+}  // namespace hlokit::lazy::lower

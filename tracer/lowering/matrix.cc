@@ -1,0 +1,254 @@
+// Products of matrices, einsum, decompositions.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "ir/str_cat.h"
+#include "tracer/lowering/arithmetic.h"
+
+namespace hlokit::lazy::lower {
+namespace {
+
+Hlo MatrixProduct(Hlo a, Hlo b) { return Dot(a, b, {{}, {1}, {}, {0}}); }
+Hlo BatchProduct(Hlo a, Hlo b) { return Dot(a, b, {{0}, {2}, {0}, {1}}); }
+
+}  // namespace
+
+void Mm(NodeLowering& n) { n.Return(MatrixProduct(n.in(0), n.in(1))); }
+void Bmm(NodeLowering& n) { n.Return(BatchProduct(n.in(0), n.in(1))); }
+void Mv(NodeLowering& n) { n.Return(Dot(n.in(0), n.in(1), {{}, {1}, {}, {0}})); }
+void Dot1d(NodeLowering& n) { n.Return(Dot(n.in(0), n.in(1), {{}, {0}, {}, {0}})); }
+
+void Addmm(NodeLowering& n) {
+  const Hlo bias = n.in(0);
+  const bool plain = n.in(3).ok() && n.in(4).ok();
+  if (!plain) return;
+  const ElementType type = n.in(1).type();
+  const ElementType wide = WideType(type);
+  const Hlo product = MatrixProduct(n.in(1), n.in(2));
+  n.Return(lazy::Cast(lazy::Cast(product, wide) * lazy::Cast(n.in(4), wide) +
+                          lazy::Cast(bias, wide) * lazy::Cast(n.in(3), wide),
+                      type));
+}
+
+// "ab,bc->ac" over operands that use each of their labels once; labels of the result are in the operands.
+void Einsum(NodeLowering& n) {
+  const std::string equation = n.str(0);
+  const std::vector<Hlo> operands = n.list(1);
+  const size_t arrow = equation.find("->");
+  const size_t comma = equation.find(',');
+  if (arrow == std::string::npos || comma == std::string::npos || operands.size() != 2) {
+    n.emitter().Fail("einsum of this form has no lowering");
+    return;
+  }
+  const std::string a = equation.substr(0, comma), b = equation.substr(comma + 1, arrow - comma - 1);
+  const std::string out = equation.substr(arrow + 2);
+  Builder::DotNumbers numbers;
+  std::string order;
+  std::string free_a, free_b;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const size_t j = b.find(a[i]);
+    if (j == std::string::npos) {
+      free_a.push_back(a[i]);
+      continue;
+    }
+    const bool batch = out.find(a[i]) != std::string::npos;
+    (batch ? numbers.lhs_batch : numbers.lhs_contracting).push_back(static_cast<int64_t>(i));
+    (batch ? numbers.rhs_batch : numbers.rhs_contracting).push_back(static_cast<int64_t>(j));
+    if (batch) order.push_back(a[i]);
+  }
+  for (char label : b) {
+    if (a.find(label) == std::string::npos) free_b.push_back(label);
+  }
+  order += free_a + free_b;
+  const Hlo product = Dot(operands[0], operands[1], numbers);
+  DimVector permutation;
+  for (char label : out) permutation.push_back(static_cast<int64_t>(order.find(label)));
+  n.Return(Transpose(product, permutation));
+}
+
+// ---- triangular systems ----
+
+namespace {
+
+Hlo Solve(NodeLowering& n, Hlo a, Hlo b, bool left, bool lower, bool unit, bool transpose) {
+  if (!a.ok() || !b.ok()) return a;
+  Builder& builder = n.emitter().builder();
+  return n.emitter().Take(builder.Add(
+      Opcode::kTriangularSolve, {a.id(), b.id()},
+      {Builder::Bool(Attr::kLeftSide, left), Builder::Bool(Attr::kLower, lower), Builder::Bool(Attr::kUnitDiagonal, unit),
+       Builder::Enum(Attr::kTransposeA, transpose ? TriangularTranspose::kTranspose : TriangularTranspose::kNoTranspose)}));
+}
+
+Hlo SwapLast(Hlo x) {
+  DimVector permutation = AllDims(x);
+  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  return Transpose(x, permutation);
+}
+
+// Both with the same leading dimensions.
+void AlignBatch(Hlo* a, Hlo* b) {
+  DimVector da = a->dims(), db = b->dims();
+  if (da.size() < 2 || db.size() < 2) return;
+  const DimVector ta(da.end() - 2, da.end()), tb(db.end() - 2, db.end());
+  da.resize(da.size() - 2);
+  db.resize(db.size() - 2);
+  std::optional<DimVector> batch = BroadcastDims(da, db);
+  if (!batch) return;
+  DimVector full = *batch;
+  full.insert(full.end(), ta.begin(), ta.end());
+  *a = BroadcastTo(*a, full);
+  full = *batch;
+  full.insert(full.end(), tb.begin(), tb.end());
+  *b = BroadcastTo(*b, full);
+}
+
+}  // namespace
+
+void TriangularSolve(NodeLowering& n) {
+  Hlo b = n.in(0), a = n.in(1);
+  AlignBatch(&a, &b);
+  n.Return(Solve(n, a, b, true, !n.b(2), n.b(4), n.b(3)), a);
+}
+void SolveTriangular(NodeLowering& n) {
+  Hlo a = n.in(0), b = n.in(1);
+  AlignBatch(&a, &b);
+  n.Return(Solve(n, a, b, n.b(3), !n.b(2), n.b(4), false));
+}
+void Cholesky(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  if (!x.ok()) return;
+  const Hlo lower = n.emitter().Take(
+      n.emitter().builder().Add(Opcode::kCholesky, {x.id()}, {Builder::Bool(Attr::kLower, true)}));
+  Emitter& e = n.emitter();
+  const Hlo rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
+  const Hlo columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
+  const Hlo triangle = Select(Ge(rows, columns), lower, Number(x, 0));
+  n.Return(n.b(1) ? SwapLast(triangle) : triangle);
+}
+
+// ---- orthogonal decompositions, unrolled over columns: for the small matrices that models have ----
+
+namespace {
+
+constexpr int64_t kMaxUnrolled = 64;
+
+Hlo Column(Hlo x, int64_t j) { return SliceDim(x, 1, j, j + 1); }
+
+// Householder reflections: q[m, m] r[m, n] = x, by r -= 2 v (v' r), q -= 2 (q v) v'.
+struct QrParts {
+  Hlo q, r;
+};
+QrParts Householder(NodeLowering& n, Hlo x) {
+  Emitter& e = n.emitter();
+  const int64_t rows = x.size(0), columns = x.size(1);
+  Hlo r = x;
+  const DimVector square = {rows, rows};
+  Hlo q = lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), x.type());
+  const Hlo places = IotaOf(e, ElementType::kS64, {rows, 1}, 0);
+  for (int64_t j = 0; j < std::min(rows - 1, columns); ++j) {
+    const Hlo below = Select(Ge(places, Number(places, j)), Column(r, j), Number(x, 0));
+    const Hlo head = Reshape(SliceDim(Column(r, j), 0, j, j + 1), {});
+    const Hlo norm = Sqrt(Reduce(Opcode::kAdd, below * below, {0, 1}));
+    // LAPACK's choice: the diagonal gets the sign that avoids cancellation.
+    const Hlo alpha = Select(Ge(head, Number(head, 0)), -norm, norm);
+    const Hlo v = Select(Eq(places, Number(places, j)), below - alpha, below);
+    const Hlo square_norm = Reduce(Opcode::kAdd, v * v, {0, 1});
+    const Hlo scale = Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 0),
+                             2.0 / Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 1), square_norm));
+    const Hlo row = Dot(v, r, {{}, {0}, {}, {0}});      // [1, n]
+    r = r - Dot(v, row, {{}, {1}, {}, {0}}) * scale;
+    const Hlo qv = Dot(q, v, {{}, {1}, {}, {0}});       // [m, 1]
+    q = q - Dot(qv, v, {{}, {1}, {}, {1}}) * scale;
+  }
+  const DimVector dims = r.dims();
+  r = Select(Ge(IotaOf(e, ElementType::kS64, dims, 1), IotaOf(e, ElementType::kS64, dims, 0)), r, Number(x, 0));
+  return {q, r};
+}
+
+bool SmallMatrix(NodeLowering& n, Hlo x) {
+  if (x.rank() == 2 && x.size(0) <= kMaxUnrolled && x.size(1) <= kMaxUnrolled) return true;
+  n.emitter().Fail("only matrices of at most 64 x 64 are supported");
+  return false;
+}
+
+}  // namespace
+
+void Qr(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  if (!SmallMatrix(n, x)) return;
+  const bool complete = n.op() == Op::qr ? !n.b(1) : n.str(1) == "complete";
+  QrParts parts = Householder(n, x);
+  const int64_t k = std::min(x.size(0), x.size(1));
+  if (!complete) {
+    parts.q = SliceDim(parts.q, 1, 0, k);
+    parts.r = SliceDim(parts.r, 0, 0, k);
+  }
+  n.Return(parts.q, parts.r);
+}
+
+void Svd(NodeLowering& n) {
+  // One-sided Jacobi: rotate pairs of columns until they are orthogonal; their norms are the singular values.
+  Hlo x = n.in(0);
+  if (!SmallMatrix(n, x)) return;
+  Emitter& e = n.emitter();
+  const bool wide = x.size(0) < x.size(1);
+  if (wide) x = SwapLast(x);
+  const int64_t columns = x.size(1);
+  std::vector<Hlo> u, v;
+  const DimVector square = {columns, columns};
+  const Hlo identity =
+      lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), x.type());
+  for (int64_t j = 0; j < columns; ++j) {
+    u.push_back(Column(x, j));
+    v.push_back(Column(identity, j));
+  }
+  const auto inner = [](Hlo a, Hlo b) { return Reduce(Opcode::kAdd, a * b, {0, 1}); };
+  constexpr int kSweeps = 6;
+  if (columns > 16) {
+    e.Fail("only matrices with at most 16 rows or columns are supported");
+    return;
+  }
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    for (int64_t i = 0; i < columns; ++i) {
+      for (int64_t j = i + 1; j < columns; ++j) {
+        const Hlo a = inner(u[i], u[i]), b = inner(u[j], u[j]), c = inner(u[i], u[j]);
+        const Hlo zero = Number(c, 0), one = Number(c, 1);
+        const Hlo done = Eq(c, zero);
+        const Hlo zeta = (b - a) / (2.0 * Select(done, one, c));
+        const Hlo t = Select(Ge(zeta, zero), one, -one) / (Abs(zeta) + Sqrt(1.0 + zeta * zeta));
+        const Hlo cosine = Select(done, one, Rsqrt(1.0 + t * t));
+        const Hlo sine = Select(done, zero, Rsqrt(1.0 + t * t) * t);
+        for (std::vector<Hlo>* m : {&u, &v}) {
+          const Hlo left = (*m)[i] * cosine - (*m)[j] * sine;
+          (*m)[j] = (*m)[i] * sine + (*m)[j] * cosine;
+          (*m)[i] = left;
+        }
+      }
+    }
+  }
+  std::vector<Hlo> norms;
+  for (int64_t j = 0; j < columns; ++j) norms.push_back(Reshape(Sqrt(inner(u[j], u[j])), {1}));
+  const Hlo values = columns == 1 ? norms[0] : Concatenate(norms, 0);
+  const std::vector<Hlo> sorted =
+      Sort({values, IotaOf(e, ElementType::kS32, {columns}, 0)}, 0, ComparisonDirection::kGt);
+  const auto pick = [&](const std::vector<Hlo>& parts, bool normalize) {
+    Hlo all = parts.size() == 1 ? parts[0] : Concatenate(parts, 1);
+    GatherNumbers g;
+    g.offset_dims = {0};
+    g.collapsed_slice_dims = {1};
+    g.start_index_map = {1};
+    g.slice_sizes = {all.size(0), 1};
+    g.index_vector_dim = 1;
+    all = Gather(all, Reshape(sorted[1], {columns, 1}), g);
+    if (!normalize) return all;
+    const Hlo s = BroadcastInDim(sorted[0], all.dims(), {1});
+    return all / Select(Eq(s, Number(s, 0)), Number(s, 1), s);
+  };
+  Hlo left = pick(u, true), right = pick(v, false);
+  if (wide) std::swap(left, right);
+  // svd gives V, linalg_svd its transpose.
+  n.Return(left, sorted[0], n.op() == Op::svd ? right : SwapLast(right));
+}
+
+}  // namespace hlokit::lazy::lower

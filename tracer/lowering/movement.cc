@@ -1,0 +1,344 @@
+// Ops that move elements: shapes, slices, joins, padding, triangles, diagonals, constants.
+#include <algorithm>
+#include <numeric>
+
+#include "tracer/literal_scalar.h"
+#include "tracer/lowering/arithmetic.h"
+
+namespace hlokit::lazy::lower {
+namespace {
+
+int64_t Product(Dims dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
+
+int64_t ClampIndex(int64_t i, int64_t size) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); }
+
+bool CheckDim(NodeLowering& n, int64_t dim, int64_t rank) {
+  if (dim >= 0 && dim < rank) return true;
+  n.emitter().Fail("the dimension is out of range");
+  return false;
+}
+
+// A constant of s64.
+Hlo Indices(Emitter& e, Dims dims, absl::Span<const int64_t> values) {
+  Literal literal = Literal::Zeros(e.ArrayShape(ElementType::kS64, dims));
+  std::copy(values.begin(), values.end(), literal.values<int64_t>().begin());
+  return e.Take(e.builder().Constant(literal));
+}
+
+// Places in the storage of an as_strided view, row-major.
+std::vector<int64_t> StridedPlaces(Dims size, Dims stride, int64_t offset) {
+  std::vector<int64_t> places(static_cast<size_t>(Product(size)));
+  std::vector<int64_t> index(size.size(), 0);
+  for (int64_t& place : places) {
+    place = offset;
+    for (size_t d = 0; d < size.size(); ++d) place += index[d] * stride[d];
+    for (size_t d = size.size(); d-- > 0;) {
+      if (++index[d] < size[d]) break;
+      index[d] = 0;
+    }
+  }
+  return places;
+}
+
+constexpr int64_t kMaxPlaces = int64_t{1} << 28;
+
+}  // namespace
+
+void View(NodeLowering& n) { n.Return(Reshape(n.in(0), n.ints(1))); }
+void Expand(NodeLowering& n) { n.Return(BroadcastTo(n.in(0), n.ints(1))); }
+void Permute(NodeLowering& n) { n.Return(Transpose(n.in(0), n.ints(1))); }
+
+void GenericSlice(NodeLowering& n) {
+  const Dims starts = n.ints(1), sizes = n.ints(2);
+  DimVector limits;
+  for (size_t i = 0; i < starts.size(); ++i) limits.push_back(starts[i] + sizes[i]);
+  n.Return(Slice(n.in(0), starts, limits));
+}
+void SelectNode(NodeLowering& n) { n.Return(SliceDim(n.in(0), n.i(1), n.i(2), n.i(3), n.i(4))); }
+
+void Cat(NodeLowering& n) {
+  const std::vector<Hlo> parts = n.list(0);
+  Promotion p;
+  for (const Hlo& part : parts) p.Add(part.shape());
+  std::vector<Hlo> same;
+  for (const Hlo& part : parts) same.push_back(lazy::Cast(part, p.result()));
+  n.Return(same.size() == 1 ? same[0] : Concatenate(same, n.i(1)));
+}
+void Stack(NodeLowering& n) {
+  const std::vector<Hlo> parts = n.list(0);
+  if (parts.empty()) {
+    n.emitter().Fail("stack expects a non-empty list of tensors");
+    return;
+  }
+  const int64_t rank = parts[0].rank() + 1;
+  const int64_t dim = WrapDim(n.i(1), rank);
+  if (!CheckDim(n, dim, rank)) return;
+  Promotion p;
+  for (const Hlo& part : parts) p.Add(part.shape());
+  std::vector<Hlo> raised;
+  for (const Hlo& part : parts) {
+    DimVector dims = part.dims();
+    dims.insert(dims.begin() + dim, 1);
+    raised.push_back(Reshape(lazy::Cast(part, p.result()), dims));
+  }
+  n.Return(raised.size() == 1 ? raised[0] : Concatenate(raised, dim));
+}
+void Flip(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  DimVector dims;
+  for (int64_t d : n.ints(1)) dims.push_back(WrapDim(d, x.rank()));
+  n.Return(x.rank() == 0 ? x : Reverse(x, dims));
+}
+void Roll(NodeLowering& n) {
+  Hlo x = n.in(0);
+  const Dims shifts = n.ints(1), dims = n.ints(2);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t dim = WrapDim(dims[i], x.rank());
+    const int64_t size = x.size(dim);
+    if (size == 0) continue;
+    const int64_t cut = ((size - shifts[i]) % size + size) % size;
+    if (cut == 0) continue;
+    x = Concatenate({SliceDim(x, dim, cut, size), SliceDim(x, dim, 0, cut)}, dim);
+  }
+  n.Return(x);
+}
+void Repeat(NodeLowering& n) {
+  // [a, b] repeated [r, s] times: broadcast to [r, a, s, b], reshape to [r a, s b].
+  Hlo x = n.in(0);
+  const Dims repeats = n.ints(1);
+  if (static_cast<int64_t>(repeats.size()) < x.rank()) {
+    n.emitter().Fail("repeat needs at least as many numbers as the tensor has dimensions");
+    return;
+  }
+  DimVector dims(repeats.size() - x.rank(), 1);
+  const DimVector own = x.dims();
+  dims.insert(dims.end(), own.begin(), own.end());
+  x = Reshape(x, dims);
+  DimVector wide, places, result;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    wide.insert(wide.end(), {repeats[i], dims[i]});
+    places.push_back(static_cast<int64_t>(2 * i + 1));
+    result.push_back(repeats[i] * dims[i]);
+  }
+  n.Return(Reshape(BroadcastInDim(x, wide, places), result));
+}
+void TrilTriu(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  if (x.rank() < 2) {
+    n.emitter().Fail("the tensor must have at least 2 dimensions");
+    return;
+  }
+  Emitter& e = n.emitter();
+  const Hlo rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
+  const Hlo columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
+  const Hlo edge = rows + Number(rows, n.i(1));
+  n.Return(Select(n.op() == Op::tril ? Le(columns, edge) : Ge(columns, edge), x, Number(x, 0)));
+}
+
+void ConstantPad(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  const Dims pad = n.ints(1);  // low, high of the last dimension, then of the one before
+  const size_t rank = static_cast<size_t>(x.rank());
+  if (pad.size() % 2 != 0 || pad.size() / 2 > rank) {
+    n.emitter().Fail("the padding does not fit the tensor");
+    return;
+  }
+  DimVector low(rank, 0), high(rank, 0);
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    low[rank - 1 - i] = pad[2 * i];
+    high[rank - 1 - i] = pad[2 * i + 1];
+  }
+  n.Return(Pad(x, Number(x, n.s(2)), low, high));
+}
+
+// ---- writing into a part ----
+
+void SliceScatter(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  const Hlo src = lazy::Cast(n.in(1), x.type());
+  const int64_t dim = WrapDim(n.i(2), x.rank());
+  if (!CheckDim(n, dim, x.rank())) return;
+  const int64_t size = x.size(dim);
+  const int64_t start = n.has(3) ? ClampIndex(n.i(3), size) : 0;
+  const int64_t end = std::max(start, n.has(4) ? ClampIndex(n.i(4), size) : size);
+  const int64_t step = n.i(5);
+  if (step < 1) {
+    n.emitter().Fail("slice step must be positive");
+    return;
+  }
+  const int64_t count = (end - start + step - 1) / step;
+  if (count == 0) return n.Return(x);
+  DimVector part = x.dims();
+  part[dim] = count;
+  const Hlo fitted = BroadcastTo(src, part);
+  DimVector low(static_cast<size_t>(x.rank()), 0), high = low, interior = low;
+  low[dim] = start;
+  interior[dim] = step - 1;
+  high[dim] = size - start - ((count - 1) * step + 1);
+  const Hlo mask = Pad(Full(n.emitter(), ElementType::kPred, part, true), Constant(n.emitter(), ElementType::kPred, false),
+                       low, high, interior);
+  n.Return(Select(mask, Pad(fitted, Number(x, 0), low, high, interior), x));
+}
+void SelectScatter(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  const int64_t dim = WrapDim(n.i(2), x.rank());
+  if (!CheckDim(n, dim, x.rank())) return;
+  const int64_t index = n.i(3) < 0 ? n.i(3) + x.size(dim) : n.i(3);
+  DimVector part = x.dims();
+  part[dim] = 1;
+  std::vector<InstructionId> starts;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    starts.push_back(Constant(n.emitter(), ElementType::kS32, d == dim ? index : 0).id());
+  }
+  DimVector without = x.dims();
+  without.erase(without.begin() + dim);
+  const Hlo src = Reshape(BroadcastTo(lazy::Cast(n.in(1), x.type()), without), part);
+  if (!x.ok() || !src.ok()) return n.Return(src);
+  n.Return(n.emitter().Take(n.emitter().builder().DynamicUpdateSlice(x.id(), src.id(), starts)));
+}
+
+// ---- diagonals and strides ----
+
+namespace {
+
+struct DiagonalPlan {
+  int64_t dim1, dim2, row, column, length;
+};
+
+DiagonalPlan PlanDiagonal(NodeLowering& n, Hlo x, size_t first_arg) {
+  const int64_t offset = n.i(first_arg);
+  DiagonalPlan plan{WrapDim(n.i(first_arg + 1), x.rank()), WrapDim(n.i(first_arg + 2), x.rank()),
+                    std::max<int64_t>(0, -offset), std::max<int64_t>(0, offset), 0};
+  plan.length = std::max<int64_t>(0, std::min(x.size(plan.dim1) - plan.row, x.size(plan.dim2) - plan.column));
+  return plan;
+}
+
+// Elements that lie on the diagonal: column - row == offset.
+Hlo OnDiagonal(Emitter& e, Dims dims, const DiagonalPlan& plan) {
+  const Hlo rows = IotaOf(e, ElementType::kS64, dims, plan.dim1);
+  const Hlo columns = IotaOf(e, ElementType::kS64, dims, plan.dim2);
+  return Eq(columns, rows + Number(rows, plan.column - plan.row));
+}
+
+}  // namespace
+
+void Diagonal(NodeLowering& n) {
+  Hlo x = n.in(0);
+  const DiagonalPlan plan = PlanDiagonal(n, x, 1);
+  // Dimensions to ..., dim1, dim2; the diagonal by a gather of pairs.
+  DimVector permutation, kept;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    if (d != plan.dim1 && d != plan.dim2) {
+      permutation.push_back(d);
+      kept.push_back(x.size(d));
+    }
+  }
+  permutation.push_back(plan.dim1);
+  permutation.push_back(plan.dim2);
+  x = Transpose(x, permutation);
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < plan.length; ++i) places.insert(places.end(), {plan.row + i, plan.column + i});
+  GatherNumbers g;
+  g.slice_sizes = kept;
+  g.slice_sizes.insert(g.slice_sizes.end(), {1, 1});
+  for (size_t d = 0; d < kept.size(); ++d) g.offset_dims.push_back(static_cast<int64_t>(d));
+  const int64_t r = x.rank();
+  g.collapsed_slice_dims = {r - 2, r - 1};
+  g.start_index_map = {r - 2, r - 1};
+  g.index_vector_dim = 1;
+  n.Return(Gather(x, Indices(n.emitter(), {plan.length, 2}, places), g));
+}
+void DiagonalScatter(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  const DiagonalPlan plan = PlanDiagonal(n, x, 2);
+  Emitter& e = n.emitter();
+  // The source, padded to the length of dim2 (the column decides the place) and repeated along dim1.
+  Hlo src = lazy::Cast(n.in(1), x.type());
+  DimVector low(static_cast<size_t>(src.rank()), 0), high = low;
+  low.back() = plan.column;
+  high.back() = x.size(plan.dim2) - plan.column - plan.length;
+  src = Pad(src, Number(x, 0), low, high);
+  DimVector places;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    if (d != plan.dim1 && d != plan.dim2) places.push_back(d);
+  }
+  places.push_back(plan.dim2);
+  // Broadcast wants rising dimensions: put dim2 in its place.
+  DimVector order(places.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return places[a] < places[b]; });
+  src = Transpose(src, order);
+  std::sort(places.begin(), places.end());
+  n.Return(Select(OnDiagonal(e, x.dims(), plan), BroadcastInDim(src, x.dims(), places), x));
+}
+void AsStrided(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  const Dims size = n.ints(1), stride = n.ints(2);
+  if (size.size() != stride.size() || Product(size) > kMaxPlaces) {
+    n.emitter().Fail("sizes and strides do not fit");
+    return;
+  }
+  const std::vector<int64_t> places = StridedPlaces(size, stride, n.has(3) ? n.i(3) : 0);
+  for (int64_t place : places) {
+    if (place < 0 || place >= x.elements()) {
+      n.emitter().Fail("sizes and strides reach outside of the tensor");
+      return;
+    }
+  }
+  GatherNumbers g;
+  g.collapsed_slice_dims = {0};
+  g.start_index_map = {0};
+  g.slice_sizes = {1};
+  g.index_vector_dim = 1;
+  const Hlo flat = Gather(Reshape(x, {x.elements()}),
+                          Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places), g);
+  n.Return(Reshape(flat, size));
+}
+void AsStridedScatter(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  const Dims size = n.ints(2), stride = n.ints(3);
+  if (size.size() != stride.size() || Product(size) > kMaxPlaces) {
+    n.emitter().Fail("sizes and strides do not fit");
+    return;
+  }
+  const std::vector<int64_t> places = StridedPlaces(size, stride, n.has(4) ? n.i(4) : 0);
+  ScatterNumbers s;
+  s.inserted_window_dims = {0};
+  s.scatter_dims_to_operand_dims = {0};
+  s.index_vector_dim = 1;
+  const int64_t count = static_cast<int64_t>(places.size());
+  const Hlo flat = Scatter(Reshape(x, {x.elements()}), Indices(n.emitter(), {count, 1}, places),
+                           Reshape(lazy::Cast(n.in(1), x.type()), {count}), s, std::nullopt);
+  n.Return(Reshape(flat, x.dims()));
+}
+
+// ---- made from nothing ----
+
+void Iota(NodeLowering& n) {
+  const ElementType type = n.dtype(3, ElementType::kS64);
+  const int64_t size = n.i(0);
+  const Scalar start = n.s(1), step = n.s(2);
+  // Floats step in f64, as torch does, and are rounded once.
+  const ElementType wide = IsFloat(type) ? ElementType::kF64 : ElementType::kS64;
+  const Hlo iota = IotaOf(n.emitter(), ElementType::kS64, {size}, 0);
+  const Hlo x = lazy::Cast(iota, wide);
+  n.Return(lazy::Cast(x * Number(x, step) + Number(x, start), type));
+}
+void Eye(NodeLowering& n) {
+  const DimVector dims = {n.i(0), n.i(1)};
+  Emitter& e = n.emitter();
+  n.Return(lazy::Cast(Eq(IotaOf(e, ElementType::kS64, dims, 0), IotaOf(e, ElementType::kS64, dims, 1)),
+                      n.dtype(2, ElementType::kF32)));
+}
+void TensorConstant(NodeLowering& n) {
+  const ElementType type = n.dtype(2, ElementType::kF32);
+  Literal literal = Literal::Zeros(n.emitter().ArrayShape(type, n.ints(0)));
+  const size_t width = static_cast<size_t>(BytesOf(type));
+  const std::vector<double> values = n.floats(1);
+  for (size_t i = 0; i < values.size() && (i + 1) * width <= literal.size_bytes(); ++i) {
+    StoreScalar(type, values[i], literal.data() + i * width);
+  }
+  n.Return(n.emitter().Take(n.emitter().builder().Constant(literal)));
+}
+
+}  // namespace hlokit::lazy::lower

@@ -1,0 +1,38 @@
+#include "tracer/lowering/node_lowering.h"
+
+#include <memory>
+
+#include "ir/str_cat.h"
+
+namespace hlokit::lazy {
+
+void lower::None(NodeLowering& n) {
+  n.emitter().Fail(absl::InternalError(StrCat(SymbolOf(n.op()), " has no lowering")));
+}
+
+absl::StatusOr<std::vector<Shape>> TrialLowering(Op op, absl::Span<const int64_t> attrs,
+                                                 absl::Span<const Shape> operands,
+                                                 const std::shared_ptr<Context>& context) {
+  Module module(context);
+  const ComputationId entry = module.AddComputation(context->strings.Intern("trial"));
+  Emitter e(&module, entry);
+  std::vector<InstructionId> ids;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Hlo p = e.Take(e.builder().Parameter(static_cast<int64_t>(i), operands[i]));
+    if (!p.ok()) return e.status();
+    ids.push_back(p.id());
+  }
+  const EncodedArgs args = DecodeArgs(attrs);
+  NodeLowering n(&e, op, args, ids);
+  const OpInfo& info = InfoOf(op);
+  (info.lower == nullptr ? &lower::None : info.lower)(n);
+  if (!e.status().ok()) {
+    return absl::Status(e.status().code(),
+                        absl::string_view(StrCat(SymbolOf(op), ": ", std::string(e.status().message()))));
+  }
+  std::vector<Shape> shapes;
+  for (const Hlo& result : n.results()) shapes.push_back(result.shape());
+  return shapes;
+}
+
+}  // namespace hlokit::lazy

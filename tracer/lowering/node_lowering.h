@@ -1,0 +1,89 @@
+// One node being lowered: its arguments as HLO and attributes, by place in the op's schema, and its results.
+#ifndef HLOKIT_TRACER_LOWERING_NODE_LOWERING_H_
+#define HLOKIT_TRACER_LOWERING_NODE_LOWERING_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tracer/encoded_args.h"
+#include "tracer/lowering/hlo.h"
+#include "tracer/op.h"
+
+namespace hlokit::lazy {
+
+class NodeLowering {
+ public:
+  // `args` and `operands` must outlive it.
+  NodeLowering(Emitter* e, Op op, const EncodedArgs& args, absl::Span<const InstructionId> operands)
+      : emitter_(*e), op_(op), args_(args), operands_(operands) {}
+
+  Emitter& emitter() { return emitter_; }
+  Op op() const { return op_; }
+  size_t arg_count() const { return args_.size(); }
+
+  bool has(size_t i) const { return i < args_.size() && args_[i].tag != ArgTag::kNone; }
+  // A tensor, or a number that is an operand.
+  Hlo in(size_t i) {
+    if (i >= args_.size() || args_[i].tag != ArgTag::kOperand) return emitter_.Fail("an operand is missing");
+    return Hlo(&emitter_, operands_[args_[i].operand]);
+  }
+  // Of a list; members that are None are failed values.
+  std::vector<Hlo> list(size_t i) {
+    std::vector<Hlo> out;
+    uint32_t next = args_[i].operand;
+    for (int64_t present : args_[i].ints()) {
+      out.push_back(present != 0 ? Hlo(&emitter_, operands_[next++]) : Hlo(&emitter_, InstructionId()));
+    }
+    return out;
+  }
+  Scalar s(size_t i) const { return args_[i].scalar(); }
+  int64_t i(size_t k) const { return args_[k].scalar().ToInt(); }
+  double d(size_t k) const { return args_[k].scalar().ToDouble(); }
+  bool b(size_t k) const { return args_[k].scalar().ToBool(); }
+  Dims ints(size_t i) const { return args_[i].tag == ArgTag::kInts ? args_[i].ints() : Dims(); }
+  std::vector<double> floats(size_t i) const {
+    std::vector<double> out;
+    for (size_t k = 0; args_[i].tag == ArgTag::kFloats && k < args_[i].count; ++k) out.push_back(args_[i].float_at(k));
+    return out;
+  }
+  std::string str(size_t i) const { return args_[i].tag == ArgTag::kString ? args_[i].string() : ""; }
+  ElementType dtype(size_t i, ElementType none) const {
+    return args_[i].tag == ArgTag::kDtype ? args_[i].dtype() : none;
+  }
+
+  void Return(Hlo x) { results_.push_back(x); }
+  void Return(Hlo x, Hlo y) {
+    Return(x);
+    Return(y);
+  }
+  void Return(Hlo x, Hlo y, Hlo z) {
+    Return(x, y);
+    Return(z);
+  }
+  std::vector<Hlo>& results() { return results_; }
+
+ private:
+  Emitter& emitter_;
+  Op op_;
+  const EncodedArgs& args_;
+  absl::Span<const InstructionId> operands_;
+  std::vector<Hlo> results_;
+};
+
+// Shapes of what the lowering of `op` gives, found by lowering it into a computation that is thrown away. Operand shapes
+// may be of any context; results are of `context`.
+absl::StatusOr<std::vector<Shape>> TrialLowering(Op op, absl::Span<const int64_t> attrs,
+                                                 absl::Span<const Shape> operands,
+                                                 const std::shared_ptr<Context>& context);
+
+namespace lower {
+#define ATEN_OP(id, schema, ir, kernel, lower_name, derivative, flags) void lower_name(NodeLowering&);
+#include "tracer/aten_ops.def"
+}  // namespace lower
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_LOWERING_NODE_LOWERING_H_

@@ -1,0 +1,395 @@
+// Pooling and resizing. The last `spatial` dimensions are pooled; what stands before is batch and features.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tracer/literal_scalar.h"
+#include "tracer/lowering/arithmetic.h"
+
+namespace hlokit::lazy::lower {
+namespace {
+
+struct PoolPlan {
+  int64_t first = 0;  // the first spatial dimension
+  DimVector kernel, stride, padding, dilation, out;
+  Window window;
+};
+
+// kernel, stride, padding, [dilation,] ceil_mode at places `first`...
+bool ReadPool(NodeLowering& n, Hlo x, size_t first, bool has_dilation, bool ceil, int64_t spatial, PoolPlan* p) {
+  const auto read = [&](size_t i, DimVector* to, Dims absent) {
+    const Dims given = n.ints(i);
+    to->assign(given.begin(), given.end());
+    if (to->empty()) to->assign(absent.begin(), absent.end());
+    if (to->size() == 1) to->assign(spatial, int64_t{(*to)[0]});
+    return static_cast<int64_t>(to->size()) == spatial;
+  };
+  const DimVector zeros(spatial, 0), ones(spatial, 1);
+  p->dilation = ones;
+  p->first = x.rank() - spatial;
+  if (p->first < 0 || !read(first, &p->kernel, ones) || !read(first + 1, &p->stride, p->kernel) ||
+      !read(first + 2, &p->padding, zeros) || (has_dilation && !read(first + 3, &p->dilation, ones))) {
+    n.emitter().Fail("kernel_size, stride and padding need one number for each spatial dimension");
+    return false;
+  }
+  const size_t rank = static_cast<size_t>(x.rank());
+  p->window = Window{DimVector(rank, 1), DimVector(rank, 1), DimVector(rank, 0),
+                     DimVector(rank, 0), {},                 DimVector(rank, 1)};
+  for (int64_t i = 0; i < spatial; ++i) {
+    const int64_t in = x.size(p->first + i), k = p->dilation[i] * (p->kernel[i] - 1) + 1, s = p->stride[i];
+    if (s < 1 || p->kernel[i] < 1) {
+      n.emitter().Fail("kernel_size and stride must be positive");
+      return false;
+    }
+    const int64_t room = in + 2 * p->padding[i] - k;
+    int64_t out = (room + (ceil ? s - 1 : 0)) / s + 1;
+    // The last window starts inside of the input or of its left padding.
+    if (ceil && (out - 1) * s >= in + p->padding[i]) --out;
+    p->out.push_back(out);
+    const size_t d = static_cast<size_t>(p->first + i);
+    p->window.size[d] = p->kernel[i];
+    p->window.stride[d] = s;
+    p->window.low[d] = p->padding[i];
+    p->window.high[d] = (out - 1) * s + k - in - p->padding[i];
+    p->window.window_dilation[d] = p->dilation[i];
+  }
+  return true;
+}
+
+int64_t SpatialOf(Op op) {
+  if (op == Op::max_pool1d_with_indices) return 1;
+  if (op == Op::max_pool3d_with_indices || op == Op::avg_pool3d) return 3;
+  return 2;
+}
+
+// Places in the flattened spatial dimensions.
+Hlo FlatPlaces(Hlo x, int64_t first) {
+  DimVector spatial;
+  int64_t count = 1;
+  for (int64_t d = first; d < x.rank(); ++d) {
+    spatial.push_back(x.size(d));
+    count *= x.size(d);
+  }
+  DimVector places;
+  for (int64_t d = first; d < x.rank(); ++d) places.push_back(d);
+  const Hlo flat = Reshape(IotaOf(x.emitter(), ElementType::kS64, {count}, 0), spatial);
+  return BroadcastInDim(flat, x.dims(), places);
+}
+
+// (value, place) of the better of two: the larger value, NaN before all, the earlier place among equals.
+ComputationId BestPair(Emitter& e, ElementType type) {
+  Module& module = e.module();
+  const ComputationId id = module.AddComputation(module.UniqueComputationName("MaxWithIndex"));
+  Emitter inner(&module, id);
+  Builder& b = inner.builder();
+  const Hlo x = inner.Take(b.Parameter(0, e.ScalarShape(type), "x"));
+  const Hlo xi = inner.Take(b.Parameter(1, e.ScalarShape(ElementType::kS64), "xi"));
+  const Hlo y = inner.Take(b.Parameter(2, e.ScalarShape(type), "y"));
+  const Hlo yi = inner.Take(b.Parameter(3, e.ScalarShape(ElementType::kS64), "yi"));
+  Hlo x_wins = Gt(x, y);
+  Hlo equal = Eq(x, y);
+  if (IsFloat(type)) {
+    x_wins = x_wins | (IsNan(x) & Eq(y, y));
+    equal = equal | (IsNan(x) & IsNan(y));
+  }
+  x_wins = x_wins | (equal & Lt(xi, yi));
+  const Hlo value = Select(x_wins, x, y), place = Select(x_wins, xi, yi);
+  const Hlo root = inner.Take(b.Tuple({value.id(), place.id()}));
+  if (!inner.status().ok()) e.Fail(inner.status());
+  b.SetRoot(root.id());
+  return id;
+}
+
+}  // namespace
+
+void MaxPool(NodeLowering& n) {
+  const Hlo x = n.in(0);
+  PoolPlan p;
+  if (!ReadPool(n, x, 1, true, n.b(5), SpatialOf(n.op()), &p)) return;
+  Emitter& e = n.emitter();
+  const Hlo init = Number(x, NeutralOf(Opcode::kMaximum, x.type()));
+  const Hlo values = ReduceWindow(Opcode::kMaximum, x, init, p.window);
+  const Hlo places = FlatPlaces(x, p.first);
+  const Hlo last = Constant(e, ElementType::kS64, std::numeric_limits<int64_t>::max());
+  if (!x.ok() || !places.ok()) return n.Return(x, places);
+  const Hlo pairs = e.Take(e.builder().Add(Opcode::kReduceWindow, {x.id(), places.id(), init.id(), last.id()},
+                                           {WindowAttr(e.builder(), p.window),
+                                            Builder::Calls(Attr::kToApply, BestPair(e, x.type()))}));
+  n.Return(values, Element(pairs, 1));
+}
+
+void MaxPoolBackward(NodeLowering& n) {
+  // grad, self, kernel, stride, padding, dilation, ceil, indices
+  const Hlo g = n.in(0), x = n.in(1);
+  PoolPlan p;
+  // One number stands for two.
+  const int64_t spatial = static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2));
+  if (!ReadPool(n, x, 2, true, n.b(6), spatial, &p)) return;
+  const bool dilated = std::any_of(p.dilation.begin(), p.dilation.end(), [](int64_t d) { return d != 1; });
+  Emitter& e = n.emitter();
+  if (!dilated) {
+    Window window = p.window;
+    window.window_dilation.clear();
+    const ComputationId select = e.Comparator(ComparisonDirection::kGe, x.type());
+    const ComputationId scatter = e.Reducer(Opcode::kAdd, x.type());
+    const Hlo zero = Number(x, 0);
+    if (!g.ok() || !x.ok()) return n.Return(g);
+    return n.Return(e.Take(e.builder().Add(
+        Opcode::kSelectAndScatter, {x.id(), g.id(), zero.id()},
+        {WindowAttr(e.builder(), window), Builder::Calls(Attr::kSelect, select), Builder::Calls(Attr::kScatter, scatter)})));
+  }
+  // Windows with holes: by the indices.
+  int64_t outer = 1, inner = 1, outer_g = 1, inner_g = 1;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    (d < p.first ? outer : inner) *= x.size(d);
+    (d < p.first ? outer_g : inner_g) *= g.size(d);
+  }
+  const DimVector flat = {outer, inner_g};
+  const Hlo row = IotaOf(e, ElementType::kS64, flat, 0);
+  const Hlo places = Reshape(n.in(7), flat) + row * Number(row, inner);
+  ScatterNumbers s;
+  s.inserted_window_dims = {0};
+  s.scatter_dims_to_operand_dims = {0};
+  s.index_vector_dim = 1;
+  const Hlo sum = Scatter(Full(e, x.type(), {outer * inner}, 0), Reshape(places, {outer * inner_g, 1}),
+                          Reshape(g, {outer_g * inner_g}), s, Opcode::kAdd);
+  n.Return(Reshape(sum, x.dims()));
+}
+
+// ---- average ----
+
+namespace {
+
+// What each window's sum is divided by, in the spatial dimensions, broadcast to `dims`.
+Hlo Divisors(NodeLowering& n, Hlo x, const PoolPlan& p, bool include_pad, bool has_override, int64_t divisor,
+             Dims dims) {
+  Emitter& e = n.emitter();
+  if (has_override) return Full(e, x.type(), dims, divisor);
+  const size_t spatial = p.kernel.size();
+  DimVector sizes, places;
+  Window w;
+  for (size_t i = 0; i < spatial; ++i) {
+    const size_t d = static_cast<size_t>(p.first) + i;
+    sizes.push_back(x.size(static_cast<int64_t>(d)) + (include_pad ? 2 * p.padding[i] : 0));
+    places.push_back(static_cast<int64_t>(d));
+    w.size.push_back(p.kernel[i]);
+    w.stride.push_back(p.stride[i]);
+    w.low.push_back(include_pad ? 0 : p.window.low[d]);
+    w.high.push_back(p.window.high[d] - (include_pad ? p.padding[i] : 0));
+  }
+  const Hlo ones = Full(e, x.type(), sizes, 1);
+  return BroadcastInDim(ReduceWindow(Opcode::kAdd, ones, Number(ones, 0), w), dims, places);
+}
+
+// The gradient of a sum over windows.
+Hlo SpreadWindows(Hlo g, const PoolPlan& p, Hlo x) {
+  const size_t rank = static_cast<size_t>(g.rank());
+  DimVector low(rank, 0), high(rank, 0), interior(rank, 0);
+  Window w{DimVector(rank, 1), {}, {}, {}, {}, {}};
+  for (size_t i = 0; i < p.kernel.size(); ++i) {
+    const size_t d = static_cast<size_t>(p.first) + i;
+    const int64_t spread = (p.out[i] - 1) * p.stride[i] + 1;
+    w.size[d] = p.kernel[i];
+    interior[d] = p.stride[i] - 1;
+    low[d] = p.kernel[i] - 1 - p.padding[i];
+    high[d] = x.size(static_cast<int64_t>(d)) - spread - low[d] + p.kernel[i] - 1;
+  }
+  const Hlo zero = Number(g, 0);
+  return ReduceWindow(Opcode::kAdd, Pad(g, zero, low, high, interior), zero, w);
+}
+
+}  // namespace
+
+void AvgPool(NodeLowering& n) {
+  const Hlo input = n.in(0);
+  const Hlo x = Wide(input);
+  PoolPlan p;
+  if (!ReadPool(n, x, 1, false, n.b(4), SpatialOf(n.op()), &p)) return;
+  Window w = p.window;
+  w.window_dilation.clear();
+  const Hlo sum = ReduceWindow(Opcode::kAdd, x, Number(x, 0), w);
+  n.Return(lazy::Cast(sum / Divisors(n, x, p, n.b(5), n.has(6), n.has(6) ? n.i(6) : 1, sum.dims()), input.type()));
+}
+void AvgPoolBackward(NodeLowering& n) {
+  const Hlo g = Wide(n.in(0)), x = Wide(n.in(1));
+  PoolPlan p;
+  if (!ReadPool(n, x, 2, false, n.b(5), static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2)), &p)) return;
+  const Hlo share = g / Divisors(n, x, p, n.b(6), n.has(7), n.has(7) ? n.i(7) : 1, g.dims());
+  n.Return(lazy::Cast(SpreadWindows(share, p, x), n.in(1).type()));
+}
+
+// ---- linear maps of one dimension, given as a matrix: uneven averages, interpolation ----
+
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;  // [out][in]
+
+// Applies m to dimension `dim` of x.
+Hlo Apply(Hlo x, int64_t dim, const Matrix& m) {
+  const int64_t out = static_cast<int64_t>(m.size()), in = x.size(dim);
+  Emitter& e = x.emitter();
+  Literal literal = Literal::Zeros(e.ArrayShape(x.type(), {out, in}));
+  const size_t width = static_cast<size_t>(BytesOf(x.type()));
+  for (int64_t i = 0; i < out; ++i) {
+    for (int64_t j = 0; j < in; ++j) {
+      StoreScalar(x.type(), m[i][j], literal.data() + static_cast<size_t>(i * in + j) * width);
+    }
+  }
+  const Hlo matrix = e.Take(e.builder().Constant(literal));
+  const Hlo product = Dot(x, matrix, {{}, {dim}, {}, {1}});  // the new dimension comes last
+  DimVector permutation;
+  for (int64_t d = 0; d + 1 < x.rank(); ++d) {
+    if (d == dim) permutation.push_back(x.rank() - 1);
+    permutation.push_back(d);
+  }
+  if (dim == x.rank() - 1) permutation.push_back(dim);
+  return Transpose(product, permutation);
+}
+
+Matrix Transposed(const Matrix& m) {
+  Matrix t(m.empty() ? 0 : m[0].size(), std::vector<double>(m.size()));
+  for (size_t i = 0; i < m.size(); ++i) {
+    for (size_t j = 0; j < m[i].size(); ++j) t[j][i] = m[i][j];
+  }
+  return t;
+}
+
+Matrix AdaptiveAverage(int64_t in, int64_t out) {
+  Matrix m(static_cast<size_t>(out), std::vector<double>(static_cast<size_t>(in), 0));
+  for (int64_t o = 0; o < out; ++o) {
+    const int64_t begin = o * in / out, end = ((o + 1) * in + out - 1) / out;
+    for (int64_t i = begin; i < end; ++i) m[o][i] = 1.0 / static_cast<double>(end - begin);
+  }
+  return m;
+}
+
+Matrix Bilinear(int64_t in, int64_t out, bool align_corners, bool has_scale, double scale) {
+  Matrix m(static_cast<size_t>(out), std::vector<double>(static_cast<size_t>(in), 0));
+  double ratio = 0;
+  if (align_corners) {
+    ratio = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+  } else {
+    ratio = has_scale && scale > 0 ? 1 / scale : static_cast<double>(in) / static_cast<double>(out);
+  }
+  for (int64_t o = 0; o < out; ++o) {
+    double at = align_corners ? ratio * static_cast<double>(o) : std::max(0.0, ratio * (static_cast<double>(o) + 0.5) - 0.5);
+    const int64_t low = std::min(static_cast<int64_t>(at), in - 1);
+    const int64_t high = std::min(low + 1, in - 1);
+    const double part = at - static_cast<double>(low);
+    m[o][low] += 1 - part;
+    m[o][high] += part;
+  }
+  return m;
+}
+
+std::vector<int64_t> NearestPlaces(int64_t in, int64_t out, bool has_scale, double scale) {
+  // In f32, as torch finds them.
+  const float ratio = has_scale && scale > 0 ? static_cast<float>(1 / scale)
+                                             : static_cast<float>(in) / static_cast<float>(out);
+  std::vector<int64_t> places;
+  for (int64_t o = 0; o < out; ++o) {
+    places.push_back(std::min(static_cast<int64_t>(std::floor(static_cast<float>(o) * ratio)), in - 1));
+  }
+  return places;
+}
+
+Hlo TakePlaces(Hlo x, int64_t dim, const std::vector<int64_t>& places) {
+  Emitter& e = x.emitter();
+  Literal literal = Literal::Zeros(e.ArrayShape(ElementType::kS64, {static_cast<int64_t>(places.size()), 1}));
+  std::copy(places.begin(), places.end(), literal.values<int64_t>().begin());
+  GatherNumbers g;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    if (d != dim) g.offset_dims.push_back(d);
+  }
+  g.collapsed_slice_dims = {dim};
+  g.start_index_map = {dim};
+  g.slice_sizes = x.dims();
+  g.slice_sizes[dim] = 1;
+  g.index_vector_dim = 1;
+  return Gather(x, e.Take(e.builder().Constant(literal)), g);
+}
+
+constexpr int64_t kMaxMatrix = int64_t{1} << 24;
+bool SmallMap(NodeLowering& n, int64_t in, int64_t out) {
+  if (in > 0 && out > 0 && in <= kMaxMatrix / out) return true;
+  n.emitter().Fail("the sizes are out of range");
+  return false;
+}
+
+}  // namespace
+
+void AdaptiveAvgPool(NodeLowering& n) {
+  const Hlo input = n.in(0);
+  Hlo x = Wide(input);
+  for (int64_t i = 0; i < 2; ++i) {
+    const int64_t dim = x.rank() - 2 + i, out = n.ints(1).size() > static_cast<size_t>(i) ? n.ints(1)[i] : 0;
+    if (!SmallMap(n, x.size(dim), out)) return;
+  }
+  const int64_t r = x.rank();
+  const DimVector in = {x.size(r - 2), x.size(r - 1)};
+  if (in[0] % n.ints(1)[0] == 0 && in[1] % n.ints(1)[1] == 0) {
+    // Windows of one size.
+    Window w{DimVector(static_cast<size_t>(r), 1), DimVector(static_cast<size_t>(r), 1), {}, {}, {}, {}};
+    double count = 1;
+    for (int64_t i = 0; i < 2; ++i) {
+      w.size[r - 2 + i] = w.stride[r - 2 + i] = in[i] / n.ints(1)[i];
+      count *= static_cast<double>(w.size[r - 2 + i]);
+    }
+    return n.Return(lazy::Cast(ReduceWindow(Opcode::kAdd, x, Number(x, 0), w) / count, input.type()));
+  }
+  for (int64_t i = 0; i < 2; ++i) x = Apply(x, r - 2 + i, AdaptiveAverage(in[i], n.ints(1)[i]));
+  n.Return(lazy::Cast(x, input.type()));
+}
+void AdaptiveAvgPoolBackward(NodeLowering& n) {
+  Hlo g = Wide(n.in(0));
+  const Hlo x = n.in(1);
+  for (int64_t i = 0; i < 2; ++i) {
+    const int64_t dim = x.rank() - 2 + i;
+    if (!SmallMap(n, x.size(dim), n.in(0).size(dim))) return;
+    g = Apply(g, dim, Transposed(AdaptiveAverage(x.size(dim), n.in(0).size(dim))));
+  }
+  n.Return(lazy::Cast(g, x.type()));
+}
+void UpsampleBilinear(NodeLowering& n) {
+  Hlo x = Wide(n.in(0));
+  const Dims out = n.ints(1);
+  for (int64_t i = 0; i < 2; ++i) {
+    const int64_t in = x.size(2 + i);
+    if (!SmallMap(n, in, out[i])) return;
+    x = Apply(x, 2 + i, Bilinear(in, out[i], n.b(2), n.has(3 + i), n.has(3 + i) ? n.d(3 + i) : 0));
+  }
+  n.Return(lazy::Cast(x, n.in(0).type()));
+}
+void UpsampleBilinearBackward(NodeLowering& n) {
+  Hlo g = Wide(n.in(0));
+  const Dims out = n.ints(1), in = n.ints(2);
+  for (int64_t i = 0; i < 2; ++i) {
+    if (!SmallMap(n, in[2 + i], out[i])) return;
+    g = Apply(g, 2 + i, Transposed(Bilinear(in[2 + i], out[i], n.b(3), n.has(4 + i), n.has(4 + i) ? n.d(4 + i) : 0)));
+  }
+  n.Return(lazy::Cast(g, n.in(0).type()));
+}
+void UpsampleNearest(NodeLowering& n) {
+  Hlo x = n.in(0);
+  const Dims out = n.ints(1);
+  for (int64_t i = 0; i < 2; ++i) {
+    if (!SmallMap(n, x.size(2 + i), out[i])) return;
+    x = TakePlaces(x, 2 + i, NearestPlaces(x.size(2 + i), out[i], n.has(2 + i), n.has(2 + i) ? n.d(2 + i) : 0));
+  }
+  n.Return(x);
+}
+void UpsampleNearestBackward(NodeLowering& n) {
+  Hlo g = Wide(n.in(0));
+  const Dims out = n.ints(1), in = n.ints(2);
+  for (int64_t i = 0; i < 2; ++i) {
+    if (!SmallMap(n, in[2 + i], out[i])) return;
+    Matrix m(static_cast<size_t>(in[2 + i]), std::vector<double>(static_cast<size_t>(out[i]), 0));
+    const std::vector<int64_t> places =
+        NearestPlaces(in[2 + i], out[i], n.has(3 + i), n.has(3 + i) ? n.d(3 + i) : 0);
+    for (size_t o = 0; o < places.size(); ++o) m[places[o]][o] = 1;
+    g = Apply(g, 2 + i, m);
+  }
+  n.Return(lazy::Cast(g, n.in(0).type()));
+}
+
+}  // namespace hlokit::lazy::lower

@@ -1,0 +1,54 @@
+// Programs for the tracer as text, one statement a line (docs/tracer.md has the whole language):
+//
+//   %x = tensor f32[2,3] {{1,2,3},{4,5,6}}
+//   %w = hash f32[4,3] 0            numbers by formula, the same everywhere
+//   requires_grad %w
+//   %y = aten::linear(%x, %w)
+//   %v, %i = aten::topk(%y, 2, largest=true)
+//   %loss = aten::sum(%v)
+//   backward %loss
+//   %g = grad %w
+//   no_grad
+//     aten::add_(%w, %g, alpha=-0.1)
+//   end
+//   mark_step
+//   print %loss
+//
+// Blocks are no_grad, scope NAME and repeat N, up to `end`. Statements run as they are met.
+#ifndef HLOKIT_TRACER_PROGRAM_H_
+#define HLOKIT_TRACER_PROGRAM_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/diagnostic.h"
+#include "ir/source_buffer.h"
+#include "ir/text_writer.h"
+#include "tracer/text/ir_text.h"
+#include "tracer/tracer.h"
+
+namespace hlokit::lazy {
+
+struct ProgramOptions {
+  IrTextOptions text;
+  int64_t max_statements = int64_t{1} << 24;  // run, those of repeats counted each time
+};
+
+// Variables of a program when it ends, in the order of their first assignment.
+struct ProgramResult {
+  std::vector<std::pair<std::string, Tensor>> variables;
+};
+
+// Runs a program on the current device of this thread; `dump`, `print` and `item` write to `out`. False after an error,
+// which is in the sink.
+bool RunProgram(const SourceBuffer& source, Tracer& tracer, const ProgramOptions& options, TextWriter& out,
+                ProgramResult* result, DiagnosticSink* sink);
+
+// v(k, i) in [-1, 1): number i of stream k.
+double HashNumber(uint32_t k, uint32_t i);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_PROGRAM_H_

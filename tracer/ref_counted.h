@@ -1,0 +1,84 @@
+// Intrusive reference counts whose release never recurses: what an object holds is dropped after it, from a list, so
+// that a chain of a million objects is destroyed on a small stack.
+#ifndef HLOKIT_TRACER_REF_COUNTED_H_
+#define HLOKIT_TRACER_REF_COUNTED_H_
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace hlokit::lazy {
+
+class RefCounted {
+ public:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
+  virtual ~RefCounted() = default;
+
+  void AddRef() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void Release() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) Dispose(this);
+  }
+  int64_t refs() const { return refs_.load(std::memory_order_relaxed); }
+
+ private:
+  static void Dispose(RefCounted* object) {
+    if (draining_) {
+      object->next_ = pending_;
+      pending_ = object;
+      return;
+    }
+    draining_ = true;
+    delete object;
+    while (pending_ != nullptr) {
+      RefCounted* next = pending_;
+      pending_ = next->next_;
+      delete next;
+    }
+    draining_ = false;
+  }
+
+  static inline thread_local bool draining_ = false;
+  static inline thread_local RefCounted* pending_ = nullptr;
+
+  std::atomic<int64_t> refs_{0};
+  RefCounted* next_ = nullptr;
+};
+
+template <typename T>
+class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}  // NOLINT: as any pointer
+  explicit Ref(T* p) : p_(p) {
+    if (p_ != nullptr) p_->AddRef();
+  }
+  Ref(const Ref& o) : Ref(o.p_) {}
+  Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Ref& operator=(Ref o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Ref() {
+    if (p_ != nullptr) p_->Release();
+  }
+
+  T* get() const { return p_; }
+  T* operator->() const { return p_; }
+  T& operator*() const { return *p_; }
+  explicit operator bool() const { return p_ != nullptr; }
+  friend bool operator==(const Ref& a, const Ref& b) { return a.p_ == b.p_; }
+
+ private:
+  T* p_ = nullptr;
+};
+
+template <typename T, typename... Args>
+Ref<T> MakeRef(Args&&... args) {
+  return Ref<T>(new T(std::forward<Args>(args)...));
+}
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_REF_COUNTED_H_

@@ -1,0 +1,63 @@
+// Schemas of aten ops: names, types and defaults of arguments, as torch writes them:
+//   aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
+// Arguments that say where and how a result is stored (layout, device, pin_memory, memory_format, non_blocking,
+// generator) are left out of ours.
+#ifndef HLOKIT_TRACER_SCHEMA_H_
+#define HLOKIT_TRACER_SCHEMA_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tracer/value.h"
+
+namespace hlokit::lazy {
+
+enum class ArgType : uint8_t {
+  kTensor,
+  kTensorList,
+  kScalar,
+  kInt,
+  kFloat,
+  kBool,
+  kIntList,
+  kFloatList,
+  kString,
+  kDtype,
+};
+
+struct ArgSpec {
+  std::string name;
+  ArgType type = ArgType::kTensor;
+  bool optional = false;       // None is a value
+  bool optional_items = false; // Tensor?[]
+  bool written = false;        // Tensor(a!)
+  int list_size = 0;           // int[2]: one number stands for two
+  bool has_default = false;
+  Value default_value;
+};
+
+struct Schema {
+  std::string name;      // "aten::add"
+  std::string overload;  // "Tensor"; may be empty
+  std::vector<ArgSpec> args;
+  int positional = 0;     // arguments before the `*`
+  int outputs = 1;        // tensors; lists count as one
+  bool list_output = false;
+
+  std::string full_name() const;  // "aten::add.Tensor"
+  // The index of the argument called `name`, or -1.
+  int Find(std::string_view name) const;
+};
+
+absl::StatusOr<Schema> ParseSchema(std::string_view text);
+
+// A value of one argument as text: `3`, `0.5`, `inf`, `true`, `none`, `"text"`, `(1, -1)`, `[1, 2]`, `f32`.
+absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_SCHEMA_H_

@@ -1,0 +1,68 @@
+#include "tracer/tensor.h"
+
+#include "tracer/autograd/function.h"
+#include "tracer/device_state.h"
+#include "tracer/dispatch.h"
+#include "tracer/executor.h"
+#include "tracer/literal_scalar.h"
+#include "tracer/tensor_impl.h"
+#include "tracer/tracer.h"
+
+namespace hlokit::lazy {
+
+TensorData::TensorData(DeviceState* d, Shape s) : device(d), shape(s) { device->Register(this); }
+TensorData::~TensorData() { device->Unregister(this); }
+
+TensorImpl::TensorImpl(Ref<TensorData> d) : data(std::move(d)) {}
+TensorImpl::~TensorImpl() {
+  if (accumulator) static_cast<Accumulator*>(accumulator.get())->leaf = nullptr;
+}
+
+Tensor::Tensor(TensorImpl* impl) : impl_(impl) { AddRef(); }
+void Tensor::AddRef() { impl_->AddRef(); }
+void Tensor::Release() { impl_->Release(); }
+
+Shape Tensor::shape() const { return impl_->data->shape; }
+int64_t Tensor::size(int64_t dim) const {
+  const absl::Span<const int64_t> dims = sizes();
+  if (dim < 0) dim += static_cast<int64_t>(dims.size());
+  return dim >= 0 && dim < static_cast<int64_t>(dims.size()) ? dims[dim] : 1;
+}
+DeviceState* Tensor::device() const { return impl_->data->device; }
+
+bool Tensor::requires_grad() const { return NeedsGrad(*this); }
+Tensor& Tensor::set_requires_grad(bool value) {
+  impl_->requires_grad = value;
+  return *this;
+}
+bool Tensor::is_leaf() const { return !impl_->grad_fn; }
+Tensor Tensor::grad() const { return impl_->grad; }
+void Tensor::set_grad(Tensor grad) const { impl_->grad = std::move(grad); }
+
+absl::Status Tensor::Backward() const { return Backward(Tensor()); }
+absl::Status Tensor::Backward(Tensor gradient, bool retain_graph) const {
+  return Differentiate({*this}, {std::move(gradient)}, {}, retain_graph).status();
+}
+
+Tensor Tensor::Detach() const {
+  RefreshView(*this);
+  return Tensor(new TensorImpl(impl_->data));
+}
+
+absl::StatusOr<Literal> Tensor::ToLiteral() const {
+  if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");
+  RefreshView(*this);
+  return FetchTensor(*this);
+}
+
+absl::StatusOr<Scalar> Tensor::Item() const {
+  if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");
+  if (numel() != 1) return absl::InvalidArgumentError("only one element tensors can be converted to Python scalars");
+  RefreshView(*this);
+  device()->tracer()->metrics().Add("aten::_local_scalar_dense");
+  absl::StatusOr<Literal> value = FetchKeepingGraph(*this);
+  if (!value.ok()) return value.status();
+  return LoadScalar(dtype(), value->data());
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,64 @@
+// What stands behind a Tensor. TensorData is the value, which a tensor and its detached twins share; TensorImpl adds
+// what autograd and views know of one handle.
+#ifndef HLOKIT_TRACER_TENSOR_IMPL_H_
+#define HLOKIT_TRACER_TENSOR_IMPL_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "tracer/graph.h"
+#include "tracer/ref_counted.h"
+#include "tracer/tensor.h"
+#include "tracer/value.h"
+
+namespace hlokit::lazy {
+
+class Function;
+
+// A value: pending (a node of the graph), on the device (a buffer), or both. Registered with its device while it lives.
+class TensorData : public RefCounted {
+ public:
+  TensorData(DeviceState* device, Shape shape);
+  ~TensorData() override;
+
+  DeviceState* device;
+  Shape shape;
+  IrRef ir;                 // valid while ir_epoch is the graph's
+  uint32_t ir_epoch = 0;
+  uint32_t version = 0;     // goes up with every write in place
+  uint64_t id = 0;          // in order of creation
+  std::shared_ptr<runtime::Buffer> buffer;       // when the value is, or will be, on the device
+  std::shared_ptr<runtime::Buffer> overwritten;  // what a pending write in place replaces: may be donated
+  // Ring of live values of the device, oldest first.
+  TensorData* next = nullptr;
+  TensorData* previous = nullptr;
+};
+
+// How a view follows from the tensor it looks at.
+struct ViewInfo {
+  Tensor parent;
+  Op op;
+  Args args;       // argument 0 is the parent
+  int output = 0;  // of an op with several
+};
+
+class TensorImpl : public RefCounted {
+ public:
+  explicit TensorImpl(Ref<TensorData> d);
+  ~TensorImpl() override;
+
+  Ref<TensorData> data;
+  // autograd
+  bool requires_grad = false;  // as told, for leaves
+  uint32_t output_number = 0;  // of grad_fn
+  Ref<Function> grad_fn;
+  Tensor grad;
+  Ref<RefCounted> accumulator;  // the place of this leaf in graphs of derivatives
+  // views
+  std::unique_ptr<ViewInfo> view;
+  uint32_t generation = 0;  // base: goes up with every write through any view; view: the one it shows
+};
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_TENSOR_IMPL_H_

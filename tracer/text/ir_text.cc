@@ -1,0 +1,196 @@
+#include "tracer/text/ir_text.h"
+
+#include <cstdio>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "ir/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/encoded_args.h"
+#include "tracer/schema.h"
+#include "tracer/tensor_impl.h"
+#include "tracer/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+using Tag = std::pair<std::string, std::string>;
+
+std::string FloatText(double v) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof(buffer), "%g", v);
+  return buffer;
+}
+
+// torch's number of an element type, as dumps show it.
+int AtenType(ElementType t) {
+  static constexpr std::pair<ElementType, int> kNumbers[] = {
+      {ElementType::kU8, 0},  {ElementType::kS8, 1},  {ElementType::kS16, 2}, {ElementType::kS32, 3},
+      {ElementType::kS64, 4}, {ElementType::kF16, 5}, {ElementType::kF32, 6}, {ElementType::kF64, 7},
+      {ElementType::kC64, 9}, {ElementType::kC128, 10}, {ElementType::kPred, 11}, {ElementType::kBF16, 15}};
+  for (const auto& [type, number] : kNumbers) {
+    if (type == t) return number;
+  }
+  return -1;
+}
+
+std::string AttrText(Op op, const EncodedArg& arg) {
+  std::string out;
+  switch (arg.tag) {
+    case ArgTag::kNone:
+      return "null";
+    case ArgTag::kOperand:
+    case ArgTag::kOperandList:
+      return "";
+    case ArgTag::kInt:
+    case ArgTag::kBool:
+      return StrCat(*arg.payload);
+    case ArgTag::kFloat:
+      return FloatText(arg.scalar().ToDouble());
+    case ArgTag::kInts:
+      out = "(";
+      for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", arg.payload[i]);
+      return out + ")";
+    case ArgTag::kFloats:
+      out = "(";
+      for (uint32_t i = 0; i < arg.count; ++i) StrAppend(&out, i == 0 ? "" : ", ", FloatText(arg.float_at(i)));
+      return out + ")";
+    case ArgTag::kString:
+      return arg.string();
+    case ArgTag::kDtype:
+      // A cast says the type by name.
+      return op == Op::cast ? std::string(TextOf(arg.dtype())) : StrCat(AtenType(arg.dtype()));
+  }
+  return out;
+}
+
+std::string_view Basename(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::vector<Tag> TagsOf(DeviceState& device, NodeId id, const IrTextOptions& options) {
+  const NodeRecord& node = device.graph().node(id);
+  const Shape shape = device.context().shape(node.shape);
+  std::vector<Tag> tags;
+  if (shape.IsTuple()) tags.emplace_back("num_outputs", StrCat(shape.tuple_size()));
+  if (node.scope != 0) tags.emplace_back("scope", std::string(device.context().str(StringId(node.scope))));
+  if (node.frame != 0) {
+    const Frame& frame = device.frames()[node.frame - 1];
+    tags.emplace_back("location", StrCat(frame.function, "@", Basename(frame.file), ":", frame.line));
+  }
+  tags.emplace_back("xla_shape", ToString(shape));
+  if (options.torch_xla_quirks) return tags;
+  if (node.op == Op::device_data) {
+    tags.emplace_back("device", device.name());
+    return tags;
+  }
+  const EncodedArgs args = DecodeArgs(device.context().list(node.attrs));
+  const std::vector<std::string>& names = AttrNames(node.op);
+  const Schema& schema = SchemaOf(node.op);
+  for (size_t i = 0; i < args.size() && i < names.size(); ++i) {
+    const ArgSpec& spec = schema.args[i];
+    if (spec.type == ArgType::kTensor || spec.type == ArgType::kTensorList || names[i] == "-") continue;
+    if (args[i].tag == ArgTag::kOperand) continue;
+    // A number that would be an operand, and is absent, is no attribute either.
+    if (args[i].tag == ArgTag::kNone && spec.type == ArgType::kScalar) continue;
+    tags.emplace_back(names[i], AttrText(node.op, args[i]));
+  }
+  return tags;
+}
+
+// By place in the post-order: the index of the root that is this node, the last one if there are several; or -1.
+std::vector<int64_t> RootNumbers(DeviceState& device, const GraphSlice& slice) {
+  std::vector<int64_t> numbers(slice.order.size(), -1);
+  for (size_t i = 0; i < slice.roots.size(); ++i) {
+    numbers[device.graph().Position(slice.roots[i].node)] = static_cast<int64_t>(i);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string GraphText(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options) {
+  const Graph& graph = device.graph();
+  const std::vector<int64_t> root_numbers = RootNumbers(device, slice);
+  std::string out = "IR {\n";
+  for (size_t at = 0; at < slice.order.size(); ++at) {
+    const NodeId id = slice.order[at];
+    const NodeRecord& node = graph.node(id);
+    StrAppend(&out, "  %", at, " = ", ToString(device.context().shape(node.shape)), " ", SymbolOf(node.op), "(");
+    const char* separator = "";
+    for (const IrRef& operand : graph.operands(id)) {
+      StrAppend(&out, separator, "%", graph.Position(operand.node));
+      if (device.context().shape(graph.node(operand.node).shape).IsTuple()) StrAppend(&out, ".", operand.output);
+      separator = ", ";
+    }
+    out += ")";
+    for (const Tag& tag : TagsOf(device, id, options)) StrAppend(&out, ", ", tag.first, "=", tag.second);
+    if (root_numbers[at] >= 0) StrAppend(&out, ", ROOT=", root_numbers[at]);
+    out += "\n";
+  }
+  return out + "}\n";
+}
+
+std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options) {
+  const Graph& graph = device.graph();
+  const std::vector<int64_t> root_numbers = RootNumbers(device, slice);
+  std::string out = "digraph G {\n";
+  for (size_t at = 0; at < slice.order.size(); ++at) {
+    const NodeId id = slice.order[at];
+    const NodeRecord& node = graph.node(id);
+    StrAppend(&out, "  node", at, " [label=\"", SymbolOf(node.op), "\\n",
+              ToString(device.context().shape(node.shape)));
+    for (const Tag& tag : TagsOf(device, id, options)) {
+      std::string value = tag.second;
+      if (value.size() > 63) value = value.substr(0, 64) + "...";
+      StrAppend(&out, "\\n", tag.first, "=", value);
+    }
+    if (root_numbers[at] >= 0) StrAppend(&out, "\\nROOT=", root_numbers[at]);
+    out += "\"]\n";
+  }
+  for (size_t at = slice.order.size(); at-- > 0;) {
+    const absl::Span<const IrRef> operands = graph.operands(slice.order[at]);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      StrAppend(&out, "  node", graph.Position(operands[i].node), " -> node", at);
+      const bool several = device.context().shape(graph.node(operands[i].node).shape).IsTuple();
+      if (operands.size() > 1 || several) {
+        out += " [label=\"";
+        if (operands.size() > 1) StrAppend(&out, "i=", i);
+        if (several) StrAppend(&out, operands.size() > 1 ? "," : "", "o=", operands[i].output);
+        out += "\"]";
+      }
+      out += "\n";
+    }
+  }
+  return out + "}\n";
+}
+
+GraphSlice SliceOfTensors(absl::Span<const Tensor> tensors, const SliceOptions& options) {
+  std::vector<TensorData*> data;
+  DeviceState* device = nullptr;
+  for (const Tensor& t : tensors) {
+    if (!t.defined()) continue;
+    device = t.device();
+    data.push_back(t.impl()->data.get());
+  }
+  if (device == nullptr) return {};
+  return SliceOf(*device, data, options);
+}
+
+std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options) {
+  if (tensors.empty() || !tensors[0].defined()) return "IR {\n}\n";
+  DeviceState& device = *tensors[0].device();
+  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  return GraphText(device, SliceOfTensors(tensors), options);
+}
+
+std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options) {
+  if (tensors.empty() || !tensors[0].defined()) return "digraph G {\n}\n";
+  DeviceState& device = *tensors[0].device();
+  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  return GraphDot(device, SliceOfTensors(tensors), options);
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,34 @@
+// Lazy graphs as text and DOT, in PyTorch/XLA's form:
+//
+//   IR {
+//     %0 = f32[2]{0} xla::device_data(), xla_shape=f32[2]{0}, device=CPU:0
+//     %1 = f32[2]{0} aten::relu(%0), xla_shape=f32[2]{0}, ROOT=0
+//   }
+#ifndef HLOKIT_TRACER_TEXT_IR_TEXT_H_
+#define HLOKIT_TRACER_TEXT_IR_TEXT_H_
+
+#include <string>
+
+#include "absl/types/span.h"
+#include "tracer/executor.h"
+#include "tracer/tensor.h"
+
+namespace hlokit::lazy {
+
+struct IrTextOptions {
+  // As PyTorch/XLA since 2.2 does: op attributes are left out.
+  bool torch_xla_quirks = false;
+};
+
+std::string GraphText(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options = {});
+std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options = {});
+
+// The graph that the tensors need.
+std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
+std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
+// Its slice; undefined tensors are left out.
+GraphSlice SliceOfTensors(absl::Span<const Tensor> tensors, const SliceOptions& options = {});
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_TEXT_IR_TEXT_H_

@@ -1,0 +1,21 @@
+// A value on one line: the shape, with or without a layout, and the literal.  f32[2] {1, 2}
+#ifndef HLOKIT_TRACER_TEXT_LITERAL_LINE_H_
+#define HLOKIT_TRACER_TEXT_LITERAL_LINE_H_
+
+#include <optional>
+#include <string_view>
+
+#include "ir/context.h"
+#include "ir/diagnostic.h"
+#include "ir/literal.h"
+#include "ir/source_buffer.h"
+
+namespace hlokit::lazy {
+
+// Reads `line`, a part of source.text(). Nullopt after an error, which is in the sink.
+std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_view line, Context* context,
+                                       DiagnosticSink* sink);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_TEXT_LITERAL_LINE_H_

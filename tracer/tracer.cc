@@ -1,0 +1,91 @@
+#include "tracer/tracer.h"
+
+#include <cstring>
+#include <utility>
+
+#include "ir/str_cat.h"
+#include "tracer/device_state.h"
+#include "tracer/executor.h"
+#include "tracer/schema.h"
+
+namespace hlokit::lazy {
+namespace {
+
+thread_local DeviceState* current_device = nullptr;
+
+}  // namespace
+
+DeviceState* CurrentDevice() { return current_device; }
+DeviceGuard::DeviceGuard(DeviceState* device) : previous_(std::exchange(current_device, device)) {}
+DeviceGuard::~DeviceGuard() { current_device = previous_; }
+
+Tracer::Tracer(const TracerOptions& options)
+    : options_(options), op_counts_(std::make_unique<std::atomic<int64_t>[]>(kOpCount)) {
+  client_ = std::make_unique<runtime::Client>(options_.client, &metrics_);
+  for (const std::unique_ptr<runtime::Device>& device : client_->devices()) {
+    devices_.push_back(std::make_unique<DeviceState>(this, device.get()));
+  }
+}
+
+Tracer::~Tracer() {
+  for (const std::unique_ptr<DeviceState>& device : devices_) (void)device->device()->Synchronize();
+}
+
+Tensor Tracer::FromLiteral(Literal value) {
+  DeviceState* state = current_device != nullptr ? current_device : device();
+  std::lock_guard<std::recursive_mutex> lock(state->mutex());
+  const Shape shape = state->shapes().Array(value.shape().element_type(), value.shape().dims());
+  // The shape is made the device's own, so that the value does not depend on where it came from.
+  Literal own = Literal::Zeros(shape);
+  if (own.size_bytes() != 0) std::memcpy(own.data(), value.data(), own.size_bytes());
+  return state->NewTensor(client_->TransferToDevice(std::move(own), state->shared_context()), shape);
+}
+
+absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait) {
+  DeviceState& state = device_state != nullptr ? *device_state : current_device != nullptr ? *current_device : *device();
+  if (absl::Status s = status(); !s.ok()) return s;
+  absl::Status synced = SyncLiveTensors(state, wait);
+  metrics_.Add("MarkStep");
+  {
+    std::lock_guard<std::recursive_mutex> lock(state.mutex());
+    state.NextStepSeed();
+  }
+  absl::Status scopes = ResetScopes();
+  return synced.ok() ? scopes : synced;
+}
+
+absl::Status Tracer::Wait() {
+  absl::Status first = status();
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    absl::Status s = device->device()->Synchronize();
+    if (first.ok()) first = std::move(s);
+  }
+  return first;
+}
+
+absl::Status Tracer::status() const {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  return status_;
+}
+
+void Tracer::ClearStatus() {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  status_ = absl::OkStatus();
+}
+
+void Tracer::SetError(absl::Status status) {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  if (status_.ok()) status_ = std::move(status);
+}
+
+void Tracer::PublishCounters() {
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const int64_t n = op_counts_[i].exchange(0, std::memory_order_relaxed);
+    if (n == 0) continue;
+    std::string name = SchemaOf(static_cast<Op>(i)).name;
+    if (const size_t colons = name.find("::"); colons != std::string::npos) name = name.substr(colons + 2);
+    metrics_.Add(StrCat("xla::", name), n);
+  }
+}
+
+}  // namespace hlokit::lazy

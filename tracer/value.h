@@ -1,0 +1,66 @@
+// An argument of an op: nothing, a tensor, a list of tensors, a number, a list of numbers, text, an element type.
+#ifndef HLOKIT_TRACER_VALUE_H_
+#define HLOKIT_TRACER_VALUE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "ir/element_type.h"
+#include "tracer/scalar.h"
+#include "tracer/tensor.h"
+
+namespace hlokit::lazy {
+
+using Dims = absl::Span<const int64_t>;
+using IntList = absl::InlinedVector<int64_t, 4>;
+using Tensors = std::vector<Tensor>;
+
+class Value {
+ public:
+  using Storage =
+      std::variant<std::monostate, Tensor, Tensors, Scalar, IntList, std::vector<double>, std::string, ElementType>;
+
+  Value() = default;
+  Value(Tensor t) {  // NOLINT: arguments are written as they are; a tensor that is not there is None
+    if (t.defined()) v_ = std::move(t);
+  }
+  Value(Tensors t) : v_(std::move(t)) {}                                // NOLINT
+  Value(Scalar s) : v_(s) {}                                            // NOLINT
+  Value(bool s) : v_(Scalar(s)) {}                                      // NOLINT
+  Value(int s) : v_(Scalar(s)) {}                                       // NOLINT
+  Value(int64_t s) : v_(Scalar(s)) {}                                   // NOLINT
+  Value(double s) : v_(Scalar(s)) {}                                    // NOLINT
+  Value(IntList l) : v_(std::move(l)) {}                                // NOLINT
+  Value(Dims l) : v_(IntList(l.begin(), l.end())) {}                    // NOLINT
+  Value(const std::vector<int64_t>& l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
+  Value(std::vector<double> l) : v_(std::move(l)) {}                    // NOLINT
+  Value(std::string s) : v_(std::move(s)) {}                            // NOLINT
+  Value(const char* s) : v_(std::string(s)) {}                          // NOLINT
+  Value(ElementType t) : v_(t) {}                                       // NOLINT
+
+  bool none() const { return std::holds_alternative<std::monostate>(v_); }
+  template <typename T>
+  const T* get() const {
+    return std::get_if<T>(&v_);
+  }
+  template <typename T>
+  T* get() {
+    return std::get_if<T>(&v_);
+  }
+
+ private:
+  Storage v_;
+};
+
+using Args = absl::InlinedVector<Value, 5>;
+// Results of an op. A list output is as many entries.
+using Outputs = absl::InlinedVector<Tensor, 3>;
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_VALUE_H_

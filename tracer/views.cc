@@ -1,0 +1,155 @@
+// Views and writes in place, by functionalization: a view is a tensor of its own that knows how it follows from another.
+// A write through it computes new values for everything it looks at, back to the base; other views of that base are made
+// again when they are next used.
+#include <vector>
+
+#include "ir/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/device_state.h"
+#include "tracer/dispatch.h"
+#include "tracer/functions.h"
+#include "tracer/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+// The new value of what `view` looks at, after the view became `value`.
+Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
+  const auto number = [&](size_t i) { return view.args[i].get<Scalar>()->ToInt(); };
+  switch (view.op) {
+    case Op::select_int:
+      return Run(Op::select_scatter, parent, value, view.args[1], view.args[2]);
+    case Op::slice_Tensor:
+      return Run(Op::slice_scatter, parent, value, view.args[1], view.args[2], view.args[3], view.args[4]);
+    case Op::diagonal:
+      return Run(Op::diagonal_scatter, parent, value, view.args[1], view.args[2], view.args[3]);
+    case Op::as_strided:
+      return Run(Op::as_strided_scatter, parent, value, view.args[1], view.args[2], view.args[3]);
+    case Op::transpose_int:
+      return Run(Op::transpose_copy_int, value, number(1), number(2));
+    case Op::t:
+      return Run(Op::t_copy, value);
+    case Op::permute: {
+      const IntList& dims = *view.args[1].get<IntList>();
+      IntList inverse(dims.size());
+      const int64_t rank = static_cast<int64_t>(dims.size());
+      for (int64_t i = 0; i < rank; ++i) inverse[(dims[i] + rank) % rank] = i;
+      return Run(Op::permute_copy, value, inverse);
+    }
+    case Op::unbind_int:
+      return Run(Op::select_scatter, parent, value, view.args[1], int64_t{view.output});
+    case Op::split_Tensor:
+    case Op::split_with_sizes: {
+      const int64_t dim = (number(2) + parent.dim()) % parent.dim();
+      int64_t start = 0;
+      if (view.op == Op::split_Tensor) {
+        start = number(1) * view.output;
+      } else {
+        const IntList& sizes = *view.args[1].get<IntList>();
+        for (int k = 0; k < view.output; ++k) start += sizes[k];
+      }
+      return Run(Op::slice_scatter, parent, value, dim, start, start + value.size(dim), int64_t{1});
+    }
+    default:
+      // Everything else keeps the elements in their order.
+      if (value.numel() == parent.numel()) return Run(Op::view_copy, value, IntList(parent.sizes().begin(), parent.sizes().end()));
+      parent.device()->tracer()->SetError(absl::UnimplementedError(
+          StrCat("a write in place through a view made by ", SymbolOf(view.op), " is not supported")));
+      return Tensor();
+  }
+}
+
+// Makes `t` show `value`, its place in the graph of derivatives included.
+void Assign(const Tensor& t, const Tensor& value) {
+  TensorImpl* impl = t.impl();
+  TensorData* to = impl->data.get();
+  TensorData* from = value.impl()->data.get();
+  DeviceState& device = *to->device;
+  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  if (to != from) {
+    const IrRef ir = device.ValueOf(from);
+    if (to->buffer != nullptr && to->overwritten == nullptr) to->overwritten = to->buffer;
+    to->buffer = from->buffer;
+    to->ir = ir;
+    to->ir_epoch = device.graph().epoch();
+    to->shape = from->shape;
+  }
+  ++to->version;
+  if (GradEnabled() && !value.impl()->grad_fn) impl->grad_fn = Ref<Function>();
+  if (value.impl()->grad_fn) {
+    impl->grad_fn = value.impl()->grad_fn;
+    impl->output_number = value.impl()->output_number;
+    // The data now belongs to this tensor: what autograd remembers of the result must not look older than it.
+    for (OutputInfo& info : impl->grad_fn->outputs) {
+      if (info.data.get() == from) {
+        info.data = impl->data;
+        info.version = to->version;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void WriteInPlace(const Tensor& tensor, Tensor value) {
+  if (!tensor.defined() || !value.defined()) return;
+  TensorImpl* impl = tensor.impl();
+  Tracer* tracer = tensor.device()->tracer();
+  if (GradEnabled() && !impl->grad_fn && impl->requires_grad) {
+    tracer->SetError(absl::FailedPreconditionError(
+        "a leaf Variable that requires grad is being used in an in-place operation."));
+    return;
+  }
+  if (value.sizes() != tensor.sizes()) {
+    tracer->SetError(absl::InvalidArgumentError("a write in place has other sizes than the tensor"));
+    return;
+  }
+  if (value.dtype() != tensor.dtype()) value = To(value, tensor.dtype());
+  if (!value.defined()) return;
+  RefreshView(tensor);
+  std::vector<std::pair<Tensor, Tensor>> writes;  // tensor, new value
+  Tensor at = tensor;
+  Tensor fresh = value;
+  while (true) {
+    writes.emplace_back(at, fresh);
+    if (at.impl()->view == nullptr) break;
+    const ViewInfo& view = *at.impl()->view;
+    const Tensor parent = view.parent;
+    RefreshView(parent);
+    if (GradEnabled() && parent.impl()->view == nullptr && !parent.impl()->grad_fn && parent.impl()->requires_grad) {
+      tracer->SetError(absl::FailedPreconditionError(
+          "a view of a leaf Variable that requires grad is being used in an in-place operation."));
+      return;
+    }
+    fresh = Undo(view, parent, fresh);
+    if (!fresh.defined()) return;
+    at = parent;
+  }
+  const uint32_t generation = ++at.impl()->generation;
+  for (auto& [target, new_value] : writes) {
+    Assign(target, new_value);
+    target.impl()->generation = generation;
+  }
+}
+
+void RefreshView(const Tensor& tensor) {
+  if (!tensor.defined() || tensor.impl()->view == nullptr) return;
+  // From the base down to this view, those that are behind.
+  std::vector<Tensor> chain = {tensor};
+  while (chain.back().impl()->view != nullptr) chain.push_back(chain.back().impl()->view->parent);
+  const uint32_t generation = chain.back().impl()->generation;
+  for (size_t i = chain.size() - 1; i-- > 0;) {
+    TensorImpl* impl = chain[i].impl();
+    if (impl->generation == generation) continue;
+    impl->generation = generation;
+    const std::unique_ptr<ViewInfo> view = std::move(impl->view);  // as itself it is no argument of its own op
+    Outputs outputs = Dispatch(view->op, view->args);
+    Tensor fresh = outputs.size() > static_cast<size_t>(view->output) ? outputs[view->output] : Tensor();
+    impl->view = std::make_unique<ViewInfo>(*view);
+    if (!fresh.defined()) continue;
+    fresh.impl()->view = nullptr;
+    Assign(chain[i], fresh);
+  }
+}
+
+}  // namespace hlokit::lazy
