@@ -13,13 +13,15 @@
 #include "tracer/device_state.h"
 #include "tracer/executor.h"
 #include "tracer/op_case.h"
+#include "tracer/program.h"
 #include "tracer/text/ir_text.h"
 #include "tracer/tracer.h"
 
 namespace hlokit {
 namespace {
 
-constexpr char kExamples[] = R"(A file of arguments has one value a line, the shape and the literal; `none` for a tensor that is absent:
+constexpr char kExamples[] =
+    R"(A file of arguments has one value a line, the shape and the literal; `none` for a tensor that is absent:
   f32[2,2] { { 1, 2 }, { 3, 4 } }
 
 Examples:
@@ -27,6 +29,8 @@ Examples:
                                             one op: its lazy IR and the HLO it lowers to
   ir-dump --op=aten::tanh --args=x.txt --grad
                                             its value and gradient
+  ir-dump --program=step.prog --emit=metrics
+                                            a script: what it prints and dumps, then the metrics
   ir-dump --case=softmax.case               run a recorded call and compare with what it should give
   ir-dump --case=a.case --case=b.case --summary
                                             the same for many, with counts by family)";
@@ -44,19 +48,27 @@ class Session {
   bool gradients = false;
   Emission emit;
 
+  // Runs a program, then prints what was asked for of its variables.
+  bool RunProgramFile(const SourceBuffer& source);
   // Runs one call and prints what was asked for. False after an error, which is shown.
   bool RunOne(const std::string& label, const lazy::OpCase& c, bool check);
 
  private:
-  bool Emit(lazy::Tracer& tracer, const lazy::OpCall& call);
+  bool Emit(lazy::Tracer& tracer, const lazy::Tensors& roots);
+  lazy::TracerOptions Options() const;
 
   cli::Diagnostics& diagnostics_;
   TextWriter& out_;
 };
 
-bool Session::Emit(lazy::Tracer& tracer, const lazy::OpCall& call) {
-  lazy::Tensors roots = call.outputs;
-  roots.insert(roots.end(), call.gradients.begin(), call.gradients.end());
+lazy::TracerOptions Session::Options() const {
+  lazy::TracerOptions options;
+  options.debug = debug;
+  options.client.evaluator.num_threads = 1;
+  return options;
+}
+
+bool Session::Emit(lazy::Tracer& tracer, const lazy::Tensors& roots) {
   const lazy::IrTextOptions text{quirks};
   if (emit.lazy) out_ << lazy::TensorsText(roots, text);
   if (emit.dot) out_ << lazy::TensorsDot(roots, text);
@@ -100,17 +112,16 @@ bool Session::Emit(lazy::Tracer& tracer, const lazy::OpCall& call) {
 }
 
 bool Session::RunOne(const std::string& label, const lazy::OpCase& c, bool check) {
-  lazy::TracerOptions options;
-  options.debug = debug;
-  options.client.evaluator.num_threads = 1;
-  lazy::Tracer tracer(options);
+  lazy::Tracer tracer(Options());
   const lazy::DeviceGuard guard(tracer.device());
   absl::StatusOr<lazy::OpCall> call = lazy::CallOp(tracer, c, gradients);
   if (!call.ok()) {
     diagnostics_.ShowError(label, std::string(call.status().message()), cli::kRejected);
     return false;
   }
-  if (!Emit(tracer, *call)) return false;
+  lazy::Tensors roots = call->outputs;
+  roots.insert(roots.end(), call->gradients.begin(), call->gradients.end());
+  if (!Emit(tracer, roots)) return false;
   if (check) {
     if (absl::Status s = lazy::CheckOpCall(c, *call); !s.ok()) {
       diagnostics_.ShowError(label, std::string(s.message()), cli::kRejected);
@@ -120,9 +131,26 @@ bool Session::RunOne(const std::string& label, const lazy::OpCase& c, bool check
   return true;
 }
 
+bool Session::RunProgramFile(const SourceBuffer& source) {
+  lazy::Tracer tracer(Options());
+  const lazy::DeviceGuard guard(tracer.device());
+  lazy::ProgramOptions options;
+  options.text.torch_xla_quirks = quirks;
+  lazy::ProgramResult result;
+  DiagnosticSink sink;
+  const bool ok = lazy::RunProgram(source, tracer, options, out_, &result, &sink);
+  diagnostics_.Show(sink, source);
+  if (!ok) return false;
+  lazy::Tensors roots;
+  for (const auto& variable : result.variables) {
+    if (variable.second.defined()) roots.push_back(variable.second);
+  }
+  return Emit(tracer, roots);
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Traces ops and programs as PyTorch/XLA does and dumps their IR at any stage.", "ir-dump");
-  std::string op, args_path, expect_path, output = "-";
+  std::string op, program, args_path, expect_path, output = "-";
   std::string emit_list;
   std::vector<std::string> attrs, cases;
   std::string quirks;
@@ -132,6 +160,7 @@ int Run(int argc, char** argv) {
   app.add_option("--attr", attrs, "an argument that is no tensor, NAME=VALUE; may be repeated")
       ->take_all()
       ->expected(1);
+  app.add_option("--program", program, "a script of ops, one statement a line (docs/tracer.md); - is standard input");
   app.add_option("--args", args_path, "file of tensor arguments; - is standard input");
   app.add_option("--expect", expect_path, "file of expected results (out:, grad:, tolerance: lines); compare");
   app.add_option("--case", cases, "file of a call and what it should give; may be repeated")->take_all()->expected(1);
@@ -146,7 +175,9 @@ int Run(int argc, char** argv) {
   input.AddFlags(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
-  if (op.empty() == cases.empty()) return cli::UsageError("ir-dump", "give one of --op and --case");
+  if (!op.empty() + !program.empty() + !cases.empty() != 1) {
+    return cli::UsageError("ir-dump", "give one of --op, --program and --case");
+  }
 
   cli::Diagnostics diagnostics(input);
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
@@ -173,7 +204,7 @@ int Run(int argc, char** argv) {
     if (flag == nullptr) return cli::UsageError("ir-dump", StrCat("--emit: there is no `", what, "`"));
     *flag = true;
   }
-  if (emit_list.empty() && cases.empty() && expect_path.empty()) session.emit.values = true;
+  if (emit_list.empty() && !op.empty() && expect_path.empty()) session.emit.values = true;
 
   Context context;
   const auto read = [&](const std::string& path, lazy::OpCase* c) {
@@ -185,7 +216,11 @@ int Run(int argc, char** argv) {
     return ok;
   };
 
-  if (!cases.empty()) {
+  if (!program.empty()) {
+    const std::vector<cli::InputPart> parts = diagnostics.Read(program);
+    if (parts.empty()) return diagnostics.exit_code();
+    session.RunProgramFile(*parts[0].source);
+  } else if (!cases.empty()) {
     std::map<std::string, std::pair<int, int>> families;  // passed, all
     int passed = 0;
     session.gradients = true;

@@ -15,7 +15,6 @@ namespace {
 
 constexpr size_t kScalarCacheSize = 128;
 
-
 // What this thread is inside of.
 struct ThreadScopes {
   std::vector<int> pushes = {0};  // at each level since the enclosing push
@@ -189,9 +188,7 @@ void DeviceState::SetSeed(int64_t seed) {
   running_seed_ = IrRef();
 }
 
-void DeviceState::NextStepSeed() {
-  SetSeed(static_cast<int64_t>(1012031u + static_cast<uint64_t>(seed_) * 7012063u));
-}
+void DeviceState::NextStepSeed() { SetSeed(static_cast<int64_t>(1012031u + static_cast<uint64_t>(seed_) * 7012063u)); }
 
 void DeviceState::Register(TensorData* data) {
   std::lock_guard<std::recursive_mutex> lock(mutex_);

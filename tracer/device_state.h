@@ -46,7 +46,8 @@ class DeviceState {
   const std::shared_ptr<Context>& shared_context() const { return context_; }
   ShapeTable& shapes() { return context_->shapes; }
 
-  // Appends a node; its shape comes from the cache or from a trial lowering. kNoNode after an error, which the tracer has.
+  // Appends a node; its shape comes from the cache or from a trial lowering. kNoNode after an error, which the tracer
+  // has.
   NodeId AddNode(Op op, ListId attrs, absl::Span<const IrRef> operands);
   Shape ShapeOf(IrRef ref);
   NodeId AddDeviceData(std::shared_ptr<runtime::Buffer> buffer, Shape shape);

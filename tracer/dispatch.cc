@@ -123,8 +123,7 @@ Outputs Dispatch(Op op, Args args) {
 
 void Call::Fail(std::string_view message) {
   failed_ = true;
-  device_->tracer()->SetError(
-      absl::InvalidArgumentError(StrCat(SchemaOf(op_).full_name(), ": ", message)));
+  device_->tracer()->SetError(absl::InvalidArgumentError(StrCat(SchemaOf(op_).full_name(), ": ", message)));
 }
 
 int64_t Call::Dim(int64_t dim, int64_t rank) {
@@ -136,9 +135,7 @@ int64_t Call::Dim(int64_t dim, int64_t rank) {
   return dim < 0 ? dim + n : dim;
 }
 
-void kernel::Record(Call& c) {
-  c.Return(lazy::Record(c.device(), c.op(), c.args()));
-}
+void kernel::Record(Call& c) { c.Return(lazy::Record(c.device(), c.op(), c.args())); }
 
 Outputs Record(DeviceState* device, Op op, absl::Span<const Value> args) {
   const Schema& schema = SchemaOf(op);

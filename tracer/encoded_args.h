@@ -87,7 +87,9 @@ class ArgEncoder {
     std::memcpy(&bits, &d, sizeof(bits));
     return bits;
   }
-  void Head(ArgTag tag, size_t count) { words_.push_back(static_cast<int64_t>(tag) | static_cast<int64_t>(count) << 8); }
+  void Head(ArgTag tag, size_t count) {
+    words_.push_back(static_cast<int64_t>(tag) | static_cast<int64_t>(count) << 8);
+  }
   void List(ArgTag tag, absl::Span<const int64_t> values) {
     Head(tag, values.size());
     words_.insert(words_.end(), values.begin(), values.end());

@@ -163,8 +163,8 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
     if (node.op == Op::device_data) {
       const uint32_t number = graph.leaf(id)->number;
       if (!parameters[number].valid()) {
-        const Hlo p = e.Take(e.builder().Parameter(number, e.ArrayShape(shape.element_type(), shape.dims()),
-                                                   StrCat("p", number)));
+        const Hlo p = e.Take(
+            e.builder().Parameter(number, e.ArrayShape(shape.element_type(), shape.dims()), StrCat("p", number)));
         parameters[number] = p.id();
       }
       values.push_back(parameters[number]);

@@ -19,14 +19,14 @@ namespace hlokit::lazy {
 // A part of the graph, ready to be keyed, printed or lowered. Holds ids of the device's graph: only under its mutex.
 struct GraphSlice {
   std::vector<IrRef> roots;
-  std::vector<NodeId> order;                               // post-order
-  std::vector<std::shared_ptr<runtime::Buffer>> inputs;    // by parameter number
-  std::vector<NodeId> input_nodes;                         // the first node of each
-  std::vector<int64_t> donated;                            // parameter numbers
+  std::vector<NodeId> order;                             // post-order
+  std::vector<std::shared_ptr<runtime::Buffer>> inputs;  // by parameter number
+  std::vector<NodeId> input_nodes;                       // the first node of each
+  std::vector<int64_t> donated;                          // parameter numbers
 };
 
 struct SliceOptions {
-  bool force = false;   // a step or a print: in the key, as it decides what may be reused
+  bool force = false;  // a step or a print: in the key, as it decides what may be reused
   bool donate = false;
 };
 

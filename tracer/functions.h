@@ -19,9 +19,7 @@ inline Tensor Zeros(Dims sizes, ElementType type) { return Full(sizes, 0, type);
 inline Tensor ZerosLike(const Tensor& t) { return Run(Op::zeros_like, t); }
 inline Tensor OnesLike(const Tensor& t) { return Run(Op::ones_like, t); }
 inline Tensor FullLike(const Tensor& t, Scalar v) { return Run(Op::full_like, t, v); }
-inline Tensor Arange(int64_t n, ElementType type = ElementType::kS64) {
-  return Run(Op::arange, Scalar(n), type);
-}
+inline Tensor Arange(int64_t n, ElementType type = ElementType::kS64) { return Run(Op::arange, Scalar(n), type); }
 inline Tensor To(const Tensor& t, ElementType type) { return Run(Op::to_copy, t, type); }
 
 // ---- elementwise ----

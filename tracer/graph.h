@@ -31,11 +31,11 @@ struct NodeRecord {
   Op op;
   uint16_t operand_count = 0;
   uint32_t operand_begin = 0;
-  ListId attrs{};       // encoded arguments, see encoded_args.h
-  ShapeId shape{};      // a tuple when the node has several outputs
-  uint32_t leaf = 0;    // device data: index of its buffer
-  uint32_t scope = 0;   // StringId of "A.1/B.2"; 0: none
-  uint32_t frame = 0;   // index into the frame table from 1; 0: none
+  ListId attrs{};      // encoded arguments, see encoded_args.h
+  ShapeId shape{};     // a tuple when the node has several outputs
+  uint32_t leaf = 0;   // device data: index of its buffer
+  uint32_t scope = 0;  // StringId of "A.1/B.2"; 0: none
+  uint32_t frame = 0;  // index into the frame table from 1; 0: none
 };
 static_assert(sizeof(NodeRecord) == 28, "nodes are small and flat");
 

@@ -28,8 +28,8 @@ inline constexpr size_t kOpCount = 0
 
 enum OpFlag : uint8_t {
   kNoFlags = 0,
-  // Numbers are attributes of the node; without it an argument of type Scalar is an operand: a constant or, unless it is
-  // 0, 1 or -1, a parameter.
+  // Numbers are attributes of the node; without it an argument of type Scalar is an operand: a constant or, unless it
+  // is 0, 1 or -1, a parameter.
   kScalarAttrs = 1 << 0,
   // The results are views of argument 0.
   kView = 1 << 1,

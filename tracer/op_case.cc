@@ -161,10 +161,12 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpCase& c, bool gradients) {
       next += count;
       continue;
     }
-    const auto given = std::find_if(c.attrs.begin(), c.attrs.end(), [&](const auto& a) { return a.first == spec.name; });
+    const auto given =
+        std::find_if(c.attrs.begin(), c.attrs.end(), [&](const auto& a) { return a.first == spec.name; });
     if (given == c.attrs.end()) {
       if (!spec.has_default && !spec.optional) {
-        return absl::InvalidArgumentError(StrCat("argument ", spec.name, " is missing: give --attr ", spec.name, "=VALUE"));
+        return absl::InvalidArgumentError(
+            StrCat("argument ", spec.name, " is missing: give --attr ", spec.name, "=VALUE"));
       }
       args.push_back(spec.default_value);
       continue;

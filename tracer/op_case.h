@@ -50,7 +50,7 @@ bool ReadOpCase(const SourceBuffer& source, Context* context, OpCase* c, Diagnos
 // The call made, nothing computed yet.
 struct OpCall {
   Op op;
-  Tensors args;      // by arg line; undefined for none
+  Tensors args;  // by arg line; undefined for none
   Tensors outputs;
   Tensors gradients;  // by requires_grad
 };

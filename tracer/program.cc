@@ -59,8 +59,8 @@ std::vector<std::string_view> SplitTop(std::string_view s) {
 
 struct Block {
   enum Kind { kNoGrad, kScope, kRepeat } kind;
-  size_t line = 0;      // of the statement that opened it
-  int64_t left = 0;     // of a repeat: times after this one
+  size_t line = 0;   // of the statement that opened it
+  int64_t left = 0;  // of a repeat: times after this one
   std::unique_ptr<GradMode> grad_mode;
   std::unique_ptr<ScopedTrace> scope;
 };
@@ -119,7 +119,8 @@ bool Runner::Variable(std::string_view name, Tensor* t) {
     std::vector<std::string_view> known;
     for (const auto& v : variables_) known.push_back(v.first);
     const std::string_view near = Nearest(name, known);
-    return Error(name, StrCat("there is no variable `", name, "`"), near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+    return Error(name, StrCat("there is no variable `", name, "`"),
+                 near.empty() ? "" : StrCat("did you mean `", near, "`?"));
   }
   *t = variables_[it->second].second;
   if (!t->defined()) return Error(name, StrCat("`", name, "` has no value"));
@@ -432,9 +433,9 @@ bool Runner::Statement(std::string_view line) {
     const std::string_view kind = TakeWord(&rest);
     return Dump(kind, rest, line);
   }
-  static const std::vector<std::string_view> kWords = {"requires_grad", "backward", "zero_grad", "del",   "mark_step", "wait",
-                                                       "print",         "item",     "dump",      "scope", "no_grad",   "repeat",
-                                                       "end"};
+  static const std::vector<std::string_view> kWords = {"requires_grad", "backward", "zero_grad", "del",  "mark_step",
+                                                       "wait",          "print",    "item",      "dump", "scope",
+                                                       "no_grad",       "repeat",   "end"};
   const std::string_view near = Nearest(word, kWords);
   return Error(word, StrCat("`", word, "` is no statement"), near.empty() ? "" : StrCat("did you mean `", near, "`?"));
 }

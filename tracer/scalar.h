@@ -12,9 +12,9 @@ class Scalar {
   enum class Kind : uint8_t { kBool, kInt, kFloat };
 
   Scalar() = default;
-  Scalar(bool v) : kind_(Kind::kBool), i_(v) {}  // NOLINT: numbers stand for scalars
-  Scalar(int v) : i_(v) {}                       // NOLINT
-  Scalar(int64_t v) : i_(v) {}                   // NOLINT
+  Scalar(bool v) : kind_(Kind::kBool), i_(v) {}     // NOLINT: numbers stand for scalars
+  Scalar(int v) : i_(v) {}                          // NOLINT
+  Scalar(int64_t v) : i_(v) {}                      // NOLINT
   Scalar(double v) : kind_(Kind::kFloat), d_(v) {}  // NOLINT
 
   Kind kind() const { return kind_; }
@@ -28,7 +28,9 @@ class Scalar {
   }
   bool ToBool() const { return is_float() ? d_ != 0 : i_ != 0; }
   bool Is(double v) const { return ToDouble() == v; }
-  Scalar operator-() const { return is_float() ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_))); }
+  Scalar operator-() const {
+    return is_float() ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_)));
+  }
 
  private:
   Kind kind_ = Kind::kInt;

@@ -103,7 +103,7 @@ absl::StatusOr<ArgSpec> ParseArg(std::string_view text) {
   if (!scalar) return absl::InvalidArgumentError(StrCat("unknown type: ", type));
   arg.type = *scalar;
   if (list) {
-    arg.type = *scalar == ArgType::kTensor ? ArgType::kTensorList
+    arg.type = *scalar == ArgType::kTensor  ? ArgType::kTensorList
                : *scalar == ArgType::kFloat ? ArgType::kFloatList
                                             : ArgType::kIntList;
   }

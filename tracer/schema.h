@@ -32,10 +32,10 @@ enum class ArgType : uint8_t {
 struct ArgSpec {
   std::string name;
   ArgType type = ArgType::kTensor;
-  bool optional = false;       // None is a value
-  bool optional_items = false; // Tensor?[]
-  bool written = false;        // Tensor(a!)
-  int list_size = 0;           // int[2]: one number stands for two
+  bool optional = false;        // None is a value
+  bool optional_items = false;  // Tensor?[]
+  bool written = false;         // Tensor(a!)
+  int list_size = 0;            // int[2]: one number stands for two
   bool has_default = false;
   Value default_value;
 };
@@ -44,8 +44,8 @@ struct Schema {
   std::string name;      // "aten::add"
   std::string overload;  // "Tensor"; may be empty
   std::vector<ArgSpec> args;
-  int positional = 0;     // arguments before the `*`
-  int outputs = 1;        // tensors; lists count as one
+  int positional = 0;  // arguments before the `*`
+  int outputs = 1;     // tensors; lists count as one
   bool list_output = false;
 
   std::string full_name() const;  // "aten::add.Tensor"

@@ -23,10 +23,10 @@ class TensorData : public RefCounted {
 
   DeviceState* device;
   Shape shape;
-  IrRef ir;                 // valid while ir_epoch is the graph's
+  IrRef ir;  // valid while ir_epoch is the graph's
   uint32_t ir_epoch = 0;
-  uint32_t version = 0;     // goes up with every write in place
-  uint64_t id = 0;          // in order of creation
+  uint32_t version = 0;                          // goes up with every write in place
+  uint64_t id = 0;                               // in order of creation
   std::shared_ptr<runtime::Buffer> buffer;       // when the value is, or will be, on the device
   std::shared_ptr<runtime::Buffer> overwritten;  // what a pending write in place replaces: may be donated
   // Ring of live values of the device, oldest first.

@@ -42,7 +42,9 @@ Tensor Tracer::FromLiteral(Literal value) {
 }
 
 absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait) {
-  DeviceState& state = device_state != nullptr ? *device_state : current_device != nullptr ? *current_device : *device();
+  DeviceState& state = device_state != nullptr     ? *device_state
+                       : current_device != nullptr ? *current_device
+                                                   : *device();
   if (absl::Status s = status(); !s.ok()) return s;
   absl::Status synced = SyncLiveTensors(state, wait);
   metrics_.Add("MarkStep");

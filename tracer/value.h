@@ -29,19 +29,19 @@ class Value {
   Value(Tensor t) {  // NOLINT: arguments are written as they are; a tensor that is not there is None
     if (t.defined()) v_ = std::move(t);
   }
-  Value(Tensors t) : v_(std::move(t)) {}                                // NOLINT
-  Value(Scalar s) : v_(s) {}                                            // NOLINT
-  Value(bool s) : v_(Scalar(s)) {}                                      // NOLINT
-  Value(int s) : v_(Scalar(s)) {}                                       // NOLINT
-  Value(int64_t s) : v_(Scalar(s)) {}                                   // NOLINT
-  Value(double s) : v_(Scalar(s)) {}                                    // NOLINT
-  Value(IntList l) : v_(std::move(l)) {}                                // NOLINT
-  Value(Dims l) : v_(IntList(l.begin(), l.end())) {}                    // NOLINT
+  Value(Tensors t) : v_(std::move(t)) {}                                     // NOLINT
+  Value(Scalar s) : v_(s) {}                                                 // NOLINT
+  Value(bool s) : v_(Scalar(s)) {}                                           // NOLINT
+  Value(int s) : v_(Scalar(s)) {}                                            // NOLINT
+  Value(int64_t s) : v_(Scalar(s)) {}                                        // NOLINT
+  Value(double s) : v_(Scalar(s)) {}                                         // NOLINT
+  Value(IntList l) : v_(std::move(l)) {}                                     // NOLINT
+  Value(Dims l) : v_(IntList(l.begin(), l.end())) {}                         // NOLINT
   Value(const std::vector<int64_t>& l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
-  Value(std::vector<double> l) : v_(std::move(l)) {}                    // NOLINT
-  Value(std::string s) : v_(std::move(s)) {}                            // NOLINT
-  Value(const char* s) : v_(std::string(s)) {}                          // NOLINT
-  Value(ElementType t) : v_(t) {}                                       // NOLINT
+  Value(std::vector<double> l) : v_(std::move(l)) {}                         // NOLINT
+  Value(std::string s) : v_(std::move(s)) {}                                 // NOLINT
+  Value(const char* s) : v_(std::string(s)) {}                               // NOLINT
+  Value(ElementType t) : v_(t) {}                                            // NOLINT
 
   bool none() const { return std::holds_alternative<std::monostate>(v_); }
   template <typename T>

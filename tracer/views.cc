@@ -1,6 +1,6 @@
-// Views and writes in place, by functionalization: a view is a tensor of its own that knows how it follows from another.
-// A write through it computes new values for everything it looks at, back to the base; other views of that base are made
-// again when they are next used.
+// Views and writes in place, by functionalization: a view is a tensor of its own that knows how it follows from
+// another. A write through it computes new values for everything it looks at, back to the base; other views of that
+// base are made again when they are next used.
 #include <vector>
 
 #include "ir/str_cat.h"
@@ -52,7 +52,8 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
     }
     default:
       // Everything else keeps the elements in their order.
-      if (value.numel() == parent.numel()) return Run(Op::view_copy, value, IntList(parent.sizes().begin(), parent.sizes().end()));
+      if (value.numel() == parent.numel())
+        return Run(Op::view_copy, value, IntList(parent.sizes().begin(), parent.sizes().end()));
       parent.device()->tracer()->SetError(absl::UnimplementedError(
           StrCat("a write in place through a view made by ", SymbolOf(view.op), " is not supported")));
       return Tensor();
@@ -96,8 +97,8 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
   TensorImpl* impl = tensor.impl();
   Tracer* tracer = tensor.device()->tracer();
   if (GradEnabled() && !impl->grad_fn && impl->requires_grad) {
-    tracer->SetError(absl::FailedPreconditionError(
-        "a leaf Variable that requires grad is being used in an in-place operation."));
+    tracer->SetError(
+        absl::FailedPreconditionError("a leaf Variable that requires grad is being used in an in-place operation."));
     return;
   }
   if (value.sizes() != tensor.sizes()) {

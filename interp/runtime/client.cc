@@ -102,7 +102,8 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     std::lock_guard<std::mutex> lock(executable->mutex_);
     std::optional<std::vector<Literal>> computed = executable->evaluator_->Run(values, &sink);
     if (!computed) return fail(FirstError(sink, "execution failed"));
-    if (computed->size() != results.size()) return fail(absl::InternalError("a program with another number of results"));
+    if (computed->size() != results.size())
+      return fail(absl::InternalError("a program with another number of results"));
     for (size_t i = 0; i < results.size(); ++i) {
       results[i]->Fulfil(std::move((*computed)[i]), executable->module_->shared_context());
     }

@@ -64,8 +64,11 @@ std::string FormatTime(double nanoseconds) {
     int64_t in_ns;
     int width;
   };
-  static constexpr Part kParts[] = {{"d", 86400000000000, 2}, {"h", 3600000000000, 2}, {"m", 60000000000, 2},
-                                    {"s", 1000000000, 2},     {"ms", 1000000, 3}};
+  static constexpr Part kParts[] = {{"d", 86400000000000, 2},
+                                    {"h", 3600000000000, 2},
+                                    {"m", 60000000000, 2},
+                                    {"s", 1000000000, 2},
+                                    {"ms", 1000000, 3}};
   int64_t rest = static_cast<int64_t>(std::max(0.0, nanoseconds));
   std::string out;
   for (const Part& part : kParts) {
@@ -171,14 +174,14 @@ std::string Metrics::Report(const std::vector<double>& percentiles) const {
       double sum = 0;
       for (const MetricSample& s : m.samples) sum += s.value;
       const double seconds = static_cast<double>(passed) * 1e-9;
-      StrAppend(&out, "  ValueRate: ", FormatSample(m.kind, sum / seconds), " / second\n  Rate: ",
-                FormatRate(static_cast<double>(m.samples.size()) / seconds), " / second\n");
+      StrAppend(&out, "  ValueRate: ", FormatSample(m.kind, sum / seconds),
+                " / second\n  Rate: ", FormatRate(static_cast<double>(m.samples.size()) / seconds), " / second\n");
     }
     out += "  Percentiles: ";
     const std::vector<double> sorted = Sorted(m);
     for (size_t i = 0; i < percentiles.size(); ++i) {
-      StrAppend(&out, i == 0 ? "" : "; ", FormatRate(percentiles[i] * 100), "%=",
-                FormatSample(m.kind, AtPercentile(sorted, percentiles[i])));
+      StrAppend(&out, i == 0 ? "" : "; ", FormatRate(percentiles[i] * 100),
+                "%=", FormatSample(m.kind, AtPercentile(sorted, percentiles[i])));
     }
     out += "\n";
   }
@@ -196,7 +199,9 @@ std::string Metrics::JsonReport() const {
     if (m.samples.empty()) continue;
     const std::vector<double> sorted = Sorted(m);
     StrAppend(&out, separator, "    \"", name, "\": {\"kind\": \"",
-              m.kind == MetricKind::kTime ? "time_ns" : m.kind == MetricKind::kBytes ? "bytes" : "value",
+              m.kind == MetricKind::kTime    ? "time_ns"
+              : m.kind == MetricKind::kBytes ? "bytes"
+                                             : "value",
               "\", \"total_samples\": ", m.total_samples, ", \"accumulator\": ", Format("%.17g", m.accumulator),
               ", \"percentiles\": {");
     const char* comma = "";

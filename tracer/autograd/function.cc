@@ -217,7 +217,8 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
     Function& function = *work.function;
     if (function.released) {
       return absl::FailedPreconditionError(
-          "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+          "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+          "already "
           "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
           "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
           "saved tensors after calling backward.");

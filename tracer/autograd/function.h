@@ -39,8 +39,8 @@ struct OutputInfo {
 class Function : public RefCounted {
  public:
   Op op;
-  uint64_t sequence = 0;  // calls in order
-  Args args;              // tensors and numbers of the call; emptied when released
+  uint64_t sequence = 0;           // calls in order
+  Args args;                       // tensors and numbers of the call; emptied when released
   std::vector<uint32_t> versions;  // of tensor arguments, lists flattened
   std::vector<Shape> shapes;       // of tensor arguments, lists flattened; invalid for None
   std::vector<Edge> edges;         // same places
@@ -69,8 +69,8 @@ bool NeedsGrad(const Tensor& t);
 // Notes a call whose results are `outputs`, if any of its arguments needs a gradient. `args` are taken.
 void NoteCall(Op op, Args args, const Outputs& outputs);
 
-// d(sum of roots . gradients) / d(each of `inputs`), or into the grad of every leaf when `inputs` is empty. An undefined
-// gradient is 1. An input that the roots do not depend on gets an undefined tensor.
+// d(sum of roots . gradients) / d(each of `inputs`), or into the grad of every leaf when `inputs` is empty. An
+// undefined gradient is 1. An input that the roots do not depend on gets an undefined tensor.
 absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
                                       bool retain_graph);
 

@@ -98,9 +98,8 @@ void Convolution(GradCall& c) {
   // input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups
   Value bias_sizes;
   if (c.has(2)) bias_sizes = Sizes(c.shape(2));
-  const Outputs out =
-      RunAll(Op::convolution_backward, c.g(), c.in(0), c.in(1), bias_sizes, c.ints(3), c.ints(4), c.ints(5), c.b(6),
-             c.ints(7), c.i(8), Mask(c, 0, 1, 2));
+  const Outputs out = RunAll(Op::convolution_backward, c.g(), c.in(0), c.in(1), bias_sizes, c.ints(3), c.ints(4),
+                             c.ints(5), c.b(6), c.ints(7), c.i(8), Mask(c, 0, 1, 2));
   for (size_t i = 0; i < 3 && i < out.size(); ++i) c.set(i, out[i]);
 }
 
@@ -111,9 +110,8 @@ void NativeBatchNorm(GradCall& c) {
   if (!c.g(0).defined()) return;
   // The running statistics were written to by the call itself, which in training it does not read.
   const bool training = c.b(5);
-  const Outputs out = RunAll(Op::native_batch_norm_backward, c.g(0), c.in(0), c.in(1),
-                             training ? Tensor() : c.in(3), training ? Tensor() : c.in(4), c.out(1), c.out(2), training,
-                             c.d(7), Mask(c, 0, 1, 2));
+  const Outputs out = RunAll(Op::native_batch_norm_backward, c.g(0), c.in(0), c.in(1), training ? Tensor() : c.in(3),
+                             training ? Tensor() : c.in(4), c.out(1), c.out(2), training, c.d(7), Mask(c, 0, 1, 2));
   for (size_t i = 0; i < 3 && i < out.size(); ++i) c.set(i, out[i]);
 }
 void NativeLayerNorm(GradCall& c) {

@@ -31,9 +31,7 @@ void SliceTensor(GradCall& c) {
   const auto bound = [&](size_t i) { return c.has(i) ? Value(c.i(i)) : Value(); };
   c.set(0, Run(Op::slice_scatter, zeros, c.g(), c.i(1), bound(2), bound(3), c.i(4)));
 }
-void SelectInt(GradCall& c) {
-  c.set(0, Run(Op::select_scatter, ZerosOf(c.shape(0), c.g()), c.g(), c.i(1), c.i(2)));
-}
+void SelectInt(GradCall& c) { c.set(0, Run(Op::select_scatter, ZerosOf(c.shape(0), c.g()), c.g(), c.i(1), c.i(2))); }
 namespace {
 
 // Joins gradients of parts, zeros for those that nothing depends on.
@@ -212,14 +210,13 @@ void ScatterReduceTwo(GradCall& c) {
     const Tensor self_product = Run(Op::scatter_reduce_two, masked_self, dim, index, src, "prod", include_self);
     self_part = g * self_product / masked_self;
     const Tensor zero = Eq(src, 0);
-    const Tensor zeros_there = Gather(
-        ScatterAdd(ZerosLike(To(self, g.dtype())), dim, index, To(zero, g.dtype())), dim, index);
+    const Tensor zeros_there =
+        Gather(ScatterAdd(ZerosLike(To(self, g.dtype())), dim, index, To(zero, g.dtype())), dim, index);
     const Tensor single = And(zero, Eq(zeros_there, 1));
     const Tensor masked_src = MaskedFill(src, single, 1);
-    const Tensor without = Gather(
-        Run(Op::scatter_reduce_two, self, dim, index, masked_src, "prod", include_self), dim, index);
-    src_part = Where(single, Gather(g, dim, index) * without,
-                     Gather(g * out, dim, index) / MaskedFill(src, zero, 1));
+    const Tensor without =
+        Gather(Run(Op::scatter_reduce_two, self, dim, index, masked_src, "prod", include_self), dim, index);
+    src_part = Where(single, Gather(g, dim, index) * without, Gather(g * out, dim, index) / MaskedFill(src, zero, 1));
     src_part = MaskedFill(src_part, And(zero, Not(single)), 0);
   } else {
     const Tensor value = Gather(c.out(), dim, index);

@@ -82,7 +82,9 @@ void MaskedFillInPlace(Call& c) {
 
 // ---- activations ----
 
-void Selu(Call& c) { c.Return(Run(Op::elu, c.t(0), 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)); }
+void Selu(Call& c) {
+  c.Return(Run(Op::elu, c.t(0), 1.6732632423543772848170429916717, 1.0507009873554804934193349852946));
+}
 void Celu(Call& c) { c.Return(Run(Op::elu, c.t(0), c.s(1), 1.0, 1.0 / c.d(1))); }
 void Relu6(Call& c) { c.Return(Run(Op::hardtanh, c.t(0), 0, 6)); }
 void Glu(Call& c) {
@@ -113,9 +115,7 @@ void Baddbmm(Call& c) {
   const Tensor product = lazy::Bmm(c.t(1), c.t(2));
   c.Return(c.s(3).Is(0) ? product * c.s(4) : lazy::Add(c.t(0) * c.s(3), product, c.s(4)));
 }
-void Addbmm(Call& c) {
-  c.Return(lazy::Add(c.t(0) * c.s(3), lazy::Sum(lazy::Bmm(c.t(1), c.t(2)), {0}), c.s(4)));
-}
+void Addbmm(Call& c) { c.Return(lazy::Add(c.t(0) * c.s(3), lazy::Sum(lazy::Bmm(c.t(1), c.t(2)), {0}), c.s(4))); }
 void Addmv(Call& c) { c.Return(lazy::Add(c.t(0) * c.s(3), Run(Op::mv, c.t(1), c.t(2)), c.s(4))); }
 void Outer(Call& c) { c.Return(lazy::Unsqueeze(c.t(0), 1) * c.t(1)); }
 void Addr(Call& c) { c.Return(lazy::Add(c.t(0) * c.s(3), Run(Op::outer, c.t(1), c.t(2)), c.s(4))); }
@@ -251,8 +251,8 @@ bool OneDot(const EinsumPlan& plan, const Tensors& operands) {
     for (size_t k = 0; k < term.size(); ++k) {
       const size_t in_other = other.find(term[k]);
       if (in_other == std::string::npos && plan.out.find(term[k]) == std::string::npos) return false;
-      if (in_other != std::string::npos && operands[i].size(static_cast<int64_t>(k)) !=
-                                               operands[1 - i].size(static_cast<int64_t>(in_other))) {
+      if (in_other != std::string::npos &&
+          operands[i].size(static_cast<int64_t>(k)) != operands[1 - i].size(static_cast<int64_t>(in_other))) {
         return false;
       }
     }

@@ -32,7 +32,8 @@ ElementType TypeOrOwn(Call& c, size_t i, Scalar s) { return c.dtype(i, TypeOf(s)
 void Range(Call& c, Scalar start, Scalar end, Scalar step, ElementType type) {
   const double span = (end.ToDouble() - start.ToDouble()) / step.ToDouble();
   if (step.ToDouble() == 0 || span < 0 || !(span < 1e12)) return c.Fail("the range has the wrong sign or no end");
-  c.Return(Record(c.device(), Op::iota, {Value(static_cast<int64_t>(std::ceil(span))), Value(start), Value(step), Value(type)}));
+  c.Return(Record(c.device(), Op::iota,
+                  {Value(static_cast<int64_t>(std::ceil(span))), Value(start), Value(step), Value(type)}));
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ void Average(Call& c, const Tensor& running, const Tensor& batch, double momentu
   WriteInPlace(running, lazy::Record(c.device(), Op::moving_average, {running, batch, momentum})[0]);
 }
 
-// Normalizes each row of [rows, width] by its own mean and variance: a batch norm whose features are the rows. Gives the
-// result in the type of x, and mean and 1/deviation.
+// Normalizes each row of [rows, width] by its own mean and variance: a batch norm whose features are the rows. Gives
+// the result in the type of x, and mean and 1/deviation.
 Outputs NormalizeRows(const Tensor& x, int64_t rows, int64_t width, double eps) {
   Outputs all = RunAll(Op::native_batch_norm, lazy::Reshape(x, {1, rows, width}), Value(), Value(), Value(), Value(),
                        true, 0.0, eps);
@@ -57,7 +57,8 @@ void NativeLayerNorm(Call& c) {
   const Tensor& x = c.t(0);
   const Dims normalized = c.ints(1);
   const int64_t kept = x.dim() - static_cast<int64_t>(normalized.size());
-  if (kept < 0 || x.sizes().subspan(kept) != normalized) return c.Fail("normalized_shape is not the end of the input's");
+  if (kept < 0 || x.sizes().subspan(kept) != normalized)
+    return c.Fail("normalized_shape is not the end of the input's");
   const int64_t rows = Product(x.sizes().subspan(0, kept)), width = Product(normalized);
   Outputs all = NormalizeRows(x, rows, width, c.d(4));
   if (!all[0].defined()) return c.Return(Tensor(), Tensor(), Tensor());
@@ -191,8 +192,8 @@ void CrossEntropyLoss(Call& c) {
     return c.Return(lazy::Div(lazy::Sum(loss), static_cast<double>(x.numel() / std::max<int64_t>(classes, 1))));
   }
   const bool spatial = x.dim() == 4;
-  const Outputs nll = RunAll(spatial ? Op::nll_loss2d_forward : Op::nll_loss_forward, logp, target, c.args()[2],
-                             reduction, ignore);
+  const Outputs nll =
+      RunAll(spatial ? Op::nll_loss2d_forward : Op::nll_loss_forward, logp, target, c.args()[2], reduction, ignore);
   if (smoothing == 0 || !nll[0].defined()) return c.Return(nll[0]);
   // The smooth part: the mean over classes, ignored targets left out.
   Tensor smooth = -lazy::Sum(weight.defined() ? logp * weight : logp, {dim});
@@ -202,7 +203,8 @@ void CrossEntropyLoss(Call& c) {
     const Tensor kept = lazy::Not(ignored);
     Tensor total;
     if (weight.defined()) {
-      const Tensor taken = Run(Op::index_select, c.t(2), 0, lazy::Reshape(lazy::MaskedFill(target, ignored, 0), {target.numel()}));
+      const Tensor taken =
+          Run(Op::index_select, c.t(2), 0, lazy::Reshape(lazy::MaskedFill(target, ignored, 0), {target.numel()}));
       total = lazy::Sum(taken * lazy::To(lazy::Reshape(kept, {target.numel()}), x.dtype()));
     } else {
       total = lazy::To(lazy::Sum(kept), x.dtype());
@@ -247,7 +249,8 @@ void L1Loss(Call& c) { c.Return(Reduced(lazy::Abs(c.t(0) - c.t(1)), c.i(2))); }
 void HuberLoss(Call& c) {
   const Tensor d = lazy::Abs(c.t(0) - c.t(1));
   const double delta = c.d(3);
-  c.Return(Reduced(lazy::Where(lazy::Lt(d, delta), d * d * Scalar(0.5), (d - Scalar(0.5 * delta)) * Scalar(delta)), c.i(2)));
+  c.Return(
+      Reduced(lazy::Where(lazy::Lt(d, delta), d * d * Scalar(0.5), (d - Scalar(0.5 * delta)) * Scalar(delta)), c.i(2)));
 }
 
 void Dropout(Call& c) {

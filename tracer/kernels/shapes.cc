@@ -159,8 +159,10 @@ void SelectInt(Call& c) {
   IntList sizes = Sizes(t);
   sizes.erase(sizes.begin() + dim);
   const Tensor part = Node(c, Op::select_node, {t, dim, index, index + 1, 1});
-  if (part.defined()) c.Return(ViewAs(c, part, sizes));
-  else c.Return(part);
+  if (part.defined())
+    c.Return(ViewAs(c, part, sizes));
+  else
+    c.Return(part);
 }
 void Narrow(Call& c) { c.Return(lazy::Slice(c.t(0), c.i(1), c.i(2), c.i(2) + c.i(3))); }
 void Movedim(Call& c) {

@@ -39,9 +39,7 @@ DimVector ReducedDims(NodeLowering& n, size_t arg, Hlo x);
 // 1/(1+exp(-x)).
 inline Hlo Logistic(Hlo x) { return Unary(Opcode::kLogistic, x); }
 // log(1+exp(x)) without overflow.
-inline Hlo SoftplusOf(Hlo x) {
-  return Max(x, Number(x, 0)) + Unary(Opcode::kLog1p, Exp(-Abs(x)));
-}
+inline Hlo SoftplusOf(Hlo x) { return Max(x, Number(x, 0)) + Unary(Opcode::kLog1p, Exp(-Abs(x))); }
 inline Hlo IsNan(Hlo x) { return Ne(x, x); }
 
 }  // namespace hlokit::lazy

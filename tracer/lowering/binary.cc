@@ -37,9 +37,7 @@ Hlo FloorDivideOf(Hlo a, Hlo b) {
   return a / b - lazy::Cast(WrongSign(BroadcastTo(r, r.dims()), b), a.type());
 }
 
-Hlo TruncateOf(Hlo q) {
-  return Select(Lt(q, Zero(q)), Unary(Opcode::kCeil, q), Unary(Opcode::kFloor, q));
-}
+Hlo TruncateOf(Hlo q) { return Select(Lt(q, Zero(q)), Unary(Opcode::kCeil, q), Unary(Opcode::kFloor, q)); }
 
 void Logical(NodeLowering& n, Opcode opcode) {
   n.Return(Binary(opcode, lazy::Cast(n.in(0), ElementType::kPred), lazy::Cast(n.in(1), ElementType::kPred)));

@@ -26,9 +26,7 @@ std::string_view ReducerName(Opcode opcode) {
 
 }  // namespace
 
-Shape Hlo::shape() const {
-  return ok() ? emitter_->builder().shape_of(id_) : emitter_->ScalarShape(ElementType::kF32);
-}
+Shape Hlo::shape() const { return ok() ? emitter_->builder().shape_of(id_) : emitter_->ScalarShape(ElementType::kF32); }
 
 int64_t Hlo::size(int64_t dim) const {
   const Shape s = shape();
@@ -188,8 +186,8 @@ Hlo BroadcastTo(Hlo x, Dims sizes) {
   DimVector kept, out_dims;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (dims[i] != sizes[offset + i] && dims[i] != 1) {
-      return x.emitter().Fail(absl::InvalidArgumentError(
-          StrCat("sizes ", DimsText(dims), " cannot be broadcast to ", DimsText(sizes))));
+      return x.emitter().Fail(
+          absl::InvalidArgumentError(StrCat("sizes ", DimsText(dims), " cannot be broadcast to ", DimsText(sizes))));
     }
     if (dims[i] == sizes[offset + i]) {
       kept.push_back(dims[i]);
@@ -255,8 +253,7 @@ Hlo Reduce(Opcode opcode, Hlo x, Dims dims, bool keepdim) {
   if (!x.ok()) return x;
   Emitter& e = x.emitter();
   const Hlo init = Number(x, NeutralOf(opcode, x.type()));
-  Hlo reduced =
-      e.Take(e.builder().Reduce({x.id()}, {init.id()}, dims, e.Reducer(opcode, x.type())));
+  Hlo reduced = e.Take(e.builder().Reduce({x.id()}, {init.id()}, dims, e.Reducer(opcode, x.type())));
   if (!keepdim) return reduced;
   DimVector kept = x.dims();
   for (int64_t d : dims) kept[d] = 1;
@@ -321,10 +318,11 @@ Hlo Gather(Hlo x, Hlo indices, const GatherNumbers& n) {
   if (!x.ok() || !indices.ok()) return x.ok() ? indices : x;
   Emitter& e = x.emitter();
   Builder& b = e.builder();
-  return e.Take(b.Add(Opcode::kGather, {x.id(), indices.id()},
-                      {b.List(Attr::kOffsetDims, n.offset_dims), b.List(Attr::kCollapsedSliceDims, n.collapsed_slice_dims),
-                       b.List(Attr::kStartIndexMap, n.start_index_map),
-                       b.Int(Attr::kIndexVectorDim, n.index_vector_dim), b.List(Attr::kSliceSizes, n.slice_sizes)}));
+  return e.Take(
+      b.Add(Opcode::kGather, {x.id(), indices.id()},
+            {b.List(Attr::kOffsetDims, n.offset_dims), b.List(Attr::kCollapsedSliceDims, n.collapsed_slice_dims),
+             b.List(Attr::kStartIndexMap, n.start_index_map), b.Int(Attr::kIndexVectorDim, n.index_vector_dim),
+             b.List(Attr::kSliceSizes, n.slice_sizes)}));
 }
 
 Hlo Scatter(Hlo x, Hlo indices, Hlo updates, const ScatterNumbers& n, std::optional<Opcode> opcode) {
@@ -342,11 +340,11 @@ Hlo Scatter(Hlo x, Hlo indices, Hlo updates, const ScatterNumbers& n, std::optio
     if (!old.ok() || !fresh.ok()) return e.Fail("cannot build a computation");
     body.SetRoot(*fresh);
   }
-  return e.Take(b.Add(Opcode::kScatter, {x.id(), indices.id(), updates.id()},
-                      {b.List(Attr::kUpdateWindowDims, n.update_window_dims),
-                       b.List(Attr::kInsertedWindowDims, n.inserted_window_dims),
-                       b.List(Attr::kScatterDimsToOperandDims, n.scatter_dims_to_operand_dims),
-                       b.Int(Attr::kIndexVectorDim, n.index_vector_dim), Builder::Calls(Attr::kToApply, combiner)}));
+  return e.Take(b.Add(
+      Opcode::kScatter, {x.id(), indices.id(), updates.id()},
+      {b.List(Attr::kUpdateWindowDims, n.update_window_dims), b.List(Attr::kInsertedWindowDims, n.inserted_window_dims),
+       b.List(Attr::kScatterDimsToOperandDims, n.scatter_dims_to_operand_dims),
+       b.Int(Attr::kIndexVectorDim, n.index_vector_dim), Builder::Calls(Attr::kToApply, combiner)}));
 }
 
 }  // namespace hlokit::lazy

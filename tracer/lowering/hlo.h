@@ -77,7 +77,7 @@ class Emitter {
 
 // ---- constants ----
 Hlo Constant(Emitter& e, ElementType type, Scalar value);
-Hlo Number(Hlo like, Scalar value);                            // a scalar of the same type
+Hlo Number(Hlo like, Scalar value);                               // a scalar of the same type
 Hlo Full(Emitter& e, ElementType type, Dims dims, Scalar value);  // constant and broadcast
 Hlo FullLike(Hlo like, Scalar value);
 Hlo IotaOf(Emitter& e, ElementType type, Dims dims, int64_t dim);
@@ -127,7 +127,7 @@ Hlo BroadcastInDim(Hlo x, Dims sizes, Dims out_dims);
 Hlo BroadcastTo(Hlo x, Dims sizes);
 // The dimensions of both after broadcasting; an error if they do not fit.
 std::optional<DimVector> BroadcastDims(Dims a, Dims b);
-Hlo Reshape(Hlo x, Dims sizes);  // nothing to do when it has them
+Hlo Reshape(Hlo x, Dims sizes);          // nothing to do when it has them
 Hlo Transpose(Hlo x, Dims permutation);  // nothing to do for the identity
 Hlo Slice(Hlo x, Dims starts, Dims limits, Dims strides = {});
 Hlo SliceDim(Hlo x, int64_t dim, int64_t start, int64_t limit, int64_t stride = 1);

@@ -94,8 +94,7 @@ void IndexWrite(NodeLowering& n, std::optional<Opcode> opcode) {
   const Hlo index = AtLeast1d(n.in(2));
   Hlo src = lazy::Cast(AtLeast1d(n.in(3)), x.type());
   if (opcode && n.has(4) && !n.s(4).Is(1)) src = src * Number(src, n.s(4));
-  const Hlo written =
-      Scatter(x, Column(Wrapped(index, x.size(dim))), src, AsScatter(SlicesAlong(x, dim)), opcode);
+  const Hlo written = Scatter(x, Column(Wrapped(index, x.size(dim))), src, AsScatter(SlicesAlong(x, dim)), opcode);
   n.Return(Reshape(written, n.in(0).dims()));
 }
 
@@ -158,7 +157,8 @@ void ScatterReduceTwo(NodeLowering& n) {
   }
   Hlo x = input;
   const Hlo ones = FullLike(index, 1);
-  const Hlo hits = ScatterElements(n, Full(n.emitter(), ElementType::kS64, x.dims(), 0), dim, index, ones, Opcode::kAdd);
+  const Hlo hits =
+      ScatterElements(n, Full(n.emitter(), ElementType::kS64, x.dims(), 0), dim, index, ones, Opcode::kAdd);
   const Hlo hit = Gt(hits, Number(hits, 0));
   // What is hit starts from nothing when the tensor itself does not count.
   if (!include_self) x = Select(hit, Number(x, NeutralOf(opcode, x.type())), x);
@@ -228,8 +228,8 @@ void IndexPut(NodeLowering& n) {
   const IndexPlan plan = PlanIndex(n, x, n.list(1));
   const Hlo like = Gather(x, plan.indices, plan.numbers);  // its dimensions are the values'; dead otherwise
   const Hlo values = BroadcastTo(lazy::Cast(n.in(2), x.type()), like.dims());
-  n.Return(Scatter(x, plan.indices, values, AsScatter(plan.numbers),
-                   n.b(3) ? std::optional(Opcode::kAdd) : std::nullopt));
+  n.Return(
+      Scatter(x, plan.indices, values, AsScatter(plan.numbers), n.b(3) ? std::optional(Opcode::kAdd) : std::nullopt));
 }
 
 // grad, indices, num_weights, padding_idx, scale_grad_by_freq
@@ -246,7 +246,8 @@ void EmbeddingDenseBackward(NodeLowering& n) {
     s.inserted_window_dims = {0};
     s.scatter_dims_to_operand_dims = {0};
     s.index_vector_dim = 1;
-    const Hlo hits = Scatter(Full(e, g.type(), {rows}, 0), Column(index), Full(e, g.type(), {count}, 1), s, Opcode::kAdd);
+    const Hlo hits =
+        Scatter(Full(e, g.type(), {rows}, 0), Column(index), Full(e, g.type(), {count}, 1), s, Opcode::kAdd);
     GatherNumbers take;
     take.collapsed_slice_dims = {0};
     take.start_index_map = {0};

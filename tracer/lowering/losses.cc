@@ -17,8 +17,8 @@ Hlo Spread(Hlo g, Hlo like, int64_t reduction) {
 }
 
 struct NllPlan {
-  Hlo one_hot;     // pred, dims of the log-probabilities
-  Hlo weight;      // of each element's class where it is the target and not ignored, else 0; dims as above
+  Hlo one_hot;  // pred, dims of the log-probabilities
+  Hlo weight;   // of each element's class where it is the target and not ignored, else 0; dims as above
   DimVector classes;
 };
 
@@ -31,8 +31,8 @@ NllPlan PlanNll(NodeLowering& n, Hlo x, Hlo target, size_t weight_arg, int64_t i
   const Hlo wide_target = Unreduce(lazy::Cast(target, ElementType::kS64), x, plan.classes);
   const Hlo iota = IotaOf(e, ElementType::kS64, x.dims(), dim);
   plan.one_hot = Eq(iota, wide_target) & Ne(wide_target, Number(wide_target, ignore_index));
-  const Hlo weight = n.has(weight_arg) ? BroadcastInDim(lazy::Cast(n.in(weight_arg), x.type()), x.dims(), {dim})
-                                       : FullLike(x, 1);
+  const Hlo weight =
+      n.has(weight_arg) ? BroadcastInDim(lazy::Cast(n.in(weight_arg), x.type()), x.dims(), {dim}) : FullLike(x, 1);
   plan.weight = Select(plan.one_hot, weight, Number(x, 0));
   return plan;
 }

@@ -26,9 +26,9 @@ void Addmm(NodeLowering& n) {
   const ElementType type = n.in(1).type();
   const ElementType wide = WideType(type);
   const Hlo product = MatrixProduct(n.in(1), n.in(2));
-  n.Return(lazy::Cast(lazy::Cast(product, wide) * lazy::Cast(n.in(4), wide) +
-                          lazy::Cast(bias, wide) * lazy::Cast(n.in(3), wide),
-                      type));
+  n.Return(lazy::Cast(
+      lazy::Cast(product, wide) * lazy::Cast(n.in(4), wide) + lazy::Cast(bias, wide) * lazy::Cast(n.in(3), wide),
+      type));
 }
 
 // "ab,bc->ac" over operands that use each of their labels once; labels of the result are in the operands.
@@ -74,10 +74,12 @@ namespace {
 Hlo Solve(NodeLowering& n, Hlo a, Hlo b, bool left, bool lower, bool unit, bool transpose) {
   if (!a.ok() || !b.ok()) return a;
   Builder& builder = n.emitter().builder();
-  return n.emitter().Take(builder.Add(
-      Opcode::kTriangularSolve, {a.id(), b.id()},
-      {Builder::Bool(Attr::kLeftSide, left), Builder::Bool(Attr::kLower, lower), Builder::Bool(Attr::kUnitDiagonal, unit),
-       Builder::Enum(Attr::kTransposeA, transpose ? TriangularTranspose::kTranspose : TriangularTranspose::kNoTranspose)}));
+  return n.emitter().Take(
+      builder.Add(Opcode::kTriangularSolve, {a.id(), b.id()},
+                  {Builder::Bool(Attr::kLeftSide, left), Builder::Bool(Attr::kLower, lower),
+                   Builder::Bool(Attr::kUnitDiagonal, unit),
+                   Builder::Enum(Attr::kTransposeA,
+                                 transpose ? TriangularTranspose::kTranspose : TriangularTranspose::kNoTranspose)}));
 }
 
 Hlo SwapLast(Hlo x) {
@@ -118,8 +120,8 @@ void SolveTriangular(NodeLowering& n) {
 void Cholesky(NodeLowering& n) {
   const Hlo x = n.in(0);
   if (!x.ok()) return;
-  const Hlo lower = n.emitter().Take(
-      n.emitter().builder().Add(Opcode::kCholesky, {x.id()}, {Builder::Bool(Attr::kLower, true)}));
+  const Hlo lower =
+      n.emitter().Take(n.emitter().builder().Add(Opcode::kCholesky, {x.id()}, {Builder::Bool(Attr::kLower, true)}));
   Emitter& e = n.emitter();
   const Hlo rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
   const Hlo columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
@@ -154,11 +156,12 @@ QrParts Householder(NodeLowering& n, Hlo x) {
     const Hlo alpha = Select(Ge(head, Number(head, 0)), -norm, norm);
     const Hlo v = Select(Eq(places, Number(places, j)), below - alpha, below);
     const Hlo square_norm = Reduce(Opcode::kAdd, v * v, {0, 1});
-    const Hlo scale = Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 0),
-                             2.0 / Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 1), square_norm));
-    const Hlo row = Dot(v, r, {{}, {0}, {}, {0}});      // [1, n]
+    const Hlo scale =
+        Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 0),
+               2.0 / Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 1), square_norm));
+    const Hlo row = Dot(v, r, {{}, {0}, {}, {0}});  // [1, n]
     r = r - Dot(v, row, {{}, {1}, {}, {0}}) * scale;
-    const Hlo qv = Dot(q, v, {{}, {1}, {}, {0}});       // [m, 1]
+    const Hlo qv = Dot(q, v, {{}, {1}, {}, {0}});  // [m, 1]
     q = q - Dot(qv, v, {{}, {1}, {}, {1}}) * scale;
   }
   const DimVector dims = r.dims();

@@ -175,8 +175,8 @@ void SliceScatter(NodeLowering& n) {
   low[dim] = start;
   interior[dim] = step - 1;
   high[dim] = size - start - ((count - 1) * step + 1);
-  const Hlo mask = Pad(Full(n.emitter(), ElementType::kPred, part, true), Constant(n.emitter(), ElementType::kPred, false),
-                       low, high, interior);
+  const Hlo mask = Pad(Full(n.emitter(), ElementType::kPred, part, true),
+                       Constant(n.emitter(), ElementType::kPred, false), low, high, interior);
   n.Return(Select(mask, Pad(fitted, Number(x, 0), low, high, interior), x));
 }
 void SelectScatter(NodeLowering& n) {
@@ -290,8 +290,8 @@ void AsStrided(NodeLowering& n) {
   g.start_index_map = {0};
   g.slice_sizes = {1};
   g.index_vector_dim = 1;
-  const Hlo flat = Gather(Reshape(x, {x.elements()}),
-                          Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places), g);
+  const Hlo flat =
+      Gather(Reshape(x, {x.elements()}), Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places), g);
   n.Return(Reshape(flat, size));
 }
 void AsStridedScatter(NodeLowering& n) {

@@ -73,8 +73,8 @@ class NodeLowering {
   std::vector<Hlo> results_;
 };
 
-// Shapes of what the lowering of `op` gives, found by lowering it into a computation that is thrown away. Operand shapes
-// may be of any context; results are of `context`.
+// Shapes of what the lowering of `op` gives, found by lowering it into a computation that is thrown away. Operand
+// shapes may be of any context; results are of `context`.
 absl::StatusOr<std::vector<Shape>> TrialLowering(Op op, absl::Span<const int64_t> attrs,
                                                  absl::Span<const Shape> operands,
                                                  const std::shared_ptr<Context>& context);

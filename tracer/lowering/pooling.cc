@@ -33,8 +33,8 @@ bool ReadPool(NodeLowering& n, Hlo x, size_t first, bool has_dilation, bool ceil
     return false;
   }
   const size_t rank = static_cast<size_t>(x.rank());
-  p->window = Window{DimVector(rank, 1), DimVector(rank, 1), DimVector(rank, 0),
-                     DimVector(rank, 0), {},                 DimVector(rank, 1)};
+  p->window =
+      Window{DimVector(rank, 1), DimVector(rank, 1), DimVector(rank, 0), DimVector(rank, 0), {}, DimVector(rank, 1)};
   for (int64_t i = 0; i < spatial; ++i) {
     const int64_t in = x.size(p->first + i), k = p->dilation[i] * (p->kernel[i] - 1) + 1, s = p->stride[i];
     if (s < 1 || p->kernel[i] < 1) {
@@ -112,9 +112,9 @@ void MaxPool(NodeLowering& n) {
   const Hlo places = FlatPlaces(x, p.first);
   const Hlo last = Constant(e, ElementType::kS64, std::numeric_limits<int64_t>::max());
   if (!x.ok() || !places.ok()) return n.Return(x, places);
-  const Hlo pairs = e.Take(e.builder().Add(Opcode::kReduceWindow, {x.id(), places.id(), init.id(), last.id()},
-                                           {WindowAttr(e.builder(), p.window),
-                                            Builder::Calls(Attr::kToApply, BestPair(e, x.type()))}));
+  const Hlo pairs = e.Take(
+      e.builder().Add(Opcode::kReduceWindow, {x.id(), places.id(), init.id(), last.id()},
+                      {WindowAttr(e.builder(), p.window), Builder::Calls(Attr::kToApply, BestPair(e, x.type()))}));
   n.Return(values, Element(pairs, 1));
 }
 
@@ -134,9 +134,9 @@ void MaxPoolBackward(NodeLowering& n) {
     const ComputationId scatter = e.Reducer(Opcode::kAdd, x.type());
     const Hlo zero = Number(x, 0);
     if (!g.ok() || !x.ok()) return n.Return(g);
-    return n.Return(e.Take(e.builder().Add(
-        Opcode::kSelectAndScatter, {x.id(), g.id(), zero.id()},
-        {WindowAttr(e.builder(), window), Builder::Calls(Attr::kSelect, select), Builder::Calls(Attr::kScatter, scatter)})));
+    return n.Return(e.Take(e.builder().Add(Opcode::kSelectAndScatter, {x.id(), g.id(), zero.id()},
+                                           {WindowAttr(e.builder(), window), Builder::Calls(Attr::kSelect, select),
+                                            Builder::Calls(Attr::kScatter, scatter)})));
   }
   // Windows with holes: by the indices.
   int64_t outer = 1, inner = 1, outer_g = 1, inner_g = 1;
@@ -272,7 +272,8 @@ Matrix Bilinear(int64_t in, int64_t out, bool align_corners, bool has_scale, dou
     ratio = has_scale && scale > 0 ? 1 / scale : static_cast<double>(in) / static_cast<double>(out);
   }
   for (int64_t o = 0; o < out; ++o) {
-    double at = align_corners ? ratio * static_cast<double>(o) : std::max(0.0, ratio * (static_cast<double>(o) + 0.5) - 0.5);
+    double at =
+        align_corners ? ratio * static_cast<double>(o) : std::max(0.0, ratio * (static_cast<double>(o) + 0.5) - 0.5);
     const int64_t low = std::min(static_cast<int64_t>(at), in - 1);
     const int64_t high = std::min(low + 1, in - 1);
     const double part = at - static_cast<double>(low);
@@ -284,8 +285,8 @@ Matrix Bilinear(int64_t in, int64_t out, bool align_corners, bool has_scale, dou
 
 std::vector<int64_t> NearestPlaces(int64_t in, int64_t out, bool has_scale, double scale) {
   // In f32, as torch finds them.
-  const float ratio = has_scale && scale > 0 ? static_cast<float>(1 / scale)
-                                             : static_cast<float>(in) / static_cast<float>(out);
+  const float ratio =
+      has_scale && scale > 0 ? static_cast<float>(1 / scale) : static_cast<float>(in) / static_cast<float>(out);
   std::vector<int64_t> places;
   for (int64_t o = 0; o < out; ++o) {
     places.push_back(std::min(static_cast<int64_t>(std::floor(static_cast<float>(o) * ratio)), in - 1));
@@ -384,8 +385,7 @@ void UpsampleNearestBackward(NodeLowering& n) {
   for (int64_t i = 0; i < 2; ++i) {
     if (!SmallMap(n, in[2 + i], out[i])) return;
     Matrix m(static_cast<size_t>(in[2 + i]), std::vector<double>(static_cast<size_t>(out[i]), 0));
-    const std::vector<int64_t> places =
-        NearestPlaces(in[2 + i], out[i], n.has(3 + i), n.has(3 + i) ? n.d(3 + i) : 0);
+    const std::vector<int64_t> places = NearestPlaces(in[2 + i], out[i], n.has(3 + i), n.has(3 + i) ? n.d(3 + i) : 0);
     for (size_t o = 0; o < places.size(); ++o) m[places[o]][o] = 1;
     g = Apply(g, 2 + i, m);
   }

@@ -62,10 +62,11 @@ void Erfinv(NodeLowering& n) {
   // Giles' approximation for the start and two steps of Newton's method.
   Wider(n, [](Hlo x) {
     const Hlo w = -Unary(Opcode::kLog1p, -(x * x));
-    const Hlo near = Polynomial(w - 2.5, {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
-                                          -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
-    const Hlo far = Polynomial(lazy::Sqrt(w) - 3.0, {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844,
-                                                     0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682});
+    const Hlo near = Polynomial(w - 2.5, {2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06,
+                                          0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941});
+    const Hlo far =
+        Polynomial(lazy::Sqrt(w) - 3.0, {-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                                         -0.0076224613, 0.00943887047, 1.00167406, 2.83297682});
     Hlo y = Select(Lt(w, Number(w, 5.0)), near, far) * x;
     for (int i = 0; i < 2; ++i) {
       y = y - (lazy::Erf(y) - x) / (lazy::Exp(-(y * y)) * (2 / std::sqrt(std::numbers::pi)));
@@ -157,8 +158,8 @@ void Hardswish(NodeLowering& n) {
 void HardswishBackward(NodeLowering& n) {
   const Hlo g = Wide(n.in(0)), x = Wide(n.in(1));
   const Hlo inside = g * (x / 3.0 + 0.5);
-  n.Return(lazy::Cast(
-      Select(Lt(x, Number(x, -3)), Number(x, 0), Select(Le(x, Number(x, 3)), inside, g)), n.in(1).type()));
+  n.Return(
+      lazy::Cast(Select(Lt(x, Number(x, -3)), Number(x, 0), Select(Le(x, Number(x, 3)), inside, g)), n.in(1).type()));
 }
 void Hardsigmoid(NodeLowering& n) {
   Wider(n, [](Hlo x) { return Min(Max(x + 3.0, Number(x, 0)), Number(x, 6)) / 6.0; });
@@ -229,8 +230,8 @@ void Elu(NodeLowering& n) {
 void EluBackward(NodeLowering& n) {
   const double alpha = n.d(1), scale = n.d(2), input_scale = n.d(3);
   const Hlo g = Wide(n.in(0)), x = Wide(n.in(5));
-  const Hlo below = n.b(4) ? g * input_scale * (x + alpha * scale)
-                           : g * (input_scale * alpha * scale) * lazy::Exp(x * input_scale);
+  const Hlo below =
+      n.b(4) ? g * input_scale * (x + alpha * scale) : g * (input_scale * alpha * scale) * lazy::Exp(x * input_scale);
   n.Return(lazy::Cast(Select(Le(x, Number(x, 0)), below, g * scale), n.in(0).type()));
 }
 void Softplus(NodeLowering& n) {

@@ -26,8 +26,8 @@ std::string FloatText(double v) {
 // torch's number of an element type, as dumps show it.
 int AtenType(ElementType t) {
   static constexpr std::pair<ElementType, int> kNumbers[] = {
-      {ElementType::kU8, 0},  {ElementType::kS8, 1},  {ElementType::kS16, 2}, {ElementType::kS32, 3},
-      {ElementType::kS64, 4}, {ElementType::kF16, 5}, {ElementType::kF32, 6}, {ElementType::kF64, 7},
+      {ElementType::kU8, 0},  {ElementType::kS8, 1},    {ElementType::kS16, 2},   {ElementType::kS32, 3},
+      {ElementType::kS64, 4}, {ElementType::kF16, 5},   {ElementType::kF32, 6},   {ElementType::kF64, 7},
       {ElementType::kC64, 9}, {ElementType::kC128, 10}, {ElementType::kPred, 11}, {ElementType::kBF16, 15}};
   for (const auto& [type, number] : kNumbers) {
     if (type == t) return number;
@@ -140,8 +140,7 @@ std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextO
   for (size_t at = 0; at < slice.order.size(); ++at) {
     const NodeId id = slice.order[at];
     const NodeRecord& node = graph.node(id);
-    StrAppend(&out, "  node", at, " [label=\"", SymbolOf(node.op), "\\n",
-              ToString(device.context().shape(node.shape)));
+    StrAppend(&out, "  node", at, " [label=\"", SymbolOf(node.op), "\\n", ToString(device.context().shape(node.shape)));
     for (const Tag& tag : TagsOf(device, id, options)) {
       std::string value = tag.second;
       if (value.size() > 63) value = value.substr(0, 64) + "...";

@@ -16,7 +16,8 @@ std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_v
   const SourceRange shape_range = {at, static_cast<uint32_t>(shape_text.size())};
   const absl::StatusOr<Shape> shape = ParseShapeText(shape_text, context);
   if (!shape.ok() || !shape->IsArray()) {
-    sink->Error(DiagnosticKind::kBadShape, shape_range, "expected the shape of an array", "a value is written f32[2] {1, 2}");
+    sink->Error(DiagnosticKind::kBadShape, shape_range, "expected the shape of an array",
+                "a value is written f32[2] {1, 2}");
     return std::nullopt;
   }
   if (blank == std::string_view::npos) {

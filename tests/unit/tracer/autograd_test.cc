@@ -1,0 +1,103 @@
+#include "tests/unit/tracer/tracing.h"
+
+namespace hlokit::lazy {
+namespace {
+
+using AutogradTest = TracingTest;
+
+TEST_F(AutogradTest, ATensorUsedTwiceGetsBothGradients) {
+  Tensor x = Vector({1, 2, 3});
+  x.set_requires_grad(true);
+  ASSERT_TRUE(Sum(x * x + x).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{3, 5, 7}));
+}
+
+TEST_F(AutogradTest, GradientsAccumulateOverCalls) {
+  Tensor x = Vector({1, 2});
+  x.set_requires_grad(true);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Sum(x * Scalar(3)).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{6, 6}));
+}
+
+TEST_F(AutogradTest, ASecondBackwardNeedsRetainGraph) {
+  Tensor x = Vector({1, 2});
+  x.set_requires_grad(true);
+  const Tensor y = Sum(x * x);
+  ASSERT_TRUE(y.Backward(Tensor(), /*retain_graph=*/true).ok());
+  ASSERT_TRUE(y.Backward().ok());
+  const absl::Status again = y.Backward();
+  EXPECT_EQ(again.message().substr(0, 52), "Trying to backward through the graph a second time (");
+}
+
+TEST_F(AutogradTest, NothingIsNotedWithoutGrad) {
+  Tensor x = Vector({1});
+  x.set_requires_grad(true);
+  const NoGradGuard no_grad;
+  EXPECT_FALSE((x * x).requires_grad());
+  EXPECT_EQ(Sum(x * x).Backward().message(), "element 0 of tensors does not require grad and does not have a grad_fn");
+}
+
+TEST_F(AutogradTest, DetachCutsTheGraph) {
+  Tensor x = Vector({2});
+  x.set_requires_grad(true);
+  ASSERT_TRUE(Sum(x * (x * x).Detach()).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{4}));
+}
+
+TEST_F(AutogradTest, OnlyAScalarStartsByItself) {
+  Tensor x = Vector({1, 2});
+  x.set_requires_grad(true);
+  EXPECT_EQ((x * x).Backward().message(), "grad can be implicitly created only for scalar outputs");
+  ASSERT_TRUE((x * x).Backward(Vector({1, 10})).ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{2, 40}));
+}
+
+TEST_F(AutogradTest, ALeafMayNotBeWrittenInPlace) {
+  Tensor x = Vector({1});
+  x.set_requires_grad(true);
+  WriteInPlace(x, x * Scalar(2));
+  EXPECT_EQ(tracer.status().message(), "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+TEST_F(AutogradTest, AnArgumentWrittenAfterItsUseIsAnError) {
+  Tensor x = Vector({1});
+  x.set_requires_grad(true);
+  const Tensor y = x * Scalar(1.0);
+  const Tensor z = Exp(y) * y;
+  WriteInPlace(y, y + Scalar(1));
+  const absl::Status status = Sum(z).Backward();
+  EXPECT_NE(status.message().find("modified by an inplace operation"), std::string::npos) << status.message();
+}
+
+TEST_F(AutogradTest, WritesThroughViewsAreDifferentiated) {
+  Tensor x = F32({2, 2}, {1, 2, 3, 4});
+  x.set_requires_grad(true);
+  const Tensor y = x * Scalar(1.0);
+  const Tensor row = Select(y, 0, 1);
+  WriteInPlace(row, row * Scalar(10));
+  ASSERT_TRUE(Sum(y * y).Backward().ok());
+  EXPECT_EQ(Values(y), (std::vector<double>{1, 2, 30, 40}));
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{2, 4, 600, 800}));
+}
+
+TEST_F(AutogradTest, AViewSeesWritesToItsBaseAndToItsSiblings) {
+  const Tensor x = F32({2, 2}, {1, 2, 3, 4});
+  const Tensor transposed = T(x);
+  const Tensor row = Select(x, 0, 0);
+  WriteInPlace(row, Vector({8, 9}));
+  EXPECT_EQ(Values(transposed), (std::vector<double>{8, 3, 9, 4}));
+  WriteInPlace(x, x * Scalar(2));
+  EXPECT_EQ(Values(row), (std::vector<double>{16, 18}));
+}
+
+TEST_F(AutogradTest, ALongChainNeedsNoDeepStack) {
+  Tensor x = Vector({1});
+  x.set_requires_grad(true);
+  Tensor y = x;
+  for (int i = 0; i < 20000; ++i) y = y + Scalar(0);
+  ASSERT_TRUE(Sum(y).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{1}));
+}
+
+}  // namespace
+}  // namespace hlokit::lazy

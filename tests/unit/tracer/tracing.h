@@ -1,0 +1,62 @@
+// What tests of the tracer share: a session on one device, tensors from numbers, numbers from tensors.
+#ifndef HLOKIT_TESTS_UNIT_TRACER_TRACING_H_
+#define HLOKIT_TESTS_UNIT_TRACER_TRACING_H_
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "tracer/autograd/function.h"
+#include "tracer/device_state.h"
+#include "tracer/functions.h"
+#include "tracer/literal_scalar.h"
+#include "tracer/tracer.h"
+
+namespace hlokit::lazy {
+
+class TracingTest : public ::testing::Test {
+ protected:
+  explicit TracingTest(const TracerOptions& options = SmallOptions()) : tracer(options), guard(tracer.device()) {}
+
+  static TracerOptions SmallOptions() {
+    TracerOptions options;
+    options.client.evaluator.num_threads = 1;
+    return options;
+  }
+
+  Tensor F32(Dims dims, const std::vector<float>& values) {
+    Literal literal = Literal::Zeros(tracer.device()->shapes().Array(ElementType::kF32, dims));
+    EXPECT_EQ(literal.size_bytes(), values.size() * sizeof(float));
+    std::memcpy(literal.data(), values.data(), literal.size_bytes());
+    return tracer.FromLiteral(std::move(literal));
+  }
+  Tensor Vector(const std::vector<float>& values) { return F32({static_cast<int64_t>(values.size())}, values); }
+
+  std::vector<double> Values(const Tensor& t) {
+    std::vector<double> out;
+    absl::StatusOr<Literal> literal = t.ToLiteral();
+    EXPECT_TRUE(literal.ok()) << literal.status().message() << " " << tracer.status().message();
+    if (!literal.ok()) return out;
+    const size_t width = static_cast<size_t>(BytesOf(t.dtype()));
+    for (int64_t i = 0; i < literal->element_count(); ++i) {
+      out.push_back(LoadScalar(t.dtype(), literal->data() + static_cast<size_t>(i) * width).ToDouble());
+    }
+    return out;
+  }
+  int64_t Counter(std::string_view name) {
+    tracer.PublishCounters();
+    return tracer.metrics().counter(name).value_or(0);
+  }
+  int64_t Samples(std::string_view name) {
+    const std::optional<runtime::MetricData> m = tracer.metrics().metric(name);
+    return m ? m->total_samples : 0;
+  }
+
+  Tracer tracer;
+  DeviceGuard guard;
+};
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TESTS_UNIT_TRACER_TRACING_H_
