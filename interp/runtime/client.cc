@@ -1,10 +1,11 @@
 #include "interp/runtime/client.h"
 
+#include <optional>
 #include <utility>
 
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
-#include "passes/pass.h"
+#include "passes/pipeline.h"
 
 namespace hlokit::runtime {
 namespace {
@@ -70,13 +71,9 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   DiagnosticSink sink;
   VerifyModule(*executable->module_, VerifierOptions(), &sink);
   if (sink.has_errors()) return FirstError(sink, "the program does not verify");
-  if (!options_.pipeline.empty()) {
-    absl::StatusOr<std::vector<std::unique_ptr<Pass>>> passes = ParsePipeline(options_.pipeline);
-    if (!passes.ok()) return passes.status();
-    for (const std::unique_ptr<Pass>& pass : *passes) {
-      if (absl::StatusOr<bool> changed = pass->Run(*executable->module_); !changed.ok()) return changed.status();
-    }
-  }
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.pipeline);
+  if (!pipeline.ok()) return pipeline.status();
+  if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(*executable->module_); !run.ok()) return run.status();
   executable->evaluator_ = interp::Evaluator::Prepare(*executable->module_, options_.evaluator, &sink);
   if (executable->evaluator_ == nullptr) return FirstError(sink, "the program cannot be run");
   return executable;
@@ -88,7 +85,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
   metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
   device->Enqueue([this, executable = std::move(executable), arguments = std::move(arguments),
                    results = std::move(results)]() -> absl::Status {
-    TimedSection timed(metrics_, "ExecuteTime");
+    std::optional<TimedSection> timed(std::in_place, metrics_, "ExecuteTime");
     const auto fail = [&](const absl::Status& status) {
       for (const std::shared_ptr<Buffer>& result : results) result->Fail(status);
       return status;
@@ -104,6 +101,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     if (!computed) return fail(FirstError(sink, "execution failed"));
     if (computed->size() != results.size())
       return fail(absl::InternalError("a program with another number of results"));
+    timed.reset();  // whoever waits for a result finds the time in the metrics
     for (size_t i = 0; i < results.size(); ++i) {
       results[i]->Fulfil(std::move((*computed)[i]), executable->module_->shared_context());
     }

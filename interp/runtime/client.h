@@ -29,7 +29,7 @@ struct ClientOptions {
   int num_devices = 1;
   std::string platform = "CPU";
   // Passes that compilation runs, as hlo-opt --passes takes them; empty: none.
-  std::string pipeline = "dce,cse";
+  std::string pipeline = "cse,dce";
   interp::EvaluatorOptions evaluator;
 };
 
