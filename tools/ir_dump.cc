@@ -14,6 +14,9 @@
 #include "tracer/executor.h"
 #include "tracer/op_case.h"
 #include "tracer/program.h"
+#include "tracer/text/dump_report.h"
+#include "tracer/text/graph_diff.h"
+#include "tracer/text/ir_reader.h"
 #include "tracer/text/ir_text.h"
 #include "tracer/tracer.h"
 
@@ -31,6 +34,8 @@ Examples:
                                             its value and gradient
   ir-dump --program=step.prog --emit=metrics
                                             a script: what it prints and dumps, then the metrics
+  ir-dump --input=save.ir.0 --as=dedupe     which graphs of a dump are equal, and where the others differ
+  ir-dump --input=save.ir.0 --diff=1,2      two of them compared
   ir-dump --case=softmax.case               run a recorded call and compare with what it should give
   ir-dump --case=a.case --case=b.case --summary
                                             the same for many, with counts by family)";
@@ -46,6 +51,7 @@ class Session {
   bool quirks = false;
   bool debug = false;
   bool gradients = false;
+  bool explain = false;
   Emission emit;
 
   // Runs a program, then prints what was asked for of its variables.
@@ -64,6 +70,7 @@ class Session {
 lazy::TracerOptions Session::Options() const {
   lazy::TracerOptions options;
   options.debug = debug;
+  options.explain_recompiles = explain;
   options.client.evaluator.num_threads = 1;
   return options;
 }
@@ -139,6 +146,7 @@ bool Session::RunProgramFile(const SourceBuffer& source) {
   lazy::ProgramResult result;
   DiagnosticSink sink;
   const bool ok = lazy::RunProgram(source, tracer, options, out_, &result, &sink);
+  for (const std::string& explanation : tracer.TakeExplanations()) out_ << explanation << "\n";
   diagnostics_.Show(sink, source);
   if (!ok) return false;
   lazy::Tensors roots;
@@ -148,19 +156,73 @@ bool Session::RunProgramFile(const SourceBuffer& source) {
   return Emit(tracer, roots);
 }
 
+struct InputForm {
+  std::string path;
+  std::string form;  // list, json, dedupe, print, normalize, dot, diff
+  size_t graph = 0;  // from 1; 0: all
+  std::string other; // of diff: two numbers, "1,2"
+};
+
+// Reads a file of lazy graphs and prints it in the form asked for.
+void ShowGraphs(const InputForm& form, cli::Diagnostics* diagnostics, TextWriter& out) {
+  const std::vector<cli::InputPart> parts = diagnostics->Read(form.path);
+  if (parts.empty()) return;
+  lazy::TextDump dump;
+  DiagnosticSink sink;
+  const bool ok = lazy::ReadGraphs(parts[0].source, &dump, &sink);
+  diagnostics->Show(sink, *parts[0].source);
+  if (!ok) return;
+  if (form.form == "list") out << lazy::ListGraphs(dump);
+  if (form.form == "json") out << lazy::ListGraphsJson(dump);
+  if (form.form == "dedupe") out << lazy::DeduplicationReport(dump);
+  if (form.form == "print" && form.graph == 0) out << lazy::PrintDump(dump);
+  if (form.form == "diff") {
+    size_t a = 0, b = 0;
+    if (std::sscanf(form.other.c_str(), "%zu,%zu", &a, &b) != 2 || a < 1 || b < 1 || a > dump.graphs.size() ||
+        b > dump.graphs.size()) {
+      diagnostics->ShowError("--diff", StrCat("takes the numbers of two of the ", dump.graphs.size(), " graphs, A,B"),
+                             cli::kUsage);
+      return;
+    }
+    const lazy::GraphDiff diff = lazy::DiffGraphs(dump.graphs[a - 1], dump.graphs[b - 1]);
+    if (diff.equal) return;
+    out << diff.first << "\n" << diff.text;
+    diagnostics->Fail(cli::kRejected);
+    return;
+  }
+  if (form.graph > dump.graphs.size()) {
+    diagnostics->ShowError("--graph", StrCat("there are ", dump.graphs.size(), " graphs"), cli::kUsage);
+    return;
+  }
+  for (size_t i = 0; i < dump.graphs.size(); ++i) {
+    if (form.graph != 0 && i + 1 != form.graph) continue;
+    if (form.form == "print" && form.graph != 0) out << lazy::PrintGraph(dump.graphs[i]);
+    if (form.form == "normalize") out << lazy::NormalizedText(dump.graphs[i]);
+    if (form.form == "dot") out << lazy::PrintGraphDot(dump.graphs[i]);
+  }
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Traces ops and programs as PyTorch/XLA does and dumps their IR at any stage.", "ir-dump");
   std::string op, program, args_path, expect_path, output = "-";
   std::string emit_list;
   std::vector<std::string> attrs, cases;
   std::string quirks;
-  bool gradients = false, summary = false, debug = false;
+  InputForm form;
+  bool gradients = false, summary = false, debug = false, explain = false;
   cli::InputOptions input;
   app.add_option("--op", op, "an op, e.g. aten::softmax.int; without overload the first that there is");
   app.add_option("--attr", attrs, "an argument that is no tensor, NAME=VALUE; may be repeated")
       ->take_all()
       ->expected(1);
   app.add_option("--program", program, "a script of ops, one statement a line (docs/tracer.md); - is standard input");
+  app.add_option("--input", form.path, "a file of lazy graphs: dumps of PyTorch/XLA, of torch's lazy backend, of this tool");
+  app.add_option("--as", form.form,
+                 "with --input: list, json, dedupe (which are equal, and what differs first), print, normalize, dot")
+      ->check(CLI::IsMember({"list", "json", "dedupe", "print", "normalize", "dot"}));
+  app.add_option("--graph", form.graph, "with --input: one graph, by its number from 1");
+  app.add_option("--diff", form.other, "with --input: compare two of its graphs, A,B; exit code 1 if they differ");
+  app.add_flag("--explain-recompiles", explain, "with --program: why each graph was compiled, after the program's output");
   app.add_option("--args", args_path, "file of tensor arguments; - is standard input");
   app.add_option("--expect", expect_path, "file of expected results (out:, grad:, tolerance: lines); compare");
   app.add_option("--case", cases, "file of a call and what it should give; may be repeated")->take_all()->expected(1);
@@ -175,8 +237,8 @@ int Run(int argc, char** argv) {
   input.AddFlags(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
-  if (!op.empty() + !program.empty() + !cases.empty() != 1) {
-    return cli::UsageError("ir-dump", "give one of --op, --program and --case");
+  if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() != 1) {
+    return cli::UsageError("ir-dump", "give one of --op, --program, --input and --case");
   }
 
   cli::Diagnostics diagnostics(input);
@@ -189,6 +251,7 @@ int Run(int argc, char** argv) {
   Session session(&diagnostics, &out);
   session.quirks = !quirks.empty();
   session.debug = debug;
+  session.explain = explain;
   for (size_t begin = 0; begin < emit_list.size();) {
     const size_t end = std::min(emit_list.find(',', begin), emit_list.size());
     const std::string what = emit_list.substr(begin, end - begin);
@@ -216,7 +279,11 @@ int Run(int argc, char** argv) {
     return ok;
   };
 
-  if (!program.empty()) {
+  if (!form.path.empty()) {
+    if (!form.other.empty()) form.form = "diff";
+    if (form.form.empty()) form.form = "list";
+    ShowGraphs(form, &diagnostics, out);
+  } else if (!program.empty()) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(program);
     if (parts.empty()) return diagnostics.exit_code();
     session.RunProgramFile(*parts[0].source);

@@ -76,7 +76,7 @@ NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const IrRef> operand
   NodeRecord node{op};
   node.attrs = attrs;
   node.shape = shape_entries_[found].shape;
-  if (tracer_->options().debug) {
+  if (tracer_->options().debug || tracer_->options().explain_recompiles) {
     if (!scopes.text.empty()) node.scope = context_->strings.Intern(scopes.text).value;
     if (!scopes.frames.empty()) {
       frames_.push_back(scopes.frames.back());

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/str_cat.h"
 #include "tracer/autograd/function.h"
+#include "tracer/explain.h"
 #include "tracer/lowering/node_lowering.h"
 #include "tracer/schema.h"
 #include "tracer/tracer.h"
@@ -230,6 +231,7 @@ absl::StatusOr<std::shared_ptr<CompiledGraph>> ProgramFor(DeviceState& device, c
   compiled->outputs = static_cast<int64_t>(slice.roots.size());
   compiled->donated = static_cast<int64_t>(slice.donated.size());
   metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
+  if (tracer.options().explain_recompiles) ExplainCompilation(device, slice, options, compiled.get());
   device.cache().Insert(compiled);
   return compiled;
 }

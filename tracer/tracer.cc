@@ -80,6 +80,16 @@ void Tracer::SetError(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
 }
 
+std::vector<std::string> Tracer::TakeExplanations() {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  return std::exchange(explanations_, {});
+}
+
+void Tracer::AddExplanation(std::string text) {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  explanations_.push_back(std::move(text));
+}
+
 void Tracer::PublishCounters() {
   for (size_t i = 0; i < kOpCount; ++i) {
     const int64_t n = op_counts_[i].exchange(0, std::memory_order_relaxed);

@@ -40,6 +40,10 @@ struct TracerOptions {
   // A full step may reuse the buffers of tensors that it overwrites.
   bool donate = true;
   int64_t cache_entries = 2048;
+  // On every compilation, say which program known so far is nearest and what differs first.
+  bool explain_recompiles = false;
+  // Folder of programs that outlives the process; empty: none.
+  std::string persistent_cache;
 };
 
 class Tracer {
@@ -66,6 +70,10 @@ class Tracer {
   void ClearStatus();
   void SetError(absl::Status status);
 
+  // What was found about compilations since the last call, with explain_recompiles.
+  std::vector<std::string> TakeExplanations();
+  void AddExplanation(std::string text);
+
   // Bumps the counter of an op's entry.
   void CountOp(Op op) { op_counts_[static_cast<size_t>(op)].fetch_add(1, std::memory_order_relaxed); }
   // The counters of ops and of creations, brought up to date in metrics().
@@ -79,6 +87,7 @@ class Tracer {
   std::unique_ptr<std::atomic<int64_t>[]> op_counts_;
   mutable std::mutex status_mutex_;
   absl::Status status_;
+  std::vector<std::string> explanations_;
 };
 
 // The device on which this thread makes tensors that no other tensor's device decides.

@@ -1,0 +1,17 @@
+// Why a graph was compiled: the known program that is nearest to it and the first difference, with source lines.
+#ifndef HLOKIT_TRACER_EXPLAIN_H_
+#define HLOKIT_TRACER_EXPLAIN_H_
+
+#include "tracer/device_state.h"
+#include "tracer/executor.h"
+
+namespace hlokit::lazy {
+
+// Notes in `compiled` what later explanations need, and tells the tracer how the graph differs from those in the cache,
+// of which `compiled` is not yet one.
+void ExplainCompilation(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
+                        CompiledGraph* compiled);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_EXPLAIN_H_
