@@ -16,6 +16,7 @@
 #include "tracer/dispatch.h"
 #include "tracer/executor.h"
 #include "tracer/functions.h"
+#include "tracer/hash_numbers.h"
 #include "tracer/literal_scalar.h"
 #include "tracer/schema.h"
 #include "tracer/text/literal_line.h"
@@ -499,16 +500,6 @@ bool Runner::Run(ProgramResult* result) {
 }
 
 }  // namespace
-
-double HashNumber(uint32_t k, uint32_t i) {
-  uint32_t h = i * 0x9E3779B1u + (k + 1) * 0x85EBCA77u;
-  h ^= h >> 16;
-  h *= 0x85EBCA6Bu;
-  h ^= h >> 13;
-  h *= 0xC2B2AE35u;
-  h ^= h >> 16;
-  return static_cast<double>(h) / 2147483648.0 - 1;
-}
 
 bool RunProgram(const SourceBuffer& source, Tracer& tracer, const ProgramOptions& options, TextWriter& out,
                 ProgramResult* result, DiagnosticSink* sink) {

@@ -46,9 +46,6 @@ struct ProgramResult {
 bool RunProgram(const SourceBuffer& source, Tracer& tracer, const ProgramOptions& options, TextWriter& out,
                 ProgramResult* result, DiagnosticSink* sink);
 
-// v(k, i) in [-1, 1): number i of stream k.
-double HashNumber(uint32_t k, uint32_t i);
-
 }  // namespace hlokit::lazy
 
 #endif  // HLOKIT_TRACER_PROGRAM_H_

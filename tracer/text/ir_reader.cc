@@ -133,6 +133,13 @@ void ReadHeader(TextGraph* graph) {
   }
 }
 
+// The TorchScript backend lists shapes in brackets, [Float[2], Long[2]], and shows the first in a label.
+std::string_view LabelShape(std::string_view shape) {
+  if (!shape.starts_with("[") || !shape.ends_with("]")) return shape;
+  shape = shape.substr(1, shape.size() - 2);
+  return shape.substr(0, shape.find("], ") == std::string_view::npos ? shape.size() : shape.find("], ") + 1);
+}
+
 void PrintNode(const TextNode& node, std::string* out) {
   StrAppend(out, "  %", node.id, " = ", node.shape, " ", node.op, "(");
 }
@@ -247,8 +254,7 @@ std::string PrintGraphDot(const TextGraph& graph) {
   std::string out = "digraph G {\n";
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const TextNode& node = graph.nodes[i];
-    // The TorchScript backend puts shapes into brackets and shows the first alone.
-    StrAppend(&out, "  node", i, " [label=\"", escaped(node.op), "\\n", escaped(node.shape));
+    StrAppend(&out, "  node", i, " [label=\"", escaped(node.op), "\\n", escaped(LabelShape(node.shape)));
     for (const auto& [name, value] : node.tags) {
       std::string text(value);
       if (text.size() > 63) text = text.substr(0, 64) + "...";

@@ -1,0 +1,352 @@
+// Networks for images. Names of parameters are torchvision's.
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tracer/device_state.h"
+#include "tracer/hash_numbers.h"
+#include "tracer/models/model.h"
+#include "tracer/nn/layers.h"
+
+namespace hlokit::lazy::models {
+namespace {
+
+using nn::BatchNorm2d;
+using nn::Conv2d;
+using nn::Linear;
+using nn::Scope;
+
+// A chain of functions of (x, training).
+using Stage = std::function<Tensor(const Tensor&, bool)>;
+
+class Chain {
+ public:
+  template <typename Fn>
+  void Add(Fn fn) {
+    stages_.push_back(std::move(fn));
+  }
+  // Layers that do not depend on training.
+  template <typename Layer>
+  void AddLayer(Layer layer) {
+    stages_.push_back([layer = std::move(layer)](const Tensor& x, bool) { return layer(x); });
+  }
+  void AddNorm(BatchNorm2d norm) {
+    stages_.push_back([norm = std::move(norm)](const Tensor& x, bool training) { return norm(x, training); });
+  }
+  void AddRelu() {
+    stages_.push_back([](const Tensor& x, bool) { return Relu(x); });
+  }
+  void AddRelu6() {
+    stages_.push_back([](const Tensor& x, bool) { return nn::Relu6(x); });
+  }
+  void AddMaxPool(int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false) {
+    stages_.push_back([=](const Tensor& x, bool) { return nn::MaxPool(x, kernel, stride, padding, ceil); });
+  }
+  void AddAvgPoolTo(int64_t size) {
+    stages_.push_back([=](const Tensor& x, bool) { return nn::AdaptiveAvgPool(x, size); });
+  }
+  void AddFlatten() {
+    stages_.push_back([](const Tensor& x, bool) { return Flatten(x, 1); });
+  }
+  Tensor operator()(Tensor x, bool training) const {
+    for (const Stage& stage : stages_) x = stage(x, training);
+    return x;
+  }
+
+ private:
+  std::vector<Stage> stages_;
+};
+
+class Convnet : public Model {
+ public:
+  Convnet(const ModelConfig& config, Chain chain) : config_(config), chain_(std::move(chain)) {}
+
+  Tensor Logits(const Batch& batch, bool training) const override { return chain_(batch.inputs[0], training); }
+  Tensor Loss(const Tensor& logits, const Batch& batch) const override { return CrossEntropy(logits, batch.labels); }
+  Batch MakeBatch(Tracer& tracer) const override {
+    ShapeTable& shapes = CurrentDevice()->shapes();
+    std::vector<int64_t> dims = {config_.batch, config_.name == "lenet" ? 1 : 3, config_.image, config_.image};
+    if (config_.name == "mlp") dims = {config_.batch, config_.image * config_.image};
+    Literal x = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
+    for (size_t i = 0; i < x.values<float>().size(); ++i) {
+      x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
+    }
+    Literal y = Literal::Zeros(shapes.Array(ElementType::kS64, {config_.batch}));
+    for (int64_t n = 0; n < config_.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config_.classes;
+    Tensor input = tracer.FromLiteral(std::move(x));
+    if (config_.type != ElementType::kF32) input = To(input, config_.type);
+    return {{input}, tracer.FromLiteral(std::move(y))};
+  }
+
+ private:
+  ModelConfig config_;
+  Chain chain_;
+};
+
+Chain Mlp(const ModelConfig& c, const Scope& s) {
+  Chain chain;
+  chain.AddLayer(Linear(s["fc1"], c.image * c.image, c.hidden));
+  chain.AddRelu();
+  chain.AddLayer(Linear(s["fc2"], c.hidden, c.hidden));
+  chain.AddRelu();
+  chain.AddLayer(Linear(s["fc3"], c.hidden, c.classes));
+  return chain;
+}
+
+Chain Lenet(const ModelConfig& c, const Scope& s) {
+  Chain chain;
+  chain.AddLayer(Conv2d(s["conv1"], 1, 6, 5, 1, 2));
+  chain.AddRelu();
+  chain.AddMaxPool(2, 2);
+  chain.AddLayer(Conv2d(s["conv2"], 6, 16, 5));
+  chain.AddRelu();
+  chain.AddMaxPool(2, 2);
+  chain.AddFlatten();
+  const int64_t side = (c.image / 2 - 4) / 2;
+  chain.AddLayer(Linear(s["fc1"], 16 * side * side, 120));
+  chain.AddRelu();
+  chain.AddLayer(Linear(s["fc2"], 120, 84));
+  chain.AddRelu();
+  chain.AddLayer(Linear(s["fc3"], 84, c.classes));
+  return chain;
+}
+
+Chain Alexnet(const ModelConfig& c, const Scope& s) {
+  Chain chain;
+  const Scope f = s["features"];
+  chain.AddLayer(Conv2d(f[0], 3, 64, 11, 4, 2));
+  chain.AddRelu();
+  chain.AddMaxPool(3, 2);
+  chain.AddLayer(Conv2d(f[3], 64, 192, 5, 1, 2));
+  chain.AddRelu();
+  chain.AddMaxPool(3, 2);
+  chain.AddLayer(Conv2d(f[6], 192, 384, 3, 1, 1));
+  chain.AddRelu();
+  chain.AddLayer(Conv2d(f[8], 384, 256, 3, 1, 1));
+  chain.AddRelu();
+  chain.AddLayer(Conv2d(f[10], 256, 256, 3, 1, 1));
+  chain.AddRelu();
+  chain.AddMaxPool(3, 2);
+  chain.AddAvgPoolTo(6);
+  chain.AddFlatten();
+  const Scope h = s["classifier"];
+  chain.AddLayer(Linear(h[1], 256 * 36, 4096));
+  chain.AddRelu();
+  chain.AddLayer(Linear(h[4], 4096, 4096));
+  chain.AddRelu();
+  chain.AddLayer(Linear(h[6], 4096, c.classes));
+  return chain;
+}
+
+Chain Vgg16(const ModelConfig& c, const Scope& s) {
+  Chain chain;
+  const Scope f = s["features"];
+  int64_t place = 0, in = 3;
+  for (int64_t out : {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0}) {
+    if (out == 0) {
+      chain.AddMaxPool(2, 2);
+      ++place;
+      continue;
+    }
+    chain.AddLayer(Conv2d(f[place], in, out, 3, 1, 1));
+    chain.AddRelu();
+    place += 2;
+    in = out;
+  }
+  chain.AddAvgPoolTo(7);
+  chain.AddFlatten();
+  const Scope h = s["classifier"];
+  chain.AddLayer(Linear(h[0], 512 * 49, 4096));
+  chain.AddRelu();
+  chain.AddLayer(Linear(h[3], 4096, 4096));
+  chain.AddRelu();
+  chain.AddLayer(Linear(h[6], 4096, c.classes));
+  return chain;
+}
+
+Chain Squeezenet(const ModelConfig& c, const Scope& s) {
+  Chain chain;
+  const Scope f = s["features"];
+  chain.AddLayer(Conv2d(f[0], 3, 64, 3, 2));
+  chain.AddRelu();
+  chain.AddMaxPool(3, 2, 0, true);
+  const auto fire = [&](int64_t place, int64_t in, int64_t squeeze, int64_t expand) {
+    const Conv2d reduce(f[place]["squeeze"], in, squeeze, 1);
+    const Conv2d one(f[place]["expand1x1"], squeeze, expand, 1);
+    const Conv2d three(f[place]["expand3x3"], squeeze, expand, 3, 1, 1);
+    chain.Add([=](const Tensor& x, bool) {
+      const Tensor small = Relu(reduce(x));
+      return Cat({Relu(one(small)), Relu(three(small))}, 1);
+    });
+  };
+  fire(3, 64, 16, 64);
+  fire(4, 128, 16, 64);
+  chain.AddMaxPool(3, 2, 0, true);
+  fire(6, 128, 32, 128);
+  fire(7, 256, 32, 128);
+  chain.AddMaxPool(3, 2, 0, true);
+  fire(9, 256, 48, 192);
+  fire(10, 384, 48, 192);
+  fire(11, 384, 64, 256);
+  fire(12, 512, 64, 256);
+  chain.AddLayer(Conv2d(s["classifier"][1], 512, c.classes, 1));
+  chain.AddRelu();
+  chain.AddAvgPoolTo(1);
+  chain.AddFlatten();
+  return chain;
+}
+
+Chain Resnet(const ModelConfig& c, const Scope& s) {
+  const bool bottleneck = c.name != "resnet18";
+  const int64_t groups = c.name == "resnext50_32x4d" ? 32 : 1, base_width = groups == 1 ? 64 : 4;
+  const std::vector<int64_t> blocks = bottleneck ? std::vector<int64_t>{3, 4, 6, 3} : std::vector<int64_t>{2, 2, 2, 2};
+  const int64_t expansion = bottleneck ? 4 : 1;
+  Chain chain;
+  chain.AddLayer(Conv2d(s["conv1"], 3, 64, 7, 2, 3, 1, false));
+  chain.AddNorm(BatchNorm2d(s["bn1"], 64));
+  chain.AddRelu();
+  chain.AddMaxPool(3, 2, 1);
+  int64_t in = 64;
+  for (size_t stage = 0; stage < blocks.size(); ++stage) {
+    const int64_t planes = int64_t{64} << stage;
+    for (int64_t i = 0; i < blocks[stage]; ++i) {
+      const Scope b = s["layer" + std::to_string(stage + 1)][i];
+      const int64_t stride = stage > 0 && i == 0 ? 2 : 1, out = planes * expansion;
+      const int64_t width = planes * base_width / 64 * groups;
+      Chain body;
+      if (bottleneck) {
+        body.AddLayer(Conv2d(b["conv1"], in, width, 1, 1, 0, 1, false));
+        body.AddNorm(BatchNorm2d(b["bn1"], width));
+        body.AddRelu();
+        body.AddLayer(Conv2d(b["conv2"], width, width, 3, stride, 1, groups, false));
+        body.AddNorm(BatchNorm2d(b["bn2"], width));
+        body.AddRelu();
+        body.AddLayer(Conv2d(b["conv3"], width, out, 1, 1, 0, 1, false));
+        body.AddNorm(BatchNorm2d(b["bn3"], out, true));
+      } else {
+        body.AddLayer(Conv2d(b["conv1"], in, planes, 3, stride, 1, 1, false));
+        body.AddNorm(BatchNorm2d(b["bn1"], planes));
+        body.AddRelu();
+        body.AddLayer(Conv2d(b["conv2"], planes, planes, 3, 1, 1, 1, false));
+        body.AddNorm(BatchNorm2d(b["bn2"], planes, true));
+      }
+      Chain shortcut;
+      if (stride != 1 || in != out) {
+        shortcut.AddLayer(Conv2d(b["downsample"][0], in, out, 1, stride, 0, 1, false));
+        shortcut.AddNorm(BatchNorm2d(b["downsample"][1], out));
+      }
+      chain.Add([=](const Tensor& x, bool training) {
+        const Tensor y = body(x, training);
+        return Relu(y + shortcut(x, training));
+      });
+      in = out;
+    }
+  }
+  chain.AddAvgPoolTo(1);
+  chain.AddFlatten();
+  chain.AddLayer(Linear(s["fc"], in, c.classes));
+  return chain;
+}
+
+Chain MobilenetV2(const ModelConfig& c, const Scope& s) {
+  const Scope f = s["features"];
+  const auto conv = [](Chain* chain, const Scope& p, int64_t in, int64_t out, int64_t kernel, int64_t stride,
+                       int64_t groups) {
+    chain->AddLayer(Conv2d(p[0], in, out, kernel, stride, (kernel - 1) / 2, groups, false));
+    chain->AddNorm(BatchNorm2d(p[1], out));
+    chain->AddRelu6();
+  };
+  Chain chain;
+  conv(&chain, f[0], 3, 32, 3, 2, 1);
+  struct Setting {
+    int64_t expand, out, count, stride;
+  };
+  int64_t in = 32, place = 1;
+  for (const Setting& t : {Setting{1, 16, 1, 1}, Setting{6, 24, 2, 2}, Setting{6, 32, 3, 2}, Setting{6, 64, 4, 2},
+                           Setting{6, 96, 3, 1}, Setting{6, 160, 3, 2}, Setting{6, 320, 1, 1}}) {
+    for (int64_t i = 0; i < t.count; ++i, ++place) {
+      const int64_t stride = i == 0 ? t.stride : 1, hidden = in * t.expand;
+      const Scope p = f[place]["conv"];
+      Chain body;
+      int64_t k = 0;
+      if (t.expand != 1) conv(&body, p[k++], in, hidden, 1, 1, 1);
+      conv(&body, p[k++], hidden, hidden, 3, stride, hidden);
+      body.AddLayer(Conv2d(p[k], hidden, t.out, 1, 1, 0, 1, false));
+      body.AddNorm(BatchNorm2d(p[k + 1], t.out));
+      const bool residual = stride == 1 && in == t.out;
+      chain.Add([=](const Tensor& x, bool training) {
+        return residual ? x + body(x, training) : body(x, training);
+      });
+      in = t.out;
+    }
+  }
+  conv(&chain, f[18], in, 1280, 1, 1, 1);
+  chain.AddAvgPoolTo(1);
+  chain.AddFlatten();
+  chain.AddLayer(Linear(s["classifier"][1], 1280, c.classes));
+  return chain;
+}
+
+Chain Mnasnet(const ModelConfig& c, const Scope& s) {
+  const Scope l = s["layers"];
+  Chain chain;
+  chain.AddLayer(Conv2d(l[0], 3, 32, 3, 2, 1, 1, false));
+  chain.AddNorm(BatchNorm2d(l[1], 32));
+  chain.AddRelu();
+  chain.AddLayer(Conv2d(l[3], 32, 32, 3, 1, 1, 32, false));
+  chain.AddNorm(BatchNorm2d(l[4], 32));
+  chain.AddRelu();
+  chain.AddLayer(Conv2d(l[6], 32, 16, 1, 1, 0, 1, false));
+  chain.AddNorm(BatchNorm2d(l[7], 16));
+  struct Setting {
+    int64_t out, kernel, stride, expand, count;
+  };
+  int64_t in = 16, place = 8;
+  for (const Setting& t : {Setting{24, 3, 2, 3, 3}, Setting{40, 5, 2, 3, 3}, Setting{80, 5, 2, 6, 3},
+                           Setting{96, 3, 1, 6, 2}, Setting{192, 5, 2, 6, 4}, Setting{320, 3, 1, 6, 1}}) {
+    for (int64_t i = 0; i < t.count; ++i) {
+      const Scope p = l[place][i]["layers"];
+      const int64_t stride = i == 0 ? t.stride : 1, hidden = in * t.expand;
+      Chain body;
+      body.AddLayer(Conv2d(p[0], in, hidden, 1, 1, 0, 1, false));
+      body.AddNorm(BatchNorm2d(p[1], hidden));
+      body.AddRelu();
+      body.AddLayer(Conv2d(p[3], hidden, hidden, t.kernel, stride, t.kernel / 2, hidden, false));
+      body.AddNorm(BatchNorm2d(p[4], hidden));
+      body.AddRelu();
+      body.AddLayer(Conv2d(p[6], hidden, t.out, 1, 1, 0, 1, false));
+      body.AddNorm(BatchNorm2d(p[7], t.out));
+      const bool residual = stride == 1 && in == t.out;
+      chain.Add([=](const Tensor& x, bool training) {
+        return residual ? body(x, training) + x : body(x, training);
+      });
+      in = t.out;
+    }
+    ++place;
+  }
+  chain.AddLayer(Conv2d(l[14], in, 1280, 1, 1, 0, 1, false));
+  chain.AddNorm(BatchNorm2d(l[15], 1280));
+  chain.AddRelu();
+  chain.Add([](const Tensor& x, bool) { return Mean(x, {2, 3}); });
+  chain.AddLayer(Linear(s["classifier"][1], 1280, c.classes));
+  return chain;
+}
+
+}  // namespace
+
+std::unique_ptr<Model> MakeConvnet(const ModelConfig& c, nn::Registry* registry) {
+  const Scope root(registry);
+  Chain chain = c.name == "mlp"             ? Mlp(c, root)
+                : c.name == "lenet"         ? Lenet(c, root)
+                : c.name == "alexnet"       ? Alexnet(c, root)
+                : c.name == "vgg16"         ? Vgg16(c, root)
+                : c.name == "squeezenet1_1" ? Squeezenet(c, root)
+                : c.name == "mobilenet_v2"  ? MobilenetV2(c, root)
+                : c.name == "mnasnet1_0"    ? Mnasnet(c, root)
+                                            : Resnet(c, root);
+  return std::make_unique<Convnet>(c, std::move(chain));
+}
+
+}  // namespace hlokit::lazy::models

@@ -1,0 +1,78 @@
+#include "tracer/models/model.h"
+
+#include <algorithm>
+
+#include "ir/diagnostic.h"
+#include "ir/str_cat.h"
+
+namespace hlokit::lazy::models {
+namespace {
+
+struct Preset {
+  std::string_view name;
+  int64_t image, classes, seq, vocab, hidden, layers, heads, kv_heads, ff, patch;
+};
+
+constexpr Preset kPresets[] = {
+    {"mlp", 28, 10, 0, 0, 512, 0, 0, 0, 0, 0},
+    {"lenet", 28, 10, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"alexnet", 224, 1000, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"vgg16", 224, 1000, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"squeezenet1_1", 224, 1000, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"resnet18", 224, 1000, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"resnet50", 224, 1000, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"resnext50_32x4d", 224, 1000, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"mobilenet_v2", 224, 1000, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"mnasnet1_0", 224, 1000, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"vit", 224, 1000, 0, 0, 768, 12, 12, 0, 3072, 16},
+    {"bert-base", 0, 0, 128, 30522, 768, 12, 12, 0, 3072, 0},
+    {"bert-large", 0, 0, 128, 30522, 1024, 24, 16, 0, 4096, 0},
+    {"bert", 0, 0, 128, 30522, 768, 12, 12, 0, 3072, 0},
+    {"gpt2", 0, 0, 128, 50257, 768, 12, 12, 0, 3072, 0},
+    {"llama", 0, 0, 128, 32000, 4096, 32, 32, 32, 11008, 0},
+};
+
+}  // namespace
+
+std::vector<std::string_view> ModelNames() {
+  std::vector<std::string_view> names;
+  for (const Preset& preset : kPresets) names.push_back(preset.name);
+  return names;
+}
+
+absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
+  for (const Preset& p : kPresets) {
+    if (c.name != p.name) continue;
+    const auto fill = [](int64_t* to, int64_t from) {
+      if (*to == 0) *to = from;
+    };
+    fill(&c.image, p.image);
+    fill(&c.classes, p.classes);
+    fill(&c.seq, p.seq);
+    fill(&c.vocab, p.vocab);
+    fill(&c.hidden, p.hidden);
+    fill(&c.layers, p.layers);
+    fill(&c.heads, p.heads);
+    fill(&c.kv_heads, p.kv_heads == 0 ? 0 : std::min(p.kv_heads, c.heads));
+    fill(&c.ff, p.ff);
+    fill(&c.patch, p.patch);
+    if (c.batch < 1 || c.image < 0 || c.classes < 0 || c.seq < 0 || c.vocab < 0 || c.hidden < 0 || c.layers < 0 ||
+        c.heads < 0 || c.kv_heads < 0 || c.ff < 0 || c.patch < 0) {
+      return absl::InvalidArgumentError("sizes of a model must be positive");
+    }
+    if (c.heads != 0 && (c.hidden % c.heads != 0 || (c.kv_heads != 0 && c.heads % c.kv_heads != 0))) {
+      return absl::InvalidArgumentError("the number of heads must divide the width");
+    }
+    return c;
+  }
+  const std::string_view near = Nearest(c.name, ModelNames());
+  return absl::NotFoundError(
+      StrCat("there is no model ", c.name, near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+}
+
+std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::Registry* registry) {
+  const bool text = config.seq != 0 || config.name == "vit";
+  return text ? MakeTransformer(config, registry) : MakeConvnet(config, registry);
+}
+
+}  // namespace hlokit::lazy::models

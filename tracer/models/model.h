@@ -1,0 +1,64 @@
+// Models to trace: the usual vision networks under torchvision's names, and transformers of any size.
+#ifndef HLOKIT_TRACER_MODELS_MODEL_H_
+#define HLOKIT_TRACER_MODELS_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/element_type.h"
+#include "tracer/nn/registry.h"
+#include "tracer/tensor.h"
+#include "tracer/value.h"
+
+namespace hlokit::lazy::models {
+
+// What a number of 0 leaves to the model.
+struct ModelConfig {
+  std::string name;
+  int64_t batch = 2;
+  int64_t image = 0;    // height and width
+  int64_t classes = 0;
+  int64_t seq = 0;      // tokens
+  int64_t vocab = 0;
+  int64_t hidden = 0;
+  int64_t layers = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;  // Llama
+  int64_t ff = 0;        // width inside of a feed-forward layer
+  int64_t patch = 0;     // ViT
+  ElementType type = ElementType::kF32;
+};
+
+struct Batch {
+  Tensors inputs;
+  Tensor labels;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual Tensor Logits(const Batch& batch, bool training) const = 0;
+  // A scalar.
+  virtual Tensor Loss(const Tensor& logits, const Batch& batch) const = 0;
+  // Inputs and labels by formula, the same everywhere.
+  virtual Batch MakeBatch(Tracer& tracer) const = 0;
+};
+
+// All names that MakeModel takes.
+std::vector<std::string_view> ModelNames();
+// Fills in what the config leaves open, for the model it names; an error names the nearest model.
+absl::StatusOr<ModelConfig> Complete(ModelConfig config);
+// `config` is complete. Parameters are declared in the registry.
+std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::Registry* registry);
+
+// One for each family, for MakeModel.
+std::unique_ptr<Model> MakeConvnet(const ModelConfig& config, nn::Registry* registry);
+std::unique_ptr<Model> MakeTransformer(const ModelConfig& config, nn::Registry* registry);
+
+}  // namespace hlokit::lazy::models
+
+#endif  // HLOKIT_TRACER_MODELS_MODEL_H_

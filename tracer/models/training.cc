@@ -1,0 +1,161 @@
+#include "tracer/models/training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/device_state.h"
+#include "tracer/functions.h"
+#include "tracer/literal_scalar.h"
+
+namespace hlokit::lazy::models {
+namespace {
+
+absl::StatusOr<std::vector<double>> Values(const Tensor& t) {
+  absl::StatusOr<Literal> literal = t.ToLiteral();
+  if (!literal.ok()) return literal.status();
+  std::vector<double> out(static_cast<size_t>(literal->element_count()));
+  const size_t width = static_cast<size_t>(BytesOf(t.dtype()));
+  for (size_t i = 0; i < out.size(); ++i) out[i] = LoadScalar(t.dtype(), literal->data() + i * width).ToDouble();
+  return out;
+}
+
+double SumOf(const std::vector<double>& v) {
+  double sum = 0;
+  for (double x : v) sum += x;
+  return sum;
+}
+double Squares(const std::vector<double>& v) {
+  double sum = 0;
+  for (double x : v) sum += x * x;
+  return sum;
+}
+
+}  // namespace
+
+std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::Registry& registry) {
+  Tensors parameters;
+  for (const nn::NamedTensor& p : registry.parameters()) parameters.push_back(p.tensor);
+  if (options.optimizer == "sgd") {
+    return std::make_unique<nn::Sgd>(
+        std::move(parameters),
+        nn::SgdOptions{options.lr, options.momentum, 0, options.weight_decay, options.nesterov});
+  }
+  return std::make_unique<nn::Adam>(std::move(parameters), nn::AdamOptions{options.lr, 0.9, 0.999, options.eps,
+                                                                           options.weight_decay,
+                                                                           options.optimizer == "adamw"});
+}
+
+absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, const nn::Registry& registry,
+                                          const TrainingOptions& options) {
+  std::vector<Figure> figures;
+  const Batch batch = model.MakeBatch(tracer);
+  const std::unique_ptr<nn::Optimizer> optimizer = MakeOptimizer(options, registry);
+  std::vector<std::vector<double>> before;
+  for (const nn::NamedTensor& p : registry.parameters()) {
+    absl::StatusOr<std::vector<double>> values = Values(p.tensor);
+    if (!values.ok()) return values.status();
+    before.push_back(*std::move(values));
+  }
+  std::vector<double> losses;
+  for (int64_t step = 0; step < options.steps; ++step) {
+    optimizer->ZeroGrad();
+    const Tensor logits = model.Logits(batch, /*training=*/true);
+    const Tensor loss = logits.defined() ? model.Loss(logits, batch) : Tensor();
+    if (absl::Status s = tracer.status(); !s.ok()) return s;
+    if (absl::Status s = loss.Backward(); !s.ok()) return s;
+    Tensors gradients;
+    for (const nn::NamedTensor& p : registry.parameters()) gradients.push_back(p.tensor.grad());
+    optimizer->Step();
+    if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
+    absl::StatusOr<std::vector<double>> value = Values(loss);
+    if (!value.ok()) return value.status();
+    losses.push_back((*value)[0]);
+    if (step > 0) continue;
+    absl::StatusOr<std::vector<double>> shown = Values(logits);
+    if (!shown.ok()) return shown.status();
+    for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i) figures.push_back({StrCat("logit ", i), (*shown)[i]});
+    figures.push_back({"logits_sum", SumOf(*shown)});
+    figures.push_back({"logits_l2", std::sqrt(Squares(*shown))});
+    figures.push_back({"loss", losses[0]});
+    for (size_t k = 0; k < gradients.size(); ++k) {
+      double norm = 0;
+      if (gradients[k].defined()) {
+        absl::StatusOr<std::vector<double>> g = Values(gradients[k]);
+        if (!g.ok()) return g.status();
+        norm = std::sqrt(Squares(*g));
+      }
+      figures.push_back({StrCat("grad_l2 ", k, " ", registry.parameters()[k].name), norm});
+    }
+  }
+  for (size_t i = 0; i < losses.size(); ++i) figures.push_back({StrCat("loss_step ", i), losses[i]});
+  double sum = 0, squares = 0, delta = 0;
+  std::vector<Figure> deltas;
+  for (size_t k = 0; k < registry.parameters().size(); ++k) {
+    absl::StatusOr<std::vector<double>> after = Values(registry.parameters()[k].tensor);
+    if (!after.ok()) return after.status();
+    sum += SumOf(*after);
+    squares += Squares(*after);
+    for (size_t i = 0; i < after->size(); ++i) (*after)[i] -= before[k][i];
+    const double change = Squares(*after);
+    delta += change;
+    deltas.push_back({StrCat("delta_l2 ", k, " ", registry.parameters()[k].name), std::sqrt(change)});
+  }
+  figures.push_back({"param_sum", sum});
+  figures.push_back({"param_l2", std::sqrt(squares)});
+  figures.push_back({"delta_l2", std::sqrt(delta)});
+  figures.insert(figures.end(), deltas.begin(), deltas.end());
+  if (!registry.buffers().empty()) {
+    double running_sum = 0, running_squares = 0;
+    for (const nn::NamedTensor& b : registry.buffers()) {
+      absl::StatusOr<std::vector<double>> values = Values(b.tensor);
+      if (!values.ok()) return values.status();
+      running_sum += SumOf(*values);
+      running_squares += Squares(*values);
+    }
+    figures.push_back({"running_sum", running_sum});
+    figures.push_back({"running_l2", std::sqrt(running_squares)});
+  }
+  return figures;
+}
+
+Comparison CompareFigures(const std::vector<Figure>& figures, std::string_view expected) {
+  absl::flat_hash_map<std::string, double> known;
+  for (const Figure& figure : figures) known.emplace(figure.key, figure.value);
+  Comparison result;
+  while (!expected.empty()) {
+    const size_t end = std::min(expected.find('\n'), expected.size());
+    std::string line(expected.substr(0, end));
+    expected.remove_prefix(std::min(end + 1, expected.size()));
+    if (line.empty() || line[0] == '#') continue;
+    // The last three words are numbers.
+    double numbers[3] = {0, 0, 0};
+    bool read = true;
+    for (int i = 2; i >= 0; --i) {
+      const size_t blank = line.rfind(' ');
+      if (blank == std::string::npos) {
+        read = false;
+        break;
+      }
+      numbers[i] = std::strtod(line.c_str() + blank + 1, nullptr);
+      line.resize(blank);
+    }
+    if (!read) continue;
+    ++result.checked;
+    const auto it = known.find(line);
+    const bool right = it != known.end() && std::abs(it->second - numbers[1]) <= numbers[2];
+    if (right) continue;
+    ++result.failed;
+    if (!result.first_failure.empty()) continue;
+    result.first_failure = it == known.end() ? StrCat(line, " is not there")
+                                             : StrCat(line, " is ", std::to_string(it->second), ", expected ",
+                                                      std::to_string(numbers[1]), " within ", std::to_string(numbers[2]));
+  }
+  return result;
+}
+
+}  // namespace hlokit::lazy::models

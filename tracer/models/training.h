@@ -1,0 +1,50 @@
+// A few training steps of a model, and figures about them: logits, losses, norms of gradients and of changes.
+#ifndef HLOKIT_TRACER_MODELS_TRAINING_H_
+#define HLOKIT_TRACER_MODELS_TRAINING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tracer/models/model.h"
+#include "tracer/nn/optimizer.h"
+
+namespace hlokit::lazy::models {
+
+struct TrainingOptions {
+  int64_t steps = 1;
+  std::string optimizer = "sgd";  // sgd, adam, adamw
+  double lr = 0.01;
+  double momentum = 0.9;
+  double weight_decay = 0;
+  bool nesterov = false;
+  double eps = 1e-8;
+};
+
+struct Figure {
+  std::string key;  // "logit 3", "grad_l2 0 fc1.weight", "loss_step 2", ...
+  double value = 0;
+};
+
+std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::Registry& registry);
+
+// Forward, backward and update, `steps` times on one batch with a step of the tracer after each.
+absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, const nn::Registry& registry,
+                                          const TrainingOptions& options);
+
+struct Comparison {
+  int64_t checked = 0;
+  int64_t failed = 0;
+  std::string first_failure;
+};
+// Compares with lines `KEY VALUE REFERENCE TOLERANCE`: a figure is right within the tolerance of the reference. A key that
+// is not among the figures is a failure; # starts a comment.
+Comparison CompareFigures(const std::vector<Figure>& figures, std::string_view expected);
+
+}  // namespace hlokit::lazy::models
+
+#endif  // HLOKIT_TRACER_MODELS_TRAINING_H_

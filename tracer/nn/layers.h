@@ -1,0 +1,105 @@
+// Layers: parameters declared when made, applied as functions.
+#ifndef HLOKIT_TRACER_NN_LAYERS_H_
+#define HLOKIT_TRACER_NN_LAYERS_H_
+
+#include <cstdint>
+
+#include "tracer/functions.h"
+#include "tracer/nn/registry.h"
+
+namespace hlokit::lazy::nn {
+
+struct Linear {
+  Tensor weight, bias;
+
+  Linear() = default;
+  Linear(const Scope& s, int64_t in, int64_t out, bool with_bias = true)
+      : weight(s.Parameter("weight", {out, in}, ParameterKind::kWeight)) {
+    if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
+  }
+  Tensor operator()(const Tensor& x) const { return lazy::Linear(x, weight, bias); }
+};
+
+struct Conv2d {
+  Tensor weight, bias;
+  int64_t stride = 1, padding = 0, groups = 1;
+
+  Conv2d() = default;
+  Conv2d(const Scope& s, int64_t in, int64_t out, int64_t kernel, int64_t stride_ = 1, int64_t padding_ = 0,
+         int64_t groups_ = 1, bool with_bias = true)
+      : weight(s.Parameter("weight", {out, in / groups_, kernel, kernel}, ParameterKind::kWeight)),
+        stride(stride_),
+        padding(padding_),
+        groups(groups_) {
+    if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
+  }
+  Tensor operator()(const Tensor& x) const {
+    return Run(Op::convolution, x, weight, bias, IntList{stride, stride}, IntList{padding, padding}, IntList{1, 1},
+               false, IntList{0, 0}, groups);
+  }
+};
+
+struct BatchNorm2d {
+  Tensor weight, bias, running_mean, running_var;
+
+  BatchNorm2d() = default;
+  BatchNorm2d(const Scope& s, int64_t features, bool last_of_block = false)
+      : weight(s.Parameter("weight", {features},
+                           last_of_block ? ParameterKind::kLastNormWeight : ParameterKind::kNormWeight)),
+        bias(s.Parameter("bias", {features}, ParameterKind::kBias)),
+        running_mean(s.Buffer("running_mean", {features}, 0)),
+        running_var(s.Buffer("running_var", {features}, 1)) {}
+  Tensor operator()(const Tensor& x, bool training) const {
+    return RunAll(Op::native_batch_norm, x, weight, bias, running_mean, running_var, training, 0.1, 1e-5)[0];
+  }
+};
+
+struct LayerNorm {
+  Tensor weight, bias;
+  double eps = 1e-5;
+  int64_t size = 0;
+
+  LayerNorm() = default;
+  LayerNorm(const Scope& s, int64_t features, double epsilon = 1e-5)
+      : weight(s.Parameter("weight", {features}, ParameterKind::kNormWeight)),
+        bias(s.Parameter("bias", {features}, ParameterKind::kBias)),
+        eps(epsilon),
+        size(features) {}
+  Tensor operator()(const Tensor& x) const {
+    return RunAll(Op::native_layer_norm, x, IntList{size}, weight, bias, eps)[0];
+  }
+};
+
+struct RmsNorm {
+  Tensor weight;
+  double eps = 1e-5;
+
+  RmsNorm() = default;
+  RmsNorm(const Scope& s, int64_t features, double epsilon = 1e-5)
+      : weight(s.Parameter("weight", {features}, ParameterKind::kNormWeight)), eps(epsilon) {}
+  Tensor operator()(const Tensor& x) const {
+    return x * Rsqrt(Mean(Pow(x, 2), {-1}, true) + Scalar(eps)) * weight;
+  }
+};
+
+struct Embedding {
+  Tensor weight;
+
+  Embedding() = default;
+  Embedding(const Scope& s, int64_t count, int64_t width)
+      : weight(s.Parameter("weight", {count, width}, ParameterKind::kWeight)) {}
+  Tensor operator()(const Tensor& ids) const { return Run(Op::embedding, weight, ids); }
+};
+
+inline Tensor MaxPool(const Tensor& x, int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false) {
+  return RunAll(Op::max_pool2d_with_indices, x, IntList{kernel, kernel}, IntList{stride, stride},
+                IntList{padding, padding}, IntList{1, 1}, ceil)[0];
+}
+inline Tensor AdaptiveAvgPool(const Tensor& x, int64_t size) {
+  return Run(Op::adaptive_avg_pool2d, x, IntList{size, size});
+}
+inline Tensor Relu6(const Tensor& x) { return Run(Op::relu6, x); }
+
+}  // namespace hlokit::lazy::nn
+
+#endif  // HLOKIT_TRACER_NN_LAYERS_H_

@@ -1,0 +1,57 @@
+#include "tracer/nn/registry.h"
+
+#include <cmath>
+#include <utility>
+
+#include "tracer/device_state.h"
+#include "tracer/hash_numbers.h"
+#include "tracer/literal_scalar.h"
+
+namespace hlokit::lazy::nn {
+
+Initializer HashInitializer(double gain) {
+  return [gain](const ParameterSpec& spec, Literal* out) {
+    const absl::Span<const int64_t> dims = out->shape().dims();
+    double scale = 0.01, offset = 0;
+    if (dims.size() >= 2) {
+      double fan_in = 1;
+      for (size_t i = 1; i < dims.size(); ++i) fan_in *= static_cast<double>(dims[i]);
+      scale = std::sqrt(gain / fan_in);
+    } else if (spec.kind == ParameterKind::kNormWeight || spec.kind == ParameterKind::kLastNormWeight) {
+      offset = spec.kind == ParameterKind::kNormWeight ? 1 : 0.2;
+      scale = 0.1 * offset;
+    }
+    const absl::Span<float> values = out->values<float>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(
+          offset + scale * HashNumber(static_cast<uint32_t>(spec.number), static_cast<uint32_t>(i)));
+    }
+  };
+}
+
+Tensor Registry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
+  DeviceState* device = CurrentDevice() != nullptr ? CurrentDevice() : tracer_->device();
+  Literal value = Literal::Zeros(device->shapes().Array(ElementType::kF32, dims));
+  initializer_({name, kind, parameters_.size()}, &value);
+  if (type_ != ElementType::kF32) {
+    Literal narrow = Literal::Zeros(device->shapes().Array(type_, dims));
+    const size_t width = static_cast<size_t>(BytesOf(type_));
+    for (int64_t i = 0; i < value.element_count(); ++i) {
+      StoreScalar(type_, static_cast<double>(value.values<float>()[i]), narrow.data() + static_cast<size_t>(i) * width);
+    }
+    value = std::move(narrow);
+  }
+  Tensor t = tracer_->FromLiteral(std::move(value));
+  t.set_requires_grad(true);
+  parameters_.push_back({std::move(name), t});
+  return t;
+}
+
+Tensor Registry::AddBuffer(std::string name, Dims dims, double value) {
+  DeviceState* device = CurrentDevice() != nullptr ? CurrentDevice() : tracer_->device();
+  Tensor t = tracer_->FromLiteral(FilledLiteral(device->shapes().Array(ElementType::kF32, dims), value));
+  buffers_.push_back({std::move(name), t});
+  return t;
+}
+
+}  // namespace hlokit::lazy::nn

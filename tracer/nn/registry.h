@@ -1,0 +1,88 @@
+// Parameters and buffers of a model, in the order of their declaration, under the names of their modules
+// ("layer1.0.bn2.weight"), as state dicts have them.
+#ifndef HLOKIT_TRACER_NN_REGISTRY_H_
+#define HLOKIT_TRACER_NN_REGISTRY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/literal.h"
+#include "tracer/tensor.h"
+#include "tracer/tracer.h"
+#include "tracer/value.h"
+
+namespace hlokit::lazy::nn {
+
+// What a parameter is for decides how it starts.
+enum class ParameterKind { kWeight, kNormWeight, kLastNormWeight, kBias };
+
+struct ParameterSpec {
+  std::string name;
+  ParameterKind kind = ParameterKind::kWeight;
+  size_t number = 0;  // among the parameters, from 0
+};
+
+// Fills a value, an f32 array of the parameter's dimensions.
+using Initializer = std::function<void(const ParameterSpec&, Literal*)>;
+
+// Numbers by formula, the same everywhere. Of rank 2 and more: in +-sqrt(gain / fan_in); norm weights near 1, those of the
+// last norm of a residual block near 0.2; others in +-0.01.
+Initializer HashInitializer(double gain);
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+class Registry {
+ public:
+  Registry(Tracer* tracer, ElementType type, Initializer initializer)
+      : tracer_(tracer), type_(type), initializer_(std::move(initializer)) {}
+
+  ElementType type() const { return type_; }
+  Tensor AddParameter(std::string name, Dims dims, ParameterKind kind);
+  // A tensor that is no parameter but part of the state: running statistics.
+  Tensor AddBuffer(std::string name, Dims dims, double value);
+  // A table the model reads that is part of neither.
+  Tensor Constant(Literal value) { return tracer_->FromLiteral(std::move(value)); }
+  Tracer* tracer() const { return tracer_; }
+
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  const std::vector<NamedTensor>& buffers() const { return buffers_; }
+
+ private:
+  Tracer* tracer_;
+  ElementType type_;
+  Initializer initializer_;
+  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> buffers_;
+};
+
+// A place in the tree of modules.
+class Scope {
+ public:
+  explicit Scope(Registry* registry, std::string prefix = "") : registry_(registry), prefix_(std::move(prefix)) {}
+
+  Scope operator[](std::string_view child) const {
+    return Scope(registry_, prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child));
+  }
+  Scope operator[](int64_t child) const { return (*this)[std::string_view(std::to_string(child))]; }
+  Tensor Parameter(std::string_view name, Dims dims, ParameterKind kind) const {
+    return registry_->AddParameter((*this)[name].prefix_, dims, kind);
+  }
+  Tensor Buffer(std::string_view name, Dims dims, double value) const {
+    return registry_->AddBuffer((*this)[name].prefix_, dims, value);
+  }
+  Registry& registry() const { return *registry_; }
+
+ private:
+  Registry* registry_;
+  std::string prefix_;
+};
+
+}  // namespace hlokit::lazy::nn
+
+#endif  // HLOKIT_TRACER_NN_REGISTRY_H_
