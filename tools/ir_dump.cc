@@ -1,5 +1,6 @@
 // ir-dump: trace ops and programs, and show what the tracer makes of them.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,10 +9,15 @@
 #include "ir/literal_text.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
+#include "passes/pipeline.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/output_file.h"
+#include "tracer/autograd/function.h"
 #include "tracer/device_state.h"
 #include "tracer/executor.h"
+#include "tracer/models/model.h"
+#include "tracer/models/training.h"
+#include "tracer/nn/registry.h"
 #include "tracer/op_case.h"
 #include "tracer/program.h"
 #include "tracer/text/dump_report.h"
@@ -34,6 +40,10 @@ Examples:
                                             its value and gradient
   ir-dump --program=step.prog --emit=metrics
                                             a script: what it prints and dumps, then the metrics
+  ir-dump --model=bert-base --batch=8 --seq=128 --step=train --emit=hlo
+                                            a training step of a model
+  ir-dump --model=resnet18 --image=64 --classes=10 --steps=3 --emit=metrics
+                                            three steps, and what was compiled
   ir-dump --input=save.ir.0 --as=dedupe     which graphs of a dump are equal, and where the others differ
   ir-dump --input=save.ir.0 --diff=1,2      two of them compared
   ir-dump --case=softmax.case               run a recorded call and compare with what it should give
@@ -41,7 +51,17 @@ Examples:
                                             the same for many, with counts by family)";
 
 struct Emission {
-  bool lazy = false, dot = false, hlo = false, hash = false, metrics = false, values = false;
+  bool lazy = false, dot = false, hlo = false, optimized = false, hash = false, metrics = false, values = false;
+  bool params = false;
+};
+
+struct ModelRequest {
+  lazy::models::ModelConfig config;
+  lazy::models::TrainingOptions training;
+  std::string step = "train";
+  double gain = 6;
+  std::string expected;  // figures to compare with; empty: none
+  bool compare = false;
 };
 
 class Session {
@@ -54,6 +74,8 @@ class Session {
   bool explain = false;
   Emission emit;
 
+  // Traces one step of a model and prints it, or trains and compares.
+  bool RunModel(const ModelRequest& request);
   // Runs a program, then prints what was asked for of its variables.
   bool RunProgramFile(const SourceBuffer& source);
   // Runs one call and prints what was asked for. False after an error, which is shown.
@@ -79,18 +101,30 @@ bool Session::Emit(lazy::Tracer& tracer, const lazy::Tensors& roots) {
   const lazy::IrTextOptions text{quirks};
   if (emit.lazy) out_ << lazy::TensorsText(roots, text);
   if (emit.dot) out_ << lazy::TensorsDot(roots, text);
-  if (emit.hlo || emit.hash) {
+  if (emit.hlo || emit.optimized || emit.hash) {
     lazy::DeviceState& device = *tracer.device();
     const lazy::GraphSlice slice = lazy::SliceOfTensors(roots);
     if (emit.hash) out_ << ToString(lazy::HashOf(device, slice, {})) << "\n";
-    if (emit.hlo) {
+    if (emit.hlo || emit.optimized) {
       absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSlice(device, slice, "IrToHlo.1");
       if (!module.ok()) {
         diagnostics_.ShowError("ir-dump", std::string(module.status().message()), cli::kRejected);
         return false;
       }
-      PrintModule(out_, **module);
-      out_ << "\n";
+      if (emit.hlo) {
+        PrintModule(out_, **module);
+        out_ << "\n";
+      }
+      if (emit.optimized) {
+        absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(tracer.options().client.pipeline);
+        const absl::Status run = pipeline.ok() ? pipeline->Run(**module).status() : pipeline.status();
+        if (!run.ok()) {
+          diagnostics_.ShowError("ir-dump", std::string(run.message()), cli::kRejected);
+          return false;
+        }
+        PrintModule(out_, **module);
+        out_ << "\n";
+      }
     }
   }
   if (emit.values) {
@@ -133,6 +167,67 @@ bool Session::RunOne(const std::string& label, const lazy::OpCase& c, bool check
     if (absl::Status s = lazy::CheckOpCall(c, *call); !s.ok()) {
       diagnostics_.ShowError(label, std::string(s.message()), cli::kRejected);
       return false;
+    }
+  }
+  return true;
+}
+
+bool Session::RunModel(const ModelRequest& request) {
+  lazy::Tracer tracer(Options());
+  const lazy::DeviceGuard guard(tracer.device());
+  const auto fail = [&](const absl::Status& status) {
+    diagnostics_.ShowError(request.config.name, std::string(status.message()), cli::kRejected);
+    return false;
+  };
+  absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
+  if (!config.ok()) return fail(config.status());
+  lazy::nn::Registry registry(&tracer, config->type, lazy::nn::HashInitializer(request.gain));
+  const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(*config, &registry);
+  if (emit.params) {
+    for (const lazy::nn::NamedTensor& p : registry.parameters()) {
+      out_ << p.name << " " << ToString(p.tensor.shape(), false) << "\n";
+    }
+  }
+  if (emit.lazy || emit.dot || emit.hlo || emit.optimized || emit.hash) {
+    const bool train = request.step == "train";
+    const lazy::models::Batch batch = model->MakeBatch(tracer);
+    lazy::Tensors roots;
+    if (train) {
+      const lazy::Tensor loss = model->Loss(model->Logits(batch, true), batch);
+      if (absl::Status s = tracer.status(); !s.ok()) return fail(s);
+      if (absl::Status s = loss.Backward(); !s.ok()) return fail(s);
+      roots.push_back(loss);
+      const std::unique_ptr<lazy::nn::Optimizer> optimizer = lazy::models::MakeOptimizer(request.training, registry);
+      optimizer->Step();
+      for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
+      for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);
+    } else {
+      const lazy::NoGradGuard no_grad;
+      roots.push_back(model->Logits(batch, false));
+    }
+    if (absl::Status s = tracer.status(); !s.ok()) return fail(s);
+    return Emit(tracer, roots);
+  }
+  if (emit.metrics || emit.values || request.compare) {
+    absl::StatusOr<std::vector<lazy::models::Figure>> figures =
+        lazy::models::Train(tracer, *model, registry, request.training);
+    if (!figures.ok()) return fail(figures.status());
+    if (emit.values) {
+      for (const lazy::models::Figure& figure : *figures) {
+        char number[40];
+        std::snprintf(number, sizeof(number), "%.9g", figure.value);
+        out_ << figure.key << " " << number << "\n";
+      }
+    }
+    for (const std::string& explanation : tracer.TakeExplanations()) out_ << explanation << "\n";
+    if (emit.metrics) {
+      tracer.PublishCounters();
+      out_ << tracer.metrics().Report();
+    }
+    if (request.compare) {
+      const lazy::models::Comparison c = lazy::models::CompareFigures(*figures, request.expected);
+      out_ << request.config.name << ": " << c.checked - c.failed << " of " << c.checked << " figures within tolerance\n";
+      if (c.failed > 0) return fail(absl::InternalError(c.first_failure));
     }
   }
   return true;
@@ -209,6 +304,8 @@ int Run(int argc, char** argv) {
   std::vector<std::string> attrs, cases;
   std::string quirks;
   InputForm form;
+  ModelRequest model;
+  std::string dtype = "f32";
   bool gradients = false, summary = false, debug = false, explain = false;
   cli::InputOptions input;
   app.add_option("--op", op, "an op, e.g. aten::softmax.int; without overload the first that there is");
@@ -223,13 +320,40 @@ int Run(int argc, char** argv) {
   app.add_option("--graph", form.graph, "with --input: one graph, by its number from 1");
   app.add_option("--diff", form.other, "with --input: compare two of its graphs, A,B; exit code 1 if they differ");
   app.add_flag("--explain-recompiles", explain, "with --program: why each graph was compiled, after the program's output");
+  app.add_option("--model", model.config.name,
+                 "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
+                 "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama");
+  app.add_option("--batch", model.config.batch, "examples in a batch")->capture_default_str();
+  app.add_option("--seq", model.config.seq, "tokens in a sequence");
+  app.add_option("--image", model.config.image, "height and width of an image");
+  app.add_option("--classes", model.config.classes, "classes of an image model");
+  app.add_option("--vocab", model.config.vocab, "size of the vocabulary");
+  app.add_option("--hidden", model.config.hidden, "width of the model");
+  app.add_option("--layers", model.config.layers, "number of blocks of a transformer");
+  app.add_option("--heads", model.config.heads, "attention heads");
+  app.add_option("--kv-heads", model.config.kv_heads, "key and value heads of llama");
+  app.add_option("--ff", model.config.ff, "width inside of a feed-forward layer");
+  app.add_option("--patch", model.config.patch, "patch size of vit");
+  app.add_option("--dtype", dtype, "of parameters and inputs: f32 or bf16")->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--step", model.step, "what --emit=lazy,hlo,... of a model shows: train (with the update) or infer")
+      ->check(CLI::IsMember({"train", "infer"}));
+  app.add_option("--steps", model.training.steps, "training steps to run, for metrics, values and --expect");
+  app.add_option("--optimizer", model.training.optimizer, "sgd, adam or adamw")
+      ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
+  app.add_option("--lr", model.training.lr, "learning rate")->capture_default_str();
+  app.add_option("--momentum", model.training.momentum, "of sgd")->capture_default_str();
+  app.add_option("--weight-decay", model.training.weight_decay, "of the optimizer")->capture_default_str();
+  app.add_option("--eps", model.training.eps, "of adam")->capture_default_str();
+  app.add_option("--gain", model.gain, "parameters of rank 2 and more start in +-sqrt(gain / fan-in)")
+      ->capture_default_str();
   app.add_option("--args", args_path, "file of tensor arguments; - is standard input");
   app.add_option("--expect", expect_path, "file of expected results (out:, grad:, tolerance: lines); compare");
   app.add_option("--case", cases, "file of a call and what it should give; may be repeated")->take_all()->expected(1);
   app.add_flag("--summary", summary, "with --case: one line a file, and counts by family at the end");
   app.add_flag("--grad", gradients, "differentiate: by the args that requires_grad names, or all that are floats");
   app.add_option("--emit", emit_list,
-                 "what to print, separated by commas: lazy, lazy-dot, hlo, hash, values, metrics (default values)");
+                 "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, values (the default of an op), "
+                 "metrics; of a model also params");
   app.add_option("--quirks", quirks, "torch_xla: leave op attributes out of lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
   app.add_flag("--debug", debug, "scopes and source lines on nodes and HLO");
@@ -237,8 +361,8 @@ int Run(int argc, char** argv) {
   input.AddFlags(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
-  if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() != 1) {
-    return cli::UsageError("ir-dump", "give one of --op, --program, --input and --case");
+  if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() + !model.config.name.empty() != 1) {
+    return cli::UsageError("ir-dump", "give one of --op, --program, --model, --input and --case");
   }
 
   cli::Diagnostics diagnostics(input);
@@ -263,6 +387,8 @@ int Run(int argc, char** argv) {
                        : what == "hash"     ? &e.hash
                        : what == "values"   ? &e.values
                        : what == "metrics"  ? &e.metrics
+                       : what == "params"   ? &e.params
+                       : what == "optimized-hlo" ? &e.optimized
                                             : nullptr;
     if (flag == nullptr) return cli::UsageError("ir-dump", StrCat("--emit: there is no `", what, "`"));
     *flag = true;
@@ -279,7 +405,16 @@ int Run(int argc, char** argv) {
     return ok;
   };
 
-  if (!form.path.empty()) {
+  if (!model.config.name.empty()) {
+    if (dtype == "bf16") model.config.type = ElementType::kBF16;
+    if (!expect_path.empty()) {
+      const std::vector<cli::InputPart> parts = diagnostics.Read(expect_path);
+      if (parts.empty()) return diagnostics.exit_code();
+      model.expected = std::string(parts[0].source->text());
+      model.compare = true;
+    }
+    session.RunModel(model);
+  } else if (!form.path.empty()) {
     if (!form.other.empty()) form.form = "diff";
     if (form.form.empty()) form.form = "list";
     ShowGraphs(form, &diagnostics, out);

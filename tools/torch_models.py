@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Trains models for five steps through `ir-dump --model ... --expect` and compares with recorded figures.
+
+  tools/torch_models.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX]
+
+FOLDER holds NAME.model (how to build it: its sizes and optimizer are read from there) and NAME.expect (the figures).
+Parameters start from numbers by formula, so nothing random is involved. Exit code 1 if a model differs.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def flags(name, text):
+    """Flags of ir-dump for the model that a .model file describes."""
+    out = {"model": name, "steps": "5", "classes": "10"}
+    optimizer = re.search(r"^optimizer: (\w+) (.*)$", text, re.M)
+    out["optimizer"] = optimizer.group(1).lower()
+    for key in ("lr", "momentum", "weight_decay", "eps"):
+        found = re.search(rf"\b{key}=([\d.e+-]+)", optimizer.group(2))
+        if found:
+            out[key.replace("_", "-")] = found.group(1)
+    out["gain"] = re.search(r"^gain: c = ([\d.]+)", text, re.M).group(1)
+    shape = re.search(r"^  %(?:x|ids): \w+\[([\d,]+)\] = input", text, re.M).group(1).split(",")
+    out["batch"] = shape[0]
+    if name == "mlp":
+        out["image"] = str(int(int(shape[1]) ** 0.5))
+    elif len(shape) == 4:
+        out["image"] = shape[3]
+    else:
+        out["seq"] = shape[1]
+    summary = re.search(r"^summary: (.*)$", text, re.M).group(1)
+    for key, pattern in (
+        ("vocab", r"vocab (\d+)"), ("hidden", r"\bd (\d+)"), ("heads", r"(\d+) (?:query )?heads"), ("layers", r"(\d+) layers"),
+        ("ff", r"\bff (\d+)"), ("patch", r"patch (\d+)"), ("kv-heads", r"(\d+) key/value heads"),
+    ):
+        found = re.search(pattern, summary)
+        if found:
+            out[key] = found.group(1)
+    return [f"--{k}={v}" for k, v in out.items()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--bin", default="build/release/bin/ir-dump")
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    right = total = 0
+    for path in sorted(options.folder.glob("*.model")):
+        name = path.stem
+        if not re.search(options.only, name):
+            continue
+        text = path.read_text()
+        if "v the hash of" not in text:
+            continue  # another initialisation
+        total += 1
+        command = [options.bin] + flags(name, text) + [f"--expect={path.with_suffix('.expect')}"]
+        result = subprocess.run(command, capture_output=True, text=True)
+        right += result.returncode == 0
+        print(result.stdout.strip() or name, result.stderr.strip(), flush=True)
+    print(f"{right} of {total} models")
+    return 0 if right == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
