@@ -87,10 +87,11 @@ int64_t Evaluator::num_devices() const { return state_->options.num_replicas * s
 std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
   std::vector<const Literal*> pointers;
   for (const Literal& argument : arguments) pointers.push_back(&argument);
-  return Run(pointers, sink);
+  return RunPointers(pointers, sink);
 }
 
-std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal* const> arguments, DiagnosticSink* sink) {
+std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Literal* const> arguments,
+                                                           DiagnosticSink* sink) {
   State& state = *state_;
   const size_t each = argument_shapes_.size();
   const size_t devices = static_cast<size_t>(num_devices());

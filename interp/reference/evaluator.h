@@ -85,7 +85,8 @@ class Evaluator {
   // Arguments of device 0, of device 1, ..., where device `replica * num_partitions + partition` runs one partition of
   // one replica; the results come in the same order. Arguments are read in place. Nullopt after an error.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
-  std::optional<std::vector<Literal>> Run(absl::Span<const Literal* const> arguments, DiagnosticSink* sink);
+  // The same with arguments that lie apart.
+  std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink);
 
   const RunStatistics& statistics() const { return statistics_; }
 

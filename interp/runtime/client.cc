@@ -97,7 +97,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     }
     DiagnosticSink sink;
     std::lock_guard<std::mutex> lock(executable->mutex_);
-    std::optional<std::vector<Literal>> computed = executable->evaluator_->Run(values, &sink);
+    std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(values, &sink);
     if (!computed) return fail(FirstError(sink, "execution failed"));
     if (computed->size() != results.size())
       return fail(absl::InternalError("a program with another number of results"));
