@@ -19,7 +19,7 @@ namespace {
 
 using enum ElementType;
 
-const std::vector<ElementType> kTypes = {kPred, kS4,  kS8,   kS16, kS32, kS64,  kU4,       kU8,     kU16, kU32,
+const std::vector<ElementType> kTypes = {kPred, kS4,  kS8,   kS16, kS32, kS64,    kU4,       kU8,  kU16, kU32,
                                          kU64,  kF16, kBF16, kF32, kF64, kF8E5M2, kF8E4M3FN, kC64, kC128};
 const std::vector<ElementType> kReals = {kF16, kBF16, kF32, kF64};
 const std::vector<ElementType> kNumbers = {kS8, kS32, kS64, kU8, kU32, kF16, kBF16, kF32, kF64};
@@ -132,7 +132,8 @@ class Generator {
       return parameter.name;
     }
     if (!array.dims.empty() && random_.OneIn(2) && !IsComplex(array.type) && array.type != kPred) {
-      return Add(array, "iota", {}, StrCat("iota_dimension=", random_.In(0, static_cast<int64_t>(array.dims.size()) - 1)))
+      return Add(array, "iota", {},
+                 StrCat("iota_dimension=", random_.In(0, static_cast<int64_t>(array.dims.size()) - 1)))
           .name;
     }
     const std::string scalar = Constant(array.type);
@@ -147,8 +148,7 @@ class Generator {
     static const std::vector<std::string_view> kOfNumbers = {"add", "multiply", "maximum", "minimum", "subtract"};
     static const std::vector<std::string_view> kOfComplex = {"add", "multiply", "subtract"};
     static const std::vector<std::string_view> kOfPred = {"and", "or", "xor"};
-    const std::string_view opcode =
-        random_.Of(type == kPred ? kOfPred : IsComplex(type) ? kOfComplex : kOfNumbers);
+    const std::string_view opcode = random_.Of(type == kPred ? kOfPred : IsComplex(type) ? kOfComplex : kOfNumbers);
     const std::string name = NewName("function");
     const std::string t = StrCat(TextOf(type), "[]");
     StrAppend(&computations_, name, " {\n  a = ", t, " parameter(0)\n  b = ", t, " parameter(1)\n  ROOT r = ", t, " ",
@@ -163,8 +163,8 @@ class Generator {
         StrAppend(&computations_, "  p", 2 * i + side, " = ", TextOf(types[i]), "[] parameter(", 2 * i + side, ")\n");
       }
     }
-    StrAppend(&computations_, "  ROOT r = pred[] compare(p0, p1), direction=",
-              random_.OneIn(2) ? "LT" : "GT", IsFloat(types[0]) && random_.OneIn(2) ? ", type=TOTALORDER" : "", "\n}\n\n");
+    StrAppend(&computations_, "  ROOT r = pred[] compare(p0, p1), direction=", random_.OneIn(2) ? "LT" : "GT",
+              IsFloat(types[0]) && random_.OneIn(2) ? ", type=TOTALORDER" : "", "\n}\n\n");
     return name;
   }
 
@@ -228,6 +228,7 @@ class Generator {
   Region* region_ = nullptr;
   int nesting_ = 0;
   int names_ = 0;
+  bool draws_ = false;  // there is an instruction that takes the next random number
 };
 
 bool Generator::EmitElementwise(Opcode opcode) {
@@ -304,7 +305,8 @@ bool Generator::EmitElementwise(Opcode opcode) {
     }
     case ShapeRule::kSelect: {
       const ElementType type = random_.Of(kTypes);
-      Add({type, dims}, text, {Need({kPred, random_.OneIn(2) ? dims : Dims()}), Need({type, dims}), Need({type, dims})});
+      Add({type, dims}, text,
+          {Need({kPred, random_.OneIn(2) ? dims : Dims()}), Need({type, dims}), Need({type, dims})});
       return true;
     }
     default:
@@ -578,12 +580,13 @@ bool Generator::EmitLinearAlgebra(Opcode opcode) {
       const int64_t size = random_.In(1, 3), stride = random_.In(1, 2), low = random_.In(0, 1);
       const int64_t padded = m + 2 + low;
       Add({type, {b, (padded - size) / stride + 1, n}}, text, {Need({type, {b, m + 2, k}}), Need({type, {size, k, n}})},
-          StrCat("window={size=", size, " stride=", stride, " pad=", low, "_0", random_.OneIn(2) ? " rhs_reversal=1" : "",
-                 "}, dim_labels=b0f_0io->b0f"));
+          StrCat("window={size=", size, " stride=", stride, " pad=", low, "_0",
+                 random_.OneIn(2) ? " rhs_reversal=1" : "", "}, dim_labels=b0f_0io->b0f"));
       return true;
     }
     case ShapeRule::kFft:
-      Add({kC64, {b, m}}, text, {Need({kC64, {b, m}})}, StrCat("fft_type=", random_.OneIn(2) ? "FFT" : "IFFT", ", fft_length={", m, "}"));
+      Add({kC64, {b, m}}, text, {Need({kC64, {b, m}})},
+          StrCat("fft_type=", random_.OneIn(2) ? "FFT" : "IFFT", ", fft_length={", m, "}"));
       return true;
     case ShapeRule::kCholesky: {
       const Array array{random_.OneIn(4) ? kC64 : real, {b, m, m}};
@@ -611,6 +614,8 @@ bool Generator::EmitLinearAlgebra(Opcode opcode) {
                "epsilon=0.01, feature_index=1");
       return true;
     case ShapeRule::kRng:
+      // Of several draws, which comes first is a matter of the order in which the text is written.
+      if (std::exchange(draws_, true)) return true;
       Add({kF32, {m, n}}, text, {Scalar(kF32), Scalar(kF32)}, "distribution=rng_uniform");
       return true;
     case ShapeRule::kRngBitGenerator:
@@ -618,6 +623,7 @@ bool Generator::EmitLinearAlgebra(Opcode opcode) {
                StrCat("algorithm=", random_.OneIn(2) ? "rng_three_fry" : "rng_philox"));
       return true;
     case ShapeRule::kRngGetAndUpdateState:
+      if (std::exchange(draws_, true)) return true;
       Add({kU64, {2}}, text, {}, StrCat("delta=", m));
       return true;
     default:
@@ -637,7 +643,8 @@ bool Generator::EmitControl(Opcode opcode) {
     }
     case ShapeRule::kGetTupleElement: {
       const std::string inner = Line(TupleText({array}), "tuple", {Need(array)});
-      const std::string tuple = Line(StrCat("(", TupleText({array}), ", ())"), "tuple", {inner, Line("()", "tuple", {})});
+      const std::string tuple =
+          Line(StrCat("(", TupleText({array}), ", ())"), "tuple", {inner, Line("()", "tuple", {})});
       TakeElement(Line(TupleText({array}), "get-tuple-element", {tuple}, "index=0"), 0, array);
       return true;
     }
@@ -679,11 +686,12 @@ bool Generator::EmitControl(Opcode opcode) {
                 " parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n  n = s32[] constant(", random_.In(0, 3),
                 ")\n  ROOT r = pred[] compare(i, n), direction=LT\n}\n\n");
       const std::string loop = NewName("loop");
-      StrAppend(&computations_, loop, " {\n  s = ", state,
-                " parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n  one = s32[] constant(1)\n  j = s32[] add(i, "
-                "one)\n  x = ",
-                Text(array), " get-tuple-element(s), index=1\n  y = ", Text(array), " call(x), to_apply=", body,
-                "\n  ROOT r = ", state, " tuple(j, y)\n}\n\n");
+      StrAppend(
+          &computations_, loop, " {\n  s = ", state,
+          " parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n  one = s32[] constant(1)\n  j = s32[] add(i, "
+          "one)\n  x = ",
+          Text(array), " get-tuple-element(s), index=1\n  y = ", Text(array), " call(x), to_apply=", body,
+          "\n  ROOT r = ", state, " tuple(j, y)\n}\n\n");
       const std::string zero = Line("s32[]", "constant", {"0"});
       const std::string begin = Line(state, "tuple", {zero, init});
       TakeElement(Line(state, text, {begin}, StrCat("condition=", condition, ", body=", loop)), 1, array);
@@ -724,8 +732,8 @@ bool Generator::EmitControl(Opcode opcode) {
       const int64_t bound = random_.In(1, 4);
       const std::string from = Need({array.type, {bound}});
       const std::string size = Line("s32[]", "constant", {StrCat(random_.In(0, bound))});
-      const std::string set = Line(StrCat(TextOf(array.type), "[<=", bound, "]"), "set-dimension-size", {from, size},
-                                   "dimensions={0}");
+      const std::string set =
+          Line(StrCat(TextOf(array.type), "[<=", bound, "]"), "set-dimension-size", {from, size}, "dimensions={0}");
       Add({kS32, {}}, "get-dimension-size", {set}, "dimensions={0}");
       return true;
     }
@@ -755,7 +763,8 @@ bool Generator::EmitDevices(Opcode opcode) {
       return true;
     case ShapeRule::kAllGatherStart:
       Add(array, "all-gather-done",
-          {Line(StrCat("(", text, ", ", text, ")"), "all-gather-start", {Need(array)}, StrCat(groups, ", dimensions={0}"))});
+          {Line(StrCat("(", text, ", ", text, ")"), "all-gather-start", {Need(array)},
+                StrCat(groups, ", dimensions={0}"))});
       return true;
     case ShapeRule::kAllToAll:
       Add(array, "all-to-all", {Need(array)}, StrCat(groups, ", dimensions={0}"));

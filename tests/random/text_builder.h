@@ -23,7 +23,9 @@ class Random {
     return z ^ (z >> 31);
   }
   // In [low, high].
-  int64_t In(int64_t low, int64_t high) { return low + static_cast<int64_t>(Next() % static_cast<uint64_t>(high - low + 1)); }
+  int64_t In(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(Next() % static_cast<uint64_t>(high - low + 1));
+  }
   bool OneIn(int64_t n) { return In(1, n) == 1; }
   template <typename T>
   const T& Of(const std::vector<T>& list) {

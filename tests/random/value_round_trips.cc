@@ -79,7 +79,8 @@ bool Same(const std::vector<Literal>& a, const std::vector<Literal>& b) {
 
 absl::Status AnyHost::Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) {
   for (size_t i = 0; i < leaves.size(); ++i) {
-    leaves[i] = FillElided(leaves[i].shape(), FillKind::kRandom, queue.size() + i + (static_cast<uint64_t>(device) << 32));
+    leaves[i] =
+        FillElided(leaves[i].shape(), FillKind::kRandom, queue.size() + i + (static_cast<uint64_t>(device) << 32));
   }
   return absl::OkStatus();
 }

@@ -31,7 +31,7 @@ struct RoundTripOptions {
 };
 
 struct RoundTripResult {
-  std::string failure;       // empty: all the same
+  std::string failure;  // empty: all the same
   bool ran = false;
   std::vector<bool> opcodes;  // that the module has and that ran without an error, by number
 };
