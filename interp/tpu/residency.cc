@@ -1,0 +1,159 @@
+#include "interp/tpu/residency.h"
+
+#include <algorithm>
+
+#include "interp/tpu/op_class.h"
+#include "interp/tpu/tiling.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr uint32_t kLongestStay = 512;  // steps
+
+struct Candidate {
+  uint32_t value = 0;
+  uint32_t from = 0;
+  uint32_t to = 0;
+  double bytes = 0;
+};
+
+// Values below `i`, through tuples.
+void MarkBelow(Instruction i, absl::flat_hash_set<uint32_t>* marked) {
+  std::vector<Instruction> open = {i};
+  absl::flat_hash_set<uint32_t> tuples;
+  while (!open.empty()) {
+    const Instruction value = ValueOf(open.back());
+    open.pop_back();
+    if (ClassOf(value.opcode()) != OpClass::kTuple) {
+      marked->insert(value.id().value);
+      continue;
+    }
+    if (!tuples.insert(value.id().value).second) continue;
+    for (Instruction operand : value.operands()) open.push_back(operand);
+  }
+}
+
+bool IsStateElement(Instruction value, Computation body) {
+  return value.opcode() == Opcode::kGetTupleElement && value.operand(0).opcode() == Opcode::kParameter &&
+         value.parent() == body;
+}
+
+// The state of a loop: small elements that change stay if all fit, of those that only are read a part.
+void PlaceState(const Machine& machine, const Module& module, Computation body, const std::vector<KernelWork>& works,
+                double scale, double* room, Residency* result, absl::flat_hash_set<uint32_t>* kept_roots) {
+  if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return;
+  const absl::flat_hash_set<int64_t> invariant = InvariantElements(body);
+  std::vector<std::pair<double, int64_t>> changing;
+  for (int64_t k = 0; k < body.root().operand_count(); ++k) {
+    if (invariant.contains(k) || !body.root().operand(k).shape().IsArray()) continue;
+    changing.push_back({static_cast<double>(PaddedBytes(machine, body.root().operand(k).shape())) * scale, k});
+  }
+  std::sort(changing.begin(), changing.end());
+  absl::flat_hash_set<int64_t> kept;
+  for (const auto& [bytes, k] : changing) {
+    if (bytes > *room) break;
+    *room -= bytes;
+    kept.insert(k);
+    kept_roots->insert(ValueOf(body.root().operand(k)).id().value);
+  }
+  double whole = 0;
+  absl::flat_hash_set<uint32_t> read;
+  for (const KernelWork& work : works) {
+    for (const Access& access : work.reads) {
+      const Instruction value = module.instruction(access.value);
+      if (!IsStateElement(value, body)) continue;
+      const int64_t k = value.int_attr(Attr::kIndex);
+      if (kept.contains(k)) result->part[access.value.value] = 1;
+      if (invariant.contains(k) && access.whole && read.insert(access.value.value).second)
+        whole += access.bytes * scale;
+    }
+  }
+  if (whole <= 0) return;
+  const double stays = std::min({whole * machine.vmem_loop_fraction, machine.VmemBytes() / 2, *room});
+  *room -= stays;
+  for (uint32_t value : read) result->part[value] = stays / whole;
+}
+
+}  // namespace
+
+absl::flat_hash_set<int64_t> InvariantElements(Computation body) {
+  absl::flat_hash_set<int64_t> result;
+  if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return result;
+  for (int64_t k = 0; k < body.root().operand_count(); ++k) {
+    const Instruction value = ValueOf(body.root().operand(k));
+    if (IsStateElement(value, body) && value.int_attr(Attr::kIndex) == k) result.insert(k);
+  }
+  return result;
+}
+
+Residency PlaceArrays(const Machine& machine, const Module& module, const ComputationPlan& plan,
+                      const std::vector<KernelWork>& works, bool loop_body, double scale) {
+  Residency result;
+  double room =
+      std::max(machine.VmemBytes() - machine.vmem_scoped * static_cast<double>(machine.cores_per_device()), 0.0) +
+      machine.cmem_size / static_cast<double>(machine.devices_per_chip());
+  const Computation computation = module.computation(plan.computation);
+  absl::flat_hash_set<uint32_t> kept_roots;
+  if (loop_body) PlaceState(machine, module, computation, works, scale, &room, &result, &kept_roots);
+
+  // Values that leave the computation, or that a step other than a kernel uses, are in HBM.
+  absl::flat_hash_set<uint32_t> outside;
+  MarkBelow(computation.root(), &outside);
+  for (uint32_t value : kept_roots) outside.erase(value);
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::kKernel) continue;
+    for (InstructionId member : step.members) {
+      for (Instruction operand : module.instruction(member).operands()) MarkBelow(operand, &outside);
+    }
+  }
+  absl::flat_hash_map<uint32_t, Candidate> candidates;
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    for (const Access& access : works[s].writes) {
+      if (outside.contains(access.value.value)) continue;
+      const Instruction value = module.instruction(access.value);
+      const double bytes = static_cast<double>(PaddedBytes(machine, value.shape())) * scale;
+      if (kept_roots.contains(access.value.value)) result.part[access.value.value] = 1;
+      if (bytes > 0 && bytes <= room) candidates[access.value.value] = {access.value.value, s, s, bytes};
+    }
+  }
+  for (uint32_t s = 0; s < plan.steps.size(); ++s) {
+    for (const Access& access : works[s].reads) {
+      Instruction value = module.instruction(access.value);
+      // The elements of what a kernel with several results makes.
+      if (value.opcode() == Opcode::kGetTupleElement) value = ValueOf(value.operand(0));
+      if (const auto found = candidates.find(value.id().value); found != candidates.end()) {
+        found->second.to = std::max(found->second.to, s);
+      }
+    }
+  }
+  std::vector<Candidate> sorted;
+  for (const auto& [value, candidate] : candidates) {
+    if (candidate.to - candidate.from <= kLongestStay) sorted.push_back(candidate);
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const Candidate& a, const Candidate& b) {
+    const uint32_t la = a.to - a.from;
+    const uint32_t lb = b.to - b.from;
+    return la != lb ? la < lb : a.from != b.from ? a.from < b.from : a.value < b.value;
+  });
+  result.free_bytes.assign(plan.steps.size(), room);
+  for (const Candidate& c : sorted) {
+    bool fits = true;
+    for (uint32_t s = c.from; s <= c.to && fits; ++s) fits = result.free_bytes[s] >= c.bytes;
+    if (!fits) continue;
+    for (uint32_t s = c.from; s <= c.to; ++s) result.free_bytes[s] -= c.bytes;
+    result.part[c.value] = 1;
+  }
+  // Elements of resident tuples.
+  for (const KernelWork& work : works) {
+    for (const Access& access : work.reads) {
+      const Instruction value = module.instruction(access.value);
+      if (value.opcode() != Opcode::kGetTupleElement) continue;
+      const auto found = result.part.find(ValueOf(value.operand(0)).id().value);
+      if (found != result.part.end()) result.part[access.value.value] = found->second;
+    }
+  }
+  return result;
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,34 @@
+// Which arrays of a computation stay in vector memory.
+#ifndef HLOKIT_INTERP_TPU_RESIDENCY_H_
+#define HLOKIT_INTERP_TPU_RESIDENCY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "interp/tpu/kernel_cost.h"
+#include "interp/tpu/kernel_plan.h"
+#include "interp/tpu/machine.h"
+
+namespace hlokit::tpu {
+
+struct Residency {
+  absl::flat_hash_map<uint32_t, double> part;  // by value: of its bytes, from 0 to 1; absent: none
+  std::vector<double> free_bytes;              // by step: vector memory that holds no array
+  double PartOf(InstructionId value) const {
+    const auto found = part.find(value.value);
+    return found == part.end() ? 0 : found->second;
+  }
+};
+
+// `works`: by step, empty for steps that are no kernels. `loop_body`: the computation is one, and its state may stay.
+Residency PlaceArrays(const Machine& machine, const Module& module, const ComputationPlan& plan,
+                      const std::vector<KernelWork>& works, bool loop_body, double scale);
+
+// Of a loop body: elements of the state that it passes on as they are.
+absl::flat_hash_set<int64_t> InvariantElements(Computation body);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_RESIDENCY_H_
