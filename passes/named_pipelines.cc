@@ -11,6 +11,9 @@ void RegisterNamedPipelines(PassRegistry* registry) {
                                  "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
                                  "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
                                  "dead-parameter-removal,computation-deduplicator)*"});
+  registry->AddPipeline({.name = "tpu",
+                         .summary = "what the simulated TPU runs on a program that no compiler has seen",
+                         .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*"});
 }
 
 }  // namespace hlokit

@@ -108,8 +108,15 @@ int Run(int argc, char** argv) {
   Flags flags;
   if (std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
   cli::Diagnostics diagnostics(flags.input);
+  if (flags.simulation.list_devices || !flags.simulation.print_device.empty()) {
+    return ShowDevices(flags.simulation, &diagnostics);
+  }
   const std::optional<Input> input = ReadModule(flags.path, flags, nullptr, &diagnostics);
   if (!input) return diagnostics.exit_code();
+  if (!flags.simulation.device.empty()) {
+    SimulateModule(flags.simulation, *input->module, &diagnostics);
+    if (flags.simulation.timing_only || diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
+  }
 
   ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;

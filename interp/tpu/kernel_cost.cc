@@ -155,10 +155,7 @@ class WorkCounter {
       const Minor minor = MinorOf(operand);
       for (int64_t d : i.list_attr(Attr::kDimensions)) {
         // Along lanes a register folds in log2(lanes) turns once the registers of a row are added up.
-        const int64_t lane_dimension = operand.layout() != nullptr && !operand.layout()->minor_to_major.empty()
-                                           ? operand.layout()->minor_to_major[0]
-                                           : operand.rank() - 1;
-        if (d != lane_dimension) continue;
+        if (d != minor.column_dimension) continue;
         const double rows = elements / std::max<double>(static_cast<double>(minor.columns), machine_.lanes);
         Take(Resource::kXlu, rows * machine_.lanes * std::log2(machine_.lanes) / cross_rate_);
         work_.lane_reduce = true;

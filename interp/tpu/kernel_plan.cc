@@ -32,6 +32,18 @@ bool IsCheap(Instruction i) {
   return i.opcode() == Opcode::kBroadcast || i.opcode() == Opcode::kIota || i.opcode() == Opcode::kConvert;
 }
 
+// A transpose that layout assignment makes a bitcast: the minor dimension stays, or products, which take operands in
+// any layout, are all that use it.
+bool IsLayoutChange(Instruction transpose) {
+  const absl::Span<const int64_t> order = transpose.list_attr(Attr::kDimensions);
+  if (order.empty() || order[order.size() - 1] == static_cast<int64_t>(order.size()) - 1) return true;
+  size_t seen = 0;
+  for (const auto [user, index] : transpose.uses()) {
+    if (ClassOf(user.opcode()) != OpClass::kProduct || ++seen > 16) return false;
+  }
+  return seen > 0;
+}
+
 StepKind KindOf(Instruction i) {
   switch (ClassOf(i.opcode())) {
     case OpClass::kCollective:
@@ -188,6 +200,7 @@ Instruction NameOf(const Module& module, const Kernel& kernel) {
 }  // namespace
 
 bool IsRename(Instruction i) {
+  if (i.opcode() == Opcode::kTranspose) return IsLayoutChange(i);
   if (i.opcode() == Opcode::kReshape) {
     if (!i.shape().IsArray() || !i.operand(0).shape().IsArray()) return true;
     const Minor from = MinorOf(i.operand(0).shape());

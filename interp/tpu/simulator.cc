@@ -9,6 +9,7 @@
 #include "interp/tpu/op_class.h"
 #include "interp/tpu/residency.h"
 #include "interp/tpu/tiling.h"
+#include "ir/replica_groups.h"
 #include "ir/str_cat.h"
 #include "passes/analysis/trip_count.h"
 
@@ -526,8 +527,19 @@ int64_t DevicesOf(const Module& module) {
   const int64_t replicas = std::max<int64_t>(module.header().replica_count, 1);
   const int64_t partitions = std::max<int64_t>(module.header().num_partitions, 1);
   int64_t devices = 0;
-  if (__builtin_mul_overflow(replicas, partitions, &devices)) return int64_t{1} << 20;
-  return std::min(devices, int64_t{1} << 20);
+  constexpr int64_t kMost = int64_t{1} << 20;
+  if (__builtin_mul_overflow(replicas, partitions, &devices)) return kMost;
+  // Dumps of one partition do not always say how many there are; the groups of collectives do.
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!HasTrait(i.opcode(), kCollective)) continue;
+      if (const std::optional<uint32_t> groups = i.payload(Attr::kReplicaGroups)) {
+        devices = std::max(devices, CountReplicaGroups(module.context(), ListId(*groups)).devices);
+      }
+      for (int64_t d : i.list_attr(Attr::kSourceTargetPairs)) devices = std::max(devices, std::min(d, kMost) + 1);
+    }
+  }
+  return std::min(devices, kMost);
 }
 
 Simulation Simulate(const Module& module, const KernelPlan& plan, const SimulationOptions& options) {

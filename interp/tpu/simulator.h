@@ -90,7 +90,7 @@ struct Simulation {
 
 Simulation Simulate(const Module& module, const KernelPlan& plan, const SimulationOptions& options);
 
-// Devices that the module is made for: replicas times partitions.
+// Devices that the module is made for: replicas times partitions, or as many as its collectives name.
 int64_t DevicesOf(const Module& module);
 
 }  // namespace hlokit::tpu

@@ -67,22 +67,64 @@ int64_t ElementsOf(Shape array) {
   return elements;
 }
 
+namespace {
+
+constexpr int64_t kMaxChoices = 8;  // dimensions among which a layout is looked for
+
+// How much larger an array with these minor dimensions is than its elements.
+double Growth(int64_t rows, int64_t columns) {
+  const int64_t tile = rows <= 2 ? 2 : rows <= 4 ? 4 : 8;
+  return static_cast<double>(RoundUp(rows, rows == 1 ? 1 : tile)) / static_cast<double>(rows) *
+         static_cast<double>(RoundUp(columns, 128)) / static_cast<double>(columns);
+}
+
+}  // namespace
+
 Minor MinorOf(Shape array) {
   Minor result;
   const LayoutRecord* layout = array.layout();
-  int64_t found = 0;
+  std::vector<int64_t> dimensions;  // minor first, larger than 1
   for (int64_t i = 0; i < array.rank(); ++i) {
     int64_t dimension = array.rank() - 1 - i;
     if (layout != nullptr && i < static_cast<int64_t>(layout->minor_to_major.size())) {
       dimension = layout->minor_to_major[i];
       if (dimension < 0 || dimension >= array.rank()) continue;
     }
-    const int64_t size = SizeOf(array, dimension);
-    if (size == 1) continue;
-    (found == 0   ? result.columns
-     : found == 1 ? result.rows
-                  : result.outer) = found < 2 ? size : SatMul(result.outer, size);
-    ++found;
+    if (SizeOf(array, dimension) != 1) dimensions.push_back(dimension);
+  }
+  if (dimensions.empty()) return result;
+  for (int64_t d : dimensions) {
+    if (SizeOf(array, d) == 0) return {0, 1, 1, -1};
+  }
+  size_t column = 0;
+  size_t row = 1;
+  const int64_t count = static_cast<int64_t>(dimensions.size());
+  const bool tiled = layout != nullptr && layout->extras != nullptr && !layout->extras->tiles.empty();
+  if (count > 1 && count <= kMaxChoices && !tiled) {
+    double best = Growth(SizeOf(array, dimensions[1]), SizeOf(array, dimensions[0]));
+    if (best > 2) {
+      for (size_t c = 0; c < dimensions.size(); ++c) {
+        for (size_t r = 0; r < dimensions.size(); ++r) {
+          if (r == c) continue;
+          const double growth = Growth(SizeOf(array, dimensions[r]), SizeOf(array, dimensions[c]));
+          if (growth >= best) continue;
+          best = growth;
+          column = c;
+          row = r;
+        }
+      }
+    }
+  }
+  result.column_dimension = dimensions[column];
+  result.columns = SizeOf(array, dimensions[column]);
+  for (size_t k = 0; k < dimensions.size(); ++k) {
+    if (k == column) continue;
+    const int64_t size = SizeOf(array, dimensions[k]);
+    if (k == row) {
+      result.rows = size;
+    } else {
+      result.outer = SatMul(result.outer, size);
+    }
   }
   return result;
 }

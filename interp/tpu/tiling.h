@@ -10,12 +10,15 @@
 
 namespace hlokit::tpu {
 
-// The minor dimensions of an array as the vector unit sees them: `rows` by `columns`, `outer` times over. Dimensions of
-// size 1 count as major, since a layout can place them there. Scalars and vectors have one row.
+// The minor dimensions of an array as the vector unit sees them: `rows` by `columns`, `outer` times over. They are
+// those of the layout, dimensions of size 1 left out, since a layout can place them anywhere. Where the layout has no
+// tiles and would more than double the array, the compiler is free to choose another: the two dimensions that pad
+// least. Scalars and vectors have one row.
 struct Minor {
   int64_t outer = 1;
   int64_t rows = 1;
   int64_t columns = 1;
+  int64_t column_dimension = -1;  // -1: none
 };
 Minor MinorOf(Shape array);
 

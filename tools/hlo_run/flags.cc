@@ -35,6 +35,9 @@ Examples:
   hlo-run module.hlo --seed=1 --profile     where the time goes
   hlo-run sharded.hlo --partitions=4 --args=inputs.txt
                                             a program for four devices
+  hlo-run module.hlo --device=v5p:4x4x4 --timing-only
+                                            how long it takes on 64 chips, what bounds it, whether it fits
+  hlo-run --print-device=v5e > mine.tpu     a machine description to change, then --device=mine.tpu
   hlo-run module.hlo --args=- --max-seconds=10 < inputs.txt)";
 
 std::string CheckPattern(const std::string& pattern) {
@@ -125,7 +128,7 @@ void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
 }  // namespace
 
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
-  CLI::App app("Runs an HLO module on the reference interpreter.", "hlo-run");
+  CLI::App app("Runs an HLO module on the reference interpreter, or estimates its time on a TPU.", "hlo-run");
   app.add_option("input", flags->path, "HLO text; - is standard input")->capture_default_str();
   flags->options.mixed_types = interp::MixedTypes::kBytes;
   std::string tolerance;
@@ -145,9 +148,13 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       ->default_str("bytes");
   app.add_flag("--verify,!--no-verify", flags->verify, "check the module before running it (default on)");
   flags->input.AddFlags(&app);
+  flags->simulation.AddTo(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return exit_code;
 
+  if (flags->simulation.device.empty() && (flags->simulation.timing_only || flags->simulation.json)) {
+    return cli::UsageError("hlo-run", "--timing-only and --json are about a simulated machine: give --device");
+  }
   if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {
     return cli::UsageError("hlo-run", "two inputs are standard input");
   }

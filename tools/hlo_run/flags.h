@@ -10,6 +10,7 @@
 #include "interp/reference/observers/value_trace.h"
 #include "interp/value_comparison.h"
 #include "tools/cli/cli.h"
+#include "tools/hlo_run/simulation.h"
 
 namespace hlokit::run {
 
@@ -41,6 +42,8 @@ struct Flags {
   bool profile = false;
   std::string profile_json;
   bool progress = true;
+
+  SimulationFlags simulation;
 };
 
 // Reads and checks the command line. The exit code if the tool is done.

@@ -1,0 +1,44 @@
+// What a program needs of a device's HBM: parameters, results and what is alive in between, with padding, as the steps
+// of the kernel plan run one after another.
+//
+// An array is alive from the step that makes it to the last that uses it, through renames and tuples. A loop and an
+// update work in place on the state they are given if nothing uses it after; the result of a step may take the place of
+// an operand that dies with it only in those cases. Parameters live throughout unless the module donates or aliases
+// them, results until the end. What a called computation needs beyond its operands counts where it is called.
+#ifndef HLOKIT_INTERP_TPU_MEMORY_PLAN_H_
+#define HLOKIT_INTERP_TPU_MEMORY_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "interp/tpu/kernel_plan.h"
+#include "interp/tpu/machine.h"
+#include "ir/module.h"
+
+namespace hlokit::tpu {
+
+struct LiveArray {
+  InstructionId value;
+  int64_t bytes = 0;      // with padding
+  int64_t own_bytes = 0;  // without
+  bool parameter = false;
+};
+
+struct MemoryPlan {
+  int64_t parameter_bytes = 0;
+  int64_t result_bytes = 0;  // that no parameter's memory serves for
+  int64_t peak_bytes = 0;
+  int64_t padding_bytes = 0;      // at the peak, of the arrays listed
+  InstructionId peak_at;          // the step of the entry computation that runs then
+  std::vector<LiveArray> live;    // at the peak, in the innermost computation and its callers; largest first
+  std::vector<int64_t> timeline;  // bytes alive at each step of the entry's plan
+  double limit_bytes = 0;         // HBM of a device
+  bool fits() const { return static_cast<double>(peak_bytes) <= limit_bytes; }
+};
+
+// `parts`: devices that share each array of a module that has not been partitioned.
+MemoryPlan PlanMemory(const Machine& machine, const Module& module, const KernelPlan& plan, double parts);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_MEMORY_PLAN_H_

@@ -1,0 +1,42 @@
+// hlo-run on a simulated TPU: the flags --device and what belongs to it.
+#ifndef HLOKIT_TOOLS_HLO_RUN_SIMULATION_H_
+#define HLOKIT_TOOLS_HLO_RUN_SIMULATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/module.h"
+#include "tools/cli/cli.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hlokit::run {
+
+struct SimulationFlags {
+  std::string device;              // "" : no simulation
+  std::vector<std::string> scale;  // FIGURE=FACTOR
+  bool timing_only = false;
+  bool json = false;
+  bool list_devices = false;
+  std::string print_device;
+  std::string report = "-";
+  std::string pipeline = "tpu";  // run first over modules without a schedule
+  int64_t unknown_trips = 1;
+  double dispatch_us = -1;
+  size_t top = 20;
+
+  void AddTo(CLI::App* app);
+};
+
+// Prints machines as --list-devices or --print-device ask; the exit code.
+int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics);
+// Simulates and writes the report. Errors are shown.
+void SimulateModule(const SimulationFlags& flags, const Module& module, cli::Diagnostics* diagnostics);
+
+}  // namespace hlokit::run
+
+#endif  // HLOKIT_TOOLS_HLO_RUN_SIMULATION_H_
