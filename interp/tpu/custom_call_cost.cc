@@ -63,6 +63,13 @@ CustomCallWork WorkOfCustomCall(const Machine& machine, Instruction call) {
     work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.attention_efficiency);
     return work;
   }
+  if (target.find("ragged_paged_attention") != std::string_view::npos && call.operand_count() > 0 &&
+      call.operand(0).shape().rank() > 0) {
+    work.known = true;
+    work.own_pipeline = true;
+    work.sequence_seconds = Dim(call.operand(0).shape(), 0) * machine.attention_sequence;
+    return work;
+  }
   // Moves between memories, and what costs next to nothing.
   for (std::string_view free :
        {"MoveToDevice", "MoveToHost", "AllocateBuffer", "annotate_device_placement", "Pin", "Unpin"}) {

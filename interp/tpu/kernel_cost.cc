@@ -154,9 +154,9 @@ class WorkCounter {
       Vector(elements * static_cast<double>(arrays) * WidthOf(operand.element_type()));
       const Minor minor = MinorOf(operand);
       for (int64_t d : i.list_attr(Attr::kDimensions)) {
-        // Along lanes a register folds in log2(lanes) turns once the registers of a row are added up.
+        // Registers add up first; along lanes the last one of each result then folds in log2(lanes) turns.
         if (d != minor.column_dimension) continue;
-        const double rows = elements / std::max<double>(static_cast<double>(minor.columns), machine_.lanes);
+        const double rows = std::max<double>(static_cast<double>(ElementsOf(i.shape())), 8);
         Take(Resource::kXlu, rows * machine_.lanes * std::log2(machine_.lanes) / cross_rate_);
         work_.lane_reduce = true;
       }
@@ -237,6 +237,8 @@ class WorkCounter {
     const CustomCallWork known = WorkOfCustomCall(machine_, i);
     work_.opaque = !known.known;
     Take(Resource::kMxu, known.matrix_seconds);
+    Take(Resource::kScalar, known.sequence_seconds);
+    work_.own_pipeline = known.own_pipeline;
     Take(Resource::kEup, known.transcendentals / transcendental_rate_);
     work_.flops += known.flops;
   }

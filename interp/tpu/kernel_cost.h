@@ -36,6 +36,7 @@ struct KernelWork {
   std::vector<Product> products;
   bool opaque = false;  // a custom call whose work is unknown
   bool lane_reduce = false;
+  bool own_pipeline = false;  // a hand-written kernel that streams at attention_hbm_efficiency and hides it all
 };
 
 // Of a step whose kind is kKernel.

@@ -221,10 +221,10 @@ std::string ToText(const Machine& machine) {
   for (size_t i = 0; i < MachineFields().size(); ++i) {
     const MachineField& field = MachineFields()[i];
     std::string line = StrCat("  ", field.name);
-    line.resize(std::max<size_t>(line.size() + 1, 25), ' ');
+    line.resize(std::max<size_t>(line.size() + 1, 27), ' ');
     line += Figure(machine.*field.member, field.dimension);
     if (i < machine.sources.size() && !machine.sources[i].empty()) {
-      line.resize(std::max<size_t>(line.size() + 1, 42), ' ');
+      line.resize(std::max<size_t>(line.size() + 1, 44), ' ');
       StrAppend(&line, "# ", machine.sources[i]);
     }
     StrAppend(&out, line, "\n");

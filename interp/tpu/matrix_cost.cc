@@ -85,23 +85,20 @@ double Cycles(const Machine& machine, double m, double k, double n, double batch
   return std::ceil(tiles * batch / units) * pass;
 }
 
+// The accumulators of an output tile fill the kernel's share of vector memory; each operand is read once for each tile
+// along the other's side.
 double RereadBytes(const Machine& machine, const Product& p, bool lhs_in_vmem, bool rhs_in_vmem) {
   const double room = machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
   const double lhs = p.lhs_bytes / p.batch;
   const double rhs = p.rhs_bytes / p.batch;
   // An operand that fits whole is read once, and so is the other that streams past it.
   if (lhs <= room / 2 || rhs <= room / 2) return 0;
-  const double lhs_element = lhs / (p.m * p.k);
-  const double rhs_element = rhs / (p.k * p.n);
-  const double out_element = p.out_bytes / p.batch / (p.m * p.n);
-  const double depth = std::min(p.k, 512.0);
   double best = -1;
   for (double tm = 256; tm <= 16384; tm *= 2) {
     for (double tn = 256; tn <= 16384; tn *= 2) {
       const double rows = std::min(tm, p.m);
       const double columns = std::min(tn, p.n);
-      const double used = 2 * depth * (rows * lhs_element + columns * rhs_element) + rows * columns * (4 + out_element);
-      if (used > room) continue;
+      if (rows * columns * 4 > room) continue;
       const double again = (lhs_in_vmem ? 0 : lhs * (std::ceil(p.n / columns) - 1)) +
                            (rhs_in_vmem ? 0 : rhs * (std::ceil(p.m / rows) - 1));
       if (best < 0 || again < best) best = again;

@@ -123,7 +123,8 @@ class Simulator {
     *prefetchable *= Scale();
     const double used = std::min(prefetched, *prefetchable);
     *prefetchable = used;
-    const double hbm = (bytes - used) / HbmRate();
+    const double hbm =
+        (bytes - used) / (work.own_pipeline ? machine_.HbmRate() * machine_.attention_hbm_efficiency : HbmRate());
     double compute = 0;
     for (double& t : times) {
       t *= Scale();
@@ -140,8 +141,8 @@ class Simulator {
     times[Index(Resource::kOverhead)] = overhead;
     const double p = machine_.overlap_exponent;
     const double larger = std::max(compute, hbm);
-    const double both =
-        larger > 0 ? larger * std::pow(std::pow(compute / larger, p) + std::pow(hbm / larger, p), 1 / p) : 0;
+    double both = larger > 0 ? larger * std::pow(std::pow(compute / larger, p) + std::pow(hbm / larger, p), 1 / p) : 0;
+    if (work.own_pipeline) both = larger;
     time->times = times;
     time->duration = both + overhead;
     time->bound = BoundOf(times);
