@@ -13,6 +13,7 @@
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "tools/cli/cli.h"
+#include "tools/cli/inspect_annotations.h"
 #include "tools/cli/inspect_command.h"
 #include "tools/cli/inspect_cost.h"
 #include "tools/cli/inspect_ops.h"
@@ -284,6 +285,7 @@ int Run(int argc, char** argv) {
       "  hlo-inspect hash --explain yesterday.hlo today.hlo\n"
       "  hlo-inspect stats module.hlo\n"
       "  hlo-inspect cost module.hlo\n"
+      "  hlo-inspect annotations --passes=simplify module.hlo\n"
       "  hlo-inspect ops gather");
 
   HashFlags hash;
@@ -316,7 +318,7 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats module.hlo\n"
       "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
 
-  const cli::InspectCommand commands[] = {cli::AddCostCommand(&app), cli::AddOpsCommand(&app)};
+  const cli::InspectCommand commands[] = {cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app), cli::AddOpsCommand(&app)};
 
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   for (const cli::InspectCommand& command : commands) {

@@ -1,0 +1,58 @@
+// Which annotations a module has, and what passes do to them.
+#ifndef HLOKIT_PASSES_ANNOTATIONS_COVERAGE_H_
+#define HLOKIT_PASSES_ANNOTATIONS_COVERAGE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/analysis/cost.h"
+#include "passes/instrument.h"
+
+namespace hlokit {
+
+// Ids of single sources (see MetadataPool::Origins), sorted, each once. `effective_only`: only of instructions that the
+// results or an effect of a reachable computation depend on.
+std::vector<uint32_t> AnnotationsOf(const Module& module, bool effective_only);
+
+// Instructions of reachable computations, and how many of them have no annotation.
+struct AnnotationCounts {
+  int64_t instructions = 0;
+  int64_t without = 0;
+  int64_t annotations = 0;  // different ones
+};
+AnnotationCounts CountAnnotations(const Module& module);
+
+// Notes after each pass which annotations of effective instructions are on no instruction any more.
+class AnnotationLoss : public PassInstrument {
+ public:
+  struct Row {
+    std::string_view pass;
+    std::vector<std::string> lost;  // op_names, or "(no name)", in the order of their ids
+  };
+
+  absl::Status Before(const PassRun& run, const Module& module) override;
+  absl::Status After(const PassRun& run, const Module& module, bool changed) override;
+
+  // Passes in the order of their first runs; those that lost nothing too.
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  std::vector<Row> rows_;
+  std::vector<uint32_t> before_;
+};
+
+// A tree of scopes: the parts of op_names between slashes. Node 0 is the whole module; children stand behind their
+// parents, sorted by name.
+struct ScopeNode {
+  std::string name;
+  int depth = 0;
+  int64_t instructions = 0;  // in the scope and below
+  Cost cost;
+};
+std::vector<ScopeNode> ScopeTree(const Module& module);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_ANNOTATIONS_COVERAGE_H_

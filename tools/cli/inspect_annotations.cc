@@ -1,0 +1,202 @@
+#include "tools/cli/inspect_annotations.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "interp/reference/instruction_evaluator.h"
+#include "ir/str_cat.h"
+#include "passes/annotations/coverage.h"
+#include "passes/annotations/text.h"
+#include "passes/pipeline.h"
+
+namespace hlokit::cli {
+namespace {
+
+struct AnnotationsFlags : InspectFlags {
+  std::string passes;
+  int depth = 3;
+};
+
+// A scope before and after the passes.
+struct Scope {
+  std::string name;
+  int depth = 0;
+  const ScopeNode* before = nullptr;  // null: not there
+  const ScopeNode* after = nullptr;
+};
+
+// Both trees are sorted depth first, so one is laid over the other by full path.
+std::vector<Scope> Merged(const std::vector<ScopeNode>& before, const std::vector<ScopeNode>& after) {
+  std::map<std::string, Scope> by_path;
+  for (int side = 0; side < 2; ++side) {
+    std::vector<std::string> path;
+    for (const ScopeNode& node : side == 0 ? before : after) {
+      path.resize(static_cast<size_t>(node.depth));
+      path.push_back(node.name);
+      // A character below all others keeps children behind their parents and before their parents' neighbours.
+      std::string key;
+      for (const std::string& part : path) StrAppend(&key, part, '\x01');
+      Scope& scope = by_path[key];
+      scope.name = node.name;
+      scope.depth = node.depth;
+      (side == 0 ? scope.before : scope.after) = &node;
+    }
+  }
+  std::vector<Scope> merged;
+  for (const auto& [key, scope] : by_path) merged.push_back(scope);
+  return merged;
+}
+
+struct Numbers {
+  int64_t instructions = 0, flops = 0, bytes = 0;
+  explicit Numbers(const ScopeNode* node) {
+    if (node == nullptr) return;
+    instructions = node->instructions;
+    flops = node->cost.flops;
+    bytes = node->cost.bytes();
+  }
+};
+
+std::string Right(int64_t value, size_t width) {
+  const std::string text = StrCat(value);
+  return std::string(width > text.size() ? width - text.size() : 0, ' ') + text;
+}
+
+class Report {
+ public:
+  Report(const AnnotationsFlags& flags, Module* module, Pipeline* pipeline) : flags_(flags), module_(*module) {
+    ReadOrigins(module_);
+    counts_before_ = CountAnnotations(module_);
+    before_ = ScopeTree(module_);
+    PipelineOptions options;
+    options.environment = interp::EvaluatingEnvironment();
+    PassInstrument* instruments[] = {&loss_};
+    const absl::StatusOr<Pipeline::Result> result = pipeline->Run(module_, options, instruments);
+    if (!result.ok()) status_ = result.status();
+    counts_after_ = CountAnnotations(module_);
+    after_ = ScopeTree(module_);
+  }
+
+  const absl::Status& status() const { return status_; }
+
+  void Text(TextWriter* out) const {
+    *out << "module " << module_.name() << "\n";
+    const bool both = !flags_.passes.empty();
+    *out << "  annotations         " << counts_before_.annotations;
+    if (both) *out << " before, " << counts_after_.annotations << " after";
+    *out << "\n  without annotation  " << counts_before_.without << " of " << counts_before_.instructions;
+    if (both) *out << " before, " << counts_after_.without << " of " << counts_after_.instructions << " after";
+    *out << " instructions\n\n";
+    *out << (both ? "  instructions before, after         flops before, after                   bytes before, after\n"
+                  : "  instructions         flops              bytes\n");
+    for (const Scope& scope : Merged(before_, after_)) {
+      if (scope.depth > flags_.depth) continue;
+      const Numbers b(scope.before), a(scope.after);
+      *out << Right(b.instructions, 14);
+      if (both) *out << Right(a.instructions, 9);
+      *out << Right(b.flops, 18);
+      if (both) *out << Right(a.flops, 18);
+      *out << Right(b.bytes, 16);
+      if (both) *out << Right(a.bytes, 16);
+      *out << "  " << std::string(static_cast<size_t>(2 * scope.depth), ' ')
+           << (scope.depth == 0 ? std::string("(all)") : scope.name) << "\n";
+    }
+    if (!both) return;
+    *out << "\nlost by pass\n";
+    for (const AnnotationLoss::Row& row : loss_.rows()) {
+      *out << Right(static_cast<int64_t>(row.lost.size()), 8) << "  " << row.pass << "\n";
+      for (const std::string& name : row.lost) *out << "            " << name << "\n";
+    }
+  }
+
+  void Json(JsonWriter* json) const {
+    json->BeginObject().Member("module", module_.name());
+    const auto counts = [&](std::string_view key, const AnnotationCounts& c) {
+      json->Key(key).BeginObject().Member("annotations", c.annotations);
+      json->Member("instructions", c.instructions).Member("without_annotation", c.without).EndObject();
+    };
+    counts("before", counts_before_);
+    counts("after", counts_after_);
+    json->Key("scopes").BeginArray();
+    for (const Scope& scope : Merged(before_, after_)) {
+      if (scope.depth > flags_.depth) continue;
+      json->BeginObject().Member("depth", scope.depth).Member("name", scope.name);
+      const auto numbers = [&](std::string_view key, const Numbers& n) {
+        json->Key(key).BeginObject().Member("instructions", n.instructions);
+        json->Member("flops", n.flops).Member("bytes", n.bytes).EndObject();
+      };
+      numbers("before", Numbers(scope.before));
+      numbers("after", Numbers(scope.after));
+      json->EndObject();
+    }
+    json->EndArray().Key("lost").BeginArray();
+    for (const AnnotationLoss::Row& row : loss_.rows()) {
+      json->BeginObject().Member("pass", row.pass).Key("op_names").BeginArray();
+      for (const std::string& name : row.lost) json->Value(name);
+      json->EndArray().EndObject();
+    }
+    json->EndArray().EndObject();
+  }
+
+ private:
+  const AnnotationsFlags& flags_;
+  Module& module_;
+  absl::Status status_;
+  AnnotationLoss loss_;
+  AnnotationCounts counts_before_, counts_after_;
+  std::vector<ScopeNode> before_, after_;
+};
+
+int RunAnnotations(const AnnotationsFlags& flags) {
+  Diagnostics diagnostics(flags.input);
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.passes);
+  if (!pipeline.ok()) return UsageError("hlo-inspect", std::string(pipeline.status().message()));
+  return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
+    JsonWriter json(&out);
+    if (flags.json) json.BeginArray();
+    bool first = true;
+    for (const std::string& path : flags.files) {
+      for (const InputPart& part : diagnostics.Read(path)) {
+        const std::unique_ptr<Module> module = diagnostics.Parse(part);
+        if (module == nullptr) continue;
+        const Report report(flags, module.get(), &*pipeline);
+        if (!report.status().ok()) {
+          diagnostics.ShowError(part.label(), std::string(report.status().message()), kRejected);
+          continue;
+        }
+        if (flags.json) {
+          report.Json(&json);
+        } else {
+          if (!first) out << "\n";
+          report.Text(&out);
+        }
+        first = false;
+      }
+    }
+    if (flags.json) json.EndArray();
+  });
+}
+
+}  // namespace
+
+InspectCommand AddAnnotationsCommand(CLI::App* app) {
+  auto flags = std::make_shared<AnnotationsFlags>();
+  CLI::App* command = app->add_subcommand(
+      "annotations",
+      "Shows what instructions stand for: the tree of scopes with instructions, operations and bytes, "
+      "before and after passes, and the annotations that each pass lost");
+  flags->AddTo(command);
+  command->add_option("--passes", flags->passes, "Passes to run, as hlo-opt takes them");
+  command->add_option("--depth", flags->depth, "Scopes nested deeper count for those around them")
+      ->capture_default_str();
+  command->footer(
+      "Examples:\n"
+      "  hlo-inspect annotations module.hlo                     where the work is, by scope\n"
+      "  hlo-inspect annotations --passes=simplify module.hlo   the same before and after, and what got lost\n"
+      "  hlo-inspect annotations --passes=simplify --json module.hlo | jq '.[0].lost'");
+  return {command, [flags] { return RunAnnotations(*flags); }};
+}
+
+}  // namespace hlokit::cli
