@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "ir/traversal.h"
+#include "passes/annotations/annotations.h"
 
 namespace hlokit {
 
@@ -37,6 +38,7 @@ InstructionId CloneBody(Module& module, Computation source, absl::Span<const Ins
     const InstructionRecord r = module.record(id);
     if (r.opcode == Opcode::kParameter) {
       copies[id.value] = arguments[r.payload];
+      Carry(module, id, arguments[r.payload]);
       continue;
     }
     absl::InlinedVector<InstructionId, 4> operands;

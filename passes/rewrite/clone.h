@@ -8,8 +8,8 @@
 namespace hlokit {
 
 // Copies the instructions of `source` before `position`, which stands in another computation. Parameter i is
-// `arguments[i]` there. Callees are shared but for those of fusions; metadata and control edges within are copied.
-// Returns what the root became.
+// `arguments[i]` there, which stands for it from then on. Callees are shared but for those of fusions; metadata and
+// control edges within are copied. Returns what the root became.
 InstructionId CloneBody(Module& module, Computation source, absl::Span<const InstructionId> arguments,
                         InstructionId position);
 

@@ -194,6 +194,15 @@ InstructionId Rewriter::MakeSplat(Shape shape, InstructionId value) {
   return Make(Opcode::kBroadcast, shape, {value}, {List(Attr::kDimensions, {})});
 }
 
+void Rewriter::StandsFor(InstructionId made, Instruction source) {
+  if (!source.metadata_id().valid()) return;
+  if (std::find(made_.begin(), made_.end(), made) != made_.end()) {
+    module_.SetMetadata(made, source.metadata_id());
+  } else {
+    Carry(module_, source.id(), made);
+  }
+}
+
 InstructionId Rewriter::MakeReshape(InstructionId operand, Shape shape) {
   if (at(operand).shape() == shape) return operand;
   return Make(Opcode::kReshape, shape, {operand});

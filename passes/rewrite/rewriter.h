@@ -90,6 +90,8 @@ class Rewriter {
   InstructionId MakeScalar(ElementType type, const std::byte* data);
   // An array of `shape` with all elements equal to the scalar `value`.
   InstructionId MakeSplat(Shape shape, InstructionId value);
+  // `made` stands for `source`: if it was just made, rather than for the instruction being rewritten, else too.
+  void StandsFor(InstructionId made, Instruction source);
   InstructionId MakeReshape(InstructionId operand, Shape shape);
   AttrValue List(Attr attr, absl::Span<const int64_t> values) { return {attr, module_.ListPayload(values)}; }
   AttrValue Int(Attr attr, int64_t value) { return {attr, module_.Int64Payload(value)}; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "ir/call_traits.h"
 #include "ir/side_effects.h"
 #include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
@@ -11,11 +13,27 @@
 
 namespace hlokit {
 
+namespace {
+
+// What the callees of the one that stays stand for: those of the one that goes too. `carried`: pairs done before.
+void CarryCallees(Module& module, Instruction goes, Instruction stays, absl::flat_hash_set<uint64_t>* carried) {
+  if (!MayCall(goes.opcode())) return;
+  const std::vector<Computation> from = goes.called_computations(), to = stays.called_computations();
+  for (size_t k = 0; k < from.size() && k < to.size(); ++k) {
+    const uint64_t pair = uint64_t{from[k].id().value} << 32 | to[k].id().value;
+    if (from[k] == to[k] || !carried->insert(pair).second) continue;
+    CarryBetweenEqual(module, from[k], to[k]);
+  }
+}
+
+}  // namespace
+
 absl::StatusOr<bool> Cse::Run(Module& module) {
   const SideEffects effects(module);
   const std::vector<uint32_t> same = EqualComputations(module);
   const ComputationRoles roles = RolesOf(module);
   KeySet key;
+  absl::flat_hash_set<uint64_t> carried;
   bool changed = false;
   for (Computation c : module.computations()) {
     if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
@@ -43,6 +61,7 @@ absl::StatusOr<bool> Cse::Run(Module& module) {
       AddAttributes(&key, i, same);
       const InstructionId first(key.Find(id.value));
       if (first == id) continue;
+      CarryCallees(module, i, module.instruction(first), &carried);
       Replace(module, id, first);
       Count("instructions merged");
       changed = true;

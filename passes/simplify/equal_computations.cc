@@ -49,6 +49,11 @@ std::vector<uint32_t> EqualComputations(const Module& module) {
   return same;
 }
 
+void CarryBetweenEqual(Module& module, Computation from, Computation to) {
+  const std::vector<InstructionId> old = PostOrder(from), kept = PostOrder(to);
+  for (size_t k = 0; k < old.size() && k < kept.size(); ++k) Carry(module, old[k], kept[k]);
+}
+
 absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
   const std::vector<uint32_t> same = EqualComputations(module);
   bool changed = false;
@@ -79,8 +84,7 @@ absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
   for (Computation c : module.computations()) {
     const Computation kept = module.computation(ComputationId(same[c.id().value]));
     if (kept == c) continue;
-    const std::vector<InstructionId> from = PostOrder(c), to = PostOrder(kept);
-    for (size_t k = 0; k < from.size(); ++k) Carry(module, from[k], to[k]);
+    CarryBetweenEqual(module, c, kept);
   }
   Count("computations merged", EraseUnreachable(module));
   return true;

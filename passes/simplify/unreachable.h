@@ -39,6 +39,9 @@ int64_t EraseUnused(Module& module, Computation computation, const KnownEffects&
 // Computations with control edges stand for themselves.
 std::vector<uint32_t> EqualComputations(const Module& module);
 
+// The instructions of `to` stand for those of `from`, which is equal to it, too.
+void CarryBetweenEqual(Module& module, Computation from, Computation to);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_PASSES_SIMPLIFY_UNREACHABLE_H_

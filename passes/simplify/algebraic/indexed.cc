@@ -32,7 +32,7 @@ bool SortOfOne(Rewriter& rewriter, Instruction sort) {
 bool ElementOfTuple(Rewriter& rewriter, Instruction element) {
   const Instruction tuple = element.operand(0);
   return tuple.opcode() == Opcode::kTuple &&
-         rewriter.Replace(element, tuple.operand(element.int_attr(Attr::kIndex)).id());
+         rewriter.Replace(element, tuple.operand(element.int_attr(Attr::kIndex)).id(), {tuple});
 }
 
 // A tuple of all elements of one tuple, in order.

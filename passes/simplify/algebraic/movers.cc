@@ -55,6 +55,7 @@ bool MoveBelow(Rewriter& rewriter, Instruction op, Opcode mover) {
       if (absorbed_count < 3) absorbed[absorbed_count++] = operand;
     } else {
       operands.push_back(rewriter.MakeSplat(with_dims(operand.shape(), source.dims()), operand.operand(0).id()));
+      rewriter.StandsFor(operands.back(), operand);
     }
   }
   std::vector<AttrValue> attrs;
