@@ -10,6 +10,14 @@ struct Example {
 };
 
 constexpr Example kExamples[] = {
+    {"dot-merger", R"(ENTRY e {
+  a = f32[2,3] parameter(0)
+  b = f32[3,4] parameter(1)
+  c = f32[3,5] parameter(2)
+  d = f32[2,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[2,5] dot(a, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (f32[2,4], f32[2,5]) tuple(d, e)
+})"},
     {"algsimp", R"(ENTRY e {
   p = f32[4] parameter(0)
   n = f32[4] negate(p), metadata={op_name="f/neg"}

@@ -7,6 +7,7 @@
 #include "passes/simplify/constant_folding.h"
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
+#include "passes/simplify/dot_merger.h"
 #include "passes/simplify/examples.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
@@ -68,6 +69,16 @@ void RegisterRulePasses(PassRegistry* registry) {
                         "converted than before, so that fewer bytes are moved. No value changes. This is also how bf16 "
                         "spreads: what ends in bf16 is moved in bf16.",
                  .make = MakePass<RulesOf<AddConvertMoverRules>>});
+  Add(registry,
+      {.name = "dot-merger",
+       .room = "simplify",
+       .summary = "merge dots that share an operand",
+       .doc = "Two dots of one operand that agree in dimensions, types and precision, and do not depend on each "
+              "other, become one dot of it and the others side by side, and slices of the result: larger work "
+              "for the matrix unit, exactly the same sums. Schedules are left alone.",
+       .options = {{"max-bytes", OptionInfo::Type::kInt, "33554432",
+                    "dots with an operand or result larger than this stay"}},
+       .make = MakePass<DotMerger>});
   Add(registry, {.name = "dynamic-dimension-simplifier",
                  .room = "simplify",
                  .summary = "remove dynamic sizes that are static",

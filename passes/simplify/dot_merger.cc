@@ -1,0 +1,159 @@
+#include "passes/simplify/dot_merger.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/traversal.h"
+#include "passes/annotations/annotations.h"
+
+namespace hlokit {
+namespace {
+
+// How far back dependence is followed before a pair is given up.
+constexpr size_t kMaxSteps = 2000;
+
+bool HasControlEdges(Instruction i) { return i.has(Attr::kControlPredecessors) || !i.control_successors().empty(); }
+
+// The only free dimension of one side of a dot; nullopt if there is not exactly one.
+std::optional<int64_t> FreeDim(Instruction dot, int64_t side) {
+  const absl::Span<const int64_t> batch = dot.list_attr(side == 0 ? Attr::kLhsBatchDims : Attr::kRhsBatchDims);
+  const absl::Span<const int64_t> contracting =
+      dot.list_attr(side == 0 ? Attr::kLhsContractingDims : Attr::kRhsContractingDims);
+  std::optional<int64_t> free;
+  for (int64_t d = 0; d < dot.operand(side).shape().rank(); ++d) {
+    const bool taken = std::find(batch.begin(), batch.end(), d) != batch.end() ||
+                       std::find(contracting.begin(), contracting.end(), d) != contracting.end();
+    if (taken) continue;
+    if (free) return std::nullopt;
+    free = d;
+  }
+  return free;
+}
+
+// False if `from` is known not to depend on `on`.
+bool MayDependOn(Instruction from, InstructionId on) {
+  absl::flat_hash_set<uint32_t> seen;
+  std::vector<InstructionId> open = {from.id()};
+  while (!open.empty()) {
+    const InstructionId at = open.back();
+    open.pop_back();
+    if (at == on || seen.size() > kMaxSteps) return true;
+    if (!seen.insert(at.value).second) continue;
+    for (Instruction operand : from.module().instruction(at).operands()) open.push_back(operand.id());
+    for (Instruction p : from.module().instruction(at).control_predecessors()) open.push_back(p.id());
+  }
+  return false;
+}
+
+// What two dots that share operand `side` must agree on.
+using Likeness = std::vector<uint32_t>;
+Likeness LikenessOf(Instruction dot, int64_t side) {
+  Likeness key = {dot.operand(side).id().value, static_cast<uint32_t>(side),
+                  static_cast<uint32_t>(dot.shape().element_type()),
+                  static_cast<uint32_t>(dot.operand(1 - side).shape().element_type())};
+  for (const AttrValue& value : dot.attrs()) {
+    if (InfoOf(value.attr).meaning == AttrMeaning::kAnnotation) continue;
+    key.push_back(static_cast<uint32_t>(value.attr));
+    key.push_back(value.payload);
+  }
+  return key;
+}
+
+}  // namespace
+
+bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId second, int64_t shared) {
+  const Instruction a = module.instruction(first), b = module.instruction(second);
+  const int64_t other = 1 - shared;
+  const auto free = FreeDim(a, other);
+  if (!free || FreeDim(b, other) != free) return false;
+  const Shape p = a.operand(other).shape(), q = b.operand(other).shape();
+  if (p.rank() != q.rank() || MayDependOn(b.operand(other), first) || MayDependOn(a.operand(other), second)) {
+    return false;
+  }
+  ShapeTable& shapes = module.context().shapes;
+  std::vector<int64_t> sizes(p.dims().begin(), p.dims().end());
+  for (int64_t d = 0; d < p.rank(); ++d) {
+    if (d != *free && p.dim(d) != q.dim(d)) return false;
+  }
+  sizes[static_cast<size_t>(*free)] += q.dim(*free);
+  const ComputationId parent = a.parent().id();
+  const auto add = [&](Opcode opcode, Shape shape, std::vector<InstructionId> operands, std::vector<AttrValue> attrs) {
+    const InstructionId id =
+        module.AddInstruction(parent, opcode, shape, module.UniqueInstructionName(TextOf(opcode)), operands, attrs);
+    module.Move(id, second);
+    Annotate(module, id, {first, second});
+    return id;
+  };
+  const InstructionId both =
+      add(Opcode::kConcatenate, shapes.Array(p.element_type(), sizes), {a.operand(other).id(), b.operand(other).id()},
+          {{Attr::kDimensions, module.ListPayload({*free})}});
+  // The free dimension of the left stands behind the batch dimensions, that of the right at the end.
+  const int64_t along =
+      other == 1 ? a.shape().rank() - 1 : static_cast<int64_t>(a.list_attr(Attr::kLhsBatchDims).size());
+  std::vector<int64_t> result(a.shape().dims().begin(), a.shape().dims().end());
+  result[static_cast<size_t>(along)] += b.shape().dim(along);
+  std::vector<InstructionId> operands = {a.operand(0).id(), a.operand(1).id()};
+  operands[static_cast<size_t>(other)] = both;
+  std::vector<AttrValue> attrs;
+  for (const AttrValue& value : a.attrs()) {
+    if (!IsCommon(value.attr)) attrs.push_back(value);
+  }
+  const InstructionId merged = add(Opcode::kDot, shapes.Array(a.shape().element_type(), result), operands, attrs);
+  int64_t begin = 0;
+  for (InstructionId id : {first, second}) {
+    const Shape shape = module.instruction(id).shape();
+    std::vector<int64_t> ranges;
+    for (int64_t d = 0; d < shape.rank(); ++d) {
+      const int64_t start = d == along ? begin : 0;
+      ranges.insert(ranges.end(), {start, start + shape.dim(d), 1});
+    }
+    begin += shape.dim(along);
+    const InstructionId slice = add(Opcode::kSlice, shape, {merged}, {{Attr::kSlice, module.ListPayload(ranges)}});
+    Annotate(module, slice, {id});
+    Replace(module, id, slice);
+  }
+  return true;
+}
+
+absl::StatusOr<bool> DotMerger::Run(Module& module) {
+  // A schedule says when each dot runs.
+  if (module.header().is_scheduled) return false;
+  const int64_t max_bytes = options().Int("max-bytes");
+  const ComputationRoles roles = RolesOf(module);
+  bool changed = false;
+  for (Computation c : module.computations()) {
+    if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
+    // Of each likeness the last dot, to be merged with the next.
+    std::map<Likeness, InstructionId> last;
+    std::vector<InstructionId> dots;
+    for (Instruction i : c.instructions()) {
+      const bool small = i.opcode() == Opcode::kDot && i.operand_count() == 2 && !HasControlEdges(i) &&
+                         !i.has(Attr::kSharding) && !i.shape().has_dynamic_dims() && !i.shape().has_unbounded_dims() &&
+                         i.shape().has_layout() && i.shape().layout()->is_default && ByteSize(i.shape()) <= max_bytes &&
+                         ByteSize(i.operand(0).shape()) <= max_bytes && ByteSize(i.operand(1).shape()) <= max_bytes;
+      if (small) dots.push_back(i.id());
+    }
+    bool merged_here = false;
+    for (InstructionId dot : dots) {
+      for (int64_t side = 0; side < 2; ++side) {
+        if (!module.record(dot).parent.valid()) break;
+        const auto [at, inserted] = last.try_emplace(LikenessOf(module.instruction(dot), side), dot);
+        if (inserted || at->second == dot) continue;
+        const InstructionId first = at->second;
+        at->second = dot;
+        if (!module.record(first).parent.valid() || !MergePair(module, first, dot, side)) continue;
+        Count("pairs of dots merged");
+        merged_here = true;
+      }
+    }
+    if (!merged_here) continue;
+    changed = true;
+    // A merged dot may stand behind users of the first one's slice.
+    for (InstructionId id : PostOrder(c)) module.Move(id, InstructionId());
+  }
+  return changed;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,20 @@
+#ifndef HLOKIT_PASSES_SIMPLIFY_DOT_MERGER_H_
+#define HLOKIT_PASSES_SIMPLIFY_DOT_MERGER_H_
+
+#include "passes/pass.h"
+
+namespace hlokit {
+
+// Dots that share an operand, and are alike otherwise, become one dot of the shared operand and the others side by
+// side, and slices of its result.
+class DotMerger : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override;
+
+ private:
+  bool MergePair(Module& module, InstructionId first, InstructionId second, int64_t shared);
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SIMPLIFY_DOT_MERGER_H_
