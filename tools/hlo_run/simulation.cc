@@ -1,12 +1,16 @@
 #include "tools/hlo_run/simulation.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "interp/tpu/report.h"
+#include "interp/tpu/timeline.h"
 #include "ir/str_cat.h"
 #include "passes/pipeline.h"
 #include "tools/cli/output_file.h"
@@ -111,6 +115,57 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
   return options;
 }
 
+std::string Fixed(double value, int digits) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
+  return buffer;
+}
+
+// The rows of --sweep, one simulation each; the module has been compiled.
+std::optional<std::string> Sweep(const SimulationFlags& flags, const Module& original, const Module& module,
+                                 const tpu::KernelPlan& plan, cli::Diagnostics* diagnostics) {
+  const size_t equal = flags.sweep.find('=');
+  const std::string what = flags.sweep.substr(0, equal);
+  if (equal == std::string::npos || equal + 1 == flags.sweep.size()) {
+    diagnostics->ShowError("--sweep", StrCat("'", flags.sweep, "': expected WHAT=VALUE,VALUE,..."), cli::kUsage);
+    return std::nullopt;
+  }
+  std::string table = "        step us      device us     busy %   HBM GiB  fits  bound by        ";
+  StrAppend(&table, what, "\n");
+  size_t at = equal + 1;
+  while (at <= flags.sweep.size()) {
+    const size_t comma = std::min(flags.sweep.find(',', at), flags.sweep.size());
+    const std::string value = flags.sweep.substr(at, comma - at);
+    at = comma + 1;
+    SimulationFlags one = flags;
+    if (what == "device") {
+      one.device = value;
+    } else if (what == "chips") {
+      one.device = StrCat(SplitDevice(flags.device).first, ":", value);
+    } else {
+      one.scale.push_back(StrCat(what, "=", value));
+    }
+    const std::optional<tpu::SimulationOptions> options = OptionsFor(one, original, diagnostics);
+    if (!options) return std::nullopt;
+    const tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
+    const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
+    const double busy = simulation.device_seconds > 0 ? 100 * simulation.core_busy / simulation.device_seconds : 0;
+    const auto cell = [&table](const std::string& text, size_t width) {
+      table.append(width > text.size() ? width - text.size() : 0, ' ');
+      table.append(text);
+    };
+    cell(Fixed(simulation.step_seconds * 1e6, 2), 15);
+    cell(Fixed(simulation.device_seconds * 1e6, 2), 15);
+    cell(Fixed(busy, 1), 11);
+    cell(Fixed(static_cast<double>(memory.peak_bytes) / (1 << 30), 2), 10);
+    cell(memory.fits() ? "yes" : "no", 6);
+    std::string bound(tpu::NameOf(simulation.bound));
+    bound.resize(std::max<size_t>(bound.size(), 14), ' ');
+    StrAppend(&table, "  ", bound, "  ", value, "\n");
+  }
+  return table;
+}
+
 bool WriteText(const std::string& path, std::string_view text, cli::Diagnostics* diagnostics) {
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(path);
   if (!file.ok()) {
@@ -123,6 +178,19 @@ bool WriteText(const std::string& path, std::string_view text, cli::Diagnostics*
     return false;
   }
   return true;
+}
+
+bool WriteTimeline(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
+                   cli::Diagnostics* diagnostics) {
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.timeline);
+  if (!file.ok()) {
+    diagnostics->ShowError(flags.timeline, std::string(file.status().message()), cli::kUsage);
+    return false;
+  }
+  tpu::WriteChromeTrace(input, plan, flags.timeline_events, &(*file)->writer());
+  const absl::Status status = (*file)->Commit();
+  if (!status.ok()) diagnostics->ShowError(flags.timeline, std::string(status.message()), cli::kUsage);
+  return status.ok();
 }
 
 // A module with a schedule has been compiled; others get what a compiler would do first.
@@ -156,6 +224,17 @@ void SimulationFlags::AddTo(CLI::App* app) {
   app->add_option("--scale", scale,
                   "FIGURE=FACTOR: change a figure of the machine, or hbm, mxu, vpu, vmem, ici, dcn, host; see what "
                   "bounds next")
+      ->group(group);
+  app->add_option("--timeline", timeline,
+                  "write the events of one execution to this file, as JSON for ui.perfetto.dev and chrome://tracing")
+      ->group(group);
+  app->add_option("--timeline-events", timeline_events, "at most so many; longer loops are cut short")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--sweep", sweep,
+                  "WHAT=VALUE,VALUE,...: a table of step times for several machines (device=v5e,v6e:2x2), chips "
+                  "(chips=4,16) or factors of a figure (hbm=0.5,1,2)")
       ->group(group);
   app->add_option("--pipeline", pipeline,
                   "passes to run before, on modules without a schedule, as for hlo-opt --passes; '' runs none")
@@ -204,9 +283,16 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   if (!Compile(flags, &compiled, diagnostics)) return;
   const Module& module = compiled;
   const tpu::KernelPlan plan(module);
+  if (!flags.sweep.empty()) {
+    if (const std::optional<std::string> table = Sweep(flags, original, module, plan, diagnostics)) {
+      WriteText(flags.report, *table, diagnostics);
+    }
+    return;
+  }
   const tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
   const tpu::ReportInput input{module, *options, simulation, memory};
+  if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
   std::string text;
   if (flags.json) {
     text = tpu::ReportJson(input);

@@ -23,6 +23,9 @@ struct SimulationFlags {
   bool json = false;
   bool list_devices = false;
   std::string print_device;
+  std::string timeline;  // file of a trace; "": none
+  size_t timeline_events = 200000;
+  std::string sweep;  // WHAT=VALUE,VALUE,...
   std::string report = "-";
   std::string pipeline = "tpu";  // run first over modules without a schedule
   int64_t unknown_trips = 1;
