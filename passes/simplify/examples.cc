@@ -10,6 +10,15 @@ struct Example {
 };
 
 constexpr Example kExamples[] = {
+    {"cholesky-expander", R"(ENTRY e {
+  a = f32[2,2] parameter(0)
+  ROOT l = f32[2,2] cholesky(a), lower=true
+})"},
+    {"triangular-solve-expander", R"(ENTRY e {
+  a = f32[2,2] parameter(0)
+  b = f32[2,3] parameter(1)
+  ROOT x = f32[2,3] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+})"},
     {"dot-merger", R"(ENTRY e {
   a = f32[2,3] parameter(0)
   b = f32[3,4] parameter(1)

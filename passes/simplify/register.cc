@@ -116,6 +116,22 @@ void RegisterRulePasses(PassRegistry* registry) {
                         "the feature. Operands of one float type.",
                  .tolerance = 1e-4,
                  .make = MakePass<RulesOf<AddBatchNormExpanderRules>>});
+  const OptionInfo size = {"max-size", OptionInfo::Type::kInt, "32", "larger matrices stay"};
+  Add(registry, {.name = "cholesky-expander",
+                 .room = "expand",
+                 .summary = "expand Cholesky factorizations of small real matrices",
+                 .doc = "Column by column, by slices and dots; NaN where the matrix is not positive definite.",
+                 .options = {size},
+                 .tolerance = 1e-3,
+                 .make = MakePass<RulesOf<AddCholeskyExpanderRules>>});
+  Add(registry, {.name = "triangular-solve-expander",
+                 .room = "expand",
+                 .summary = "expand triangular solves with small real matrices",
+                 .doc = "Forward or backward substitution, row by row, by slices and dots. The other triangle is not "
+                        "looked at.",
+                 .options = {size},
+                 .tolerance = 1e-3,
+                 .make = MakePass<RulesOf<AddTriangularSolveExpanderRules>>});
   Add(registry,
       {.name = "dot-decomposer",
        .room = "expand",

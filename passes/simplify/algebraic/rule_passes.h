@@ -33,6 +33,8 @@ void AddDynamicDimensionRules(RuleSet* rules);
 void AddDotDecomposerRules(RuleSet* rules);
 void AddBatchNormExpanderRules(RuleSet* rules);
 void AddLogisticExpanderRules(RuleSet* rules);
+void AddTriangularSolveExpanderRules(RuleSet* rules);
+void AddCholeskyExpanderRules(RuleSet* rules);
 void AddGatherScatterSimplifierRules(RuleSet* rules);
 
 }  // namespace hlokit
