@@ -1,8 +1,8 @@
 // Sort and top-k.
 //
 // A comparison of one key computed from each element (most of them) turns into keys that a radix sort orders. Any other
-// comparison is called by std::stable_sort, as in XLA's evaluator: one that contradicts itself gives some permutation.
-// Both are stable.
+// comparison is called by a merge sort. Both are stable. A comparison that contradicts itself gives the permutation
+// that XLA's evaluator gives.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -79,7 +79,8 @@ class Line {
   std::vector<std::vector<std::byte>> data_;
 };
 
-// Sorts positions with a comparison function.
+// Sorts positions with a comparison function: halves merged, short pieces by binary insertion. It asks each question
+// once and stays in bounds whatever the answers, so the function may contradict itself or draw random numbers.
 class ComparisonSorter {
  public:
   ComparisonSorter(const SortPlan& p, RunContext& context)
@@ -87,35 +88,56 @@ class ComparisonSorter {
 
   const std::vector<uint32_t>& Sort(const Line& line) {
     order_.resize(static_cast<size_t>(p_.length));
+    other_.resize(order_.size());
     std::iota(order_.begin(), order_.end(), 0);
-    if (p_.function->parallel()) {
-      // Gives the same answer to the same question, which is all that the library's sort needs to stay in bounds.
-      std::stable_sort(order_.begin(), order_.end(), [&](uint32_t x, uint32_t y) { return Before(line, x, y); });
-    } else {
-      MergeSort(line);
+    // Pieces still to be sorted, and those whose halves are sorted when they come up again.
+    std::vector<Piece> pending = {{0, order_.size(), false}};
+    while (!pending.empty() && !context_.failed()) {
+      const Piece piece = pending.back();
+      pending.pop_back();
+      const size_t middle = piece.begin + (piece.end - piece.begin) / 2;
+      if (piece.halves_sorted) {
+        Merge(line, piece.begin, middle, piece.end);
+      } else if (piece.end - piece.begin <= kShort) {
+        Insert(line, piece.begin, piece.end);
+      } else {
+        pending.push_back({piece.begin, piece.end, true});
+        pending.push_back({middle, piece.end, false});
+        pending.push_back({piece.begin, middle, false});
+      }
     }
     return order_;
   }
 
  private:
-  // For functions that may give another answer when asked again.
-  void MergeSort(const Line& line) {
-    const size_t n = order_.size();
-    other_.resize(n);
-    for (size_t width = 1; width < n && !context_.failed(); width *= 2) {
-      for (size_t begin = 0; begin < n; begin += 2 * width) {
-        const size_t middle = std::min(begin + width, n);
-        const size_t end = std::min(begin + 2 * width, n);
-        size_t a = begin;
-        size_t b = middle;
-        for (size_t to = begin; to < end; ++to) {
-          // From the right only if it comes strictly before: equal elements keep their order.
-          const bool right = a == middle || (b < end && Before(line, order_[b], order_[a]));
-          other_[to] = right ? order_[b++] : order_[a++];
-        }
-      }
-      order_.swap(other_);
+  static constexpr size_t kShort = 8;
+
+  struct Piece {
+    size_t begin, end;
+    bool halves_sorted;
+  };
+
+  void Insert(const Line& line, size_t begin, size_t end) {
+    for (size_t i = begin + 1; i < end; ++i) {
+      const uint32_t moved = order_[i];
+      const auto at =
+          std::upper_bound(order_.begin() + static_cast<int64_t>(begin), order_.begin() + static_cast<int64_t>(i),
+                           moved, [&](uint32_t x, uint32_t y) { return Before(line, x, y); });
+      std::move_backward(at, order_.begin() + static_cast<int64_t>(i), order_.begin() + static_cast<int64_t>(i) + 1);
+      *at = moved;
     }
+  }
+
+  void Merge(const Line& line, size_t begin, size_t middle, size_t end) {
+    size_t a = begin;
+    size_t b = middle;
+    for (size_t to = begin; to < end; ++to) {
+      // From the right only if it comes strictly before: equal elements keep their order.
+      const bool right = a == middle || (b < end && Before(line, order_[b], order_[a]));
+      other_[to] = right ? order_[b++] : order_[a++];
+    }
+    std::copy(other_.begin() + static_cast<int64_t>(begin), other_.begin() + static_cast<int64_t>(end),
+              order_.begin() + static_cast<int64_t>(begin));
   }
 
   bool Before(const Line& line, uint32_t x, uint32_t y) {
