@@ -89,9 +89,28 @@ class Checker {
   void Check(const std::string& path) {
     const auto source = SourceBuffer::FromFile(path);
     if (!source.ok()) return;
-    const std::string text((*source)->text());
+    const SplitSource split = SplitGroups(**source);
+    for (size_t i = 0; i < split.groups.size(); ++i) {
+      CheckModule(split.groups.size() == 1 ? path : StrCat(path, "#", i + 1), split.source, split.groups[i]);
+    }
+  }
+
+  int Report() const {
+    int64_t failed = 0;
+    std::printf("%lld modules, %lld skipped\n", static_cast<long long>(modules_), static_cast<long long>(skipped_));
+    for (const auto& [name, outcome] : outcomes_) {
+      std::printf("%-32s %7lld held %5lld failed, %lld changed\n", name.c_str(), static_cast<long long>(outcome.held),
+                  static_cast<long long>(outcome.failed), static_cast<long long>(changed_.at(name)));
+      failed += outcome.failed;
+    }
+    std::printf("%lld failed\n", static_cast<long long>(failed));
+    return failed == 0 ? 0 : 1;
+  }
+
+ private:
+  void CheckModule(const std::string& path, std::shared_ptr<const SourceBuffer> source, std::string_view text) {
     DiagnosticSink sink;
-    const std::unique_ptr<Module> module = ParseModule(*source, {}, &sink);
+    const std::unique_ptr<Module> module = ParseModulePart(std::move(source), text, {}, &sink);
     if (module == nullptr || !Problems(*module).empty()) {
       ++skipped_;
       return;
@@ -109,19 +128,6 @@ class Checker {
     for (int64_t i = 0; i < flags_.random; ++i) CheckPipeline(path, *module, RandomPipeline(), before, "random");
   }
 
-  int Report() const {
-    int64_t failed = 0;
-    std::printf("%lld modules, %lld skipped\n", static_cast<long long>(modules_), static_cast<long long>(skipped_));
-    for (const auto& [name, outcome] : outcomes_) {
-      std::printf("%-32s %7lld held %5lld failed, %lld changed\n", name.c_str(), static_cast<long long>(outcome.held),
-                  static_cast<long long>(outcome.failed), static_cast<long long>(changed_.at(name)));
-      failed += outcome.failed;
-    }
-    std::printf("%lld failed\n", static_cast<long long>(failed));
-    return failed == 0 ? 0 : 1;
-  }
-
- private:
   std::optional<std::vector<Literal>> Evaluate(const Module& module) {
     interp::EvaluatorOptions options;
     options.limits.max_steps = flags_.max_steps;

@@ -61,7 +61,9 @@ bool Bf16ThroughF32(Rewriter& rewriter, Instruction i) {
   for (Instruction operand : i.operands()) any |= operand.shape().element_type() == ElementType::kBF16;
   if (!any) return false;
   std::vector<InstructionId> operands;
-  for (Instruction operand : i.operands()) {
+  // By number: making instructions moves the lists of operands.
+  for (int64_t k = 0; k < i.operand_count(); ++k) {
+    const Instruction operand = i.operand(k);
     const bool narrow = operand.shape().element_type() == ElementType::kBF16;
     operands.push_back(narrow ? rewriter.MakeConvert(operand.id(), ElementType::kF32) : operand.id());
   }

@@ -47,7 +47,9 @@ bool MoveBelow(Rewriter& rewriter, Instruction op, Opcode mover) {
   std::vector<InstructionId> made;
   Instruction absorbed[3];
   size_t absorbed_count = 0;
-  for (Instruction operand : op.operands()) {
+  // By number: making instructions moves the lists of operands.
+  for (int64_t k = 0; k < op.operand_count(); ++k) {
+    const Instruction operand = op.operand(k);
     if (operand.shape().IsScalar()) {
       operands.push_back(operand.id());
     } else if (MovesAlike(operand, pattern)) {
