@@ -32,7 +32,10 @@ void RunElementwise(const Plan* plan, const std::byte* const* in, std::byte* con
   if (p.outer == 1) {
     constexpr int64_t kSmall = 2048;
     if (p.inner <= kSmall) {
-      p.op.Run(out[0], in, strides, p.inner);
+      // The operation reads as many pointers as any may have.
+      const std::byte* from[ElementOp::kMaxOperands] = {};
+      for (int i = 0; i < p.arity; ++i) from[i] = in[i];
+      p.op.Run(out[0], from, strides, p.inner);
       return;
     }
     context.For(p.inner, p.op.cost(), [&](int64_t begin, int64_t end) {
