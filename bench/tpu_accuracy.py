@@ -20,6 +20,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "tpu"))
 import models  # noqa: E402
+import training  # noqa: E402
 
 TRIPS = 1000
 CHUNK = 8192  # tokens of a prefill step
@@ -87,8 +88,12 @@ def main():
     axis = "{{" + "},{".join(models.commas(range(c, 32, 8)) for c in range(8)) + "}}"
     bench.row("other", "v5e all-gather us", True, 680.0,
               lambda: bench.simulate(models.gather_loop("bf16[512,8192]", axis, 0, 4), "v5e:8x4"))
+    bench.row("training", "bert-large v3 16 chips ms", False, 460.48,
+              lambda: bench.simulate(training.bert_large(14, 32), "v3:4x4") / 1000)
+    bench.row("training", "llama-3.1-8b v6e-8 ms", False, 3443.0,
+              lambda: bench.simulate(training.llama_8b(3, 8), "v6e:2x4") / 1000)
     print()
-    targets = {"v6e gemm us": 7, "v6e elementwise us": 10, "v6e qwen3-8b decode ms": 8, "v6e qwen3-8b prefill ms": 8, "other": 10}
+    targets = {"v6e gemm us": 7, "v6e elementwise us": 10, "v6e qwen3-8b decode ms": 8, "v6e qwen3-8b prefill ms": 8, "other": 10, "training": 10}
     worst = 0
     for group, errors in bench.groups.items():
         mean = 100 * sum(abs(e) for e in errors) / len(errors)

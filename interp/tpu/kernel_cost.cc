@@ -357,9 +357,10 @@ KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, const Modul
       }
     }
   }
-  const Instruction root = module.instruction(step.members.back());
-  work.writes.push_back({root.id(), WrittenBytes(machine, root), true});
-  work.vmem_bytes += work.writes.back().bytes;
+  for (InstructionId result : step.results) {
+    work.writes.push_back({result, WrittenBytes(machine, module.instruction(result)), true});
+    work.vmem_bytes += work.writes.back().bytes;
+  }
   if (work.opaque) work.vmem_bytes = 0;
   counter.Finish();
   return work;

@@ -80,6 +80,7 @@ struct Kernel {
   bool product = false;
   bool reduce = false;
   absl::InlinedVector<InstructionId, 4> members;
+  absl::InlinedVector<InstructionId, 1> returned;  // members that the computation returns, besides the root
 };
 
 class Grouper {
@@ -102,13 +103,15 @@ class Grouper {
     if (op_class == OpClass::kSource || op_class == OpClass::kTuple || op_class == OpClass::kElement) return;
     if (IsRename(i)) return;
     KernelList consumers;
-    if (MayJoin(i) && CollectConsumers(i, &consumers)) {
-      const bool one = consumers.size() == 1;
-      if (one || (IsCheap(i) && consumers.size() <= kMaxCopies)) {
+    bool returned = false;
+    if (MayJoin(i) && CollectConsumers(i, &consumers, &returned)) {
+      const bool one = consumers.size() == 1 && (!returned || op_class == OpClass::kElementwise);
+      if (one || (!returned && IsCheap(i) && consumers.size() <= kMaxCopies)) {
         bool all = true;
         for (uint32_t k : consumers) all = all && CanJoin(i, kernels_[k]);
         if (all) {
           for (uint32_t k : consumers) Join(i, &kernels_[k]);
+          if (returned) kernels_[consumers[0]].returned.push_back(i.id());
           of_[i.id().value] = consumers;
           return;
         }
@@ -137,8 +140,9 @@ class Grouper {
            op_class == OpClass::kProduct;
   }
 
-  // The kernels that use the value, each once, ascending. False if it is used by what is no kernel.
-  bool CollectConsumers(Instruction i, KernelList* consumers) const {
+  // The kernels that use the value, each once, and whether the computation returns it in its tuple. False if it is used
+  // by what is no kernel.
+  bool CollectConsumers(Instruction i, KernelList* consumers, bool* returned) const {
     absl::InlinedVector<Instruction, 4> open = {i};
     size_t seen = 0;
     while (!open.empty()) {
@@ -150,6 +154,10 @@ class Grouper {
         if (IsRename(user)) {
           if (!user.shape().IsArray()) return false;
           open.push_back(user);
+          continue;
+        }
+        if (user.opcode() == Opcode::kTuple && user.is_root()) {
+          *returned = true;
           continue;
         }
         const auto found = of_.find(user.id().value);
@@ -264,6 +272,12 @@ void KernelPlan::Plan(Computation computation, bool scheduled) {
     step.kind = KindOf(kernel.root);
     step.name = NameOf(*module_, kernel).id();
     step.members.assign(kernel.members.begin(), kernel.members.end());
+    for (InstructionId returned : kernel.returned) {
+      step.results.push_back(returned);
+      step_of_[returned.value] = static_cast<uint32_t>(plan.steps.size());
+      written_[returned.value] = 1;
+    }
+    step.results.push_back(kernel.root.id());
     absl::flat_hash_set<uint32_t> inputs;
     std::vector<Instruction> open;
     absl::flat_hash_set<uint32_t> tuples;

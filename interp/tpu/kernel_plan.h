@@ -3,8 +3,9 @@
 // Dumps from before optimization have no fusions. The plan groups the instructions of each sequential computation as
 // XLA's fusion would: elementwise, broadcast and data-movement producers join the kernel of their only consumers, also
 // into the operands of products; elementwise consumers of a product or reduction of the same size become its epilogue.
-// Cheap producers (broadcast, convert, iota) are repeated in each consumer. A fusion in the text is a kernel as it is.
-// The module is not changed.
+// A producer that the
+// program returns besides having one consumer stays with that consumer and is stored there. Cheap producers (broadcast,
+// convert, iota) are repeated in each consumer. A fusion in the text is a kernel as it is. The module is not changed.
 #ifndef HLOKIT_INTERP_TPU_KERNEL_PLAN_H_
 #define HLOKIT_INTERP_TPU_KERNEL_PLAN_H_
 
@@ -31,6 +32,7 @@ struct Step {
   StepKind kind = StepKind::kKernel;
   InstructionId name;                  // the instruction that stands for it: a product if there is one, else the last
   std::vector<InstructionId> members;  // operands first; repeated producers included
+  std::vector<InstructionId> results;  // members whose values are stored; the last is the root
   std::vector<uint32_t> inputs;        // steps of the plan that it waits for, each once, ascending
 };
 

@@ -157,6 +157,9 @@ class Planner {
       int64_t made = MadeBytes(step.kind, root);
       if (InPlace(step.kind, root))
         made = std::max<int64_t>(made - Reused(plan, s, last, in_body, donated, &taken, &held), 0);
+      for (size_t k = 0; k + 1 < step.results.size(); ++k) {
+        made = SatAdd(made, Bytes(module_.instruction(step.results[k]).shape()));
+      }
       bytes[s] = made;
       alive = SatAdd(alive, made);
       const Need* callee = CalleeNeed(step);
