@@ -14,6 +14,7 @@
 #include "tools/cli/output_file.h"
 #include "tracer/autograd/function.h"
 #include "tracer/device_state.h"
+#include "tracer/environment.h"
 #include "tracer/executor.h"
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
@@ -25,6 +26,8 @@
 #include "tracer/text/ir_reader.h"
 #include "tracer/text/ir_text.h"
 #include "tracer/tracer.h"
+
+extern char** environ;
 
 namespace hlokit {
 namespace {
@@ -72,6 +75,7 @@ class Session {
   bool debug = false;
   bool gradients = false;
   bool explain = false;
+  lazy::TracerOptions environment;  // what the environment and --cache say
   Emission emit;
 
   // Traces one step of a model and prints it, or trains and compares.
@@ -90,8 +94,8 @@ class Session {
 };
 
 lazy::TracerOptions Session::Options() const {
-  lazy::TracerOptions options;
-  options.debug = debug;
+  lazy::TracerOptions options = environment;
+  options.debug = options.debug || debug;
   options.explain_recompiles = explain;
   options.client.evaluator.num_threads = 1;
   return options;
@@ -181,7 +185,7 @@ bool Session::RunModel(const ModelRequest& request) {
   };
   absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
   if (!config.ok()) return fail(config.status());
-  lazy::nn::Registry registry(&tracer, config->type, lazy::nn::HashInitializer(request.gain));
+  lazy::nn::Registry registry(&tracer, config->type, lazy::nn::FormulaInitializer(config->formula, request.gain));
   const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(*config, &registry);
   if (emit.params) {
     for (const lazy::nn::NamedTensor& p : registry.parameters()) {
@@ -226,7 +230,8 @@ bool Session::RunModel(const ModelRequest& request) {
     }
     if (request.compare) {
       const lazy::models::Comparison c = lazy::models::CompareFigures(*figures, request.expected);
-      out_ << request.config.name << ": " << c.checked - c.failed << " of " << c.checked << " figures within tolerance\n";
+      out_ << request.config.name << ": " << c.checked - c.failed << " of " << c.checked
+           << " figures within tolerance\n";
       if (c.failed > 0) return fail(absl::InternalError(c.first_failure));
     }
   }
@@ -253,9 +258,9 @@ bool Session::RunProgramFile(const SourceBuffer& source) {
 
 struct InputForm {
   std::string path;
-  std::string form;  // list, json, dedupe, print, normalize, dot, diff
-  size_t graph = 0;  // from 1; 0: all
-  std::string other; // of diff: two numbers, "1,2"
+  std::string form;   // list, json, dedupe, print, normalize, dot, diff
+  size_t graph = 0;   // from 1; 0: all
+  std::string other;  // of diff: two numbers, "1,2"
 };
 
 // Reads a file of lazy graphs and prints it in the form asked for.
@@ -305,7 +310,7 @@ int Run(int argc, char** argv) {
   std::string quirks;
   InputForm form;
   ModelRequest model;
-  std::string dtype = "f32";
+  std::string dtype = "f32", init = "hash", cache, save_graphs;
   bool gradients = false, summary = false, debug = false, explain = false;
   cli::InputOptions input;
   app.add_option("--op", op, "an op, e.g. aten::softmax.int; without overload the first that there is");
@@ -313,16 +318,19 @@ int Run(int argc, char** argv) {
       ->take_all()
       ->expected(1);
   app.add_option("--program", program, "a script of ops, one statement a line (docs/tracer.md); - is standard input");
-  app.add_option("--input", form.path, "a file of lazy graphs: dumps of PyTorch/XLA, of torch's lazy backend, of this tool");
+  app.add_option("--input", form.path,
+                 "a file of lazy graphs: dumps of PyTorch/XLA, of torch's lazy backend, of this tool");
   app.add_option("--as", form.form,
                  "with --input: list, json, dedupe (which are equal, and what differs first), print, normalize, dot")
       ->check(CLI::IsMember({"list", "json", "dedupe", "print", "normalize", "dot"}));
   app.add_option("--graph", form.graph, "with --input: one graph, by its number from 1");
   app.add_option("--diff", form.other, "with --input: compare two of its graphs, A,B; exit code 1 if they differ");
-  app.add_flag("--explain-recompiles", explain, "with --program: why each graph was compiled, after the program's output");
-  app.add_option("--model", model.config.name,
-                 "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
-                 "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama");
+  app.add_flag("--explain-recompiles", explain,
+               "with --program: why each graph was compiled, after the program's output");
+  app.add_option(
+      "--model", model.config.name,
+      "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
+      "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama");
   app.add_option("--batch", model.config.batch, "examples in a batch")->capture_default_str();
   app.add_option("--seq", model.config.seq, "tokens in a sequence");
   app.add_option("--image", model.config.image, "height and width of an image");
@@ -344,6 +352,8 @@ int Run(int argc, char** argv) {
   app.add_option("--momentum", model.training.momentum, "of sgd")->capture_default_str();
   app.add_option("--weight-decay", model.training.weight_decay, "of the optimizer")->capture_default_str();
   app.add_option("--eps", model.training.eps, "of adam")->capture_default_str();
+  app.add_option("--init", init, "the formula of initial numbers: hash or sine")
+      ->check(CLI::IsMember({"hash", "sine"}));
   app.add_option("--gain", model.gain, "parameters of rank 2 and more start in +-sqrt(gain / fan-in)")
       ->capture_default_str();
   app.add_option("--args", args_path, "file of tensor arguments; - is standard input");
@@ -351,11 +361,14 @@ int Run(int argc, char** argv) {
   app.add_option("--case", cases, "file of a call and what it should give; may be repeated")->take_all()->expected(1);
   app.add_flag("--summary", summary, "with --case: one line a file, and counts by family at the end");
   app.add_flag("--grad", gradients, "differentiate: by the args that requires_grad names, or all that are floats");
-  app.add_option("--emit", emit_list,
-                 "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, values (the default of an op), "
-                 "metrics; of a model also params");
+  app.add_option(
+      "--emit", emit_list,
+      "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, values (the default of an op), "
+      "metrics; of a model also params");
   app.add_option("--quirks", quirks, "torch_xla: leave op attributes out of lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
+  app.add_option("--cache", cache, "folder of compiled programs that outlives the run");
+  app.add_option("--save-graphs", save_graphs, "file to which every graph that runs is appended");
   app.add_flag("--debug", debug, "scopes and source lines on nodes and HLO");
   app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
   input.AddFlags(&app);
@@ -376,20 +389,25 @@ int Run(int argc, char** argv) {
   session.quirks = !quirks.empty();
   session.debug = debug;
   session.explain = explain;
+  if (absl::Status s = lazy::ApplyEnvironment(environ, &session.environment); !s.ok()) {
+    return cli::UsageError("ir-dump", std::string(s.message()));
+  }
+  if (!cache.empty()) session.environment.persistent_cache.folder = cache;
+  if (!save_graphs.empty()) session.environment.save_graphs_file = save_graphs;
   for (size_t begin = 0; begin < emit_list.size();) {
     const size_t end = std::min(emit_list.find(',', begin), emit_list.size());
     const std::string what = emit_list.substr(begin, end - begin);
     begin = end + 1;
     Emission& e = session.emit;
-    bool* const flag = what == "lazy"       ? &e.lazy
-                       : what == "lazy-dot" ? &e.dot
-                       : what == "hlo"      ? &e.hlo
-                       : what == "hash"     ? &e.hash
-                       : what == "values"   ? &e.values
-                       : what == "metrics"  ? &e.metrics
-                       : what == "params"   ? &e.params
+    bool* const flag = what == "lazy"            ? &e.lazy
+                       : what == "lazy-dot"      ? &e.dot
+                       : what == "hlo"           ? &e.hlo
+                       : what == "hash"          ? &e.hash
+                       : what == "values"        ? &e.values
+                       : what == "metrics"       ? &e.metrics
+                       : what == "params"        ? &e.params
                        : what == "optimized-hlo" ? &e.optimized
-                                            : nullptr;
+                                                 : nullptr;
     if (flag == nullptr) return cli::UsageError("ir-dump", StrCat("--emit: there is no `", what, "`"));
     *flag = true;
   }
@@ -406,6 +424,7 @@ int Run(int argc, char** argv) {
   };
 
   if (!model.config.name.empty()) {
+    if (init == "sine") model.config.formula = lazy::Formula::kSine;
     if (dtype == "bf16") model.config.type = ElementType::kBF16;
     if (!expect_path.empty()) {
       const std::vector<cli::InputPart> parts = diagnostics.Read(expect_path);

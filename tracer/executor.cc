@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
+#include <string_view>
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/str_cat.h"
 #include "tracer/autograd/function.h"
 #include "tracer/explain.h"
 #include "tracer/lowering/node_lowering.h"
+#include "tracer/save_graphs.h"
 #include "tracer/schema.h"
 #include "tracer/tracer.h"
 
@@ -15,6 +18,9 @@ namespace hlokit::lazy {
 namespace {
 
 std::atomic<uint64_t> next_mark{1};
+
+// To be raised when lowerings or the stored form of programs change.
+constexpr std::string_view kProgramVersion = "1";
 
 bool Pending(DeviceState& device, const TensorData& data) {
   return data.buffer == nullptr && data.ir.valid() && data.ir_epoch == device.graph().epoch();
@@ -108,7 +114,7 @@ std::vector<uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const 
   return words;
 }
 
-Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
   const Graph& graph = device.graph();
   std::string bytes;
   const auto number = [&](uint64_t v) { bytes.append(reinterpret_cast<const char*>(&v), sizeof(v)); };
@@ -136,8 +142,23 @@ Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& 
     number(graph.Position(root.node));
     number(root.output);
   }
+  number(slice.donated.size());
   for (int64_t i : slice.donated) number(static_cast<uint64_t>(i));
-  return DigestOf(bytes);
+  if (device.tracer()->options().debug) {
+    for (NodeId id : slice.order) {
+      const NodeRecord& node = graph.node(id);
+      text(device.context().str(StringId(node.scope)));
+      if (node.frame == 0) continue;
+      const Frame& frame = device.frames()[node.frame - 1];
+      text(frame.file);
+      number(static_cast<uint64_t>(frame.line));
+    }
+  }
+  return bytes;
+}
+
+Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+  return DigestOf(ContentsOf(device, slice, options));
 }
 
 absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const GraphSlice& slice,
@@ -216,15 +237,29 @@ absl::StatusOr<std::shared_ptr<CompiledGraph>> ProgramFor(DeviceState& device, c
     return found;
   }
   metrics.Add("UncachedCompile");
-  static std::atomic<int64_t> serial{0};
-  absl::StatusOr<std::unique_ptr<Module>> module =
-      LowerSlice(device, slice, StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1));
-  if (!module.ok()) return module.status();
   auto compiled = std::make_shared<CompiledGraph>();
-  compiled->hash = HashOf(device, slice, options);
-  absl::StatusOr<std::shared_ptr<runtime::Executable>> executable = tracer.client().Compile(*std::move(module));
-  if (!executable.ok()) return executable.status();
-  compiled->executable = *std::move(executable);
+  std::string contents = ContentsOf(device, slice, options);
+  compiled->hash = DigestOf(contents);
+  runtime::PersistentCache* const disk = tracer.persistent_cache();
+  if (disk != nullptr) {
+    // What else decides the program.
+    StrAppend(&contents, "|", kProgramVersion, "|", tracer.client().options().platform, "|",
+              tracer.client().options().pipeline);
+    if (std::optional<std::string> program = disk->Get(DigestOf(contents), contents)) {
+      absl::StatusOr<std::shared_ptr<runtime::Executable>> loaded = tracer.client().Load(*program);
+      if (loaded.ok()) compiled->executable = *std::move(loaded);
+    }
+  }
+  if (compiled->executable == nullptr) {
+    static std::atomic<int64_t> serial{0};
+    absl::StatusOr<std::unique_ptr<Module>> module =
+        LowerSlice(device, slice, StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1));
+    if (!module.ok()) return module.status();
+    absl::StatusOr<std::shared_ptr<runtime::Executable>> executable = tracer.client().Compile(*std::move(module));
+    if (!executable.ok()) return executable.status();
+    compiled->executable = *std::move(executable);
+    if (disk != nullptr) disk->Put(DigestOf(contents), contents, tracer.client().Serialize(*compiled->executable));
+  }
   compiled->words = std::move(words);
   compiled->nodes = static_cast<int64_t>(slice.order.size());
   compiled->inputs = static_cast<int64_t>(slice.inputs.size());
@@ -238,6 +273,12 @@ absl::StatusOr<std::shared_ptr<CompiledGraph>> ProgramFor(DeviceState& device, c
 
 absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Launch(DeviceState& device, const GraphSlice& slice,
                                                                      const SliceOptions& options) {
+  const TracerOptions& tracer_options = device.tracer()->options();
+  if (!tracer_options.save_graphs_file.empty()) {
+    absl::Status saved =
+        SaveGraph(device, slice, options, tracer_options.save_graphs_file, tracer_options.save_graphs_format);
+    if (!saved.ok()) return saved;
+  }
   absl::StatusOr<std::shared_ptr<CompiledGraph>> program = ProgramFor(device, slice, options);
   if (!program.ok()) return program.status();
   std::vector<std::shared_ptr<runtime::Buffer>> results;

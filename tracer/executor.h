@@ -34,7 +34,8 @@ struct SliceOptions {
 GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options);
 // The slice's key: the graph as words.
 std::vector<uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
-// A digest of the same that does not depend on the process.
+// The same as bytes that do not depend on the process, and their digest.
+std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
 Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
 // The program of the slice, in a context of its own.
 absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const GraphSlice& slice, std::string_view name);

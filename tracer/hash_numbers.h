@@ -2,6 +2,7 @@
 #ifndef HLOKIT_TRACER_HASH_NUMBERS_H_
 #define HLOKIT_TRACER_HASH_NUMBERS_H_
 
+#include <cmath>
 #include <cstdint>
 
 namespace hlokit::lazy {
@@ -18,6 +19,16 @@ inline uint32_t HashWord(uint32_t k, uint32_t i) {
 
 // In [-1, 1).
 inline double HashNumber(uint32_t k, uint32_t i) { return static_cast<double>(HashWord(k, i)) / 2147483648.0 - 1; }
+
+// A smooth alternative, which needs the library's sine.
+inline double SineNumber(uint32_t k, uint32_t i) {
+  return std::sin((0.1 + 0.7 * static_cast<double>(k)) + 0.013 * static_cast<double>(i));
+}
+
+enum class Formula { kHash, kSine };
+inline double FormulaNumber(Formula f, uint32_t k, uint32_t i) {
+  return f == Formula::kHash ? HashNumber(k, i) : SineNumber(k, i);
+}
 
 }  // namespace hlokit::lazy
 

@@ -22,6 +22,9 @@ DeviceGuard::~DeviceGuard() { current_device = previous_; }
 Tracer::Tracer(const TracerOptions& options)
     : options_(options), op_counts_(std::make_unique<std::atomic<int64_t>[]>(kOpCount)) {
   client_ = std::make_unique<runtime::Client>(options_.client, &metrics_);
+  if (!options_.persistent_cache.folder.empty()) {
+    persistent_cache_ = std::make_unique<runtime::PersistentCache>(options_.persistent_cache, &metrics_);
+  }
   for (const std::unique_ptr<runtime::Device>& device : client_->devices()) {
     devices_.push_back(std::make_unique<DeviceState>(this, device.get()));
   }

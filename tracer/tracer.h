@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "interp/runtime/client.h"
 #include "interp/runtime/metrics.h"
+#include "interp/runtime/persistent_cache.h"
 #include "ir/literal.h"
 #include "tracer/graph.h"
 #include "tracer/tensor.h"
@@ -42,8 +43,11 @@ struct TracerOptions {
   int64_t cache_entries = 2048;
   // On every compilation, say which program known so far is nearest and what differs first.
   bool explain_recompiles = false;
-  // Folder of programs that outlives the process; empty: none.
-  std::string persistent_cache;
+  // Programs that outlive the process, in a folder; an empty name: none.
+  runtime::PersistentCacheOptions persistent_cache;
+  // File to which every graph that runs is appended, in the form text, dot or hlo; empty: none.
+  std::string save_graphs_file;
+  std::string save_graphs_format = "text";
 };
 
 class Tracer {
@@ -58,6 +62,8 @@ class Tracer {
   size_t device_count() const { return devices_.size(); }
   runtime::Metrics& metrics() { return metrics_; }
   runtime::Client& client() { return *client_; }
+  // Null when there is none.
+  runtime::PersistentCache* persistent_cache() { return persistent_cache_.get(); }
 
   // A tensor with this value on the current device. The upload takes place at once.
   Tensor FromLiteral(Literal value);
@@ -83,6 +89,7 @@ class Tracer {
   TracerOptions options_;
   runtime::Metrics metrics_;
   std::unique_ptr<runtime::Client> client_;
+  std::unique_ptr<runtime::PersistentCache> persistent_cache_;
   std::vector<std::unique_ptr<DeviceState>> devices_;
   std::unique_ptr<std::atomic<int64_t>[]> op_counts_;
   mutable std::mutex status_mutex_;

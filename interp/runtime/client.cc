@@ -3,8 +3,10 @@
 #include <optional>
 #include <utility>
 
+#include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
+#include "parser/parser.h"
 #include "passes/pipeline.h"
 
 namespace hlokit::runtime {
@@ -74,6 +76,23 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.pipeline);
   if (!pipeline.ok()) return pipeline.status();
   if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(*executable->module_); !run.ok()) return run.status();
+  executable->evaluator_ = interp::Evaluator::Prepare(*executable->module_, options_.evaluator, &sink);
+  if (executable->evaluator_ == nullptr) return FirstError(sink, "the program cannot be run");
+  return executable;
+}
+
+std::string Client::Serialize(const Executable& executable) const {
+  PrintOptions options;
+  options.print_large_constants = true;
+  return ToString(executable.module(), options);
+}
+
+absl::StatusOr<std::shared_ptr<Executable>> Client::Load(std::string_view program) {
+  auto executable = std::make_shared<Executable>();
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(program);
+  if (!module.ok()) return module.status();
+  executable->module_ = *std::move(module);
+  DiagnosticSink sink;
   executable->evaluator_ = interp::Evaluator::Prepare(*executable->module_, options_.evaluator, &sink);
   if (executable->evaluator_ == nullptr) return FirstError(sink, "the program cannot be run");
   return executable;

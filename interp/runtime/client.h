@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -84,6 +85,9 @@ class Client {
 
   // Runs the pipeline over the module and makes it ready to run.
   absl::StatusOr<std::shared_ptr<Executable>> Compile(std::unique_ptr<Module> module);
+  // A compiled program as text, and back. An error of Load says that it is none of ours.
+  std::string Serialize(const Executable& executable) const;
+  absl::StatusOr<std::shared_ptr<Executable>> Load(std::string_view program);
   // `results` are promised buffers, one for each result shape.
   void Execute(Device* device, std::shared_ptr<Executable> executable, std::vector<std::shared_ptr<Buffer>> arguments,
                std::vector<std::shared_ptr<Buffer>> results);

@@ -71,7 +71,7 @@ class Convnet : public Model {
     if (config_.name == "mlp") dims = {config_.batch, config_.image * config_.image};
     Literal x = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
     for (size_t i = 0; i < x.values<float>().size(); ++i) {
-      x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
+      x.values<float>()[i] = static_cast<float>(FormulaNumber(config_.formula, 1000, static_cast<uint32_t>(i)));
     }
     Literal y = Literal::Zeros(shapes.Array(ElementType::kS64, {config_.batch}));
     for (int64_t n = 0; n < config_.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config_.classes;

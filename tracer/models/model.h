@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/element_type.h"
+#include "tracer/hash_numbers.h"
 #include "tracer/nn/registry.h"
 #include "tracer/tensor.h"
 #include "tracer/value.h"
@@ -31,6 +32,7 @@ struct ModelConfig {
   int64_t ff = 0;        // width inside of a feed-forward layer
   int64_t patch = 0;     // ViT
   ElementType type = ElementType::kF32;
+  Formula formula = Formula::kHash;  // of images
 };
 
 struct Batch {

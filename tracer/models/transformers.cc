@@ -311,7 +311,7 @@ class Vit : public Model {
   Batch MakeBatch(Tracer& tracer) const override {
     Literal x = F32({config_.batch, 3, config_.image, config_.image});
     for (size_t i = 0; i < x.values<float>().size(); ++i) {
-      x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
+      x.values<float>()[i] = static_cast<float>(FormulaNumber(config_.formula, 1000, static_cast<uint32_t>(i)));
     }
     Literal y = S64({config_.batch});
     for (int64_t n = 0; n < config_.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config_.classes;

@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "tracer/device_state.h"
-#include "tracer/hash_numbers.h"
 #include "tracer/literal_scalar.h"
 
 namespace hlokit::lazy::nn {
 
-Initializer HashInitializer(double gain) {
-  return [gain](const ParameterSpec& spec, Literal* out) {
+Initializer FormulaInitializer(Formula formula, double gain) {
+  return [formula, gain](const ParameterSpec& spec, Literal* out) {
     const absl::Span<const int64_t> dims = out->shape().dims();
     double scale = 0.01, offset = 0;
     if (dims.size() >= 2) {
@@ -24,7 +23,7 @@ Initializer HashInitializer(double gain) {
     const absl::Span<float> values = out->values<float>();
     for (size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>(
-          offset + scale * HashNumber(static_cast<uint32_t>(spec.number), static_cast<uint32_t>(i)));
+          offset + scale * FormulaNumber(formula, static_cast<uint32_t>(spec.number), static_cast<uint32_t>(i)));
     }
   };
 }

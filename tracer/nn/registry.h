@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/literal.h"
+#include "tracer/hash_numbers.h"
 #include "tracer/tensor.h"
 #include "tracer/tracer.h"
 #include "tracer/value.h"
@@ -30,7 +31,7 @@ using Initializer = std::function<void(const ParameterSpec&, Literal*)>;
 
 // Numbers by formula, the same everywhere. Of rank 2 and more: in +-sqrt(gain / fan_in); norm weights near 1, those of the
 // last norm of a residual block near 0.2; others in +-0.01.
-Initializer HashInitializer(double gain);
+Initializer FormulaInitializer(Formula formula, double gain);
 
 struct NamedTensor {
   std::string name;

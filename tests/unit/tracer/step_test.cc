@@ -1,4 +1,6 @@
 // Steps, caches and counters: what compiles again, what runs again, what is shared.
+#include <stdlib.h>
+
 #include <thread>
 
 #include "tests/unit/tracer/tracing.h"
@@ -152,6 +154,25 @@ TEST_F(StepTest, MemoryOfManyPendingNodesIsReleasedAtTheStep) {
   EXPECT_EQ(Values(x)[0], 100001);
   ASSERT_TRUE(tracer.MarkStep().ok());
   EXPECT_EQ(tracer.device()->graph().size(), 0u);
+}
+
+TEST(PersistentCacheTest, TheSecondSessionLoadsWhatTheFirstCompiled) {
+  std::string pattern = ::testing::TempDir() + "/hlokit-step-XXXXXX";
+  const std::string folder = mkdtemp(pattern.data());
+  for (int session = 0; session < 2; ++session) {
+    TracerOptions options;
+    options.client.evaluator.num_threads = 1;
+    options.persistent_cache.folder = folder;
+    Tracer tracer(options);
+    const DeviceGuard guard(tracer.device());
+    const Tensor y = Sum(Full({3}, 0.5, ElementType::kF32) + Scalar(2.5));
+    absl::StatusOr<Scalar> value = y.Item();
+    ASSERT_TRUE(value.ok());
+    EXPECT_EQ(value->ToDouble(), 9);
+    EXPECT_EQ(tracer.metrics().counter("PersistentCacheHit").value_or(0), session);
+    EXPECT_EQ(tracer.metrics().counter("PersistentCacheMiss").value_or(0), 1 - session);
+    EXPECT_EQ(tracer.persistent_cache()->warning(), "");
+  }
 }
 
 TEST(DevicesTest, ThreadsTraceOnDevicesOfTheirOwn) {

@@ -1,0 +1,246 @@
+#include "interp/runtime/persistent_cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "ir/str_cat.h"
+
+namespace hlokit::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kMagic[8] = {'h', 'l', 'o', 'k', 'i', 't', 'C', '\0'};
+constexpr uint64_t kFormat = 1;
+
+struct Header {
+  char magic[8];
+  uint64_t format;
+  uint64_t key_high, key_low;
+  uint64_t contents_size;
+  uint64_t program_size;
+};
+static_assert(sizeof(Header) == 48);
+constexpr size_t kTrailer = 16;
+
+std::string ErrorText(int error) { return std::system_category().message(error); }
+
+// Random, so that two writers never share a temporary file.
+std::string TemporaryName() {
+  static std::atomic<uint64_t> serial{0};
+  thread_local std::random_device random;
+  return StrCat("tmp-", getpid(), "-", static_cast<uint64_t>(random()), "-", serial.fetch_add(1));
+}
+
+bool WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+// The whole file; nullopt with errno if it cannot be read.
+std::optional<std::string> ReadFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  struct stat info;
+  std::string bytes;
+  bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  if (ok) bytes.resize(static_cast<size_t>(info.st_size));
+  size_t have = 0;
+  while (ok && have < bytes.size()) {
+    const ssize_t n = read(fd, bytes.data() + have, bytes.size() - have);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) ok = false;
+    if (n == 0) break;
+    if (n > 0) have += static_cast<size_t>(n);
+  }
+  bytes.resize(have);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  if (!ok) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace
+
+std::string EncodeEntry(const Digest& key, std::string_view contents, std::string_view program) {
+  Header header;
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  header.format = kFormat;
+  header.key_high = key.high;
+  header.key_low = key.low;
+  header.contents_size = contents.size();
+  header.program_size = program.size();
+  std::string entry;
+  entry.reserve(sizeof(header) + contents.size() + program.size() + kTrailer);
+  entry.append(reinterpret_cast<const char*>(&header), sizeof(header));
+  entry.append(contents);
+  entry.append(program);
+  const Digest sum = DigestOf(entry);
+  entry.append(reinterpret_cast<const char*>(&sum.high), 8);
+  entry.append(reinterpret_cast<const char*>(&sum.low), 8);
+  return entry;
+}
+
+std::optional<std::string> DecodeEntry(std::string_view entry, const Digest& key, std::string_view contents) {
+  Header header;
+  if (entry.size() < sizeof(header) + kTrailer) return std::nullopt;
+  std::memcpy(&header, entry.data(), sizeof(header));
+  const uint64_t body = entry.size() - sizeof(header) - kTrailer;
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.format != kFormat ||
+      header.key_high != key.high || header.key_low != key.low || header.contents_size > body ||
+      header.program_size != body - header.contents_size) {
+    return std::nullopt;
+  }
+  Digest sum;
+  std::memcpy(&sum.high, entry.data() + entry.size() - 16, 8);
+  std::memcpy(&sum.low, entry.data() + entry.size() - 8, 8);
+  if (DigestOf(entry.substr(0, entry.size() - kTrailer)) != sum) return std::nullopt;
+  // A digest is no proof: what was compiled must be what is asked for.
+  if (entry.substr(sizeof(header), header.contents_size) != contents) return std::nullopt;
+  return std::string(entry.substr(sizeof(header) + header.contents_size, header.program_size));
+}
+
+PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics* metrics)
+    : options_(options), metrics_(metrics) {
+  if (options_.read_only) return;
+  std::error_code error;
+  fs::create_directories(options_.folder, error);
+  if (error) Warn(StrCat("cannot make the folder ", options_.folder, ": ", error.message()));
+}
+
+std::string PersistentCache::warning() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return warning_;
+}
+
+void PersistentCache::Warn(std::string text) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (warning_.empty()) warning_ = StrCat("program cache: ", text);
+}
+
+std::string PersistentCache::PathOf(const Digest& key) const {
+  const std::string name = ToString(key);
+  return StrCat(options_.folder, "/", name.substr(0, 2), "/", name);
+}
+
+std::optional<std::string> PersistentCache::Get(const Digest& key, std::string_view contents) {
+  const std::string path = PathOf(key);
+  TimedSection timed(metrics_, "PersistentCacheLoad");
+  std::optional<std::string> entry = ReadFile(path);
+  if (!entry) {
+    if (errno != ENOENT && errno != ENOTDIR) Warn(StrCat("cannot read ", path, ": ", ErrorText(errno)));
+    metrics_->Add("PersistentCacheMiss");
+    return std::nullopt;
+  }
+  std::optional<std::string> program = DecodeEntry(*entry, key, contents);
+  if (!program) {
+    metrics_->Add("PersistentCacheDeserializeFailure");
+    metrics_->Add("PersistentCacheMiss");
+    Warn(StrCat(path, " is damaged or of something else"));
+    if (!options_.read_only) unlink(path.c_str());
+    return std::nullopt;
+  }
+  metrics_->Add("PersistentCacheHit");
+  if (!options_.read_only) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now: evicted later
+  return program;
+}
+
+void PersistentCache::Put(const Digest& key, std::string_view contents, std::string_view program) {
+  if (options_.read_only) return;
+  const std::string path = PathOf(key);
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
+    return Warn(StrCat("cannot make the folder ", folder, ": ", ErrorText(errno)));
+  }
+  const std::string temporary = StrCat(folder, "/", TemporaryName());
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return Warn(StrCat("cannot write ", temporary, ": ", ErrorText(errno)));
+  const std::string entry = EncodeEntry(key, contents, program);
+  bool ok = WriteAll(fd, entry);
+  int error = errno;
+  if (close(fd) != 0 && ok) {
+    ok = false;
+    error = errno;
+  }
+  if (ok && rename(temporary.c_str(), path.c_str()) != 0) {
+    ok = false;
+    error = errno;
+  }
+  if (!ok) {
+    unlink(temporary.c_str());
+    return Warn(StrCat("cannot write ", path, ": ", ErrorText(error)));
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    written_ += static_cast<int64_t>(entry.size());
+    if (written_ < options_.max_bytes / 16) return;
+    written_ = 0;
+  }
+  Evict();
+}
+
+void PersistentCache::Evict() {
+  // One process at a time, so that several do not each remove what is too much.
+  const std::string lock = StrCat(options_.folder, "/evicting");
+  int fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    struct stat info;
+    if (stat(lock.c_str(), &info) != 0 || time(nullptr) - info.st_mtime < 10) return;
+    unlink(lock.c_str());  // of a process that died
+    fd = open(lock.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return;
+  }
+  close(fd);
+  struct Entry {
+    fs::path path;
+    fs::file_time_type time;
+    int64_t size;
+  };
+  std::vector<Entry> entries;
+  int64_t total = 0;
+  const fs::file_time_type now = fs::file_time_type::clock::now();
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(options_.folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;  // a file may vanish at any time
+    if (!it->is_regular_file(ignored) || it->path() == lock) continue;
+    const fs::file_time_type time = it->last_write_time(ignored);
+    const auto size = it->file_size(ignored);
+    if (ignored) continue;
+    // What a writer left behind when it died.
+    if (it->path().filename().string().starts_with("tmp-")) {
+      if (now - time > std::chrono::hours(1)) fs::remove(it->path(), ignored);
+      continue;
+    }
+    entries.push_back({it->path(), time, static_cast<int64_t>(size)});
+    total += static_cast<int64_t>(size);
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.time != b.time ? a.time < b.time : a.path < b.path; });
+  for (const Entry& entry : entries) {
+    if (total <= options_.max_bytes) break;
+    std::error_code ignored;
+    fs::remove(entry.path, ignored);
+    total -= entry.size;
+  }
+  unlink(lock.c_str());
+}
+
+}  // namespace hlokit::runtime

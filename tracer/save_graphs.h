@@ -1,0 +1,18 @@
+// The file that records every graph a session runs, as XLA_SAVE_TENSORS_FILE does.
+#ifndef HLOKIT_TRACER_SAVE_GRAPHS_H_
+#define HLOKIT_TRACER_SAVE_GRAPHS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "tracer/executor.h"
+
+namespace hlokit::lazy {
+
+// Appends one entry to `path`: frames, hashes of the roots, the graph in `format` (text, dot, hlo), its hash.
+absl::Status SaveGraph(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
+                       const std::string& path, const std::string& format);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_SAVE_GRAPHS_H_
