@@ -63,6 +63,7 @@ struct ModelRequest {
   lazy::models::TrainingOptions training;
   std::string step = "train";
   double gain = 6;
+  lazy::Formula formula = lazy::Formula::kHash;  // of parameters
   std::string expected;  // figures to compare with; empty: none
   bool compare = false;
 };
@@ -185,7 +186,7 @@ bool Session::RunModel(const ModelRequest& request) {
   };
   absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
   if (!config.ok()) return fail(config.status());
-  lazy::nn::Registry registry(&tracer, config->type, lazy::nn::FormulaInitializer(config->formula, request.gain));
+  lazy::nn::Registry registry(&tracer, config->type, lazy::nn::FormulaInitializer(request.formula, request.gain));
   const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(*config, &registry);
   if (emit.params) {
     for (const lazy::nn::NamedTensor& p : registry.parameters()) {
@@ -424,7 +425,7 @@ int Run(int argc, char** argv) {
   };
 
   if (!model.config.name.empty()) {
-    if (init == "sine") model.config.formula = lazy::Formula::kSine;
+    if (init == "sine") model.formula = lazy::Formula::kSine;
     if (dtype == "bf16") model.config.type = ElementType::kBF16;
     if (!expect_path.empty()) {
       const std::vector<cli::InputPart> parts = diagnostics.Read(expect_path);

@@ -71,7 +71,7 @@ class Convnet : public Model {
     if (config_.name == "mlp") dims = {config_.batch, config_.image * config_.image};
     Literal x = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
     for (size_t i = 0; i < x.values<float>().size(); ++i) {
-      x.values<float>()[i] = static_cast<float>(FormulaNumber(config_.formula, 1000, static_cast<uint32_t>(i)));
+      x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
     }
     Literal y = Literal::Zeros(shapes.Array(ElementType::kS64, {config_.batch}));
     for (int64_t n = 0; n < config_.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config_.classes;
@@ -276,9 +276,7 @@ Chain MobilenetV2(const ModelConfig& c, const Scope& s) {
       body.AddLayer(Conv2d(p[k], hidden, t.out, 1, 1, 0, 1, false));
       body.AddNorm(BatchNorm2d(p[k + 1], t.out));
       const bool residual = stride == 1 && in == t.out;
-      chain.Add([=](const Tensor& x, bool training) {
-        return residual ? x + body(x, training) : body(x, training);
-      });
+      chain.Add([=](const Tensor& x, bool training) { return residual ? x + body(x, training) : body(x, training); });
       in = t.out;
     }
   }
@@ -319,9 +317,7 @@ Chain Mnasnet(const ModelConfig& c, const Scope& s) {
       body.AddLayer(Conv2d(p[6], hidden, t.out, 1, 1, 0, 1, false));
       body.AddNorm(BatchNorm2d(p[7], t.out));
       const bool residual = stride == 1 && in == t.out;
-      chain.Add([=](const Tensor& x, bool training) {
-        return residual ? body(x, training) + x : body(x, training);
-      });
+      chain.Add([=](const Tensor& x, bool training) { return residual ? body(x, training) + x : body(x, training); });
       in = t.out;
     }
     ++place;

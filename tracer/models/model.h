@@ -10,7 +10,6 @@
 
 #include "absl/status/statusor.h"
 #include "ir/element_type.h"
-#include "tracer/hash_numbers.h"
 #include "tracer/nn/registry.h"
 #include "tracer/tensor.h"
 #include "tracer/value.h"
@@ -32,7 +31,6 @@ struct ModelConfig {
   int64_t ff = 0;        // width inside of a feed-forward layer
   int64_t patch = 0;     // ViT
   ElementType type = ElementType::kF32;
-  Formula formula = Formula::kHash;  // of images
 };
 
 struct Batch {

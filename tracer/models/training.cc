@@ -42,12 +42,11 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, con
   for (const nn::NamedTensor& p : registry.parameters()) parameters.push_back(p.tensor);
   if (options.optimizer == "sgd") {
     return std::make_unique<nn::Sgd>(
-        std::move(parameters),
-        nn::SgdOptions{options.lr, options.momentum, 0, options.weight_decay, options.nesterov});
+        std::move(parameters), nn::SgdOptions{options.lr, options.momentum, 0, options.weight_decay, options.nesterov});
   }
-  return std::make_unique<nn::Adam>(std::move(parameters), nn::AdamOptions{options.lr, 0.9, 0.999, options.eps,
-                                                                           options.weight_decay,
-                                                                           options.optimizer == "adamw"});
+  return std::make_unique<nn::Adam>(
+      std::move(parameters),
+      nn::AdamOptions{options.lr, 0.9, 0.999, options.eps, options.weight_decay, options.optimizer == "adamw"});
 }
 
 absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, const nn::Registry& registry,
@@ -78,7 +77,8 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
     if (step > 0) continue;
     absl::StatusOr<std::vector<double>> shown = Values(logits);
     if (!shown.ok()) return shown.status();
-    for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i) figures.push_back({StrCat("logit ", i), (*shown)[i]});
+    for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i)
+      figures.push_back({StrCat("logit ", i), (*shown)[i]});
     figures.push_back({"logits_sum", SumOf(*shown)});
     figures.push_back({"logits_l2", std::sqrt(Squares(*shown))});
     figures.push_back({"loss", losses[0]});
@@ -151,9 +151,10 @@ Comparison CompareFigures(const std::vector<Figure>& figures, std::string_view e
     if (right) continue;
     ++result.failed;
     if (!result.first_failure.empty()) continue;
-    result.first_failure = it == known.end() ? StrCat(line, " is not there")
-                                             : StrCat(line, " is ", std::to_string(it->second), ", expected ",
-                                                      std::to_string(numbers[1]), " within ", std::to_string(numbers[2]));
+    result.first_failure = it == known.end()
+                               ? StrCat(line, " is not there")
+                               : StrCat(line, " is ", std::to_string(it->second), ", expected ",
+                                        std::to_string(numbers[1]), " within ", std::to_string(numbers[2]));
   }
   return result;
 }

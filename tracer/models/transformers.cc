@@ -59,7 +59,10 @@ struct SelfAttention {
   int64_t heads = 1;
 
   SelfAttention(const Scope& s, int64_t hidden, int64_t head_count)
-      : q(s["q"], hidden, hidden), k(s["k"], hidden, hidden), v(s["v"], hidden, hidden), o(s["o"], hidden, hidden),
+      : q(s["q"], hidden, hidden),
+        k(s["k"], hidden, hidden),
+        v(s["v"], hidden, hidden),
+        o(s["o"], hidden, hidden),
         heads(head_count) {}
   Tensor operator()(const Tensor& x, const Tensor& bias) const {
     const Tensor queries = SplitHeads(q(x), heads);
@@ -311,7 +314,7 @@ class Vit : public Model {
   Batch MakeBatch(Tracer& tracer) const override {
     Literal x = F32({config_.batch, 3, config_.image, config_.image});
     for (size_t i = 0; i < x.values<float>().size(); ++i) {
-      x.values<float>()[i] = static_cast<float>(FormulaNumber(config_.formula, 1000, static_cast<uint32_t>(i)));
+      x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
     }
     Literal y = S64({config_.batch});
     for (int64_t n = 0; n < config_.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config_.classes;
