@@ -1,5 +1,6 @@
 #include "interp/reference/machine.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -152,7 +153,9 @@ bool Machine::RunKernel(Frame& frame, const Step& step) {
   if (!context_.CountStep()) return false;
   Routine* routine = frame.routine;
   Value* slots = frame.slots;
-  if (in_.size() < step.operand_count) in_.resize(step.operand_count);
+  // Kernels of elementwise operations look at three operands, whatever there are.
+  constexpr uint32_t kMinOperands = 3;
+  if (in_.size() < std::max(step.operand_count, kMinOperands)) in_.resize(std::max(step.operand_count, kMinOperands));
   if (out_.size() < step.result_count) out_.resize(step.result_count);
   const OperandRef* operands = routine->operands.data() + step.operand_begin;
   for (uint32_t i = 0; i < step.operand_count; ++i) in_[i] = slots[operands[i].slot].data + operands[i].offset;

@@ -187,6 +187,21 @@ TEST(CollectiveTest, CollectivePermute) {
       (Strings{"s32[1] {10}", "s32[1] {0}"}));
 }
 
+TEST(CollectiveTest, CollectivePermuteOfSeveralOperands) {
+  EXPECT_EQ(ResultsOf("twice = s32[1] add(id, id)\n"
+                      "ROOT r = (s32[1], s32[1]) collective-permute(id, twice), source_target_pairs={{1,0}}",
+                      2, 1),
+            (Strings{"s32[1] {10}", "s32[1] {20}", "s32[1] {0}", "s32[1] {0}"}));
+}
+
+TEST(CollectiveTest, AsynchronousAllToAll) {
+  EXPECT_EQ(ResultsOf(std::string(kFour) +
+                          "s = ((s32[4]), s32[4]) all-to-all-start(x), channel_id=1, replica_groups={{0,1}}, "
+                          "dimensions={0}\nROOT r = s32[4] all-to-all-done(s)",
+                      1, 2),
+            (Strings{"s32[4] {0, 100, 1, 101}", "s32[4] {200, 300, 201, 301}"}));
+}
+
 TEST(CollectiveTest, CollectivePermuteOfSlices) {
   EXPECT_EQ(
       ResultsOf(std::string(kFour) + "one = s32[] constant(1)\ntwo = s32[] constant(2)\nfrom = (s32[]) tuple(one)\n"
