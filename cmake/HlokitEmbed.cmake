@@ -1,3 +1,5 @@
+# What is made at build time and compiled into a room.
+#
 # hlokit_embed_machines(TARGET FOLDER): compiles FOLDER/*.tpu into TARGET as hlokit::tpu::kInstalledMachines, in order of
 # name, so that tools need no file at run time.
 function(hlokit_embed_machines target folder)
@@ -24,4 +26,22 @@ const size_t kInstalledMachineCount = @count@;
 }  // namespace hlokit::tpu
 ]])
   target_sources(${target} PRIVATE "${output}")
+endfunction()
+
+# hlokit_compile_protos(TARGET FILE...): compiles .proto files, named from the top of the project, into TARGET. Their
+# headers are found as "room/file.pb.h" by the target alone.
+function(hlokit_compile_protos target)
+  set(folder "${PROJECT_BINARY_DIR}/generated")
+  foreach(file IN LISTS ARGN)
+    string(REGEX REPLACE "[.]proto$" "" stem "${file}")
+    set(outputs "${folder}/${stem}.pb.cc" "${folder}/${stem}.pb.h")
+    add_custom_command(OUTPUT ${outputs}
+      COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --cpp_out=${folder} ${PROJECT_SOURCE_DIR}/${file}
+      DEPENDS "${PROJECT_SOURCE_DIR}/${file}" VERBATIM)
+    # What protoc writes is held to no style.
+    set_source_files_properties("${folder}/${stem}.pb.cc" PROPERTIES COMPILE_OPTIONS -w)
+    target_sources(${target} PRIVATE ${outputs})
+  endforeach()
+  target_include_directories(${target} SYSTEM PRIVATE "${folder}")
+  target_link_libraries(${target} PRIVATE protobuf::libprotobuf-lite)
 endfunction()

@@ -114,6 +114,8 @@ int Run(int argc, char** argv) {
   const std::optional<Input> input = ReadModule(flags.path, flags, nullptr, &diagnostics);
   if (!input) return diagnostics.exit_code();
   if (!flags.simulation.device.empty()) {
+    // Passes may rely on what the verifier checks.
+    if (!flags.verify) flags.simulation.pipeline.clear();
     SimulateModule(flags.simulation, *input->module, &diagnostics);
     if (flags.simulation.timing_only || diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   }

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "interp/tpu/report.h"
 #include "interp/tpu/timeline.h"
+#include "interp/tpu/xplane.h"
 #include "ir/str_cat.h"
 #include "passes/pipeline.h"
 #include "tools/cli/output_file.h"
@@ -228,6 +231,9 @@ void SimulationFlags::AddTo(CLI::App* app) {
   app->add_option("--timeline", timeline,
                   "write the events of one execution to this file, as JSON for ui.perfetto.dev and chrome://tracing")
       ->group(group);
+  app->add_option("--xplane", xplane,
+                  "write the same as a profile for TensorBoard's profile plugin, below this log folder")
+      ->group(group);
   app->add_option("--timeline-events", timeline_events, "at most so many; longer loops are cut short")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
       ->capture_default_str()
@@ -293,6 +299,17 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
   const tpu::ReportInput input{module, *options, simulation, memory};
   if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
+  if (!flags.xplane.empty()) {
+    const std::filesystem::path folder = std::filesystem::path(flags.xplane) / "plugins" / "profile" / "simulated";
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) {
+      diagnostics->ShowError(folder.string(), error.message(), cli::kUsage);
+      return;
+    }
+    const std::string path = (folder / "hlokit.xplane.pb").string();
+    if (!WriteText(path, tpu::XSpaceBytes(input, plan, flags.timeline_events), diagnostics)) return;
+  }
   std::string text;
   if (flags.json) {
     text = tpu::ReportJson(input);

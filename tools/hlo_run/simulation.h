@@ -24,6 +24,7 @@ struct SimulationFlags {
   bool list_devices = false;
   std::string print_device;
   std::string timeline;  // file of a trace; "": none
+  std::string xplane;    // folder of profiles; "": none
   size_t timeline_events = 200000;
   std::string sweep;  // WHAT=VALUE,VALUE,...
   std::string report = "-";
