@@ -145,6 +145,7 @@ Machine::State Machine::Run() {
     Pop();
     if (frames_.empty()) state_ = State::kDone;
   }
+  if (observer_ != nullptr) observer_->End();
   if (state_ == State::kFailed) RecordPosition();
   return state_;
 }

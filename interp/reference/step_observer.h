@@ -25,6 +25,8 @@ class StepObserver {
   virtual ~StepObserver() = default;
   // `instruction` (or a trip of it, for a loop) is about to run; what ran before it has ended.
   virtual void Begin(InstructionId /*instruction*/) {}
+  // The program has ended, or a device of several waits for others.
+  virtual void End() {}
   // `instruction` has run. `values` are the array and token leaves of its value, tuples flattened, each dense and
   // row-major as in a Literal; `operands` those of all its operands in turn, if the Observation asks for them. An error
   // ends the run.

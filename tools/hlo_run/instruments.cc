@@ -100,7 +100,6 @@ void Instruments::Attach(interp::EvaluatorOptions* options) {
 
 bool Instruments::Report(const interp::RunStatistics& statistics, cli::Diagnostics* diagnostics) {
   if (profiler_ == nullptr) return true;
-  profiler_->End();
   if (flags_.profile) PrintProfile(statistics);
   return flags_.profile_json.empty() || WriteProfileJson(statistics, diagnostics);
 }

@@ -72,6 +72,10 @@ class PatchPanels : public PanelSource {
     std::vector<std::byte> elements(static_cast<size_t>(std::min(p_.features, k_count) * bytes));
     std::vector<int64_t> feature_offsets(static_cast<size_t>(p_.features));
     for (int64_t i = 0; i < p_.features; ++i) feature_offsets[i] = i * p_.feature_stride;
+    if (HasContiguousRows()) {
+      PackRows(group, first, count, k_begin, k_count, width, to);
+      return;
+    }
     for (int64_t line = first; line < first + count; ++line) {
       const int64_t image = line / p_.positions;
       const int64_t position = line % p_.positions;
@@ -87,11 +91,7 @@ class PatchPanels : public PanelSource {
           GatherConvert(p_.conversion, input_ + offset * from_bytes, feature_offsets.data() + feature, n,
                         elements.data());
           std::byte* target = row + (k - k_begin) * width * bytes;
-          switch (bytes) {
-            case 4: Spread<uint32_t>(elements.data(), n, target, width); break;
-            case 8: Spread<uint64_t>(elements.data(), n, target, width); break;
-            default: Spread<std::complex<double>>(elements.data(), n, target, width); break;
-          }
+          SpreadAll(elements.data(), n, target, width, bytes);
         }
         k += n;
       }
@@ -99,6 +99,58 @@ class PatchPanels : public PanelSource {
   }
 
  private:
+  // A row of the window, along its last dimension and the features, is a run of the input.
+  bool HasContiguousRows() const {
+    if (p_.axes.empty() || p_.feature_stride != 1 || p_.input_strides.back() != p_.features) return false;
+    const WindowDim& window = p_.axes.back().window;
+    return window.window_dilation == 1 && window.base_dilation == 1;
+  }
+
+  // The same as Pack, in as few runs as possible; `to` is zero.
+  void PackRows(int64_t group, int64_t first, int64_t count, int64_t k_begin, int64_t k_count, int64_t width,
+                std::byte* to) const {
+    const WindowAxis& axis = p_.axes.back();
+    const int64_t bytes = p_.conversion.to_bytes();
+    const int64_t row_size = axis.window.size * p_.features;
+    std::vector<std::byte> elements(static_cast<size_t>(std::min(row_size, k_count) * bytes));
+    std::vector<int64_t> offsets(static_cast<size_t>(row_size));
+    for (int64_t i = 0; i < row_size; ++i) offsets[static_cast<size_t>(i)] = i;
+    for (int64_t line = first; line < first + count; ++line) {
+      const int64_t position = line % p_.positions;
+      const int64_t base = line / p_.positions * p_.batch_stride + group * p_.group_stride;
+      // Places [low, high) of a row are over the input.
+      const int64_t start = position % axis.output * axis.window.stride - axis.window.padding_low;
+      const int64_t low = std::clamp<int64_t>(-start, 0, axis.window.size);
+      const int64_t high = std::clamp<int64_t>(axis.input - start, 0, axis.window.size);
+      if (low >= high) continue;
+      const int64_t at = line - first;
+      std::byte* column = to + (at / width * k_count * width + at % width) * bytes;
+      for (int64_t k = k_begin; k < k_begin + k_count;) {
+        const int64_t row = k / row_size;
+        const int64_t within = k % row_size;
+        const int64_t n = std::min(row_size - within, k_begin + k_count - k);
+        const int64_t begin = std::max(within, low * p_.features);
+        const int64_t end = std::min(within + n, high * p_.features);
+        int64_t offset;
+        if (begin < end && ElementUnder(p_, position, row * axis.window.size + low, &offset)) {
+          offset += base + begin - low * p_.features;
+          GatherConvert(p_.conversion, input_ + offset * p_.conversion.from_bytes(), offsets.data(), end - begin,
+                        elements.data());
+          SpreadAll(elements.data(), end - begin, column + (k - k_begin + begin - within) * width * bytes, width, bytes);
+        }
+        k += n;
+      }
+    }
+  }
+
+  static void SpreadAll(const std::byte* from, int64_t n, std::byte* to, int64_t stride, int64_t bytes) {
+    switch (bytes) {
+      case 4: return Spread<uint32_t>(from, n, to, stride);
+      case 8: return Spread<uint64_t>(from, n, to, stride);
+      default: return Spread<std::complex<double>>(from, n, to, stride);
+    }
+  }
+
   template <typename T>
   static void Spread(const std::byte* from, int64_t n, std::byte* to, int64_t stride) {
     const T* f = reinterpret_cast<const T*>(from);

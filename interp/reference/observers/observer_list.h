@@ -17,6 +17,9 @@ class ObserverList : public StepObserver {
   void Begin(InstructionId instruction) override {
     for (StepObserver* o : observers_) o->Begin(instruction);
   }
+  void End() override {
+    for (StepObserver* o : observers_) o->End();
+  }
   absl::Status Show(InstructionId instruction, absl::Span<const std::byte* const> values,
                     absl::Span<const std::byte* const> operands) override {
     for (StepObserver* o : observers_) {

@@ -38,8 +38,7 @@ class StepProfiler : public StepObserver {
     End();
     return absl::OkStatus();
   }
-  // To be called after the run: its last step has ended.
-  void End() {
+  void End() override {
     Add(Clock::now());
     current_ = InstructionId();
   }

@@ -1,0 +1,14 @@
+// Mathematical functions of f32 in whole vectors.
+#ifndef HLOKIT_INTERP_REFERENCE_KERNELS_ELEMENT_VECTOR_MATH_H_
+#define HLOKIT_INTERP_REFERENCE_KERNELS_ELEMENT_VECTOR_MATH_H_
+
+#include "interp/reference/element_op.h"
+
+namespace hlokit::interp {
+
+// Fills the rows of f32 for exponential, exponential-minus-one, log, logistic and tanh.
+void RegisterVectorMath(ElementFnTable* table);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_REFERENCE_KERNELS_ELEMENT_VECTOR_MATH_H_
