@@ -39,8 +39,9 @@ void ForEachTensor(const Op op, const Args& args, Fn fn) {
   const Schema& schema = SchemaOf(op);
   for (size_t i = 0; i < args.size(); ++i) {
     if (schema.args[i].type == ArgType::kTensor) {
+      static const Tensor undefined;
       const Tensor* t = args[i].get<Tensor>();
-      fn(t == nullptr ? Tensor() : *t);
+      fn(t == nullptr ? undefined : *t);
     } else if (schema.args[i].type == ArgType::kTensorList) {
       if (const Tensors* list = args[i].get<Tensors>()) {
         for (const Tensor& t : *list) fn(t);
@@ -73,9 +74,11 @@ void NoteCall(Op op, Args args, const Outputs& outputs) {
   function->op = op;
   function->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
   ForEachTensor(op, args, [&](const Tensor& t) {
-    function->edges.push_back(t.defined() && CategoryOf(t.dtype()) >= 2 ? EdgeOf(t) : Edge());
-    function->shapes.push_back(t.defined() ? t.shape() : Shape());
-    function->versions.push_back(t.defined() ? t.impl()->data->version : 0);
+    Slot& slot = function->slots.emplace_back();
+    if (!t.defined()) return;
+    slot.shape = t.shape();
+    slot.version = t.impl()->data->version;
+    if (CategoryOf(t.dtype()) >= 2) slot.edge = EdgeOf(t);
   });
   function->args = std::move(args);
   for (size_t k = 0; k < outputs.size(); ++k) {
@@ -96,7 +99,7 @@ void NoteCall(Op op, Args args, const Outputs& outputs) {
 void derivative::None(GradCall&) {}
 
 GradCall::GradCall(const Function* function, const Tensors* gradients)
-    : function_(*function), gradients_(*gradients), results_(function->edges.size()) {
+    : function_(*function), gradients_(*gradients), results_(function->slots.size()) {
   const Schema& schema = SchemaOf(function_.op);
   size_t slot = 0;
   for (size_t i = 0; i < function_.args.size(); ++i) {
@@ -107,12 +110,12 @@ GradCall::GradCall(const Function* function, const Tensors* gradients)
 }
 
 void GradCall::CheckVersion(size_t slot, const Tensor& t) {
-  if (t.defined() && t.impl()->data->version != function_.versions[slot]) {
+  if (t.defined() && t.impl()->data->version != function_.slots[slot].version) {
     Fail(absl::FailedPreconditionError(
         StrCat("one of the variables needed for gradient computation has been modified by an inplace operation: "
                "the argument of ",
                SymbolOf(function_.op), " is at version ", t.impl()->data->version, "; expected version ",
-               function_.versions[slot], " instead")));
+               function_.slots[slot].version, " instead")));
   }
 }
 
@@ -226,8 +229,9 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
     GradCall call(&function, &work.gradients);
     InfoOf(function.op).derivative(call);
     if (!call.status().ok()) return call.status();
-    for (size_t k = 0; k < function.edges.size(); ++k) {
-      if (function.edges[k].valid()) deliver(function.edges[k], Fit(call.results()[k], function.shapes[k]));
+    for (size_t k = 0; k < function.slots.size(); ++k) {
+      const Slot& slot = function.slots[k];
+      if (slot.edge.valid()) deliver(slot.edge, Fit(call.results()[k], slot.shape));
     }
     if (!retain_graph) {
       function.args.clear();

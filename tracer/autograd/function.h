@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "tracer/op.h"
 #include "tracer/ref_counted.h"
@@ -36,15 +37,20 @@ struct OutputInfo {
   uint32_t version = 0;
 };
 
+// What is kept of a tensor argument beside its value.
+struct Slot {
+  Edge edge;
+  Shape shape;  // invalid for None
+  uint32_t version = 0;
+};
+
 class Function : public RefCounted {
  public:
   Op op;
-  uint64_t sequence = 0;           // calls in order
-  Args args;                       // tensors and numbers of the call; emptied when released
-  std::vector<uint32_t> versions;  // of tensor arguments, lists flattened
-  std::vector<Shape> shapes;       // of tensor arguments, lists flattened; invalid for None
-  std::vector<Edge> edges;         // same places
-  std::vector<OutputInfo> outputs;
+  uint64_t sequence = 0;               // calls in order
+  Args args;                           // tensors and numbers of the call; emptied when released
+  absl::InlinedVector<Slot, 3> slots;  // of tensor arguments, lists flattened
+  absl::InlinedVector<OutputInfo, 1> outputs;
   bool released = false;
 };
 

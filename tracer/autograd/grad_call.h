@@ -40,7 +40,7 @@ class GradCall {
     return s == nullptr ? std::string_view() : *s;
   }
   // Shape of a tensor argument (of member k of a list).
-  Shape shape(size_t i, size_t k = 0) const { return function_.shapes[slots_[i] + k]; }
+  Shape shape(size_t i, size_t k = 0) const { return function_.slots[slots_[i] + k].shape; }
   size_t list_size(size_t i) const { return function_.args[i].get<Tensors>()->size(); }
   // A result of the call.
   Tensor out(size_t k = 0);
@@ -51,7 +51,7 @@ class GradCall {
   // The same, zeros if undefined.
   Tensor g_or_zeros(size_t k);
 
-  bool needs(size_t i, size_t k = 0) const { return function_.edges[slots_[i] + k].valid(); }
+  bool needs(size_t i, size_t k = 0) const { return function_.slots[slots_[i] + k].edge.valid(); }
   void set(size_t i, Tensor gradient, size_t k = 0) {
     if (needs(i, k)) results_[slots_[i] + k] = std::move(gradient);
   }

@@ -199,8 +199,8 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
       LineReader reader(text, line.substr(blanks), sink);
       if (reader.Node(ids, &node)) {
         if (!ids.emplace(node.id, static_cast<uint32_t>(graph->nodes.size())).second) {
-          sink->Error(DiagnosticKind::kDuplicateName, {static_cast<uint32_t>(node.id.data() - text.data()),
-                                                       static_cast<uint32_t>(node.id.size())},
+          sink->Error(DiagnosticKind::kDuplicateName,
+                      {static_cast<uint32_t>(node.id.data() - text.data()), static_cast<uint32_t>(node.id.size())},
                       StrCat("%", node.id, " is defined twice"));
         }
         graph->nodes.push_back(std::move(node));
@@ -256,6 +256,7 @@ std::string PrintGraphDot(const TextGraph& graph) {
     const TextNode& node = graph.nodes[i];
     StrAppend(&out, "  node", i, " [label=\"", escaped(node.op), "\\n", escaped(LabelShape(node.shape)));
     for (const auto& [name, value] : node.tags) {
+      if (name == "NodeType") continue;  // torch's own graphs leave it out
       std::string text(value);
       if (text.size() > 63) text = text.substr(0, 64) + "...";
       StrAppend(&out, "\\n", name, "=", escaped(text));
