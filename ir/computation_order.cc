@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/call_traits.h"
 #include "ir/traversal.h"
 
 namespace hlokit {
@@ -14,6 +15,7 @@ struct Calls {
   std::vector<uint32_t> ends;  // of each instruction's callees
 
   void Add(Instruction i) {
+    if (!MayCall(i.opcode())) return;
     const size_t begin = callees.size();
     for (const AttrValue& a : i.attrs()) {
       const AttrType type = InfoOf(a.attr).type;

@@ -1,12 +1,33 @@
 #include "ir/side_effects.h"
 
+#include <array>
+
 #include "ir/call_traits.h"
 #include "ir/traversal.h"
 
 namespace hlokit {
 
+namespace {
+
+// No instruction of this opcode has an effect of its own, whatever its attributes.
+bool NeverHasEffect(Opcode opcode) {
+  static const std::array<bool, kOpcodeCount + 1> kTable = [] {
+    std::array<bool, kOpcodeCount + 1> table{};
+    for (size_t i = 0; i < kOpcodeCount; ++i) {
+      constexpr uint16_t kPossible = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
+      table[i] =
+          (InfoOf(static_cast<Opcode>(i)).traits & kPossible) == 0 && static_cast<Opcode>(i) != Opcode::kCustomCall;
+    }
+    return table;
+  }();
+  return kTable[static_cast<size_t>(opcode)];
+}
+
+}  // namespace
+
 bool HasOwnSideEffect(Instruction i) {
   const Opcode opcode = i.opcode();
+  if (NeverHasEffect(opcode)) return false;
   if (HasTrait(opcode, kSideEffect)) return true;
   if (opcode == Opcode::kCustomCall) return i.bool_attr(Attr::kCustomCallHasSideEffect);
   if (HasTrait(opcode, kCollective)) {

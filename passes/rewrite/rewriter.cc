@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/container/inlined_vector.h"
+#include "ir/call_traits.h"
 #include "ir/float_types.h"
 #include "ir/shape_inference.h"
 #include "ir/traversal.h"
@@ -57,6 +58,12 @@ void Rewriter::PushUsers(Instruction i) {
 }
 
 bool Rewriter::Run() {
+  // Many passes find nothing they have a rule for.
+  bool any = false;
+  for (Computation c : module_.computations()) {
+    for (Instruction i : c.instructions()) any |= !rules_.of(i.opcode()).empty();
+  }
+  if (!any) return false;
   // What a fusion or an asynchronous operation holds is settled.
   const ComputationRoles roles = RolesOf(module_);
   const std::optional<CallGraph> graph =
@@ -209,7 +216,14 @@ InstructionId Rewriter::MakeReshape(InstructionId operand, Shape shape) {
 }
 
 bool Rewriter::IsReplaceable(Instruction i) const {
-  return !i.has(Attr::kControlPredecessors) && i.control_successors().empty() && !effects_.Of(i);
+  return !i.has(Attr::kControlPredecessors) && i.control_successors().empty() && !HasEffect(i);
+}
+
+bool Rewriter::HasEffect(Instruction i) const {
+  if (HasOwnSideEffect(i)) return true;
+  if (!MayCall(i.opcode())) return false;
+  if (!effects_) effects_.emplace(module_);
+  return effects_->Of(i);
 }
 
 bool Rewriter::MayErase(Instruction i) const {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -118,11 +119,12 @@ class Rewriter {
   // Erases `id` if it is unused and may go, then what it alone used.
   void EraseUnused(InstructionId id);
   bool MayErase(Instruction instruction) const;
+  bool HasEffect(Instruction instruction) const;
 
   Module& module_;
   const RuleSet& rules_;
   const PassOptions* options_;
-  SideEffects effects_;
+  mutable std::optional<SideEffects> effects_;  // found when first asked for
   Where where_;
   bool changed_ = false;
   InstructionId current_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -49,8 +50,7 @@ class Folder {
         max_elements_(options.Int("max-elements")),
         max_flops_(options.Int("max-flops")),
         environment_(environment),
-        effects_(module),
-        costs_(module) {
+        effects_(module) {
     // Computations that hold nothing but what can be folded, and what such things call.
     foldable_.assign(module.computation_id_bound(), false);
     for (ComputationId id : ComputationPostOrder(module)) {
@@ -104,7 +104,7 @@ class Folder {
            !i.operand(0).literal().elided;
   }
 
-  bool MayFold(Instruction i) const {
+  bool MayFold(Instruction i) {
     if (Holds(kNotFolded, i.opcode()) || !MayStandInside(i) || i.operand_count() == 0 || !i.shape().IsArray())
       return false;
     if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kSharding)) return false;
@@ -126,7 +126,8 @@ class Folder {
     constexpr int64_t kSmall = 64;
     const int64_t elements = i.shape().element_count();
     if (elements > max_elements_ || elements > std::max(stored, kSmall)) return false;
-    const Cost& cost = costs_.Of(i);
+    if (!costs_) costs_.emplace(module_);
+    const Cost& cost = costs_->Of(i);
     return cost.flops <= max_flops_ && cost.transcendentals <= max_flops_ && cost.bytes() / 16 <= max_flops_;
   }
 
@@ -179,8 +180,8 @@ class Folder {
   const int64_t max_flops_;
   const PassEnvironment& environment_;
   const SideEffects effects_;
-  const CostAnalysis costs_;
-  std::vector<bool> foldable_;  // by computation id
+  std::optional<CostAnalysis> costs_;  // made when first asked for
+  std::vector<bool> foldable_;         // by computation id
 };
 
 }  // namespace

@@ -38,13 +38,14 @@ absl::StatusOr<bool> Cse::Run(Module& module) {
   for (Computation c : module.computations()) {
     if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
     key.Clear();
+    key.Reserve(static_cast<size_t>(c.instruction_count()));
     // In the order of the computation, in which operands stand first, so that the one that stays stands before all
     // users.
     for (InstructionId id = c.record().first, next; id.valid(); id = next) {
       next = module.record(id).next;
       const Instruction i = module.instruction(id);
       if (i.opcode() == Opcode::kParameter || effects.Of(i) || i.has(Attr::kControlPredecessors) ||
-          !i.control_successors().empty() || (i.opcode() == Opcode::kConstant && i.literal().elided)) {
+          (i.opcode() == Opcode::kConstant && i.literal().elided)) {
         continue;
       }
       key.Add(static_cast<uint32_t>(i.opcode()));
@@ -60,7 +61,7 @@ absl::StatusOr<bool> Cse::Run(Module& module) {
       }
       AddAttributes(&key, i, same);
       const InstructionId first(key.Find(id.value));
-      if (first == id) continue;
+      if (first == id || !i.control_successors().empty()) continue;
       CarryCallees(module, i, module.instruction(first), &carried);
       Replace(module, id, first);
       Count("instructions merged");

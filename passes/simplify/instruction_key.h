@@ -45,6 +45,13 @@ class KeySet {
     return values_[entry];
   }
 
+  // Room for `n` keys of the usual size.
+  void Reserve(size_t n) {
+    words_.reserve(8 * n);
+    ends_.reserve(n);
+    values_.reserve(n);
+    index_.Reserve(n);
+  }
   void Clear() {
     words_.clear();
     ends_.clear();
