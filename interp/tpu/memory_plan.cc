@@ -15,6 +15,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr size_t kMaxListed = 10000;
+constexpr double kMostBytes = 1e17;  // of an array: more than any memory, far from overflow
 
 // What one run of a computation needs beyond its parameters.
 struct Need {
@@ -40,13 +41,14 @@ class Planner {
 
  private:
   int64_t Bytes(Shape shape) const {
-    return static_cast<int64_t>(static_cast<double>(PaddedBytes(machine_, shape)) / parts_);
+    return static_cast<int64_t>(std::min(static_cast<double>(PaddedBytes(machine_, shape)) / parts_, kMostBytes));
   }
   LiveArray ArrayOf(Instruction value) const {
     LiveArray array;
     array.value = value.id();
     array.bytes = Bytes(value.shape());
-    array.own_bytes = static_cast<int64_t>(static_cast<double>(std::max<int64_t>(ByteSize(value.shape()), 0)) / parts_);
+    const double own = static_cast<double>(std::max<int64_t>(ByteSize(value.shape()), 0)) / parts_;
+    array.own_bytes = static_cast<int64_t>(std::min(own, kMostBytes));
     array.parameter = value.opcode() == Opcode::kParameter;
     return array;
   }
@@ -96,7 +98,7 @@ class Planner {
     int64_t bytes = Bytes(root.shape());
     if (kind != StepKind::kLoop) return bytes;
     for (const auto& [element, invariant] : StateOf(root)) {
-      if (invariant) bytes -= Bytes(element.shape());
+      if (invariant) bytes = SatAdd(bytes, -Bytes(element.shape()));
     }
     return std::max<int64_t>(bytes, 0);
   }
@@ -171,14 +173,14 @@ class Planner {
         peak_callee = callee;
       }
       if (last[s] < n) dies[last[s]].push_back(s);
-      for (uint32_t d : dies[s]) alive -= bytes[d] + held[d];
+      for (uint32_t d : dies[s]) alive = SatAdd(alive, -SatAdd(bytes[d], held[d]));
       alive = SatAdd(alive, held[s]);
     }
     need.peak = peak;
     if (peak_step < n) need.at = plan.steps[peak_step].name;
     for (uint32_t s = 0; peak_step < n && s <= peak_step && need.live.size() < kMaxListed; ++s) {
       // At its own step a result's operands still count as theirs.
-      const int64_t own = s == peak_step ? bytes[s] : bytes[s] + held[s];
+      const int64_t own = s == peak_step ? bytes[s] : SatAdd(bytes[s], held[s]);
       if (last[s] < peak_step || own == 0) continue;
       LiveArray array = ArrayOf(module_.instruction(plan.steps[s].members.back()));
       array.bytes = own;
@@ -204,7 +206,9 @@ class Planner {
       entry->live = need.live;
       std::stable_sort(entry->live.begin(), entry->live.end(),
                        [](const LiveArray& a, const LiveArray& b) { return a.bytes > b.bytes; });
-      for (const LiveArray& array : entry->live) entry->padding_bytes += array.bytes - array.own_bytes;
+      for (const LiveArray& array : entry->live) {
+        entry->padding_bytes = SatAdd(entry->padding_bytes, array.bytes - array.own_bytes);
+      }
     }
     return need;
   }

@@ -43,10 +43,11 @@ class Walker {
           continue;
         }
         frame.base += frame.trip_seconds;
-        if (events_ + order.size() > max_events_) {
+        // Trips count too: a body may have no events.
+        if (++events_ + order.size() > max_events_) {
           Emit({.start = frame.base,
                 .duration = frame.trips_left * frame.trip_seconds,
-                .skipped_trips = static_cast<int64_t>(frame.trips_left)});
+                .skipped_trips = static_cast<int64_t>(std::min(frame.trips_left, 9e18))});
           open.pop_back();
           continue;
         }
@@ -60,10 +61,7 @@ class Walker {
   }
 
  private:
-  void Emit(const TimelineEvent& event) {
-    ++events_;
-    event_(event);
-  }
+  void Emit(const TimelineEvent& event) { event_(event); }
 
   // Steps by start; computed when first walked.
   const std::vector<uint32_t>& OrderOf(size_t plan) {
@@ -80,6 +78,7 @@ class Walker {
 
   // Emits a step; gives the computation to walk inside it, if any (trip_seconds above 0).
   Frame WalkStep(const Frame& frame, uint32_t s) {
+    ++events_;
     const Step& step = plan_.computations()[frame.plan].steps[s];
     const ComputationTime& times = input_.simulation.computations[frame.plan];
     const StepTime& time = times.steps[s];
@@ -131,7 +130,7 @@ class Walker {
   const KernelPlan& plan_;
   const size_t max_events_;
   const std::function<void(const TimelineEvent&)>& event_;
-  size_t events_ = 0;
+  size_t events_ = 0;  // and steps and trips that had none
   std::vector<std::vector<uint32_t>> orders_;
 };
 
