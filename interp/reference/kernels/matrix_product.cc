@@ -119,7 +119,7 @@ MicroKernel KernelFor(ElementType accumulator) {
 
 // Sizes of the pieces that a thread works on at a time: a piece of B stays in the second-level cache while rows of A
 // pass by.
-constexpr int64_t kPieceM = 192;
+constexpr int64_t kPieceM = 384;
 constexpr int64_t kPieceN = 512;
 constexpr int64_t kPieceK = 256;
 

@@ -19,10 +19,21 @@ void Scatter(const std::byte* from, int64_t n, std::byte* to, int64_t stride, in
     uint64_t low, high;
   };
   switch (bytes) {
-    case 4: return copy(uint32_t{});
-    case 8: return copy(uint64_t{});
-    default: return copy(Wide{});
+    case 4:
+      return copy(uint32_t{});
+    case 8:
+      return copy(uint64_t{});
+    default:
+      return copy(Wide{});
   }
+}
+
+// True if the offsets are those of elements in a row, one after the other.
+bool IsRun(const std::vector<int64_t>& offsets) {
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    if (offsets[i] != offsets[i - 1] + 1) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -81,20 +92,26 @@ void StridedPanels::Pack(int64_t batch, int64_t first, int64_t count, int64_t k_
   const int64_t k_step = source_.contracting.strides.empty() ? INT64_MAX : std::abs(source_.contracting.strides.back());
   if (line_step < k_step) {
     std::vector<std::byte> row(static_cast<size_t>(count * bytes));
+    const bool as_they_are = conversion.identity() && IsRun(lines);
     for (int64_t k = 0; k < k_count; ++k) {
-      GatherConvert(conversion, base + ks[k] * conversion.from_bytes(), lines.data(), count, row.data());
+      const std::byte* from = base + ks[k] * conversion.from_bytes();
+      const std::byte* elements = as_they_are ? from + lines[0] * bytes : row.data();
+      if (!as_they_are) GatherConvert(conversion, from, lines.data(), count, row.data());
       for (int64_t panel = 0; panel < panels; ++panel) {
         const int64_t n = std::min(width, count - panel * width);
-        std::memcpy(to + (panel * k_count + k) * width * bytes, row.data() + panel * width * bytes,
+        std::memcpy(to + (panel * k_count + k) * width * bytes, elements + panel * width * bytes,
                     static_cast<size_t>(n * bytes));
       }
     }
     return;
   }
   std::vector<std::byte> column(static_cast<size_t>(k_count * bytes));
+  const bool as_they_are = conversion.identity() && k_count != 0 && IsRun(ks);
   for (int64_t line = 0; line < count; ++line) {
-    GatherConvert(conversion, base + lines[line] * conversion.from_bytes(), ks.data(), k_count, column.data());
-    Scatter(column.data(), k_count, to + (line / width * k_count * width + line % width) * bytes, width, bytes);
+    const std::byte* from = base + lines[line] * conversion.from_bytes();
+    const std::byte* elements = as_they_are ? from + ks[0] * bytes : column.data();
+    if (!as_they_are) GatherConvert(conversion, from, ks.data(), k_count, column.data());
+    Scatter(elements, k_count, to + (line / width * k_count * width + line % width) * bytes, width, bytes);
   }
 }
 
