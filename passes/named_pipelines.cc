@@ -3,6 +3,24 @@
 
 namespace hlokit {
 
+namespace {
+
+// What comes after `simplify`, which `default` uses.
+void RegisterFusingPipelines(PassRegistry* registry) {
+  registry->AddPipeline({.name = "fuse",
+                         .summary = "fewer passes over memory: fuses, without storing what is computed on the way",
+                         .text = "dce,fusion"});
+  registry->AddPipeline({.name = "default", .summary = "simplify, then fuse", .text = "simplify,fuse"});
+  registry->AddPipeline(
+      {.name = "tpu-compile",
+       .summary = "what a compiler for TPUs does: simplify, merge collectives, tiled layouts, fuse, schedule",
+       .text = "simplify,all-reduce-folder,all-reduce-reassociate,all-gather-combiner,"
+               "reduce-scatter-combiner,all-reduce-combiner,layout-assignment{target=tpu},fuse,"
+               "copy-insertion,async-collective-creator,schedule"});
+}
+
+}  // namespace
+
 void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "simplify",
                          .summary = "what makes a program smaller without changing what it computes",
@@ -14,6 +32,7 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "tpu",
                          .summary = "what the simulated TPU runs on a program that no compiler has seen",
                          .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*"});
+  RegisterFusingPipelines(registry);
 }
 
 }  // namespace hlokit

@@ -11,6 +11,10 @@ const PassRegistry& PassRegistry::Get() {
     auto* made = new PassRegistry();
     RegisterAnnotationPasses(made);
     RegisterSimplifyPasses(made);
+    RegisterFusionPasses(made);
+    RegisterCollectivePasses(made);
+    RegisterLayoutPasses(made);
+    RegisterSchedulePasses(made);
     RegisterNamedPipelines(made);
     return made;
   }();

@@ -8,6 +8,10 @@ namespace hlokit {
 
 void RegisterAnnotationPasses(PassRegistry* registry);
 void RegisterSimplifyPasses(PassRegistry* registry);
+void RegisterFusionPasses(PassRegistry* registry);
+void RegisterCollectivePasses(PassRegistry* registry);
+void RegisterLayoutPasses(PassRegistry* registry);
+void RegisterSchedulePasses(PassRegistry* registry);
 void RegisterNamedPipelines(PassRegistry* registry);
 
 }  // namespace hlokit

@@ -1,5 +1,6 @@
 // hlo-inspect: looks at HLO modules without changing them. `hash` fingerprints them and explains why two fingerprints
-// differ; `stats` counts what is in them; `cost` counts what they compute and move.
+// differ; `stats` counts what is in them; `cost` counts what they compute and move;
+// `memory` says what they keep.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "tools/cli/inspect_annotations.h"
 #include "tools/cli/inspect_command.h"
 #include "tools/cli/inspect_cost.h"
+#include "tools/cli/inspect_memory.h"
 #include "tools/cli/inspect_ops.h"
 #include "tools/cli/json_writer.h"
 #include "tools/cli/output_file.h"
@@ -318,7 +320,8 @@ int Run(int argc, char** argv) {
       "  hlo-inspect stats module.hlo\n"
       "  hlo-inspect stats --json a.hlo b.hlo | jq '.[] | {module, instructions, depth}'");
 
-  const cli::InspectCommand commands[] = {cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app), cli::AddOpsCommand(&app)};
+  const cli::InspectCommand commands[] = {cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),
+                                          cli::AddMemoryCommand(&app), cli::AddOpsCommand(&app)};
 
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   for (const cli::InspectCommand& command : commands) {

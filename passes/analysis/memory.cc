@@ -1,0 +1,204 @@
+#include "passes/analysis/memory.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/traversal.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/saturating.h"
+
+namespace hlokit {
+namespace {
+
+constexpr uint32_t kNone = 0xffffffffu;
+
+// Operands whose memory the result may take over, one after another if `all`.
+struct Reuse {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+Reuse ReuseOf(Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (HasTrait(opcode, kElementwise)) return {0, i.operand_count()};
+  if (opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kWhile) return {0, 1};
+  if (opcode == Opcode::kScatter) return {0, (i.operand_count() - 1) / 2};
+  if (opcode == Opcode::kFusion) {
+    // One that updates in place.
+    const Computation body = i.computation_attr(Attr::kCalls);
+    const Instruction root = body.valid() ? body.root() : Instruction();
+    if (root.valid() && root.opcode() == Opcode::kDynamicUpdateSlice &&
+        root.operand(0).opcode() == Opcode::kParameter) {
+      return {root.operand(0).parameter_number(), 1};
+    }
+  }
+  return {};
+}
+
+// What an input_output_alias or buffer_donor of the header says of the leaves of the entry's parameters.
+std::vector<std::vector<uint8_t>> ReusableArguments(const Module& module) {
+  std::vector<std::vector<uint8_t>> reusable;
+  const Computation entry = module.entry();
+  for (int64_t p = 0; p < entry.parameter_count(); ++p) {
+    reusable.emplace_back(static_cast<size_t>(entry.parameter(p).shape().leaf_count()), 0);
+  }
+  const auto mark = [&](int64_t parameter, ListId index) {
+    if (parameter < 0 || parameter >= static_cast<int64_t>(reusable.size())) return;
+    Shape shape = entry.parameter(parameter).shape();
+    int64_t leaf = 0;
+    for (int64_t k : module.context().list(index)) {
+      if (!shape.IsTuple() || k < 0 || k >= shape.tuple_size()) return;
+      for (int64_t before = 0; before < k; ++before) leaf += shape.element(before).leaf_count();
+      shape = shape.element(k);
+    }
+    for (int64_t n = 0; n < shape.leaf_count(); ++n) reusable[parameter][static_cast<size_t>(leaf + n)] = 1;
+  };
+  for (const InputOutputAlias& alias : module.header().input_output_alias) mark(alias.parameter, alias.parameter_index);
+  for (const BufferDonor& donor : module.header().buffer_donor) mark(donor.parameter, donor.parameter_index);
+  return reusable;
+}
+
+}  // namespace
+
+absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<InstructionId> order,
+                                   absl::Span<const int64_t> callee_bytes) {
+  const Module& module = computation.module();
+  absl::StatusOr<LeafFlow> made = LeafFlow::Make(module, order);
+  if (!made.ok()) return made.status();
+  const LeafFlow& flow = *made;
+  const auto places = static_cast<int32_t>(order.size());
+
+  // The last reader of each value.
+  std::vector<int32_t> last(flow.values().size(), -1);
+  for (int32_t place = 0; place < places; ++place) {
+    const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
+    if (PassesValuesOn(i.opcode())) continue;
+    for (Instruction operand : i.operands()) {
+      for (uint32_t value : flow.ValuesOf(operand)) last[value] = place;
+    }
+  }
+  std::vector<uint8_t> is_result(flow.values().size(), 0);
+  for (uint32_t value : flow.ValuesOf(computation.root())) {
+    last[value] = places - 1;
+    is_result[value] = 1;
+  }
+
+  std::vector<std::vector<uint8_t>> reusable;
+  if (computation.is_entry()) reusable = ReusableArguments(module);
+  MemoryUse use;
+  absl::flat_hash_set<uint32_t> pinned;  // arguments that stay
+  std::vector<uint32_t> buffer_of(flow.values().size(), kNone);
+  for (int32_t place = 0; place < places; ++place) {
+    const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
+    if (PassesValuesOn(i.opcode())) continue;
+    const absl::Span<const uint32_t> values = flow.ValuesOf(i);
+    const Reuse reuse = ReuseOf(i);
+    for (size_t leaf = 0; leaf < values.size(); ++leaf) {
+      const uint32_t value = values[leaf];
+      LiveBuffer buffer{
+          i.id(), static_cast<int64_t>(leaf),  BufferBytes(flow.values()[value].shape), BufferKind::kTemporary,
+          place,  std::max(place, last[value])};
+      if (i.opcode() == Opcode::kParameter) {
+        buffer.kind = BufferKind::kArgument;
+        buffer.begin = 0;
+        const auto number = static_cast<size_t>(i.parameter_number());
+        const bool may_end = number < reusable.size() && leaf < reusable[number].size() && reusable[number][leaf];
+        if (!may_end) {
+          buffer.end = places - 1;
+          pinned.insert(static_cast<uint32_t>(use.buffers.size()));
+        }
+      } else if (i.opcode() == Opcode::kConstant) {
+        buffer.kind = BufferKind::kConstant;
+      } else {
+        bool taken_over = false;
+        for (int64_t k = reuse.first; k < reuse.first + reuse.count && !taken_over; ++k) {
+          const absl::Span<const uint32_t> held = flow.ValuesOf(i.operand(k));
+          // A loop's state is taken over leaf by leaf.
+          const size_t from = held.size() == values.size() ? leaf : 0;
+          if (from >= held.size()) continue;
+          const uint32_t old = buffer_of[held[from]];
+          if (old == kNone) continue;
+          LiveBuffer& taken = use.buffers[old];
+          if (taken.end != place || taken.bytes != buffer.bytes || taken.kind == BufferKind::kConstant) continue;
+          if (taken.kind == BufferKind::kResult || pinned.contains(old)) continue;
+          taken.end = buffer.end;
+          if (is_result[value] && taken.kind == BufferKind::kTemporary) taken.kind = BufferKind::kResult;
+          buffer_of[value] = old;
+          taken_over = true;
+        }
+        if (taken_over) continue;
+        if (is_result[value]) buffer.kind = BufferKind::kResult;
+      }
+      buffer_of[value] = static_cast<uint32_t>(use.buffers.size());
+      use.buffers.push_back(buffer);
+    }
+  }
+
+  use.live_bytes.assign(static_cast<size_t>(places), 0);
+  std::vector<int64_t> change(static_cast<size_t>(places) + 1, 0);
+  for (const LiveBuffer& buffer : use.buffers) {
+    switch (buffer.kind) {
+      case BufferKind::kArgument:
+        use.argument_bytes = SatAdd(use.argument_bytes, buffer.bytes);
+        break;
+      case BufferKind::kConstant:
+        use.constant_bytes = SatAdd(use.constant_bytes, buffer.bytes);
+        continue;
+      case BufferKind::kResult:
+        use.result_bytes = SatAdd(use.result_bytes, buffer.bytes);
+        break;
+      case BufferKind::kTemporary:
+        break;
+    }
+    int64_t& in = change[static_cast<size_t>(buffer.begin)];
+    in = SatAdd(in, buffer.bytes);
+    int64_t& out = change[static_cast<size_t>(buffer.end) + 1];
+    out = SatAdd(out, -buffer.bytes);
+  }
+  int64_t live = 0;
+  for (int32_t place = 0; place < places; ++place) {
+    const auto at = static_cast<size_t>(place);
+    live = SatAdd(live, change[at]);
+    use.live_bytes[at] = SatAdd(live, at < callee_bytes.size() ? callee_bytes[at] : 0);
+    if (use.live_bytes[at] > use.peak_bytes) {
+      use.peak_bytes = use.live_bytes[at];
+      use.peak_place = place;
+    }
+  }
+  use.own_peak_bytes = std::max<int64_t>(0, use.peak_bytes - use.argument_bytes);
+  use.order = std::move(order);
+  return use;
+}
+
+absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Make(const Module& module) {
+  MemoryAnalysis result;
+  result.uses_.resize(module.computation_id_bound());
+  result.entry_ = module.entry().id();
+  const CallGraph calls(module);
+  std::vector<int64_t> callee_bytes;
+  for (ComputationId id : calls.CalleesFirst()) {
+    const Computation c = module.computation(id);
+    if (!calls.IsSequential(c) || !c.root().valid()) continue;
+    std::vector<InstructionId> order;
+    if (module.header().is_scheduled) {
+      for (Instruction i : c.instructions()) order.push_back(i.id());
+    } else {
+      order = PostOrder(c);
+    }
+    callee_bytes.assign(order.size(), 0);
+    for (size_t place = 0; place < order.size(); ++place) {
+      const Instruction i = module.instruction(order[place]);
+      if (!HasTrait(i.opcode(), kControlFlow) && i.opcode() != Opcode::kAsyncStart) continue;
+      for (Computation callee : i.called_computations()) {
+        callee_bytes[place] = std::max(callee_bytes[place], result.uses_[callee.id().value].own_peak_bytes);
+      }
+    }
+    absl::StatusOr<MemoryUse> use = MemoryOf(c, std::move(order), callee_bytes);
+    if (!use.ok()) return use.status();
+    result.uses_[id.value] = *std::move(use);
+  }
+  return result;
+}
+
+}  // namespace hlokit

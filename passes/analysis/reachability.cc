@@ -1,0 +1,41 @@
+#include "passes/analysis/reachability.h"
+
+#include <algorithm>
+
+#include "ir/traversal.h"
+
+namespace hlokit {
+
+Reachability::Reachability(Computation computation) {
+  const std::vector<InstructionId> order = PostOrder(computation);
+  if (order.empty()) return;
+  const auto [low, high] = std::minmax_element(order.begin(), order.end());
+  lowest_ = low->value;
+  position_.resize(high->value - lowest_ + 1);
+  for (uint32_t n = 0; n < order.size(); ++n) position_[order[n].value - lowest_] = n;
+  mark_.assign(order.size(), 0);
+}
+
+bool Reachability::Reaches(Instruction from, Instruction to) {
+  const uint32_t start = PositionOf(from);
+  ++question_;
+  stack_.assign(1, to);
+  while (!stack_.empty()) {
+    const Instruction i = stack_.back();
+    stack_.pop_back();
+    if (i == from) return true;
+    const auto visit = [&](Instruction before) {
+      const uint32_t at = PositionOf(before);
+      if (at < start || mark_[at] == question_) return;
+      mark_[at] = question_;
+      stack_.push_back(before);
+    };
+    for (Instruction operand : i.operands()) visit(operand);
+    if (i.has(Attr::kControlPredecessors)) {
+      for (Instruction p : i.control_predecessors()) visit(p);
+    }
+  }
+  return false;
+}
+
+}  // namespace hlokit

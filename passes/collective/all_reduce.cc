@@ -1,0 +1,138 @@
+// Folding and reassociation of all-reduces.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/replica_groups.h"
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/annotations/annotations.h"
+#include "passes/collective/collective_key.h"
+#include "passes/collective/collectives.h"
+
+namespace hlokit {
+namespace {
+
+constexpr int64_t kMaxDevices = 1 << 16;
+
+using Groups = std::vector<std::vector<int64_t>>;
+
+bool HasOneUser(Instruction i) { return !i.is_root() && i.users().size() == 1; }
+
+// Reducing over `first`, then over `second`, is reducing over these; nullopt if that meets some device twice or differs
+// from device to device of one group.
+std::optional<Groups> Compose(const Groups& first, const Groups& second) {
+  std::vector<std::pair<int64_t, size_t>> group_of;  // device, its group of `first`
+  for (size_t g = 0; g < first.size(); ++g) {
+    for (int64_t device : first[g]) group_of.push_back({device, g});
+  }
+  std::sort(group_of.begin(), group_of.end());
+  const auto find = [&](int64_t device) -> std::optional<size_t> {
+    const auto at = std::lower_bound(group_of.begin(), group_of.end(), std::make_pair(device, size_t{0}));
+    if (at == group_of.end() || at->first != device) return std::nullopt;
+    return at->second;
+  };
+  Groups result;
+  for (const std::vector<int64_t>& group : second) {
+    std::vector<int64_t> all;
+    for (int64_t device : group) {
+      const std::optional<size_t> g = find(device);
+      if (!g) return std::nullopt;
+      all.insert(all.end(), first[*g].begin(), first[*g].end());
+    }
+    std::sort(all.begin(), all.end());
+    if (std::adjacent_find(all.begin(), all.end()) != all.end()) return std::nullopt;
+    result.push_back(std::move(all));
+  }
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  // Every device is in exactly one group, and all of a group get the same.
+  std::vector<int64_t> devices, all;
+  for (const auto& group : second) devices.insert(devices.end(), group.begin(), group.end());
+  for (const auto& group : result) all.insert(all.end(), group.begin(), group.end());
+  std::sort(devices.begin(), devices.end());
+  std::sort(all.begin(), all.end());
+  if (devices != all) return std::nullopt;
+  return result;
+}
+
+// Two all-reduces of one array each that differ in their groups at most.
+bool SameButGroups(Instruction a, Instruction b) {
+  const std::optional<Opcode> x = ReducerOpcode(a.computation_attr(Attr::kToApply));
+  return x && x == ReducerOpcode(b.computation_attr(Attr::kToApply)) && a.operand_count() == 1 &&
+         b.operand_count() == 1 && a.has(Attr::kChannelId) == b.has(Attr::kChannelId) &&
+         a.bool_attr(Attr::kUseGlobalDeviceIds) == b.bool_attr(Attr::kUseGlobalDeviceIds) && CollectiveKey(a) &&
+         CollectiveKey(b);
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> FoldAllReduces(Module& module) {
+  if (module.header().is_scheduled) return 0;
+  int64_t folded = 0;
+  for (Computation c : module.computations()) {
+    for (InstructionId id : PostOrder(c)) {
+      const Instruction outer = module.instruction(id);
+      if (outer.opcode() != Opcode::kAllReduce || outer.operand_count() != 1) continue;
+      const Instruction inner = outer.operand(0);
+      if (inner.opcode() != Opcode::kAllReduce || !SameButGroups(outer, inner) || !HasOneUser(inner)) continue;
+      const auto groups = [&](Instruction i) {
+        return ExpandReplicaGroups(module.context(), ListId(i.payload(Attr::kReplicaGroups).value_or(0)), kMaxDevices);
+      };
+      if (!inner.has(Attr::kReplicaGroups) || !outer.has(Attr::kReplicaGroups)) continue;
+      const absl::StatusOr<Groups> first = groups(inner), second = groups(outer);
+      if (!first.ok() || !second.ok() || first->empty() || second->empty()) continue;
+      std::optional<Groups> both = Compose(*first, *second);
+      if (!both) continue;
+      const ListId list = EncodeReplicaGroups(&module.context(), ReplicaGroups::List(*std::move(both)));
+      module.SetAttr(id, Attr::kReplicaGroups, list.value);
+      Carry(module, inner.id(), id);
+      const InstructionId source = inner.operand(0).id(), gone = inner.id();
+      module.ReplaceOperand(id, 0, source);
+      module.Erase(gone);
+      ++folded;
+    }
+  }
+  return folded;
+}
+
+absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) {
+  if (module.header().is_scheduled) return 0;
+  int64_t moved = 0;
+  for (Computation c : module.computations()) {
+    for (InstructionId id : PostOrder(c)) {
+      const Instruction i = module.instruction(id);
+      if (i.operand_count() != 2 || !HasTrait(i.opcode(), kCommutative)) continue;
+      const Instruction a = i.operand(0), b = i.operand(1);
+      if (a == b || a.opcode() != Opcode::kAllReduce || b.opcode() != Opcode::kAllReduce) continue;
+      if (!SameButGroups(a, b) || CollectiveKey(a) != CollectiveKey(b) || !HasOneUser(a) || !HasOneUser(b)) continue;
+      if (ReducerOpcode(a.computation_attr(Attr::kToApply)) != i.opcode()) continue;
+      const ElementType type = i.shape().element_type();
+      const bool order_matters = i.opcode() == Opcode::kAdd || i.opcode() == Opcode::kMultiply;
+      if (order_matters && !reassociate && !IsInteger(type) && type != ElementType::kPred) continue;
+      if (a.shape() != i.shape() || b.shape() != i.shape() || a.operand(0).shape() != i.shape() ||
+          b.operand(0).shape() != i.shape()) {
+        continue;
+      }
+      // The operation takes the operands, and one of the all-reduces its result.
+      const InstructionId keep = a.id(), gone = b.id();
+      const InstructionId x = a.operand(0).id(), y = b.operand(0).id();
+      Builder builder(&module, c.id());
+      const Builder::Result sum = builder.Add(i.opcode(), {x, y}, {}, i.shape());
+      if (!sum.ok()) return sum.status();
+      const InstructionId sources[] = {id};
+      Annotate(module, *sum, sources);
+      module.ReplaceOperand(keep, 0, *sum);
+      Carry(module, gone, keep);
+      module.ReplaceAllUses(id, keep);
+      module.Erase(id);
+      module.Erase(gone);
+      ++moved;
+    }
+  }
+  return moved;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,40 @@
+#include "passes/collective/collective_key.h"
+
+#include "ir/str_cat.h"
+
+namespace hlokit {
+
+std::optional<Opcode> ReducerOpcode(Computation reducer) {
+  if (!reducer.valid() || reducer.parameter_count() != 2 || reducer.instruction_count() != 3) return std::nullopt;
+  const Instruction root = reducer.root();
+  if (root.operand_count() != 2 || !HasTrait(root.opcode(), kCommutative)) return std::nullopt;
+  const Instruction a = root.operand(0), b = root.operand(1);
+  if (a == b || a.opcode() != Opcode::kParameter || b.opcode() != Opcode::kParameter) return std::nullopt;
+  return root.opcode();
+}
+
+std::optional<std::string> CollectiveKey(Instruction i) {
+  if (!HasTrait(i.opcode(), kCollective) || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+    return std::nullopt;
+  }
+  if (i.bool_attr(Attr::kConstrainLayout) || i.has(Attr::kSharding) || i.operand_count() == 0) return std::nullopt;
+  std::string key = StrCat(static_cast<int>(i.opcode()), i.has(Attr::kChannelId) ? " channel" : "");
+  for (const AttrValue& a : i.attrs()) {
+    if (InfoOf(a.attr).meaning != AttrMeaning::kSemantic || a.attr == Attr::kChannelId) continue;
+    StrAppend(&key, " ", static_cast<int>(a.attr), "=");
+    if (a.attr != Attr::kToApply) {
+      StrAppend(&key, a.payload);
+      continue;
+    }
+    const std::optional<Opcode> reducer = ReducerOpcode(i.computation_attr(Attr::kToApply));
+    if (!reducer) return std::nullopt;
+    const Instruction operand = i.operand(0);
+    for (Instruction other : i.operands()) {
+      if (other.shape().element_type() != operand.shape().element_type()) return std::nullopt;
+    }
+    StrAppend(&key, static_cast<int>(*reducer), " of ", static_cast<int>(operand.shape().element_type()));
+  }
+  return key;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,141 @@
+// Merges small collectives into large ones.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/saturating.h"
+#include "passes/annotations/annotations.h"
+#include "passes/collective/collective_key.h"
+#include "passes/collective/collectives.h"
+#include "passes/fusion/group_order.h"
+
+namespace hlokit {
+namespace {
+
+// Far enough to see from one layer's gradients to another's.
+constexpr GroupOrder::SearchLimits kSearch = {.groups = 1 << 14, .edges = 1 << 16};
+
+struct Bundle {
+  std::vector<uint32_t> nodes;
+  int64_t bytes = 0;
+  int64_t operands = 0;
+};
+
+int64_t BytesOf(Instruction i) {
+  int64_t bytes = 0;
+  for (Instruction operand : i.operands()) bytes = SatAdd(bytes, BufferBytes(operand.shape()));
+  return bytes;
+}
+
+// One collective in the place of those of `bundle`.
+absl::Status Merge(Module& module, ComputationId computation, absl::Span<const InstructionId> bundle) {
+  std::vector<InstructionId> operands;
+  std::vector<Shape> shapes;
+  for (InstructionId id : bundle) {
+    const Instruction i = module.instruction(id);
+    for (Instruction operand : i.operands()) operands.push_back(operand.id());
+    if (i.shape().IsTuple()) {
+      shapes.insert(shapes.end(), i.shape().elements().begin(), i.shape().elements().end());
+    } else {
+      shapes.push_back(i.shape());
+    }
+  }
+  const Instruction first = module.instruction(bundle[0]);
+  const std::vector<AttrValue> attrs(first.attrs().begin(), first.attrs().end());
+  Builder builder(&module, computation);
+  builder.Named(first.name());
+  const Builder::Result merged = builder.Add(first.opcode(), operands, attrs, module.context().shapes.Tuple(shapes));
+  if (!merged.ok()) return merged.status();
+  Annotate(module, *merged, bundle);
+  int64_t part = 0;
+  const auto take = [&](InstructionId source) -> absl::StatusOr<InstructionId> {
+    const Builder::Result taken = builder.GetTupleElement(*merged, part++);
+    if (taken.ok()) module.SetMetadata(*taken, module.record(source).metadata);
+    return taken;
+  };
+  for (InstructionId id : bundle) {
+    const Shape shape = module.instruction(id).shape();
+    std::vector<InstructionId> parts;
+    for (int64_t k = 0; k < (shape.IsTuple() ? shape.tuple_size() : 1); ++k) {
+      const absl::StatusOr<InstructionId> taken = take(id);
+      if (!taken.ok()) return taken.status();
+      parts.push_back(*taken);
+    }
+    InstructionId by = parts[0];
+    if (shape.IsTuple()) {
+      const Builder::Result tuple = builder.Tuple(parts);
+      if (!tuple.ok()) return tuple.status();
+      module.SetMetadata(*tuple, module.record(id).metadata);
+      by = *tuple;
+    }
+    module.ReplaceAllUses(id, by);
+    module.Erase(id);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CombineCounts> CombineCollectives(Module& module, Opcode opcode, const CombineLimits& limits) {
+  CombineCounts counts;
+  if (module.header().is_scheduled || !module.entry().valid()) return counts;
+  const CallGraph calls(module);
+  for (Computation c : module.computations()) {
+    if (!calls.IsSequential(c) || !calls.IsLive(c)) continue;
+    bool any = false;
+    for (Instruction i : c.instructions()) any |= i.opcode() == opcode;
+    if (!any) continue;
+    const std::vector<InstructionId> order = PostOrder(c);
+    std::vector<uint32_t> node(module.instruction_id_bound(), 0);
+    for (uint32_t n = 0; n < order.size(); ++n) node[order[n].value] = n;
+    std::vector<uint32_t> begin = {0}, users;
+    for (InstructionId id : order) {
+      const Instruction i = module.instruction(id);
+      for (const auto& use : i.uses()) users.push_back(node[use.user.id().value]);
+      for (Instruction after : i.control_successors()) users.push_back(node[after.id().value]);
+      begin.push_back(static_cast<uint32_t>(users.size()));
+    }
+    GroupOrder groups(begin, users, kSearch);
+    // By key, the bundles that may still grow.
+    std::map<std::string, std::vector<Bundle>> open;
+    for (uint32_t n = 0; n < order.size(); ++n) {
+      const Instruction i = module.instruction(order[n]);
+      if (i.opcode() != opcode) continue;
+      const std::optional<std::string> key = CollectiveKey(i);
+      if (!key) continue;
+      std::vector<Bundle>& bundles = open[*key];
+      const int64_t bytes = BytesOf(i);
+      bool done = false;
+      // The newest first: what lies close is more likely to be independent.
+      for (size_t k = bundles.size(); k-- > 0 && bundles.size() - k <= 8 && !done;) {
+        Bundle& bundle = bundles[k];
+        if (SatAdd(bundle.bytes, bytes) > limits.max_bytes) continue;
+        if (bundle.operands + i.operand_count() > limits.max_count) continue;
+        if (!groups.Join(bundle.nodes[0], n)) continue;
+        bundle.nodes.push_back(n);
+        bundle.bytes = SatAdd(bundle.bytes, bytes);
+        bundle.operands += i.operand_count();
+        done = true;
+      }
+      if (!done) bundles.push_back({{n}, bytes, i.operand_count()});
+    }
+    for (const auto& [key, bundles] : open) {
+      for (const Bundle& bundle : bundles) {
+        if (bundle.nodes.size() < 2) continue;
+        std::vector<InstructionId> ids;
+        for (uint32_t n : bundle.nodes) ids.push_back(order[n]);
+        if (absl::Status status = Merge(module, c.id(), ids); !status.ok()) return status;
+        counts.merged += static_cast<int64_t>(ids.size());
+        ++counts.made;
+      }
+    }
+  }
+  return counts;
+}
+
+}  // namespace hlokit

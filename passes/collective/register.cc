@@ -1,0 +1,157 @@
+// The passes of this room.
+#include "passes/collective/collectives.h"
+#include "passes/rooms.h"
+
+namespace hlokit {
+namespace {
+
+template <Opcode opcode>
+class Combine : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<CombineCounts> counts =
+        CombineCollectives(module, opcode, {options().Int("max-bytes"), options().Int("max-count")});
+    if (!counts.ok()) return counts.status();
+    if (counts->made == 0) return false;
+    Count("collectives merged", counts->merged);
+    Count("collectives made", counts->made);
+    return true;
+  }
+};
+
+// A pass that counts what it did.
+template <absl::StatusOr<int64_t> (*run)(Module&)>
+class Counted : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = run(module);
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("collectives changed", *count);
+    return *count > 0;
+  }
+};
+
+class Reassociate : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> count = ReassociateAllReduces(module, options().Bool("reassociate-floats"));
+    if (!count.ok()) return count.status();
+    if (*count > 0) Count("all-reduces removed", *count);
+    return *count > 0;
+  }
+};
+
+constexpr char kTwo[] = R"(HloModule gradients
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[128]{0} parameter(0)
+  y = f32[64]{0} parameter(1)
+  dx = f32[128]{0} all-reduce(x), replica_groups={{0,1}}, to_apply=sum
+  dy = f32[64]{0} all-reduce(y), replica_groups={{0,1}}, to_apply=sum
+  ROOT t = (f32[128]{0}, f32[64]{0}) tuple(dx, dy)
+}
+)";
+
+constexpr char kFolded[] = R"(HloModule axes
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[128]{0} parameter(0)
+  rows = f32[128]{0} all-reduce(x), replica_groups={{0,1},{2,3}}, to_apply=sum
+  ROOT all = f32[128]{0} all-reduce(rows), replica_groups={{0,2},{1,3}}, to_apply=sum
+}
+)";
+
+constexpr char kSum[] = R"(HloModule total
+
+sum {
+  a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] add(a, b)
+}
+
+ENTRY main {
+  x = s32[128]{0} parameter(0)
+  y = s32[128]{0} parameter(1)
+  rx = s32[128]{0} all-reduce(x), replica_groups={{0,1}}, to_apply=sum
+  ry = s32[128]{0} all-reduce(y), replica_groups={{0,1}}, to_apply=sum
+  ROOT s = s32[128]{0} add(rx, ry)
+}
+)";
+
+constexpr char kNoSchedule[] = "No schedule: a module that has one is left alone.";
+
+template <Opcode opcode>
+PassInfo CombinerInfo(std::string_view name, std::string_view summary, std::string_view max_bytes,
+                      std::string_view example) {
+  return {.name = name,
+          .room = "collective",
+          .summary = summary,
+          .doc =
+              "Merges those that do the same among the same devices and do not need one another into one with several "
+              "operands, in program order, up to a size. One with a channel keeps the first one's.",
+          .example = example,
+          .options = {{.name = "max-bytes",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = max_bytes,
+                       .doc = "operands of one collective, at most"},
+                      {.name = "max-count",
+                       .type = OptionInfo::Type::kInt,
+                       .default_text = "256",
+                       .doc = "how many operands, at most",
+                       .min = 1}},
+          .needs = kNoSchedule,
+          .make = MakePass<Combine<opcode>>};
+}
+
+}  // namespace
+
+void RegisterCollectivePasses(PassRegistry* registry) {
+  registry->Add(CombinerInfo<Opcode::kAllReduce>("all-reduce-combiner", "merge small all-reduces into large ones",
+                                                 "31457280", kTwo));
+  registry->Add(CombinerInfo<Opcode::kAllGather>("all-gather-combiner", "merge small all-gathers into large ones",
+                                                 "31457280", ""));
+  registry->Add(CombinerInfo<Opcode::kReduceScatter>("reduce-scatter-combiner",
+                                                     "merge small reduce-scatters into large ones", "31457280", ""));
+  registry->Add({.name = "all-reduce-folder",
+                 .room = "collective",
+                 .summary = "merge an all-reduce of an all-reduce into one",
+                 .doc = "Two all-reduces in a row become one over the groups that both together make, if each of these "
+                        "meets every device once.",
+                 .example = kFolded,
+                 .needs = kNoSchedule,
+                 .make = MakePass<Counted<FoldAllReduces>>});
+  registry->Add({.name = "all-reduce-reassociate",
+                 .room = "collective",
+                 .summary = "combine before an all-reduce what is combined after it",
+                 .doc = "The sum of two all-reduces that add becomes the all-reduce of the sum, and so for the other "
+                        "operations that a reducer may be.",
+                 .example = kSum,
+                 .options = {{.name = "reassociate-floats",
+                              .type = OptionInfo::Type::kBool,
+                              .default_text = "false",
+                              .doc = "sums and products of floats too, which are then added up in another order"}},
+                 .needs = kNoSchedule,
+                 .make = MakePass<Reassociate>});
+  registry->Add({.name = "async-collective-creator",
+                 .room = "collective",
+                 .summary = "split collectives into a start and a done",
+                 .doc = "all-reduce, all-gather and collective-permute get their own start and done, the others an "
+                        "async-start of a computation and an async-done. `schedule` puts other work between the two.",
+                 .example = kFolded,
+                 .needs = kNoSchedule,
+                 .make = MakePass<Counted<MakeCollectivesAsync>>});
+}
+
+}  // namespace hlokit

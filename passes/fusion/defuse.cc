@@ -1,0 +1,86 @@
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/fusion/fuse.h"
+
+namespace hlokit {
+namespace {
+
+// Puts copies of the instructions of the body in front of the fusion's users, and removes the fusion.
+void Inline(Module& module, Instruction fusion, Computation body) {
+  const ComputationId caller = fusion.record().parent;
+  const InstructionId place = fusion.record().next;
+  const std::vector<InstructionId> order = PostOrder(body);
+  absl::flat_hash_map<uint32_t, InstructionId> made;
+  const auto copy_of = [&](InstructionId id) { return made.at(id.value); };
+  for (InstructionId id : order) {
+    const Instruction i = module.instruction(id);
+    if (i.opcode() == Opcode::kParameter) {
+      made[id.value] = fusion.operand(i.parameter_number()).id();
+      continue;
+    }
+    std::vector<InstructionId> operands;
+    for (Instruction operand : i.operands()) operands.push_back(copy_of(operand.id()));
+    const InstructionRecord record = i.record();
+    const absl::Span<const AttrValue> stored = module.attrs_of(record);
+    const std::vector<AttrValue> attrs(stored.begin(), stored.end());
+    const InstructionId copy =
+        module.AddInstruction(caller, record.opcode, i.shape(), record.name, operands, attrs, record.payload);
+    module.SetMetadata(copy, record.metadata);
+    if (place.valid()) module.Move(copy, place);
+    made[id.value] = copy;
+  }
+  const Instruction root = body.root();
+  if (root.opcode() == Opcode::kTuple) {
+    for (Instruction user : fusion.users()) {
+      if (user.opcode() != Opcode::kGetTupleElement || user.is_root()) continue;
+      const InstructionId part = copy_of(root.operand(user.int_attr(Attr::kIndex)).id());
+      module.ReplaceAllUses(user.id(), part);
+      module.Erase(user.id());
+    }
+  }
+  const InstructionId result = copy_of(root.id());
+  if (!module.record(result).metadata.valid()) module.SetMetadata(result, fusion.record().metadata);
+  if (const std::optional<uint32_t> sharding = fusion.payload(Attr::kSharding)) {
+    const Instruction by = module.instruction(result);
+    if (!by.has(Attr::kSharding) && by.opcode() != Opcode::kParameter) {
+      module.SetAttr(result, Attr::kSharding, *sharding);
+    }
+  }
+  module.ReplaceAllUses(fusion.id(), result);
+  module.Erase(fusion.id());
+  const Instruction by = module.instruction(result);
+  if (by.opcode() == Opcode::kTuple && !by.has_users() && !by.is_root()) module.Erase(result);
+}
+
+}  // namespace
+
+int64_t DefuseModule(Module& module) {
+  if (module.header().is_scheduled || !module.entry().valid()) return 0;
+  int64_t count = 0;
+  const CallGraph calls(module);
+  for (ComputationId id : calls.CalleesFirst()) {
+    std::vector<InstructionId> fusions;
+    for (const CallSite& site : calls.SitesIn(module.computation(id))) {
+      if (site.kind != CallKind::kFused || calls.SitesOf(module.computation(site.callee)).size() != 1) continue;
+      const Instruction fusion = module.instruction(site.caller);
+      if (fusion.enum_attr(Attr::kFusionKind, FusionKind::kLoop) == FusionKind::kCustom) continue;
+      if (fusion.has(Attr::kControlPredecessors) || !fusion.control_successors().empty()) continue;
+      fusions.push_back(site.caller);
+    }
+    for (InstructionId fusion_id : fusions) {
+      const Instruction fusion = module.instruction(fusion_id);
+      const Computation body = fusion.computation_attr(Attr::kCalls);
+      if (!body.root().valid()) continue;
+      Inline(module, fusion, body);
+      module.EraseComputation(body.id());
+      ++count;
+    }
+  }
+  return count;
+}
+
+}  // namespace hlokit

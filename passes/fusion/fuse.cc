@@ -1,0 +1,183 @@
+#include "passes/fusion/fuse.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/str_cat.h"
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/annotations/annotations.h"
+
+namespace hlokit {
+namespace {
+
+// Makes one fusion after another in one computation.
+class FusionMaker {
+ public:
+  FusionMaker(Module* module, Computation computation) : module_(*module), computation_(computation.id()) {}
+
+  void Make(const FusionGroup& group);
+  // Puts the fusions into the place of what they compute; call it once, after all.
+  void Finish(absl::Span<const FusionGroup> plan);
+
+ private:
+  InstructionId Copy(InstructionId source, bool moved, ComputationId body);
+  void ReplaceResults(const FusionGroup& group, InstructionId fusion);
+
+  Module& module_;
+  const ComputationId computation_;
+  std::vector<uint32_t> inside_;           // by original: its place in the group, from `base_`
+  uint32_t base_ = 0;                      // places below are of earlier groups
+  std::vector<InstructionId> made_;        // by place in the group
+  std::vector<InstructionId> inputs_;      // operands of the fusion
+  std::vector<InstructionId> parameters_;  // of its body, by input
+  std::vector<uint32_t> input_of_;         // by instruction: index of inputs_, from `input_base_`
+  uint32_t input_base_ = 0;
+  std::vector<InstructionId> fusions_;   // by group
+  std::vector<InstructionId> replaced_;  // originals
+};
+
+InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId body) {
+  std::vector<InstructionId> operands;  // first the original ones: adding parameters moves the stored list
+  for (Instruction operand : module_.instruction(source).operands()) operands.push_back(operand.id());
+  for (InstructionId& operand : operands) {
+    const uint32_t id = operand.value;
+    if (id < inside_.size() && inside_[id] >= base_) {
+      operand = made_[inside_[id] - base_];
+      continue;
+    }
+    if (id >= input_of_.size()) input_of_.resize(module_.instruction_id_bound() + 64, 0);
+    if (input_of_[id] < input_base_) {
+      input_of_[id] = input_base_ + static_cast<uint32_t>(inputs_.size());
+      const StringId name = module_.UniqueInstructionName(StrCat("param_", inputs_.size()));
+      const auto number = static_cast<uint32_t>(inputs_.size());
+      inputs_.push_back(operand);
+      parameters_.push_back(
+          module_.AddInstruction(body, Opcode::kParameter, module_.instruction(operand).shape(), name, {}, {}, number));
+    }
+    operand = parameters_[input_of_[id] - input_base_];
+  }
+  const InstructionRecord record = module_.record(source);
+  const absl::Span<const AttrValue> stored = module_.attrs_of(record);
+  const std::vector<AttrValue> attrs(stored.begin(), stored.end());
+  // What moves keeps its name: the original goes.
+  const StringId name = moved ? record.name : module_.UniqueInstructionName(module_.instruction(source).name());
+  const InstructionId copy = module_.AddInstruction(body, record.opcode, module_.instruction(source).shape(), name,
+                                                    operands, attrs, record.payload);
+  module_.SetMetadata(copy, record.metadata);
+  return copy;
+}
+
+void FusionMaker::ReplaceResults(const FusionGroup& group, InstructionId fusion) {
+  if (group.results.size() == 1) {
+    module_.ReplaceAllUses(group.results[0], fusion);
+    return;
+  }
+  for (size_t k = 0; k < group.results.size(); ++k) {
+    const InstructionId result = group.results[k];
+    const AttrValue index{Attr::kIndex, module_.Int64Payload(static_cast<int64_t>(k))};
+    const InstructionId part =
+        module_.AddInstruction(computation_, Opcode::kGetTupleElement, module_.instruction(result).shape(),
+                               module_.UniqueInstructionName("get-tuple-element"), {fusion}, {index});
+    module_.SetMetadata(part, module_.record(result).metadata);
+    module_.ReplaceAllUses(result, part);
+  }
+}
+
+void FusionMaker::Make(const FusionGroup& group) {
+  const auto size = static_cast<uint32_t>(group.instructions.size());
+  const ComputationId body = module_.AddComputation(module_.UniqueComputationName("fused_computation"));
+  module_.SetExecutionThread(body, module_.record(computation_).execution_thread);
+  inside_.resize(std::max(inside_.size(), module_.instruction_id_bound()), 0);
+  base_ += static_cast<uint32_t>(made_.size()) + 1;
+  input_base_ += static_cast<uint32_t>(inputs_.size()) + 1;
+  made_.clear();
+  inputs_.clear();
+  parameters_.clear();
+  for (uint32_t k = 0; k < size; ++k) {
+    const InstructionId source = group.instructions[k];
+    made_.push_back(Copy(source, group.moved[k] != 0, body));
+    inside_[source.value] = base_ + k;
+  }
+  std::vector<InstructionId> results;
+  std::vector<Shape> shapes;
+  for (InstructionId result : group.results) {
+    results.push_back(made_[inside_[result.value] - base_]);
+    shapes.push_back(module_.instruction(result).shape());
+  }
+  InstructionId root = results[0];
+  Shape shape = shapes[0];
+  if (results.size() > 1) {
+    shape = module_.context().shapes.Tuple(shapes);
+    root = module_.AddInstruction(body, Opcode::kTuple, shape, module_.UniqueInstructionName("tuple"), results);
+    module_.SetMetadata(root, module_.record(group.namesake).metadata);
+  }
+  module_.SetRoot(body, root);
+  const AttrValue attrs[] = {{Attr::kFusionKind, static_cast<uint32_t>(group.kind)}, {Attr::kCalls, body.value}};
+  const InstructionId fusion = module_.AddInstruction(computation_, Opcode::kFusion, shape,
+                                                      module_.UniqueInstructionName("fusion"), inputs_, attrs);
+  std::vector<InstructionId> sources = {group.namesake};
+  sources.insert(sources.end(), group.instructions.begin(), group.instructions.end());
+  Annotate(module_, fusion, sources);
+  if (group.results.size() == 1) {
+    const std::optional<uint32_t> sharding = module_.instruction(group.results[0]).payload(Attr::kSharding);
+    if (sharding) module_.SetAttr(fusion, Attr::kSharding, *sharding);
+  }
+  fusions_.push_back(fusion);
+  replaced_.insert(replaced_.end(), group.instructions.begin(), group.instructions.end());
+}
+
+void FusionMaker::Finish(absl::Span<const FusionGroup> plan) {
+  // Only now, since what one fusion takes another may have copied.
+  for (size_t k = 0; k < plan.size(); ++k) ReplaceResults(plan[k], fusions_[k]);
+  std::vector<uint8_t> goes(module_.instruction_id_bound(), 0);
+  for (InstructionId id : replaced_) goes[id.value] = 1;
+  std::vector<InstructionId>& work = replaced_;
+  while (!work.empty()) {
+    const InstructionId id = work.back();
+    work.pop_back();
+    const Instruction i = module_.instruction(id);
+    if (!i.record().parent.valid() || i.has_users() || i.is_root()) continue;
+    std::vector<InstructionId> operands;
+    for (Instruction operand : i.operands()) operands.push_back(operand.id());
+    module_.Erase(id);
+    for (InstructionId operand : operands) {
+      if (goes[operand.value]) work.push_back(operand);
+    }
+  }
+}
+
+bool HasFusibleOrder(const Module& module) { return !module.header().is_scheduled && module.entry().valid(); }
+
+}  // namespace
+
+FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
+  FusionCounts counts;
+  if (!HasFusibleOrder(module)) return counts;
+  const CallGraph calls(module);
+  const ComputationRoles roles = RolesOf(module);
+  for (ComputationId id : calls.CalleesFirst()) {
+    const Computation computation = module.computation(id);
+    if (!calls.IsLive(computation) || !calls.IsSequential(computation) || roles.async[id.value] != 0) continue;
+    while (true) {
+      const std::vector<FusionGroup> plan = PlanFusions(computation, limits);
+      if (plan.empty()) break;
+      FusionMaker maker(&module, computation);
+      for (const FusionGroup& group : plan) {
+        maker.Make(group);
+        counts.loop += group.kind == FusionKind::kLoop;
+        counts.input += group.kind == FusionKind::kInput;
+        counts.output += group.kind == FusionKind::kOutput;
+        counts.multi_output += group.results.size() > 1;
+        counts.instructions += static_cast<int64_t>(group.instructions.size());
+        for (uint8_t moved : group.moved) counts.copies += moved == 0;
+      }
+      maker.Finish(plan);
+    }
+  }
+  return counts;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,124 @@
+// The passes of this room.
+#include "passes/fusion/fuse.h"
+#include "passes/rooms.h"
+
+namespace hlokit {
+namespace {
+
+class Fusion : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    FusionLimits limits;
+    limits.max_operands = options().Int("max-operands");
+    limits.max_instructions = options().Int("max-instructions");
+    limits.max_recompute = static_cast<double>(options().Int("max-recompute"));
+    limits.multi_output = options().Bool("multi-output");
+    limits.output_fusion = options().Bool("output-fusion");
+    const FusionCounts counts = FuseModule(module, limits);
+    if (counts.fusions() == 0) return false;
+    Count("loop fusions", counts.loop);
+    Count("input fusions", counts.input);
+    Count("output fusions", counts.output);
+    Count("fusions with several results", counts.multi_output);
+    Count("instructions fused", counts.instructions);
+    Count("instructions copied", counts.copies);
+    return true;
+  }
+};
+
+class Defuse : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const int64_t fusions = DefuseModule(module);
+    if (fusions > 0) Count("fusions taken apart", fusions);
+    return fusions > 0;
+  }
+};
+
+constexpr char kExample[] = R"(HloModule normalize
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = bf16[64,256]{1,0} parameter(0)
+  scale = f32[256]{0} parameter(1)
+  wide = f32[64,256]{1,0} convert(x)
+  square = f32[64,256]{1,0} multiply(wide, wide)
+  zero = f32[] constant(0)
+  total = f32[64]{0} reduce(square, zero), dimensions={1}, to_apply=sum
+  root = f32[64]{0} sqrt(total)
+  all = f32[64,256]{1,0} broadcast(root), dimensions={0}
+  quotient = f32[64,256]{1,0} divide(wide, all)
+  scales = f32[64,256]{1,0} broadcast(scale), dimensions={1}
+  ROOT result = f32[64,256]{1,0} multiply(quotient, scales)
+}
+)";
+
+constexpr char kDefuseExample[] = R"(HloModule fused
+
+f {
+  a = f32[8]{0} parameter(0)
+  b = f32[8]{0} exponential(a)
+  ROOT c = f32[8]{0} negate(b)
+}
+
+ENTRY main {
+  x = f32[8]{0} parameter(0)
+  ROOT y = f32[8]{0} fusion(x), kind=kLoop, calls=f
+}
+)";
+
+}  // namespace
+
+void RegisterFusionPasses(PassRegistry* registry) {
+  registry->Add(
+      {.name = "fusion",
+       .room = "fusion",
+       .summary = "fuse instructions into loops that store what is needed outside only",
+       .doc =
+           "Makes loop fusions, input fusions around reductions and output fusions around dots and convolutions, with "
+           "one result or several, of producers with their users and of users of the same value. A fusion is one loop "
+           "nest; what is expensive is computed once, what is cheap may be computed again where that saves memory "
+           "traffic; updates in place stay in place. Of several ways the one that saves most bytes is taken. "
+           "Instructions of fused computations keep their metadata, and the fusion has that of all of them.",
+       .example = kExample,
+       .options = {{.name = "max-operands",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "64",
+                    .doc = "operands and results of a fusion, at most",
+                    .min = 1},
+                   {.name = "max-instructions",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "512",
+                    .doc = "instructions of a fusion, at most",
+                    .min = 2},
+                   {.name = "max-recompute",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "16",
+                    .doc = "operations computed again for each element of the loop, at most"},
+                   {.name = "multi-output",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "true",
+                    .doc = "make fusions with several results"},
+                   {.name = "output-fusion",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "true",
+                    .doc = "make fusions around dots and convolutions"}},
+       .needs = "No schedule: a module that has one is left alone.",
+       .make = MakePass<Fusion>});
+  registry->Add(
+      {.name = "defuse",
+       .room = "fusion",
+       .summary = "replace fusions by their instructions",
+       .doc = "The reverse of `fusion`; after `cse` and `dce` the program is the one that was fused. Custom fusions "
+              "and those with control edges stay.",
+       .example = kDefuseExample,
+       .needs = "No schedule: a module that has one is left alone.",
+       .make = MakePass<Defuse>});
+}
+
+}  // namespace hlokit

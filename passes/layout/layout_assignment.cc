@@ -1,0 +1,243 @@
+#include "passes/layout/layout_assignment.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/leaf_flow.h"
+
+namespace hlokit {
+namespace {
+
+bool IsDefaultSpace(Shape array) { return !array.has_layout() || array.layout()->memory_space() == 0; }
+
+class LayoutAssigner {
+ public:
+  LayoutAssigner(Module* module, LayoutTarget target)
+      : module_(*module), shapes_(module->context().shapes), target_(target), calls_(*module) {}
+
+  absl::StatusOr<LayoutCounts> Run();
+
+ private:
+  Shape Tiled(Shape array) const { return target_ == LayoutTarget::kTpu ? WithTpuTiles(shapes_, array) : array; }
+  // The shape with the layouts of the target in every array.
+  Shape Target(Shape shape);
+  // The same with the order of dimensions that it has.
+  Shape TiledAsItIs(Shape shape);
+  absl::Status AdaptEntry();
+  void MakeBitcasts(Computation c);
+  bool IsBorder(Instruction i) const;
+  template <typename OfArray>
+  Shape Map(Shape shape, const OfArray& of_array) {
+    if (shape.IsArray()) return of_array(shape);
+    if (!shape.IsTuple() || !IsFlat(shape)) return MapNested(shape, of_array);
+    std::vector<Shape> elements;
+    for (Shape element : shape.elements()) elements.push_back(element.IsArray() ? of_array(element) : element);
+    return shapes_.Tuple(elements);
+  }
+  // Tuples in tuples, the inner ones first.
+  template <typename OfArray>
+  Shape MapNested(Shape shape, const OfArray& of_array);
+
+  Module& module_;
+  ShapeTable& shapes_;
+  const LayoutTarget target_;
+  const CallGraph calls_;
+  LayoutCounts counts_;
+};
+
+template <typename OfArray>
+Shape LayoutAssigner::MapNested(Shape shape, const OfArray& of_array) {
+  if (!shape.IsTuple()) return shape;
+  struct Frame {
+    Shape shape;
+    std::vector<Shape> done;
+  };
+  std::vector<Frame> stack = {{shape, {}}};
+  while (true) {
+    Frame& top = stack.back();
+    const auto next = static_cast<int64_t>(top.done.size());
+    if (next < top.shape.tuple_size()) {
+      const Shape element = top.shape.element(next);
+      if (element.IsTuple()) {
+        stack.push_back({element, {}});
+      } else {
+        top.done.push_back(element.IsArray() ? of_array(element) : element);
+      }
+      continue;
+    }
+    const Shape made = shapes_.Tuple(top.done);
+    stack.pop_back();
+    if (stack.empty()) return made;
+    stack.back().done.push_back(made);
+  }
+}
+
+Shape LayoutAssigner::Target(Shape shape) {
+  return Map(shape, [this](Shape array) {
+    return IsDefaultSpace(array) ? Tiled(shapes_.WithLayout(array, shapes_.DefaultLayout(array.rank()))) : array;
+  });
+}
+
+Shape LayoutAssigner::TiledAsItIs(Shape shape) {
+  return Map(shape, [this](Shape array) { return IsDefaultSpace(array) ? Tiled(array) : array; });
+}
+
+// A transpose that only products read costs nothing if its result lies in memory as its operand does.
+void LayoutAssigner::MakeBitcasts(Computation c) {
+  for (Instruction i : c.instructions()) {
+    if (i.opcode() != Opcode::kTranspose || i.is_root() || !i.has_users()) continue;
+    bool only_products = true;
+    for (Instruction user : i.users()) {
+      only_products &= user.opcode() == Opcode::kDot || user.opcode() == Opcode::kConvolution;
+    }
+    const Shape from = i.operand(0).shape(), to = i.shape();
+    if (!only_products || !from.has_layout() || !IsDefaultSpace(to)) continue;
+    const absl::Span<const int64_t> permutation = i.list_attr(Attr::kDimensions);
+    const absl::Span<const int64_t> in = from.layout()->minor_to_major;
+    if (permutation.size() != in.size()) continue;
+    // Dimension permutation[d] of the operand is d of the result.
+    std::vector<int64_t> of(permutation.size()), out;
+    for (size_t d = 0; d < permutation.size(); ++d) of[static_cast<size_t>(permutation[d])] = static_cast<int64_t>(d);
+    for (int64_t d : in) out.push_back(of[static_cast<size_t>(d)]);
+    const Shape made = Tiled(shapes_.WithLayout(to, shapes_.Layout(out)));
+    if (made != to) module_.SetShape(i.id(), made);
+    ++counts_.bitcasts;
+  }
+}
+
+absl::Status LayoutAssigner::AdaptEntry() {
+  const Computation entry = module_.entry();
+  std::optional<EntryLayout>& layout = module_.header().entry_layout;
+  if (!layout) return absl::OkStatus();
+  Builder builder(&module_, entry.id());
+  for (int64_t p = 0; p < entry.parameter_count() && p < static_cast<int64_t>(layout->parameters.size()); ++p) {
+    const InstructionId id = entry.parameter(p).id();
+    layout->parameters[p] = TiledAsItIs(layout->parameters[p]);
+    const Shape given = layout->parameters[p], wanted = Target(given);
+    module_.SetShape(id, given);
+    if (given == wanted || !given.IsArray()) continue;
+    bool is_copied = module_.instruction(id).has_users() && !module_.instruction(id).is_root();
+    for (Instruction user : module_.instruction(id).users()) {
+      is_copied &= user.opcode() == Opcode::kCopy && user.shape() == wanted;
+    }
+    if (is_copied) continue;
+    const MetadataScope scope(&builder, module_.record(id).metadata);
+    const Builder::Result copy = builder.Unary(Opcode::kCopy, id);
+    if (!copy.ok()) return copy.status();
+    module_.SetShape(*copy, wanted);
+    module_.ReplaceAllUses(id, *copy);
+    module_.ReplaceOperand(*copy, 0, id);
+    ++counts_.copies;
+  }
+  layout->result = TiledAsItIs(layout->result);
+  const Shape result = layout->result;
+  const InstructionId root = entry.root().id();
+  if (module_.instruction(root).opcode() == Opcode::kTuple) {
+    std::vector<Shape> elements;
+    for (Instruction operand : module_.instruction(root).operands()) elements.push_back(operand.shape());
+    module_.SetShape(root, shapes_.Tuple(elements));
+  } else if (module_.instruction(root).opcode() != Opcode::kCopy &&
+             module_.instruction(root).opcode() != Opcode::kParameter) {
+    module_.SetShape(root, Target(module_.instruction(root).shape()));
+  }
+  if (module_.instruction(root).shape() == result) return absl::OkStatus();
+  const MetadataScope scope(&builder, module_.record(root).metadata);
+  const auto adapted = [&](InstructionId id, Shape wanted) -> Builder::Result {
+    if (module_.instruction(id).shape() == wanted || !wanted.IsArray()) return id;
+    const Builder::Result copy = builder.Unary(Opcode::kCopy, id);
+    if (copy.ok()) {
+      module_.SetShape(*copy, wanted);
+      ++counts_.copies;
+    }
+    return copy;
+  };
+  if (result.IsArray()) {
+    const Builder::Result copy = adapted(root, result);
+    if (!copy.ok()) return copy.status();
+    module_.SetRoot(entry.id(), *copy);
+    return absl::OkStatus();
+  }
+  if (!result.IsTuple() || !IsFlat(result)) return absl::OkStatus();
+  std::vector<InstructionId> parts;
+  for (int64_t k = 0; k < result.tuple_size(); ++k) {
+    InstructionId part;
+    if (module_.record(root).opcode == Opcode::kTuple) {
+      part = module_.instruction(root).operand(k).id();
+    } else {
+      const Builder::Result taken = builder.GetTupleElement(root, k);
+      if (!taken.ok()) return taken.status();
+      part = *taken;
+    }
+    const Builder::Result copy = adapted(part, result.element(k));
+    if (!copy.ok()) return copy.status();
+    parts.push_back(*copy);
+  }
+  const Builder::Result tuple = builder.Tuple(parts);
+  if (!tuple.ok()) return tuple.status();
+  module_.SetRoot(entry.id(), *tuple);
+  return absl::OkStatus();
+}
+
+// Copies at the border of the entry change the caller's order of dimensions into ours and back, and the root has
+// theirs.
+bool LayoutAssigner::IsBorder(Instruction i) const {
+  if (!i.parent().is_entry()) return false;
+  if (i.opcode() == Opcode::kParameter || i.is_root()) return true;
+  if (i.opcode() != Opcode::kCopy) return false;
+  if (i.operand(0).opcode() == Opcode::kParameter) return true;
+  for (Instruction user : i.users()) {
+    if (user.is_root() && user.opcode() == Opcode::kTuple) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<LayoutCounts> LayoutAssigner::Run() {
+  std::vector<ShapeId> before(module_.instruction_id_bound());
+  for (Computation c : module_.computations()) {
+    for (Instruction i : c.instructions()) {
+      before[i.id().value] = i.record().shape;
+      const bool constrained = i.has(Attr::kOperandLayoutConstraints) || i.bool_attr(Attr::kConstrainLayout);
+      const Shape wanted = constrained || IsBorder(i) ? TiledAsItIs(i.shape()) : Target(i.shape());
+      if (wanted != i.shape()) module_.SetShape(i.id(), wanted);
+    }
+  }
+  if (absl::Status status = AdaptEntry(); !status.ok()) return status;
+  for (Computation c : module_.computations()) {
+    if (calls_.IsSequential(c)) MakeBitcasts(c);
+    for (Instruction i : c.instructions()) {
+      counts_.shapes += i.id().value < before.size() && before[i.id().value] != i.record().shape;
+    }
+  }
+  return counts_;
+}
+
+}  // namespace
+
+Shape WithTpuTiles(ShapeTable& shapes, Shape array) {
+  const int bits = BitsOf(array.element_type());
+  if (!array.has_layout() || array.rank() == 0 || bits > 32 || array.layout()->memory_space() != 0) return array;
+  const int packing = bits >= 32 ? 1 : bits >= 16 ? 2 : bits >= 8 || array.element_type() == ElementType::kPred ? 4 : 8;
+  LayoutExtras extras;
+  if (array.layout()->extras != nullptr) extras = *array.layout()->extras;
+  extras.tiles.clear();
+  if (array.rank() == 1) {
+    extras.tiles.push_back({1024});
+    if (packing > 1) extras.tiles.push_back({128});
+  } else {
+    const int64_t rows = array.dim(array.layout()->minor_to_major[1]);
+    extras.tiles.push_back({rows <= 2 ? 2 : rows <= 4 ? 4 : 8, 128});
+  }
+  if (packing > 1) extras.tiles.push_back({packing, 1});
+  return shapes.WithLayout(array, shapes.Layout(array.layout()->minor_to_major, extras));
+}
+
+absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, LayoutTarget target) {
+  if (module.header().is_scheduled || !module.entry().valid()) return LayoutCounts();
+  return LayoutAssigner(&module, target).Run();
+}
+
+}  // namespace hlokit

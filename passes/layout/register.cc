@@ -1,0 +1,52 @@
+// The passes of this room.
+#include "passes/layout/layout_assignment.h"
+#include "passes/rooms.h"
+
+namespace hlokit {
+namespace {
+
+class LayoutAssignment : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const LayoutTarget target = options().String("target") == "tpu" ? LayoutTarget::kTpu : LayoutTarget::kPlain;
+    const absl::StatusOr<LayoutCounts> counts = AssignLayouts(module, target);
+    if (!counts.ok()) return counts.status();
+    const int64_t changes = counts->shapes + counts->copies;
+    if (changes > 0) Count("layouts changed", counts->shapes);
+    if (counts->copies > 0) Count("copies added", counts->copies);
+    if (counts->bitcasts > 0) Count("transposes that move nothing", counts->bitcasts);
+    return changes > 0;
+  }
+};
+
+constexpr char kExample[] = R"(HloModule product
+
+ENTRY main {
+  x = bf16[256,512]{1,0} parameter(0)
+  w = bf16[256,128]{1,0} parameter(1)
+  t = bf16[512,256]{1,0} transpose(x), dimensions={1,0}
+  ROOT d = bf16[512,128]{1,0} dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)";
+
+}  // namespace
+
+void RegisterLayoutPasses(PassRegistry* registry) {
+  registry->Add(
+      {.name = "layout-assignment",
+       .room = "layout",
+       .summary = "give every array a layout",
+       .doc = "The last dimension is minor, but for parameters and results of the entry, which keep the caller's "
+              "order and are copied where that is another one, and for transposes that only dots and "
+              "convolutions read, which become bitcasts. Target `tpu` adds the tiles of a TPU's memory.",
+       .example = kExample,
+       .options = {{.name = "target",
+                    .type = OptionInfo::Type::kString,
+                    .default_text = "plain",
+                    .doc = "`plain`, or `tpu` for tiled layouts",
+                    .choices = {"plain", "tpu"}}},
+       .needs = "No schedule: a module that has one is left alone.",
+       .make = MakePass<LayoutAssignment>});
+}
+
+}  // namespace hlokit

@@ -1,0 +1,201 @@
+#include "passes/schedule/copy_insertion.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/builder.h"
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/leaf_flow.h"
+
+namespace hlokit {
+namespace {
+
+class CopyInserter {
+ public:
+  CopyInserter(Module* module, const CallGraph& calls) : module_(*module), calls_(calls) {}
+
+  absl::Status Run(Computation c);
+  int64_t copies() const { return copies_; }
+
+ private:
+  enum class Role { kEntry, kLoopBody, kBranch, kOther };
+
+  Role RoleOf(Computation c) const;
+  // A copy of `i`: of an array, or of the elements of a flat tuple for which `needed` says so.
+  absl::StatusOr<InstructionId> Copied(InstructionId i, absl::Span<const uint8_t> needed);
+  absl::StatusOr<InstructionId> CopyOf(Builder* builder, InstructionId array);
+  std::vector<uint8_t> NeededAtRoot(Computation c, const LeafFlow& flow, Role role) const;
+
+  Module& module_;
+  const CallGraph& calls_;
+  int64_t copies_ = 0;
+};
+
+CopyInserter::Role CopyInserter::RoleOf(Computation c) const {
+  if (c.is_entry()) return Role::kEntry;
+  Role role = Role::kOther;
+  for (const CallSite& site : calls_.SitesOf(c)) {
+    const Instruction caller = module_.instruction(site.caller);
+    if (caller.opcode() == Opcode::kWhile && caller.computation_attr(Attr::kBody).id() == c.id()) {
+      return Role::kLoopBody;
+    }
+    if (caller.opcode() == Opcode::kConditional || caller.opcode() == Opcode::kCall) role = Role::kBranch;
+  }
+  return role;
+}
+
+absl::StatusOr<InstructionId> CopyInserter::CopyOf(Builder* builder, InstructionId array) {
+  const MetadataScope scope(builder, module_.record(array).metadata);
+  const Builder::Result copy = builder->Unary(Opcode::kCopy, array);
+  if (copy.ok()) {
+    ++copies_;
+    // In place: the layout is that of the array.
+    module_.SetShape(*copy, module_.instruction(array).shape());
+  }
+  return copy;
+}
+
+absl::StatusOr<InstructionId> CopyInserter::Copied(InstructionId id, absl::Span<const uint8_t> needed) {
+  Builder builder(&module_, module_.record(id).parent);
+  const Instruction i = module_.instruction(id);
+  if (!i.shape().IsTuple()) return CopyOf(&builder, id);
+  std::vector<InstructionId> parts;
+  const int64_t size = i.shape().tuple_size();
+  for (int64_t k = 0; k < size; ++k) {
+    InstructionId part;
+    if (module_.record(id).opcode == Opcode::kTuple) {
+      part = module_.instruction(id).operand(k).id();
+    } else {
+      const MetadataScope scope(&builder, module_.record(id).metadata);
+      const Builder::Result taken = builder.GetTupleElement(id, k);
+      if (!taken.ok()) return taken.status();
+      part = *taken;
+    }
+    if (needed[static_cast<size_t>(k)]) {
+      const absl::StatusOr<InstructionId> copy = CopyOf(&builder, part);
+      if (!copy.ok()) return copy.status();
+      part = *copy;
+    }
+    parts.push_back(part);
+  }
+  const MetadataScope scope(&builder, module_.record(id).metadata);
+  return builder.Tuple(parts);
+}
+
+std::vector<uint8_t> CopyInserter::NeededAtRoot(Computation c, const LeafFlow& flow, Role role) const {
+  const absl::Span<const uint32_t> held = flow.ValuesOf(c.root());
+  std::vector<uint8_t> needed(held.size(), 0);
+  absl::flat_hash_set<uint32_t> seen;
+  for (size_t k = 0; k < held.size(); ++k) {
+    const LeafValue& value = flow.values()[held[k]];
+    if (!value.shape.IsArray()) continue;
+    const Instruction maker = module_.instruction(value.maker);
+    bool copy = !seen.insert(held[k]).second || maker.opcode() == Opcode::kConstant;
+    if (maker.opcode() == Opcode::kParameter) {
+      if (role == Role::kLoopBody) {
+        copy |= value.leaf != static_cast<int64_t>(k);
+      } else {
+        bool given = false;
+        if (role == Role::kEntry) {
+          // The header gives this parameter to this result; both flat.
+          for (const InputOutputAlias& alias : module_.header().input_output_alias) {
+            const absl::Span<const int64_t> from = module_.context().list(alias.parameter_index);
+            const absl::Span<const int64_t> to = module_.context().list(alias.output_index);
+            given |= alias.parameter == maker.parameter_number() && (from.empty() ? 0 : from[0]) == value.leaf &&
+                     (to.empty() ? 0 : to[0]) == static_cast<int64_t>(k) && from.size() <= 1 && to.size() <= 1;
+          }
+        }
+        copy |= !given;
+      }
+    }
+    needed[k] = copy;
+  }
+  return needed;
+}
+
+absl::Status CopyInserter::Run(Computation c) {
+  const Role role = RoleOf(c);
+  const std::vector<InstructionId> order = PostOrder(c);
+  const absl::StatusOr<LeafFlow> flow = LeafFlow::Make(module_, order);
+  if (!flow.ok()) return flow.status();
+  // How many instructions read each value; the root counts as one.
+  std::vector<int32_t> readers(flow->values().size(), 0);
+  for (InstructionId id : order) {
+    const Instruction i = module_.instruction(id);
+    if (PassesValuesOn(i.opcode()) && !i.is_root()) continue;
+    std::vector<uint32_t> read;
+    if (i.is_root()) {
+      read.assign(flow->ValuesOf(i).begin(), flow->ValuesOf(i).end());
+    }
+    if (!PassesValuesOn(i.opcode())) {
+      for (Instruction operand : i.operands()) {
+        const absl::Span<const uint32_t> held = flow->ValuesOf(operand);
+        read.insert(read.end(), held.begin(), held.end());
+      }
+    }
+    std::sort(read.begin(), read.end());
+    read.erase(std::unique(read.begin(), read.end()), read.end());
+    for (uint32_t v : read) ++readers[v];
+  }
+  // What an instruction writes over.
+  struct Place {
+    InstructionId user;
+    int64_t operand;
+    std::vector<uint8_t> needed;
+  };
+  std::vector<Place> places;
+  for (InstructionId id : order) {
+    const Instruction i = module_.instruction(id);
+    int64_t overwritten = 0;
+    if (i.opcode() == Opcode::kWhile || i.opcode() == Opcode::kDynamicUpdateSlice) overwritten = 1;
+    if (i.opcode() == Opcode::kScatter) overwritten = (i.operand_count() - 1) / 2;
+    for (int64_t k = 0; k < overwritten; ++k) {
+      if (!IsFlat(i.operand(k).shape())) continue;
+      const absl::Span<const uint32_t> held = flow->ValuesOf(i.operand(k));
+      std::vector<uint8_t> needed(held.size(), 0);
+      absl::flat_hash_set<uint32_t> seen;
+      bool any = false;
+      for (size_t n = 0; n < held.size(); ++n) {
+        const LeafValue& value = flow->values()[held[n]];
+        if (!value.shape.IsArray()) continue;
+        const Opcode maker = module_.record(value.maker).opcode;
+        // The parameter of a loop's body is the loop's own.
+        const bool foreign = maker == Opcode::kConstant || (maker == Opcode::kParameter && role != Role::kLoopBody);
+        needed[n] = foreign || readers[held[n]] > 1 || !seen.insert(held[n]).second;
+        any |= needed[n] != 0;
+      }
+      if (any) places.push_back({id, k, std::move(needed)});
+    }
+  }
+  const std::vector<uint8_t> at_root = NeededAtRoot(c, *flow, role);
+  for (const Place& place : places) {
+    const InstructionId operand = module_.instruction(place.user).operand(place.operand).id();
+    const absl::StatusOr<InstructionId> copy = Copied(operand, place.needed);
+    if (!copy.ok()) return copy.status();
+    module_.ReplaceOperand(place.user, place.operand, *copy);
+  }
+  if (role == Role::kOther || !IsFlat(c.root().shape())) return absl::OkStatus();
+  if (std::find(at_root.begin(), at_root.end(), 1) == at_root.end()) return absl::OkStatus();
+  const absl::StatusOr<InstructionId> copy = Copied(c.root().id(), at_root);
+  if (!copy.ok()) return copy.status();
+  module_.SetRoot(c.id(), *copy);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> InsertCopies(Module& module) {
+  if (module.header().is_scheduled || !module.entry().valid()) return 0;
+  const CallGraph calls(module);
+  CopyInserter inserter(&module, calls);
+  for (ComputationId id : calls.CalleesFirst()) {
+    const Computation c = module.computation(id);
+    if (!calls.IsSequential(c) || !calls.IsLive(c)) continue;
+    if (absl::Status status = inserter.Run(c); !status.ok()) return status;
+  }
+  return inserter.copies();
+}
+
+}  // namespace hlokit

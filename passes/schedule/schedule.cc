@@ -1,0 +1,247 @@
+#include "passes/schedule/schedule.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/memory.h"
+#include "passes/analysis/saturating.h"
+
+namespace hlokit {
+namespace {
+
+bool StartsAsync(Instruction i) { return HasTrait(i.opcode(), kStartsAsync); }
+bool EndsAsync(Instruction i) { return HasTrait(i.opcode(), kEndsAsync); }
+
+int64_t BytesMoved(Instruction i) {
+  int64_t bytes = 0;
+  for (Instruction operand : i.operands()) bytes = SatAdd(bytes, BufferBytes(operand.shape()));
+  return bytes;
+}
+
+class ListScheduler {
+ public:
+  ListScheduler(Computation computation, const ScheduleOptions& options)
+      : module_(computation.module()), options_(options), order_(PostOrder(computation)) {}
+
+  std::vector<InstructionId> Run();
+
+ private:
+  // Least first.
+  struct Rank {
+    int stage;     // 0: starts, 1: ordinary work, 2: waiting for what has had no time yet
+    int64_t gain;  // bytes made less bytes freed
+    uint32_t place;
+    friend auto operator<=>(const Rank&, const Rank&) = default;
+  };
+
+  void Prepare();
+  Rank RankOf(uint32_t n) const;
+  void Enter(uint32_t n) { ready_.insert(rank_[n] = RankOf(n)); }
+  void Update(uint32_t n);
+  void Take(uint32_t n);
+
+  const Module& module_;
+  const ScheduleOptions options_;
+  const std::vector<InstructionId> order_;
+  std::vector<uint32_t> node_of_;  // by InstructionId, from lowest_
+  uint32_t lowest_ = 0;
+  std::vector<int32_t> waits_for_;              // how many must run before
+  std::vector<std::vector<uint32_t>> next_;     // what waits for it
+  std::vector<std::vector<uint32_t>> reads_;    // values that a node reads, distinct
+  std::vector<std::vector<uint32_t>> readers_;  // of values
+  std::vector<int32_t> readers_left_;           // of values
+  std::vector<int64_t> value_bytes_;
+  std::vector<uint8_t> value_stays_;  // arguments, constants and results
+  std::vector<int64_t> made_bytes_;   // by node
+  std::vector<uint8_t> is_ready_;
+  std::vector<Rank> rank_;
+  std::set<Rank> ready_;
+  int64_t moved_ = 0;         // bytes moved by what has run
+  std::vector<int64_t> due_;  // by node: for a done, moved_ at which its work is covered
+};
+
+void ListScheduler::Prepare() {
+  const auto count = static_cast<uint32_t>(order_.size());
+  lowest_ = 0xffffffffu;
+  uint32_t highest = 0;
+  for (InstructionId id : order_) {
+    lowest_ = std::min(lowest_, id.value);
+    highest = std::max(highest, id.value);
+  }
+  node_of_.resize(highest - lowest_ + 1);
+  for (uint32_t n = 0; n < count; ++n) node_of_[order_[n].value - lowest_] = n;
+  waits_for_.assign(count, 0);
+  next_.resize(count);
+  reads_.resize(count);
+  made_bytes_.assign(count, 0);
+  is_ready_.assign(count, 0);
+  rank_.resize(count);
+  due_.assign(count, 0);
+  const absl::StatusOr<LeafFlow> flow = LeafFlow::Make(module_, order_);
+  const size_t values = flow.ok() ? flow->values().size() : 0;
+  readers_.resize(values);
+  readers_left_.assign(values, 0);
+  value_stays_.assign(values, 0);
+  for (size_t v = 0; v < values; ++v) {
+    const LeafValue& value = flow->values()[v];
+    const Instruction maker = module_.instruction(value.maker);
+    value_bytes_.push_back(BufferBytes(value.shape));
+    const bool stays = maker.opcode() == Opcode::kParameter || maker.opcode() == Opcode::kConstant;
+    value_stays_[v] = stays;
+    if (!stays) {
+      int64_t& made = made_bytes_[node_of_[value.maker.value - lowest_]];
+      made = SatAdd(made, value_bytes_[v]);
+    }
+  }
+  for (uint32_t n = 0; n < count; ++n) {
+    const Instruction i = module_.instruction(order_[n]);
+    const auto after = [&](Instruction before) {
+      next_[node_of_[before.id().value - lowest_]].push_back(n);
+      ++waits_for_[n];
+    };
+    for (Instruction operand : i.operands()) after(operand);
+    if (i.has(Attr::kControlPredecessors)) {
+      for (Instruction p : i.control_predecessors()) after(p);
+    }
+    if (!flow.ok() || PassesValuesOn(i.opcode())) continue;
+    std::vector<uint32_t>& reads = reads_[n];
+    for (Instruction operand : i.operands()) {
+      const absl::Span<const uint32_t> held = flow->ValuesOf(operand);
+      reads.insert(reads.end(), held.begin(), held.end());
+    }
+    std::sort(reads.begin(), reads.end());
+    reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+    for (uint32_t v : reads) {
+      readers_[v].push_back(n);
+      ++readers_left_[v];
+    }
+  }
+  if (flow.ok() && count > 0) {
+    for (uint32_t v : flow->ValuesOf(module_.computation(module_.record(order_[0]).parent).root())) value_stays_[v] = 1;
+  }
+}
+
+ListScheduler::Rank ListScheduler::RankOf(uint32_t n) const {
+  const Instruction i = module_.instruction(order_[n]);
+  int64_t freed = 0;
+  for (uint32_t v : reads_[n]) {
+    if (readers_left_[v] == 1 && !value_stays_[v]) freed = SatAdd(freed, value_bytes_[v]);
+  }
+  int stage = 1;
+  if (options_.overlap && StartsAsync(i)) stage = 0;
+  if (options_.overlap && EndsAsync(i) && moved_ < due_[n]) stage = 2;
+  return {stage, made_bytes_[n] - freed, n};
+}
+
+void ListScheduler::Update(uint32_t n) {
+  if (!is_ready_[n]) return;
+  const Rank rank = RankOf(n);
+  if (rank == rank_[n]) return;
+  ready_.erase(rank_[n]);
+  ready_.insert(rank_[n] = rank);
+}
+
+void ListScheduler::Take(uint32_t n) {
+  ready_.erase(rank_[n]);
+  is_ready_[n] = 0;
+  const Instruction i = module_.instruction(order_[n]);
+  if (StartsAsync(i)) {
+    for (uint32_t next : next_[n]) due_[next] = SatAdd(moved_, BytesMoved(i));
+  } else if (!EndsAsync(i)) {
+    moved_ = SatAdd(moved_, BytesMoved(i));
+  }
+  for (uint32_t v : reads_[n]) {
+    if (--readers_left_[v] != 1) continue;
+    for (uint32_t reader : readers_[v]) Update(reader);
+  }
+  for (uint32_t next : next_[n]) {
+    if (--waits_for_[next] != 0) continue;
+    is_ready_[next] = 1;
+    Enter(next);
+  }
+}
+
+std::vector<InstructionId> ListScheduler::Run() {
+  Prepare();
+  std::vector<InstructionId> schedule;
+  schedule.reserve(order_.size());
+  for (uint32_t n = 0; n < order_.size(); ++n) {
+    if (waits_for_[n] != 0) continue;
+    is_ready_[n] = 1;
+    Enter(n);
+  }
+  while (!ready_.empty()) {
+    uint32_t n = ready_.begin()->place;
+    // A wait is over when enough has run: look again before it is put off.
+    if (ready_.begin()->stage == 1 && ready_.rbegin()->stage == 2) {
+      const uint32_t waiting = ready_.rbegin()->place;
+      if (moved_ >= due_[waiting]) n = waiting;
+    }
+    Take(n);
+    schedule.push_back(order_[n]);
+  }
+  return schedule;
+}
+
+void Reorder(Module& module, absl::Span<const InstructionId> order) {
+  for (InstructionId id : order) module.Move(id, InstructionId());
+}
+
+}  // namespace
+
+std::vector<InstructionId> ListSchedule(Computation computation, const ScheduleOptions& options) {
+  return ListScheduler(computation, options).Run();
+}
+
+absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOptions& options) {
+  ScheduleCounts counts;
+  const CallGraph calls(module);
+  std::vector<int64_t> needs(module.computation_id_bound(), 0), needed(module.computation_id_bound(), 0);
+  for (ComputationId id : calls.CalleesFirst()) {
+    const Computation c = module.computation(id);
+    std::vector<InstructionId> post_order = PostOrder(c);
+    ++counts.computations;
+    if (!calls.IsSequential(c)) {
+      Reorder(module, post_order);
+      continue;
+    }
+    bool async = false;
+    for (InstructionId i : post_order) async |= StartsAsync(module.instruction(i));
+    const auto peak_of = [&](const std::vector<InstructionId>& order,
+                             const std::vector<int64_t>& of_callees) -> absl::StatusOr<MemoryUse> {
+      std::vector<int64_t> callee_bytes(order.size(), 0);
+      for (size_t n = 0; n < order.size(); ++n) {
+        const Instruction i = module.instruction(order[n]);
+        if (!HasTrait(i.opcode(), kControlFlow) && i.opcode() != Opcode::kAsyncStart) continue;
+        for (Computation callee : i.called_computations()) {
+          callee_bytes[n] = std::max(callee_bytes[n], of_callees[callee.id().value]);
+        }
+      }
+      return MemoryOf(c, order, callee_bytes);
+    };
+    const absl::StatusOr<MemoryUse> before = peak_of(post_order, needed);
+    if (!before.ok()) return before.status();
+    needed[id.value] = before->own_peak_bytes;
+    std::vector<InstructionId> list = ListSchedule(c, options);
+    const absl::StatusOr<MemoryUse> as_list = peak_of(list, needs), as_post_order = peak_of(post_order, needs);
+    if (!as_list.ok()) return as_list.status();
+    if (!as_post_order.ok()) return as_post_order.status();
+    const bool take_list = (async && options.overlap) || as_list->peak_bytes < as_post_order->peak_bytes;
+    const MemoryUse& taken = take_list ? *as_list : *as_post_order;
+    needs[id.value] = taken.own_peak_bytes;
+    if (c.is_entry()) {
+      counts.peak_bytes = taken.peak_bytes;
+      counts.post_order_peak_bytes = before->peak_bytes;
+    }
+    Reorder(module, take_list ? list : post_order);
+  }
+  module.header().is_scheduled = true;
+  return counts;
+}
+
+}  // namespace hlokit
