@@ -9,14 +9,8 @@ namespace {
 void RegisterFusingPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "fuse",
                          .summary = "fewer passes over memory: fuses, without storing what is computed on the way",
-                         .text = "dce,fusion"});
+                         .text = "dce,fusion,tuple-simplifier,dce"});
   registry->AddPipeline({.name = "default", .summary = "simplify, then fuse", .text = "simplify,fuse"});
-  registry->AddPipeline(
-      {.name = "tpu-compile",
-       .summary = "what a compiler for TPUs does: simplify, merge collectives, tiled layouts, fuse, schedule",
-       .text = "simplify,all-reduce-folder,all-reduce-reassociate,all-gather-combiner,"
-               "reduce-scatter-combiner,all-reduce-combiner,layout-assignment{target=tpu},fuse,"
-               "copy-insertion,async-collective-creator,schedule"});
 }
 
 }  // namespace
