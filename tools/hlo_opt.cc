@@ -41,7 +41,9 @@ int Run(int argc, char** argv) {
   cli::PrintFlags print;
   app.add_option("input", path, "HLO text; - is standard input")->capture_default_str();
   app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
-  app.add_flag("--verify,!--no-verify", verify, "check the module before the passes and after each (default on)");
+  app.add_flag(
+      "--verify,!--no-verify", verify,
+      "check the module before the passes and after each (default on); before passes it is checked in any case");
   app.add_flag("--layout-sensitive", verifier.layout_sensitive, "check layouts too, as after layout assignment");
   app.add_flag(
       "--verify-diagnostics", verify_diagnostics,
@@ -79,9 +81,9 @@ int Run(int argc, char** argv) {
     std::unique_ptr<Module> module = diagnostics.Parse(part);
     if (module == nullptr) continue;
     bool good = true;
-    if (verify) {
+    if (verify || !passes.empty()) {  // passes take a module at its word
       DiagnosticSink sink;
-      VerifyModule(*module, verifier, &sink);
+      VerifyModule(*module, verify ? verifier : VerifierOptions(), &sink);
       diagnostics.Show(sink, *part.source);
       good = !sink.has_errors();
     }
