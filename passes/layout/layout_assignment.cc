@@ -182,13 +182,11 @@ absl::Status LayoutAssigner::AdaptEntry() {
   return absl::OkStatus();
 }
 
-// Copies at the border of the entry change the caller's order of dimensions into ours and back, and the root has
-// theirs.
+// Parameters of the entry have the caller's order of dimensions, and so has its root with the copies that it is made of.
 bool LayoutAssigner::IsBorder(Instruction i) const {
   if (!i.parent().is_entry()) return false;
   if (i.opcode() == Opcode::kParameter || i.is_root()) return true;
   if (i.opcode() != Opcode::kCopy) return false;
-  if (i.operand(0).opcode() == Opcode::kParameter) return true;
   for (Instruction user : i.users()) {
     if (user.is_root() && user.opcode() == Opcode::kTuple) return true;
   }
@@ -237,6 +235,12 @@ Shape WithTpuTiles(ShapeTable& shapes, Shape array) {
 
 absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, LayoutTarget target) {
   if (module.header().is_scheduled || !module.entry().valid()) return LayoutCounts();
+  // What a bitcast gives depends on the layouts around it: where one stands, they were assigned before.
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode() == Opcode::kBitcast) return LayoutCounts();
+    }
+  }
   return LayoutAssigner(&module, target).Run();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder.h"
 #include "ir/traversal.h"
@@ -155,7 +156,8 @@ absl::Status CopyInserter::Run(Computation c) {
       if (!IsFlat(i.operand(k).shape())) continue;
       const absl::Span<const uint32_t> held = flow->ValuesOf(i.operand(k));
       std::vector<uint8_t> needed(held.size(), 0);
-      absl::flat_hash_set<uint32_t> seen;
+      absl::flat_hash_map<uint32_t, int> times;
+      for (uint32_t value : held) ++times[value];
       bool any = false;
       for (size_t n = 0; n < held.size(); ++n) {
         const LeafValue& value = flow->values()[held[n]];
@@ -163,7 +165,7 @@ absl::Status CopyInserter::Run(Computation c) {
         const Opcode maker = module_.record(value.maker).opcode;
         // The parameter of a loop's body is the loop's own.
         const bool foreign = maker == Opcode::kConstant || (maker == Opcode::kParameter && role != Role::kLoopBody);
-        needed[n] = foreign || readers[held[n]] > 1 || !seen.insert(held[n]).second;
+        needed[n] = foreign || readers[held[n]] > 1 || times[held[n]] > 1;
         any |= needed[n] != 0;
       }
       if (any) places.push_back({id, k, std::move(needed)});
@@ -193,6 +195,12 @@ absl::StatusOr<int64_t> InsertCopies(Module& module) {
   for (ComputationId id : calls.CalleesFirst()) {
     const Computation c = module.computation(id);
     if (!calls.IsSequential(c) || !calls.IsLive(c)) continue;
+    // What runs asynchronously is one instruction and stays one.
+    bool is_async = false;
+    for (const CallSite& site : calls.SitesOf(c)) {
+      is_async |= module.record(site.caller).opcode == Opcode::kAsyncStart;
+    }
+    if (is_async) continue;
     if (absl::Status status = inserter.Run(c); !status.ok()) return status;
   }
   return inserter.copies();
