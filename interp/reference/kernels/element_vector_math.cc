@@ -84,10 +84,10 @@ struct Log {
   [[gnu::always_inline]] static float Apply(float a) {
     const double x = a;
     // x = 2^n m with m in [1/sqrt 2, sqrt 2); floats, denormals too, are normal doubles.
-    constexpr int64_t kHalfSqrt = 0x3fe6a09e667f3bcd;
-    const int64_t bits = std::bit_cast<int64_t>(x);
-    const int64_t exponent = (bits - kHalfSqrt) >> 52;
-    const double m = std::bit_cast<double>(bits - exponent * (int64_t{1} << 52));
+    constexpr uint64_t kHalfSqrt = 0x3fe6a09e667f3bcd;
+    const uint64_t bits = std::bit_cast<uint64_t>(x);
+    const int64_t exponent = static_cast<int64_t>(bits - kHalfSqrt) >> 52;
+    const double m = std::bit_cast<double>(bits - (static_cast<uint64_t>(exponent) << 52));
     // An integer of few bits as a double, without an instruction that not all processors have.
     const double n = std::bit_cast<double>(exponent + 0x4338000000000000) - 0x1.8p52;
     // log m = 2 atanh s = 2 (s + s^3/3 + s^5/5 + ...), |s| < 0.172
