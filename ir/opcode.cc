@@ -15,17 +15,17 @@ namespace {
 #define O(name) {Attr::k##name, AttrSpec::kOptional, 0},
 #define I(name, value) {Attr::k##name, AttrSpec::kImplied, value},
 #define X(name) {Attr::k##name, AttrSpec::kReadOnly, 0},
-#define OPCODE(name, text, min, max, rule, traits, meaning, ...) \
+#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, kernel, meaning, ...) \
   constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kReadOnly, 0}};
 #include "ir/opcodes.def"
 
 constexpr OpcodeInfo kInfo[] = {
-#define OPCODE(name, text, min, max, rule, traits, meaning, ...) \
-  {text,                                                         \
-   min,                                                          \
-   max,                                                          \
-   ShapeRule::k##rule,                                           \
-   static_cast<uint16_t>(traits),                                \
+#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, kernel, meaning, ...) \
+  {text,                                                                                                               \
+   min,                                                                                                                \
+   max,                                                                                                                \
+   ShapeRule::k##rule,                                                                                                 \
+   static_cast<uint16_t>(traits),                                                                                      \
    absl::Span<const AttrSpec>(k##name##Specs, std::size(k##name##Specs) - 1)},
 #include "ir/opcodes.def"
     {"unknown", 0, kVariadic, ShapeRule::kExplicit, kSideEffect, {}},

@@ -1,4 +1,4 @@
-// The function that prepares instructions of each opcode; kernels.def has the table.
+// The function that prepares instructions of each opcode; it is a column of ir/opcodes.def.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_H_
 
@@ -14,8 +14,9 @@ using PrepareFn = void (*)(RoutineBuilder& builder);
 // Null for Opcode::kUnknown.
 PrepareFn PrepareFnOf(Opcode opcode);
 
-#define KERNEL(opcode, function) void function(RoutineBuilder& builder);
-#include "interp/reference/kernels.def"
+#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, kernel, ...) \
+  void Prepare##kernel(RoutineBuilder& builder);
+#include "ir/opcodes.def"
 
 }  // namespace hlokit::interp
 

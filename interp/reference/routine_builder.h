@@ -1,4 +1,4 @@
-// Makes the Routine of one computation, instruction by instruction. Each opcode has a function of kernels.def that
+// Makes the Routine of one computation, instruction by instruction. Each opcode has a function of kernels.h that
 // looks at the instruction and either describes its result as a view of values that exist, or adds a step with a
 // kernel.
 #ifndef HLOKIT_INTERP_REFERENCE_ROUTINE_BUILDER_H_
@@ -40,7 +40,7 @@ class RoutineBuilder {
   // dependences. False if there was an error, which has been reported.
   bool Build();
 
-  // ---- For the functions of kernels.def ----
+  // ---- For the functions of kernels.h ----
 
   ProgramBuilder& program() { return program_; }
   Instruction instruction() const { return current_; }

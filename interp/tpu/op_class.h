@@ -1,4 +1,4 @@
-// What the timing model makes of each opcode. The rows are in op_class.def.
+// What the timing model makes of each opcode. Columns of ir/opcodes.def.
 #ifndef HLOKIT_INTERP_TPU_OP_CLASS_H_
 #define HLOKIT_INTERP_TPU_OP_CLASS_H_
 

@@ -1,4 +1,4 @@
-// Which of the ways of counting cost_counter.cc knows applies to an opcode. The rows are in cost_rules.def.
+// Which of the ways of counting cost_counter.cc knows applies to an opcode. It is a column of ir/opcodes.def.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 

@@ -1,4 +1,4 @@
-// What a fusion may do with an opcode. The rows are in fusion_rules.def.
+// What a fusion may do with an opcode. It is a column of ir/opcodes.def.
 #ifndef HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 #define HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 
