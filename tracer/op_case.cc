@@ -14,15 +14,10 @@
 #include "tracer/literal_scalar.h"
 #include "tracer/schema.h"
 #include "tracer/text/literal_line.h"
+#include "tracer/text/pieces.h"
 
 namespace hlokit::lazy {
 namespace {
-
-std::string_view Trim(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
-  return s;
-}
 
 bool ParseIndices(std::string_view text, std::vector<size_t>* out) {
   while (!text.empty()) {

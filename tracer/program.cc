@@ -20,15 +20,10 @@
 #include "tracer/literal_scalar.h"
 #include "tracer/schema.h"
 #include "tracer/text/literal_line.h"
+#include "tracer/text/pieces.h"
 
 namespace hlokit::lazy {
 namespace {
-
-std::string_view Trim(std::string_view s) {
-  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
-  return s;
-}
 
 // Cuts the first word off.
 std::string_view TakeWord(std::string_view* s) {
@@ -37,25 +32,6 @@ std::string_view TakeWord(std::string_view* s) {
   const std::string_view word = s->substr(0, end);
   *s = Trim(s->substr(end));
   return word;
-}
-
-std::vector<std::string_view> SplitTop(std::string_view s) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  bool quoted = false;
-  size_t begin = 0;
-  for (size_t i = 0; i < s.size(); ++i) {
-    if (s[i] == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (s[i] == '(' || s[i] == '[' || s[i] == '{') ++depth;
-    if (s[i] == ')' || s[i] == ']' || s[i] == '}') --depth;
-    if (s[i] == ',' && depth == 0) {
-      parts.push_back(Trim(s.substr(begin, i - begin)));
-      begin = i + 1;
-    }
-  }
-  if (!Trim(s.substr(begin)).empty()) parts.push_back(Trim(s.substr(begin)));
-  return parts;
 }
 
 struct Block {
