@@ -120,10 +120,9 @@ std::string RenderJson(const DiagnosticSink& sink, const SourceBuffer& source) {
       const LineColumn from = LineColumnAt(source.text(), d.range.offset);
       const LineColumn to = LineColumnAt(source.text(), size_t{d.range.offset} + d.range.size);
       StrAppend(&out, ", \"line\": ", from.line, ", \"column\": ", from.column, ", \"end_line\": ", to.line,
-                      ", \"end_column\": ", to.column);
+                ", \"end_column\": ", to.column);
     }
-    StrAppend(&out, ", \"severity\": \"", TextOf(d.severity), "\", \"kind\": \"", TextOf(d.kind),
-                    "\", \"message\": ");
+    StrAppend(&out, ", \"severity\": \"", TextOf(d.severity), "\", \"kind\": \"", TextOf(d.kind), "\", \"message\": ");
     AppendJsonString(&out, d.message);
     StrAppend(&out, ", \"hint\": ");
     AppendJsonString(&out, d.hint);

@@ -17,7 +17,7 @@ enum class ElementType : uint8_t {
 enum class ElementClass : uint8_t { kPred, kSigned, kUnsigned, kFloat, kComplex, kToken, kOpaque, kTuple, kBuffer };
 
 struct ElementTypeInfo {
-  std::string_view text;      // "bf16"
+  std::string_view text;  // "bf16"
   ElementClass element_class;
   uint16_t bits;              // of one element; 0 when not an array type
   std::string_view xla_name;  // "BF16"

@@ -1,6 +1,6 @@
 // Interned lists of int64: dimensions, slice ranges, windows, computation lists, shardings, ... Every structured
-// attribute is stored as one list in a fixed encoding (see attribute.h), so equal attributes have equal ids, and hashing,
-// cloning and comparing need no code per attribute.
+// attribute is stored as one list in a fixed encoding (see attribute.h), so equal attributes have equal ids, and
+// hashing, cloning and comparing need no code per attribute.
 #ifndef HLOKIT_IR_LIST_POOL_H_
 #define HLOKIT_IR_LIST_POOL_H_
 

@@ -82,8 +82,7 @@ LiteralId LiteralPool::Intern(const LiteralRecord& proto) {
         for (size_t i = 0; i < count; ++i) {
           if (r.elements[i] != proto.elements[i]) return false;
         }
-        return proto.size_bytes == 0 || proto.data == nullptr ||
-               std::memcmp(r.data, proto.data, proto.size_bytes) == 0;
+        return proto.size_bytes == 0 || proto.data == nullptr || std::memcmp(r.data, proto.data, proto.size_bytes) == 0;
       },
       [&] {
         LiteralRecord r = proto;

@@ -26,8 +26,8 @@ namespace hlokit {
 class Literal {
  public:
   Literal() = default;
-  // An array with zeroed elements, or a tuple of such. The shape's context must outlive the literal, and its arrays must
-  // have element counts (no unbounded dimensions).
+  // An array with zeroed elements, or a tuple of such. The shape's context must outlive the literal, and its arrays
+  // must have element counts (no unbounded dimensions).
   static Literal Zeros(Shape shape);
   static Literal Tuple(Shape shape, std::vector<Literal> elements);
 
@@ -72,10 +72,10 @@ int64_t LiteralBytes(Shape array);
 
 struct LiteralRecord {
   Shape shape;
-  const std::byte* data;       // arrays; null when elided
+  const std::byte* data;  // arrays; null when elided
   size_t size_bytes;
-  const LiteralId* elements;   // tuples: shape.tuple_size() of them
-  bool elided;                 // the text said `{...}`: the value is not known
+  const LiteralId* elements;  // tuples: shape.tuple_size() of them
+  bool elided;                // the text said `{...}`: the value is not known
 };
 
 // Interned values of a Context.

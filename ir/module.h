@@ -34,20 +34,20 @@ class Module;
 
 struct InstructionRecord {
   Opcode opcode;
-  uint8_t flags = 0;         // InstructionFlag
+  uint8_t flags = 0;  // InstructionFlag
   uint16_t attr_count = 0;
   ShapeId shape;
   StringId name;
-  ComputationId parent;      // none once erased
+  ComputationId parent;  // none once erased
   uint32_t operand_begin = 0;
   uint32_t operand_count = 0;
   uint32_t attr_begin = 0;
   UseId first_use;
-  InstructionId previous;    // order within the computation
+  InstructionId previous;  // order within the computation
   InstructionId next;
   MetadataId metadata;
   uint32_t source_offset = SourceOffsetNone();  // of the name in the source text
-  uint32_t payload = 0;      // parameter number, or LiteralId of a constant
+  uint32_t payload = 0;                         // parameter number, or LiteralId of a constant
 
   static constexpr uint32_t SourceOffsetNone() { return 0xffffffffu; }
 };
@@ -127,9 +127,9 @@ class Instruction {
     const std::optional<uint32_t> p = payload(attr);
     return p ? static_cast<Enum>(*p) : absent;
   }
-  std::string_view string_attr(Attr attr) const;                    // "" when absent
-  absl::Span<const int64_t> list_attr(Attr attr) const;             // empty when absent
-  Computation computation_attr(Attr attr) const;                    // invalid when absent
+  std::string_view string_attr(Attr attr) const;         // "" when absent
+  absl::Span<const int64_t> list_attr(Attr attr) const;  // empty when absent
+  Computation computation_attr(Attr attr) const;         // invalid when absent
   // All computations this instruction calls, in attribute order.
   std::vector<Computation> called_computations() const;
 
@@ -232,9 +232,9 @@ class Module {
   void SetName(InstructionId id, StringId name) { instructions_[id.value].name = name; }
   void SetExecutionThread(ComputationId id, StringId thread) { computations_[id.value].execution_thread = thread; }
   void SetRoot(ComputationId id, InstructionId root) { computations_[id.value].root = root; }
-  // Appends to the computation. Attributes come in any order and are stored in print order. A parameter's payload is its
-  // number and a constant's its LiteralId. A parameter whose number is not the next free one is not yet in parameters():
-  // SetParameters then gives the whole list.
+  // Appends to the computation. Attributes come in any order and are stored in print order. A parameter's payload is
+  // its number and a constant's its LiteralId. A parameter whose number is not the next free one is not yet in
+  // parameters(): SetParameters then gives the whole list.
   InstructionId AddInstruction(ComputationId parent, Opcode opcode, Shape shape, StringId name,
                                absl::Span<const InstructionId> operands, absl::Span<const AttrValue> attrs = {},
                                uint32_t payload = 0);
@@ -256,8 +256,8 @@ class Module {
   void ReplaceOperand(InstructionId user, int64_t index, InstructionId operand);
   // Replaces all operands.
   void SetOperands(InstructionId user, absl::Span<const InstructionId> operands);
-  // Makes every user of `from` use `to`, `to` itself excepted, and the root of the computation if `from` was it; control
-  // predecessors too. Shapes should be compatible; the caller answers for that.
+  // Makes every user of `from` use `to`, `to` itself excepted, and the root of the computation if `from` was it;
+  // control predecessors too. Shapes should be compatible; the caller answers for that.
   void ReplaceAllUses(InstructionId from, InstructionId to);
   // Removes an instruction that has no users and is not the root. Control edges through it are closed: its predecessors
   // become predecessors of its successors. A parameter leaves an empty slot: see RemoveParameter.

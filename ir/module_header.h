@@ -75,9 +75,9 @@ struct ModuleHeader {
   int64_t replica_count = 1;
   int64_t num_partitions = 1;
   bool alias_passthrough_params = false;
-  std::vector<InputOutputAlias> input_output_alias;  // sorted by output index
-  std::vector<BufferDonor> buffer_donor;             // sorted
-  std::optional<EntryLayout> entry_layout;           // always set in a parsed module
+  std::vector<InputOutputAlias> input_output_alias;      // sorted by output index
+  std::vector<BufferDonor> buffer_donor;                 // sorted
+  std::optional<EntryLayout> entry_layout;               // always set in a parsed module
   ListId allow_spmd_sharding_propagation_to_parameters;  // 0/1 each; none: absent
   ListId allow_spmd_sharding_propagation_to_output;
   ListId frontend_attributes;  // as Attr::kFrontendAttributes; none: absent

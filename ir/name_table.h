@@ -1,5 +1,5 @@
-// Unique names, numbered as XLA numbers them: a name is a root and an optional number behind a dot ("add.5"). Asking for
-// a taken name gives the root with the smallest number not yet given out.
+// Unique names, numbered as XLA numbers them: a name is a root and an optional number behind a dot ("add.5"). Asking
+// for a taken name gives the root with the smallest number not yet given out.
 #ifndef HLOKIT_IR_NAME_TABLE_H_
 #define HLOKIT_IR_NAME_TABLE_H_
 

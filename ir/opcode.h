@@ -142,7 +142,7 @@ std::optional<Opcode> OpcodeFromText(std::string_view text);
 // "<opcode>-start", "-update", "-done" around any opcode: the sugar for async-start etc. of a computation with that one
 // instruction. Spellings that are opcodes of their own (all-reduce-start) are not sugar.
 struct AsyncSugar {
-  Opcode async_opcode;    // kAsyncStart, kAsyncUpdate or kAsyncDone
+  Opcode async_opcode;  // kAsyncStart, kAsyncUpdate or kAsyncDone
   Opcode wrapped_opcode;
 };
 std::optional<AsyncSugar> AsyncSugarFromText(std::string_view text);

@@ -422,7 +422,8 @@ void Printer::PrintAttributes(Instruction i, int indent) {
   };
   for (const AttrValue& value : module_.attrs_of(r)) {
     const AttrType type = InfoOf(value.attr).type;
-    if (sugar_due && (value.attr == Attr::kOutputToOperandAliasing || value.attr == Attr::kCalls || IsCommon(value.attr))) {
+    if (sugar_due &&
+        (value.attr == Attr::kOutputToOperandAliasing || value.attr == Attr::kCalls || IsCommon(value.attr))) {
       wrapped_attrs();
     }
     if (wrapped.valid() && value.attr == Attr::kCalls &&

@@ -13,32 +13,32 @@ namespace hlokit {
 
 struct PrintOptions {
   enum class Subcomputations : uint8_t {
-    kNameOnly,    // to_apply=%add
-    kFullBodies,  // the computation in place, in braces
+    kNameOnly,             // to_apply=%add
+    kFullBodies,           // the computation in place, in braces
     kNonSequentialBodies,  // in place, except those of while, call and conditional
     kOff,
   };
 
-  bool print_large_constants = false;      // constants of more than 10 elements in full, else {...}
+  bool print_large_constants = false;           // constants of more than 10 elements in full, else {...}
   bool print_only_essential_constants = false;  // keep only constants the shape of the program depends on
   Subcomputations subcomputations = Subcomputations::kNameOnly;
   bool print_metadata = true;
   bool print_metadata_only_op_name = false;
-  bool print_stack_frames = true;          // the FileNames ... StackFrames tables
+  bool print_stack_frames = true;  // the FileNames ... StackFrames tables
   bool print_original_value = true;
   bool print_backend_config = true;
-  bool compact_operands = false;           // long operand lists shortened
+  bool compact_operands = false;  // long operand lists shortened
   bool print_operand_shape = false;
   bool print_operand_index_annotation_interval_set = true;  // /*index=5*/
   bool include_layout_in_shapes = true;
   bool print_result_shape = true;
   bool print_percent = true;
   bool print_control_dependencies = true;
-  bool print_program_shape = true;         // (params) -> result in a computation's header
+  bool print_program_shape = true;  // (params) -> result in a computation's header
   bool print_infeed_outfeed_config = true;
   bool print_extra_attributes = true;
   bool print_names = true;
-  bool print_ids = true;                   // false: "add.5" is printed "add"
+  bool print_ids = true;  // false: "add.5" is printed "add"
   bool print_parameter_number = true;
   bool print_header = true;
   bool canonicalize_instruction_names = false;  // tmp_0, tmp_1, ...

@@ -145,9 +145,10 @@ Shape ShapeTable::Intern(const ShapeRecord& proto, absl::Span<const Shape> eleme
       if (r->dims[i] == kUnboundedSize) r->dynamic_leaf = r->unbounded_leaf = true;
     }
     // Interning the bare shape may grow `records_`, but never moves a record.
-    r->bare = r->layout == nullptr ? r : Array(r->element_type, {r->dims, r->size},
-                                               {r->dynamic, r->dynamic == nullptr ? 0 : r->size}, nullptr)
-                                             .record();
+    r->bare = r->layout == nullptr ? r
+                                   : Array(r->element_type, {r->dims, r->size},
+                                           {r->dynamic, r->dynamic == nullptr ? 0 : r->size}, nullptr)
+                                         .record();
   } else {
     r->elements = arena_->CopyArray(elements.data(), elements.size());
     bool same = true;

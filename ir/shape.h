@@ -37,17 +37,17 @@ struct SplitConfig {
 // What a layout may say beyond the order of dimensions. Values are those of a layout that says nothing.
 struct LayoutExtras {
   std::vector<std::vector<int64_t>> tiles;
-  int64_t tail_padding_alignment = 1;                   // L(..), elements
-  std::optional<ElementType> index_primitive_type;      // #(..)
-  std::optional<ElementType> pointer_primitive_type;    // *(..)
-  int64_t element_size_in_bits = 0;                     // E(..); 0: as the element type says
-  int64_t memory_space = 0;                             // S(..)
-  std::vector<SplitConfig> split_configs;               // SC(..)
-  std::vector<char> dim_level_types;                    // D(..): 'D' dense, 'C' compressed, 'S' singleton, 'H' loose
-  std::vector<uint8_t> dim_flags;                       // with dim_level_types: 1 not unique ('+'), 2 not ordered ('~')
-  ShapeId physical_shape;                               // P(..)
-  const ShapeRecord* physical_record = nullptr;  // the record of physical_shape
-  int64_t dynamic_shape_metadata_prefix_bytes = 0;      // M(..)
+  int64_t tail_padding_alignment = 1;                 // L(..), elements
+  std::optional<ElementType> index_primitive_type;    // #(..)
+  std::optional<ElementType> pointer_primitive_type;  // *(..)
+  int64_t element_size_in_bits = 0;                   // E(..); 0: as the element type says
+  int64_t memory_space = 0;                           // S(..)
+  std::vector<SplitConfig> split_configs;             // SC(..)
+  std::vector<char> dim_level_types;                  // D(..): 'D' dense, 'C' compressed, 'S' singleton, 'H' loose
+  std::vector<uint8_t> dim_flags;                     // with dim_level_types: 1 not unique ('+'), 2 not ordered ('~')
+  ShapeId physical_shape;                             // P(..)
+  const ShapeRecord* physical_record = nullptr;       // the record of physical_shape
+  int64_t dynamic_shape_metadata_prefix_bytes = 0;    // M(..)
   friend bool operator==(const LayoutExtras&, const LayoutExtras&) = default;
 };
 
@@ -64,17 +64,17 @@ class Shape;
 
 struct ShapeRecord {
   ElementType element_type;
-  bool dynamic_leaf;             // an array with a dynamic dimension, or holding one
-  bool unbounded_leaf;           // the same for an unbounded dimension
-  uint32_t size;                 // rank, or number of tuple elements
+  bool dynamic_leaf;    // an array with a dynamic dimension, or holding one
+  bool unbounded_leaf;  // the same for an unbounded dimension
+  uint32_t size;        // rank, or number of tuple elements
   ShapeId id;
-  const int64_t* dims;           // [rank]
-  const uint8_t* dynamic;        // [rank], 1 where dynamic; null when none is
-  const Shape* elements;         // [tuple size]; one for a buffer
-  const LayoutRecord* layout;    // arrays only; null when the shape has none
-  const ShapeRecord* bare;       // the same shape without any layout
-  int64_t element_count;         // arrays: product of dims (bounds where dynamic); -1 past int64 or unbounded
-  int64_t leaf_count;            // arrays, tokens, ... in a depth-first walk; saturates (tuples may share elements)
+  const int64_t* dims;         // [rank]
+  const uint8_t* dynamic;      // [rank], 1 where dynamic; null when none is
+  const Shape* elements;       // [tuple size]; one for a buffer
+  const LayoutRecord* layout;  // arrays only; null when the shape has none
+  const ShapeRecord* bare;     // the same shape without any layout
+  int64_t element_count;       // arrays: product of dims (bounds where dynamic); -1 past int64 or unbounded
+  int64_t leaf_count;          // arrays, tokens, ... in a depth-first walk; saturates (tuples may share elements)
 };
 
 class Shape {

@@ -104,7 +104,7 @@ constexpr RuleRow kRules[] = {
     ROW(AsyncStart, true, true)
     ROW(AsyncUpdate, true, true)
     ROW(AsyncDone, true, true)
-    // clang-format on
+// clang-format on
 #undef ROW
 };
 

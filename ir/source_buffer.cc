@@ -11,7 +11,7 @@
 namespace hlokit {
 
 absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const std::string& path,
-                                                                          uint64_t max_bytes) {
+                                                                           uint64_t max_bytes) {
   const bool is_stdin = path == "-";
   const int fd = is_stdin ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return absl::NotFoundError(StrCat(path, ": ", strerror(errno)));

@@ -17,7 +17,7 @@ class SourceBuffer {
 
   // Reads a file; "-" is standard input. Errors: not found, unreadable, or larger than `max_bytes`.
   static absl::StatusOr<std::shared_ptr<const SourceBuffer>> FromFile(const std::string& path,
-                                                                     uint64_t max_bytes = uint64_t{1} << 32);
+                                                                      uint64_t max_bytes = uint64_t{1} << 32);
 
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }

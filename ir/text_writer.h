@@ -1,5 +1,5 @@
-// Text output in large pieces: a buffer that hands its contents to a consumer (a string, a file) when full. Appending is
-// a bounds check and a copy.
+// Text output in large pieces: a buffer that hands its contents to a consumer (a string, a file) when full. Appending
+// is a bounds check and a copy.
 #ifndef HLOKIT_IR_TEXT_WRITER_H_
 #define HLOKIT_IR_TEXT_WRITER_H_
 

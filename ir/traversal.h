@@ -13,12 +13,13 @@ namespace hlokit {
 // to last. Instructions on a cycle (only in modules that do not verify) are visited once all the same.
 std::vector<InstructionId> PostOrder(Computation computation);
 
-// Callees before callers. Computations that call in a circle (only in modules that do not verify) come once all the same.
+// Callees before callers. Computations that call in a circle (only in modules that do not verify) come once all the
+// same.
 std::vector<ComputationId> ComputationPostOrder(const Module& module);
 
 // The order in which XLA prints computations. XLA's walk can put a caller before what it calls, and such text cannot be
-// read: there, callees come first all the same. It may also depend on the order in which computations were read, so that
-// XLA prints its own text back in another order; `settled` gives one that is printed back as it is.
+// read: there, callees come first all the same. It may also depend on the order in which computations were read, so
+// that XLA prints its own text back in another order; `settled` gives one that is printed back as it is.
 std::vector<ComputationId> ComputationTextOrder(const Module& module, bool settled);
 
 // True if the computation is the body of a fusion; of an async-start.

@@ -297,8 +297,9 @@ bool ModuleParser::ParseSparsity(uint32_t* payload) {
       size_t k = 0;
       while (k < 4 && kFields[k] != field) ++k;
       if (k == 4 || !values[k].empty()) {
-        return Error(DiagnosticKind::kUnknownAttribute, field_range,
-                     StrCat("a sparsity config has each of sparsity, dimension, stride and idx once, not `", field, "`"));
+        return Error(
+            DiagnosticKind::kUnknownAttribute, field_range,
+            StrCat("a sparsity config has each of sparsity, dimension, stride and idx once, not `", field, "`"));
       }
       if (!ParseDimXDim(&values[k])) return false;
       in_.Eat(',');
@@ -349,7 +350,8 @@ bool ModuleParser::ParseWindow(std::vector<int64_t>* list) {
       return Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
     }
     places[field] = range;
-    if (!(field == 2 ? ParsePadding(&values[field], /*allow_interior=*/false) : ParseDimXDim(&values[field]))) return false;
+    if (!(field == 2 ? ParsePadding(&values[field], /*allow_interior=*/false) : ParseDimXDim(&values[field])))
+      return false;
     in_.Eat(',');
   }
   const size_t rank = values[0].size();
@@ -414,7 +416,8 @@ bool ModuleParser::ParseConvolutionDims(std::vector<int64_t>* list) {
       } else {
         return bad(StrCat("`", c, "` is no label of the ", kWhat[i], " dimensions"));
       }
-      if ((*list)[base + slot] >= 0) return bad(StrCat("label `", c, "` stands twice in the ", kWhat[i], " dimensions"));
+      if ((*list)[base + slot] >= 0)
+        return bad(StrCat("label `", c, "` stands twice in the ", kWhat[i], " dimensions"));
       (*list)[base + slot] = static_cast<int64_t>(d);
     }
     if (digits != spatial) {

@@ -266,12 +266,16 @@ bool ModuleParser::ParseOpcode(Frame& f) {
   const std::string_view near = Nearest(word, names);
   const std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
   if (options_.allow_unknown && !word.empty() && f.shape.valid()) {
-    sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("opcode `", word, "` is not known; kept as it is"), hint);
+    sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("opcode `", word, "` is not known; kept as it is"),
+                   hint);
     f.opcode = Opcode::kUnknown;
     attrs_.push_back({Attr::kUnknownOpcode, Stable(word).value});
     return true;
   }
-  return Error(DiagnosticKind::kUnknownOpcode, range, StrCat("expected an opcode, found ", in_.DescribeNext().empty() || !word.empty() ? StrCat('`', word, '`') : in_.DescribeNext()), hint);
+  return Error(DiagnosticKind::kUnknownOpcode, range,
+               StrCat("expected an opcode, found ",
+                      in_.DescribeNext().empty() || !word.empty() ? StrCat('`', word, '`') : in_.DescribeNext()),
+               hint);
 }
 
 bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id) {
@@ -316,8 +320,9 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
     }
     const Shape shape = module_->instruction(*id).shape();
     if (!shape.IsTuple() || index < 0 || index >= shape.tuple_size()) {
-      return Error(DiagnosticKind::kShapeMismatch, range,
-                   StrCat("`", module_->instruction(*id).name(), "` of shape ", ToString(shape), " has no element ", index));
+      return Error(
+          DiagnosticKind::kShapeMismatch, range,
+          StrCat("`", module_->instruction(*id).name(), "` of shape ", ToString(shape), " has no element ", index));
     }
     const StringId name = context_->strings.Intern(StrCat(module_->instruction(*id).name(), '_', index));
     const InstructionId known = Lookup(name, computation);
@@ -326,8 +331,8 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
       continue;
     }
     const AttrValue attr{Attr::kIndex, module_->Int64Payload(index)};
-    const InstructionId element = module_->AddInstruction(computation, Opcode::kGetTupleElement, shape.element(index),
-                                                          name, {*id}, {attr});
+    const InstructionId element =
+        module_->AddInstruction(computation, Opcode::kGetTupleElement, shape.element(index), name, {*id}, {attr});
     Define(name, element, computation);
     *id = element;
   }

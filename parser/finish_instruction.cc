@@ -1,5 +1,5 @@
-// The end of an instruction: attributes completed and brought into the form the IR stores, the result shape inferred when
-// the text leaves it out, and the record made.
+// The end of an instruction: attributes completed and brought into the form the IR stores, the result shape inferred
+// when the text leaves it out, and the record made.
 #include <algorithm>
 
 #include "ir/async.h"
@@ -27,9 +27,9 @@ AttrValue* ModuleParser::FindAttr(const Frame& f, Attr attr) {
 }
 
 void ModuleParser::RemoveAttr(const Frame& f, Attr attr) {
-  attrs_.erase(std::remove_if(attrs_.begin() + f.attrs_begin, attrs_.end(),
-                              [&](const AttrValue& v) { return v.attr == attr; }),
-               attrs_.end());
+  attrs_.erase(
+      std::remove_if(attrs_.begin() + f.attrs_begin, attrs_.end(), [&](const AttrValue& v) { return v.attr == attr; }),
+      attrs_.end());
 }
 
 bool ModuleParser::DropByRule(AttrValue value) const {
@@ -87,16 +87,13 @@ bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
 // What the tables cannot say of single opcodes.
 bool ModuleParser::NormalizeAttributes(Frame& f) {
   const SourceRange range{f.opcode_offset, f.opcode_size};
-  const auto operand_shape = [&](size_t i) {
-    return module_->instruction(operands_[f.operands_begin + i]).shape();
-  };
+  const auto operand_shape = [&](size_t i) { return module_->instruction(operands_[f.operands_begin + i]).shape(); };
   const size_t operand_count = operands_.size() - f.operands_begin;
   const Opcode opcode = f.sugar && f.opcode == Opcode::kAsyncStart ? f.wrapped : f.opcode;
   if (opcode == Opcode::kCompare && operand_count > 0) {
     const AttrValue* type = FindAttr(f, Attr::kCompareType);
     const ElementType element = operand_shape(0).element_type();
-    if (type != nullptr && IsArrayType(element) &&
-        type->payload == static_cast<uint32_t>(DefaultComparison(element))) {
+    if (type != nullptr && IsArrayType(element) && type->payload == static_cast<uint32_t>(DefaultComparison(element))) {
       RemoveAttr(f, Attr::kCompareType);
     }
   } else if (opcode == Opcode::kBroadcast && operand_count > 0) {
@@ -140,10 +137,11 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
   } else if (opcode == Opcode::kConditional) {
     if (operand_count == 0) return Error(DiagnosticKind::kOperandCount, range, "conditional needs a branch index");
     const Shape index = operand_shape(0);
-    if (!index.IsScalar() || (index.element_type() != ElementType::kPred && index.element_type() != ElementType::kS32)) {
-      return f.poisoned || Error(DiagnosticKind::kShapeMismatch, range,
-                                 StrCat("the first operand of a conditional is a scalar pred or s32, not ",
-                                        ToString(index)));
+    if (!index.IsScalar() ||
+        (index.element_type() != ElementType::kPred && index.element_type() != ElementType::kS32)) {
+      return f.poisoned ||
+             Error(DiagnosticKind::kShapeMismatch, range,
+                   StrCat("the first operand of a conditional is a scalar pred or s32, not ", ToString(index)));
     }
     const bool by_pred = index.element_type() == ElementType::kPred;
     const bool has_list = FindAttr(f, Attr::kBranchComputations) != nullptr;
@@ -195,16 +193,16 @@ bool ModuleParser::NormalizeShape(Frame& f, Opcode opcode) {
   if (f.sugar || !f.shape.valid() || f.poisoned) return true;
   ShapeTable& shapes = context_->shapes;
   const bool has_operand = operands_.size() > f.operands_begin;
-  const Shape operand =
-      has_operand ? module_->instruction(operands_[f.operands_begin]).shape() : Shape();
+  const Shape operand = has_operand ? module_->instruction(operands_[f.operands_begin]).shape() : Shape();
   if (opcode == Opcode::kSend && has_operand) {
     f.shape = shapes.Tuple({operand, shapes.Scalar(ElementType::kU32), shapes.Token()});
   } else if (opcode == Opcode::kSendDone) {
     f.shape = shapes.Token();
   } else if (opcode == Opcode::kRecv || opcode == Opcode::kInfeed) {
     if (!f.shape.IsTuple() || f.shape.tuple_size() == 0) {
-      return Error(DiagnosticKind::kBadShape, range,
-                   StrCat(TextOf(opcode), " has a tuple shape whose first element is the data, not ", ToString(f.shape)));
+      return Error(
+          DiagnosticKind::kBadShape, range,
+          StrCat(TextOf(opcode), " has a tuple shape whose first element is the data, not ", ToString(f.shape)));
     }
     f.shape = opcode == Opcode::kRecv
                   ? shapes.Tuple({f.shape.element(0), shapes.Scalar(ElementType::kU32), shapes.Token()})
@@ -321,8 +319,8 @@ bool ModuleParser::FinishAsync(Frame& f) {
     }
     attrs_.resize(kept);
     const StringId root_name = context_->strings.Intern(TextOf(f.wrapped));
-    const InstructionId root = module_->AddInstruction(wrapper, f.wrapped, f.shape.element(1), root_name, parameters,
-                                                       wrapped_attrs_);
+    const InstructionId root =
+        module_->AddInstruction(wrapper, f.wrapped, f.shape.element(1), root_name, parameters, wrapped_attrs_);
     module_->SetMetadata(root, f.metadata);
     module_->SetSource(root, f.opcode_offset);
     module_->SetRoot(wrapper, root);
@@ -388,8 +386,8 @@ bool ModuleParser::BindLate(const Frame& f, InstructionId start_id) {
   }
   const Shape now = module_->instruction(root).shape();
   const Shape bound = f.opcode == Opcode::kAsyncUpdate ? f.shape.element(1) : f.shape;
-  if (now.IsTuple() && bound.valid() && bound != now &&
-      (!bound.IsTuple() || bound.tuple_size() > now.tuple_size()) && now.tuple_size() == 0) {
+  if (now.IsTuple() && bound.valid() && bound != now && (!bound.IsTuple() || bound.tuple_size() > now.tuple_size()) &&
+      now.tuple_size() == 0) {
     module_->SetShape(root, bound);
   }
   return true;
@@ -476,9 +474,9 @@ ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
           StrCat("instruction `", context_->str(f.name), "` stands already in this computation"));
     return Step::kFailed;
   }
-  const InstructionId id = module_->AddInstruction(
-      f.computation, f.opcode, f.shape, f.name, absl::MakeConstSpan(operands_).subspan(f.operands_begin),
-      absl::MakeConstSpan(attrs_).subspan(f.attrs_begin), f.payload);
+  const InstructionId id = module_->AddInstruction(f.computation, f.opcode, f.shape, f.name,
+                                                   absl::MakeConstSpan(operands_).subspan(f.operands_begin),
+                                                   absl::MakeConstSpan(attrs_).subspan(f.attrs_begin), f.payload);
   module_->SetMetadata(id, f.metadata);
   module_->SetSource(id, f.name_offset);
   if (f.nested) module_->SetFlag(id, kGeneratedName);

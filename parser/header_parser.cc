@@ -10,11 +10,18 @@
 namespace hlokit {
 namespace {
 
-constexpr std::string_view kHeaderAttributes[] = {
-    "is_scheduled", "replica_count", "num_partitions", "input_output_alias", "buffer_donor",
-    "alias_passthrough_params", "entry_computation_layout", "frontend_attributes",
-    "allow_spmd_sharding_propagation_to_parameters", "allow_spmd_sharding_propagation_to_output",
-    "origin_recovery_table", "debug_attributes"};
+constexpr std::string_view kHeaderAttributes[] = {"is_scheduled",
+                                                  "replica_count",
+                                                  "num_partitions",
+                                                  "input_output_alias",
+                                                  "buffer_donor",
+                                                  "alias_passthrough_params",
+                                                  "entry_computation_layout",
+                                                  "frontend_attributes",
+                                                  "allow_spmd_sharding_propagation_to_parameters",
+                                                  "allow_spmd_sharding_propagation_to_output",
+                                                  "origin_recovery_table",
+                                                  "debug_attributes"};
 
 }  // namespace
 
@@ -61,7 +68,8 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
     return bool_list(&h.allow_spmd_sharding_propagation_to_output);
   }
   if (name == "origin_recovery_table") {
-    // The table quotes modules; XLA reads them and keeps what it prints of them. Quotes in quotes are left as they stand.
+    // The table quotes modules; XLA reads them and keeps what it prints of them. Quotes in quotes are left as they
+    // stand.
     const auto keep = [this](std::string* text, SourceRange range) {
       if (options_.quoted_module) return true;
       ParseOptions options = options_;
@@ -213,7 +221,8 @@ bool ModuleParser::ParseStackFrames() {
   };
   const auto section = [this](std::string_view word) {
     if (in_.EatWord(word)) return true;
-    return in_.ErrorHere(DiagnosticKind::kBadHeader, StrCat("expected the table ", word, ", found ", in_.DescribeNext()));
+    return in_.ErrorHere(DiagnosticKind::kBadHeader,
+                         StrCat("expected the table ", word, ", found ", in_.DescribeNext()));
   };
   if (!names(&frames.file_names) || !section("FunctionNames") || !names(&frames.function_names) ||
       !section("FileLocations")) {
@@ -226,9 +235,9 @@ bool ModuleParser::ParseStackFrames() {
   while (in_.AtInt()) {
     int64_t v[6] = {};
     if (!in_.Int(&number) || !ParseIndexedFields(kLocation, absl::MakeSpan(v))) return false;
-    frames.file_locations.push_back({static_cast<int32_t>(v[0]), static_cast<int32_t>(v[1]),
-                                     static_cast<int32_t>(v[2]), static_cast<int32_t>(v[3]),
-                                     static_cast<int32_t>(v[4]), static_cast<int32_t>(v[5])});
+    frames.file_locations.push_back({static_cast<int32_t>(v[0]), static_cast<int32_t>(v[1]), static_cast<int32_t>(v[2]),
+                                     static_cast<int32_t>(v[3]), static_cast<int32_t>(v[4]),
+                                     static_cast<int32_t>(v[5])});
   }
   if (!section("StackFrames")) return false;
   while (in_.AtInt()) {

@@ -44,16 +44,16 @@ class ModuleParser {
 
     Kind kind = kInstruction;
     Phase phase = kHead;
-    bool is_root = false;        // instruction marked ROOT
-    bool nested = false;         // instruction that stands as an operand: no name, no attributes
-    bool inline_body = false;    // body that stands as an attribute value
-    bool sugar = false;          // the opcode is wrapped in an async one
-    bool in_list = false;        // the computation being read is an element of a list
-    bool poisoned = false;       // an operand was wrong: no further complaints
+    bool is_root = false;      // instruction marked ROOT
+    bool nested = false;       // instruction that stands as an operand: no name, no attributes
+    bool inline_body = false;  // body that stands as an attribute value
+    bool sugar = false;        // the opcode is wrapped in an async one
+    bool in_list = false;      // the computation being read is an element of a list
+    bool poisoned = false;     // an operand was wrong: no further complaints
     Opcode opcode = Opcode::kUnknown;
     Opcode wrapped = Opcode::kUnknown;
     Attr pending = Attr::kUnknownOpcode;  // attribute whose inline computation is being read
-    ComputationId computation;   // body: its own; instruction: the one it goes to
+    ComputationId computation;            // body: its own; instruction: the one it goes to
     StringId name;
     uint32_t name_offset = 0;
     uint32_t name_size = 0;
@@ -64,11 +64,11 @@ class ModuleParser {
     uint32_t list_begin = 0;      // on computation_list_
     uint32_t shadowed_begin = 0;  // body: on shadowed_
     uint32_t payload = 0;
-    InstructionId root;           // body: what ROOT marked
+    InstructionId root;  // body: what ROOT marked
     bool has_root = false;
     MetadataId metadata;
     Shape shape;
-    uint64_t seen_common = 0;     // attributes read, to report duplicates
+    uint64_t seen_common = 0;  // attributes read, to report duplicates
   };
 
   enum class Step : uint8_t { kDone, kPushed, kFailed };

@@ -34,7 +34,8 @@ std::unique_ptr<Module> ModuleParser::Run() {
 
 bool ModuleParser::ParseModuleLevel() {
   if (in_.AtEnd()) {
-    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "the text is empty", "a module begins with `HloModule name`");
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "the text is empty",
+                         "a module begins with `HloModule name`");
   }
   const char* start = in_.cursor();
   if (in_.EatWord("HloModule")) {

@@ -1,6 +1,6 @@
-// HLO text -> Module. Reads whatever XLA's parser reads: full modules, an ENTRY computation alone, bare computations, one
-// instruction, nested operand instructions, inline computations, omitted shapes and names, async sugar. Every error of
-// the text is reported with its place; the reader resumes at the next instruction.
+// HLO text -> Module. Reads whatever XLA's parser reads: full modules, an ENTRY computation alone, bare computations,
+// one instruction, nested operand instructions, inline computations, omitted shapes and names, async sugar. Every error
+// of the text is reported with its place; the reader resumes at the next instruction.
 //
 // Bounds: time and memory are linear in the text. Nothing recurses: nests of any depth are read, up to the limits.
 #ifndef HLOKIT_PARSER_PARSER_H_

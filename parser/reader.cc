@@ -129,7 +129,10 @@ bool Reader::Double(double* value) {
 bool Unescape(std::string_view quoted, std::string* out) {
   out->clear();
   const auto hex = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
   };
   for (size_t i = 0; i < quoted.size(); ++i) {
     if (quoted[i] != '\\') {
@@ -139,15 +142,35 @@ bool Unescape(std::string_view quoted, std::string* out) {
     if (++i == quoted.size()) return false;
     const char c = quoted[i];
     switch (c) {
-      case 'a': out->push_back('\a'); break;
-      case 'b': out->push_back('\b'); break;
-      case 'f': out->push_back('\f'); break;
-      case 'n': out->push_back('\n'); break;
-      case 'r': out->push_back('\r'); break;
-      case 't': out->push_back('\t'); break;
-      case 'v': out->push_back('\v'); break;
-      case '\\': case '?': case '\'': case '"': out->push_back(c); break;
-      case 'x': case 'X': {
+      case 'a':
+        out->push_back('\a');
+        break;
+      case 'b':
+        out->push_back('\b');
+        break;
+      case 'f':
+        out->push_back('\f');
+        break;
+      case 'n':
+        out->push_back('\n');
+        break;
+      case 'r':
+        out->push_back('\r');
+        break;
+      case 't':
+        out->push_back('\t');
+        break;
+      case 'v':
+        out->push_back('\v');
+        break;
+      case '\\':
+      case '?':
+      case '\'':
+      case '"':
+        out->push_back(c);
+        break;
+      case 'x':
+      case 'X': {
         int value = 0, digits = 0;
         while (i + 1 < quoted.size() && hex(quoted[i + 1]) >= 0) {
           value = value * 16 + hex(quoted[++i]);
@@ -160,7 +183,8 @@ bool Unescape(std::string_view quoted, std::string* out) {
       default: {
         if (c < '0' || c > '7') return false;
         int value = c - '0';
-        for (int digits = 1; digits < 3 && i + 1 < quoted.size() && quoted[i + 1] >= '0' && quoted[i + 1] <= '7'; ++digits) {
+        for (int digits = 1; digits < 3 && i + 1 < quoted.size() && quoted[i + 1] >= '0' && quoted[i + 1] <= '7';
+             ++digits) {
           value = value * 8 + (quoted[++i] - '0');
         }
         if (value > 0xff) return false;

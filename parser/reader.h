@@ -102,8 +102,8 @@ class Reader {
   // A decimal number: integer, fraction, exponent, inf, nan.
   bool Double(double* value);
 
-  // A quoted string ("..." or '...'), C escapes resolved. `stable` says that the view points into the text (no escapes);
-  // otherwise it points into `scratch`.
+  // A quoted string ("..." or '...'), C escapes resolved. `stable` says that the view points into the text (no
+  // escapes); otherwise it points into `scratch`.
   bool String(std::string_view* value, std::string* scratch, bool* stable);
   // A balanced {...}, quotes respected, as it stands.
   bool Braced(std::string_view* text);

@@ -8,8 +8,8 @@
 
 namespace hlokit {
 
-// Reads `{...}`. A sharding that was given once for a whole tuple is left so: see NormalizeForShape. The text must outlive
-// the context: strings of metadata point into it.
+// Reads `{...}`. A sharding that was given once for a whole tuple is left so: see NormalizeForShape. The text must
+// outlive the context: strings of metadata point into it.
 bool ParseSharding(Reader& in, Context* context, ListId* sharding);
 
 }  // namespace hlokit

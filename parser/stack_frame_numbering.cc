@@ -19,8 +19,8 @@ int32_t Carry(const std::vector<T>& from, int32_t id, std::vector<int32_t>* numb
 }  // namespace
 
 int64_t StackFrameNumbering::Keep(int64_t id) {
-  // The ancestors that are new, child first. In the text `parent_frame_id` is one more than the number of the parent, and
-  // 1 says that there is none. A chain that bites its tail ends where it was.
+  // The ancestors that are new, child first. In the text `parent_frame_id` is one more than the number of the parent,
+  // and 1 says that there is none. A chain that bites its tail ends where it was.
   std::vector<int64_t> chain;
   while (id >= 1 && id <= static_cast<int64_t>(number_.size()) && number_[static_cast<size_t>(id - 1)] == 0) {
     chain.push_back(id);

@@ -1,5 +1,5 @@
-// The stack-frame tables as XLA keeps them: only what instructions refer to, in the order in which they first do, parents
-// before children.
+// The stack-frame tables as XLA keeps them: only what instructions refer to, in the order in which they first do,
+// parents before children.
 #ifndef HLOKIT_PARSER_STACK_FRAME_NUMBERING_H_
 #define HLOKIT_PARSER_STACK_FRAME_NUMBERING_H_
 

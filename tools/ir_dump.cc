@@ -64,7 +64,7 @@ struct ModelRequest {
   std::string step = "train";
   double gain = 6;
   lazy::Formula formula = lazy::Formula::kHash;  // of parameters
-  std::string expected;  // figures to compare with; empty: none
+  std::string expected;                          // figures to compare with; empty: none
   bool compare = false;
 };
 

@@ -78,9 +78,9 @@ void ExplainCompilation(DeviceState& device, const GraphSlice& slice, const Slic
     if (best.equal) break;
   }
   if (nearest == nullptr) return;
-  device.tracer()->AddExplanation(StrCat(message, ": nearest is ", ToString(nearest->hash), ", ", best.matched, " of ",
-                                         nearest->nodes, " nodes alike; first difference: ",
-                                         best.equal ? HiddenDifference(*compiled, *nearest) : best.first));
+  device.tracer()->AddExplanation(
+      StrCat(message, ": nearest is ", ToString(nearest->hash), ", ", best.matched, " of ", nearest->nodes,
+             " nodes alike; first difference: ", best.equal ? HiddenDifference(*compiled, *nearest) : best.first));
 }
 
 }  // namespace hlokit::lazy

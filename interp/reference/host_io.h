@@ -27,8 +27,8 @@ class HostIo {
   virtual absl::Status Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) = 0;
 };
 
-// Queues in files of a folder: QUEUE.txt, or QUEUE.DEVICE.txt when there are several devices, with one array leaf a line
-// as arguments are written.
+// Queues in files of a folder: QUEUE.txt, or QUEUE.DEVICE.txt when there are several devices, with one array leaf a
+// line as arguments are written.
 class HostFolder : public HostIo {
  public:
   // `context` is the module's.

@@ -182,7 +182,8 @@ absl::Status LayoutAssigner::AdaptEntry() {
   return absl::OkStatus();
 }
 
-// Parameters of the entry have the caller's order of dimensions, and so has its root with the copies that it is made of.
+// Parameters of the entry have the caller's order of dimensions, and so has its root with the copies that it is made
+// of.
 bool LayoutAssigner::IsBorder(Instruction i) const {
   if (!i.parent().is_entry()) return false;
   if (i.opcode() == Opcode::kParameter || i.is_root()) return true;

@@ -1,4 +1,5 @@
-// Any bytes go through the reader; what it accepts is verified, printed, read back and hashed, and must come out the same.
+// Any bytes go through the reader; what it accepts is verified, printed, read back and hashed, and must come out the
+// same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -10,7 +10,7 @@ namespace hlokit::cli {
 namespace {
 
 struct Expectation {
-  int64_t line;          // that the diagnostic belongs to
+  int64_t line;  // that the diagnostic belongs to
   int64_t comment_line;
   Severity severity;
   std::string_view text;
@@ -78,8 +78,8 @@ std::string CompareWithExpected(const DiagnosticSink& sink, const SourceBuffer& 
       break;
     }
     if (!matched) {
-      StrAppend(&out, source.name(), ":", line, ": unexpected ", d.severity == Severity::kError ? "error: " : "warning: ",
-                message, "\n");
+      StrAppend(&out, source.name(), ":", line, ": unexpected ",
+                d.severity == Severity::kError ? "error: " : "warning: ", message, "\n");
     }
   }
   for (const Expectation& e : expected) {

@@ -55,8 +55,7 @@ void PrintFlags::AddFlags(CLI::App* app) {
         ->group("Printing");
   }
   app->add_flag_function(
-         "--print-subcomputations",
-         [this](int64_t) { full_bodies_ = true; }, "print called computations in place")
+         "--print-subcomputations", [this](int64_t) { full_bodies_ = true; }, "print called computations in place")
       ->group("Printing");
 }
 

@@ -17,7 +17,8 @@ namespace hlokit::cli {
 
 class PrintFlags {
  public:
-  // --print=default|short|canonical|fingerprint|lossless|json|none, and a --print-x/--no-print-x for each toggle of PrintOptions.
+  // --print=default|short|canonical|fingerprint|lossless|json|none, and a --print-x/--no-print-x for each toggle of
+  // PrintOptions.
   void AddFlags(CLI::App* app);
   void Print(TextWriter& out, const Module& module) const;
 

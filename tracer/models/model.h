@@ -20,9 +20,9 @@ namespace hlokit::lazy::models {
 struct ModelConfig {
   std::string name;
   int64_t batch = 2;
-  int64_t image = 0;    // height and width
+  int64_t image = 0;  // height and width
   int64_t classes = 0;
-  int64_t seq = 0;      // tokens
+  int64_t seq = 0;  // tokens
   int64_t vocab = 0;
   int64_t hidden = 0;
   int64_t layers = 0;

@@ -41,8 +41,8 @@ struct Comparison {
   int64_t failed = 0;
   std::string first_failure;
 };
-// Compares with lines `KEY VALUE REFERENCE TOLERANCE`: a figure is right within the tolerance of the reference. A key that
-// is not among the figures is a failure; # starts a comment.
+// Compares with lines `KEY VALUE REFERENCE TOLERANCE`: a figure is right within the tolerance of the reference. A key
+// that is not among the figures is a failure; # starts a comment.
 Comparison CompareFigures(const std::vector<Figure>& figures, std::string_view expected);
 
 }  // namespace hlokit::lazy::models

@@ -77,9 +77,7 @@ struct RmsNorm {
   RmsNorm() = default;
   RmsNorm(const Scope& s, int64_t features, double epsilon = 1e-5)
       : weight(s.Parameter("weight", {features}, ParameterKind::kNormWeight)), eps(epsilon) {}
-  Tensor operator()(const Tensor& x) const {
-    return x * Rsqrt(Mean(Pow(x, 2), {-1}, true) + Scalar(eps)) * weight;
-  }
+  Tensor operator()(const Tensor& x) const { return x * Rsqrt(Mean(Pow(x, 2), {-1}, true) + Scalar(eps)) * weight; }
 };
 
 struct Embedding {

@@ -29,8 +29,8 @@ struct ParameterSpec {
 // Fills a value, an f32 array of the parameter's dimensions.
 using Initializer = std::function<void(const ParameterSpec&, Literal*)>;
 
-// Numbers by formula, the same everywhere. Of rank 2 and more: in +-sqrt(gain / fan_in); norm weights near 1, those of the
-// last norm of a residual block near 0.2; others in +-0.01.
+// Numbers by formula, the same everywhere. Of rank 2 and more: in +-sqrt(gain / fan_in); norm weights near 1, those of
+// the last norm of a residual block near 0.2; others in +-0.01.
 Initializer FormulaInitializer(Formula formula, double gain);
 
 struct NamedTensor {

@@ -39,8 +39,8 @@ std::string LineOf(const TextGraph& graph, size_t i) {
   return line;
 }
 
-// Matches keys in order: equal ends, then a longest common subsequence of what is between, or, where that would take too
-// long, only the keys that both have once.
+// Matches keys in order: equal ends, then a longest common subsequence of what is between, or, where that would take
+// too long, only the keys that both have once.
 std::vector<int32_t> Align(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
   std::vector<int32_t> match(a.size(), kNoMatch);
   size_t begin = 0;
@@ -149,7 +149,8 @@ GraphDiff DiffGraphs(const TextGraph& a, const TextGraph& b) {
     if (match[i] == kNoMatch) {
       // At the same place in both: what became of it.
       const bool paired = j < b.nodes.size() && !taken[j];
-      note(paired ? Compare(a, i, b, j) : StrCat("%", a.nodes[i].id, Place(a.nodes[i]), ": ", a.nodes[i].op, " is not there any more"));
+      note(paired ? Compare(a, i, b, j)
+                  : StrCat("%", a.nodes[i].id, Place(a.nodes[i]), ": ", a.nodes[i].op, " is not there any more"));
       lines.push_back({'-', LineOf(a, i)});
       continue;
     }

@@ -19,17 +19,17 @@
 namespace hlokit::lazy {
 
 struct TextOperand {
-  uint32_t node = 0;   // place in TextGraph::nodes
-  int32_t output = -1; // -1: the node has one
+  uint32_t node = 0;    // place in TextGraph::nodes
+  int32_t output = -1;  // -1: the node has one
 };
 
 struct TextNode {
-  std::string_view id;     // as written, without %
+  std::string_view id;  // as written, without %
   std::string_view shape;
   std::string_view op;
   std::vector<TextOperand> operands;
   std::vector<std::pair<std::string_view, std::string_view>> tags;  // ROOT among them, where it stood
-  uint32_t line_offset = 0;  // of the line in the source
+  uint32_t line_offset = 0;                                         // of the line in the source
 
   // Empty when there is no such tag.
   std::string_view tag(std::string_view name) const;

@@ -33,8 +33,8 @@ struct BatchNormPlan : Plan {
   }
 };
 
-// Calls body(values, n) with a piece of a feature's elements of each of the given arrays; body may change the first one,
-// which is written to `to` then (if given).
+// Calls body(values, n) with a piece of a feature's elements of each of the given arrays; body may change the first
+// one, which is written to `to` then (if given).
 template <typename Body>
 void ForEachPiece(const BatchNormPlan& p, int64_t feature, std::initializer_list<const std::byte*> arrays,
                   std::byte* to, Body body) {

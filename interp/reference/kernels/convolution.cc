@@ -4,8 +4,8 @@
 // Places over padding or holes of dilation enter the product as zeros, which changes nothing as long as the weights are
 // finite. If one is not, the product is done position by position with these places left out.
 #include <algorithm>
-#include <complex>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -28,18 +28,18 @@ namespace hlokit::interp {
 namespace {
 
 struct ConvolutionPlan : Plan {
-  ProductShape shape;             // batch: groups
-  std::vector<WindowAxis> axes;   // spatial dimensions
-  Dims input_strides;             // of these
-  int64_t places = 1;             // of the kernel
-  int64_t features = 1;           // input features of a group
+  ProductShape shape;            // batch: groups
+  std::vector<WindowAxis> axes;  // spatial dimensions
+  Dims input_strides;            // of these
+  int64_t places = 1;            // of the kernel
+  int64_t features = 1;          // input features of a group
   int64_t batch_stride = 0;
   int64_t feature_stride = 0;
-  int64_t group_stride = 0;       // in the input, from one group to the next
-  int64_t positions = 1;          // of the output in one image
+  int64_t group_stride = 0;  // in the input, from one group to the next
+  int64_t positions = 1;     // of the output in one image
   OperandConversion conversion;
   StridedSource kernel;
-  int64_t kernel_offset = 0;      // of the first place, in bytes: reversed dimensions start at their end
+  int64_t kernel_offset = 0;  // of the first place, in bytes: reversed dimensions start at their end
   int64_t kernel_count = 0;
   ElementType kernel_type = ElementType::kF32;
   ElementType result = ElementType::kF32;
@@ -136,7 +136,8 @@ class PatchPanels : public PanelSource {
           offset += base + begin - low * p_.features;
           GatherConvert(p_.conversion, input_ + offset * p_.conversion.from_bytes(), offsets.data(), end - begin,
                         elements.data());
-          SpreadAll(elements.data(), end - begin, column + (k - k_begin + begin - within) * width * bytes, width, bytes);
+          SpreadAll(elements.data(), end - begin, column + (k - k_begin + begin - within) * width * bytes, width,
+                    bytes);
         }
         k += n;
       }
@@ -145,9 +146,12 @@ class PatchPanels : public PanelSource {
 
   static void SpreadAll(const std::byte* from, int64_t n, std::byte* to, int64_t stride, int64_t bytes) {
     switch (bytes) {
-      case 4: return Spread<uint32_t>(from, n, to, stride);
-      case 8: return Spread<uint64_t>(from, n, to, stride);
-      default: return Spread<std::complex<double>>(from, n, to, stride);
+      case 4:
+        return Spread<uint32_t>(from, n, to, stride);
+      case 8:
+        return Spread<uint64_t>(from, n, to, stride);
+      default:
+        return Spread<std::complex<double>>(from, n, to, stride);
     }
   }
 
@@ -276,8 +280,7 @@ std::optional<View> EmitSaturation(RoutineBuilder& b, const View& sums, ElementT
 bool ConvertOperand(RoutineBuilder& b, ElementType result, View* operand) {
   if (!Saturates(result) || operand->type() == result) return true;
   const Shape shape = b.program_shapes().Array(result, operand->dims());
-  const std::optional<View> converted =
-      EmitElementwise(b, Opcode::kConvert, b.instruction(), {operand, 1}, shape);
+  const std::optional<View> converted = EmitElementwise(b, Opcode::kConvert, b.instruction(), {operand, 1}, shape);
   if (!converted) return false;
   *operand = *converted;
   return true;
@@ -328,8 +331,8 @@ void PrepareConvolution(RoutineBuilder& b) {
   plan->features = features / feature_groups;
   plan->batch_stride = input_strides[dims.input_batch];
   plan->feature_stride = input_strides[dims.input_feature];
-  plan->group_stride = feature_groups > 1 ? plan->features * plan->feature_stride
-                                          : images / batch_groups * plan->batch_stride;
+  plan->group_stride =
+      feature_groups > 1 ? plan->features * plan->feature_stride : images / batch_groups * plan->batch_stride;
   plan->kernel.batch.Add(groups, output_features / groups * kernel_strides[dims.kernel_output_feature]);
   plan->kernel.free.Add(output_features / groups, kernel_strides[dims.kernel_output_feature]);
   for (int64_t d = 0; d < spatial; ++d) {
@@ -359,7 +362,8 @@ void PrepareConvolution(RoutineBuilder& b) {
   plan->kernel_count = kernel.count();
   plan->shape = {groups, images / batch_groups * plan->positions, output_features / groups,
                  plan->places * plan->features};
-  if (!plan->conversion.Init(input.type(), plan->result) || !plan->kernel.conversion.Init(kernel.type(), plan->result) ||
+  if (!plan->conversion.Init(input.type(), plan->result) ||
+      !plan->kernel.conversion.Init(kernel.type(), plan->result) ||
       plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count() ||
       shape.dim(dims.output_batch) != images / batch_groups || shape.dim(dims.output_feature) != output_features) {
     b.Fail("types and sizes of the operands do not fit the result");
@@ -395,7 +399,8 @@ void PrepareConvolution(RoutineBuilder& b) {
       split_dims.push_back(product_dims.back());
       split_strides.push_back(from.back());
     } else {
-      const int64_t s = std::find(dims.output_spatial.begin(), dims.output_spatial.end(), d) - dims.output_spatial.begin();
+      const int64_t s =
+          std::find(dims.output_spatial.begin(), dims.output_spatial.end(), d) - dims.output_spatial.begin();
       split_dims.push_back(product_dims[2 + s]);
       split_strides.push_back(from[2 + s]);
     }

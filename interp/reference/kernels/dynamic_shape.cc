@@ -1,5 +1,5 @@
-// Dynamic dimensions. Arrays with a dynamic dimension are evaluated at its bound; the size that set-dimension-size gives
-// it is remembered for get-dimension-size. (XLA's evaluator does the same.)
+// Dynamic dimensions. Arrays with a dynamic dimension are evaluated at its bound; the size that set-dimension-size
+// gives it is remembered for get-dimension-size. (XLA's evaluator does the same.)
 #include <cstdint>
 
 #include "interp/reference/kernels.h"

@@ -111,20 +111,34 @@ void ConvertLoop(void* out, const void* a, const void*, const void*, int64_t n, 
 template <typename From>
 ElementFn FnFrom(ElementType to) {
   switch (to) {
-    case ElementType::kPred: return ConvertLoop<From, Pred>;
-    case ElementType::kS8: return ConvertLoop<From, int8_t>;
-    case ElementType::kS16: return ConvertLoop<From, int16_t>;
-    case ElementType::kS32: return ConvertLoop<From, int32_t>;
-    case ElementType::kS64: return ConvertLoop<From, int64_t>;
-    case ElementType::kU8: return ConvertLoop<From, uint8_t>;
-    case ElementType::kU16: return ConvertLoop<From, uint16_t>;
-    case ElementType::kU32: return ConvertLoop<From, uint32_t>;
-    case ElementType::kU64: return ConvertLoop<From, uint64_t>;
-    case ElementType::kF32: return ConvertLoop<From, float>;
-    case ElementType::kF64: return ConvertLoop<From, double>;
-    case ElementType::kC64: return ConvertLoop<From, std::complex<float>>;
-    case ElementType::kC128: return ConvertLoop<From, std::complex<double>>;
-    default: return nullptr;
+    case ElementType::kPred:
+      return ConvertLoop<From, Pred>;
+    case ElementType::kS8:
+      return ConvertLoop<From, int8_t>;
+    case ElementType::kS16:
+      return ConvertLoop<From, int16_t>;
+    case ElementType::kS32:
+      return ConvertLoop<From, int32_t>;
+    case ElementType::kS64:
+      return ConvertLoop<From, int64_t>;
+    case ElementType::kU8:
+      return ConvertLoop<From, uint8_t>;
+    case ElementType::kU16:
+      return ConvertLoop<From, uint16_t>;
+    case ElementType::kU32:
+      return ConvertLoop<From, uint32_t>;
+    case ElementType::kU64:
+      return ConvertLoop<From, uint64_t>;
+    case ElementType::kF32:
+      return ConvertLoop<From, float>;
+    case ElementType::kF64:
+      return ConvertLoop<From, double>;
+    case ElementType::kC64:
+      return ConvertLoop<From, std::complex<float>>;
+    case ElementType::kC128:
+      return ConvertLoop<From, std::complex<double>>;
+    default:
+      return nullptr;
   }
 }
 
@@ -151,20 +165,34 @@ void Wrap(void* to, const void* from, int64_t n) {
 
 ElementFn ConvertFnOf(ElementType from, ElementType to) {
   switch (from) {
-    case ElementType::kPred: return FnFrom<Pred>(to);
-    case ElementType::kS8: return FnFrom<int8_t>(to);
-    case ElementType::kS16: return FnFrom<int16_t>(to);
-    case ElementType::kS32: return FnFrom<int32_t>(to);
-    case ElementType::kS64: return FnFrom<int64_t>(to);
-    case ElementType::kU8: return FnFrom<uint8_t>(to);
-    case ElementType::kU16: return FnFrom<uint16_t>(to);
-    case ElementType::kU32: return FnFrom<uint32_t>(to);
-    case ElementType::kU64: return FnFrom<uint64_t>(to);
-    case ElementType::kF32: return FnFrom<float>(to);
-    case ElementType::kF64: return FnFrom<double>(to);
-    case ElementType::kC64: return FnFrom<std::complex<float>>(to);
-    case ElementType::kC128: return FnFrom<std::complex<double>>(to);
-    default: return nullptr;
+    case ElementType::kPred:
+      return FnFrom<Pred>(to);
+    case ElementType::kS8:
+      return FnFrom<int8_t>(to);
+    case ElementType::kS16:
+      return FnFrom<int16_t>(to);
+    case ElementType::kS32:
+      return FnFrom<int32_t>(to);
+    case ElementType::kS64:
+      return FnFrom<int64_t>(to);
+    case ElementType::kU8:
+      return FnFrom<uint8_t>(to);
+    case ElementType::kU16:
+      return FnFrom<uint16_t>(to);
+    case ElementType::kU32:
+      return FnFrom<uint32_t>(to);
+    case ElementType::kU64:
+      return FnFrom<uint64_t>(to);
+    case ElementType::kF32:
+      return FnFrom<float>(to);
+    case ElementType::kF64:
+      return FnFrom<double>(to);
+    case ElementType::kC64:
+      return FnFrom<std::complex<float>>(to);
+    case ElementType::kC128:
+      return FnFrom<std::complex<double>>(to);
+    default:
+      return nullptr;
   }
 }
 

@@ -113,8 +113,8 @@ struct IsFinite {
   }
 };
 
-// Keeps `exponent_bits` and `mantissa_bits` of a value: rounds to nearest even, overflows to infinity, flushes what would
-// be denormal to zero. A NaN stays one.
+// Keeps `exponent_bits` and `mantissa_bits` of a value: rounds to nearest even, overflows to infinity, flushes what
+// would be denormal to zero. A NaN stays one.
 template <typename T, typename Bits, int kMantissa, int kExponent>
 void ReducePrecisionLoop(void* out, const void* a, const void*, const void*, int64_t n, int64_t param) {
   const int exponent_bits = static_cast<int>(param >> 8);

@@ -13,13 +13,13 @@
 namespace hlokit::interp {
 namespace {
 
-#define HLOKIT_MATH(Name, expression_of_a_double)                                                    \
-  struct Name {                                                                                      \
-    static double Apply(double a) { return expression_of_a_double; }                                 \
-    static float Apply(float x) {                                                                    \
-      const double a = x;                                                                            \
-      return static_cast<float>(expression_of_a_double);                                             \
-    }                                                                                                \
+#define HLOKIT_MATH(Name, expression_of_a_double)                    \
+  struct Name {                                                      \
+    static double Apply(double a) { return expression_of_a_double; } \
+    static float Apply(float x) {                                    \
+      const double a = x;                                            \
+      return static_cast<float>(expression_of_a_double);             \
+    }                                                                \
   }
 
 HLOKIT_MATH(Acos, std::acos(a));

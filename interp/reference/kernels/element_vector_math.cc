@@ -135,8 +135,8 @@ __attribute__((target("avx2"))) void Avx2Loop(void* out, const void* a, const vo
 }
 template <typename Op>
 __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))) void Avx512Loop(void* out, const void* a,
-                                                                                         const void*, const void*,
-                                                                                         int64_t n, int64_t) {
+                                                                                             const void*, const void*,
+                                                                                             int64_t n, int64_t) {
   Loop<Op>(out, a, n);
 }
 #endif

@@ -1,8 +1,8 @@
 // Discrete Fourier transforms of one to three dimensions and any length.
 //
-// Lengths of a power of two use the iterative radix-2 algorithm, others Bluestein's, which turns them into a convolution
-// of a power of two. c64 and f32 are computed in double, c128 and f64 in long double, so that what remains of rounding is
-// the one at the end.
+// Lengths of a power of two use the iterative radix-2 algorithm, others Bluestein's, which turns them into a
+// convolution of a power of two. c64 and f32 are computed in double, c128 and f64 in long double, so that what remains
+// of rounding is the one at the end.
 #include <algorithm>
 #include <complex>
 #include <cstring>
@@ -112,7 +112,7 @@ struct FftPlan : Plan {
   FftType type = FftType::kFft;
   ElementType from = ElementType::kC64;
   ElementType to = ElementType::kC64;
-  Dims lengths;      // of the transform, outermost first
+  Dims lengths;  // of the transform, outermost first
   int64_t batches = 0;
   // Of the operand and of the result, in the transformed dimensions. Where they are not what the lengths ask for, zeros
   // are added or elements left out.
@@ -213,7 +213,8 @@ void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContex
           for (int64_t i = 0; i < minor; ++i) reals[row * minor + i] = line[i].real() * scale;
         }
         std::fill_n(to, out_count, Stored{0});
-        ForEachCommon(p.out_dims, p.lengths, [&](int64_t at, int64_t from) { to[at] = static_cast<Stored>(reals[from]); });
+        ForEachCommon(p.out_dims, p.lengths,
+                      [&](int64_t at, int64_t from) { to[at] = static_cast<Stored>(reals[from]); });
         continue;
       }
       std::complex<Stored>* to = reinterpret_cast<std::complex<Stored>*>(out) + batch * out_count;

@@ -9,8 +9,8 @@
 
 namespace hlokit::interp {
 
-// Functions of one (function, compute type) pair. Values are of the compute type; accumulators are of a type that may be
-// wider: double for sums and products of floats.
+// Functions of one (function, compute type) pair. Values are of the compute type; accumulators are of a type that may
+// be wider: double for sums and products of floats.
 struct FoldFns {
   int64_t value_bytes = 0;
   int64_t accumulator_bytes = 0;

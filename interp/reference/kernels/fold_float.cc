@@ -16,16 +16,21 @@ using Known = ScalarFunction::Known;
 template <typename T>
 FoldFns OfType(Known known) {
   switch (known) {
-    case Known::kAdd: return MakeFoldFns<Sum, T, double>();
-    case Known::kMultiply: return MakeFoldFns<Times, T, double>();
-    case Known::kMinimum: return MakeFoldFns<FoldMin, T>();
-    case Known::kMaximum: return MakeFoldFns<FoldMax, T>();
+    case Known::kAdd:
+      return MakeFoldFns<Sum, T, double>();
+    case Known::kMultiply:
+      return MakeFoldFns<Times, T, double>();
+    case Known::kMinimum:
+      return MakeFoldFns<FoldMin, T>();
+    case Known::kMaximum:
+      return MakeFoldFns<FoldMax, T>();
     case Known::kAnd:
     case Known::kOr:
     case Known::kXor:
     case Known::kNone:
     case Known::kFirst:
-    case Known::kSecond: break;
+    case Known::kSecond:
+      break;
   }
   return {};
 }

@@ -44,16 +44,24 @@ template <typename Unsigned>
 FoldFns OfWidth(Known known, bool is_signed) {
   using Signed = std::make_signed_t<Unsigned>;
   switch (known) {
-    case Known::kAdd: return MakeFoldFns<Sum, Unsigned>();
-    case Known::kMultiply: return MakeFoldFns<Times, Unsigned>();
-    case Known::kMinimum: return is_signed ? MakeFoldFns<FoldMin, Signed>() : MakeFoldFns<FoldMin, Unsigned>();
-    case Known::kMaximum: return is_signed ? MakeFoldFns<FoldMax, Signed>() : MakeFoldFns<FoldMax, Unsigned>();
-    case Known::kAnd: return MakeFoldFns<And, Unsigned>();
-    case Known::kOr: return MakeFoldFns<Or, Unsigned>();
-    case Known::kXor: return MakeFoldFns<Xor, Unsigned>();
+    case Known::kAdd:
+      return MakeFoldFns<Sum, Unsigned>();
+    case Known::kMultiply:
+      return MakeFoldFns<Times, Unsigned>();
+    case Known::kMinimum:
+      return is_signed ? MakeFoldFns<FoldMin, Signed>() : MakeFoldFns<FoldMin, Unsigned>();
+    case Known::kMaximum:
+      return is_signed ? MakeFoldFns<FoldMax, Signed>() : MakeFoldFns<FoldMax, Unsigned>();
+    case Known::kAnd:
+      return MakeFoldFns<And, Unsigned>();
+    case Known::kOr:
+      return MakeFoldFns<Or, Unsigned>();
+    case Known::kXor:
+      return MakeFoldFns<Xor, Unsigned>();
     case Known::kNone:
     case Known::kFirst:
-    case Known::kSecond: break;
+    case Known::kSecond:
+      break;
   }
   return {};
 }
@@ -62,11 +70,16 @@ FoldFns OfWidth(Known known, bool is_signed) {
 
 FoldFns IntegerFoldFns(Known known, ElementType type) {
   switch (BytesOf(type)) {
-    case 1: return OfWidth<uint8_t>(known, IsSigned(type));
-    case 2: return OfWidth<uint16_t>(known, IsSigned(type));
-    case 4: return OfWidth<uint32_t>(known, IsSigned(type));
-    case 8: return OfWidth<uint64_t>(known, IsSigned(type));
-    default: return {};
+    case 1:
+      return OfWidth<uint8_t>(known, IsSigned(type));
+    case 2:
+      return OfWidth<uint16_t>(known, IsSigned(type));
+    case 4:
+      return OfWidth<uint32_t>(known, IsSigned(type));
+    case 8:
+      return OfWidth<uint64_t>(known, IsSigned(type));
+    default:
+      return {};
   }
 }
 

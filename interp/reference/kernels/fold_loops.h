@@ -22,8 +22,8 @@ void FoldRow(void* acc, const void* x, int64_t n) {
   ForEachElement(n, [=](int64_t i) { a[i] = Op::Apply(a[i], static_cast<A>(v[i])); });
 }
 
-// Eight accumulators, because one would be a chain of latencies: value i goes to accumulator i mod 8, and they are joined
-// in a fixed order.
+// Eight accumulators, because one would be a chain of latencies: value i goes to accumulator i mod 8, and they are
+// joined in a fixed order.
 template <typename Op, typename T, typename A>
 void FoldLine(void* acc, const void* values, int64_t stride, int64_t n) {
   A& result = *static_cast<A*>(acc);

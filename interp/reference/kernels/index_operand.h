@@ -25,8 +25,8 @@ inline int64_t LoadIndex(ElementType type, const std::byte* data) {
                             : int64_t{*reinterpret_cast<const uint32_t*>(data)};
     default:
       if (IsSigned(type)) return *reinterpret_cast<const int64_t*>(data);
-      return static_cast<int64_t>(std::min<uint64_t>(*reinterpret_cast<const uint64_t*>(data),
-                                                     std::numeric_limits<int64_t>::max()));
+      return static_cast<int64_t>(
+          std::min<uint64_t>(*reinterpret_cast<const uint64_t*>(data), std::numeric_limits<int64_t>::max()));
   }
 }
 

@@ -3,7 +3,9 @@
 namespace hlokit::interp {
 namespace {
 
-bool Contains(absl::Span<const int64_t> list, int64_t v) { return std::find(list.begin(), list.end(), v) != list.end(); }
+bool Contains(absl::Span<const int64_t> list, int64_t v) {
+  return std::find(list.begin(), list.end(), v) != list.end();
+}
 
 }  // namespace
 

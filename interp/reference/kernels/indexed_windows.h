@@ -17,11 +17,11 @@ namespace hlokit::interp {
 // The dimension numbers of gather and scatter in one vocabulary: `array` is gather's operand or scatter's input,
 // `windows` is gather's result or scatter's update.
 struct IndexedDims {
-  absl::Span<const int64_t> window_dims;      // of `windows` (offset_dims, update_window_dims)
-  absl::Span<const int64_t> collapsed_dims;   // of the array: window size 1, absent from `windows`
-  absl::Span<const int64_t> index_map;        // array dimension of each component of an index vector
-  absl::Span<const int64_t> array_batching;   // of the array
-  absl::Span<const int64_t> index_batching;   // of the indices, in the same order
+  absl::Span<const int64_t> window_dims;     // of `windows` (offset_dims, update_window_dims)
+  absl::Span<const int64_t> collapsed_dims;  // of the array: window size 1, absent from `windows`
+  absl::Span<const int64_t> index_map;       // array dimension of each component of an index vector
+  absl::Span<const int64_t> array_batching;  // of the array
+  absl::Span<const int64_t> index_batching;  // of the indices, in the same order
   int64_t index_vector_dim = 0;
 };
 
@@ -34,11 +34,11 @@ struct IndexedWindows {
   ElementType index_type = ElementType::kS32;
   int64_t component_stride = 0;  // elements of the indices
   std::vector<Component> components;
-  LoopNest outer;         // operands: indices, array (batching dimensions), then each of the windows
-  Dims window_sizes;      // of the array dimensions that have windows, in order
-  Dims array_strides;     // of these
+  LoopNest outer;                     // operands: indices, array (batching dimensions), then each of the windows
+  Dims window_sizes;                  // of the array dimensions that have windows, in order
+  Dims array_strides;                 // of these
   std::vector<Dims> windows_strides;  // of these, for each of the windows
-  bool empty = false;     // no windows, or windows without elements
+  bool empty = false;                 // no windows, or windows without elements
 
   // False if the numbers do not fit the shapes. `windows` all have the same dimensions.
   bool Init(const IndexedDims& dims, absl::Span<const int64_t> array_dims, const Dims& array_strides_in,

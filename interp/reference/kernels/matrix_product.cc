@@ -108,12 +108,18 @@ MicroKernel RealKernel() {
 
 MicroKernel KernelFor(ElementType accumulator) {
   switch (accumulator) {
-    case ElementType::kF32: return RealKernel<float>();
-    case ElementType::kF64: return RealKernel<double>();
-    case ElementType::kU64: return RealKernel<uint64_t>();
-    case ElementType::kC64: return {4, 4, ComplexTile<std::complex<float>>};
-    case ElementType::kC128: return {4, 4, ComplexTile<std::complex<double>>};
-    default: return RealKernel<uint32_t>();
+    case ElementType::kF32:
+      return RealKernel<float>();
+    case ElementType::kF64:
+      return RealKernel<double>();
+    case ElementType::kU64:
+      return RealKernel<uint64_t>();
+    case ElementType::kC64:
+      return {4, 4, ComplexTile<std::complex<float>>};
+    case ElementType::kC128:
+      return {4, 4, ComplexTile<std::complex<double>>};
+    default:
+      return RealKernel<uint32_t>();
   }
 }
 
@@ -156,7 +162,8 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
     convert = *made;
   }
 
-  const double piece_cost = static_cast<double>(max_m) * static_cast<double>(max_n) * static_cast<double>(shape.k) * 0.06;
+  const double piece_cost =
+      static_cast<double>(max_m) * static_cast<double>(max_n) * static_cast<double>(shape.k) * 0.06;
   context.For(shape.batch * pieces_m * pieces_n, piece_cost + 1000, [&](int64_t begin, int64_t end) {
     const size_t a_bytes = static_cast<size_t>(RoundUp(max_m * max_k * bytes, 64));
     const size_t b_bytes = static_cast<size_t>(RoundUp(max_n * max_k * bytes, 64));
@@ -265,11 +272,21 @@ void GatherConvert(const OperandConversion& conversion, const std::byte* base, c
     }
     std::byte* gathered = conversion.identity() ? target : raw;
     switch (conversion.from_bytes()) {
-      case 1: gather(uint8_t{}, gathered, at, count); break;
-      case 2: gather(uint16_t{}, gathered, at, count); break;
-      case 4: gather(uint32_t{}, gathered, at, count); break;
-      case 8: gather(uint64_t{}, gathered, at, count); break;
-      default: gather(Wide{}, gathered, at, count); break;
+      case 1:
+        gather(uint8_t{}, gathered, at, count);
+        break;
+      case 2:
+        gather(uint16_t{}, gathered, at, count);
+        break;
+      case 4:
+        gather(uint32_t{}, gathered, at, count);
+        break;
+      case 8:
+        gather(uint64_t{}, gathered, at, count);
+        break;
+      default:
+        gather(Wide{}, gathered, at, count);
+        break;
     }
     if (!conversion.identity()) conversion.Run(target, raw, count);
   }

@@ -1,8 +1,8 @@
 // C += A B for matrices that exist only as sources of packed panels: dot packs strided arrays, convolution packs
 // patches of its input.
 //
-// Each element of C is a sum over k in ascending order, started from what C held, with one rounding for each product and
-// each sum: the order and the roundings of the plain triple loop, whatever the tiles, vectors and threads.
+// Each element of C is a sum over k in ascending order, started from what C held, with one rounding for each product
+// and each sum: the order and the roundings of the plain triple loop, whatever the tiles, vectors and threads.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_MATRIX_PRODUCT_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_MATRIX_PRODUCT_H_
 

@@ -1,7 +1,8 @@
 // Random numbers.
 //
-// rng-bit-generator gives the bits that XLA's expansion of it gives, and the state it leaves: ThreeFry-2x32 with 20 rounds
-// and Philox-4x32 with 10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). rng_default is Philox.
+// rng-bit-generator gives the bits that XLA's expansion of it gives, and the state it leaves: ThreeFry-2x32 with 20
+// rounds and Philox-4x32 with 10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). rng_default
+// is Philox.
 //
 // rng has no defined values. Here the i-th element of the k-th rng that a run executes comes from the Philox block with
 // key = seed of the run and counter = (i, k): uniform floats are a + u (b - a) with u of 24 (f64: 53) random bits,
@@ -65,8 +66,8 @@ struct BitGeneratorPlan : Plan {
   int64_t state_words = 2;  // of 64 bits
   int64_t count = 0;
   int64_t bytes = 4;
-  // ThreeFry makes two 32-bit numbers at once. They are neighbours in dimension `split`, which counts as rounded up to an
-  // even size.
+  // ThreeFry makes two 32-bit numbers at once. They are neighbours in dimension `split`, which counts as rounded up to
+  // an even size.
   int64_t before = 1, split = 1, after = 1;
 };
 
@@ -240,8 +241,8 @@ void PrepareRng(RoutineBuilder& b) {
   plan->normal = b.instruction().enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
   plan->type = b.shape().element_type();
   plan->count = b.shape().element_count();
-  const bool has_type = IsFloat(plan->type) ||
-                        (!plan->normal && (plan->type == ElementType::kPred || IsIndexType(plan->type)));
+  const bool has_type =
+      IsFloat(plan->type) || (!plan->normal && (plan->type == ElementType::kPred || IsIndexType(plan->type)));
   if (b.instruction().operand_count() != 2 || !has_type || b.operand(0).shape.rank() != 0 ||
       b.operand(1).shape.rank() != 0 || b.operand(0).type() != plan->type || b.operand(1).type() != plan->type) {
     b.Fail("no random numbers of this type");

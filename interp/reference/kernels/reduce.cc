@@ -1,9 +1,9 @@
 // Reduce, with any number of operands and any function.
 //
-// Sums, products, minima, maxima and logical operations of one operand have typed loops. Floating-point sums and products
-// are accumulated in double and rounded once at the end, in the order of the elements for each result, so a result does
-// not depend on how the work is split. Any other function is applied in the order XLA's evaluator uses: row-major over
-// the reduced dimensions, f(accumulator, element).
+// Sums, products, minima, maxima and logical operations of one operand have typed loops. Floating-point sums and
+// products are accumulated in double and rounded once at the end, in the order of the elements for each result, so a
+// result does not depend on how the work is split. Any other function is applied in the order XLA's evaluator uses:
+// row-major over the reduced dimensions, f(accumulator, element).
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -38,7 +38,8 @@ struct FastReducePlan : Plan {
 
 // Makes n elements, `stride` elements apart, contiguous values of the compute type. Returns them: `from` itself if
 // they are that already.
-const std::byte* LoadValues(const FastReducePlan& p, const std::byte* from, int64_t stride, int64_t n, std::byte* values) {
+const std::byte* LoadValues(const FastReducePlan& p, const std::byte* from, int64_t stride, int64_t n,
+                            std::byte* values) {
   if (stride == 1) {
     if (p.load == nullptr) return from;
     p.load(values, from, n);
@@ -94,25 +95,26 @@ void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* cons
     // Results lie along the minor dimension of the operand: a block of them is accumulated at a time.
     const int64_t block = std::min(width, kBlock);
     const int64_t blocks = (width + block - 1) / block;
-    context.For(p.kept.outer_count() * blocks, per_result * static_cast<double>(block), [&](int64_t begin, int64_t end) {
-      alignas(64) std::byte acc[kBlock * 8];
-      alignas(64) std::byte values[kBlock * 8];
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t first = item % blocks * block;
-        const int64_t n = std::min(block, width - first);
-        p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
-          p.fold.start(acc, initial, n);
-          const int64_t base = at[1] + first * in_stride;
-          p.reduced.ForEachRun(0, lines, [&](const int64_t* line) {
-            for (int64_t j = 0; j < length; ++j) {
-              const std::byte* from = input + (base + line[0] + j * line_stride) * p.bytes;
-              p.fold.row(acc, LoadValues(p, from, in_stride, n, values), n);
-            }
-          });
-          StoreResults(p, acc, out[0] + (at[0] + first * out_stride) * p.bytes, out_stride, n);
-        });
-      }
-    });
+    context.For(p.kept.outer_count() * blocks, per_result * static_cast<double>(block),
+                [&](int64_t begin, int64_t end) {
+                  alignas(64) std::byte acc[kBlock * 8];
+                  alignas(64) std::byte values[kBlock * 8];
+                  for (int64_t item = begin; item < end; ++item) {
+                    const int64_t first = item % blocks * block;
+                    const int64_t n = std::min(block, width - first);
+                    p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+                      p.fold.start(acc, initial, n);
+                      const int64_t base = at[1] + first * in_stride;
+                      p.reduced.ForEachRun(0, lines, [&](const int64_t* line) {
+                        for (int64_t j = 0; j < length; ++j) {
+                          const std::byte* from = input + (base + line[0] + j * line_stride) * p.bytes;
+                          p.fold.row(acc, LoadValues(p, from, in_stride, n, values), n);
+                        }
+                      });
+                      StoreResults(p, acc, out[0] + (at[0] + first * out_stride) * p.bytes, out_stride, n);
+                    });
+                  }
+                });
     return;
   }
 
@@ -149,10 +151,10 @@ void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* cons
 
 struct GeneralReducePlan : Plan {
   const ScalarFunction* function = nullptr;
-  size_t count = 0;             // of operands
-  LoopNest kept;                // operands: result, each input
-  LoopNest reduced;             // operands: each input
-  std::vector<int64_t> bytes;   // of each input's elements
+  size_t count = 0;            // of operands
+  LoopNest kept;               // operands: result, each input
+  LoopNest reduced;            // operands: each input
+  std::vector<int64_t> bytes;  // of each input's elements
 };
 
 void RunGeneralReduce(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
@@ -173,17 +175,20 @@ void RunGeneralReduce(const Plan* plan, const std::byte* const* in, std::byte* c
       const int64_t first = item % blocks * block;
       const int64_t n = std::min(block, width - first);
       p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
-        // The results are the accumulators. (The nest keeps the result's minor dimension innermost, so its stride is 1.)
+        // The results are the accumulators. (The nest keeps the result's minor dimension innermost, so its stride
+        // is 1.)
         for (size_t k = 0; k < count; ++k) {
           const int64_t bytes = p.bytes[k];
           results[k] = out[k] + (at[0] + first) * bytes;
           parameters[k] = results[k];
-          for (int64_t i = 0; i < n; ++i) std::memcpy(results[k] + i * bytes, in[count + k], static_cast<size_t>(bytes));
+          for (int64_t i = 0; i < n; ++i)
+            std::memcpy(results[k] + i * bytes, in[count + k], static_cast<size_t>(bytes));
         }
         p.reduced.ForEachRun(0, lines, [&](const int64_t* line) {
           for (int64_t j = 0; j < length; ++j) {
             for (size_t k = 0; k < count; ++k) {
-              const int64_t element = at[1 + k] + first * strides[count + k] + line[k] + j * p.reduced.inner_strides()[k];
+              const int64_t element =
+                  at[1 + k] + first * strides[count + k] + line[k] + j * p.reduced.inner_strides()[k];
               parameters[count + k] = in[k] + element * p.bytes[k];
             }
             p.function->Run(parameters.data(), strides.data(), results.data(), n, scratch, context);
@@ -197,10 +202,10 @@ void RunGeneralReduce(const Plan* plan, const std::byte* const* in, std::byte* c
     run(0, items);
     return;
   }
-  context.For(items,
-              static_cast<double>(lines) * static_cast<double>(length) *
-                  (30 + static_cast<double>(block) * p.function->cost()),
-              run);
+  context.For(
+      items,
+      static_cast<double>(lines) * static_cast<double>(length) * (30 + static_cast<double>(block) * p.function->cost()),
+      run);
 }
 
 // ---- nothing to reduce: the initial values ----

@@ -1,5 +1,5 @@
-// Scan: a computation goes along one dimension of its inputs, from slice to slice, and hands carries on. It takes a slice
-// of each input and the carries, and gives a slice of each output and the new carries.
+// Scan: a computation goes along one dimension of its inputs, from slice to slice, and hands carries on. It takes a
+// slice of each input and the carries, and gives a slice of each output and the new carries.
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -16,9 +16,9 @@ namespace {
 
 struct ScanPlan : Plan {
   struct Array {
-    StridedCopy slice;     // between the array and a dense slice
+    StridedCopy slice;  // between the array and a dense slice
     int64_t slice_bytes;
-    int64_t step;          // in the array, from one slice to the next, in bytes
+    int64_t step;  // in the array, from one slice to the next, in bytes
   };
   Routine* body = nullptr;
   int64_t length = 0;

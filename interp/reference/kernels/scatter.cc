@@ -1,5 +1,5 @@
-// Scatter: windows of updates are combined with the input at the places that an index array names, in row-major order of
-// the updates. A window that does not lie inside the input is left out as a whole.
+// Scatter: windows of updates are combined with the input at the places that an index array names, in row-major order
+// of the updates. A window that does not lie inside the input is left out as a whole.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -21,11 +21,11 @@ namespace {
 struct ScatterPlan : Plan {
   IndexedWindows windows;
   const ScalarFunction* function = nullptr;
-  size_t count = 0;              // of inputs
-  std::vector<int64_t> bytes;    // of an element of each
+  size_t count = 0;                // of inputs
+  std::vector<int64_t> bytes;      // of an element of each
   std::vector<StridedCopy> whole;  // input to result, for when they are not the same bytes
-  LoopNest window;               // operands: the input, each update
-  StridedCopy assign;            // of a window, where the function returns the update
+  LoopNest window;                 // operands: the input, each update
+  StridedCopy assign;              // of a window, where the function returns the update
 };
 
 void RunScatter(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
@@ -113,12 +113,9 @@ void PrepareScatter(RoutineBuilder& b) {
   std::vector<View> views;
   for (int64_t i = 0; i < instruction.operand_count(); ++i) views.push_back(b.operand(i));
   const ScatterDims dims = ScatterDims::Of(instruction);
-  const IndexedDims indexed = {dims.update_window_dims,
-                               dims.inserted_window_dims,
-                               dims.scatter_dims_to_operand_dims,
-                               dims.input_batching_dims,
-                               dims.scatter_indices_batching_dims,
-                               dims.index_vector_dim};
+  const IndexedDims indexed = {
+      dims.update_window_dims,  dims.inserted_window_dims,          dims.scatter_dims_to_operand_dims,
+      dims.input_batching_dims, dims.scatter_indices_batching_dims, dims.index_vector_dim};
   auto plan = std::make_unique<ScatterPlan>();
   plan->function = function;
   plan->count = count;

@@ -77,7 +77,8 @@ class RowSelection {
     const std::byte* elements = operand + (from + r.element * p_.operand_strides.back()) * bytes;
     // keep = select(chosen so far, element)
     for (int64_t i = 0; i < n; ++i) {
-      std::memcpy(current_.data() + i * bytes, values_.data() + (r.first + i * r.step) * bytes, static_cast<size_t>(bytes));
+      std::memcpy(current_.data() + i * bytes, values_.data() + (r.first + i * r.step) * bytes,
+                  static_cast<size_t>(bytes));
     }
     const std::byte* parameters[] = {current_.data(), elements};
     const int64_t strides[] = {1, from_stride};

@@ -10,7 +10,8 @@
 namespace hlokit::interp {
 namespace {
 
-// Bits of a float as an unsigned integer that grows with the float: negative values are flipped, others get the top bit.
+// Bits of a float as an unsigned integer that grows with the float: negative values are flipped, others get the top
+// bit.
 uint64_t FloatKey(float v, bool total_order) {
   if (!total_order) {
     if (v != v) return 0xffffffffu;

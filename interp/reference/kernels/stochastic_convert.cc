@@ -1,5 +1,5 @@
-// Stochastic-convert: rounds away from zero with the probability that the part cut off is of the last place kept; operand
-// 1 holds the random bits.
+// Stochastic-convert: rounds away from zero with the probability that the part cut off is of the last place kept;
+// operand 1 holds the random bits.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -53,8 +53,8 @@ void RunStochasticConvert(const Plan* plan, const std::byte* const* in, std::byt
         uint32_t bits;
         std::memcpy(&bits, in[0] + i * 4, 4);
         const bool finite = (bits & 0x7f800000) != 0x7f800000;
-        const uint16_t rounded = finite ? static_cast<uint16_t>((bits + (random & 0xffff)) >> 16)
-                                        : BF16(std::bit_cast<float>(bits)).bits();
+        const uint16_t rounded =
+            finite ? static_cast<uint16_t>((bits + (random & 0xffff)) >> 16) : BF16(std::bit_cast<float>(bits)).bits();
         std::memcpy(out[0] + i * 2, &rounded, 2);
         continue;
       }

@@ -45,7 +45,7 @@ struct WindowAxis {
     int64_t first = 0;
     int64_t end = 0;
     int64_t step = 1;
-    int64_t element = 0;       // at `first`
+    int64_t element = 0;  // at `first`
     int64_t element_step = 1;
   };
   Range Positions(int64_t at) const {
@@ -62,7 +62,8 @@ struct WindowAxis {
       step = dilation / divisor;
       // position * (stride / divisor) = -shift / divisor modulo step
       const int64_t residue = Modulo(-(shift / divisor), step);
-      const int64_t solution = static_cast<int64_t>(static_cast<__int128>(residue) * Inverse(stride / divisor, step) % step);
+      const int64_t solution =
+          static_cast<int64_t>(static_cast<__int128>(residue) * Inverse(stride / divisor, step) % step);
       first += Modulo(solution - first, step);
     }
     if (first >= output) return r;
