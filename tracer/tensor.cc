@@ -15,7 +15,7 @@ TensorData::~TensorData() { device->Unregister(this); }
 
 TensorImpl::TensorImpl(Ref<TensorData> d) : data(std::move(d)) {}
 TensorImpl::~TensorImpl() {
-  if (accumulator) static_cast<Accumulator*>(accumulator.get())->leaf = nullptr;
+  if (Accumulator* a = static_cast<Accumulator*>(accumulator.get()); a != nullptr && a->leaf == this) a->leaf = nullptr;
 }
 
 Tensor::Tensor(TensorImpl* impl) : impl_(impl) { AddRef(); }

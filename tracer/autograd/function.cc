@@ -35,16 +35,16 @@ Edge EdgeOf(const Tensor& t) {
 
 // Calls fn(tensor) for each tensor argument, members of lists included, undefined ones too.
 template <typename Fn>
-void ForEachTensor(const Op op, const Args& args, Fn fn) {
+void ForEachTensor(const Op op, Args& args, Fn fn) {
   const Schema& schema = SchemaOf(op);
   for (size_t i = 0; i < args.size(); ++i) {
     if (schema.args[i].type == ArgType::kTensor) {
-      static const Tensor undefined;
-      const Tensor* t = args[i].get<Tensor>();
-      fn(t == nullptr ? undefined : *t);
+      Tensor none;
+      Tensor* t = args[i].get<Tensor>();
+      fn(t == nullptr ? none : *t);
     } else if (schema.args[i].type == ArgType::kTensorList) {
-      if (const Tensors* list = args[i].get<Tensors>()) {
-        for (const Tensor& t : *list) fn(t);
+      if (Tensors* list = args[i].get<Tensors>()) {
+        for (Tensor& t : *list) fn(t);
       }
     }
   }
@@ -73,12 +73,14 @@ void NoteCall(Op op, Args args, const Outputs& outputs) {
   Ref<Function> function = MakeRef<Function>();
   function->op = op;
   function->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
-  ForEachTensor(op, args, [&](const Tensor& t) {
+  ForEachTensor(op, args, [&](Tensor& t) {
     Slot& slot = function->slots.emplace_back();
     if (!t.defined()) return;
     slot.shape = t.shape();
-    slot.version = t.impl()->data->version;
+    slot.data = t.impl()->data;
+    slot.version = slot.data->version;
     if (CategoryOf(t.dtype()) >= 2) slot.edge = EdgeOf(t);
+    t = Tensor();
   });
   function->args = std::move(args);
   for (size_t k = 0; k < outputs.size(); ++k) {
@@ -99,7 +101,7 @@ void NoteCall(Op op, Args args, const Outputs& outputs) {
 void derivative::None(GradCall&) {}
 
 GradCall::GradCall(const Function* function, const Tensors* gradients)
-    : function_(*function), gradients_(*gradients), results_(function->slots.size()) {
+    : function_(*function), gradients_(*gradients), saved_(function->slots.size()), results_(function->slots.size()) {
   const Schema& schema = SchemaOf(function_.op);
   size_t slot = 0;
   for (size_t i = 0; i < function_.args.size(); ++i) {
@@ -109,27 +111,36 @@ GradCall::GradCall(const Function* function, const Tensors* gradients)
   }
 }
 
-void GradCall::CheckVersion(size_t slot, const Tensor& t) {
-  if (t.defined() && t.impl()->data->version != function_.slots[slot].version) {
+const Tensor& GradCall::Saved(size_t k) {
+  const Slot& slot = function_.slots[k];
+  Tensor& tensor = saved_[k];
+  if (tensor.defined() || !slot.data) return tensor;
+  if (slot.data->version != slot.version) {
     Fail(absl::FailedPreconditionError(
         StrCat("one of the variables needed for gradient computation has been modified by an inplace operation: "
                "the argument of ",
-               SymbolOf(function_.op), " is at version ", t.impl()->data->version, "; expected version ",
-               function_.slots[slot].version, " instead")));
+               SymbolOf(function_.op), " is at version ", slot.data->version, "; expected version ", slot.version,
+               " instead")));
   }
+  tensor = Tensor(new TensorImpl(slot.data));
+  TensorImpl* impl = tensor.impl();
+  impl->grad_fn = slot.edge.function;
+  impl->output_number = slot.edge.output;
+  if (slot.edge.accumulator) {
+    impl->requires_grad = true;
+    impl->accumulator = Ref<RefCounted>(slot.edge.accumulator.get());
+  }
+  return tensor;
 }
 
 const Tensor& GradCall::in(size_t i) {
   static const Tensor undefined;
-  const Tensor* t = function_.args[i].get<Tensor>();
-  if (t == nullptr) return undefined;
-  CheckVersion(slots_[i], *t);
-  return *t;
+  return function_.args[i].get<Tensor>() == nullptr ? undefined : Saved(slots_[i]);
 }
 
-const Tensors& GradCall::list(size_t i) {
-  const Tensors& list = *function_.args[i].get<Tensors>();
-  for (size_t k = 0; k < list.size(); ++k) CheckVersion(slots_[i] + k, list[k]);
+Tensors GradCall::list(size_t i) {
+  Tensors list(list_size(i));
+  for (size_t k = 0; k < list.size(); ++k) list[k] = Saved(slots_[i] + k);
   return list;
 }
 
@@ -235,6 +246,7 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
     }
     if (!retain_graph) {
       function.args.clear();
+      for (Slot& slot : function.slots) slot.data = Ref<TensorData>();
       for (OutputInfo& info : function.outputs) info.data = Ref<TensorData>();
       function.released = true;
     }

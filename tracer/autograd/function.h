@@ -1,5 +1,7 @@
-// The graph of derivatives: one Function for each op call that autograd noted, holding the call's arguments and results
-// and the functions its tensor arguments came from.
+// The graph of derivatives: one Function for each op call that autograd noted, holding the values of the call's
+// arguments and results and the functions its tensor arguments came from. It holds values, never the tensors
+// themselves: a tensor that is written in place comes to hold a function which may have been called with that very
+// tensor.
 #ifndef HLOKIT_TRACER_AUTOGRAD_FUNCTION_H_
 #define HLOKIT_TRACER_AUTOGRAD_FUNCTION_H_
 
@@ -37,10 +39,11 @@ struct OutputInfo {
   uint32_t version = 0;
 };
 
-// What is kept of a tensor argument beside its value.
+// What is kept of a tensor argument.
 struct Slot {
   Edge edge;
-  Shape shape;  // invalid for None
+  Shape shape;           // invalid for None
+  Ref<TensorData> data;  // dropped when the function is released
   uint32_t version = 0;
 };
 
@@ -48,7 +51,7 @@ class Function : public RefCounted {
  public:
   Op op;
   uint64_t sequence = 0;               // calls in order
-  Args args;                           // tensors and numbers of the call; emptied when released
+  Args args;                           // of the call, its tensors undefined; emptied when released
   absl::InlinedVector<Slot, 3> slots;  // of tensor arguments, lists flattened
   absl::InlinedVector<OutputInfo, 1> outputs;
   bool released = false;

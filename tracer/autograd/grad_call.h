@@ -23,7 +23,7 @@ class GradCall {
   bool has(size_t i) const { return !function_.args[i].none(); }
   // A tensor argument as it was. That it was written to since is an error.
   const Tensor& in(size_t i);
-  const Tensors& list(size_t i);
+  Tensors list(size_t i);
   Scalar s(size_t i) const {
     const Scalar* s = function_.args[i].get<Scalar>();
     return s == nullptr ? Scalar() : *s;
@@ -62,11 +62,13 @@ class GradCall {
   const absl::Status& status() const { return status_; }
 
  private:
-  void CheckVersion(size_t slot, const Tensor& t);
+  // The tensor argument of a slot, made again from what was kept of it.
+  const Tensor& Saved(size_t slot);
 
   const Function& function_;
   const Tensors& gradients_;
   std::vector<size_t> slots_;  // by argument: its first place among tensors
+  Tensors saved_;              // by slot, made when asked for
   Tensors results_;
   absl::Status status_;
 };

@@ -69,6 +69,19 @@ TEST_F(AutogradTest, AnArgumentWrittenAfterItsUseIsAnError) {
   EXPECT_NE(status.message().find("modified by an inplace operation"), std::string::npos) << status.message();
 }
 
+TEST_F(AutogradTest, AGraphThatWasWrittenInPlaceGoesAwayWithItsTensors) {
+  const int64_t before = tracer.device()->live_count();
+  {
+    Tensor w = Vector({1, 2});
+    w.set_requires_grad(true);
+    Tensor x = Vector({3, 4});
+    const Tensor y = w * x;
+    WriteInPlace(x, x + y);  // x comes to hold what was called with x, and y what was called with it before
+    EXPECT_TRUE(x.requires_grad());
+  }
+  EXPECT_EQ(tracer.device()->live_count(), before);
+}
+
 TEST_F(AutogradTest, WritesThroughViewsAreDifferentiated) {
   Tensor x = F32({2, 2}, {1, 2, 3, 4});
   x.set_requires_grad(true);
