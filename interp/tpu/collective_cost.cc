@@ -169,4 +169,14 @@ Collective CollectiveOf(const Machine& machine, const Topology& topology, Instru
   return result;
 }
 
+double IdealSeconds(const Machine& machine, const Collective& collective) {
+  Machine ideal = machine;
+  ideal.ici_efficiency = 1;
+  ideal.hbm_efficiency = 1;
+  ideal.ici_hop = 0;
+  ideal.hbm_latency = 0;
+  ideal.dcn_latency = 0;
+  return TimeOf(ideal, collective.kind, collective.bytes, collective.span).total();
+}
+
 }  // namespace hlokit::tpu

@@ -32,6 +32,8 @@ struct Collective {
 };
 // What a collective instruction moves. Groups that name devices the topology lacks count as if it had them.
 Collective CollectiveOf(const Machine& machine, const Topology& topology, Instruction instruction);
+// Seconds at the nominal rates of the links, without hops: what its efficiency is measured against.
+double IdealSeconds(const Machine& machine, const Collective& collective);
 
 }  // namespace hlokit::tpu
 

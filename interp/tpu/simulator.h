@@ -25,6 +25,10 @@
 
 namespace hlokit::tpu {
 
+// Links that collectives share: those of each axis of the mesh, and those between slices.
+inline constexpr size_t kLanes = 4;
+inline constexpr size_t kDcnLane = 3;
+
 struct SimulationOptions {
   Machine machine;
   Topology topology;
@@ -41,13 +45,16 @@ struct StepTime {
   double flops = 0;  // of all that it runs
   double hbm_bytes = 0;
   double wire_bytes = 0;
-  double trips = 1;  // of a loop
+  double ideal = 0;   // of a collective: at the nominal rates of all links it can use
+  double trips = 1;   // of a loop
+  uint8_t lanes = 0;  // of a collective: bit i for the links of axis i, kDcnLane for those between slices
   bool on_core = true;
+  bool ahead = false;  // issued while the trip before runs
 };
 
 struct ComputationTime {
   std::vector<StepTime> steps;  // as in the plan
-  std::vector<uint32_t> order;  // steps as the core started them
+  std::vector<uint32_t> order;  // steps as they were issued
   double duration = 0;
   double core_busy = 0;
   double waited = 0;  // of the core, for collectives, copies and the host
