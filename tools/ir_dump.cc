@@ -343,7 +343,8 @@ int Run(int argc, char** argv) {
   app.add_option("--kv-heads", model.config.kv_heads, "key and value heads of llama");
   app.add_option("--ff", model.config.ff, "width inside of a feed-forward layer");
   app.add_option("--patch", model.config.patch, "patch size of vit");
-  app.add_option("--dtype", dtype, "of parameters and inputs: f32 or bf16")->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--dtype", dtype, "of parameters and inputs: f32, bf16 or f64")
+      ->check(CLI::IsMember({"f32", "bf16", "f64"}));
   app.add_option("--step", model.step, "what --emit=lazy,hlo,... of a model shows: train (with the update) or infer")
       ->check(CLI::IsMember({"train", "infer"}));
   app.add_option("--steps", model.training.steps, "training steps to run, for metrics, values and --expect");
@@ -427,6 +428,7 @@ int Run(int argc, char** argv) {
   if (!model.config.name.empty()) {
     if (init == "sine") model.formula = lazy::Formula::kSine;
     if (dtype == "bf16") model.config.type = ElementType::kBF16;
+    if (dtype == "f64") model.config.type = ElementType::kF64;
     if (!expect_path.empty()) {
       const std::vector<cli::InputPart> parts = diagnostics.Read(expect_path);
       if (parts.empty()) return diagnostics.exit_code();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains models for five steps through `ir-dump --model ... --expect` and compares with recorded figures.
 
-  tools/torch_models.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX]
+  tools/torch_models.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX] [--dtype f64]
 
 FOLDER holds NAME.model (how to build it: its sizes and optimizer are read from there) and NAME.expect (the figures).
 Parameters start from numbers by formula, so nothing random is involved. Exit code 1 if a model differs.
@@ -47,6 +47,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--bin", default="build/release/bin/ir-dump")
     parser.add_argument("--only", default="")
+    parser.add_argument("--dtype", default="f32", help="f64 tells an error of a derivative from one of rounding")
     options = parser.parse_args()
     right = total = 0
     for path in sorted(options.folder.glob("*.model")):
@@ -57,7 +58,7 @@ def main():
         total += 1
         model = name.removesuffix("_sine")
         sizes = (options.folder / (model + ".model")).read_text()
-        command = [options.bin] + flags(model, text, sizes) + [f"--expect={path.with_suffix('.expect')}"]
+        command = [options.bin] + flags(model, text, sizes) + [f"--dtype={options.dtype}", f"--expect={path.with_suffix('.expect')}"]
         result = subprocess.run(command, capture_output=True, text=True)
         right += result.returncode == 0
         print(result.stdout.strip() or name, result.stderr.strip(), flush=True)

@@ -48,7 +48,9 @@ Tensor Registry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
 
 Tensor Registry::AddBuffer(std::string name, Dims dims, double value) {
   DeviceState* device = CurrentDevice() != nullptr ? CurrentDevice() : tracer_->device();
-  Tensor t = tracer_->FromLiteral(FilledLiteral(device->shapes().Array(ElementType::kF32, dims), value));
+  // Statistics of narrow types are kept in f32.
+  const ElementType type = type_ == ElementType::kF64 ? type_ : ElementType::kF32;
+  Tensor t = tracer_->FromLiteral(FilledLiteral(device->shapes().Array(type, dims), value));
   buffers_.push_back({std::move(name), t});
   return t;
 }

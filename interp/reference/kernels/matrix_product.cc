@@ -20,7 +20,7 @@ namespace {
 
 // ---- micro-kernels: a kRows x kColumns tile of C in registers ----
 
-// Adds the products of `k` packed pairs to the tile `c` (row stride `ldc`).
+// Adds the sum of the products of `k` packed pairs to the tile `c` (row stride `ldc`).
 using MicroFn = void (*)(int64_t k, const std::byte* a, const std::byte* b, std::byte* c, int64_t ldc);
 
 struct MicroKernel {
@@ -41,7 +41,7 @@ template <typename T, int kRows, int kVectors, int kLanes>
   HLOKIT_UNROLL
   for (int i = 0; i < kRows; ++i) {
     HLOKIT_UNROLL
-    for (int j = 0; j < kVectors; ++j) sums[i][j] = *reinterpret_cast<const Vector*>(c + i * ldc + j * kLanes);
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = Vector{};
   }
   for (int64_t p = 0; p < k; ++p) {
     Vector columns[kVectors];
@@ -59,7 +59,7 @@ template <typename T, int kRows, int kVectors, int kLanes>
   HLOKIT_UNROLL
   for (int i = 0; i < kRows; ++i) {
     HLOKIT_UNROLL
-    for (int j = 0; j < kVectors; ++j) *reinterpret_cast<Vector*>(c + i * ldc + j * kLanes) = sums[i][j];
+    for (int j = 0; j < kVectors; ++j) *reinterpret_cast<Vector*>(c + i * ldc + j * kLanes) += sums[i][j];
   }
 }
 
@@ -86,10 +86,14 @@ void ComplexTile(int64_t k, const std::byte* a_bytes, const std::byte* b_bytes, 
   const C* a = reinterpret_cast<const C*>(a_bytes);
   const C* b = reinterpret_cast<const C*>(b_bytes);
   C* c = reinterpret_cast<C*>(c_bytes);
+  C sums[4][4] = {};
   for (int64_t p = 0; p < k; ++p, a += 4, b += 4) {
     for (int i = 0; i < 4; ++i) {
-      for (int j = 0; j < 4; ++j) c[i * ldc + j] += a[i] * b[j];
+      for (int j = 0; j < 4; ++j) sums[i][j] += a[i] * b[j];
     }
+  }
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) c[i * ldc + j] += sums[i][j];
   }
 }
 
@@ -128,6 +132,10 @@ MicroKernel KernelFor(ElementType accumulator) {
 constexpr int64_t kPieceM = 384;
 constexpr int64_t kPieceN = 512;
 constexpr int64_t kPieceK = 256;
+// Products summed in one run; kPieceK is a multiple of it. The error of a long sum grows with its longest run and with
+// the number of runs, both short this way, at the price of one more sum in 128.
+constexpr int64_t kRunK = 128;
+static_assert(kPieceK % kRunK == 0);
 
 int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
@@ -192,7 +200,10 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
         }
         for (int64_t j = 0; j < n; j += kernel.columns) {
           for (int64_t i = 0; i < m; i += kernel.rows) {
-            kernel.fn(k, packed_a + i * k * bytes, packed_b + j * k * bytes, c + (i * ldc + j) * bytes, ldc);
+            for (int64_t run = 0; run < k; run += kRunK) {
+              kernel.fn(std::min(kRunK, k - run), packed_a + (i * k + run * kernel.rows) * bytes,
+                        packed_b + (j * k + run * kernel.columns) * bytes, c + (i * ldc + j) * bytes, ldc);
+            }
           }
         }
       }
