@@ -45,3 +45,15 @@ function(hlokit_compile_protos target)
   target_include_directories(${target} SYSTEM PRIVATE "${folder}")
   target_link_libraries(${target} PRIVATE protobuf::libprotobuf-lite)
 endfunction()
+
+# hlokit_report_page(TARGET FOLDER): bundles the page of FOLDER and compiles it into TARGET; see BuildReportPage.cmake.
+function(hlokit_report_page target folder)
+  set(output "${PROJECT_BINARY_DIR}/generated/report_page_text.cc")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/BuildReportPage.cmake")
+  file(GLOB_RECURSE inputs CONFIGURE_DEPENDS "${folder}/src/*")
+  list(APPEND inputs "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${script}")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND "${CMAKE_COMMAND}" -D "folder=${folder}" -D "work=${PROJECT_BINARY_DIR}/report-page" -D "output=${output}" -P "${script}"
+    DEPENDS ${inputs} COMMENT "Bundling the report page" VERBATIM)
+  target_sources(${target} PRIVATE "${output}")
+endfunction()

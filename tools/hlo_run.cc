@@ -116,6 +116,8 @@ int Run(int argc, char** argv) {
   if (!flags.simulation.device.empty()) {
     // Passes may rely on what the verifier checks.
     if (!flags.verify) flags.simulation.pipeline.clear();
+    flags.simulation.command = "hlo-run";
+    for (int a = 1; a < argc; ++a) StrAppend(&flags.simulation.command, " ", argv[a]);
     SimulateModule(flags.simulation, *input->module, &diagnostics);
     if (flags.simulation.timing_only || diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
   }

@@ -61,12 +61,10 @@ struct CountKey {
   int64_t least;
   int64_t most;
 };
-constexpr CountKey kCountKeys[] = {{"steps", &Figures::steps, 1, kMostSteps},
-                                   {"compile_every", &Figures::compile_every, 0, kMostSteps},
-                                   {"graphs", &Figures::graphs, 1, 10000},
-                                   {"fetch_every", &Figures::fetch_every, 0, kMostSteps},
-                                   {"prefetch", &Figures::prefetch, 0, 10000},
-                                   {"in_flight", &Figures::in_flight, 1, 10000}};
+constexpr CountKey kCountKeys[] = {
+    {"steps", &Figures::steps, 1, kMostSteps},  {"compile_every", &Figures::compile_every, 0, kMostSteps},
+    {"graphs", &Figures::graphs, 1, 10000},     {"fetch_every", &Figures::fetch_every, 0, kMostSteps},
+    {"prefetch", &Figures::prefetch, 0, 10000}, {"in_flight", &Figures::in_flight, 1, 10000}};
 
 absl::Status SetKey(std::string_view key, std::string_view text, double host_rate, Figures* figures) {
   const auto bad = [&](std::string_view expected) {
@@ -223,7 +221,8 @@ class Host {
     }
   }
 
-  // The steady state: the second half of the steps, so that the pipeline has filled and the first compilations are over.
+  // The steady state: the second half of the steps, so that the pipeline has filled and the first compilations are
+  // over.
   void Summarize() {
     result_.steps = ends_.size();
     if (ends_.empty()) return;

@@ -1,7 +1,7 @@
 // The host beside the device: what it does in each step of a training or serving loop, and why the device stands still.
 //
-// The program's thread takes a batch from the loader, sends it to the device, records the step (lazy tracing), looks the
-// graph up or compiles it, calls the executable and, where the program asks for a value, waits for it. Calls are
+// The program's thread takes a batch from the loader, sends it to the device, records the step (lazy tracing), looks
+// the graph up or compiles it, calls the executable and, where the program asks for a value, waits for it. Calls are
 // asynchronous: the thread records step n+1 while the device runs step n, until so many executions are under way. The
 // loader prepares and sends batches on a thread of its own, some ahead.
 //
@@ -47,9 +47,9 @@ struct HostStep {
 
 struct HostPlan {
   std::vector<HostStep> steps;
-  int64_t prefetch = 2;   // batches that the loader is ahead; 0: the program's thread makes and sends them itself
+  int64_t prefetch = 2;    // batches that the loader is ahead; 0: the program's thread makes and sends them itself
   int64_t in_flight = 32;  // executions under way at a time
-  std::string source;     // where the times come from
+  std::string source;      // where the times come from
 };
 
 // "steps=8,trace=12ms,compile=3s,execute=35us,...": the plan of equal steps; the first compiles. Keys:
@@ -85,8 +85,8 @@ struct DeviceGap {
   };
   double start = 0;
   double end = 0;
-  int64_t before_step = 0;   // the step that runs next
-  std::vector<Part> parts;   // what the next execution waited for, in order of time; they add up to the gap
+  int64_t before_step = 0;    // the step that runs next
+  std::vector<Part> parts;    // what the next execution waited for, in order of time; they add up to the gap
   HostPhase Longest() const;  // the phase with most of the time
   double SecondsOf(HostPhase phase) const;
 };

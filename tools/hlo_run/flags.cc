@@ -155,6 +155,9 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   if (flags->simulation.device.empty() && (flags->simulation.timing_only || flags->simulation.json)) {
     return cli::UsageError("hlo-run", "--timing-only and --json are about a simulated machine: give --device");
   }
+  if (flags->simulation.device.empty() && !(flags->simulation.page.empty() && flags->simulation.host.empty())) {
+    return cli::UsageError("hlo-run", "--report and --host are about a simulated machine: give --device");
+  }
   if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {
     return cli::UsageError("hlo-run", "two inputs are standard input");
   }

@@ -11,12 +11,15 @@
 #include <system_error>
 #include <utility>
 
+#include "interp/tpu/host.h"
 #include "interp/tpu/report.h"
+#include "interp/tpu/report_document.h"
 #include "interp/tpu/timeline.h"
 #include "interp/tpu/xplane.h"
 #include "ir/str_cat.h"
 #include "passes/pipeline.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/report_page.h"
 
 namespace hlokit::run {
 
@@ -196,6 +199,39 @@ bool WriteTimeline(const SimulationFlags& flags, const tpu::ReportInput& input, 
   return status.ok();
 }
 
+// The host that the flags describe; without any, calls that are queued back to back.
+std::optional<tpu::HostPlan> HostFor(const SimulationFlags& flags, const tpu::SimulationOptions& options,
+                                     cli::Diagnostics* diagnostics) {
+  const double call = options.dispatch < 0 ? options.machine.dispatch_queued : options.dispatch;
+  absl::StatusOr<tpu::HostPlan> plan = tpu::ParseHostPlan(flags.host, call, options.machine.host_rate);
+  if (plan.ok()) return *std::move(plan);
+  diagnostics->ShowError("--host", std::string(plan.status().message()), cli::kUsage);
+  return std::nullopt;
+}
+
+bool MakeFolder(const std::filesystem::path& folder, cli::Diagnostics* diagnostics) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) diagnostics->ShowError(folder.string(), error.message(), cli::kUsage);
+  return !error;
+}
+
+// report.json and index.html.
+bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
+               const tpu::HostPlan& host, cli::Diagnostics* diagnostics) {
+  const std::filesystem::path folder(flags.page);
+  if (!MakeFolder(folder, diagnostics)) return false;
+  tpu::ReportDocumentOptions options;
+  options.max_events = flags.timeline_events;
+  options.command = flags.command;
+  const std::string json = tpu::ReportDocument(input, plan, host, options);
+  if (!WriteText((folder / "report.json").string(), json, diagnostics)) return false;
+  const std::string page = (folder / "index.html").string();
+  const absl::Status status = cli::WriteReportPage(page, json);
+  if (!status.ok()) diagnostics->ShowError(page, std::string(status.message()), cli::kUsage);
+  return status.ok();
+}
+
 // A module with a schedule has been compiled; others get what a compiler would do first.
 bool Compile(const SimulationFlags& flags, Module* module, cli::Diagnostics* diagnostics) {
   if (flags.pipeline.empty() || module->header().is_scheduled) return true;
@@ -222,6 +258,13 @@ void SimulationFlags::AddTo(CLI::App* app) {
   app->add_flag("--json", json, "the report of --device as JSON")->group(group);
   app->add_option("--report-to", report, "where the report goes; - is standard output (with values: standard error)")
       ->capture_default_str()
+      ->group(group);
+  app->add_option("--report", page,
+                  "write the report as a page to this folder: index.html, which needs no network, and report.json")
+      ->group(group);
+  app->add_option("--host", host,
+                  "what the host does in each step, as trace=12ms,compile=3s,execute=35us,transfer=8MB,input=5ms,"
+                  "fetch=1ms,fetch_every=10,graphs=1,mode=lazy (docs/report.md)")
       ->group(group);
   app->add_option("--top", top, "rows of operations in the text report")->capture_default_str()->group(group);
   app->add_option("--scale", scale,
@@ -285,6 +328,8 @@ int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics) {
 void SimulateModule(const SimulationFlags& flags, const Module& original, cli::Diagnostics* diagnostics) {
   const std::optional<tpu::SimulationOptions> options = OptionsFor(flags, original, diagnostics);
   if (!options) return;
+  const std::optional<tpu::HostPlan> host = HostFor(flags, *options, diagnostics);
+  if (!host) return;
   Module compiled = original.Clone();
   if (!Compile(flags, &compiled, diagnostics)) return;
   const Module& module = compiled;
@@ -295,21 +340,21 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
     }
     return;
   }
-  const tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
+  tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
+  if (!flags.host.empty()) {
+    simulation.step_seconds = tpu::RunHost(*host, simulation.device_seconds).step_seconds;
+    if (simulation.step_seconds > 1.001 * simulation.device_seconds) simulation.bound = tpu::Resource::kHost;
+  }
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
   const tpu::ReportInput input{module, *options, simulation, memory};
   if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
   if (!flags.xplane.empty()) {
     const std::filesystem::path folder = std::filesystem::path(flags.xplane) / "plugins" / "profile" / "simulated";
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) {
-      diagnostics->ShowError(folder.string(), error.message(), cli::kUsage);
-      return;
-    }
+    if (!MakeFolder(folder, diagnostics)) return;
     const std::string path = (folder / "hlokit.xplane.pb").string();
     if (!WriteText(path, tpu::XSpaceBytes(input, plan, flags.timeline_events), diagnostics)) return;
   }
+  if (!flags.page.empty() && !WritePage(flags, input, plan, *host, diagnostics)) return;
   std::string text;
   if (flags.json) {
     text = tpu::ReportJson(input);

@@ -28,6 +28,9 @@ struct SimulationFlags {
   size_t timeline_events = 200000;
   std::string sweep;  // WHAT=VALUE,VALUE,...
   std::string report = "-";
+  std::string page;              // folder of the report page; "": none
+  std::string host;              // what the host does, KEY=VALUE,...
+  std::string command;           // as the user typed it, for the page
   std::string pipeline = "tpu";  // run first over modules without a schedule
   int64_t unknown_trips = 1;
   double dispatch_us = -1;

@@ -90,10 +90,10 @@ TEST(Host, TheProgramMakesItsOwnBatchesWithoutALoader) {
 }
 
 TEST(Host, PartsOfAGapAddUpToIt) {
-  const HostTimeline t =
-      Play("steps=40,input=7ms,transfer=2ms,trace=6ms,marker=1ms,compile=30ms,compile_every=9,other=500us,"
-           "fetch_every=4,fetch=1ms,graphs=3,in_flight=2,prefetch=1",
-           3 * kMs);
+  const HostTimeline t = Play(
+      "steps=40,input=7ms,transfer=2ms,trace=6ms,marker=1ms,compile=30ms,compile_every=9,other=500us,"
+      "fetch_every=4,fetch=1ms,graphs=3,in_flight=2,prefetch=1",
+      3 * kMs);
   EXPECT_GT(t.gaps.size(), 5u);
   double gaps = 0;
   for (const DeviceGap& gap : t.gaps) {

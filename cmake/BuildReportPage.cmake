@@ -1,0 +1,50 @@
+# Bundles tools/report into a C++ source at build time:
+#   cmake -D folder=tools/report -D work=BUILD/report-page -D output=FILE.cc -P BuildReportPage.cmake
+# Needs node and npm. Where they are missing, or the libraries cannot be fetched, the source says that there is no page: the
+# build goes on, and hlo-run --report says why it cannot write one.
+function(no_page why)
+  message(WARNING "hlo-run --report will not work: ${why}")
+  file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT [[
+#include "tools/cli/report_page.h"
+
+namespace hlokit::cli {
+
+const char* const kReportPageBefore = nullptr;
+const char* const kReportPageAfter = nullptr;
+
+}  // namespace hlokit::cli
+]])
+endfunction()
+
+find_program(node NAMES node nodejs)
+find_program(npm npm)
+if(NOT node OR NOT npm)
+  no_page("node and npm are not installed (tools/install-deps does it)")
+  return()
+endif()
+
+file(MAKE_DIRECTORY "${work}")
+file(COPY "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" DESTINATION "${work}")
+file(REMOVE_RECURSE "${work}/src")
+file(COPY "${folder}/src" DESTINATION "${work}")
+
+# Libraries are fetched again only when the lock file changes.
+file(SHA256 "${folder}/package-lock.json" wanted)
+set(installed "")
+if(EXISTS "${work}/installed")
+  file(READ "${work}/installed" installed)
+endif()
+if(NOT installed STREQUAL wanted)
+  execute_process(COMMAND "${npm}" ci --no-audit --no-fund --prefer-offline WORKING_DIRECTORY "${work}"
+    RESULT_VARIABLE status OUTPUT_VARIABLE log ERROR_VARIABLE log TIMEOUT 240)
+  if(NOT status EQUAL 0)
+    no_page("npm ci failed: ${log}")
+    return()
+  endif()
+  file(WRITE "${work}/installed" "${wanted}")
+endif()
+execute_process(COMMAND "${node}" build.mjs "--cc=${output}" WORKING_DIRECTORY "${work}"
+  RESULT_VARIABLE status OUTPUT_VARIABLE log ERROR_VARIABLE log)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "the report page does not build:\n${log}")
+endif()

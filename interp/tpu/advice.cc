@@ -1,0 +1,334 @@
+#include "interp/tpu/advice.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "interp/tpu/breakdown.h"
+#include "interp/tpu/op_class.h"
+#include "ir/attribute_views.h"
+#include "ir/str_cat.h"
+#include "passes/pipeline.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr double kWorthSaying = 0.01;  // of the step
+
+std::string Percent(double part, double whole) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.1f %%", whole > 0 ? 100 * part / whole : 0);
+  return buffer;
+}
+
+std::string Time(double seconds) {
+  char buffer[40];
+  if (seconds >= 1) {
+    std::snprintf(buffer, sizeof(buffer), "%.2f s", seconds);
+  } else if (seconds >= 1e-3) {
+    std::snprintf(buffer, sizeof(buffer), "%.2f ms", seconds * 1e3);
+  } else {
+    std::snprintf(buffer, sizeof(buffer), "%.1f us", seconds * 1e6);
+  }
+  return buffer;
+}
+
+double StepOf(const Simulation& simulation, const HostPlan& host) {
+  return RunHost(host, simulation.device_seconds).step_seconds;
+}
+
+bool Fits(const MemoryPlan& memory) { return memory.fits(); }
+
+class Adviser {
+ public:
+  Adviser(const ReportInput& input, const HostPlan& host)
+      : input_(input), host_(host), now_(RunHost(host, input.simulation.device_seconds)) {}
+
+  std::vector<Advice> Run() {
+    Donate();
+    SpreadOut();
+    LowerPrecision();
+    CombineCollectives();
+    HostPhases();
+    std::stable_sort(result_.begin(), result_.end(), [](const Advice& a, const Advice& b) {
+      const bool fits_a = a.bytes_before > 0;
+      const bool fits_b = b.bytes_before > 0;
+      if (fits_a != fits_b) return fits_a;
+      return a.before - a.after > b.before - b.after;
+    });
+    return std::move(result_);
+  }
+
+ private:
+  void Add(Advice advice) {
+    advice.before = now_.step_seconds;
+    if (advice.after > advice.before * (1 - kWorthSaying)) return;
+    result_.push_back(std::move(advice));
+  }
+
+  double SimulateChanged(const Module& module) const {
+    const KernelPlan plan(module);
+    return StepOf(Simulate(module, plan, input_.options), host_);
+  }
+
+  // Parameters of the shapes of results can lend them their memory.
+  void Donate() {
+    const Module& module = input_.module;
+    const ModuleHeader& header = module.header();
+    if (!header.input_output_alias.empty() || !header.buffer_donor.empty() || input_.memory.result_bytes == 0) return;
+    absl::flat_hash_map<uint32_t, int64_t> wanted;  // results by shape
+    std::vector<Shape> results;
+    const Shape root = module.entry().root().shape();
+    if (root.IsTuple()) {
+      for (Shape element : root.elements()) results.push_back(element);
+    } else {
+      results.push_back(root);
+    }
+    for (Shape shape : results) ++wanted[shape.bare().id().value];
+    Module changed = module.Clone();
+    int64_t donated = 0;
+    for (int64_t number = 0; number < module.entry().parameter_count(); ++number) {
+      const Instruction parameter = module.entry().parameter(number);
+      const auto found = wanted.find(parameter.shape().bare().id().value);
+      if (parameter.shape().IsArray() && found != wanted.end() && found->second-- > 0) {
+        changed.header().buffer_donor.push_back({number, changed.context().lists.Intern({})});
+        ++donated;
+      }
+    }
+    if (donated == 0) return;
+    const KernelPlan plan(changed);
+    const MemoryPlan memory = PlanMemory(input_.options.machine, changed, plan, input_.simulation.parts);
+    if (static_cast<double>(memory.peak_bytes) > 0.99 * static_cast<double>(input_.memory.peak_bytes)) return;
+    Advice advice;
+    advice.title = Fits(input_.memory) ? "Donate parameters that results replace" : "Make it fit: donate parameters";
+    advice.evidence = StrCat(donated,
+                             " results have the shapes of parameters, and the program donates none: both are in "
+                             "HBM at once.");
+    advice.action = "Donate the old values (donate_argnums in JAX; a full step in PyTorch/XLA does it by itself).";
+    advice.changed = StrCat("the program with ", donated, " parameters donated");
+    advice.before = advice.after = now_.step_seconds;
+    advice.bytes_before = input_.memory.peak_bytes;
+    advice.bytes_after = memory.peak_bytes;
+    result_.push_back(std::move(advice));
+  }
+
+  // A program that has not been partitioned can be given to more devices; others need another program.
+  void SpreadOut() {
+    if (Fits(input_.memory) || input_.simulation.parts <= 1) return;
+    const SimulationOptions& now = input_.options;
+    for (int64_t factor = 2; factor <= 1024; factor *= 2) {
+      const int64_t chips = now.topology.Chips() * factor;
+      if (chips > static_cast<int64_t>(now.machine.max_chips)) return;
+      Module changed = input_.module.Clone();
+      changed.header().num_partitions *= factor;
+      SimulationOptions options = now;
+      options.topology = TopologyFor(now.machine, chips);
+      const KernelPlan plan(changed);
+      const Simulation simulation = Simulate(changed, plan, options);
+      const MemoryPlan memory = PlanMemory(options.machine, changed, plan, simulation.parts);
+      if (!Fits(memory)) continue;
+      Advice advice;
+      advice.title = StrCat("Make it fit: partition it over ", chips, " chips");
+      advice.evidence = "The arrays of the program are divided among its devices, and are too large for so few.";
+      advice.action = "Shard parameters, optimizer state and activations over more devices.";
+      advice.changed = StrCat("the program on ", ToText(options.topology), " chips");
+      advice.before = now_.step_seconds;
+      advice.after = StepOf(simulation, host_);
+      advice.bytes_before = input_.memory.peak_bytes;
+      advice.bytes_after = memory.peak_bytes;
+      result_.push_back(std::move(advice));
+      return;
+    }
+  }
+
+  void LowerPrecision() {
+    Module changed = input_.module.Clone();
+    int64_t products = 0;
+    for (Computation computation : input_.module.computations()) {
+      for (Instruction i : computation.instructions()) {
+        if (ClassOf(i.opcode()) != OpClass::kProduct) continue;
+        const absl::Span<const int64_t> precisions = i.list_attr(Attr::kOperandPrecision);
+        if (std::none_of(precisions.begin(), precisions.end(), [](int64_t p) {
+              return p == static_cast<int64_t>(Precision::kHigh) || p == static_cast<int64_t>(Precision::kHighest);
+            })) {
+          continue;
+        }
+        changed.RemoveAttr(i.id(), Attr::kOperandPrecision);
+        ++products;
+      }
+    }
+    if (products == 0) return;
+    Advice advice;
+    advice.title = "Let products take one bf16 pass";
+    advice.evidence = StrCat(products,
+                             " products ask for high or highest operand precision: three or six passes over "
+                             "the matrix units.");
+    advice.action = "Ask for default precision where the numbers allow it.";
+    advice.changed = "the program without operand_precision";
+    advice.after = SimulateChanged(changed);
+    Add(std::move(advice));
+  }
+
+  void CombineCollectives() {
+    int64_t collectives = 0;
+    double seconds = 0;
+    for (const OpRow& row : input_.simulation.rows) {
+      if (row.kind != StepKind::kCollective) continue;
+      ++collectives;
+      seconds += row.seconds;
+    }
+    if (collectives < 2 || input_.module.header().is_scheduled) return;
+    Module changed = input_.module.Clone();
+    absl::StatusOr<Pipeline> pipeline =
+        Pipeline::Parse("all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,dce");
+    if (!pipeline.ok()) return;
+    const absl::StatusOr<Pipeline::Result> run = pipeline->Run(changed);
+    if (!run.ok() || !run->changed) return;
+    Advice advice;
+    advice.title = "Merge small collectives";
+    advice.evidence =
+        StrCat(collectives, " collectives take ", Time(seconds), " of the links, each with its own hops.");
+    advice.action = "Combine gradients into buckets, or raise the combiner thresholds of the compiler.";
+    advice.changed = "the program after the collective combiners";
+    advice.after = SimulateChanged(changed);
+    Add(std::move(advice));
+  }
+
+  // The host with one habit changed.
+  void Host(HostPhase phase, std::string title, std::string action, std::string changed,
+            const std::function<void(HostPlan*)>& change) {
+    const double gap = now_.SteadyGap(phase);
+    if (gap < kWorthSaying * now_.step_seconds) return;
+    HostPlan plan = host_;
+    change(&plan);
+    Advice advice;
+    advice.title = std::move(title);
+    advice.evidence = StrCat("The device waits ", Time(gap), " a step (", Percent(gap, now_.step_seconds),
+                             ") with nothing to run, for: ", NameOf(phase), ".");
+    advice.action = std::move(action);
+    advice.changed = std::move(changed);
+    advice.after = RunHost(plan, input_.simulation.device_seconds).step_seconds;
+    Add(std::move(advice));
+  }
+
+  void HostPhases() {
+    const auto each = [](const std::function<void(HostStep*)>& change) {
+      return [change](HostPlan* plan) {
+        for (HostStep& step : plan->steps) change(&step);
+      };
+    };
+    Host(HostPhase::kTrace, "Record the step once",
+         "Capture the step as one graph (torch_xla.compile, dynamo, jax.jit) instead of recording each step anew.",
+         "the host without recording after the first step", [](HostPlan* plan) {
+           for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].trace = plan->steps[k].marker = 0;
+         });
+    Host(HostPhase::kCompile, "Stop compiling in the loop",
+         "Find what changes from step to step (ir-dump --explain-recompiles): shapes, numbers in the graph, extra "
+         "fetches.",
+         "the host with all graphs known after the first step", [](HostPlan* plan) {
+           for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].compile = 0;
+         });
+    if (host_.prefetch == 0) {
+      const auto ahead = [](HostPlan* plan) { plan->prefetch = 2; };
+      Host(HostPhase::kInput, "Load batches ahead",
+           "Prepare batches on a thread of their own (MpDeviceLoader, prefetch).",
+           "the host with a loader two batches ahead", ahead);
+      Host(HostPhase::kTransfer, "Send batches ahead", "Send batches to the device while the step before runs.",
+           "the host with a loader two batches ahead", ahead);
+    } else {
+      Host(HostPhase::kInput, "Make the input pipeline faster",
+           "More workers, less decoding on the host, cached or pre-processed data.",
+           "the host with batches made in half the time", each([](HostStep* step) { step->input /= 2; }));
+      Host(HostPhase::kTransfer, "Send fewer bytes", "Send narrower types and expand them on the device.",
+           "the host with half the bytes to send", each([](HostStep* step) { step->transfer /= 2; }));
+    }
+    Host(HostPhase::kFetch, "Fetch values less often", "Log the loss every tenth step, or with a step of delay.",
+         "the host that waits for a value in every tenth step only", [](HostPlan* plan) {
+           for (size_t k = 0; k < plan->steps.size(); ++k) {
+             if (k % 10 != 9) plan->steps[k].waits = false;
+             if (k % 10 != 9) plan->steps[k].fetch = 0;
+           }
+         });
+    int64_t graphs = 1;
+    for (const HostStep& step : host_.steps) graphs = std::max(graphs, step.graphs);
+    if (graphs > 1) {
+      Host(HostPhase::kExecute, "Run the step as one graph",
+           "Remove what breaks the step into several graphs: fetches, fallbacks, graph breaks.",
+           "the host with one execution a step", each([](HostStep* step) { step->graphs = 1; }));
+    } else {
+      Host(HostPhase::kExecute, "Run several steps in one execution",
+           "Put the loop over steps on the device (lax.scan, fori_loop) or make the batch larger.",
+           "the host with a tenth of a call a step", each([](HostStep* step) { step->execute /= 10; }));
+    }
+  }
+
+  const ReportInput& input_;
+  const HostPlan& host_;
+  const HostTimeline now_;
+  std::vector<Advice> result_;
+};
+
+Resource BoundOfStep(const Simulation& simulation, const HostTimeline& host) {
+  return host.step_seconds > simulation.device_seconds * (1 + kWorthSaying) ? Resource::kHost : simulation.bound;
+}
+
+}  // namespace
+
+std::vector<Advice> Advise(const ReportInput& input, const HostPlan& host) { return Adviser(input, host).Run(); }
+
+std::vector<Sensitivity> TwiceAsFast(const ReportInput& input, const HostPlan& host) {
+  struct Change {
+    std::string_view resource;
+    double Machine::*member;
+    double factor;
+  };
+  static constexpr Change kChanges[] = {
+      {"matrix units", &Machine::mxu_rows_per_cycle, 2}, {"vector units", &Machine::vpu_alus, 2},
+      {"vector memory", &Machine::vmem_rate, 2},         {"HBM", &Machine::hbm_rate, 2},
+      {"links between chips", &Machine::ici_rate, 2},    {"start of kernels", &Machine::kernel_overhead, 0.5}};
+  const KernelPlan plan(input.module);
+  std::vector<Sensitivity> result;
+  for (const Change& change : kChanges) {
+    SimulationOptions options = input.options;
+    options.machine.*change.member *= change.factor;
+    const Simulation simulation = Simulate(input.module, plan, options);
+    const HostTimeline time = RunHost(host, simulation.device_seconds);
+    result.push_back({std::string(change.resource), time.step_seconds, BoundOfStep(simulation, time)});
+  }
+  HostPlan faster = host;
+  for (HostStep& step : faster.steps) {
+    for (double HostStep::*member : {&HostStep::input, &HostStep::transfer, &HostStep::trace, &HostStep::marker,
+                                     &HostStep::compile, &HostStep::execute, &HostStep::fetch, &HostStep::other}) {
+      step.*member /= 2;
+    }
+  }
+  const HostTimeline time = RunHost(faster, input.simulation.device_seconds);
+  result.push_back({"host", time.step_seconds, BoundOfStep(input.simulation, time)});
+  return result;
+}
+
+std::vector<OtherMachine> OnOtherMachines(const ReportInput& input, const HostPlan& host) {
+  const KernelPlan plan(input.module);
+  const int64_t devices = input.options.topology.Chips() * input.options.machine.devices_per_chip();
+  std::vector<OtherMachine> result;
+  for (std::string_view name : InstalledMachines()) {
+    std::optional<Machine> machine = InstalledMachine(name);
+    if (!machine) continue;
+    SimulationOptions options = input.options;
+    const int64_t per_chip = machine->devices_per_chip();
+    options.topology = TopologyFor(*machine, (devices + per_chip - 1) / per_chip);
+    options.machine = *std::move(machine);
+    const Simulation simulation = Simulate(input.module, plan, options);
+    const MemoryPlan memory = PlanMemory(options.machine, input.module, plan, simulation.parts);
+    const HostTimeline time = RunHost(host, simulation.device_seconds);
+    result.push_back({std::string(name), ToText(options.topology), time.step_seconds, BoundOfStep(simulation, time),
+                      memory.peak_bytes, memory.limit_bytes});
+  }
+  return result;
+}
+
+}  // namespace hlokit::tpu

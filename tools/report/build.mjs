@@ -1,0 +1,74 @@
+// Bundles the page into one HTML document with a place for the report's JSON.
+//
+//   node build.mjs --html=FILE    the document, with @REPORT@ where the JSON goes
+//   node build.mjs --cc=FILE      the same as a C++ source, cut in two at that place
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+
+async function bundle() {
+  const result = await build({
+    entryPoints: [join(here, "src/main.ts")],
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2022",
+    charset: "utf8",
+    legalComments: "none",
+    write: false,
+  });
+  // Nothing in the script may end the element it stands in.
+  return result.outputFiles[0].text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+}
+
+const style = readFileSync(join(here, "src/style.css"), "utf8");
+const script = await bundle();
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<title>hlokit report</title>
+<link rel="icon" href="data:,">
+<style>
+${style}</style>
+</head>
+<body>
+<noscript>This report draws itself with JavaScript, which is turned off here.</noscript>
+<div id="page"></div>
+<script type="application/json" id="report">@REPORT@</script>
+<script>
+${script}</script>
+</body>
+</html>
+`;
+
+// Compilers limit the length of one literal; neighbours are joined.
+function literal(text) {
+  const pieces = [];
+  const bytes = 8000;
+  for (let at = 0; at < text.length; at += bytes) pieces.push(`R"@page@(${text.slice(at, at + bytes)})@page@"`.replaceAll("@page@", "hlokitpage"));
+  return pieces.join("\n");
+}
+
+for (const argument of process.argv.slice(2)) {
+  const [name, file] = argument.split("=", 2);
+  if (name === "--html") {
+    writeFileSync(file, page);
+  } else if (name === "--cc") {
+    const [before, after] = page.split("@REPORT@");
+    writeFileSync(
+      file,
+      `// Made by tools/report/build.mjs.\n#include "tools/cli/report_page.h"\n\nnamespace hlokit::cli {\n\n` +
+        `const char* const kReportPageBefore =\n${literal(before)};\nconst char* const kReportPageAfter =\n${literal(after)};\n\n` +
+        `}  // namespace hlokit::cli\n`,
+    );
+  } else {
+    console.error(`build.mjs: ${argument}: expected --html=FILE or --cc=FILE`);
+    process.exit(2);
+  }
+}

@@ -1,0 +1,35 @@
+// Numbers as people read them: three or four digits and a unit.
+export function digits(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if (size >= 1000) return Math.round(value).toLocaleString("en-US");
+  if (size >= 100) return value.toFixed(0);
+  if (size >= 10) return value.toFixed(1);
+  if (size >= 1) return value.toFixed(2);
+  return size < 1e-3 ? value.toExponential(1) : value.toPrecision(2);
+}
+
+function scaled(value: number, units: [number, string][]): string {
+  if (value === 0) return `0 ${units[Math.min(2, units.length - 1)][1]}`;
+  for (const [size, unit] of units) {
+    // 999.96 reads as the next unit's 1.
+    if (Math.abs(value) >= size * 0.9995) return `${digits(value / size)} ${unit}`;
+  }
+  const [size, unit] = units[units.length - 1];
+  return `${digits(value / size)} ${unit}`;
+}
+
+export const time = (us: number) => scaled(us, [[1e6, "s"], [1e3, "ms"], [1, "µs"], [1e-3, "ns"]]);
+export const bytes = (n: number) =>
+  scaled(n, [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
+export const rate = (n: number) => scaled(n, [[1e15, "PB/s"], [1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1, "B/s"]]);
+export const flops = (n: number) =>
+  scaled(n, [[1e18, "EFLOP"], [1e15, "PFLOP"], [1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1, "FLOP"]]);
+export function percent(part: number): string {
+  if (part === 0) return "0 %";
+  if (Math.abs(part) < 0.0001) return "< 0.01 %";
+  if (part < 0.1) return `${(100 * part).toPrecision(2)} %`;
+  return `${(100 * part).toFixed(part >= 0.9995 ? 0 : 1)} %`;
+}
+export const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0);
+export const count = (n: number) => Math.round(n).toLocaleString("en-US");

@@ -1,0 +1,104 @@
+// Roofline, and the operations by themselves, by scope, category and source line.
+import { categoryColor, chart, color, escape, tooltip } from "../charts";
+import { h, table, tabs } from "../dom";
+import { bytes, count, digits, flops, percent, rate, share, time } from "../format";
+import { editorChoice, sourceLink } from "../source";
+import type { Op, Report } from "../types";
+import { bar } from "./overview";
+
+export function roofline(r: Report): HTMLElement {
+  const peak = r.peaks.bf16_flops_per_second, hbm = r.peaks.hbm_bytes_per_second, vmem = r.peaks.vmem_bytes_per_second;
+  // Below a thousandth of an operation a byte there is nothing to see but copies.
+  const ops = r.ops.filter((op) => op.us > 0 && op.hbm_bytes > 0 && op.flops / op.hbm_bytes > 1e-3).slice(0, 1500);
+  const point = (op: Op) => [op.flops / op.hbm_bytes, op.flops / (op.us * 1e-6)];
+  const whole = r.hbm_bytes > 0 && r.flops > 0 ? [r.flops / r.hbm_bytes, r.flops / (r.device_time_us * 1e-6)] : undefined;
+  const xs = ops.map((op) => point(op)[0]);
+  const low = 10 ** Math.floor(Math.log10(Math.min(0.5, ...xs))), high = 10 ** Math.ceil(Math.log10(Math.max((10 * peak) / hbm, ...xs)));
+  const roof = (bw: number, flat = true) => [[low, low * bw], [peak / bw, peak], ...(flat ? [[high, peak]] : [])].filter(([x]) => x >= low && x <= high);
+  const categories = [...new Set(ops.map((op) => op.category))];
+  const longest = Math.max(1e-9, ...ops.map((op) => op.us));
+  const picture = chart(`Roofline: ${ops.length} operations by operational intensity and rate`, 430, () => ({
+    tooltip: { ...tooltip(), formatter: (p: { data: { op?: Op; value: number[] }; seriesName: string }) => {
+      const op = p.data.op;
+      if (!op) return `<b>${escape(p.seriesName)}</b>`;
+      return `<b>${escape(op.name)}</b><br>${escape(op.category)}, bound by ${escape(op.bound_by)}<br>${time(op.us)}, ${digits(p.data.value[0])} FLOP/B, ${flops(p.data.value[1])}/s<br>${percent(p.data.value[1] / Math.min(peak, p.data.value[0] * hbm))} of the roof${op.scope ? `<br>${escape(op.scope)}` : ""}`;
+    } },
+    legend: { type: "scroll", top: 0, textStyle: { color: color("text") } },
+    grid: { left: 84, right: 24, top: 40, bottom: 50 },
+    xAxis: { type: "log", min: low, max: high, name: "FLOP for each byte of HBM", nameLocation: "middle", nameGap: 30, axisLabel: { formatter: (v: number) => digits(v) } },
+    yAxis: { type: "log", name: "", axisLabel: { formatter: (v: number) => `${flops(v)}/s` } },
+    series: [
+      { name: `HBM ${rate(hbm)}`, type: "line", data: roof(hbm), symbol: "none", lineStyle: { color: color("memory"), width: 2 }, itemStyle: { color: color("memory") } },
+      ...(vmem ? [{ name: `vector memory ${rate(vmem)}`, type: "line", data: roof(vmem, false), symbol: "none", lineStyle: { color: color("vmem"), width: 1.5, type: "dashed" }, itemStyle: { color: color("vmem") } }] : []),
+      ...categories.map((category) => ({
+        name: category, type: "scatter", itemStyle: { color: categoryColor(category), opacity: 0.75 },
+        data: ops.filter((op) => op.category === category).map((op) => ({ value: point(op), op, symbolSize: 5 + 22 * Math.sqrt(op.us / longest) })),
+      })),
+      ...(whole ? [{ name: "whole step", type: "scatter", symbol: "diamond", symbolSize: 20, itemStyle: { color: color("text") }, data: [{ value: whole }] }] : []),
+    ],
+  }));
+  return h("section", { id: "roofline", "data-nav": "Roofline" }, h("h2", {}, "Roofline"),
+    h("p", { class: "lead" }, "Each operation by how much it computes for a byte of HBM and how fast it runs; its area is its time. Below the slope HBM bounds it, below the flat part the matrix units. Operations without HBM traffic, and copies, are not here."),
+    h("div", { class: "card" }, picture));
+}
+
+interface Group {
+  name: string;
+  ops: number;
+  us: number;
+  flops: number;
+  hbm: number;
+  waited: number;
+}
+
+function group(r: Report, key: (op: Op) => string): Group[] {
+  const groups = new Map<string, Group>();
+  for (const op of r.ops) {
+    const name = key(op);
+    let g = groups.get(name);
+    if (!g) groups.set(name, (g = { name, ops: 0, us: 0, flops: 0, hbm: 0, waited: 0 }));
+    g.ops += 1;
+    g.us += op.us;
+    g.flops += op.flops;
+    g.hbm += op.hbm_bytes;
+    g.waited += op.waited_us;
+  }
+  return [...groups.values()].sort((a, b) => b.us - a.us);
+}
+
+function groupTable(label: string, head: string, groups: Group[], whole: number, name: (g: Group) => Node | string): HTMLElement {
+  return table<Group>(label, [
+    { head, text: true, wide: true, cell: name, key: (g) => g.name },
+    { head: "time", cell: (g) => time(g.us), key: (g) => g.us },
+    { head: "of the device", cell: (g) => bar(share(g.us, whole)), key: (g) => g.us },
+    { head: "operations", cell: (g) => count(g.ops), key: (g) => g.ops },
+    { head: "FLOP/s", cell: (g) => (g.flops ? `${flops(share(g.flops, g.us * 1e-6))}/s` : "–"), key: (g) => share(g.flops, g.us) },
+    { head: "HBM", cell: (g) => (g.hbm ? rate(share(g.hbm, g.us * 1e-6)) : "–"), key: (g) => share(g.hbm, g.us) },
+  ], groups, { find: (g) => g.name, sort: 1 });
+}
+
+export function operations(r: Report): HTMLElement {
+  const whole = r.device_time_us;
+  const all = () => table<Op>("Operations", [
+    { head: "operation", text: true, wide: true, cell: (op) => h("span", { class: "mono" }, op.name), key: (op) => op.name },
+    { head: "category", text: true, cell: (op) => h("span", {}, h("i", { class: "chip", style: `background:${categoryColor(op.category)}` }), op.category), key: (op) => op.category },
+    { head: "time", cell: (op) => time(op.us), key: (op) => op.us },
+    { head: "of the device", cell: (op) => bar(share(op.us, whole)), key: (op) => op.us },
+    { head: "runs", cell: (op) => count(op.runs), key: (op) => op.runs },
+    { head: "waited", cell: (op) => (op.waited_us ? time(op.waited_us) : "–"), key: (op) => op.waited_us },
+    { head: "bound by", text: true, cell: (op) => op.bound_by, key: (op) => op.bound_by },
+    { head: "FLOP/s", cell: (op) => (op.flops ? `${flops(share(op.flops, op.us * 1e-6))}/s` : "–"), key: (op) => share(op.flops, op.us) },
+    { head: "HBM", cell: (op) => (op.hbm_bytes ? bytes(op.hbm_bytes) : "–"), key: (op) => op.hbm_bytes },
+    { head: "scope", text: true, wide: true, cell: (op) => h("span", { class: "two", title: op.scope }, op.scope), key: (op) => op.scope },
+    { head: "source", text: true, cell: (op) => sourceLink(op.source), key: (op) => op.source },
+  ], r.ops, { find: (op) => `${op.name} ${op.scope} ${op.source} ${op.category}`, sort: 2 });
+  const plain = (g: Group) => g.name || h("span", { class: "quiet" }, "(none named)");
+  return h("section", { id: "operations", "data-nav": "Operations" }, h("h2", {}, "Operations"),
+    h("p", { class: "lead" }, `${count(r.ops.length)} operations of one step. Heads sort; the field finds.`),
+    h("div", { class: "card" }, editorChoice(), tabs("Operations by", [
+      ["Each", all],
+      ["Category", () => groupTable("By category", "category", group(r, (op) => op.category), whole, (g) => h("span", {}, h("i", { class: "chip", style: `background:${categoryColor(g.name)}` }), g.name))],
+      ["Source line", () => groupTable("By source line", "source", group(r, (op) => op.source), whole, (g) => (g.name ? sourceLink(g.name) : plain(g)))],
+      ["Bound by", () => groupTable("By what bounds them", "bound by", group(r, (op) => op.bound_by), whole, plain)],
+    ])));
+}
