@@ -1,10 +1,11 @@
 #include "interp/tpu/report.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "interp/tpu/device_report.h"
+#include "interp/tpu/number_text.h"
 #include "interp/tpu/op_class.h"
 #include "ir/attribute_views.h"
 #include "ir/str_cat.h"
@@ -16,31 +17,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kListedArrays = 12;
-
-std::string Fixed(double value, int digits) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
-  return buffer;
-}
-
-// Four digits or so, whatever the size.
-std::string Short(double value) {
-  const double size = value < 0 ? -value : value;
-  return Fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
-}
-
-std::string Bytes(double bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return StrCat(unit == 0 ? Fixed(bytes, 0) : Fixed(bytes, 2), " ", kUnits[unit]);
-}
-
-double Us(double seconds) { return seconds * 1e6; }
-double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::string TextOf(std::string_view s) {
   // JSON wants UTF-8; names from a file may be anything.
@@ -93,28 +69,28 @@ std::string DeviceText(const ReportInput& input) {
 void PrintMemory(const ReportInput& input, TextWriter* out) {
   const MemoryPlan& memory = input.memory;
   *out << "\nHBM of a device\n";
-  *out << "  peak        " << Bytes(static_cast<double>(memory.peak_bytes)) << " of " << Bytes(memory.limit_bytes)
-       << (memory.fits() ? "" : "  DOES NOT FIT") << "\n";
-  *out << "  parameters  " << Bytes(static_cast<double>(memory.parameter_bytes)) << "\n";
-  *out << "  padding     " << Bytes(static_cast<double>(memory.padding_bytes)) << " at the peak\n";
+  *out << "  peak        " << BytesText(static_cast<double>(memory.peak_bytes)) << " of "
+       << BytesText(memory.limit_bytes) << (memory.fits() ? "" : "  DOES NOT FIT") << "\n";
+  *out << "  parameters  " << BytesText(static_cast<double>(memory.parameter_bytes)) << "\n";
+  *out << "  padding     " << BytesText(static_cast<double>(memory.padding_bytes)) << " at the peak\n";
   if (memory.peak_at.valid()) *out << "  peak is at  " << input.module.instruction(memory.peak_at).name() << "\n";
   if (memory.fits()) return;
   *out << "  largest arrays alive then:\n";
   for (size_t k = 0; k < std::min(memory.live.size(), kListedArrays); ++k) {
     const LiveArray& array = memory.live[k];
     const Instruction i = input.module.instruction(array.value);
-    *out << "    " << Bytes(static_cast<double>(array.bytes)) << "  " << i.name()
+    *out << "    " << BytesText(static_cast<double>(array.bytes)) << "  " << i.name()
          << (array.parameter ? " (parameter)" : "");
     if (const std::string source = SourceOf(i); !source.empty()) *out << "  " << source;
     *out << "\n";
   }
   const double short_of = static_cast<double>(memory.peak_bytes) - memory.limit_bytes;
-  *out << "  " << Bytes(short_of) << " too much. ";
+  *out << "  " << BytesText(short_of) << " too much. ";
   if (static_cast<double>(memory.parameter_bytes) > memory.limit_bytes) {
     *out << "The parameters alone do not fit: shard them over more devices, or use narrower types.\n";
   } else if (input.module.header().input_output_alias.empty() && input.module.header().buffer_donor.empty() &&
              memory.result_bytes > 0 && static_cast<double>(memory.result_bytes) >= short_of) {
-    *out << "Results take " << Bytes(static_cast<double>(memory.result_bytes))
+    *out << "Results take " << BytesText(static_cast<double>(memory.result_bytes))
          << " beside the parameters: donating the parameters they replace would make it fit.\n";
   } else {
     *out << "Compute arrays again that live long (rematerialisation), or make the batch smaller.\n";
@@ -189,7 +165,7 @@ void PrintReport(const ReportInput& input, size_t top, TextWriter* out) {
        << Short(Us(s.waited)) << "\n";
   *out << "operations   " << Short(s.flops / 1e9) << " GFLOP, " << Short(Share(s.flops, s.device_seconds) / 1e12)
        << " TFLOP/s, " << Fixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
-  *out << "HBM traffic  " << Bytes(s.hbm_bytes) << ", " << Short(Share(s.hbm_bytes, s.device_seconds) / 1e9)
+  *out << "HBM traffic  " << BytesText(s.hbm_bytes) << ", " << Short(Share(s.hbm_bytes, s.device_seconds) / 1e9)
        << " GB/s, " << Fixed(100 * Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds), 1) << " % of the peak\n";
   *out << "busy         ";
   for (size_t r = 0; r < kResourceCount; ++r) {
@@ -199,10 +175,9 @@ void PrintReport(const ReportInput& input, size_t top, TextWriter* out) {
   *out << "\n";
   PrintMemory(input, out);
 
-  const auto cell = [out](std::string_view text, size_t width) {
-    for (size_t n = text.size(); n < width; ++n) *out << ' ';
-    *out << text << "  ";
-  };
+  const auto cell = [out](std::string_view text, size_t width) { PrintCell(text, width, out); };
+  PrintDevices(s.devices, out);
+  PrintCollectives(s.devices, out);
   *out << "\n";
   for (std::string_view head : {"us", "%", "runs", "GFLOP", "HBM MB", "wire MB"}) cell(head, 10);
   *out << "category\n";
@@ -284,6 +259,7 @@ std::string ReportJson(const ReportInput& input) {
   }
   memory["live_at_peak"] = std::move(live);
   json["memory"] = std::move(memory);
+  AddDevicesJson(s.devices, &json);
   Json missing = Json::array();
   for (const auto& [what, count] : s.missing) missing.push_back({{"what", TextOf(what)}, {"count", count}});
   json["missing"] = std::move(missing);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "interp/tpu/computation_schedule.h"
+#include "interp/tpu/device_walk.h"
 #include "interp/tpu/step_timer.h"
 #include "ir/replica_groups.h"
 #include "ir/str_cat.h"
@@ -41,6 +42,14 @@ class Simulator {
       result_.flops = time.flops;
       result_.hbm_bytes = time.hbm_bytes;
       result_.wire_bytes = time.wire_bytes;
+    }
+    result_.devices = WalkDevices(module_, plan_, options_, result_, DeviceWalkOptions());
+    if (!options_.variation.None()) {
+      result_.device_seconds = result_.devices.seconds;
+      double compute = 0;
+      for (const DeviceShare& share : result_.devices.shares) compute += share.compute;
+      result_.core_busy = compute / static_cast<double>(result_.devices.shares.size());
+      result_.waited = result_.device_seconds - result_.core_busy;
     }
     const double dispatch = options_.dispatch < 0 ? machine_.dispatch_queued : options_.dispatch;
     result_.step_seconds = std::max(result_.device_seconds, dispatch);

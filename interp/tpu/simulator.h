@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "interp/tpu/collective_cost.h"
+#include "interp/tpu/device_timelines.h"
 #include "interp/tpu/kernel_cost.h"
 #include "interp/tpu/kernel_plan.h"
 #include "interp/tpu/machine.h"
@@ -33,6 +34,7 @@ struct SimulationOptions {
   Machine machine;
   Topology topology;
   int64_t unknown_trips = 1;  // of loops whose trips cannot be counted
+  Variation variation;        // of the devices
   double dispatch = -1;       // host seconds for each execution; negative: as the machine says for queued calls
 };
 
@@ -81,12 +83,13 @@ struct OpRow {
 
 struct Simulation {
   std::vector<ComputationTime> computations;  // as in the plan
-  std::vector<OpRow> rows;                    // longest first
-  double device_seconds = 0;
+  std::vector<OpRow> rows;                    // longest first; of a device like most
+  DeviceTimelines devices;
+  double device_seconds = 0;             // until the last device is done
   double step_seconds = 0;               // with the host's share, calls queued
   Resource bound = Resource::kOverhead;  // of the step
   ResourceTimes busy{};
-  double core_busy = 0;
+  double core_busy = 0;  // mean of the devices; waited: what is left of device_seconds
   double waited = 0;
   double flops = 0;
   double hbm_bytes = 0;

@@ -2,13 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "interp/tpu/host.h"
@@ -20,157 +17,12 @@
 #include "passes/pipeline.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/report_page.h"
+#include "tools/hlo_run/device_options.h"
+#include "tools/hlo_run/sweep.h"
 
 namespace hlokit::run {
 
 namespace {
-
-// A machine by installed name or from a file.
-std::optional<tpu::Machine> ReadMachine(const std::string& name, cli::Diagnostics* diagnostics) {
-  if (std::optional<tpu::Machine> machine = tpu::InstalledMachine(name)) return machine;
-  if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
-    std::string message = StrCat("no machine is called '", name, "'; there are");
-    for (std::string_view known : tpu::InstalledMachines()) StrAppend(&message, " ", known);
-    diagnostics->ShowError("--device", StrCat(message, ", and files with a '.' or '/' in their names"), cli::kUsage);
-    return std::nullopt;
-  }
-  const std::vector<cli::InputPart> parts = diagnostics->Read(name);
-  if (parts.empty()) return std::nullopt;
-  DiagnosticSink sink;
-  std::optional<tpu::Machine> machine = tpu::ParseMachine(*parts[0].source, &sink);
-  diagnostics->Show(sink, *parts[0].source);
-  return machine;
-}
-
-// "v5p:4x4x4" -> "v5p", "4x4x4".
-std::pair<std::string, std::string> SplitDevice(const std::string& device) {
-  const size_t colon = device.rfind(':');
-  if (colon == std::string::npos) return {device, ""};
-  return {device.substr(0, colon), device.substr(colon + 1)};
-}
-
-bool ApplyScale(const std::string& text, tpu::Machine* machine, cli::Diagnostics* diagnostics) {
-  const size_t equal = text.find('=');
-  const std::string name = text.substr(0, equal);
-  // Short names for what one asks about most.
-  static constexpr std::pair<std::string_view, std::string_view> kShort[] = {
-      {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
-      {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
-  std::string_view field_name = name;
-  for (const auto& [from, to] : kShort) {
-    if (name == from) field_name = to;
-  }
-  const tpu::MachineField* field = tpu::FindMachineField(field_name);
-  if (field == nullptr) {
-    std::vector<std::string_view> names;
-    for (const tpu::MachineField& f : tpu::MachineFields()) names.push_back(f.name);
-    const std::string_view near = Nearest(name, names);
-    std::string hint;
-    if (!near.empty()) hint = StrCat("; did you mean '", near, "'?");
-    diagnostics->ShowError("--scale", StrCat("no figure is called '", name, "'", hint), cli::kUsage);
-    return false;
-  }
-  double factor = 0;
-  const char* begin = text.data() + (equal == std::string::npos ? text.size() : equal + 1);
-  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), factor);
-  if (error != std::errc() || end != text.data() + text.size() || !(factor > 0) || factor > 1e6) {
-    diagnostics->ShowError("--scale", StrCat("'", text, "': expected FIGURE=FACTOR with a factor above 0"),
-                           cli::kUsage);
-    return false;
-  }
-  double& value = machine->*field->member;
-  value *= factor;
-  if (value < field->minimum || value > field->maximum) {
-    diagnostics->ShowError("--scale", StrCat("'", text, "' leaves the range of ", field->name), cli::kUsage);
-    return false;
-  }
-  return true;
-}
-
-std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
-                                                 cli::Diagnostics* diagnostics) {
-  const auto [name, topology] = SplitDevice(flags.device);
-  std::optional<tpu::Machine> machine = ReadMachine(name, diagnostics);
-  if (!machine) return std::nullopt;
-  for (const std::string& scale : flags.scale) {
-    if (!ApplyScale(scale, &*machine, diagnostics)) return std::nullopt;
-  }
-  tpu::SimulationOptions options;
-  options.machine = *std::move(machine);
-  options.unknown_trips = flags.unknown_trips;
-  options.dispatch = flags.dispatch_us < 0 ? -1 : flags.dispatch_us * 1e-6;
-  const int64_t devices = tpu::DevicesOf(module);
-  const int64_t per_chip = options.machine.devices_per_chip();
-  if (topology.empty()) {
-    options.topology = tpu::TopologyFor(options.machine, (devices + per_chip - 1) / per_chip);
-    return options;
-  }
-  absl::StatusOr<tpu::Topology> parsed = tpu::ParseTopology(options.machine, topology);
-  if (!parsed.ok()) {
-    diagnostics->ShowError("--device", std::string(parsed.status().message()), cli::kUsage);
-    return std::nullopt;
-  }
-  options.topology = *std::move(parsed);
-  if (options.topology.Chips() * per_chip < devices) {
-    diagnostics->ShowError("--device",
-                           StrCat("the module is made for ", devices, " devices, ", flags.device, " has ",
-                                  options.topology.Chips() * per_chip),
-                           cli::kRejected);
-    return std::nullopt;
-  }
-  return options;
-}
-
-std::string Fixed(double value, int digits) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
-  return buffer;
-}
-
-// The rows of --sweep, one simulation each; the module has been compiled.
-std::optional<std::string> Sweep(const SimulationFlags& flags, const Module& original, const Module& module,
-                                 const tpu::KernelPlan& plan, cli::Diagnostics* diagnostics) {
-  const size_t equal = flags.sweep.find('=');
-  const std::string what = flags.sweep.substr(0, equal);
-  if (equal == std::string::npos || equal + 1 == flags.sweep.size()) {
-    diagnostics->ShowError("--sweep", StrCat("'", flags.sweep, "': expected WHAT=VALUE,VALUE,..."), cli::kUsage);
-    return std::nullopt;
-  }
-  std::string table = "        step us      device us     busy %   HBM GiB  fits  bound by        ";
-  StrAppend(&table, what, "\n");
-  size_t at = equal + 1;
-  while (at <= flags.sweep.size()) {
-    const size_t comma = std::min(flags.sweep.find(',', at), flags.sweep.size());
-    const std::string value = flags.sweep.substr(at, comma - at);
-    at = comma + 1;
-    SimulationFlags one = flags;
-    if (what == "device") {
-      one.device = value;
-    } else if (what == "chips") {
-      one.device = StrCat(SplitDevice(flags.device).first, ":", value);
-    } else {
-      one.scale.push_back(StrCat(what, "=", value));
-    }
-    const std::optional<tpu::SimulationOptions> options = OptionsFor(one, original, diagnostics);
-    if (!options) return std::nullopt;
-    const tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
-    const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
-    const double busy = simulation.device_seconds > 0 ? 100 * simulation.core_busy / simulation.device_seconds : 0;
-    const auto cell = [&table](const std::string& text, size_t width) {
-      table.append(width > text.size() ? width - text.size() : 0, ' ');
-      table.append(text);
-    };
-    cell(Fixed(simulation.step_seconds * 1e6, 2), 15);
-    cell(Fixed(simulation.device_seconds * 1e6, 2), 15);
-    cell(Fixed(busy, 1), 11);
-    cell(Fixed(static_cast<double>(memory.peak_bytes) / (1 << 30), 2), 10);
-    cell(memory.fits() ? "yes" : "no", 6);
-    std::string bound(tpu::NameOf(simulation.bound));
-    bound.resize(std::max<size_t>(bound.size(), 14), ' ');
-    StrAppend(&table, "  ", bound, "  ", value, "\n");
-  }
-  return table;
-}
 
 bool WriteText(const std::string& path, std::string_view text, cli::Diagnostics* diagnostics) {
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(path);
@@ -193,7 +45,7 @@ bool WriteTimeline(const SimulationFlags& flags, const tpu::ReportInput& input, 
     diagnostics->ShowError(flags.timeline, std::string(file.status().message()), cli::kUsage);
     return false;
   }
-  tpu::WriteChromeTrace(input, plan, flags.timeline_events, &(*file)->writer());
+  tpu::WriteChromeTrace(input, plan, flags.timeline_events, flags.timeline_devices, &(*file)->writer());
   const absl::Status status = (*file)->Commit();
   if (!status.ok()) diagnostics->ShowError(flags.timeline, std::string(status.message()), cli::kUsage);
   return status.ok();
@@ -279,6 +131,22 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->group(group);
   app->add_option("--timeline-events", timeline_events, "at most so many; longer loops are cut short")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--timeline-devices", timeline_devices, "of the first so many devices, where they differ")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str()
+      ->group(group);
+  app->add_option(
+         "--straggler", stragglers,
+         "DEVICE:FACTOR: this device computes so many times as long; any:FACTOR draws a device; may be repeated")
+      ->group(group);
+  app->add_option("--jitter", jitter,
+                  "standard deviation of the time of each kernel on each device, as a part of it: 0.05 is 5 %")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--variation-seed", variation_seed, "of what --jitter and --straggler=any draw")
       ->capture_default_str()
       ->group(group);
   app->add_option("--sweep", sweep,

@@ -26,6 +26,10 @@ struct SimulationFlags {
   std::string timeline;  // file of a trace; "": none
   std::string xplane;    // folder of profiles; "": none
   size_t timeline_events = 200000;
+  int64_t timeline_devices = 8;
+  double jitter = 0;
+  std::vector<std::string> stragglers;  // DEVICE:FACTOR or NUMBERx:FACTOR
+  uint64_t variation_seed = 1;
   std::string sweep;  // WHAT=VALUE,VALUE,...
   std::string report = "-";
   std::string page;              // folder of the report page; "": none

@@ -1,0 +1,152 @@
+#include "tools/hlo_run/device_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "ir/str_cat.h"
+
+namespace hlokit::run {
+
+namespace {
+
+bool ApplyScale(const std::string& text, tpu::Machine* machine, cli::Diagnostics* diagnostics) {
+  const size_t equal = text.find('=');
+  const std::string name = text.substr(0, equal);
+  // Short names for what one asks about most.
+  static constexpr std::pair<std::string_view, std::string_view> kShort[] = {
+      {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
+      {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
+  std::string_view field_name = name;
+  for (const auto& [from, to] : kShort) {
+    if (name == from) field_name = to;
+  }
+  const tpu::MachineField* field = tpu::FindMachineField(field_name);
+  if (field == nullptr) {
+    std::vector<std::string_view> names;
+    for (const tpu::MachineField& f : tpu::MachineFields()) names.push_back(f.name);
+    const std::string_view near = Nearest(name, names);
+    std::string hint;
+    if (!near.empty()) hint = StrCat("; did you mean '", near, "'?");
+    diagnostics->ShowError("--scale", StrCat("no figure is called '", name, "'", hint), cli::kUsage);
+    return false;
+  }
+  double factor = 0;
+  const char* begin = text.data() + (equal == std::string::npos ? text.size() : equal + 1);
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), factor);
+  if (error != std::errc() || end != text.data() + text.size() || !(factor > 0) || factor > 1e6) {
+    diagnostics->ShowError("--scale", StrCat("'", text, "': expected FIGURE=FACTOR with a factor above 0"),
+                           cli::kUsage);
+    return false;
+  }
+  double& value = machine->*field->member;
+  value *= factor;
+  if (value < field->minimum || value > field->maximum) {
+    diagnostics->ShowError("--scale", StrCat("'", text, "' leaves the range of ", field->name), cli::kUsage);
+    return false;
+  }
+  return true;
+}
+
+// "3:1.5" or "any:1.5".
+bool ReadStraggler(const std::string& text, tpu::Variation* variation, cli::Diagnostics* diagnostics) {
+  tpu::Straggler straggler;
+  const size_t colon = std::min(text.find(':'), text.size());
+  const char* end = text.data() + text.size();
+  bool good = colon < text.size();
+  if (text.substr(0, colon) == "any") {
+    straggler.device = -1;
+  } else {
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + colon, straggler.device);
+    good = good && error == std::errc() && rest == text.data() + colon && straggler.device >= 0;
+  }
+  if (good) {
+    const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, straggler.factor);
+    good = error == std::errc() && rest == end && straggler.factor >= 0.01 && straggler.factor <= 1e6;
+  }
+  if (!good) {
+    diagnostics->ShowError("--straggler", StrCat("'", text, "': expected DEVICE:FACTOR or any:FACTOR, as in 3:1.5"),
+                           cli::kUsage);
+    return false;
+  }
+  variation->stragglers.push_back(straggler);
+  return true;
+}
+
+std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions options, cli::Diagnostics* diagnostics) {
+  const int64_t devices = options.topology.Chips() * options.machine.devices_per_chip();
+  for (const tpu::Straggler& s : options.variation.stragglers) {
+    if (s.device < devices) continue;
+    diagnostics->ShowError("--straggler", StrCat("there is no device ", s.device, "; there are ", devices),
+                           cli::kUsage);
+    return std::nullopt;
+  }
+  return options;
+}
+
+}  // namespace
+
+std::optional<tpu::Machine> ReadMachine(const std::string& name, cli::Diagnostics* diagnostics) {
+  if (std::optional<tpu::Machine> machine = tpu::InstalledMachine(name)) return machine;
+  if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
+    std::string message = StrCat("no machine is called '", name, "'; there are");
+    for (std::string_view known : tpu::InstalledMachines()) StrAppend(&message, " ", known);
+    diagnostics->ShowError("--device", StrCat(message, ", and files with a '.' or '/' in their names"), cli::kUsage);
+    return std::nullopt;
+  }
+  const std::vector<cli::InputPart> parts = diagnostics->Read(name);
+  if (parts.empty()) return std::nullopt;
+  DiagnosticSink sink;
+  std::optional<tpu::Machine> machine = tpu::ParseMachine(*parts[0].source, &sink);
+  diagnostics->Show(sink, *parts[0].source);
+  return machine;
+}
+
+std::pair<std::string, std::string> SplitDevice(const std::string& device) {
+  const size_t colon = device.rfind(':');
+  if (colon == std::string::npos) return {device, ""};
+  return {device.substr(0, colon), device.substr(colon + 1)};
+}
+
+std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
+                                                 cli::Diagnostics* diagnostics) {
+  const auto [name, topology] = SplitDevice(flags.device);
+  std::optional<tpu::Machine> machine = ReadMachine(name, diagnostics);
+  if (!machine) return std::nullopt;
+  for (const std::string& scale : flags.scale) {
+    if (!ApplyScale(scale, &*machine, diagnostics)) return std::nullopt;
+  }
+  tpu::SimulationOptions options;
+  options.machine = *std::move(machine);
+  options.unknown_trips = flags.unknown_trips;
+  options.variation.jitter = flags.jitter;
+  options.variation.seed = flags.variation_seed;
+  for (const std::string& straggler : flags.stragglers) {
+    if (!ReadStraggler(straggler, &options.variation, diagnostics)) return std::nullopt;
+  }
+  options.dispatch = flags.dispatch_us < 0 ? -1 : flags.dispatch_us * 1e-6;
+  const int64_t devices = tpu::DevicesOf(module);
+  const int64_t per_chip = options.machine.devices_per_chip();
+  if (topology.empty()) {
+    options.topology = tpu::TopologyFor(options.machine, (devices + per_chip - 1) / per_chip);
+    return CheckStragglers(std::move(options), diagnostics);
+  }
+  absl::StatusOr<tpu::Topology> parsed = tpu::ParseTopology(options.machine, topology);
+  if (!parsed.ok()) {
+    diagnostics->ShowError("--device", std::string(parsed.status().message()), cli::kUsage);
+    return std::nullopt;
+  }
+  options.topology = *std::move(parsed);
+  if (options.topology.Chips() * per_chip < devices) {
+    diagnostics->ShowError("--device",
+                           StrCat("the module is made for ", devices, " devices, ", flags.device, " has ",
+                                  options.topology.Chips() * per_chip),
+                           cli::kRejected);
+    return std::nullopt;
+  }
+  return CheckStragglers(std::move(options), diagnostics);
+}
+
+}  // namespace hlokit::run
