@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/float_types.h"
+#include "ir/str_cat.h"
 
 namespace hlokit {
 namespace {
@@ -78,6 +79,22 @@ void Fill(T* values, uint64_t count, FillKind kind, uint64_t start) {
   }
 }
 
+// How far an array moves XLA's counter.
+uint64_t XlaCounts(size_t bytes) { return bytes / 4 + bytes % 4; }
+
+void FillAsXla(ElementType type, std::byte* data, size_t bytes, uint32_t counter) {
+  const int bits = type == ElementType::kPred ? 1 : std::min(BitsOf(type), 8);
+  const auto mask = static_cast<uint8_t>(0xff >> (8 - bits));
+  const auto sign = static_cast<uint8_t>(ClassOf(type) == ElementClass::kSigned ? 1 << (bits - 1) : 0);
+  const size_t words = bytes / 4;
+  for (size_t i = 0; i < bytes; ++i) {
+    const uint32_t value = i < words * 4 ? (counter + static_cast<uint32_t>(i / 4)) >> (8 * (i % 4))
+                                         : counter + static_cast<uint32_t>(words + i - words * 4);
+    const uint8_t low = value & mask;
+    data[i] = static_cast<std::byte>((low & sign) != 0 ? low | ~mask : low);  // narrow signed types fill their byte
+  }
+}
+
 }  // namespace
 
 Literal FillElided(Shape shape, FillKind kind, uint64_t seed) {
@@ -90,6 +107,11 @@ Literal FillElided(Shape shape, FillKind kind, uint64_t seed) {
     stack.pop_back();
     for (auto e = next.elements().rbegin(); e != next.elements().rend(); ++e) stack.push_back(&*e);
     if (!next.shape().IsArray()) continue;
+    if (kind == FillKind::kXla) {
+      FillAsXla(next.shape().element_type(), next.data(), next.size_bytes(), static_cast<uint32_t>(seed));
+      seed += XlaCounts(next.size_bytes());
+      continue;
+    }
     VisitType(next.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
       const auto values = next.values<T>();
       Fill(values.data(), values.size(), kind, seed + (arrays << 32));
@@ -97,6 +119,36 @@ Literal FillElided(Shape shape, FillKind kind, uint64_t seed) {
     ++arrays;
   }
   return literal;
+}
+
+absl::Status FillElidedConstants(FillKind kind, int64_t max_bytes, uint64_t* seed, Module* module) {
+  const Context& context = module->context();
+  std::vector<Instruction> elided;
+  int64_t total = 0;
+  for (Computation computation : module->computations()) {
+    for (Instruction i : computation.instructions()) {
+      if (i.opcode() != Opcode::kConstant || !i.literal().elided) continue;
+      for (const Shape leaf : Leaves(i.literal().shape)) {
+        const int64_t bytes = leaf.IsArray() ? LiteralBytes(leaf) : 0;
+        if (bytes < 0 || bytes > max_bytes - total) {
+          return absl::ResourceExhaustedError(
+              StrCat("elided constants up to ", i.name(), " need more than ", max_bytes, " bytes"));
+        }
+        total += bytes;
+      }
+      elided.push_back(i);
+    }
+  }
+  std::stable_sort(elided.begin(), elided.end(),
+                   [](Instruction a, Instruction b) { return a.record().source_offset < b.record().source_offset; });
+  for (Instruction i : elided) {
+    const LiteralId id = i.literal_id();
+    const Literal literal =
+        FillElided(context.literals[id].shape, kind, kind == FillKind::kXla ? *seed : *seed + id.value);
+    if (kind == FillKind::kXla) *seed += XlaCounts(literal.size_bytes());
+    module->SetPayload(i.id(), module->context().literals.Add(literal).value);
+  }
+  return absl::OkStatus();
 }
 
 Literal FillIndices(Shape shape, int64_t bound, uint64_t seed) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/literal_fill.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
@@ -29,6 +30,9 @@ constexpr char kExamples[] = R"(Examples:
   hlo-opt --no-verify --allow-unknown x.hlo read what this version does not know
   cat x.hlo | hlo-opt --print=none -        only check)";
 
+const std::map<std::string, FillKind> kFillKinds = {
+    {"zeros", FillKind::kZeros}, {"iota", FillKind::kIota}, {"random", FillKind::kRandom}, {"xla", FillKind::kXla}};
+
 int Run(int argc, char** argv) {
   CLI::App app("Reads HLO text, checks it, runs passes over it and prints it.", "hlo-opt");
   std::string path = "-";
@@ -39,6 +43,7 @@ int Run(int argc, char** argv) {
   cli::InputOptions input;
   cli::PassFlags passes;
   cli::PrintFlags print;
+  std::optional<FillKind> fill_elided;
   app.add_option("input", path, "HLO text; - is standard input")->capture_default_str();
   app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
   app.add_flag(
@@ -53,6 +58,11 @@ int Run(int argc, char** argv) {
   app.add_option("--limit-instructions", input.parse.max_instructions, "reject larger modules")->capture_default_str();
   app.add_option("--limit-literal-bytes", input.parse.max_literal_bytes, "reject larger constants, all together")
       ->capture_default_str();
+  app.add_option(
+         "--fill-elided", fill_elided,
+         "give constants that the text elides values before anything else: zeros, iota, random, or xla, the bits "
+         "that XLA's own parser puts there")
+      ->transform(CLI::CheckedTransformer(kFillKinds));
   passes.AddFlags(&app);
   input.AddFlags(&app);
   print.AddFlags(&app);
@@ -77,9 +87,19 @@ int Run(int argc, char** argv) {
   }
   // Nothing is written unless every part is good.
   std::vector<std::unique_ptr<Module>> modules;
+  uint64_t fill_seed = 0;
   for (const cli::InputPart& part : parts) {
     std::unique_ptr<Module> module = diagnostics.Parse(part);
     if (module == nullptr) continue;
+    if (fill_elided) {
+      if (const absl::Status status =
+              FillElidedConstants(*fill_elided, input.parse.max_literal_bytes, &fill_seed, module.get());
+          !status.ok()) {
+        diagnostics.ShowError(
+            part.label(), StrCat(std::string(status.message()), "; --limit-literal-bytes allows more"), cli::kRejected);
+        continue;
+      }
+    }
     bool good = true;
     if (verify || !passes.empty()) {  // passes take a module at its word
       DiagnosticSink sink;

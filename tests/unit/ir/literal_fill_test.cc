@@ -36,6 +36,14 @@ TEST_F(LiteralFillTest, Iota) {
   EXPECT_EQ(Fill(ElementType::kU64, {3}, FillKind::kIota), "{0, 1, 2}");
 }
 
+TEST_F(LiteralFillTest, XlaFillsWithACounter) {
+  EXPECT_EQ(Fill(ElementType::kU32, {2, 2}, FillKind::kXla, 5), "{ { 5, 6 }, { 7, 8 } }");
+  EXPECT_EQ(Fill(ElementType::kF32, {2}, FillKind::kXla), "{0, 1.4013e-45}");
+  EXPECT_EQ(Fill(ElementType::kU8, {6}, FillKind::kXla, 258), "{2, 1, 0, 0, 3, 4}");  // a word, then two bytes
+  EXPECT_EQ(Fill(ElementType::kPred, {6}, FillKind::kXla, 3), "{1, 0, 0, 0, 0, 1}");
+  EXPECT_EQ(Fill(ElementType::kS4, {6}, FillKind::kXla, 15), "{-1, 0, 0, 0, 0, 1}");
+}
+
 TEST_F(LiteralFillTest, RandomValuesAreTheSameEverywhere) {
   EXPECT_EQ(Fill(ElementType::kS32, {8}, FillKind::kRandom, 42), Fill(ElementType::kS32, {8}, FillKind::kRandom, 42));
   EXPECT_NE(Fill(ElementType::kS32, {8}, FillKind::kRandom, 42), Fill(ElementType::kS32, {8}, FillKind::kRandom, 43));
