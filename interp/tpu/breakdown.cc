@@ -132,7 +132,9 @@ std::vector<TimeShare> DeviceBreakdown(const ReportInput& input, const KernelPla
                    [](const TimeShare& a, const TimeShare& b) { return a.seconds > b.seconds; });
   const double rest = input.simulation.device_seconds - sum;
   if (rest > 1e-6 * input.simulation.device_seconds) {
-    result.push_back({"not attributed", TimeKind::kOverhead, rest});
+    const bool differ = input.simulation.devices.shares.size() > 1;
+    result.push_back({differ ? "waiting for slower devices" : "not attributed",
+                      differ ? TimeKind::kCommunication : TimeKind::kOverhead, rest});
   }
   return result;
 }

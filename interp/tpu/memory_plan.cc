@@ -138,10 +138,13 @@ class Planner {
     if (entry != nullptr) {
       for (int64_t k = 0; k < computation.parameter_count(); ++k) {
         alive = SatAdd(alive, Bytes(computation.parameter(k).shape()));
+        entry->standing.push_back({computation.parameter(k).id(), Bytes(computation.parameter(k).shape())});
       }
       for (Computation c : module_.computations()) {
         for (Instruction i : c.instructions()) {
-          if (i.opcode() == Opcode::kConstant && !i.shape().IsScalar()) alive = SatAdd(alive, Bytes(i.shape()));
+          if (i.opcode() != Opcode::kConstant || i.shape().IsScalar()) continue;
+          alive = SatAdd(alive, Bytes(i.shape()));
+          entry->standing.push_back({i.id(), Bytes(i.shape())});
         }
       }
       entry->parameter_bytes = alive;
@@ -167,6 +170,12 @@ class Planner {
       const Need* callee = CalleeNeed(step);
       const int64_t here = SatAdd(alive, callee == nullptr ? 0 : callee->peak);
       timeline[s] = here;
+      if (entry != nullptr) {
+        const InstructionId value = step.members.back();
+        if (callee != nullptr && callee->peak > 0) entry->lives.push_back({step.name, callee->peak, s, s, false});
+        entry->lives.push_back({value, made, s, last[s], false});
+        if (held[s] > 0) entry->lives.push_back({value, held[s], s, last[s], true});
+      }
       if (here > peak) {
         peak = here;
         peak_step = s;

@@ -24,15 +24,26 @@ struct LiveArray {
   bool parameter = false;
 };
 
+// A buffer of the entry computation, by steps of its plan.
+struct BufferLife {
+  InstructionId value;
+  int64_t bytes = 0;
+  uint32_t from = 0;      // the step that makes it
+  uint32_t to = 0;        // the last that needs it; past the end: results
+  bool in_place = false;  // it takes memory that dies with its step
+};
+
 struct MemoryPlan {
   int64_t parameter_bytes = 0;
   int64_t result_bytes = 0;  // that no parameter's memory serves for
   int64_t peak_bytes = 0;
-  int64_t padding_bytes = 0;      // at the peak, of the arrays listed
-  InstructionId peak_at;          // the step of the entry computation that runs then
-  std::vector<LiveArray> live;    // at the peak, in the innermost computation and its callers; largest first
-  std::vector<int64_t> timeline;  // bytes alive at each step of the entry's plan
-  double limit_bytes = 0;         // HBM of a device
+  int64_t padding_bytes = 0;         // at the peak, of the arrays listed
+  InstructionId peak_at;             // the step of the entry computation that runs then
+  std::vector<LiveArray> live;       // at the peak, in the innermost computation and its callers; largest first
+  std::vector<int64_t> timeline;     // bytes alive at each step of the entry's plan
+  std::vector<BufferLife> standing;  // parameters and constants: there throughout
+  std::vector<BufferLife> lives;     // by step that makes them; what callees need beyond is a life of its own
+  double limit_bytes = 0;            // HBM of a device
   bool fits() const { return static_cast<double>(peak_bytes) <= limit_bytes; }
 };
 

@@ -262,44 +262,6 @@ Json WaitsJson(const ReportInput& input, const KernelPlan& plan) {
   return list;
 }
 
-Json CollectivesJson(const ReportInput& input, const KernelPlan& plan) {
-  struct Sum {
-    int64_t instructions = 0;
-    double runs = 0, bytes = 0, seconds = 0, waited = 0, latency = 0;
-  };
-  std::map<std::string, Sum> kinds;
-  for (const OpRow& row : input.simulation.rows) {
-    if (row.kind != StepKind::kCollective) continue;
-    Sum& sum = kinds[std::string(CategoryOf(input.module, row))];
-    ++sum.instructions;
-    sum.runs += row.runs;
-    sum.bytes += row.wire_bytes;
-    sum.seconds += row.seconds;
-  }
-  for (const CoreWait& wait : CoreWaits(input, plan)) {
-    if (wait.kind != StepKind::kCollective || !wait.waited_for.valid()) continue;
-    OpRow row;
-    row.name = wait.waited_for;
-    row.kind = wait.kind;
-    kinds[std::string(CategoryOf(input.module, row))].waited += wait.seconds;
-  }
-  const Machine& machine = input.options.machine;
-  const double link = machine.ici_rate * 2;
-  Json list = Json::array();
-  for (const auto& [kind, sum] : kinds) {
-    const double rate = Share(sum.bytes, sum.seconds);
-    list.push_back({{"kind", TextOf(kind)},
-                    {"instructions", sum.instructions},
-                    {"runs", sum.runs},
-                    {"bytes", sum.bytes},
-                    {"us", Us(sum.seconds)},
-                    {"exposed_us", Us(std::min(sum.waited, sum.seconds))},
-                    {"bytes_per_second", rate},
-                    {"of_one_axis", Share(rate, link)}});
-  }
-  return list;
-}
-
 Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
   Json points = Json::array();
   const int64_t entry = plan.PlanOf(input.module.entry().id());
@@ -386,7 +348,6 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
                       {"in_mixed_kernels_us", Us(scope.moved)}});
   }
   json["scopes"] = std::move(scopes);
-  json["collectives"] = CollectivesJson(input, plan);
   json["memory"]["timeline_columns"] = {"us", "bytes", "step"};
   json["memory"]["timeline"] = MemoryTimeline(input, plan);
   Json faster = Json::array();

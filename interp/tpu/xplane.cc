@@ -9,7 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "interp/tpu/xplane.pb.h"
+#include "interp/runtime/xplane.pb.h"
+#include "interp/tpu/hlo_proto.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 
@@ -19,11 +20,17 @@ namespace {
 
 namespace proto = ::tensorflow::profiler;
 
-constexpr int64_t kProgram = 1;
-constexpr int64_t kModuleEvent = 1;  // metadata ids of events that stand for no instruction
-constexpr int64_t kStepEvent = 2;
-constexpr int64_t kSkippedEvent = 3;
-constexpr int64_t kFirstInstruction = 16;
+// Ids of metadata: of steps, then of each program its module, the rest of a loop, its instructions.
+constexpr int64_t kFirstStep = 1;
+constexpr int64_t kFirstProgram = int64_t{1} << 33;
+// Planes that are no device's; XProf takes 1 to 500 for devices.
+constexpr int64_t kHostPlane = 1001;
+constexpr int64_t kMetadataPlane = 1002;
+constexpr int64_t kTaskPlane = 1003;
+// Says that a call and an execution belong together.
+constexpr int64_t kExecuteContext = 7;
+
+int64_t ProgramId(size_t program) { return static_cast<int64_t>(program) + 1; }
 
 int64_t Picoseconds(double seconds) { return std::llround(std::min(seconds * 1e12, 9e18)); }
 
@@ -107,134 +114,298 @@ std::string ProfilerCategory(std::string_view category) {
   return std::string(category);
 }
 
-class DevicePlane {
+// The planes of one device after another: the events of a program are found once.
+class DevicePlanes {
  public:
-  DevicePlane(const ReportInput& input, proto::XSpace* space) : input_(input), writer_(space, 1, "/device:TPU:0") {
-    const Machine& machine = input.options.machine;
-    proto::XPlane* plane = &writer_.plane();
-    writer_.Stat(plane, "peak_teraflops_per_second", machine.PeakFlops() / 1e12);
-    writer_.Stat(plane, "peak_hbm_bw_gigabytes_per_second", machine.HbmRate() / 1e9);
-    writer_.Stat(plane, "peak_vmem_rd_bw_gigabytes_per_second", machine.vmem_rate / 1e9);
-    writer_.Stat(plane, "peak_vmem_wr_bw_gigabytes_per_second", machine.vmem_rate / 1e9);
-    writer_.Stat(plane, "has_megacore", static_cast<int64_t>(machine.megacore));
-    writer_.Stat(plane, "device_type_string", DeviceType(machine.name));
-    writer_.Stat(plane, "device_id", int64_t{0});
-    writer_.Stat(plane, "clock_rate", machine.clock / 1e3);
-    writer_.Stat(plane, "core_count", machine.cores_per_device());
-    writer_.Stat(plane, "memory_size", static_cast<int64_t>(machine.HbmBytes()));
-    // Lines are stored in a vector that grows: ask for them by index.
-    for (TimelineLine line :
-         {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps, TimelineLine::kAsyncOps}) {
-      writer_.Line(static_cast<int64_t>(line), NameOf(line));
+  DevicePlanes(const Space& space, proto::XSpace* out) : space_(space), out_(*out) {
+    for (const SpaceProgram& program : space.programs) {
+      std::map<uint32_t, const OpRow*> rows;
+      for (const OpRow& row : program.input->simulation.rows) rows.insert({row.name.value, &row});
+      rows_.push_back(std::move(rows));
+      std::map<int64_t, std::vector<TimelineEvent>> events;
+      WalkTimeline(
+          *program.input, *program.plan, space.max_events,
+          [&](const TimelineEvent& e) { events[e.device].push_back(e); }, space.devices);
+      events_.push_back(std::move(events));
     }
-    for (const OpRow& row : input.simulation.rows) rows_.insert({row.name.value, &row});
   }
 
-  void Write(const TimelineEvent& e) {
-    if (e.line == TimelineLine::kWaits) return;  // gaps between operations show them
-    proto::XEvent* event = writer_.plane().mutable_lines(static_cast<int>(e.line) - 1)->add_events();
-    event->set_metadata_id(MetadataFor(e));
-    const int64_t start = Picoseconds(e.start);
-    const int64_t duration = Picoseconds(e.start + e.duration) - start;
-    event->set_offset_ps(start);
-    event->set_duration_ps(duration);
-    writer_.Stat(event, "group_id", int64_t{0});
-    writer_.Stat(event, "run_id", int64_t{1});
-    writer_.Stat(event, "device_offset_ps", start);
-    writer_.Stat(event, "device_duration_ps", duration);
+  void Write() {
+    if (space_.programs.empty()) return;
+    for (int64_t device = 0; device < space_.devices; ++device) WriteDevice(device);
   }
 
  private:
-  int64_t MetadataFor(const TimelineEvent& e) {
-    proto::XEventMetadata* metadata = nullptr;
-    if (e.line == TimelineLine::kSteps) {
-      writer_.Event(kStepEvent, "0", &metadata);
-      return kStepEvent;
+  void WriteDevice(int64_t device) {
+    PlaneWriter writer(&out_, device + 1, StrCat("/device:TPU:", device));
+    WritePeaks(device, &writer);
+    // Lines are stored in a vector that grows: ask for them by index.
+    for (TimelineLine line :
+         {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps, TimelineLine::kAsyncOps}) {
+      writer.Line(static_cast<int64_t>(line), NameOf(line))->set_timestamp_ns(space_.start_unix_ns);
     }
+    // A step is from its first execution to the end of its last.
+    for (size_t first = 0; first < space_.runs.size();) {
+      size_t end = first + 1;
+      while (end < space_.runs.size() && space_.runs[end].step == space_.runs[first].step) ++end;
+      const SpaceRun& last = space_.runs[end - 1];
+      const double stop = last.start + space_.programs[last.program].input->simulation.device_seconds;
+      proto::XEvent* event = AddEvent(TimelineLine::kSteps, StepMetadata(space_.runs[first].step, &writer),
+                                      space_.runs[first].start, stop - space_.runs[first].start, &writer);
+      writer.Stat(event, "group_id", space_.runs[first].step);
+      first = end;
+    }
+    for (size_t run = 0; run < space_.runs.size(); ++run) {
+      const std::map<int64_t, std::vector<TimelineEvent>>& events = events_[space_.runs[run].program];
+      // Devices that are alike share the events of the first.
+      auto found = events.find(device);
+      if (found == events.end()) found = events.find(0);
+      if (found == events.end()) continue;
+      for (const TimelineEvent& e : found->second) WriteEvent(e, run, &writer);
+    }
+  }
+
+  void WritePeaks(int64_t device, PlaneWriter* writer) const {
+    const Machine& machine = space_.programs[0].input->options.machine;
+    proto::XPlane* plane = &writer->plane();
+    writer->Stat(plane, "peak_teraflops_per_second", machine.PeakFlops() / 1e12);
+    writer->Stat(plane, "peak_hbm_bw_gigabytes_per_second", machine.HbmRate() / 1e9);
+    writer->Stat(plane, "peak_vmem_rd_bw_gigabytes_per_second", machine.vmem_rate / 1e9);
+    writer->Stat(plane, "peak_vmem_wr_bw_gigabytes_per_second", machine.vmem_rate / 1e9);
+    writer->Stat(plane, "has_megacore", static_cast<int64_t>(machine.megacore));
+    writer->Stat(plane, "has_merged_vmem", int64_t{0});
+    writer->Stat(plane, "device_type_string", DeviceType(machine.name));
+    writer->Stat(plane, "device_id", device);
+    writer->Stat(plane, "clock_rate", machine.clock / 1e3);
+    writer->Stat(plane, "core_count", machine.cores_per_device());
+    writer->Stat(plane, "memory_bandwidth", static_cast<int64_t>(machine.HbmRate()));
+    writer->Stat(plane, "memory_size", static_cast<int64_t>(machine.HbmBytes()));
+    proto::CoreDetails core;
+    const int64_t per_chip = machine.devices_per_chip();
+    const int64_t chip = device / per_chip;
+    core.set_hostname(space_.hostname);
+    core.set_device_ordinal(static_cast<uint32_t>(device));
+    core.set_core_num(static_cast<uint32_t>(device % per_chip));
+    core.set_local_chip_id(static_cast<uint32_t>(chip % static_cast<int64_t>(machine.chips_per_host)));
+    core.set_global_chip_id(static_cast<uint32_t>(chip));
+    core.set_global_core_id(static_cast<uint32_t>(device));
+    writer->Add(plane, "core_details")->set_bytes_value(core.SerializeAsString());
+  }
+
+  proto::XEvent* AddEvent(TimelineLine line, int64_t metadata, double start_seconds, double seconds,
+                          PlaneWriter* writer) const {
+    proto::XEvent* event = writer->plane().mutable_lines(static_cast<int>(line) - 1)->add_events();
+    event->set_metadata_id(metadata);
+    const int64_t start = Picoseconds(start_seconds);
+    event->set_offset_ps(start);
+    event->set_duration_ps(Picoseconds(start_seconds + seconds) - start);
+    return event;
+  }
+
+  int64_t StepMetadata(int64_t step, PlaneWriter* writer) const {
+    proto::XEventMetadata* metadata = nullptr;
+    const int64_t id = kFirstStep + step;
+    writer->Event(id, StrCat(step), &metadata);
+    return id;
+  }
+
+  void WriteEvent(const TimelineEvent& e, size_t run, PlaneWriter* writer) const {
+    // Gaps between operations show the waits.
+    if (e.line == TimelineLine::kWaits || e.line == TimelineLine::kSteps) return;
+    const SpaceRun& r = space_.runs[run];
+    proto::XEvent* event = AddEvent(e.line, MetadataFor(e, r.program, writer), r.start + e.start, e.duration, writer);
+    writer->Stat(event, "group_id", r.step);
+    writer->Stat(event, "run_id", static_cast<int64_t>(run) + 1);
     if (e.line == TimelineLine::kModules) {
-      writer_.Event(kModuleEvent, StrCat(Ascii(input_.module.name()), "(", kProgram, ")"), &metadata);
-      return kModuleEvent;
+      writer->Stat(event, "_ct", kExecuteContext);
+      writer->Stat(event, "_c", static_cast<int64_t>(run) + 1);
+      return;
+    }
+    writer->Stat(event, "device_offset_ps", event->offset_ps());
+    writer->Stat(event, "device_duration_ps", event->duration_ps());
+    if (e.step != nullptr && e.step->wire_bytes > 0 && e.name.valid()) {
+      writer->Stat(event, "all_reduce_id", static_cast<int64_t>(e.name.value) + 1);
+    }
+  }
+
+  int64_t MetadataFor(const TimelineEvent& e, size_t program, PlaneWriter* writer) const {
+    const ReportInput& input = *space_.programs[program].input;
+    const int64_t base = kFirstProgram * static_cast<int64_t>(program + 1);
+    proto::XEventMetadata* metadata = nullptr;
+    if (e.line == TimelineLine::kModules) {
+      writer->Event(base, StrCat(Ascii(input.module.name()), "(", ProgramId(program), ")"), &metadata);
+      return base;
     }
     if (e.step == nullptr) {
-      writer_.Event(kSkippedEvent, "more trips", &metadata);
-      return kSkippedEvent;
+      writer->Event(base + 1, "more trips", &metadata);
+      return base + 1;
     }
-    const int64_t id = kFirstInstruction + static_cast<int64_t>(e.name.value);
-    const Instruction i = input_.module.instruction(e.name);
-    const std::string shape = ToString(i.shape());
-    if (!writer_.Event(id, "", &metadata)) return id;
+    const int64_t id = base + 2 + static_cast<int64_t>(e.name.value);
+    if (!writer->Event(id, "", &metadata)) return id;
+    const Instruction i = input.module.instruction(e.name);
     metadata->set_name(Ascii(ToString(i)));
     metadata->set_display_name(Ascii(i.name()));
-    writer_.Stat(metadata, "program_id", kProgram);
-    writer_.Stat(metadata, "symbol_id", id);
-    const auto row = rows_.find(e.name.value);
-    const std::string category =
-        row == rows_.end() ? std::string(i.opcode_text()) : std::string(CategoryOf(input_.module, *row->second));
-    writer_.Stat(metadata, "hlo_category", ProfilerCategory(category));
-    writer_.Stat(metadata, "tf_op", Ascii(ScopeOf(i)));
-    writer_.Stat(metadata, "flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
-    writer_.Stat(metadata, "model_flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
+    writer->Stat(metadata, "program_id", ProgramId(program));
+    writer->Stat(metadata, "symbol_id", static_cast<int64_t>(e.name.value) + 1);
+    const auto row = rows_[program].find(e.name.value);
+    const std::string category = row == rows_[program].end() ? std::string(i.opcode_text())
+                                                             : std::string(CategoryOf(input.module, *row->second));
+    writer->Stat(metadata, "hlo_category", ProfilerCategory(category));
+    writer->Stat(metadata, "tf_op", Ascii(ScopeOf(i)));
+    writer->Stat(metadata, "flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
+    writer->Stat(metadata, "model_flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
     const int64_t bytes = static_cast<int64_t>(std::min(e.step->hbm_bytes, 9e18));
-    writer_.Stat(metadata, "bytes_accessed", bytes);
+    writer->Stat(metadata, "bytes_accessed", bytes);
     proto::MemoryAccessBreakdown breakdown;
     proto::MemoryAccessBreakdown::MemoryAccessed* accessed = breakdown.add_memory_accessed();
     accessed->set_operation_type(1);
     accessed->set_memory_space(1);
     accessed->set_bytes_accessed(bytes);
-    writer_.Add(metadata, "memory_access_breakdown")->set_bytes_value(breakdown.SerializeAsString());
-    writer_.Stat(metadata, "source", Ascii(SourceOf(i)));
-    writer_.Stat(metadata, "shape_with_layout", shape);
+    writer->Add(metadata, "memory_access_breakdown")->set_bytes_value(breakdown.SerializeAsString());
+    writer->Stat(metadata, "deduplicated_name", Ascii(i.name()));
+    writer->Stat(metadata, "source", Ascii(SourceOf(i)));
+    writer->Stat(metadata, "shape_with_layout", ToString(i.shape()));
     return id;
   }
 
-  const ReportInput& input_;
-  PlaneWriter writer_;
-  std::map<uint32_t, const OpRow*> rows_;
+  const Space& space_;
+  proto::XSpace& out_;
+  std::vector<std::map<uint32_t, const OpRow*>> rows_;                 // by program, then name
+  std::vector<std::map<int64_t, std::vector<TimelineEvent>>> events_;  // by program, then device
 };
 
-void WriteHost(const ReportInput& input, proto::XSpace* space) {
-  PlaneWriter host(space, 2, "/host:CPU");
-  proto::XLine* line = host.Line(1, "main");
-  const double dispatch = input.options.dispatch < 0 ? input.options.machine.dispatch_queued : input.options.dispatch;
-  const std::pair<const char*, double> kEvents[] = {{"train", input.simulation.step_seconds}, {"TPUExecute", dispatch}};
-  int64_t id = 1;
-  for (const auto& [name, seconds] : kEvents) {
-    proto::XEventMetadata* metadata = nullptr;
-    host.Event(id, name, &metadata);
-    proto::XEvent* event = line->add_events();
-    event->set_metadata_id(id++);
-    event->set_offset_ps(0);
-    event->set_duration_ps(Picoseconds(seconds));
-    host.Stat(event, "group_id", int64_t{0});
-    if (id == 2) {
-      host.Stat(event, "step_num", int64_t{0});
-      host.Stat(event, "step_name", std::string("0"));
-      host.Stat(event, "_r", int64_t{1});
+void WriteHost(const Space& space, proto::XSpace* out) {
+  PlaneWriter host(out, kHostPlane, "/host:CPU");
+  std::map<std::string, int64_t> names;
+  for (size_t t = 0; t < space.threads.size(); ++t) {
+    proto::XLine* line = host.Line(static_cast<int64_t>(t) + 1, Ascii(space.threads[t].name));
+    line->set_timestamp_ns(space.start_unix_ns);
+    for (const SpaceSpan& span : space.threads[t].spans) {
+      const auto [place, fresh] = names.insert({Ascii(span.name), static_cast<int64_t>(names.size()) + 1});
+      if (fresh) {
+        proto::XEventMetadata* metadata = nullptr;
+        host.Event(place->second, place->first, &metadata);
+      }
+      proto::XEvent* event = line->add_events();
+      event->set_metadata_id(place->second);
+      const int64_t start = Picoseconds(span.start);
+      event->set_offset_ps(start);
+      event->set_duration_ps(Picoseconds(span.start + span.duration) - start);
+      if (span.step >= 0) host.Stat(event, "group_id", span.step);
+      if (span.root) {
+        host.Stat(event, "step_num", span.step);
+        host.Stat(event, "step_name", StrCat(span.step));
+        host.Stat(event, "_r", int64_t{1});
+      }
+      if (span.run >= 0) {
+        host.Stat(event, "run_id", span.run + 1);
+        host.Stat(event, "_pt", kExecuteContext);
+        host.Stat(event, "_p", span.run + 1);
+      }
     }
   }
-  PlaneWriter task(space, 3, "Task Environment");
-  task.Stat(&task.plane(), "profile_start_time", int64_t{0});
-  task.Stat(&task.plane(), "profile_stop_time", Picoseconds(input.simulation.step_seconds) / 1000 + 1);
+}
+
+// The programs, each with its buffers.
+void WriteMetadata(const Space& space, proto::XSpace* out) {
+  PlaneWriter plane(out, kMetadataPlane, "/host:metadata");
+  for (size_t p = 0; p < space.programs.size(); ++p) {
+    const SpaceProgram& program = space.programs[p];
+    const int64_t id = ProgramId(p);
+    proto::XEventMetadata* metadata = nullptr;
+    plane.Event(id, StrCat(Ascii(program.input->module.name()), "(", id, ")"), &metadata);
+    metadata->set_display_name(Ascii(program.input->module.name()));
+    plane.Stat(metadata, "program_id", id);
+    plane.Add(metadata, "Hlo Proto")
+        ->set_bytes_value(HloProtoBytes(program.input->module, *program.plan, program.input->memory, id));
+  }
+}
+
+// What the plan's phases are called where PyTorch/XLA's profiler sees them.
+std::string_view SpanName(HostPhase phase) {
+  switch (phase) {
+    case HostPhase::kInput:
+      return "cpu_loader.next";
+    case HostPhase::kTransfer:
+      return "PjRtComputationClient::TransferToDevice";
+    case HostPhase::kTrace:
+      return "IR generation";
+    case HostPhase::kMarker:
+      return "StepMarker";
+    case HostPhase::kCompile:
+      return "XLAGraphExecutor::Compile";
+    case HostPhase::kExecute:
+      return "TPUExecute";
+    case HostPhase::kFetch:
+      return "PjRtComputationClient::TransferFromDevice";
+    case HostPhase::kOther:
+      return "program";
+  }
+  return "";
 }
 
 }  // namespace
 
-std::string XSpaceBytes(const ReportInput& input, const KernelPlan& plan, size_t max_events) {
-  proto::XSpace space;
-  space.add_hostnames("hlokit");
-  {
-    DevicePlane device(input, &space);
-    WalkTimeline(input, plan, max_events, [&](const TimelineEvent& e) { device.Write(e); });
-  }
-  WriteHost(input, &space);
+std::string XSpaceBytes(const Space& space) {
+  proto::XSpace out;
+  out.add_hostnames(space.hostname);
+  DevicePlanes(space, &out).Write();
+  WriteHost(space, &out);
+  WriteMetadata(space, &out);
+  PlaneWriter task(&out, kTaskPlane, "Task Environment");
+  task.Stat(&task.plane(), "profile_start_time", space.start_unix_ns);
+  task.Stat(&task.plane(), "profile_stop_time", space.start_unix_ns + Picoseconds(space.seconds) / 1000 + 1);
   // Maps in a fixed order.
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
   coded.SetSerializationDeterministic(true);
-  space.SerializeToCodedStream(&coded);
+  out.SerializeToCodedStream(&coded);
   coded.Trim();
   return bytes;
+}
+
+Space SpaceOf(const SpaceProgram& program, const HostPlan& host, int64_t devices, size_t max_events) {
+  const HostTimeline time = RunHost(host, program.input->simulation.device_seconds);
+  Space space;
+  space.programs = {program};
+  space.devices = devices;
+  space.max_events = max_events;
+  space.seconds = time.seconds;
+  static constexpr Lane kLanes[] = {Lane::kProgram, Lane::kLoader, Lane::kLink};
+  static constexpr std::string_view kNames[] = {"main", "loader", "transfer"};
+  space.threads.resize(std::size(kLanes));
+  for (size_t l = 0; l < std::size(kLanes); ++l) space.threads[l].name = std::string(kNames[l]);
+  // Steps hold what the program's thread does in them.
+  std::vector<std::pair<double, double>> steps(time.steps, {-1, 0});
+  int64_t runs = 0;
+  for (const Activity& a : time.activities) {
+    if (a.lane == Lane::kDevice) {
+      // One execution stands for the graphs of a step.
+      if (!space.runs.empty() && space.runs.back().step == a.step) continue;
+      space.runs.push_back({0, a.start, a.step});
+      continue;
+    }
+    if (a.lane == Lane::kProgram) {
+      std::pair<double, double>& step = steps[static_cast<size_t>(a.step)];
+      if (step.first < 0) step.first = a.start;
+      step.second = std::max(step.second, a.end);
+    }
+    SpaceSpan span{std::string(SpanName(a.phase)), a.start, a.end - a.start, a.step, false, -1};
+    if (a.phase == HostPhase::kExecute && !a.wait && (runs == 0 || runs <= a.step)) span.run = runs++;
+    for (size_t l = 0; l < std::size(kLanes); ++l) {
+      if (kLanes[l] == a.lane) space.threads[l].spans.push_back(std::move(span));
+    }
+  }
+  std::vector<SpaceSpan> roots;
+  for (size_t k = 0; k < steps.size(); ++k) {
+    if (steps[k].first < 0) continue;
+    roots.push_back({"train", steps[k].first, steps[k].second - steps[k].first, static_cast<int64_t>(k), true, -1});
+  }
+  std::vector<SpaceSpan>& main = space.threads[0].spans;
+  main.insert(main.begin(), roots.begin(), roots.end());
+  std::stable_sort(main.begin(), main.end(), [](const SpaceSpan& a, const SpaceSpan& b) { return a.start < b.start; });
+  return space;
 }
 
 }  // namespace hlokit::tpu

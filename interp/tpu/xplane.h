@@ -1,18 +1,62 @@
-// A simulated execution as an XSpace, the profile that TensorBoard's profile plugin (XProf) opens: a plane for the
-// device with its peaks and the lines Steps, XLA Modules, XLA Ops and Async XLA Ops, one for the host, and the task
-// environment. The HLO module itself is not in it, so graph and memory viewer have nothing to show.
+// Executions on a simulated TPU as an XSpace, the profile that TensorBoard's profile plugin (XProf) opens: a plane for
+// each device with its peaks and the lines Steps, XLA Modules, XLA Ops and Async XLA Ops; the host's threads; the
+// programs with their buffer assignment, which the graph viewer, memory viewer and op profile read; the task
+// environment.
 #ifndef HLOKIT_INTERP_TPU_XPLANE_H_
 #define HLOKIT_INTERP_TPU_XPLANE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "interp/tpu/host.h"
 #include "interp/tpu/timeline.h"
 
 namespace hlokit::tpu {
 
-// The bytes of XSpace. Equal inputs give equal bytes. Times begin at 0.
-std::string XSpaceBytes(const ReportInput& input, const KernelPlan& plan, size_t max_events);
+struct SpaceProgram {
+  const ReportInput* input = nullptr;
+  const KernelPlan* plan = nullptr;
+};
+
+// One execution of a program, on all devices.
+struct SpaceRun {
+  size_t program = 0;
+  double start = 0;  // seconds
+  int64_t step = 0;
+};
+
+// What a thread of the host did.
+struct SpaceSpan {
+  std::string name;
+  double start = 0;
+  double duration = 0;
+  int64_t step = -1;  // whose; negative: none
+  bool root = false;  // the step itself
+  int64_t run = -1;   // the execution that it calls, index of Space::runs
+};
+struct SpaceThread {
+  std::string name;
+  std::vector<SpaceSpan> spans;
+};
+
+struct Space {
+  std::vector<SpaceProgram> programs;
+  std::vector<SpaceRun> runs;
+  std::vector<SpaceThread> threads;
+  int64_t devices = 1;  // planes
+  std::string hostname = "hlokit";
+  int64_t start_unix_ns = 0;
+  double seconds = 0;
+  size_t max_events = 200000;  // of a device's run
+};
+
+// The bytes of XSpace. Equal spaces give equal bytes.
+std::string XSpaceBytes(const Space& space);
+
+// The space of a program that the host runs as the plan says.
+Space SpaceOf(const SpaceProgram& program, const HostPlan& host, int64_t devices, size_t max_events);
 
 }  // namespace hlokit::tpu
 

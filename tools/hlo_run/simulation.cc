@@ -127,7 +127,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
                   "write the events of one execution to this file, as JSON for ui.perfetto.dev and chrome://tracing")
       ->group(group);
   app->add_option("--xplane", xplane,
-                  "write the same as a profile for TensorBoard's profile plugin, below this log folder")
+                  "write the steps of --host as a profile for TensorBoard's profile plugin, below this log folder")
       ->group(group);
   app->add_option("--timeline-events", timeline_events, "at most so many; longer loops are cut short")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
@@ -219,8 +219,9 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   if (!flags.xplane.empty()) {
     const std::filesystem::path folder = std::filesystem::path(flags.xplane) / "plugins" / "profile" / "simulated";
     if (!MakeFolder(folder, diagnostics)) return;
-    const std::string path = (folder / "hlokit.xplane.pb").string();
-    if (!WriteText(path, tpu::XSpaceBytes(input, plan, flags.timeline_events), diagnostics)) return;
+    const int64_t devices = std::min(flags.timeline_devices, simulation.devices.devices);
+    const tpu::Space space = tpu::SpaceOf({&input, &plan}, *host, devices, flags.timeline_events);
+    if (!WriteText((folder / "hlokit.xplane.pb").string(), tpu::XSpaceBytes(space), diagnostics)) return;
   }
   if (!flags.page.empty() && !WritePage(flags, input, plan, *host, diagnostics)) return;
   std::string text;

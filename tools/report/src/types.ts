@@ -12,6 +12,16 @@ export interface Op {
   hbm_bytes: number;
   wire_bytes: number;
 }
+export interface Worker {
+  device: number;
+  compute_us: number;
+  exposed_communication_us: number;
+  sync_wait_us: number;
+  other_wait_us: number;
+  idle_us: number;
+  communication_us: number;
+  hidden_communication_us: number;
+}
 export interface Share {
   name: string;
   kind: string;
@@ -94,15 +104,21 @@ export interface Report {
   scopes: { scope: string; us: number; kernels: number; in_mixed_kernels_us: number }[];
   collectives: {
     kind: string;
-    instructions: number;
     runs: number;
     bytes: number;
     us: number;
-    exposed_us: number;
     bytes_per_second: number;
-    of_one_axis: number;
+    efficiency: number;
+    exposed_us: number;
+    sync_wait_us: number;
   }[];
-  chips_detail?: unknown;
+  workers: {
+    count: number;
+    alike: boolean;
+    scaled: boolean;
+    stragglers: number[];
+    devices: Worker[];
+  };
   twice_as_fast: { resource: string; step_time_us: number; bound_by: string }[];
   other_machines: { machine: string; topology: string; step_time_us: number; bound_by: string; peak_bytes: number; limit_bytes: number }[];
   machine: { figure: string; value: number; meaning: string; source: string }[];

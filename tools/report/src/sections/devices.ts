@@ -1,22 +1,60 @@
-// What the chips say to each other.
+// The devices side by side: who computes, who waits for whom, and what they say to each other.
+import { chart, color, tooltip } from "../charts";
 import { h, table } from "../dom";
 import { bytes, count, percent, rate, share, time } from "../format";
-import type { Report } from "../types";
+import type { Report, Worker } from "../types";
+
+const parts: [keyof Worker, string, string][] = [
+  ["compute_us", "compute", "compute"], ["exposed_communication_us", "waits for bytes on the links", "communication"],
+  ["sync_wait_us", "waits for other devices", "idle"], ["other_wait_us", "other waits", "memory"], ["idle_us", "done before the others", "other"],
+];
+const mostBars = 256;
+
+function bars(devices: Worker[]): HTMLElement {
+  return chart(`Time of ${devices.length} devices by what they do`, 260, () => ({
+    tooltip: { ...tooltip(), trigger: "axis", formatter: (p: { dataIndex: number }[]) => {
+      const d = devices[p[0].dataIndex];
+      return `<b>device ${d.device}</b><br>${parts.map(([key, name]) => `${name}: ${time(d[key])}`).join("<br>")}`;
+    } },
+    legend: { type: "scroll", top: 0, textStyle: { color: color("text") } },
+    grid: { left: 84, right: 20, top: 36, bottom: 34 },
+    xAxis: { type: "category", data: devices.map((d) => d.device), name: "device", nameLocation: "middle", nameGap: 22 },
+    yAxis: { type: "value", axisLabel: { formatter: (v: number) => time(v) } },
+    series: parts.map(([key, name, hue]) => ({ name, type: "bar", stack: "all", barCategoryGap: "12%", itemStyle: { color: color(hue) }, data: devices.map((d) => d[key]) })),
+  }));
+}
 
 export function devices(r: Report): HTMLElement | null {
-  if (!r.collectives.length) return null;
+  const workers = r.workers;
+  if (!r.collectives.length && workers.count < 2) return null;
+  const rows = workers.devices;
+  const whole = r.device_time_us;
+  const stragglers = workers.stragglers.length
+    ? `Device${workers.stragglers.length > 1 ? "s" : ""} ${workers.stragglers.slice(0, 12).join(", ")}${workers.stragglers.length > 12 ? ", …" : ""} compute${workers.stragglers.length > 1 ? "" : "s"} so much longer that the others wait.`
+    : workers.alike ? "All devices are alike; --jitter and --straggler make them differ." : "No device stands out.";
+  const each = table<Worker>("Devices", [
+    { head: "device", cell: (d) => h("span", {}, workers.alike ? "each" : d.device, workers.stragglers.includes(d.device) ? h("b", { class: "bad" }, " straggler") : ""), key: (d) => d.device },
+    { head: "compute", cell: (d) => time(d.compute_us), key: (d) => d.compute_us },
+    { head: "of the step", cell: (d) => percent(share(d.compute_us, whole)), key: (d) => d.compute_us },
+    { head: "communication", cell: (d) => time(d.communication_us), key: (d) => d.communication_us },
+    { head: "behind compute", cell: (d) => percent(share(d.hidden_communication_us, d.communication_us)), key: (d) => share(d.hidden_communication_us, d.communication_us) },
+    { head: "waits for bytes", cell: (d) => time(d.exposed_communication_us), key: (d) => d.exposed_communication_us },
+    { head: "waits for others", cell: (d) => time(d.sync_wait_us), key: (d) => d.sync_wait_us },
+    { head: "other waits", cell: (d) => time(d.other_wait_us), key: (d) => d.other_wait_us },
+    { head: "done early", cell: (d) => time(d.idle_us), key: (d) => d.idle_us },
+  ], rows, { page: 16 });
   const kinds = table("Collectives by kind", [
     { head: "kind", text: true, cell: (c) => c.kind, key: (c) => c.kind },
-    { head: "instructions", cell: (c) => count(c.instructions), key: (c) => c.instructions },
     { head: "runs", cell: (c) => count(c.runs), key: (c) => c.runs },
     { head: "bytes", cell: (c) => bytes(c.bytes), key: (c) => c.bytes },
     { head: "on the links", cell: (c) => time(c.us), key: (c) => c.us },
-    { head: "the core waits", cell: (c) => time(c.exposed_us), key: (c) => c.exposed_us },
-    { head: "behind compute", cell: (c) => percent(1 - share(c.exposed_us, c.us)), key: (c) => 1 - share(c.exposed_us, c.us) },
     { head: "rate", cell: (c) => rate(c.bytes_per_second), key: (c) => c.bytes_per_second },
-    { head: "of one axis", cell: (c) => percent(c.of_one_axis), key: (c) => c.of_one_axis },
-  ], r.collectives, { sort: 4 });
+    { head: "efficiency", cell: (c) => percent(c.efficiency), key: (c) => c.efficiency },
+    { head: "the core waits", cell: (c) => time(c.exposed_us), key: (c) => c.exposed_us },
+    { head: "waits for others", cell: (c) => time(c.sync_wait_us), key: (c) => c.sync_wait_us },
+  ], r.collectives, { sort: 3 });
   return h("section", { id: "devices", "data-nav": "Between devices" }, h("h2", {}, "Between devices"),
-    h("p", { class: "lead" }, `${count(r.chips)} chips as ${r.topology}; one link carries ${rate(r.peaks.ici_bytes_per_second_one_way)} each way. Bytes are of the full array; “of one axis” is against both directions of one axis of the torus.`),
-    h("div", { class: "card" }, kinds));
+    h("p", { class: "lead" }, `${count(workers.count)} devices on ${r.topology}; one link carries ${rate(r.peaks.ici_bytes_per_second_one_way)} each way. ${stragglers}`),
+    h("div", { class: "card" }, rows.length > 1 ? bars(rows.slice(0, mostBars)) : null, each),
+    r.collectives.length ? h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "Collectives by kind, a device’s mean"), kinds) : null);
 }

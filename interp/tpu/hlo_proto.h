@@ -1,0 +1,22 @@
+// A module as an HloProto, with the buffers that its memory plan makes: what the graph viewer, the memory viewer and
+// the op profile of XProf read. Literals, windows and dimension numbers are left out; the viewers show names, shapes,
+// operands, calls and metadata.
+#ifndef HLOKIT_INTERP_TPU_HLO_PROTO_H_
+#define HLOKIT_INTERP_TPU_HLO_PROTO_H_
+
+#include <cstdint>
+#include <string>
+
+#include "interp/tpu/kernel_plan.h"
+#include "interp/tpu/memory_plan.h"
+#include "ir/module.h"
+
+namespace hlokit::tpu {
+
+// The serialized message. The buffers are those of HBM (colour 0): one allocation for each parameter and result, one
+// for all that lives in between, with a trace of its heap.
+std::string HloProtoBytes(const Module& module, const KernelPlan& plan, const MemoryPlan& memory, int64_t program_id);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_HLO_PROTO_H_

@@ -1,0 +1,203 @@
+"""Reads an XSpace by the public field numbers alone (xplane.proto, hlo.proto) and checks what XProf needs of it.
+
+  xplane_check.py FILE.xplane.pb REPORT.json DEVICES STEPS
+
+Prints a line for each thing that holds; raises where one does not.
+"""
+import json
+import struct
+import sys
+
+
+def fields(data):
+    """(number, value) of each field of a message: ints, bytes, doubles of the wire."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        tag = varint()
+        kind = tag & 7
+        if kind == 0:
+            yield tag >> 3, varint()
+        elif kind == 1:
+            yield tag >> 3, struct.unpack("<d", data[at:at + 8])[0]
+            at += 8
+        elif kind == 2:
+            size = varint()
+            yield tag >> 3, data[at:at + size]
+            at += size
+        else:
+            raise ValueError(f"wire type {kind}")
+
+
+def group(data):
+    result = {}
+    for number, value in fields(data):
+        result.setdefault(number, []).append(value)
+    return result
+
+
+def one(message, number, default=None):
+    return message.get(number, [default])[0]
+
+
+def numbers(message, number):
+    """A repeated integer, packed or not."""
+    for value in message.get(number, []):
+        if isinstance(value, int):
+            yield value
+            continue
+        at = 0
+        while at < len(value):
+            result = shift = 0
+            while True:
+                byte = value[at]
+                at += 1
+                result |= (byte & 127) << shift
+                shift += 7
+                if byte < 128:
+                    break
+            yield result
+
+
+class Plane:
+    def __init__(self, data):
+        self.raw = group(data)
+        self.id = one(self.raw, 1)
+        self.name = one(self.raw, 2).decode()
+        self.stat_names = {}
+        for entry in self.raw.get(5, []):
+            metadata = group(one(group(entry), 2))
+            self.stat_names[one(metadata, 1)] = one(metadata, 2).decode()
+        self.events = {}
+        for entry in self.raw.get(4, []):
+            metadata = group(one(group(entry), 2))
+            self.events[one(metadata, 1)] = metadata
+        self.lines = {}
+        for line in self.raw.get(3, []):
+            line = group(line)
+            self.lines[one(line, 2).decode()] = [group(event) for event in line.get(4, [])]
+
+    def stats(self, message, number):
+        result = {}
+        for stat in message.get(number, []):
+            stat = group(stat)
+            value = next((stat[n][0] for n in (2, 3, 4, 5, 6, 7) if n in stat), 0)
+            result[self.stat_names[one(stat, 1)]] = value
+        return result
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+    print("holds:", what)
+
+
+def check_device(plane, devices, steps, report):
+    peaks = plane.stats(plane.raw, 6)
+    for name in ("peak_teraflops_per_second", "peak_hbm_bw_gigabytes_per_second", "peak_vmem_rd_bw_gigabytes_per_second"):
+        assert isinstance(peaks[name], float) and peaks[name] > 0, name
+    for name in ("has_megacore", "has_merged_vmem", "device_type_string", "device_id", "core_details", "clock_rate", "core_count",
+                 "memory_bandwidth", "memory_size"):
+        assert name in peaks, name
+    assert len(plane.lines["Steps"]) == steps, "steps"
+    ops = plane.lines["XLA Ops"] + plane.lines["Async XLA Ops"]
+    names = set()
+    for event in ops:
+        metadata = plane.events[one(event, 1)]
+        stats = plane.stats(metadata, 5)
+        if stats["hlo_category"] not in (b"while", b"call", b"conditional"):
+            names.add(one(metadata, 4, b"").decode())
+        assert stats["program_id"] and stats["symbol_id"], "an event without them is dropped"
+        for name in ("hlo_category", "tf_op", "flops", "model_flops", "bytes_accessed", "memory_access_breakdown",
+                     "deduplicated_name", "source", "shape_with_layout"):
+            assert name in stats, name
+        own = plane.stats(event, 4)
+        assert own.get("group_id", 0) < steps and own["run_id"] > 0
+        assert own["device_offset_ps"] == one(event, 2, 0) and own["device_duration_ps"] == one(event, 3, 0)
+    assert devices == 1 or any("all-reduce" in one(plane.events[one(e, 1)], 2).decode() for e in ops), "all-reduce"
+    assert {op["name"] for op in report["ops"]} >= names
+
+
+def check_program(plane, report):
+    (metadata,) = plane.events.values()
+    stats = plane.stats(metadata, 5)
+    proto = group(stats["Hlo Proto"])
+    module = group(one(proto, 1))
+    check(one(module, 1).decode() == report["module"] and one(module, 6), "the program is there, by name and entry")
+    instructions = {}
+    entry = None
+    for computation in module[3]:
+        computation = group(computation)
+        if one(computation, 5) == one(module, 6):
+            entry = computation
+        for instruction in computation[2]:
+            instruction = group(instruction)
+            operands = list(numbers(instruction, 36))
+            assert all(operand in instructions for operand in operands), "operands come first"
+            instructions[one(instruction, 35)] = one(instruction, 1).decode()
+    check(one(entry, 6) in instructions, "operands before users, and a root")
+    buffers = group(one(proto, 3))
+    sizes = {one(group(b), 1): one(group(b), 2, 0) for b in buffers[1]}
+    places = [one(group(one(group(b), 3)), 4) for b in buffers[1]]
+    check(all(place in instructions for place in places), "buffers are defined by instructions")
+    allocations = [group(a) for a in buffers[3]]
+    trace = group(one(buffers, 4))
+    heap_index = one(trace, 3, 0)
+    standing = sum(one(a, 2, 0) for a in allocations if one(a, 1, 0) != heap_index)
+    alive = peak = 0
+    live = set()
+    for event in trace.get(1, []):
+        event = group(event)
+        buffer = one(event, 2)
+        if one(event, 1, 0) == 0:
+            live.add(buffer)
+            alive += sizes[buffer]
+        else:
+            live.remove(buffer)
+            alive -= sizes[buffer]
+        peak = max(peak, alive)
+    check(standing + peak == report["memory"]["peak_bytes"], "replaying the heap gives the peak of the report")
+    heap = allocations[heap_index]
+    check(one(heap, 2, 0) >= peak, "the heap holds its peak")
+    for place in heap.get(9, []):
+        place = group(place)
+        assert one(place, 2, 0) + one(place, 3, 0) <= one(heap, 2, 0)
+
+
+def main():
+    path, report_path, devices, steps = sys.argv[1:5]
+    with open(path, "rb") as file:
+        space = group(file.read())
+    with open(report_path, encoding="utf-8") as file:
+        report = json.load(file)
+    planes = {plane.name: plane for plane in map(Plane, space[1])}
+    check(one(space, 4).decode() != "", "a host name")
+    for device in range(int(devices)):
+        plane = planes[f"/device:TPU:{device}"]
+        assert 1 <= plane.id <= 500
+        check_device(plane, int(devices), int(steps), report)
+    check(True, f"{devices} devices with peaks, {steps} steps and operations")
+    host = planes["/host:CPU"]
+    roots = [host.stats(e, 4) for line in host.lines.values() for e in line if "_r" in host.stats(e, 4)]
+    check([root.get("step_num", 0) for root in roots] == list(range(int(steps))), "steps have roots on the host")
+    calls = {host.stats(e, 4)["_p"] for line in host.lines.values() for e in line if "_p" in host.stats(e, 4)}
+    runs = {p.stats(e, 4)["_c"] for p in planes.values() if p.name.startswith("/device") for e in p.lines["XLA Modules"]}
+    check(calls == runs and calls, "each execution has its call")
+    task = planes["Task Environment"]
+    stats = task.stats(task.raw, 6)
+    check(stats["profile_stop_time"] > stats["profile_start_time"], "start and stop")
+    check_program(planes["/host:metadata"], report)
+
+
+main()
