@@ -1,0 +1,10 @@
+# Fetched libraries are no part of the repository: fails if any is tracked. Passes where there is no repository.
+find_program(git git)
+if(NOT git OR NOT EXISTS "${source}/.git")
+  return()
+endif()
+execute_process(COMMAND "${git}" -C "${source}" ls-files -- "*node_modules*" OUTPUT_VARIABLE files RESULT_VARIABLE status)
+if(status EQUAL 0 AND NOT files STREQUAL "")
+  string(SUBSTRING "${files}" 0 400 first)
+  message(FATAL_ERROR "node_modules is tracked; take it out of the commit that added it:\n${first}")
+endif()
