@@ -50,14 +50,18 @@ struct Measurement {
   Mean faster = {};
 };
 
-// Runs `text` over the module; false, with a message, if it cannot.
-bool RunPipeline(const char* text, Module* module) {
+// Runs `text` over the module, and gives the milliseconds that took, once it was read; negative, with a message, if it
+// cannot.
+double RunPipeline(const char* text, Module* module) {
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
   absl::Status status = pipeline.status();
-  if (pipeline.ok()) status = pipeline->Run(*module).status();
-  if (status.ok()) return true;
+  double milliseconds = 0;
+  if (pipeline.ok()) {
+    milliseconds = bench::MillisecondsOf([&] { status = pipeline->Run(*module).status(); });
+  }
+  if (status.ok()) return milliseconds;
   std::fprintf(stderr, "%s: %s\n", text, std::string(status.message()).c_str());
-  return false;
+  return -1;
 }
 
 int Run(const Flags& flags) {
@@ -81,22 +85,17 @@ int Run(const Flags& flags) {
     }
     const std::string name = bench::ProgramName(file);
     Module simplified = module->Clone();
-    if (!RunPipeline("simplify", &simplified)) return 1;
+    if (RunPipeline("simplify", &simplified) < 0) return 1;
     std::vector<double> gzip;
     std::vector<std::vector<double>> ours(std::size(measurements));
     for (int round = 0; round < flags.rounds; ++round) {
       gzip.push_back(bench::GzipMilliseconds(file));
       for (size_t m = 0; m < std::size(measurements); ++m) {
         Module clone = measurements[m].simplified ? simplified.Clone() : module->Clone();
-        bool good = true;
-        ours[m].push_back(bench::MillisecondsOf([&] {
-          if (measurements[m].pipeline == nullptr) {
-            const CostAnalysis costs(clone);
-          } else {
-            good = RunPipeline(measurements[m].pipeline, &clone);
-          }
-        }));
-        if (!good) return 1;
+        ours[m].push_back(measurements[m].pipeline == nullptr
+                              ? bench::MillisecondsOf([&] { CostAnalysis costs(clone); })
+                              : RunPipeline(measurements[m].pipeline, &clone));
+        if (ours[m].back() < 0) return 1;
       }
     }
     std::printf("%s\n", name.c_str());
@@ -113,7 +112,7 @@ int Run(const Flags& flags) {
       std::printf("\n");
     }
     const auto left = static_cast<double>(simplified.instruction_count());
-    if (!RunPipeline("fuse", &simplified)) return 1;
+    if (RunPipeline("fuse", &simplified) < 0) return 1;
     const double moved = CostAnalysis(simplified).SumsOf(simplified.entry()).bytes;
     std::printf("  instructions after simplify %.0f", left);
     if (const double xla = strength.Number(name, "simplify_instructions"); xla > 0) {

@@ -8,49 +8,31 @@
 namespace hlokit {
 namespace {
 
-// The callees of each calling instruction of a computation, in the order XLA stores them: a loop has its body before
-// its condition.
-struct Calls {
-  std::vector<ComputationId> callees;
-  std::vector<uint32_t> ends;  // of each instruction's callees
-
-  void Add(Instruction i) {
-    if (!MayCall(i.opcode())) return;
-    const size_t begin = callees.size();
-    for (const AttrValue& a : i.attrs()) {
-      const AttrType type = InfoOf(a.attr).type;
-      if (type == AttrType::kComputation) {
-        callees.push_back(ComputationId(a.payload));
-      } else if (type == AttrType::kComputationList) {
-        for (int64_t id : i.module().context().list(ListId(a.payload))) {
-          callees.push_back(ComputationId(static_cast<uint32_t>(id)));
-        }
-      }
-    }
-    if (callees.size() == begin) return;
-    if (i.opcode() == Opcode::kWhile && callees.size() == begin + 2) std::swap(callees[begin], callees[begin + 1]);
-    ends.push_back(static_cast<uint32_t>(callees.size()));
-  }
-};
-
 class CallTable {
  public:
-  explicit CallTable(const Module& module) : calls_(module.computation_id_bound()), called_(calls_.size(), 0) {
+  explicit CallTable(const Module& module)
+      : places_(module.computation_id_bound()), called_(module.computation_id_bound(), 0) {
     for (Computation c : module.computations()) {
-      Calls& mine = calls_[c.id().value];
-      for (Instruction i : c.instructions()) mine.Add(i);
-      for (ComputationId callee : mine.callees) called_[callee.value] = 1;
+      Begin(c.id());
+      for (Instruction i : c.instructions()) {
+        if (MayCall(i.opcode())) Add(i);
+      }
+      End(c.id());
     }
+    for (ComputationId callee : callees_) called_[callee.value] = 1;
   }
 
   // From now on instructions call in the order in which they are printed.
   void UsePrintedOrder(const Module& module) {
     const ComputationRoles roles = RolesOf(module);
     for (Computation c : module.computations()) {
-      Calls& mine = calls_[c.id().value];
-      if (mine.ends.size() < 2 || (module.header().is_scheduled && roles.fusion[c.id().value] == 0)) continue;
-      mine = Calls();
-      for (InstructionId id : PostOrder(c)) mine.Add(module.instruction(id));
+      const Place& mine = places_[c.id().value];
+      if (mine.end - mine.begin < 2 || (module.header().is_scheduled && roles.fusion[c.id().value] == 0)) continue;
+      Begin(c.id());
+      for (InstructionId id : PostOrder(c)) {
+        if (MayCall(module.record(id).opcode)) Add(module.instruction(id));
+      }
+      End(c.id());
     }
   }
 
@@ -65,10 +47,11 @@ class CallTable {
   }
 
   bool HasCalleesFirst(const std::vector<ComputationId>& order) const {
-    std::vector<uint8_t> seen(calls_.size(), 0);
+    std::vector<uint8_t> seen(places_.size(), 0);
     for (ComputationId id : order) {
-      for (ComputationId callee : calls_[id.value].callees) {
-        if (seen[callee.value] == 0) return false;
+      const Place& mine = places_[id.value];
+      for (uint32_t n = CalleesBegin(mine.begin); n < CalleesBegin(mine.end); ++n) {
+        if (seen[callees_[n].value] == 0) return false;
       }
       seen[id.value] = 1;
     }
@@ -80,10 +63,10 @@ class CallTable {
     enum : uint8_t { kNew, kMarked, kOpen };
     std::vector<ComputationId> order;
     order.reserve(listed.size());
-    std::vector<uint8_t> state(calls_.size(), kNew);
+    std::vector<uint8_t> state(places_.size(), kNew);
     struct Frame {
       ComputationId id;
-      size_t next = 0;  // index into ends
+      uint32_t next = 0;  // of its calling instructions
     };
     std::vector<Frame> stack;
     const auto walk = [&](ComputationId root) {
@@ -91,8 +74,8 @@ class CallTable {
       stack.push_back({root});
       while (!stack.empty()) {
         const ComputationId id = stack.back().id;
-        const Calls& mine = calls_[id.value];
-        const size_t k = stack.back().next++;
+        const Place& mine = places_[id.value];
+        const uint32_t k = stack.back().next++;
         if (k == 0) {
           if (state[id.value] == kOpen) {  // waited here while another path got to it first
             stack.pop_back();
@@ -100,14 +83,14 @@ class CallTable {
           }
           state[id.value] = kOpen;
         }
-        if (k == mine.ends.size()) {
+        if (k == mine.end - mine.begin) {
           order.push_back(id);
           stack.pop_back();
           continue;
         }
-        const uint32_t begin = k == 0 ? 0 : mine.ends[k - 1];
-        for (uint32_t n = mine.ends[k]; n-- > begin;) {
-          const ComputationId callee = mine.callees[n];
+        const uint32_t begin = CalleesBegin(mine.begin + k);
+        for (uint32_t n = CalleesBegin(mine.begin + k + 1); n-- > begin;) {
+          const ComputationId callee = callees_[n];
           if (state[callee.value] != kNew) continue;
           if (mark_siblings) state[callee.value] = kMarked;
           stack.push_back({callee});
@@ -121,7 +104,35 @@ class CallTable {
     return order;
   }
 
-  std::vector<Calls> calls_;
+  // The calling instructions of a computation, by place in ends_.
+  struct Place {
+    uint32_t begin = 0, end = 0;
+  };
+
+  void Begin(ComputationId id) { places_[id.value].begin = static_cast<uint32_t>(ends_.size()); }
+  void End(ComputationId id) { places_[id.value].end = static_cast<uint32_t>(ends_.size()); }
+  // In the order XLA stores them: a loop has its body before its condition.
+  void Add(Instruction i) {
+    const size_t begin = callees_.size();
+    for (const AttrValue& a : i.attrs()) {
+      const AttrType type = InfoOf(a.attr).type;
+      if (type == AttrType::kComputation) {
+        callees_.push_back(ComputationId(a.payload));
+      } else if (type == AttrType::kComputationList) {
+        for (int64_t id : i.module().context().list(ListId(a.payload))) {
+          callees_.push_back(ComputationId(static_cast<uint32_t>(id)));
+        }
+      }
+    }
+    if (callees_.size() == begin) return;
+    if (i.opcode() == Opcode::kWhile && callees_.size() == begin + 2) std::swap(callees_[begin], callees_[begin + 1]);
+    ends_.push_back(static_cast<uint32_t>(callees_.size()));
+  }
+  uint32_t CalleesBegin(uint32_t call) const { return call == 0 ? 0 : ends_[call - 1]; }
+
+  std::vector<Place> places_;   // by ComputationId
+  std::vector<uint32_t> ends_;  // of the callees of each calling instruction
+  std::vector<ComputationId> callees_;
   std::vector<uint8_t> called_;
 };
 

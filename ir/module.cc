@@ -39,6 +39,7 @@ std::vector<Instruction> Instruction::control_predecessors() const {
 
 std::vector<Instruction> Instruction::control_successors() const {
   std::vector<Instruction> result;
+  if (module_->control_successors_.empty()) return result;
   const auto found = module_->control_successors_.find(id_.value);
   if (found == module_->control_successors_.end()) return result;
   for (InstructionId id : found->second) result.emplace_back(module_, id);
@@ -347,6 +348,7 @@ void Module::ReplaceAllUses(InstructionId from, InstructionId to) {
   const InstructionRecord& r = instructions_[from.value];
   ComputationRecord& c = computations_[r.parent.value];
   if (c.root == from) c.root = to;
+  if (control_successors_.empty()) return;
   const auto found = control_successors_.find(from.value);
   if (found == control_successors_.end()) return;
   const std::vector<InstructionId> successors = found->second;
@@ -362,28 +364,31 @@ void Module::ReplaceAllUses(InstructionId from, InstructionId to) {
 }
 
 void Module::Erase(InstructionId id) {
-  const absl::Span<const int64_t> own = instruction(id).list_attr(Attr::kControlPredecessors);
-  const std::vector<int64_t> predecessors(own.begin(), own.end());
-  std::vector<InstructionId> successors;
-  if (const auto found = control_successors_.find(id.value); found != control_successors_.end()) {
-    successors = found->second;
+  // Few modules have control edges.
+  if (!control_successors_.empty()) {
+    const absl::Span<const int64_t> own = instruction(id).list_attr(Attr::kControlPredecessors);
+    const std::vector<int64_t> predecessors(own.begin(), own.end());
+    std::vector<InstructionId> successors;
+    if (const auto found = control_successors_.find(id.value); found != control_successors_.end()) {
+      successors = found->second;
+    }
+    for (InstructionId successor : successors) {
+      std::vector<int64_t> list;
+      for (int64_t p : instruction(successor).list_attr(Attr::kControlPredecessors)) {
+        if (p != id.value) list.push_back(p);
+      }
+      for (int64_t p : predecessors) {
+        if (std::find(list.begin(), list.end(), p) == list.end()) list.push_back(p);
+      }
+      if (list.empty()) {
+        RemoveAttr(successor, Attr::kControlPredecessors);
+      } else {
+        SetAttr(successor, Attr::kControlPredecessors, ListPayload(list));
+      }
+    }
+    DropControlEdges(id);
+    control_successors_.erase(id.value);
   }
-  for (InstructionId successor : successors) {
-    std::vector<int64_t> list;
-    for (int64_t p : instruction(successor).list_attr(Attr::kControlPredecessors)) {
-      if (p != id.value) list.push_back(p);
-    }
-    for (int64_t p : predecessors) {
-      if (std::find(list.begin(), list.end(), p) == list.end()) list.push_back(p);
-    }
-    if (list.empty()) {
-      RemoveAttr(successor, Attr::kControlPredecessors);
-    } else {
-      SetAttr(successor, Attr::kControlPredecessors, ListPayload(list));
-    }
-  }
-  DropControlEdges(id);
-  control_successors_.erase(id.value);
   InstructionRecord& r = instructions_[id.value];
   for (uint32_t i = 0; i < r.operand_count; ++i) Unlink(UseId(r.operand_begin + i));
   RemoveFromOrder(id);

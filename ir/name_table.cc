@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "absl/strings/string_view.h"
 #include "ir/str_cat.h"
 
 namespace hlokit {
@@ -23,10 +24,12 @@ std::string UniqueNames::Take(std::string_view name) {
       root = name.substr(0, dot);
     }
   }
-  Numbers& numbers = roots_[std::string(root)];
+  Numbers& numbers = roots_[absl::string_view(root.data(), root.size())];
   if (!numbers.used.insert(number).second) {
     while (!numbers.used.insert(numbers.next).second) ++numbers.next;
     number = numbers.next++;
+  } else if (!numbered || name[dot + 1] != '0') {
+    return std::string(name);
   }
   if (number == 0) return numbered ? StrCat(root, ".0") : std::string(root);
   return StrCat(root, '.', number);

@@ -23,6 +23,18 @@ bool NeverHasEffect(Opcode opcode) {
   return kTable[static_cast<size_t>(opcode)];
 }
 
+// Neither has an effect of its own nor calls what might.
+bool IsPure(Opcode opcode) {
+  static const std::array<bool, kOpcodeCount + 1> kTable = [] {
+    std::array<bool, kOpcodeCount + 1> table{};
+    for (size_t i = 0; i <= kOpcodeCount; ++i) {
+      table[i] = NeverHasEffect(static_cast<Opcode>(i)) && !MayCall(static_cast<Opcode>(i));
+    }
+    return table;
+  }();
+  return kTable[static_cast<size_t>(opcode)];
+}
+
 }  // namespace
 
 bool HasOwnSideEffect(Instruction i) {
@@ -40,7 +52,7 @@ SideEffects::SideEffects(const Module& module) : computations_(module.computatio
   // Callees first, so that one look at each instruction suffices.
   for (ComputationId id : ComputationPostOrder(module)) {
     for (Instruction i : module.computation(id).instructions()) {
-      if (Of(i)) {
+      if (!IsPure(i.opcode()) && Of(i)) {
         computations_[id.value] = 1;
         break;
       }
@@ -51,8 +63,16 @@ SideEffects::SideEffects(const Module& module) : computations_(module.computatio
 bool SideEffects::Of(Instruction i) const {
   if (HasOwnSideEffect(i)) return true;
   if (!MayCall(i.opcode())) return false;
-  for (Computation callee : i.called_computations()) {
-    if (callee.id().value < computations_.size() && computations_[callee.id().value]) return true;
+  const auto has = [this](size_t callee) { return callee < computations_.size() && computations_[callee] != 0; };
+  for (const AttrValue& a : i.attrs()) {
+    const AttrType type = InfoOf(a.attr).type;
+    if (type == AttrType::kComputation) {
+      if (has(a.payload)) return true;
+    } else if (type == AttrType::kComputationList) {
+      for (int64_t callee : i.module().context().list(ListId(a.payload))) {
+        if (has(static_cast<size_t>(callee))) return true;
+      }
+    }
   }
   return false;
 }

@@ -13,11 +13,13 @@
 namespace hlokit {
 namespace {
 
-// Makes one fusion after another in one computation.
+// Makes one fusion after another.
 class FusionMaker {
  public:
-  FusionMaker(Module* module, Computation computation) : module_(*module), computation_(computation.id()) {}
+  explicit FusionMaker(Module* module) : module_(*module) {}
 
+  // What follows is for this computation.
+  void Begin(ComputationId computation);
   void Make(const FusionGroup& group);
   // Puts the fusions into the place of what they compute; call it once, after all.
   void Finish(absl::Span<const FusionGroup> plan);
@@ -27,7 +29,8 @@ class FusionMaker {
   void ReplaceResults(const FusionGroup& group, InstructionId fusion);
 
   Module& module_;
-  const ComputationId computation_;
+  ComputationId computation_;
+  uint32_t first_base_ = 0;                // places from here on are of groups of this computation
   std::vector<uint32_t> inside_;           // by original: its place in the group, from `base_`
   uint32_t base_ = 0;                      // places below are of earlier groups
   std::vector<InstructionId> made_;        // by place in the group
@@ -35,14 +38,16 @@ class FusionMaker {
   std::vector<InstructionId> parameters_;  // of its body, by input
   std::vector<uint32_t> input_of_;         // by instruction: index of inputs_, from `input_base_`
   uint32_t input_base_ = 0;
+  std::vector<InstructionId> operands_;  // of the copy being made
+  std::vector<AttrValue> attrs_;
   std::vector<InstructionId> fusions_;   // by group
   std::vector<InstructionId> replaced_;  // originals
 };
 
 InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId body) {
-  std::vector<InstructionId> operands;  // first the original ones: adding parameters moves the stored list
-  for (Instruction operand : module_.instruction(source).operands()) operands.push_back(operand.id());
-  for (InstructionId& operand : operands) {
+  operands_.clear();  // first the original ones: adding parameters moves the stored list
+  for (Instruction operand : module_.instruction(source).operands()) operands_.push_back(operand.id());
+  for (InstructionId& operand : operands_) {
     const uint32_t id = operand.value;
     if (id < inside_.size() && inside_[id] >= base_) {
       operand = made_[inside_[id] - base_];
@@ -61,11 +66,11 @@ InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId 
   }
   const InstructionRecord record = module_.record(source);
   const absl::Span<const AttrValue> stored = module_.attrs_of(record);
-  const std::vector<AttrValue> attrs(stored.begin(), stored.end());
+  attrs_.assign(stored.begin(), stored.end());
   // What moves keeps its name: the original goes.
   const StringId name = moved ? record.name : module_.UniqueInstructionName(module_.instruction(source).name());
   const InstructionId copy = module_.AddInstruction(body, record.opcode, module_.instruction(source).shape(), name,
-                                                    operands, attrs, record.payload);
+                                                    operands_, attrs_, record.payload);
   module_.SetMetadata(copy, record.metadata);
   return copy;
 }
@@ -86,11 +91,18 @@ void FusionMaker::ReplaceResults(const FusionGroup& group, InstructionId fusion)
   }
 }
 
+void FusionMaker::Begin(ComputationId computation) {
+  computation_ = computation;
+  first_base_ = base_ + static_cast<uint32_t>(made_.size()) + 1;
+  fusions_.clear();
+  replaced_.clear();
+}
+
 void FusionMaker::Make(const FusionGroup& group) {
   const auto size = static_cast<uint32_t>(group.instructions.size());
   const ComputationId body = module_.AddComputation(module_.UniqueComputationName("fused_computation"));
   module_.SetExecutionThread(body, module_.record(computation_).execution_thread);
-  inside_.resize(std::max(inside_.size(), module_.instruction_id_bound()), 0);
+  if (inside_.size() < module_.instruction_id_bound()) inside_.resize(module_.instruction_id_bound(), 0);
   base_ += static_cast<uint32_t>(made_.size()) + 1;
   input_base_ += static_cast<uint32_t>(inputs_.size()) + 1;
   made_.clear();
@@ -132,8 +144,6 @@ void FusionMaker::Make(const FusionGroup& group) {
 void FusionMaker::Finish(absl::Span<const FusionGroup> plan) {
   // Only now, since what one fusion takes another may have copied.
   for (size_t k = 0; k < plan.size(); ++k) ReplaceResults(plan[k], fusions_[k]);
-  std::vector<uint8_t> goes(module_.instruction_id_bound(), 0);
-  for (InstructionId id : replaced_) goes[id.value] = 1;
   std::vector<InstructionId>& work = replaced_;
   while (!work.empty()) {
     const InstructionId id = work.back();
@@ -144,7 +154,7 @@ void FusionMaker::Finish(absl::Span<const FusionGroup> plan) {
     for (Instruction operand : i.operands()) operands.push_back(operand.id());
     module_.Erase(id);
     for (InstructionId operand : operands) {
-      if (goes[operand.value]) work.push_back(operand);
+      if (operand.value < inside_.size() && inside_[operand.value] >= first_base_) work.push_back(operand);
     }
   }
 }
@@ -158,13 +168,14 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
   if (!HasFusibleOrder(module)) return counts;
   const CallGraph calls(module);
   const ComputationRoles roles = RolesOf(module);
+  FusionMaker maker(&module);
   for (ComputationId id : calls.CalleesFirst()) {
     const Computation computation = module.computation(id);
     if (!calls.IsLive(computation) || !calls.IsSequential(computation) || roles.async[id.value] != 0) continue;
     while (true) {
       const std::vector<FusionGroup> plan = PlanFusions(computation, limits);
       if (plan.empty()) break;
-      FusionMaker maker(&module, computation);
+      maker.Begin(id);
       for (const FusionGroup& group : plan) {
         maker.Make(group);
         counts.loop += group.kind == FusionKind::kLoop;

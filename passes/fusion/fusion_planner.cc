@@ -79,6 +79,7 @@ void FusionPlanner::Number() {
   for (Node n = 0; n < count; ++n) node_of_[order_[n].value - lowest_] = n;
   info_.resize(count);
   operand_begin_.assign(count + 1, 0);
+  operands_.reserve(2 * size_t{count});
   std::vector<uint32_t> uses(count + 1, 0);
   for (Node n = 0; n < count; ++n) {
     const Instruction i = module_.instruction(order_[n]);
@@ -99,9 +100,8 @@ void FusionPlanner::Number() {
   for (Node n = 0; n < count; ++n) {
     for (uint32_t k = operand_begin_[n]; k < operand_begin_[n + 1]; ++k) users_[uses[operands_[k]]++] = n;
   }
-  copied_to_.resize(count);
+  first_copy_.assign(count, kNone);
   seen_.assign(count, 0);
-  groups_order_.emplace(user_begin_, users_);
 }
 
 void FusionPlanner::StartGroup(Node n) {
@@ -129,26 +129,26 @@ void FusionPlanner::StartGroup(Node n) {
   }
 }
 
-FusionPlanner::Users FusionPlanner::UsersOf(Node n) {
-  Users users;
-  users.others = order_[n] == computation_.record().root;
+void FusionPlanner::FindUsers(Node n, Users* users) {
+  users->groups.clear();
+  users->others = order_[n] == computation_.record().root;
   ++round_;
   const auto meet = [&](Node member) {
     const Node group = groups_order_->Find(member);
     if (info_[group].group < 0) {
-      users.others = true;
+      users->others = true;
     } else if (seen_[group] != round_) {
       seen_[group] = round_;
-      users.groups.push_back(group);
+      users->groups.push_back(group);
     }
   };
   for (uint32_t k = user_begin_[n]; k < user_begin_[n + 1]; ++k) {
     const Node user = users_[k];
     if (info_[user].stays) meet(user);
-    for (Node member : copied_to_[user]) meet(member);
+    ForEachCopy(user, meet);
   }
-  std::sort(users.groups.begin(), users.groups.end(), [&](Node a, Node b) { return groups_order_->Before(a, b); });
-  return users;
+  if (users->groups.size() < 2) return;
+  std::sort(users->groups.begin(), users->groups.end(), [&](Node a, Node b) { return groups_order_->Before(a, b); });
 }
 
 std::optional<FusionPlanner::Role> FusionPlanner::RoleOf(Node n, Node group) const {
@@ -171,7 +171,7 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, Node group, dou
     std::optional<Role> as;
     if (user.stays && groups_order_->Find(u) == group) {
       as = user.role;
-    } else if (!copied_to_[u].empty()) {
+    } else if (first_copy_[u] != kNone) {
       as = RoleOf(u, group);
     }
     if (!as) continue;
@@ -366,7 +366,7 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
 
 void FusionPlanner::JoinReaders(Node n, Users* users) {
   if (!limits_.multi_output || users->groups.size() < 2 || info_[n].elements < 2) return;
-  std::vector<Node> joined;
+  absl::InlinedVector<Node, kMaxReaders> joined;
   bool changed = false;
   for (size_t k = 0; k < std::min(users->groups.size(), kMaxReaders); ++k) {
     Node group = users->groups[k];
@@ -381,7 +381,7 @@ void FusionPlanner::JoinReaders(Node n, Users* users) {
     }
     if (!done) joined.push_back(group);
   }
-  if (changed) *users = UsersOf(n);
+  if (changed) FindUsers(n, users);
 }
 
 void FusionPlanner::ReplaceInput(Group& group, Node n) {
@@ -413,7 +413,8 @@ void FusionPlanner::AddCopy(Node n, Node group, const Role& role, double recompu
   g.copies.push_back({n, role});
   g.recompute += recompute;
   ReplaceInput(g, n);
-  copied_to_[n].push_back(group);
+  copy_places_.push_back({group, first_copy_[n]});
+  first_copy_[n] = static_cast<uint32_t>(copy_places_.size() - 1);
 }
 
 void FusionPlanner::Place(Node n, const Users& users) {
@@ -424,7 +425,7 @@ void FusionPlanner::Place(Node n, const Users& users) {
     double recompute;
     int64_t reads;  // what the group has to read more to compute n
   };
-  std::vector<Fit> fits;
+  absl::InlinedVector<Fit, 4> fits;
   for (size_t k = 0; k < std::min(users.groups.size(), kMaxReaders); ++k) {
     Fit fit{users.groups[k], {}, 0, 0};
     const Group& group = GroupOf(fit.group);
@@ -507,7 +508,7 @@ FusionGroup FusionPlanner::Finish(Node representative) {
     for (uint32_t k = user_begin_[n]; k < user_begin_[n + 1] && !used_outside; ++k) {
       const Node user = users_[k];
       used_outside |= info_[user].stays && groups_order_->Find(user) != representative;
-      for (Node member : copied_to_[user]) used_outside |= groups_order_->Find(member) != representative;
+      ForEachCopy(user, [&](Node member) { used_outside |= groups_order_->Find(member) != representative; });
     }
     if (used_outside) result.results.push_back(order_[n]);
   }
@@ -519,15 +520,32 @@ FusionGroup FusionPlanner::Finish(Node representative) {
   return result;
 }
 
+// False if no two instructions could be put together: neither does one that may be fused use another, nor do two use
+// the same value.
+bool FusionPlanner::HasCandidates() const {
+  const auto may_be_fused = [this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; };
+  for (Node n = 0; n < order_.size(); ++n) {
+    int readers = may_be_fused(n) ? 1 : 0;
+    for (uint32_t k = user_begin_[n]; k < user_begin_[n + 1]; ++k) {
+      const bool again = k > user_begin_[n] && users_[k] == users_[k - 1];
+      if (!again && may_be_fused(users_[k]) && ++readers == 2) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<FusionGroup> FusionPlanner::Plan() {
   std::vector<FusionGroup> plan;
+  if (!HasCandidates()) return plan;
+  groups_order_.emplace(user_begin_, users_);
+  Users users;
   for (Node n = static_cast<Node>(order_.size()); n-- > 0;) {
-    const bool can_start =
-        info_[n].fusion_class != FusionClass::kOpaque && info_[n].fusion_class != FusionClass::kSource;
-    if (can_start) StartGroup(n);
-    Users users = UsersOf(n);
+    const FusionClass c = info_[n].fusion_class;
+    FindUsers(n, &users);
     JoinReaders(n, &users);
-    if (info_[n].fusion_class != FusionClass::kOpaque && info_[n].fusion_class != FusionClass::kUpdate) Place(n, users);
+    if (c != FusionClass::kOpaque && c != FusionClass::kUpdate) Place(n, users);
+    const bool alone = info_[n].stays && groups_order_->Find(n) == n;
+    if (alone && c != FusionClass::kOpaque && c != FusionClass::kSource) StartGroup(n);
   }
   std::vector<Node> representatives;
   for (Node n = 0; n < order_.size(); ++n) {

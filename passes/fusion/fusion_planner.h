@@ -49,8 +49,8 @@ class FusionPlanner {
     double recompute = 0;        // operations computed again, for each element of the loop
     int64_t results = 1;
     int64_t members = 1;
-    std::vector<Copy> copies;  // of instructions that are computed elsewhere too
-    std::vector<Node> inputs;  // what it reads, distinct
+    std::vector<Copy> copies;             // of instructions that are computed elsewhere too
+    absl::InlinedVector<Node, 6> inputs;  // what it reads, distinct
   };
   // What becomes of an instruction.
   struct NodeInfo {
@@ -63,6 +63,7 @@ class FusionPlanner {
   };
 
   void Number();
+  bool HasCandidates() const;
   FusionClass ClassOf(Instruction i) const;
   void StartGroup(Node n);
   // Groups that use the node, each once, by their place in the order; whether something else uses it too.
@@ -70,7 +71,7 @@ class FusionPlanner {
     std::vector<Node> groups;  // representatives
     bool others = false;
   };
-  Users UsersOf(Node n);
+  void FindUsers(Node n, Users* users);
   void JoinReaders(Node n, Users* users);
   void Place(Node n, const Users& users);
   // The role the node would have in the group; nullopt if it must not be there.
@@ -100,7 +101,17 @@ class FusionPlanner {
   std::vector<NodeInfo> info_;
   std::vector<uint32_t> operand_begin_, operands_;
   std::vector<uint32_t> user_begin_, users_;
-  std::vector<std::vector<Node>> copied_to_;  // by Node: members of groups that have copies
+  // Members of groups that have copies of a node: lists in one array, by Node where each begins.
+  struct CopyPlace {
+    Node member;
+    uint32_t next;
+  };
+  std::vector<uint32_t> first_copy_;
+  std::vector<CopyPlace> copy_places_;
+  template <typename Visit>
+  void ForEachCopy(Node n, Visit visit) const {
+    for (uint32_t k = first_copy_[n]; k != kNone; k = copy_places_[k].next) visit(copy_places_[k].member);
+  }
   std::vector<Group> groups_;
   std::optional<GroupOrder> groups_order_;
   std::vector<uint32_t> seen_;  // by Node: representatives met in this round

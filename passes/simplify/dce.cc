@@ -24,10 +24,16 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
   };
   bool changed = false;
   std::vector<InstructionId> work;
+  CallerList callers(module);
   for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) {
-      if (!i.has_users() && dead(i)) work.push_back(i.id());
+    callers.Begin(c.id());
+    for (InstructionId id = c.record().first; id.valid();) {
+      const InstructionRecord& r = module.record(id);
+      if (MayCall(r.opcode)) callers.Add(id);
+      if (!r.first_use.valid() && dead(module.instruction(id))) work.push_back(id);
+      id = r.next;
     }
+    callers.End(c.id());
     if (work.empty()) continue;
     if (!roles) roles = RolesOf(module);
     // What a fusion or an asynchronous operation holds is settled.
@@ -47,7 +53,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
       }
     }
   }
-  if (const int64_t erased = EraseUnreachable(module); erased != 0) {
+  if (const int64_t erased = EraseUnreachable(module, callers); erased != 0) {
     Count("computations removed", erased);
     changed = true;
   }

@@ -5,21 +5,45 @@
 namespace hlokit {
 
 int64_t EraseUnreachable(Module& module) {
-  int64_t erased = 0;
+  CallerList callers(module);
+  for (Computation c : module.computations()) {
+    callers.Begin(c.id());
+    for (Instruction i : c.instructions()) {
+      if (MayCall(i.opcode())) callers.Add(i.id());
+    }
+    callers.End(c.id());
+  }
+  return EraseUnreachable(module, callers);
+}
+
+int64_t EraseUnreachable(Module& module, const CallerList& callers) {
   std::vector<uint8_t> reached(module.computation_id_bound(), 0);
   std::vector<ComputationId> open = {module.entry().id()};
   reached[module.entry().id().value] = 1;
+  const auto reach = [&](ComputationId callee) {
+    if (reached[callee.value] != 0) return;
+    reached[callee.value] = 1;
+    open.push_back(callee);
+  };
   while (!open.empty()) {
-    const Computation c = module.computation(open.back());
+    const ComputationId id = open.back();
     open.pop_back();
-    for (Instruction i : c.instructions()) {
-      if (!MayCall(i.opcode())) continue;
-      for (Computation callee : i.called_computations()) {
-        if (reached[callee.id().value]++ == 0) open.push_back(callee.id());
-        reached[callee.id().value] = 1;
+    for (InstructionId caller : callers.Of(id)) {
+      const InstructionRecord& r = module.record(caller);
+      if (!r.parent.valid()) continue;
+      for (const AttrValue& a : module.attrs_of(r)) {
+        const AttrType type = InfoOf(a.attr).type;
+        if (type == AttrType::kComputation) {
+          reach(ComputationId(a.payload));
+        } else if (type == AttrType::kComputationList) {
+          for (int64_t callee : module.context().list(ListId(a.payload))) {
+            reach(ComputationId(static_cast<uint32_t>(callee)));
+          }
+        }
       }
     }
   }
+  int64_t erased = 0;
   for (Computation c : module.computations()) {
     if (reached[c.id().value]) continue;
     module.EraseComputation(c.id());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/module.h"
 #include "ir/side_effects.h"
 
@@ -28,8 +29,33 @@ class KnownEffects {
   size_t bound_;
 };
 
-// Erases the computations that cannot be reached from the entry; their number. Linear in the module.
+// The instructions of each computation that may call others, for who looks at all instructions anyway.
+class CallerList {
+ public:
+  explicit CallerList(const Module& module) : places_(module.computation_id_bound()) {}
+
+  void Begin(ComputationId id) { places_[id.value].begin = static_cast<uint32_t>(callers_.size()); }
+  void Add(InstructionId caller) { callers_.push_back(caller); }
+  void End(ComputationId id) { places_[id.value].end = static_cast<uint32_t>(callers_.size()); }
+
+  // Some may have been erased meanwhile.
+  absl::Span<const InstructionId> Of(ComputationId id) const {
+    const Place& place = places_[id.value];
+    return absl::MakeConstSpan(callers_).subspan(place.begin, place.end - place.begin);
+  }
+
+ private:
+  struct Place {
+    uint32_t begin = 0, end = 0;
+  };
+  std::vector<Place> places_;  // by ComputationId
+  std::vector<InstructionId> callers_;
+};
+
+// Erases the computations that cannot be reached from the entry; their number. Linear in the module, or in the callers
+// where they are known.
 int64_t EraseUnreachable(Module& module);
+int64_t EraseUnreachable(Module& module, const CallerList& callers);
 
 // Erases the instructions of a computation that nothing uses, that have no effect and no control edges, parameters
 // excepted; their number. Linear in the computation.
