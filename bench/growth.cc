@@ -1,8 +1,10 @@
 // How the time of reading, checking, printing and fingerprinting grows with the module: nanoseconds an instruction at
 // two sizes, ten times apart. Linear time is a ratio of 1; caches that no longer hold the module make it somewhat more.
 //
-//   hlokit_bench_growth [INSTRUCTIONS] [--rounds=N]
+//   hlokit_bench_growth [INSTRUCTIONS] [--rounds=N] [--passes[=PIPELINE]]
 //
+// --passes measures passes instead: each of the registry alone, or the pipeline given. One that grows faster than
+// n log n is 1.2 times linear or more at these sizes, caches apart.
 // The module is made here: layers of a network with names, layouts, metadata and a call to a shared computation.
 #include <malloc.h>
 
@@ -15,11 +17,13 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "interp/reference/instruction_evaluator.h"
 #include "ir/fingerprint.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
 #include "parser/parser.h"
+#include "passes/pipeline.h"
 
 namespace hlokit {
 namespace {
@@ -72,17 +76,71 @@ bool Measure(const std::shared_ptr<const SourceBuffer>& source, Times* times) {
   return !sink.has_errors() && printed > 0 && digest != Digest();
 }
 
+// Nanoseconds an instruction that the pipeline takes for a module; negative, with a message, if it cannot run.
+double PassNanoseconds(const std::string& text, const Module& module, int rounds) {
+  std::vector<double> times;
+  for (int round = 0; round < rounds; ++round) {
+    Module clone = module.Clone();
+    absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
+    absl::Status status = pipeline.status();
+    const PipelineOptions options = {.environment = interp::EvaluatingEnvironment()};
+    times.push_back(bench::MillisecondsOf([&] {
+      if (pipeline.ok()) status = pipeline->Run(clone, options).status();
+    }));
+    if (!status.ok()) {
+      std::fprintf(stderr, "%s: %s\n", text.c_str(), std::string(status.message()).c_str());
+      return -1;
+    }
+  }
+  return bench::Median(times) * 1e6 / static_cast<double>(module.instruction_count());
+}
+
+int MeasurePasses(const std::string& pipeline, int64_t instructions, int rounds) {
+  std::vector<std::string> texts;
+  if (!pipeline.empty()) {
+    texts.push_back(pipeline);
+  } else {
+    for (const PassInfo* pass : PassRegistry::Get().passes()) texts.emplace_back(pass->name);
+  }
+  std::unique_ptr<Module> modules[2];
+  for (int k = 0; k < 2; ++k) {
+    DiagnosticSink sink;
+    modules[k] = ParseModule(
+        std::make_shared<const SourceBuffer>("growth", MakeModule(k == 0 ? instructions / 10 : instructions)), {},
+        &sink);
+    if (modules[k] == nullptr) return 3;
+  }
+  std::printf("%-36s %12zu %12zu\n", "instructions", modules[0]->instruction_count(), modules[1]->instruction_count());
+  for (const std::string& text : texts) {
+    double ns[2];
+    for (int k = 0; k < 2; ++k) {
+      ns[k] = PassNanoseconds(text, *modules[k], rounds);
+      if (ns[k] < 0) return 1;
+    }
+    std::printf("%-36s %9.1f ns %9.1f ns   %.2f times linear\n", text.c_str(), ns[0], ns[1],
+                ns[0] > 0 ? ns[1] / ns[0] : 0);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 int Run(int argc, char** argv) {
   int64_t instructions = 1000000;
   int rounds = 3;
+  bool passes = false;
+  std::string pipeline;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument.starts_with("--rounds=")) {
       rounds = std::max(1, std::atoi(argv[i] + 9));
+    } else if (argument == "--passes" || argument.starts_with("--passes=")) {
+      passes = true;
+      if (argument.size() > 9) pipeline = argument.substr(9);
     } else {
       instructions = std::max<int64_t>(1000, std::atoll(argv[i]));
     }
   }
+  if (passes) return MeasurePasses(pipeline, instructions, rounds);
   Times times[2];
   std::shared_ptr<const SourceBuffer> sources[2];
   for (int k = 0; k < 2; ++k) {

@@ -29,7 +29,7 @@ std::string Pipeline::ToString(bool expand) const {
     if (child.info != nullptr) {
       StrAppend(&text, child.info->name, child.pass->options().ToString(), child.repeat ? "*" : "");
     } else if (child.named && !expand) {
-      StrAppend(&text, child.label, child.repeat ? "*" : "");
+      StrAppend(&text, child.label, child.options, child.repeat ? "*" : "");
     } else {
       open.push_back({child_id, 0});
     }

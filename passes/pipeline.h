@@ -1,7 +1,9 @@
 // Pipelines: passes in the order of a text.
 //
 //   pipeline := item (',' item)*
-//   item     := name options? '*'?            a pass, or a named pipeline (which takes no options)
+//   item     := name options? '*'?            a pass, or a named pipeline, whose options go to every pass in it that
+//   has
+//                                             one of that name
 //             | name? '(' pipeline ')' '*'?   a group; the name is a label for reports
 //   options  := '{' (name ('=' value)? (',' name ('=' value)?)*)? '}'     `name` alone is `name=true`
 //
@@ -60,8 +62,9 @@ class Pipeline {
   friend class PipelineParser;
 
   struct Node {
-    std::string label;   // of a group; the name of a named pipeline
-    bool named = false;  // a named pipeline: its label stands for it
+    std::string label;    // of a group; the name of a named pipeline
+    std::string options;  // of a named pipeline, "{name=value}"
+    bool named = false;   // a named pipeline: its label stands for it
     bool repeat = false;
     const PassInfo* info = nullptr;  // a pass
     std::unique_ptr<Pass> pass;

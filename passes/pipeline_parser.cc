@@ -14,7 +14,7 @@ class PipelineParser {
 
   absl::StatusOr<Pipeline> Parse(std::string_view text) {
     pipeline_.nodes_.emplace_back();
-    texts_.push_back({text, 0, 0});
+    texts_.push_back({text, 0, 0, {}, {}});
     groups_ = {0};
     SkipBlanks();
     if (AtEnd()) return std::move(pipeline_);
@@ -29,11 +29,19 @@ class PipelineParser {
 
  private:
   using Node = Pipeline::Node;
+  // An option given to a named pipeline: for every pass in it that has one of that name.
+  struct SharedOption {
+    std::string_view name;
+    std::string_view value;
+    bool taken = false;
+  };
   // A text being read, and how many groups were open when it began.
   struct Source {
     std::string_view text;
     size_t at;
     size_t groups;
+    std::string_view name = {};  // of the pipeline
+    std::vector<SharedOption> options = {};
   };
 
   std::string_view& text() { return texts_.back().text; }
@@ -82,29 +90,57 @@ class PipelineParser {
       if (const PassInfo* info = registry_.Find(name)) return PassItem(*info);
       const NamedPipeline* named = registry_.FindPipeline(name);
       if (named == nullptr) return UnknownName(name);
-      if (Eat('{')) return Error("the pipeline `", name, "` takes no options");
       Node group;
       group.label = std::string(name);
       group.named = true;
+      std::vector<SharedOption> shared;
+      if (absl::Status status = OptionList(name,
+                                           [&](std::string_view option, std::string_view value) {
+                                             shared.push_back({option, value});
+                                             StrAppend(&group.options, shared.size() == 1 ? "{" : ",", option, "=",
+                                                       value);
+                                             return absl::OkStatus();
+                                           });
+          !status.ok()) {
+        return status;
+      }
+      if (!shared.empty()) group.options += '}';
       group.repeat = Eat('*');
       const uint32_t id = NewNode(std::move(group));
-      texts_.push_back({named->text, 0, groups_.size()});
+      texts_.push_back({named->text, 0, groups_.size(), named->name, std::move(shared)});
       groups_.push_back(id);
     }
   }
 
+  // Calls `set` for each option in braces, if there are any.
+  template <typename Set>
+  absl::Status OptionList(std::string_view owner, const Set& set) {
+    if (!Eat('{') || Eat('}')) return absl::OkStatus();
+    do {
+      const std::string_view name = Word("=,{}");
+      std::string_view value = "true";
+      if (Eat('=')) value = Word(",{}");
+      if (absl::Status status = set(name, value); !status.ok()) return status;
+    } while (Eat(','));
+    return Eat('}') ? absl::OkStatus() : Error("the options of ", owner, " do not end with `}`");
+  }
+
   absl::Status PassItem(const PassInfo& info) {
     PassOptions options(info.options);
-    if (Eat('{') && !Eat('}')) {
-      do {
-        const std::string_view name = Word("=,{}");
-        std::string_view value = "true";
-        if (Eat('=')) value = Word(",{}");
-        if (absl::Status status = options.Set(name, value); !status.ok()) {
-          return Error("pass ", info.name, ": ", std::string(status.message()));
-        }
-      } while (Eat(','));
-      if (!Eat('}')) return Error("the options of ", info.name, " do not end with `}`");
+    const auto set = [&](std::string_view name, std::string_view value) {
+      const absl::Status status = options.Set(name, value);
+      return status.ok() ? status : Error("pass ", info.name, ": ", std::string(status.message()));
+    };
+    if (absl::Status status = OptionList(info.name, set); !status.ok()) return status;
+    // Those of pipelines around it, the outermost last: what the user wrote counts most.
+    for (size_t t = texts_.size(); t-- > 0;) {
+      for (SharedOption& shared : texts_[t].options) {
+        const bool has = std::any_of(info.options.begin(), info.options.end(),
+                                     [&](const OptionInfo& option) { return option.name == shared.name; });
+        if (!has) continue;
+        shared.taken = true;
+        if (absl::Status status = set(shared.name, shared.value); !status.ok()) return status;
+      }
     }
     Node node;
     node.info = &info;
@@ -128,6 +164,12 @@ class PipelineParser {
       if (!AtEnd()) return Error("expected `,` between passes, found `", text().substr(at(), 1), "`");
       if (inner) return Error("a group does not end with `)`");
       if (texts_.size() == 1) return false;
+      for (const SharedOption& shared : texts_.back().options) {
+        if (!shared.taken) {
+          return absl::InvalidArgumentError(
+              StrCat("no pass of the pipeline `", texts_.back().name, "` has an option `", shared.name, "`"));
+        }
+      }
       groups_.pop_back();
       texts_.pop_back();
     }

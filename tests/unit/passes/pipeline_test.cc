@@ -83,6 +83,12 @@ TEST_F(PipelineTest, PrintsItselfBack) {
   EXPECT_EQ(Print(Print("twice*", true), true), Print("twice*", true));
 }
 
+TEST_F(PipelineTest, OptionsOfANamedPipelineGoToItsPasses) {
+  EXPECT_EQ(Print("once{ times = 2 , loud }*,once{}"), "once{times=2,loud=true}*,once");
+  EXPECT_EQ(Print("twice{times=2}", true), "twice(once(countdown{times=2}),x(once(countdown{times=2}))*)");
+  EXPECT_EQ(Print(Print("twice{times=2}", true), true), Print("twice{times=2}", true));
+}
+
 TEST_F(PipelineTest, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(Print("countdwn"), "there is no pass `countdwn`; did you mean `countdown`?");
   EXPECT_EQ(Print("countdown{time=1}"),
@@ -94,7 +100,9 @@ TEST_F(PipelineTest, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(Print("countdown{kind=c}"),
             "pipeline, column 17: pass countdown: the option `kind` takes one of a, b, not `c`");
   EXPECT_EQ(Print("failing{x}"), "pipeline, column 10: pass failing: there is no option `x`: it has none");
-  EXPECT_EQ(Print("once{x}"), "pipeline, column 6: the pipeline `once` takes no options");
+  EXPECT_EQ(Print("once{x}"), "no pass of the pipeline `once` has an option `x`");
+  EXPECT_EQ(Print("once{times=x}"),
+            "pipeline, column 10: pass countdown: the option `times` takes a whole number, not `x`");
   EXPECT_EQ(Print("countdown,"), "pipeline, column 11: a pass is missing");
   EXPECT_EQ(Print("a(countdown"), "pipeline, column 12: a group does not end with `)`");
   EXPECT_EQ(Print("countdown)"), "pipeline, column 10: expected `,` between passes, found `)`");
