@@ -19,6 +19,7 @@
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
 #include "tracer/nn/registry.h"
+#include "tracer/nn/state_dict.h"
 #include "tracer/op_case.h"
 #include "tracer/program.h"
 #include "tracer/text/dump_report.h"
@@ -66,6 +67,7 @@ struct ModelRequest {
   lazy::Formula formula = lazy::Formula::kHash;  // of parameters
   std::string expected;                          // figures to compare with; empty: none
   bool compare = false;
+  std::string load, save;  // files of parameters and buffers; empty: none
 };
 
 class Session {
@@ -188,6 +190,9 @@ bool Session::RunModel(const ModelRequest& request) {
   if (!config.ok()) return fail(config.status());
   lazy::nn::Registry registry(&tracer, config->type, lazy::nn::FormulaInitializer(request.formula, request.gain));
   const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(*config, &registry);
+  if (!request.load.empty()) {
+    if (absl::Status s = lazy::nn::LoadState(request.load, registry.state()); !s.ok()) return fail(s);
+  }
   if (emit.params) {
     for (const lazy::nn::NamedTensor& p : registry.parameters()) {
       out_ << p.name << " " << ToString(p.tensor.shape(), false) << "\n";
@@ -213,9 +218,10 @@ bool Session::RunModel(const ModelRequest& request) {
     if (absl::Status s = tracer.status(); !s.ok()) return fail(s);
     return Emit(tracer, roots);
   }
-  if (emit.metrics || emit.values || request.compare) {
+  if (emit.metrics || emit.values || request.compare || (!request.save.empty() && request.training.steps > 0)) {
     absl::StatusOr<std::vector<lazy::models::Figure>> figures =
-        lazy::models::Train(tracer, *model, registry, request.training);
+        request.step == "train" ? lazy::models::Train(tracer, *model, registry, request.training)
+                                : lazy::models::Infer(tracer, *model, request.training.steps);
     if (!figures.ok()) return fail(figures.status());
     if (emit.values) {
       for (const lazy::models::Figure& figure : *figures) {
@@ -235,6 +241,9 @@ bool Session::RunModel(const ModelRequest& request) {
            << " figures within tolerance\n";
       if (c.failed > 0) return fail(absl::InternalError(c.first_failure));
     }
+  }
+  if (!request.save.empty()) {
+    if (absl::Status s = lazy::nn::SaveState(request.save, registry.state()); !s.ok()) return fail(s);
   }
   return true;
 }
@@ -347,13 +356,22 @@ int Run(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "bf16", "f64"}));
   app.add_option("--step", model.step, "what --emit=lazy,hlo,... of a model shows: train (with the update) or infer")
       ->check(CLI::IsMember({"train", "infer"}));
-  app.add_option("--steps", model.training.steps, "training steps to run, for metrics, values and --expect");
+  app.add_option("--steps", model.training.steps, "steps to run, for metrics, values, --expect and --save");
   app.add_option("--optimizer", model.training.optimizer, "sgd, adam or adamw")
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
   app.add_option("--lr", model.training.lr, "learning rate")->capture_default_str();
   app.add_option("--momentum", model.training.momentum, "of sgd")->capture_default_str();
   app.add_option("--weight-decay", model.training.weight_decay, "of the optimizer")->capture_default_str();
   app.add_option("--eps", model.training.eps, "of adam")->capture_default_str();
+  app.add_flag("--nesterov", model.training.nesterov, "of sgd");
+  app.add_option("--lr-schedule", model.training.lr_schedule,
+                 "step:SIZE[,GAMMA], multistep:M1;M2[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN], "
+                 "linear[:START[,END[,TOTAL]]] or onecycle:MAX_LR,TOTAL[,PCT_START]");
+  app.add_option("--clip-norm", model.training.clip_norm, "the most that the norm of all gradients may be");
+  app.add_option("--clip-value", model.training.clip_value, "the most that an element of a gradient may be");
+  app.add_option("--load", model.load, "safetensors file of parameters and buffers to start from");
+  app.add_option("--save", model.save,
+                 "safetensors file to write parameters and buffers to, after --steps steps; 0: as they start");
   app.add_option("--init", init, "the formula of initial numbers: hash or sine")
       ->check(CLI::IsMember({"hash", "sine"}));
   app.add_option("--gain", model.gain, "parameters of rank 2 and more start in +-sqrt(gain / fan-in)")

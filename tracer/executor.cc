@@ -293,23 +293,42 @@ void Materialize(TensorData* data, std::shared_ptr<runtime::Buffer> buffer) {
   data->ir = IrRef();
 }
 
+// Computes those of `tensors` that are pending, under the device's mutex.
+absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options) {
+  std::vector<TensorData*> pending;
+  for (TensorData* data : tensors) {
+    if (Pending(device, *data)) pending.push_back(data);
+  }
+  if (pending.empty()) return absl::OkStatus();
+  const GraphSlice slice = SliceOf(device, pending, options);
+  absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> results = Launch(device, slice, options);
+  if (!results.ok()) return results.status();
+  for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move((*results)[i]));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status SyncLiveTensors(DeviceState& device, bool wait) {
   {
     std::lock_guard<std::recursive_mutex> lock(device.mutex());
-    std::vector<TensorData*> pending;
-    for (TensorData* data : device.LiveTensors()) {
-      if (Pending(device, *data)) pending.push_back(data);
-    }
-    if (!pending.empty()) {
-      const SliceOptions options{true, device.tracer()->options().donate};
-      const GraphSlice slice = SliceOf(device, pending, options);
-      absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> results = Launch(device, slice, options);
-      if (!results.ok()) return results.status();
-      for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move((*results)[i]));
-    }
+    const SliceOptions options{true, device.tracer()->options().donate};
+    if (absl::Status status = Compute(device, device.LiveTensors(), options); !status.ok()) return status;
     device.TrimGraph();
+  }
+  return wait ? device.device()->Synchronize() : absl::OkStatus();
+}
+
+absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait) {
+  {
+    std::lock_guard<std::recursive_mutex> lock(device.mutex());
+    std::vector<TensorData*> chosen;
+    absl::flat_hash_set<const TensorData*> seen;
+    for (const Tensor& t : tensors) {
+      TensorData* const data = t.impl()->data.get();
+      if (seen.insert(data).second) chosen.push_back(data);
+    }
+    if (absl::Status status = Compute(device, chosen, {true, false}); !status.ok()) return status;
   }
   return wait ? device.device()->Synchronize() : absl::OkStatus();
 }

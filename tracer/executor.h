@@ -42,6 +42,8 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
 
 // A full step of the device.
 absl::Status SyncLiveTensors(DeviceState& device, bool wait);
+// Computes these tensors of the device for good, in one program that reuses no buffer; the rest stays pending.
+absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait);
 // The value, the tensor being computed for good.
 absl::StatusOr<Literal> FetchTensor(const Tensor& t);
 // The value, the graph being kept.

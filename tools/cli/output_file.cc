@@ -1,92 +1,42 @@
 #include "tools/cli/output_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <random>
 
 #include "ir/str_cat.h"
 
 namespace hlokit::cli {
-namespace {
-
-absl::Status ErrnoStatus(const std::string& path, int error) {
-  return absl::UnavailableError(StrCat(path, ": ", strerror(error)));
-}
-
-// Beside the target, so that the rename stays in one file system; the process id and a random number keep writers
-// apart.
-std::string TemporaryName(const std::string& target) {
-  std::random_device random;
-  return StrCat(target, ".tmp-", static_cast<int64_t>(getpid()), "-", random());
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Open(const std::string& path) {
   std::unique_ptr<OutputFile> file(new OutputFile);
-  file->path_ = path;
-  if (path == "-") {
-    file->path_ = "<stdout>";
-    file->fd_ = STDOUT_FILENO;
-  } else {
-    struct stat info;
-    const bool exists = stat(path.c_str(), &info) == 0;
-    if (exists && !S_ISREG(info.st_mode)) {
-      file->fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    } else {
-      file->target_ = path;
-      char resolved[PATH_MAX];
-      if (exists && realpath(path.c_str(), resolved) != nullptr) file->target_ = resolved;
-      file->temporary_ = TemporaryName(file->target_);
-      file->fd_ = open(file->temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (file->fd_ < 0) file->temporary_.clear();  // not ours to remove
-      // Failing to copy the permissions is no reason to lose the result.
-      if (file->fd_ >= 0 && exists && fchmod(file->fd_, info.st_mode & 07777) != 0) errno = 0;
-    }
-    if (file->fd_ < 0) return ErrnoStatus(path, errno);
+  if (path != "-") {
+    absl::StatusOr<std::unique_ptr<runtime::WholeFile>> whole = runtime::WholeFile::Open(path);
+    if (!whole.ok()) return whole.status();
+    file->file_ = *std::move(whole);
   }
   file->writer_ = std::make_unique<TextWriter>([f = file.get()](std::string_view bytes) { f->Write(bytes); });
   return file;
 }
 
 void OutputFile::Write(std::string_view bytes) {
-  while (!bytes.empty() && error_ == 0) {
-    const ssize_t n = write(fd_, bytes.data(), bytes.size());
-    if (n >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(n));
-    } else if (errno != EINTR) {
-      error_ = errno;
-    }
+  if (given_up_) return;
+  if (file_ != nullptr) {
+    file_->Write(bytes);
+  } else if (error_ == 0) {
+    error_ = runtime::WriteAll(STDOUT_FILENO, bytes);
   }
 }
 
 absl::Status OutputFile::Commit() {
   writer_->Flush();
-  if (error_ == 0 && fd_ != STDOUT_FILENO && close(fd_) != 0) error_ = errno;
-  if (fd_ != STDOUT_FILENO) fd_ = -1;
-  if (error_ == 0 && !temporary_.empty()) {
-    if (rename(temporary_.c_str(), target_.c_str()) == 0) {
-      temporary_.clear();
-    } else {
-      error_ = errno;
-    }
-  }
-  return error_ == 0 ? absl::OkStatus() : ErrnoStatus(path_, error_);
+  if (file_ != nullptr) return file_->Commit();
+  return error_ == 0 ? absl::OkStatus() : absl::UnavailableError(StrCat("<stdout>: ", strerror(error_)));
 }
 
 OutputFile::~OutputFile() {
   // A writer that is given up drops what it holds, as far as it has not been written yet.
-  if (fd_ != STDOUT_FILENO) error_ = ECANCELED;
+  given_up_ = file_ != nullptr;
   writer_.reset();
-  if (fd_ >= 0 && fd_ != STDOUT_FILENO) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 }  // namespace hlokit::cli

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "interp/runtime/whole_file.h"
 #include "ir/text_writer.h"
 
 namespace hlokit::cli {
@@ -32,11 +33,9 @@ class OutputFile {
   OutputFile() = default;
   void Write(std::string_view bytes);
 
-  std::string path_;       // as the user gave it, for messages
-  std::string target_;     // with links resolved
-  std::string temporary_;  // empty: writing in place
-  int fd_ = -1;
-  int error_ = 0;  // errno of the first failed write
+  std::unique_ptr<runtime::WholeFile> file_;  // null: standard output
+  int error_ = 0;                             // errno of the first failed write to standard output
+  bool given_up_ = false;
   std::unique_ptr<TextWriter> writer_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <queue>
 
 #include "absl/container/flat_hash_map.h"
@@ -56,6 +57,16 @@ Tensor Fit(Tensor gradient, Shape shape) {
   if (gradient.sizes() != shape.dims()) gradient = SumToSize(gradient, shape.dims());
   if (gradient.defined() && gradient.dtype() != shape.element_type()) gradient = To(gradient, shape.element_type());
   return gradient;
+}
+
+// The same value in a tensor of its own, if others hold or see this one: writing a gradient in place must not change
+// theirs.
+Tensor Unshared(Tensor gradient) {
+  TensorImpl* impl = gradient.impl();
+  if (impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr) return gradient;
+  DeviceState& device = *gradient.device();
+  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  return device.NewTensor(device.ValueOf(impl->data.get()));
 }
 
 }  // namespace
@@ -198,7 +209,7 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
     if (!edge.accumulator || edge.accumulator->leaf == nullptr) return;
     TensorImpl* leaf = edge.accumulator->leaf;
     if (inputs.empty()) {
-      leaf->grad = leaf->grad.defined() ? Add(leaf->grad, gradient) : gradient;
+      leaf->grad = leaf->grad.defined() ? Add(leaf->grad, gradient) : Unshared(std::move(gradient));
       return;
     }
     for (size_t i = 0; i < inputs.size(); ++i) {

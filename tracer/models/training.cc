@@ -11,6 +11,7 @@
 #include "tracer/device_state.h"
 #include "tracer/functions.h"
 #include "tracer/literal_scalar.h"
+#include "tracer/nn/lr_schedule.h"
 
 namespace hlokit::lazy::models {
 namespace {
@@ -35,6 +36,18 @@ double Squares(const std::vector<double>& v) {
   return sum;
 }
 
+// The first ten logits, their sum and norm.
+absl::Status AddLogits(const Tensor& logits, std::vector<Figure>* figures) {
+  absl::StatusOr<std::vector<double>> shown = Values(logits);
+  if (!shown.ok()) return shown.status();
+  for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i) {
+    figures->push_back({StrCat("logit ", i), (*shown)[i]});
+  }
+  figures->push_back({"logits_sum", SumOf(*shown)});
+  figures->push_back({"logits_l2", std::sqrt(Squares(*shown))});
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::Registry& registry) {
@@ -54,6 +67,10 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
   std::vector<Figure> figures;
   const Batch batch = model.MakeBatch(tracer);
   const std::unique_ptr<nn::Optimizer> optimizer = MakeOptimizer(options, registry);
+  absl::StatusOr<nn::LrSchedule> schedule =
+      nn::ParseLrSchedule(options.lr_schedule.empty() ? "constant" : options.lr_schedule, options.lr);
+  if (!schedule.ok()) return schedule.status();
+  nn::LrScheduler scheduler(optimizer.get(), *std::move(schedule));
   std::vector<std::vector<double>> before;
   for (const nn::NamedTensor& p : registry.parameters()) {
     absl::StatusOr<std::vector<double>> values = Values(p.tensor);
@@ -69,18 +86,16 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
     if (absl::Status s = loss.Backward(); !s.ok()) return s;
     Tensors gradients;
     for (const nn::NamedTensor& p : registry.parameters()) gradients.push_back(p.tensor.grad());
+    if (options.clip_norm > 0) nn::ClipGradNorm(optimizer->parameters(), options.clip_norm);
+    if (options.clip_value > 0) nn::ClipGradValue(optimizer->parameters(), options.clip_value);
     optimizer->Step();
+    scheduler.Step();
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
     absl::StatusOr<std::vector<double>> value = Values(loss);
     if (!value.ok()) return value.status();
     losses.push_back((*value)[0]);
     if (step > 0) continue;
-    absl::StatusOr<std::vector<double>> shown = Values(logits);
-    if (!shown.ok()) return shown.status();
-    for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i)
-      figures.push_back({StrCat("logit ", i), (*shown)[i]});
-    figures.push_back({"logits_sum", SumOf(*shown)});
-    figures.push_back({"logits_l2", std::sqrt(Squares(*shown))});
+    if (absl::Status added = AddLogits(logits, &figures); !added.ok()) return added;
     figures.push_back({"loss", losses[0]});
     for (size_t k = 0; k < gradients.size(); ++k) {
       double norm = 0;
@@ -112,6 +127,7 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
   if (!registry.buffers().empty()) {
     double running_sum = 0, running_squares = 0;
     for (const nn::NamedTensor& b : registry.buffers()) {
+      if (!IsFloat(b.tensor.dtype())) continue;  // a count
       absl::StatusOr<std::vector<double>> values = Values(b.tensor);
       if (!values.ok()) return values.status();
       running_sum += SumOf(*values);
@@ -119,6 +135,19 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
     }
     figures.push_back({"running_sum", running_sum});
     figures.push_back({"running_l2", std::sqrt(running_squares)});
+  }
+  return figures;
+}
+
+absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, int64_t steps) {
+  const NoGradGuard no_grad;
+  const Batch batch = model.MakeBatch(tracer);
+  std::vector<Figure> figures;
+  for (int64_t step = 0; step < steps; ++step) {
+    const Tensor logits = model.Logits(batch, /*training=*/false);
+    if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
+    figures.clear();
+    if (absl::Status added = AddLogits(logits, &figures); !added.ok()) return added;
   }
   return figures;
 }

@@ -23,6 +23,9 @@ struct TrainingOptions {
   double weight_decay = 0;
   bool nesterov = false;
   double eps = 1e-8;
+  std::string lr_schedule;  // as ParseLrSchedule takes it; empty: constant
+  double clip_norm = 0;     // of all gradients together; 0: not clipped
+  double clip_value = 0;    // of each element of a gradient; 0: not clipped
 };
 
 struct Figure {
@@ -35,6 +38,9 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, con
 // Forward, backward and update, `steps` times on one batch with a step of the tracer after each.
 absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, const nn::Registry& registry,
                                           const TrainingOptions& options);
+
+// The forward pass alone, `steps` times: figures of the logits.
+absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, int64_t steps);
 
 struct Comparison {
   int64_t checked = 0;

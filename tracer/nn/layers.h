@@ -40,7 +40,7 @@ struct Conv2d {
 };
 
 struct BatchNorm2d {
-  Tensor weight, bias, running_mean, running_var;
+  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
   BatchNorm2d() = default;
   BatchNorm2d(const Scope& s, int64_t features, bool last_of_block = false)
@@ -48,8 +48,10 @@ struct BatchNorm2d {
                            last_of_block ? ParameterKind::kLastNormWeight : ParameterKind::kNormWeight)),
         bias(s.Parameter("bias", {features}, ParameterKind::kBias)),
         running_mean(s.Buffer("running_mean", {features}, 0)),
-        running_var(s.Buffer("running_var", {features}, 1)) {}
+        running_var(s.Buffer("running_var", {features}, 1)),
+        num_batches_tracked(s.Counter("num_batches_tracked")) {}
   Tensor operator()(const Tensor& x, bool training) const {
+    if (training) WriteInPlace(num_batches_tracked, num_batches_tracked + Scalar(1));
     return RunAll(Op::native_batch_norm, x, weight, bias, running_mean, running_var, training, 0.1, 1e-5)[0];
   }
 };

@@ -1,12 +1,54 @@
 #include "tracer/nn/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string_view>
 #include <utility>
 
+#include "ir/str_cat.h"
 #include "tracer/autograd/function.h"
+#include "tracer/device_state.h"
 #include "tracer/functions.h"
+#include "tracer/literal_scalar.h"
 
 namespace hlokit::lazy::nn {
+namespace {
+
+// Gives `load` the number of the parameter, the kind ("exp_avg") and the value of each entry.
+absl::Status LoadEntries(const Tensors& parameters, absl::Span<const NamedValue> values,
+                         absl::Span<const std::string_view> kinds,
+                         const std::function<void(size_t, std::string_view, const Literal&)>& load) {
+  for (const NamedValue& value : values) {
+    const size_t dot = std::min(value.name.find('.'), value.name.size());
+    const std::string_view kind = std::string_view(value.name).substr(std::min(dot + 1, value.name.size()));
+    size_t number = 0;
+    bool fits = dot > 0 && dot < 10;
+    for (size_t i = 0; fits && i < dot; ++i) {
+      fits = value.name[i] >= '0' && value.name[i] <= '9';
+      number = number * 10 + static_cast<size_t>(value.name[i] - '0');
+    }
+    if (!fits || number >= parameters.size() || std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      return absl::InvalidArgumentError(StrCat("the optimizer has no state named ", value.name));
+    }
+    const Shape shape = value.value.shape();
+    const bool count = kind == "step";
+    if (count ? shape.element_count() != 1
+              : shape.dims() != parameters[number].sizes() || shape.element_type() != parameters[number].dtype()) {
+      return absl::InvalidArgumentError(
+          StrCat("the optimizer's ", value.name, " has another shape than its parameter"));
+    }
+    load(number, kind, value.value);
+  }
+  return absl::OkStatus();
+}
+
+Tensor Upload(const Tensor& like, Literal value) {
+  const DeviceGuard guard(like.device());
+  return like.device()->tracer()->FromLiteral(std::move(value));
+}
+
+}  // namespace
 
 void Optimizer::Step() {
   const NoGradGuard no_grad;
@@ -38,13 +80,26 @@ void Sgd::Update(size_t i, const Tensor& p, Tensor g) {
   WriteInPlace(p, Add(p, g, -lr));
 }
 
+std::vector<NamedTensor> Sgd::State() const {
+  std::vector<NamedTensor> state;
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].defined()) state.push_back({StrCat(i, ".momentum_buffer"), buffers_[i]});
+  }
+  return state;
+}
+
+absl::Status Sgd::LoadState(absl::Span<const NamedValue> values) {
+  return LoadEntries(parameters(), values, {"momentum_buffer"},
+                     [&](size_t i, std::string_view, const Literal& v) { buffers_[i] = Upload(parameters()[i], v); });
+}
+
 Adam::Adam(Tensors parameters, const AdamOptions& options)
     : Optimizer(std::move(parameters)), options_(options), states_(count()) {
   lr = options.lr;
 }
 
 void Adam::Update(size_t i, const Tensor& p, Tensor g) {
-  State& s = states_[i];
+  AdamState& s = states_[i];
   if (!s.mean.defined()) {
     s.mean = ZerosLike(p);
     s.square = ZerosLike(p);
@@ -66,19 +121,52 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
   WriteInPlace(p, Run(Op::addcdiv, p, s.mean, deviation, -lr / correction1));
 }
 
-Tensor ClipGradNorm(const Tensors& parameters, double max_norm) {
+std::vector<NamedTensor> Adam::State() const {
+  std::vector<NamedTensor> state;
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const AdamState& s = states_[i];
+    if (!s.mean.defined()) continue;
+    ShapeTable& shapes = s.mean.device()->shapes();
+    state.push_back({StrCat(i, ".step"),
+                     Upload(s.mean, FilledLiteral(shapes.Scalar(ElementType::kF32), static_cast<double>(s.step)))});
+    state.push_back({StrCat(i, ".exp_avg"), s.mean});
+    state.push_back({StrCat(i, ".exp_avg_sq"), s.square});
+  }
+  return state;
+}
+
+absl::Status Adam::LoadState(absl::Span<const NamedValue> values) {
+  return LoadEntries(parameters(), values, {"step", "exp_avg", "exp_avg_sq"},
+                     [&](size_t i, std::string_view kind, const Literal& v) {
+                       AdamState& s = states_[i];
+                       if (kind == "step") {
+                         s.step = LoadScalar(v.shape().element_type(), v.data()).ToInt();
+                       } else {
+                         (kind == "exp_avg" ? s.mean : s.square) = Upload(parameters()[i], v);
+                       }
+                     });
+}
+
+Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type) {
   const NoGradGuard no_grad;
   Tensors norms;
   for (const Tensor& p : parameters) {
-    if (p.grad().defined()) norms.push_back(Run(Op::linalg_vector_norm, p.grad(), 2.0));
+    if (p.grad().defined()) norms.push_back(Run(Op::linalg_vector_norm, p.grad(), norm_type));
   }
   if (norms.empty()) return Tensor();
-  const Tensor total = Run(Op::linalg_vector_norm, Run(Op::stack, norms), 2.0);
+  const Tensor total = Run(Op::linalg_vector_norm, Run(Op::stack, norms), norm_type);
   const Tensor factor = Run(Op::clamp_max, Reciprocal(total + Scalar(1e-6)) * Scalar(max_norm), 1.0);
   for (const Tensor& p : parameters) {
     if (p.grad().defined()) WriteInPlace(p.grad(), p.grad() * factor);
   }
   return total;
+}
+
+void ClipGradValue(const Tensors& parameters, double clip_value) {
+  const NoGradGuard no_grad;
+  for (const Tensor& p : parameters) {
+    if (p.grad().defined()) WriteInPlace(p.grad(), Run(Op::clamp, p.grad(), -clip_value, clip_value));
+  }
 }
 
 }  // namespace hlokit::lazy::nn

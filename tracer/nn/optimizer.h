@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tracer/nn/registry.h"
+#include "tracer/nn/safetensors.h"
 #include "tracer/tensor.h"
 #include "tracer/value.h"
 
@@ -18,6 +22,14 @@ class Optimizer {
   void Step();
   // Forgets gradients.
   void ZeroGrad();
+  // What a schedule of momentum sets: SGD's momentum, Adam's beta1.
+  virtual void set_momentum(double value) = 0;
+  // What it keeps between steps, for a checkpoint: "NUMBER.momentum_buffer" and the like, numbers those of parameters.
+  // Before the first step there is nothing. Loading takes what State of an optimizer of the same kind gave.
+  virtual std::vector<NamedTensor> State() const = 0;
+  virtual absl::Status LoadState(absl::Span<const NamedValue> values) = 0;
+
+  const Tensors& parameters() const { return parameters_; }
 
   double lr = 0.001;
 
@@ -40,6 +52,9 @@ struct SgdOptions {
 class Sgd : public Optimizer {
  public:
   Sgd(Tensors parameters, const SgdOptions& options);
+  void set_momentum(double value) override { options_.momentum = value; }
+  std::vector<NamedTensor> State() const override;
+  absl::Status LoadState(absl::Span<const NamedValue> values) override;
 
  private:
   void Update(size_t i, const Tensor& parameter, Tensor gradient) override;
@@ -59,19 +74,25 @@ struct AdamOptions {
 class Adam : public Optimizer {
  public:
   Adam(Tensors parameters, const AdamOptions& options);
+  void set_momentum(double value) override { options_.beta1 = value; }
+  std::vector<NamedTensor> State() const override;
+  absl::Status LoadState(absl::Span<const NamedValue> values) override;
 
  private:
   void Update(size_t i, const Tensor& parameter, Tensor gradient) override;
   AdamOptions options_;
-  struct State {
+  struct AdamState {
     int64_t step = 0;
     Tensor mean, square;
   };
-  std::vector<State> states_;
+  std::vector<AdamState> states_;
 };
 
-// Scales all gradients so that their norm together is at most `max_norm`; gives the norm before.
-Tensor ClipGradNorm(const Tensors& parameters, double max_norm);
+// Scales all gradients so that their norm together is at most `max_norm`; gives the norm before. `norm_type` may be
+// infinite. Undefined when there is no gradient.
+Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type = 2);
+// Brings every element of every gradient into [-clip_value, clip_value].
+void ClipGradValue(const Tensors& parameters, double clip_value);
 
 }  // namespace hlokit::lazy::nn
 

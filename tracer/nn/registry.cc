@@ -7,6 +7,11 @@
 #include "tracer/literal_scalar.h"
 
 namespace hlokit::lazy::nn {
+namespace {
+
+DeviceState& DeviceOf(Tracer& tracer) { return CurrentDevice() != nullptr ? *CurrentDevice() : *tracer.device(); }
+
+}  // namespace
 
 Initializer FormulaInitializer(Formula formula, double gain) {
   return [formula, gain](const ParameterSpec& spec, Literal* out) {
@@ -29,11 +34,11 @@ Initializer FormulaInitializer(Formula formula, double gain) {
 }
 
 Tensor Registry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
-  DeviceState* device = CurrentDevice() != nullptr ? CurrentDevice() : tracer_->device();
-  Literal value = Literal::Zeros(device->shapes().Array(ElementType::kF32, dims));
+  ShapeTable& shapes = DeviceOf(*tracer_).shapes();
+  Literal value = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
   initializer_({name, kind, parameters_.size()}, &value);
   if (type_ != ElementType::kF32) {
-    Literal narrow = Literal::Zeros(device->shapes().Array(type_, dims));
+    Literal narrow = Literal::Zeros(shapes.Array(type_, dims));
     const size_t width = static_cast<size_t>(BytesOf(type_));
     for (int64_t i = 0; i < value.element_count(); ++i) {
       StoreScalar(type_, static_cast<double>(value.values<float>()[i]), narrow.data() + static_cast<size_t>(i) * width);
@@ -42,17 +47,25 @@ Tensor Registry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
   }
   Tensor t = tracer_->FromLiteral(std::move(value));
   t.set_requires_grad(true);
-  parameters_.push_back({std::move(name), t});
+  parameters_.push_back({name, t});
+  state_.push_back({std::move(name), t});
+  return t;
+}
+
+Tensor Registry::AddBuffer(std::string name, Literal value) {
+  Tensor t = tracer_->FromLiteral(std::move(value));
+  buffers_.push_back({name, t});
+  state_.push_back({std::move(name), t});
   return t;
 }
 
 Tensor Registry::AddBuffer(std::string name, Dims dims, double value) {
-  DeviceState* device = CurrentDevice() != nullptr ? CurrentDevice() : tracer_->device();
-  // Statistics of narrow types are kept in f32.
   const ElementType type = type_ == ElementType::kF64 ? type_ : ElementType::kF32;
-  Tensor t = tracer_->FromLiteral(FilledLiteral(device->shapes().Array(type, dims), value));
-  buffers_.push_back({std::move(name), t});
-  return t;
+  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).shapes().Array(type, dims), value));
+}
+
+Tensor Registry::AddCounter(std::string name) {
+  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).shapes().Scalar(ElementType::kS64), 0));
 }
 
 }  // namespace hlokit::lazy::nn

@@ -45,21 +45,28 @@ class Registry {
 
   ElementType type() const { return type_; }
   Tensor AddParameter(std::string name, Dims dims, ParameterKind kind);
-  // A tensor that is no parameter but part of the state: running statistics.
+  // A tensor that is no parameter but part of the state: running statistics, which narrow models keep in f32, or a
+  // count of type s64.
   Tensor AddBuffer(std::string name, Dims dims, double value);
+  Tensor AddCounter(std::string name);
   // A table the model reads that is part of neither.
   Tensor Constant(Literal value) { return tracer_->FromLiteral(std::move(value)); }
   Tracer* tracer() const { return tracer_; }
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   const std::vector<NamedTensor>& buffers() const { return buffers_; }
+  // Both, in the order of their declaration, as a state dict has them.
+  const std::vector<NamedTensor>& state() const { return state_; }
 
  private:
+  Tensor AddBuffer(std::string name, Literal value);
+
   Tracer* tracer_;
   ElementType type_;
   Initializer initializer_;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
+  std::vector<NamedTensor> state_;
 };
 
 // A place in the tree of modules.
@@ -77,6 +84,7 @@ class Scope {
   Tensor Buffer(std::string_view name, Dims dims, double value) const {
     return registry_->AddBuffer((*this)[name].prefix_, dims, value);
   }
+  Tensor Counter(std::string_view name) const { return registry_->AddCounter((*this)[name].prefix_); }
   Registry& registry() const { return *registry_; }
 
  private:

@@ -132,10 +132,11 @@ MicroKernel KernelFor(ElementType accumulator) {
 constexpr int64_t kPieceM = 384;
 constexpr int64_t kPieceN = 512;
 constexpr int64_t kPieceK = 256;
-// Products summed in one run; kPieceK is a multiple of it. The error of a long sum grows with its longest run and with
-// the number of runs, both short this way, at the price of one more sum in 128.
-constexpr int64_t kRunK = 128;
-static_assert(kPieceK % kRunK == 0);
+// Products summed in one run. The error of a long sum grows with its longest run and with the number of runs, both
+// short this way, at the price of one more sum in 64; a sum that is short anyhow is one run.
+constexpr int64_t kWholeK = 128;
+constexpr int64_t kRunK = 64;
+static_assert(kPieceK % kRunK == 0 && kWholeK <= kPieceK);
 
 int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
 
@@ -158,6 +159,7 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
   const int64_t max_m = RoundUp(std::min(shape.m, kPieceM), kernel.rows);
   const int64_t max_n = RoundUp(std::min(shape.n, kPieceN), kernel.columns);
   const int64_t max_k = std::min(shape.k, kPieceK);
+  const int64_t run_k = shape.k <= kWholeK ? kWholeK : kRunK;
   std::string error;
   ElementOp convert;
   const bool converts = accumulator != result_type;
@@ -200,8 +202,8 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
         }
         for (int64_t j = 0; j < n; j += kernel.columns) {
           for (int64_t i = 0; i < m; i += kernel.rows) {
-            for (int64_t run = 0; run < k; run += kRunK) {
-              kernel.fn(std::min(kRunK, k - run), packed_a + (i * k + run * kernel.rows) * bytes,
+            for (int64_t run = 0; run < k; run += run_k) {
+              kernel.fn(std::min(run_k, k - run), packed_a + (i * k + run * kernel.rows) * bytes,
                         packed_b + (j * k + run * kernel.columns) * bytes, c + (i * ldc + j) * bytes, ldc);
             }
           }

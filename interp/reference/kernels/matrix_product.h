@@ -1,9 +1,9 @@
 // C += A B for matrices that exist only as sources of packed panels: dot packs strided arrays, convolution packs
 // patches of its input.
 //
-// Each element of C is a sum over k in ascending order, with one rounding for each product and each sum. It is made of
-// runs of 128 products, each summed from 0 and then added to what C held: a long sum loses less that way than as one.
-// The order and the roundings are those of the plain loops, whatever the tiles, vectors and threads.
+// Each element of C is a sum over k in ascending order, with one rounding for each product and each sum. More than 128
+// products are summed in runs of 64, each from 0 and then added to what C held: a long sum loses less that way than as
+// one run. The order and the roundings are those of the plain loops, whatever the tiles, vectors and threads.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_MATRIX_PRODUCT_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_MATRIX_PRODUCT_H_
 

@@ -1,0 +1,122 @@
+#include "tracer/nn/state_dict.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/device_state.h"
+#include "tracer/dispatch.h"
+#include "tracer/executor.h"
+#include "tracer/literal_scalar.h"
+
+namespace hlokit::lazy::nn {
+namespace {
+
+// "torch.Size([2, 3])"
+std::string SizeText(absl::Span<const int64_t> dims) {
+  std::string text = "torch.Size([";
+  for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", dims[i]);
+  return text + "])";
+}
+
+std::string Quoted(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) StrAppend(&text, text.empty() ? "\"" : ", \"", name, "\"");
+  return text;
+}
+
+Literal Converted(const Literal& value, Shape shape) {
+  Literal out = Literal::Zeros(shape);
+  const ElementType from = value.shape().element_type(), to = shape.element_type();
+  if (from == to) {
+    if (out.size_bytes() != 0) std::memcpy(out.data(), value.data(), out.size_bytes());
+    return out;
+  }
+  const size_t read = static_cast<size_t>(BytesOf(from)), write = static_cast<size_t>(BytesOf(to));
+  for (size_t i = 0; i < static_cast<size_t>(value.element_count()); ++i) {
+    StoreScalar(to, LoadScalar(from, value.data() + i * read), out.data() + i * write);
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedValue>> FetchState(absl::Span<const NamedTensor> tensors) {
+  std::vector<NamedValue> values;
+  if (tensors.empty()) return values;
+  Tensors all;
+  for (const NamedTensor& t : tensors) {
+    RefreshView(t.tensor);
+    all.push_back(t.tensor);
+  }
+  if (absl::Status status = SyncTensors(*all[0].device(), all, /*wait=*/true); !status.ok()) return status;
+  for (const NamedTensor& t : tensors) {
+    absl::StatusOr<Literal> value = t.tensor.ToLiteral();
+    if (!value.ok()) return value.status();
+    values.push_back({t.name, *std::move(value)});
+  }
+  return values;
+}
+
+absl::Status LoadState(absl::Span<const NamedTensor> tensors, absl::Span<const NamedValue> values, bool strict) {
+  absl::flat_hash_map<std::string, const NamedValue*> by_name;
+  for (const NamedValue& value : values) by_name.emplace(value.name, &value);
+  std::vector<std::string> missing, unexpected, errors;
+  for (const NamedTensor& t : tensors) {
+    const auto it = by_name.find(t.name);
+    if (it == by_name.end()) {
+      missing.push_back(t.name);
+      continue;
+    }
+    const absl::Span<const int64_t> sizes = it->second->value.shape().dims();
+    if (sizes != t.tensor.sizes()) {
+      errors.push_back(StrCat("size mismatch for ", t.name, ": copying a param with shape ", SizeText(sizes),
+                              " from checkpoint, the shape in current model is ", SizeText(t.tensor.sizes()), "."));
+    }
+  }
+  if (strict) {
+    absl::flat_hash_map<std::string, bool> known;
+    for (const NamedTensor& t : tensors) known.emplace(t.name, true);
+    for (const NamedValue& value : values) {
+      if (!known.contains(value.name)) unexpected.push_back(value.name);
+    }
+    if (!unexpected.empty()) {
+      errors.insert(errors.begin(), StrCat("Unexpected key(s) in state_dict: ", Quoted(unexpected), ". "));
+    }
+    if (!missing.empty()) {
+      errors.insert(errors.begin(), StrCat("Missing key(s) in state_dict: ", Quoted(missing), ". "));
+    }
+  }
+  if (!errors.empty()) {
+    std::string text = "Error(s) in loading state_dict:";
+    for (const std::string& error : errors) StrAppend(&text, "\n\t", error);
+    return absl::InvalidArgumentError(text);
+  }
+  const NoGradGuard no_grad;
+  for (const NamedTensor& t : tensors) {
+    const auto it = by_name.find(t.name);
+    if (it == by_name.end()) continue;
+    DeviceState* const device = t.tensor.device();
+    const DeviceGuard guard(device);
+    WriteInPlace(t.tensor, device->tracer()->FromLiteral(Converted(it->second->value, t.tensor.shape())));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SaveState(const std::string& path, absl::Span<const NamedTensor> tensors, bool master_only) {
+  absl::StatusOr<std::vector<NamedValue>> values = FetchState(tensors);
+  if (!values.ok()) return values.status();
+  const bool master = tensors.empty() || tensors[0].tensor.device()->device()->ordinal() == 0;
+  return master || !master_only ? WriteSafetensors(path, *values) : absl::OkStatus();
+}
+
+absl::Status LoadState(const std::string& path, absl::Span<const NamedTensor> tensors, bool strict) {
+  Context context;
+  absl::StatusOr<SafetensorsFile> file = ReadSafetensors(path, &context);
+  if (!file.ok()) return file.status();
+  return LoadState(tensors, file->tensors, strict);
+}
+
+}  // namespace hlokit::lazy::nn
