@@ -1,8 +1,6 @@
 // The rule of convolution.
-#include <charconv>
-#include <string_view>
-
 #include "ir/inference_rules.h"
+#include "ir/sparsity_config.h"
 
 namespace hlokit::inference {
 namespace {
@@ -14,31 +12,23 @@ struct Convolution {
   WindowView window;
   int64_t feature_groups = 1;
   int64_t batch_groups = 1;
-  int64_t kernel_block = 1;  // features that one feature of a sparse kernel stands for
+  // kernel_kept features of a sparse kernel stand for kernel_block.
+  int64_t kernel_kept = 1;
+  int64_t kernel_block = 1;
 };
 
 // `total` may be unbounded.
 bool Divides(int64_t divisor, int64_t total) { return total == kUnboundedSize || total % divisor == 0; }
 int64_t Quotient(int64_t total, int64_t divisor) { return total == kUnboundedSize ? total : total / divisor; }
 
-// The block of a kernel of which one value is kept, from "{rhs={sparsity=1xN ...}}"; 1 if the kernel is dense.
-absl::Status KernelBlock(const Input& in, int64_t* block) {
-  *block = 1;
-  const std::string_view text = in.attrs.string(Attr::kSparsityConfig);
-  const size_t rhs = text.find("rhs=");
-  if (rhs == std::string_view::npos) return absl::OkStatus();
-  constexpr std::string_view kKey = "sparsity=";
-  const size_t at = text.find(kKey, rhs);
-  if (at == std::string_view::npos) return absl::OkStatus();
-  const char* begin = text.data() + at + kKey.size();
-  const char* end = text.data() + text.size();
-  int64_t kept = 0;
-  const auto first = std::from_chars(begin, end, kept);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != 'x' ||
-      std::from_chars(first.ptr + 1, end, *block).ec != std::errc() || *block < 1) {
-    return Error("the sparsity of the kernel must be NxM");
-  }
-  if (kept != 1) return Error("the kernel may keep 1 value of a block, not ", kept);
+// Of each block of a kernel's features, how many it keeps; 1 of 1 if it is dense. (XLA's verifier wants 1 kept; its
+// evaluator has values for more, too.)
+absl::Status KernelBlock(const Input& in, Convolution* c) {
+  const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(in.attrs.string(Attr::kSparsityConfig));
+  if (!config.ok()) return config.status();
+  if (!config->rhs) return absl::OkStatus();
+  c->kernel_kept = config->rhs->kept;
+  c->kernel_block = config->rhs->block;
   return absl::OkStatus();
 }
 
@@ -68,7 +58,7 @@ absl::Status ReadConvolution(const Input& in, Convolution* c) {
   if (c->feature_groups > 1 && c->batch_groups > 1) {
     return Error("`feature_group_count` and `batch_group_count` cannot both be more than 1");
   }
-  return KernelBlock(in, &c->kernel_block);
+  return KernelBlock(in, c);
 }
 
 absl::Status CheckGroups(const Convolution& c) {
@@ -90,8 +80,14 @@ absl::Status CheckGroups(const Convolution& c) {
 absl::Status CheckInputFeatures(const Convolution& c) {
   const int64_t features = c.lhs.dim(c.dims.input_feature);
   int64_t of_kernel = c.rhs.dim(c.dims.kernel_input_feature);
-  if (of_kernel != kUnboundedSize && !Multiply(of_kernel, c.kernel_block, &of_kernel)) {
-    return Error("the number of features of the kernel overflows");
+  if (of_kernel != kUnboundedSize) {
+    if (of_kernel % c.kernel_kept != 0) {
+      return Error("the kernel (", Text(c.rhs), ") has ", of_kernel, " input features, and keeps ", c.kernel_kept,
+                   " of each block");
+    }
+    if (!Multiply(of_kernel / c.kernel_kept, c.kernel_block, &of_kernel)) {
+      return Error("the number of features of the kernel overflows");
+    }
   }
   if (Divides(c.feature_groups, features) && SizesFit(Quotient(features, c.feature_groups), of_kernel)) {
     return absl::OkStatus();

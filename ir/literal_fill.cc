@@ -40,6 +40,15 @@ T RandomValue(uint64_t start, uint64_t i) {
   }
 }
 
+// Multiples of the distance between the numbers just below 1.
+template <typename T>
+T PositiveValue(uint64_t start, uint64_t i) {
+  if constexpr (std::is_same_v<T, F8E8M0FNU>) return RandomValue<T>(start, i);
+  constexpr int kDigits = std::is_same_v<T, F4E2M1FN> ? 1 : std::numeric_limits<T>::digits;
+  const auto step = static_cast<int64_t>(Random(start, i) >> (64 - kDigits)) + 1;
+  return static_cast<T>(static_cast<double>(step) / static_cast<double>(int64_t{1} << kDigits));
+}
+
 template <typename T>
 T IotaValue(uint64_t i) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -149,6 +158,17 @@ absl::Status FillElidedConstants(FillKind kind, int64_t max_bytes, uint64_t* see
     module->SetPayload(i.id(), module->context().literals.Add(literal).value);
   }
   return absl::OkStatus();
+}
+
+Literal FillPositive(Shape shape, uint64_t seed) {
+  Literal literal = Literal::Zeros(shape);
+  VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {
+    if constexpr (AnyFloat<T>) {
+      const auto to = literal.values<T>();
+      for (size_t i = 0; i < to.size(); ++i) to[i] = PositiveValue<T>(seed, i);
+    }
+  });
+  return literal;
 }
 
 Literal FillIndices(Shape shape, int64_t bound, uint64_t seed) {

@@ -33,6 +33,9 @@ Literal FillElided(Shape shape, FillKind kind, uint64_t seed = 0);
 // nothing changed, if a size is not known or all of them need more than `max_bytes`.
 absl::Status FillElidedConstants(FillKind kind, int64_t max_bytes, uint64_t* seed, Module* module);
 
+// An array of floats in (0, 1]; f8e8m0fnu as above. The same generator.
+Literal FillPositive(Shape shape, uint64_t seed);
+
 // An array of integers in [0, bound), or what their type has of that; `bound` is at least 1. The same generator:
 // element i is the i-th output modulo the bound.
 Literal FillIndices(Shape shape, int64_t bound, uint64_t seed);

@@ -154,6 +154,9 @@ int Run(int argc, char** argv) {
     }
   }
   if (!results || !WriteResults(flags, *results, &diagnostics)) return diagnostics.exit_code();
+  DiagnosticSink sink;
+  WarnOfNonfinite(flags, *input->module, *results, &sink);
+  diagnostics.Show(sink, *input->part.source);
   if (reference.evaluator != nullptr) {
     reference.values = RunOnce(*reference.program, reference.evaluator.get(), *arguments, &progress, &diagnostics);
   }

@@ -1,4 +1,5 @@
-// Made-up arguments: small floats, and integers that are valid where the program uses them as indices.
+// Made-up arguments: small floats, positive where a root is taken of them, and integers that are valid where the
+// program uses them as indices.
 #ifndef HLOKIT_INTERP_REFERENCE_ARGUMENT_GENERATOR_H_
 #define HLOKIT_INTERP_REFERENCE_ARGUMENT_GENERATOR_H_
 
@@ -11,14 +12,11 @@
 
 namespace hlokit::interp {
 
-// For each leaf of the entry's parameters, tuples flattened: n if the elements are used as indices of which 0, ..., n -
-// 1 are in bounds everywhere, 0 if they are not. An index of gather, scatter, dynamic-slice, dynamic-update-slice, a
-// size for set-dimension-size, a branch of conditional is followed back through instructions that only move or convert
-// values, and through calls, loops and conditionals; where it went through arithmetic the trail ends.
-std::vector<int64_t> IndexBounds(const Module& module);
-
-// Depends on the module and the seed alone. Leaf i, an array, is made with seed + 2^32 i: floats in [-1, 1), integers
-// below their index bound or else in [0, 16), or what their type has of that (FillElided and FillIndices say more).
+// Depends on the module and the seed alone. Leaf i, an array, is made with seed + 2^32 i: floats in (0, 1] where they
+// have to be positive (argument_uses.h) and in [-1, 1) elsewhere, integers below their index bound or else in [0, 16),
+// or what their type has of that (FillElided, FillPositive and FillIndices say more). Factors of sums of n products, of
+// a type with the range for it (f16 and wider), are scaled by the power of two at or below 1 / sqrt n: so the layers of
+// a network neither blow values up nor make them vanish.
 std::vector<Literal> MakeArguments(const Module& module, uint64_t seed);
 
 // The same without a look at how they are used, for several modules that are to be given the same.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "interp/reference/element_width.h"
 #include "ir/str_cat.h"
 
 namespace hlokit::interp {
@@ -45,21 +46,7 @@ void GatherElements(std::byte* to, const std::byte* from, int64_t stride, int64_
       for (int64_t i = 0; i < n; ++i) r[i] = x[i * stride];
     }
   };
-  struct Wide {
-    uint64_t a, b;
-  };
-  switch (bytes) {
-    case 1:
-      return copy(uint8_t{});
-    case 2:
-      return copy(uint16_t{});
-    case 4:
-      return copy(uint32_t{});
-    case 8:
-      return copy(uint64_t{});
-    default:
-      return copy(Wide{});
-  }
+  VisitWidth(bytes, copy);
 }
 
 }  // namespace

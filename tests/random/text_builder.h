@@ -60,7 +60,6 @@ inline std::string Text(const Array& a) { return StrCat(TextOf(a.type), "[", Lis
 struct Region {
   std::string lines;
   std::vector<Value> values;
-  std::vector<std::string> more_results;  // arrays that must not be lost: they go into the root
 };
 
 }  // namespace hlokit::random_test

@@ -49,8 +49,9 @@ void AddArgumentFlags(CLI::App* app, Flags* flags) {
   auto* args = app->add_option("--args", flags->args, "file of arguments, as below; - is standard input");
   auto* npy = app->add_option("--args-npy", flags->args_npy, "folder of arguments: arg0.npy, arg1.npy, ...");
   auto* seed = app->add_option("--seed", flags->seed,
-                               "make up arguments from this number: floats in [-1, 1), integers that are valid where "
-                               "they are used as indices, others in [0, 16); constants that the text elides, too");
+                               "make up arguments from this number: small floats, positive where a root is taken of "
+                               "them, integers that are valid where they are used as indices, others in [0, 16); "
+                               "constants that the text elides, too");
   args->excludes(npy);
   args->excludes(seed);
   npy->excludes(seed);

@@ -8,6 +8,7 @@
 #include "interp/npy.h"
 #include "interp/reference/argument_generator.h"
 #include "interp/reference/arguments.h"
+#include "interp/value_summary.h"
 #include "ir/str_cat.h"
 #include "tools/cli/output_file.h"
 
@@ -159,6 +160,27 @@ bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Di
       interp::PrintLeaves(out, results.subspan(static_cast<size_t>(d) * each, each));
     }
   });
+}
+
+void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const Literal> results,
+                     DiagnosticSink* sink) {
+  if (!flags.seed || flags.stop_at_nan) return;
+  int64_t nans = 0, infinities = 0;
+  for (const Literal& result : results) {
+    if (!result.shape().IsArray()) continue;
+    const interp::ValueSummary summary = interp::Summarize(result.shape(), result.data());
+    nans += summary.nans;
+    infinities += summary.infinities;
+  }
+  if (nans == 0 && infinities == 0) return;
+  const Instruction root = module.entry().root();
+  SourceRange range;
+  const uint32_t offset = root.record().source_offset;
+  if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(root.name().size())};
+  sink->Warning(
+      DiagnosticKind::kEvaluation, range,
+      StrCat("the results of these made-up arguments hold ", nans, " NaN and ", infinities, " infinite values"),
+      "--stop-at-nan names the instruction that makes the first of them");
 }
 
 }  // namespace hlokit::run

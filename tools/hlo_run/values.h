@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "interp/reference/evaluator.h"
+#include "ir/diagnostic.h"
 #include "ir/literal.h"
 #include "ir/module.h"
 #include "tools/cli/cli.h"
@@ -27,6 +28,9 @@ std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::
 
 // Prints the results and writes their files, as the flags say. False after an error.
 bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Diagnostics* diagnostics);
+
+// Warns, at the root of the entry, if made-up arguments led to results with NaNs or infinities.
+void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const Literal> results, DiagnosticSink* sink);
 
 }  // namespace hlokit::run
 

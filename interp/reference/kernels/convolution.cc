@@ -9,12 +9,14 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "interp/reference/kernels.h"
 #include "interp/reference/kernels/emit.h"
 #include "interp/reference/kernels/matrix_product.h"
+#include "interp/reference/kernels/product_operands.h"
 #include "interp/reference/kernels/reshape_view.h"
 #include "interp/reference/kernels/strided_source.h"
 #include "interp/reference/kernels/window_geometry.h"
@@ -23,6 +25,8 @@
 #include "interp/reference/run_context.h"
 #include "ir/attribute_views.h"
 #include "ir/float_types.h"
+#include "ir/sparsity_config.h"
+#include "ir/str_cat.h"
 
 namespace hlokit::interp {
 namespace {
@@ -286,6 +290,44 @@ bool ConvertOperand(RoutineBuilder& b, ElementType result, View* operand) {
   return true;
 }
 
+// The kernel, made dense if it is sparse. Nullopt after an error report.
+std::optional<View> PlainKernel(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(instruction.string_attr(Attr::kSparsityConfig));
+  if (!config.ok()) {
+    b.Fail(std::string(config.status().message()));
+    return std::nullopt;
+  }
+  const Instruction kernel = instruction.operand(1);
+  if (!config->lhs && !config->rhs) {
+    if (instruction.operand_count() == 2 && kernel.shape().IsArray()) return b.operand(1);
+    b.Fail("convolution without sparsity_config has two operands, arrays");
+    return std::nullopt;
+  }
+  if (config->lhs) {
+    b.Fail("XLA defines no values for a convolution with a sparse input");
+    return std::nullopt;
+  }
+  const SparseSide& side = *config->rhs;
+  // The places are another operand, or the second half of a pair.
+  const int64_t operands = instruction.operand_count();
+  const bool pair = side.places == 0 && operands == 2 && kernel.shape().IsTuple() && kernel.shape().tuple_size() == 2 &&
+                    b.leaves(kernel).size() == 2;
+  const bool apart = operands == 3 && side.places == 2 && kernel.shape().IsArray();
+  if (!pair && !apart) {
+    b.Fail(
+        "a sparse kernel is a pair of elements and places, or its places are operand 2 and sparsity_config has idx=2");
+    return std::nullopt;
+  }
+  const ConvolutionDims dims = ConvolutionDims::Of(instruction);
+  if (side.dimension != dims.kernel_input_feature) {
+    b.Fail(StrCat("a kernel can be sparse along its input features only, dimension ", dims.kernel_input_feature,
+                  ", and sparsity_config has dimension=", side.dimension));
+    return std::nullopt;
+  }
+  return EmitDensified(b, b.leaves(kernel)[0], pair ? b.leaves(kernel)[1] : b.leaves(instruction.operand(2))[0], side);
+}
+
 }  // namespace
 
 void PrepareConvolution(RoutineBuilder& b) {
@@ -293,18 +335,17 @@ void PrepareConvolution(RoutineBuilder& b) {
   const Shape shape = b.shape();
   const ConvolutionDims dims = ConvolutionDims::Of(instruction);
   const WindowView window = WindowView::Of(instruction);
-  for (int64_t precision : instruction.list_attr(Attr::kOperandPrecision)) {
-    if (precision == static_cast<int64_t>(Precision::kPackedNibble)) {
-      b.Fail("convolution of packed nibbles is not supported");
-      return;
-    }
-  }
-  if (instruction.operand_count() != 2 || instruction.has(Attr::kSparsityConfig)) {
-    b.Fail("sparse convolution is not supported");
-    return;
-  }
+  const std::optional<Packing> packing = PackingOf(b);
+  if (!packing) return;
   View input = b.operand(0);
-  View kernel = b.operand(1);
+  std::optional<View> plain_kernel = PlainKernel(b);
+  if (!plain_kernel) return;
+  View kernel = *plain_kernel;
+  if (*packing == Packing::kNibbles && dims.ok()) {
+    // The nibbles of a feature lie side by side, so groups of features stay groups.
+    input = EmitNibbles(b, input, dims.input_feature);
+    kernel = EmitNibbles(b, kernel, dims.kernel_input_feature);
+  }
   if (!ConvertOperand(b, shape.element_type(), &input) || !ConvertOperand(b, shape.element_type(), &kernel)) return;
   kernel = b.Dense(kernel);
   const int64_t spatial = dims.spatial_rank();

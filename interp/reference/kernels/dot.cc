@@ -9,6 +9,7 @@
 #include "interp/reference/kernels.h"
 #include "interp/reference/kernels/emit.h"
 #include "interp/reference/kernels/matrix_product.h"
+#include "interp/reference/kernels/product_operands.h"
 #include "interp/reference/kernels/reshape_view.h"
 #include "interp/reference/kernels/strided_source.h"
 #include "interp/reference/routine_builder.h"
@@ -60,21 +61,38 @@ void EmitDot(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims&
 
 void PrepareDot(RoutineBuilder& b) {
   if (b.instruction().operand_count() != 2) {
-    b.Fail("sparse dot is not supported");
+    b.Fail("dot has two operands; of more, HLO defines no meaning");
     return;
   }
-  for (int64_t precision : b.instruction().list_attr(Attr::kOperandPrecision)) {
-    if (precision == static_cast<int64_t>(Precision::kPackedNibble)) {
-      b.Fail("dot of packed nibbles is not supported");
-      return;
-    }
+  const std::optional<Packing> packing = PackingOf(b);
+  if (!packing) return;
+  const DotDims dims = DotDims::Of(b.instruction());
+  if (*packing == Packing::kNone) {
+    EmitDot(b, b.operand(0), b.operand(1), dims);
+    return;
   }
-  EmitDot(b, b.operand(0), b.operand(1), DotDims::Of(b.instruction()));
+  // Both nibbles of an element are contracted: along the last contracting dimension, or along one made for them.
+  const absl::Span<const int64_t> of[] = {dims.lhs_contracting, dims.rhs_contracting};
+  View sides[2];
+  Dims contracting[2];
+  for (int i = 0; i < 2; ++i) {
+    sides[i] = b.operand(i);
+    contracting[i].assign(of[i].begin(), of[i].end());
+    if (contracting[i].empty()) {
+      contracting[i].push_back(sides[i].shape.rank());
+      Dims sizes(sides[i].dims().begin(), sides[i].dims().end());
+      sizes.push_back(1);
+      sides[i] = ReshapeView(b, sides[i], b.program_shapes().Array(sides[i].type(), sizes));
+    }
+    sides[i] = EmitNibbles(b, sides[i], contracting[i].back());
+  }
+  EmitDot(b, sides[0], sides[1], {dims.lhs_batch, contracting[0], dims.rhs_batch, contracting[1]});
 }
 
 // Operands times scales. A scale has the rank of its operand and a divisor of its size in each dimension: one number
 // for a block of elements.
 void PrepareScaledDot(RoutineBuilder& b) {
+  if (!PackingOf(b)) return;
   ShapeTable& shapes = b.program_shapes();
   const ElementType type = b.shape().element_type() == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32;
   View scaled[2];

@@ -6,44 +6,20 @@
 #include <limits>
 
 #include "interp/reference/element_op.h"
+#include "interp/reference/kernels/arithmetic.h"
 #include "interp/reference/kernels/element_loop.h"
 
 namespace hlokit::interp {
 namespace {
 
+using arithmetic::Add;
+using arithmetic::Divide;
+using arithmetic::Multiply;
+using arithmetic::Negate;
+using arithmetic::Subtract;
 using C64 = std::complex<float>;
 using C128 = std::complex<double>;
 
-struct Add {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a + b;
-  }
-};
-struct Subtract {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a - b;
-  }
-};
-struct Multiply {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a * b;
-  }
-};
-struct Divide {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a / b;
-  }
-};
-struct Negate {
-  template <typename T>
-  static T Apply(T a) {
-    return -a;
-  }
-};
 struct Abs {
   template <typename F>
   static F Apply(std::complex<F> a) {

@@ -5,58 +5,24 @@
 #include <limits>
 
 #include "interp/reference/element_op.h"
+#include "interp/reference/kernels/arithmetic.h"
 #include "interp/reference/kernels/element_loop.h"
 
 namespace hlokit::interp {
 namespace {
 
-struct Add {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a + b;
-  }
-};
-struct Subtract {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a - b;
-  }
-};
-struct Multiply {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a * b;
-  }
-};
-struct Divide {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a / b;
-  }
-};
-// A NaN operand is the result; the first one if both are. Zeros of either sign are equal, and the first one wins.
-struct Maximum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a >= b || a != a ? a : b;
-  }
-};
-struct Minimum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a <= b || a != a ? a : b;
-  }
-};
+using arithmetic::Add;
+using arithmetic::Divide;
+using arithmetic::Maximum;
+using arithmetic::Minimum;
+using arithmetic::Multiply;
+using arithmetic::Negate;
+using arithmetic::Subtract;
+
 struct Abs {
   template <typename T>
   static T Apply(T a) {
     return std::fabs(a);
-  }
-};
-struct Negate {
-  template <typename T>
-  static T Apply(T a) {
-    return -a;
   }
 };
 struct Sign {

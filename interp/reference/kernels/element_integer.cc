@@ -6,33 +6,23 @@
 #include <type_traits>
 
 #include "interp/reference/element_op.h"
+#include "interp/reference/kernels/arithmetic.h"
 #include "interp/reference/kernels/element_loop.h"
 
 namespace hlokit::interp {
 namespace {
 
-// Arithmetic on an unsigned type at least as wide as int never overflows.
-template <typename T>
-using Wrapping = std::make_unsigned_t<decltype(T() + T())>;
+using arithmetic::Add;
+using arithmetic::And;
+using arithmetic::Maximum;
+using arithmetic::Minimum;
+using arithmetic::Multiply;
+using arithmetic::Negate;
+using arithmetic::Or;
+using arithmetic::Subtract;
+using arithmetic::Wrapping;
+using arithmetic::Xor;
 
-struct Add {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
-  }
-};
-struct Subtract {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
-  }
-};
-struct Multiply {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
-  }
-};
 struct Mulhi {
   template <typename T>
   static T Apply(T a, T b) {
@@ -81,36 +71,6 @@ struct Power {
     return static_cast<T>(result);
   }
 };
-struct Maximum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a > b ? a : b;
-  }
-};
-struct Minimum {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return a < b ? a : b;
-  }
-};
-struct And {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return static_cast<T>(a & b);
-  }
-};
-struct Or {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return static_cast<T>(a | b);
-  }
-};
-struct Xor {
-  template <typename T>
-  static T Apply(T a, T b) {
-    return static_cast<T>(a ^ b);
-  }
-};
 struct Not {
   template <typename T>
   static T Apply(T a) {
@@ -131,12 +91,6 @@ struct Abs {
   static T Apply(T a) {
     if constexpr (std::is_signed_v<T>) return a < 0 ? Subtract::Apply(T{0}, a) : a;
     return a;
-  }
-};
-struct Negate {
-  template <typename T>
-  static T Apply(T a) {
-    return Subtract::Apply(T{0}, a);
   }
 };
 struct Sign {

@@ -17,6 +17,13 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+// The polynomial with these coefficients, those of the highest powers first.
+template <typename... Rest>
+[[gnu::always_inline]] inline double Polynomial(double x, double first, Rest... rest) {
+  ((first = first * x + rest), ...);
+  return first;
+}
+
 // e^x - 1 as scale * tail + (scale - 1), where scale is a power of two and tail small: what both functions are made of.
 struct Exponential {
   double scale;
@@ -35,16 +42,8 @@ struct Exponential {
   const int64_t exponent = std::bit_cast<int64_t>(shifted) - std::bit_cast<int64_t>(kShift);
   const double scale = std::bit_cast<double>((exponent + 1023) << 52);
   // The Taylor series of e^r - 1; what it leaves out is below 2^-40 r.
-  double p = 1.0 / 3628800;
-  p = p * r + 1.0 / 362880;
-  p = p * r + 1.0 / 40320;
-  p = p * r + 1.0 / 5040;
-  p = p * r + 1.0 / 720;
-  p = p * r + 1.0 / 120;
-  p = p * r + 1.0 / 24;
-  p = p * r + 1.0 / 6;
-  p = p * r + 1.0 / 2;
-  p = p * r + 1.0;
+  const double p = Polynomial(r, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24,
+                              1.0 / 6, 1.0 / 2, 1.0);
   return {scale, p * r};
 }
 
@@ -93,15 +92,7 @@ struct Log {
     // log m = 2 atanh s = 2 (s + s^3/3 + s^5/5 + ...), |s| < 0.172
     const double s = (m - 1.0) / (m + 1.0);
     const double z = s * s;
-    double p = 2.0 / 17;
-    p = p * z + 2.0 / 15;
-    p = p * z + 2.0 / 13;
-    p = p * z + 2.0 / 11;
-    p = p * z + 2.0 / 9;
-    p = p * z + 2.0 / 7;
-    p = p * z + 2.0 / 5;
-    p = p * z + 2.0 / 3;
-    p = p * z + 2.0;
+    const double p = Polynomial(z, 2.0 / 17, 2.0 / 15, 2.0 / 13, 2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5, 2.0 / 3, 2.0);
     double y = n * 0x1.62e42fefa39efp-1 + (s * p + n * 0x1.abc9e3b39803fp-56);
     y = x > 0 ? y : std::numeric_limits<double>::quiet_NaN();
     y = x == 0 ? -kInfinity : y;

@@ -20,6 +20,8 @@ struct FoldFns {
   void (*row)(void* acc, const void* x, int64_t n) = nullptr;
   // *acc = f(f(*acc, x[0]), x[stride]) ..., reassociated in a way that depends on n alone
   void (*line)(void* acc, const void* x, int64_t stride, int64_t n) = nullptr;
+  // acc[i] = f(acc[i], other[i]), both accumulators
+  void (*join)(void* acc, const void* other, int64_t n) = nullptr;
   // to[i] = acc[i], rounded to the compute type
   void (*finish)(void* to, const void* acc, int64_t n) = nullptr;
 };

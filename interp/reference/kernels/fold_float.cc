@@ -1,15 +1,9 @@
+#include "interp/reference/kernels/arithmetic.h"
 #include "interp/reference/kernels/fold.h"
 #include "interp/reference/kernels/fold_loops.h"
 
 namespace hlokit::interp {
 namespace {
-
-struct Sum {
-  static double Apply(double a, double b) { return a + b; }
-};
-struct Times {
-  static double Apply(double a, double b) { return a * b; }
-};
 
 using Known = ScalarFunction::Known;
 
@@ -17,13 +11,13 @@ template <typename T>
 FoldFns OfType(Known known) {
   switch (known) {
     case Known::kAdd:
-      return MakeFoldFns<Sum, T, double>();
+      return MakeFoldFns<arithmetic::Add, T, double>();
     case Known::kMultiply:
-      return MakeFoldFns<Times, T, double>();
+      return MakeFoldFns<arithmetic::Multiply, T, double>();
     case Known::kMinimum:
-      return MakeFoldFns<FoldMin, T>();
+      return MakeFoldFns<arithmetic::Minimum, T>();
     case Known::kMaximum:
-      return MakeFoldFns<FoldMax, T>();
+      return MakeFoldFns<arithmetic::Maximum, T>();
     case Known::kAnd:
     case Known::kOr:
     case Known::kXor:

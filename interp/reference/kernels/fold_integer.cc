@@ -1,41 +1,11 @@
 #include <type_traits>
 
+#include "interp/reference/kernels/arithmetic.h"
 #include "interp/reference/kernels/fold.h"
 #include "interp/reference/kernels/fold_loops.h"
 
 namespace hlokit::interp {
 namespace {
-
-struct Sum {
-  template <typename A>
-  static A Apply(A a, A b) {
-    return static_cast<A>(a + b);
-  }
-};
-struct Times {
-  template <typename A>
-  static A Apply(A a, A b) {
-    return static_cast<A>(1u * a * b);  // unsigned even where A is narrower than int
-  }
-};
-struct And {
-  template <typename A>
-  static A Apply(A a, A b) {
-    return static_cast<A>(a & b);
-  }
-};
-struct Or {
-  template <typename A>
-  static A Apply(A a, A b) {
-    return static_cast<A>(a | b);
-  }
-};
-struct Xor {
-  template <typename A>
-  static A Apply(A a, A b) {
-    return static_cast<A>(a ^ b);
-  }
-};
 
 using Known = ScalarFunction::Known;
 
@@ -45,19 +15,19 @@ FoldFns OfWidth(Known known, bool is_signed) {
   using Signed = std::make_signed_t<Unsigned>;
   switch (known) {
     case Known::kAdd:
-      return MakeFoldFns<Sum, Unsigned>();
+      return MakeFoldFns<arithmetic::Add, Unsigned>();
     case Known::kMultiply:
-      return MakeFoldFns<Times, Unsigned>();
+      return MakeFoldFns<arithmetic::Multiply, Unsigned>();
     case Known::kMinimum:
-      return is_signed ? MakeFoldFns<FoldMin, Signed>() : MakeFoldFns<FoldMin, Unsigned>();
+      return is_signed ? MakeFoldFns<arithmetic::Minimum, Signed>() : MakeFoldFns<arithmetic::Minimum, Unsigned>();
     case Known::kMaximum:
-      return is_signed ? MakeFoldFns<FoldMax, Signed>() : MakeFoldFns<FoldMax, Unsigned>();
+      return is_signed ? MakeFoldFns<arithmetic::Maximum, Signed>() : MakeFoldFns<arithmetic::Maximum, Unsigned>();
     case Known::kAnd:
-      return MakeFoldFns<And, Unsigned>();
+      return MakeFoldFns<arithmetic::And, Unsigned>();
     case Known::kOr:
-      return MakeFoldFns<Or, Unsigned>();
+      return MakeFoldFns<arithmetic::Or, Unsigned>();
     case Known::kXor:
-      return MakeFoldFns<Xor, Unsigned>();
+      return MakeFoldFns<arithmetic::Xor, Unsigned>();
     case Known::kNone:
     case Known::kFirst:
     case Known::kSecond:

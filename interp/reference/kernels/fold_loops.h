@@ -48,6 +48,13 @@ void FoldLine(void* acc, const void* values, int64_t stride, int64_t n) {
   for (int k = 0; k < 8; ++k) result = Op::Apply(result, lanes[k]);
 }
 
+template <typename Op, typename A>
+void FoldJoin(void* acc, const void* other, int64_t n) {
+  A* a = static_cast<A*>(acc);
+  const A* b = static_cast<const A*>(other);
+  ForEachElement(n, [=](int64_t i) { a[i] = Op::Apply(a[i], b[i]); });
+}
+
 template <typename T, typename A>
 void FoldFinish(void* to, const void* acc, int64_t n) {
   T* r = static_cast<T*>(to);
@@ -57,21 +64,9 @@ void FoldFinish(void* to, const void* acc, int64_t n) {
 
 template <typename Op, typename T, typename A = T>
 FoldFns MakeFoldFns() {
-  return {sizeof(T), sizeof(A), FoldStart<T, A>, FoldRow<Op, T, A>, FoldLine<Op, T, A>, FoldFinish<T, A>};
+  return {sizeof(T),          sizeof(A),       FoldStart<T, A>, FoldRow<Op, T, A>,
+          FoldLine<Op, T, A>, FoldJoin<Op, A>, FoldFinish<T, A>};
 }
-
-struct FoldMax {
-  template <typename A>
-  static A Apply(A a, A b) {
-    return a >= b || a != a ? a : b;
-  }
-};
-struct FoldMin {
-  template <typename A>
-  static A Apply(A a, A b) {
-    return a <= b || a != a ? a : b;
-  }
-};
 
 }  // namespace hlokit::interp
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "interp/reference/element_width.h"
 #include "ir/module.h"
 
 #if defined(__clang__)
@@ -127,7 +128,7 @@ MicroKernel KernelFor(ElementType accumulator) {
   }
 }
 
-// Sizes of the pieces that a thread works on at a time: a piece of B stays in the second-level cache while rows of A
+// The largest pieces that a thread works on at a time: a piece of B stays in the second-level cache while rows of A
 // pass by.
 constexpr int64_t kPieceM = 384;
 constexpr int64_t kPieceN = 512;
@@ -139,6 +140,29 @@ constexpr int64_t kRunK = 64;
 static_assert(kPieceK % kRunK == 0 && kWholeK <= kPieceK);
 
 int64_t RoundUp(int64_t v, int64_t to) { return (v + to - 1) / to * to; }
+
+// C in pieces of m x n, as even as tiles allow, and enough of them for all threads where they are worth the handing
+// over. An element is the same sum wherever it lies, so the cut may follow the number of threads.
+struct Pieces {
+  int64_t m;
+  int64_t n;
+};
+Pieces CutPieces(const ProductShape& shape, const MicroKernel& kernel, int threads) {
+  constexpr double kWorthwhile = 3e6;  // products
+  const double products = static_cast<double>(shape.batch) * static_cast<double>(shape.m) *
+                          static_cast<double>(shape.n) * static_cast<double>(shape.k);
+  const int64_t wanted = threads == 1 ? 1 : static_cast<int64_t>(std::min(2.0 * threads, products / kWorthwhile));
+  int64_t rows = (shape.m + kPieceM - 1) / kPieceM;
+  int64_t columns = (shape.n + kPieceN - 1) / kPieceN;
+  while (shape.batch * rows * columns < wanted) {
+    const bool cut_rows = shape.m / rows >= shape.n / columns;
+    int64_t& cut = cut_rows ? rows : columns;
+    if ((cut_rows ? shape.m / kernel.rows : shape.n / kernel.columns) < 2 * cut) break;
+    ++cut;
+  }
+  return {RoundUp((shape.m + rows - 1) / rows, kernel.rows),
+          RoundUp((shape.n + columns - 1) / columns, kernel.columns)};
+}
 
 }  // namespace
 
@@ -154,10 +178,10 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
   const int64_t bytes = BytesOf(accumulator);
   const int64_t out_bytes = BytesOf(result_type);
   const MicroKernel kernel = KernelFor(accumulator);
-  const int64_t pieces_m = (shape.m + kPieceM - 1) / kPieceM;
-  const int64_t pieces_n = (shape.n + kPieceN - 1) / kPieceN;
-  const int64_t max_m = RoundUp(std::min(shape.m, kPieceM), kernel.rows);
-  const int64_t max_n = RoundUp(std::min(shape.n, kPieceN), kernel.columns);
+  if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
+  const Pieces piece = CutPieces(shape, kernel, context.threads());
+  const int64_t pieces_m = (shape.m + piece.m - 1) / piece.m;
+  const int64_t pieces_n = (shape.n + piece.n - 1) / piece.n;
   const int64_t max_k = std::min(shape.k, kPieceK);
   const int64_t run_k = shape.k <= kWholeK ? kWholeK : kRunK;
   std::string error;
@@ -173,11 +197,11 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
   }
 
   const double piece_cost =
-      static_cast<double>(max_m) * static_cast<double>(max_n) * static_cast<double>(shape.k) * 0.06;
+      static_cast<double>(piece.m) * static_cast<double>(piece.n) * static_cast<double>(shape.k) * 0.06;
   context.For(shape.batch * pieces_m * pieces_n, piece_cost + 1000, [&](int64_t begin, int64_t end) {
-    const size_t a_bytes = static_cast<size_t>(RoundUp(max_m * max_k * bytes, 64));
-    const size_t b_bytes = static_cast<size_t>(RoundUp(max_n * max_k * bytes, 64));
-    const size_t c_bytes = static_cast<size_t>(max_m * max_n * bytes);
+    const size_t a_bytes = static_cast<size_t>(RoundUp(piece.m * max_k * bytes, 64));
+    const size_t b_bytes = static_cast<size_t>(RoundUp(piece.n * max_k * bytes, 64));
+    const size_t c_bytes = static_cast<size_t>(piece.m * piece.n * bytes);
     const auto memory = std::make_unique_for_overwrite<std::byte[]>(a_bytes + b_bytes + c_bytes);
     std::byte* packed_a = memory.get();
     std::byte* packed_b = packed_a + a_bytes;
@@ -185,11 +209,11 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
     int64_t b_key = -1;  // what packed_b holds, where one piece of k covers all of k
     for (int64_t item = begin; item < end; ++item) {
       // Rows vary fastest, so consecutive pieces share their part of B.
-      const int64_t m_begin = item % pieces_m * kPieceM;
-      const int64_t n_begin = item / pieces_m % pieces_n * kPieceN;
+      const int64_t m_begin = item % pieces_m * piece.m;
+      const int64_t n_begin = item / pieces_m % pieces_n * piece.n;
       const int64_t batch = item / (pieces_m * pieces_n);
-      const int64_t m = std::min(kPieceM, shape.m - m_begin);
-      const int64_t n = std::min(kPieceN, shape.n - n_begin);
+      const int64_t m = std::min(piece.m, shape.m - m_begin);
+      const int64_t n = std::min(piece.n, shape.n - n_begin);
       const int64_t ldc = RoundUp(n, kernel.columns);
       std::memset(c, 0, static_cast<size_t>(RoundUp(m, kernel.rows) * ldc * bytes));
       for (int64_t k_begin = 0; k_begin < shape.k; k_begin += kPieceK) {
@@ -265,14 +289,6 @@ void OperandConversion::Run(std::byte* to, const std::byte* from, int64_t n) con
 void GatherConvert(const OperandConversion& conversion, const std::byte* base, const int64_t* offsets, int64_t n,
                    std::byte* to) {
   alignas(16) std::byte raw[ElementOp::kBlock * 16];
-  const auto gather = [&]<typename T>(T, std::byte* gathered, const int64_t* at, int64_t count) {
-    const T* from = reinterpret_cast<const T*>(base);
-    T* r = reinterpret_cast<T*>(gathered);
-    for (int64_t i = 0; i < count; ++i) r[i] = from[at[i]];
-  };
-  struct Wide {
-    uint64_t low, high;
-  };
   for (int64_t begin = 0; begin < n; begin += ElementOp::kBlock) {
     const int64_t count = std::min(ElementOp::kBlock, n - begin);
     const int64_t* at = offsets + begin;
@@ -284,23 +300,11 @@ void GatherConvert(const OperandConversion& conversion, const std::byte* base, c
       continue;
     }
     std::byte* gathered = conversion.identity() ? target : raw;
-    switch (conversion.from_bytes()) {
-      case 1:
-        gather(uint8_t{}, gathered, at, count);
-        break;
-      case 2:
-        gather(uint16_t{}, gathered, at, count);
-        break;
-      case 4:
-        gather(uint32_t{}, gathered, at, count);
-        break;
-      case 8:
-        gather(uint64_t{}, gathered, at, count);
-        break;
-      default:
-        gather(Wide{}, gathered, at, count);
-        break;
-    }
+    VisitWidth(conversion.from_bytes(), [&]<typename T>(T) {
+      const T* from = reinterpret_cast<const T*>(base);
+      T* r = reinterpret_cast<T*>(gathered);
+      for (int64_t i = 0; i < count; ++i) r[i] = from[at[i]];
+    });
     if (!conversion.identity()) conversion.Run(target, raw, count);
   }
 }

@@ -12,6 +12,7 @@
 #include "interp/reference/kernels/emit.h"
 #include "interp/reference/kernels/index_operand.h"
 #include "interp/reference/kernels/matrix_product.h"
+#include "interp/reference/kernels/product_operands.h"
 #include "interp/reference/kernels/strided_source.h"
 #include "interp/reference/routine_builder.h"
 #include "interp/reference/run_context.h"
@@ -203,6 +204,7 @@ void EmitRaggedBatch(RoutineBuilder& b, absl::Span<const View> views, const DotD
 }  // namespace
 
 void PrepareRaggedDot(RoutineBuilder& b) {
+  if (!PackingOf(b)) return;
   const Instruction instruction = b.instruction();
   const View views[] = {b.operand(0), b.operand(1), b.operand(2)};
   const DotDims dims = DotDims::Of(instruction);

@@ -1,9 +1,10 @@
 // Reduce, with any number of operands and any function.
 //
 // Sums, products, minima, maxima and logical operations of one operand have typed loops. Floating-point sums and
-// products are accumulated in double and rounded once at the end, in the order of the elements for each result, so a
-// result does not depend on how the work is split. Any other function is applied in the order XLA's evaluator uses:
-// row-major over the reduced dimensions, f(accumulator, element).
+// products are accumulated in double and rounded once at the end. A result is folded by one thread; where there are few
+// results of many elements, the elements are cut into chunks, which depend on the shapes alone, and the chunks' results
+// are joined in their order. So no result depends on how the work is split. Any other function is applied in the order
+// XLA's evaluator uses: row-major over the reduced dimensions, f(accumulator, element).
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -74,6 +75,95 @@ void StoreResults(const FastReducePlan& p, const std::byte* acc, std::byte* to, 
   }
 }
 
+// Results that are handled together: n of them, whose elements of one position lie `stride` apart.
+struct Columns {
+  int64_t base;  // element of the first one's first position
+  int64_t stride;
+  int64_t n;
+};
+
+// Folds positions [begin, end) of the reduced dimensions into `acc`; by_row: position after position, for all columns,
+// else all positions of the one column. `fresh`: acc holds nothing yet, and the first position is what it starts from.
+void FoldPositions(const FastReducePlan& p, const std::byte* input, const Columns& columns, bool by_row, int64_t begin,
+                   int64_t end, bool fresh, std::byte* acc) {
+  alignas(64) std::byte values[kBlock * 8];
+  const int64_t length = p.reduced.inner_size();
+  const int64_t stride = p.reduced.inner_strides()[0];
+  int64_t at = begin;
+  p.reduced.ForEachRun(begin / length, (end + length - 1) / length, [&](const int64_t* line) {
+    int64_t first = at % length;
+    const int64_t last = std::min(length, first + end - at);
+    at += last - first;
+    const std::byte* from = input + (columns.base + line[0]) * p.bytes;
+    if (fresh) {
+      const std::byte* start = LoadValues(p, from + first * stride * p.bytes, columns.stride, columns.n, values);
+      for (int64_t i = 0; i < columns.n; ++i) {
+        p.fold.start(acc + i * p.fold.accumulator_bytes, start + i * p.fold.value_bytes, 1);
+      }
+      fresh = false;
+      ++first;
+    }
+    from += first * stride * p.bytes;
+    if (by_row) {
+      for (int64_t j = first; j < last; ++j, from += stride * p.bytes) {
+        p.fold.row(acc, LoadValues(p, from, columns.stride, columns.n, values), columns.n);
+      }
+    } else if (p.load == nullptr) {
+      p.fold.line(acc, from, stride, last - first);
+    } else {
+      for (int64_t j = first; j < last; j += kBlock, from += kBlock * stride * p.bytes) {
+        const int64_t count = std::min(kBlock, last - j);
+        p.fold.line(acc, LoadValues(p, from, stride, count, values), 1, count);
+      }
+    }
+  });
+}
+
+// Few results of many elements each: an item is a chunk of the elements of a block of results.
+constexpr int64_t kChunk = int64_t{1} << 16;  // elements
+constexpr int64_t kFewItems = 16;
+
+void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::byte* initial, bool by_row,
+                    int64_t block, std::byte* out, RunContext& context) {
+  const int64_t width = p.kept.inner_size();
+  const int64_t out_stride = p.kept.inner_strides()[0];
+  const int64_t in_stride = p.kept.inner_strides()[1];
+  const int64_t blocks = (width + block - 1) / block;
+  const int64_t items = p.kept.outer_count() * blocks;
+  const int64_t positions = p.reduced.outer_count() * p.reduced.inner_size();
+  const int64_t per_chunk = std::max<int64_t>(1, kChunk / block);
+  const int64_t chunks = (positions + per_chunk - 1) / per_chunk;
+  const Scratch partial(context, items * chunks * block * p.fold.accumulator_bytes);
+  if (partial.data() == nullptr) return;
+  const auto accumulators = [&](int64_t item, int64_t chunk) {
+    return partial.data() + (item * chunks + chunk) * block * p.fold.accumulator_bytes;
+  };
+  const auto results = [&](int64_t item) { return std::min(block, width - item % blocks * block); };
+  context.For(items * chunks, static_cast<double>(kChunk) * 0.5, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t item = i / chunks;
+      const int64_t chunk = i % chunks;
+      std::byte* acc = accumulators(item, chunk);
+      if (chunk == 0) p.fold.start(acc, initial, results(item));
+      p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+        const Columns columns = {at[1] + item % blocks * block * in_stride, in_stride, results(item)};
+        const int64_t first = chunk * per_chunk;
+        FoldPositions(p, input, columns, by_row, first, std::min(positions, first + per_chunk), chunk != 0, acc);
+      });
+    }
+  });
+  if (context.failed()) return;
+  for (int64_t item = 0; item < items; ++item) {
+    for (int64_t chunk = 1; chunk < chunks; ++chunk) {
+      p.fold.join(accumulators(item, 0), accumulators(item, chunk), results(item));
+    }
+    p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+      std::byte* to = out + (at[0] + item % blocks * block * out_stride) * p.bytes;
+      StoreResults(p, accumulators(item, 0), to, out_stride, results(item));
+    });
+  }
+}
+
 void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const FastReducePlan*>(plan);
   const std::byte* input = in[0];
@@ -86,59 +176,45 @@ void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* cons
   const int64_t width = p.kept.inner_size();
   const int64_t out_stride = p.kept.inner_strides()[0];
   const int64_t in_stride = p.kept.inner_strides()[1];
-  const int64_t lines = p.reduced.outer_count();
-  const int64_t length = p.reduced.inner_size();
-  const int64_t line_stride = p.reduced.inner_strides()[0];
-  const double per_result = static_cast<double>(lines) * static_cast<double>(length) * 0.5;
+  const int64_t positions = p.reduced.outer_count() * p.reduced.inner_size();
+  const double per_result = static_cast<double>(positions) * 0.5;
 
-  if (width > 1 && std::abs(in_stride) < std::abs(line_stride)) {
-    // Results lie along the minor dimension of the operand: a block of them is accumulated at a time.
-    const int64_t block = std::min(width, kBlock);
-    const int64_t blocks = (width + block - 1) / block;
-    context.For(p.kept.outer_count() * blocks, per_result * static_cast<double>(block),
-                [&](int64_t begin, int64_t end) {
-                  alignas(64) std::byte acc[kBlock * 8];
-                  alignas(64) std::byte values[kBlock * 8];
-                  for (int64_t item = begin; item < end; ++item) {
-                    const int64_t first = item % blocks * block;
-                    const int64_t n = std::min(block, width - first);
-                    p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
-                      p.fold.start(acc, initial, n);
-                      const int64_t base = at[1] + first * in_stride;
-                      p.reduced.ForEachRun(0, lines, [&](const int64_t* line) {
-                        for (int64_t j = 0; j < length; ++j) {
-                          const std::byte* from = input + (base + line[0] + j * line_stride) * p.bytes;
-                          p.fold.row(acc, LoadValues(p, from, in_stride, n, values), n);
-                        }
-                      });
-                      StoreResults(p, acc, out[0] + (at[0] + first * out_stride) * p.bytes, out_stride, n);
-                    });
-                  }
-                });
+  // Where results lie along the minor dimension of the operand, a block of them is accumulated at a time.
+  const bool by_row = width > 1 && std::abs(in_stride) < std::abs(p.reduced.inner_strides()[0]);
+  const int64_t block = by_row ? std::min(width, kBlock) : 1;
+  const int64_t blocks = (width + block - 1) / block;
+  const int64_t items = p.kept.outer_count() * blocks;
+  if (items < kFewItems && positions >= 2 * std::max<int64_t>(1, kChunk / block)) {
+    ReduceInChunks(p, input, initial, by_row, block, out[0], context);
     return;
   }
-
+  if (by_row) {
+    context.For(items, per_result * static_cast<double>(block), [&](int64_t begin, int64_t end) {
+      alignas(64) std::byte acc[kBlock * 8];
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t first = item % blocks * block;
+        const int64_t n = std::min(block, width - first);
+        p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+          p.fold.start(acc, initial, n);
+          const Columns columns = {at[1] + first * in_stride, in_stride, n};
+          FoldPositions(p, input, columns, /*by_row=*/true, 0, positions, /*fresh=*/false, acc);
+          StoreResults(p, acc, out[0] + (at[0] + first * out_stride) * p.bytes, out_stride, n);
+        });
+      }
+    });
+    return;
+  }
   // Each result on its own, along the reduced dimensions.
-  context.For(p.kept.outer_count() * width, per_result + 20, [&](int64_t begin, int64_t end) {
+  context.For(items, per_result + 20, [&](int64_t begin, int64_t end) {
     alignas(64) std::byte acc[8];
-    alignas(64) std::byte values[kBlock * 8];
     for (int64_t item = begin; item < end;) {
       const int64_t column = item % width;
       const int64_t n = std::min(width - column, end - item);
       p.kept.ForEachRun(item / width, item / width + 1, [&](const int64_t* at) {
         for (int64_t i = column; i < column + n; ++i) {
           p.fold.start(acc, initial, 1);
-          p.reduced.ForEachRun(0, lines, [&](const int64_t* line) {
-            const std::byte* from = input + (at[1] + i * in_stride + line[0]) * p.bytes;
-            if (p.load == nullptr) {
-              p.fold.line(acc, from, line_stride, length);
-              return;
-            }
-            for (int64_t j = 0; j < length; j += kBlock) {
-              const int64_t count = std::min(kBlock, length - j);
-              p.fold.line(acc, LoadValues(p, from + j * line_stride * p.bytes, line_stride, count, values), 1, count);
-            }
-          });
+          const Columns columns = {at[1] + i * in_stride, in_stride, 1};
+          FoldPositions(p, input, columns, /*by_row=*/false, 0, positions, /*fresh=*/false, acc);
           StoreResults(p, acc, out[0] + (at[0] + i * out_stride) * p.bytes, 1, 1);
         }
       });

@@ -23,14 +23,10 @@
 namespace hlokit::interp {
 namespace {
 
-struct ReduceWindowPlan : Plan {
-  std::vector<WindowAxis> axes;          // the last one is the minor dimension
-  std::vector<WindowAxis::Range> minor;  // by place of the window in the minor dimension
-  int64_t places = 1;                    // of the window in the other dimensions
-  int64_t rows = 1;                      // of results
-  int64_t width = 1;                     // results of a row
-  size_t count = 0;                      // of operands
-  std::vector<Dims> strides;             // of each operand, in elements
+struct ReduceWindowPlan : Plan, WindowRows {
+  std::vector<WindowAxis> axes;  // the last one is the minor dimension
+  size_t count = 0;              // of operands
+  std::vector<Dims> strides;     // of each operand, in elements
   std::vector<int64_t> bytes;
   const ScalarFunction* function = nullptr;
   FoldFns fold;
@@ -360,18 +356,10 @@ void PrepareReduceWindow(RoutineBuilder& b) {
     plan->axes.pop_back();
     for (Dims& s : plan->strides) s.pop_back();
   }
-  for (size_t d = 0; d + 1 < plan->axes.size(); ++d) {
-    plan->places *= plan->axes[d].window.size;
-    plan->rows *= plan->axes[d].output;
-  }
-  const WindowAxis& minor = plan->axes.back();
-  plan->width = minor.output;
-  constexpr int64_t kMaxMinorWindow = int64_t{1} << 24;
-  if (minor.window.size > kMaxMinorWindow) {
+  if (!plan->Init(plan->axes)) {
     b.Fail("the window is too large");
     return;
   }
-  for (int64_t i = 0; i < minor.window.size; ++i) plan->minor.push_back(minor.Positions(i));
   if (plan->fold.row != nullptr) {
     plan->load = LoadFn(views[0].type());
     plan->store = StoreFn(views[0].type());

@@ -18,12 +18,8 @@
 namespace hlokit::interp {
 namespace {
 
-struct SelectAndScatterPlan : Plan {
-  std::vector<WindowAxis> axes;          // the last one is the minor dimension
-  std::vector<WindowAxis::Range> minor;  // by place of the window in the minor dimension
-  int64_t places = 1;                    // of the window in the other dimensions
-  int64_t rows = 1;                      // of the source
-  int64_t width = 1;                     // elements of a row
+struct SelectAndScatterPlan : Plan, WindowRows {
+  std::vector<WindowAxis> axes;  // the last one is the minor dimension
   Dims operand_strides, source_strides, result_strides;
   int64_t bytes = 0;
   StridedCopy fill;
@@ -172,18 +168,10 @@ void PrepareSelectAndScatter(RoutineBuilder& b) {
     plan->axes.push_back({WindowDim(), 1, 1});
     for (Dims* s : {&plan->operand_strides, &plan->source_strides, &plan->result_strides}) s->push_back(0);
   }
-  for (size_t d = 0; d + 1 < plan->axes.size(); ++d) {
-    plan->places *= plan->axes[d].window.size;
-    plan->rows *= plan->axes[d].output;
-  }
-  const WindowAxis& minor = plan->axes.back();
-  plan->width = minor.output;
-  constexpr int64_t kMaxMinorWindow = int64_t{1} << 24;
-  if (minor.window.size > kMaxMinorWindow) {
+  if (!plan->Init(plan->axes)) {
     b.Fail("the window is too large");
     return;
   }
-  for (int64_t i = 0; i < minor.window.size; ++i) plan->minor.push_back(minor.Positions(i));
   b.Emit(RunSelectAndScatter, std::move(plan), views);
 }
 

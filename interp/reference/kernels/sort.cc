@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/reference/element_width.h"
 #include "interp/reference/kernels.h"
 #include "interp/reference/kernels/emit.h"
 #include "interp/reference/kernels/sort_keys.h"
@@ -57,21 +58,7 @@ class Line {
       T* t = reinterpret_cast<T*>(to);
       for (int64_t i = 0; i < p_.length; ++i) t[i * p_.out_stride] = from[order[i]];
     };
-    struct Wide {
-      uint64_t low, high;
-    };
-    switch (p_.bytes[k]) {
-      case 1:
-        return permute(uint8_t{});
-      case 2:
-        return permute(uint16_t{});
-      case 4:
-        return permute(uint32_t{});
-      case 8:
-        return permute(uint64_t{});
-      default:
-        return permute(Wide{});
-    }
+    VisitWidth(p_.bytes[k], permute);
   }
 
  private:

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "interp/reference/element_width.h"
+
 namespace hlokit::interp {
 namespace {
 
@@ -15,17 +17,7 @@ void Scatter(const std::byte* from, int64_t n, std::byte* to, int64_t stride, in
     T* t = reinterpret_cast<T*>(to);
     for (int64_t i = 0; i < n; ++i) t[i * stride] = f[i];
   };
-  struct Wide {
-    uint64_t low, high;
-  };
-  switch (bytes) {
-    case 4:
-      return copy(uint32_t{});
-    case 8:
-      return copy(uint64_t{});
-    default:
-      return copy(Wide{});
-  }
+  VisitWidth(bytes, copy);
 }
 
 // True if the offsets are those of elements in a row, one after the other.

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <numeric>
 #include <utility>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "ir/attribute_views.h"
 
 namespace hlokit::interp {
@@ -92,6 +94,28 @@ struct WindowAxis {
       x = std::exchange(y, x - quotient * y);
     }
     return Modulo(x, m);
+  }
+};
+
+// Results in rows along the minor dimension, the last axis.
+struct WindowRows {
+  std::vector<WindowAxis::Range> minor;  // by place of the window in the minor dimension
+  int64_t places = 1;                    // of the window in the other dimensions
+  int64_t rows = 1;
+  int64_t width = 1;  // results of a row
+
+  // There is at least one axis. False if the window is too large to be listed.
+  bool Init(absl::Span<const WindowAxis> axes) {
+    for (const WindowAxis& axis : axes.first(axes.size() - 1)) {
+      places *= axis.window.size;
+      rows *= axis.output;
+    }
+    const WindowAxis& last = axes.back();
+    width = last.output;
+    constexpr int64_t kMaxMinorWindow = int64_t{1} << 24;
+    if (last.window.size > kMaxMinorWindow) return false;
+    for (int64_t i = 0; i < last.window.size; ++i) minor.push_back(last.Positions(i));
+    return true;
   }
 };
 

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "interp/reference/argument_uses.h"
+#include "ir/float_types.h"
 #include "parser/parser.h"
 
 namespace hlokit::interp {
@@ -17,6 +20,18 @@ std::unique_ptr<Module> Parse(const std::string& text) {
   std::unique_ptr<Module> module = ParseModule(source, {}, &sink);
   EXPECT_NE(module, nullptr) << RenderText(sink, *source);
   return module;
+}
+
+std::vector<int64_t> IndexBounds(const Module& module) {
+  std::vector<int64_t> bounds;
+  for (const ArgumentUse& use : FindArgumentUses(module)) bounds.push_back(use.index_bound);
+  return bounds;
+}
+
+std::vector<bool> Positive(const Module& module) {
+  std::vector<bool> positive;
+  for (const ArgumentUse& use : FindArgumentUses(module)) positive.push_back(use.positive);
+  return positive;
 }
 
 TEST(ArgumentGeneratorTest, StartsOfSlicesAndUpdates) {
@@ -115,6 +130,71 @@ ENTRY e {
   ROOT c = f32[9,8] conditional(which, s, s, s), branch_computations={same, minus, same}
 })");
   EXPECT_EQ(IndexBounds(*module), (std::vector<int64_t>{0, 7, 0, 3}));
+}
+
+// A step of Adam and a normalization: the second moment and the variance are positive; the gradient, of which only the
+// square goes into the root, need not be, and neither need what a subtraction hides.
+TEST(ArgumentGeneratorTest, WhatRootsAreTakenOf) {
+  const auto module = Parse(R"(HloModule m
+ENTRY e {
+  moment = f32[4] parameter(0)
+  gradient = f32[4] parameter(1)
+  variance = bf16[4] parameter(2)
+  x = f32[4] parameter(3)
+  mean = f32[4] parameter(4)
+  decay = f32[] constant(0.9)
+  decays = f32[4] broadcast(decay), dimensions={}
+  kept = f32[4] multiply(moment, decays)
+  square = f32[4] multiply(gradient, gradient)
+  second = f32[4] add(kept, square)
+  root = f32[4] sqrt(second)
+  wide = f32[4] convert(variance)
+  scale = f32[4] rsqrt(wide)
+  centered = f32[4] subtract(x, mean)
+  entropy = f32[4] log(centered)
+  sum = f32[4] add(root, scale)
+  ROOT r = f32[4] add(sum, entropy)
+})");
+  EXPECT_EQ(Positive(*module), (std::vector<bool>{true, false, true, false, false}));
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const std::vector<Literal> arguments = MakeArguments(*module, seed);
+    for (const float v : arguments[0].values<float>()) EXPECT_TRUE(v > 0 && v <= 1) << v;
+    for (const BF16 v : arguments[2].values<BF16>()) {
+      EXPECT_TRUE(static_cast<float>(v) > 0 && static_cast<float>(v) <= 1) << static_cast<float>(v);
+    }
+  }
+}
+
+TEST(ArgumentGeneratorTest, VariancesOfBatchNormalization) {
+  const auto module = Parse(R"(HloModule m
+ENTRY e {
+  x = f32[8,3] parameter(0)
+  p = (f32[3], f32[3], f32[3], f32[3]) parameter(1)
+  scale = f32[3] get-tuple-element(p), index=0
+  offset = f32[3] get-tuple-element(p), index=1
+  mean = f32[3] get-tuple-element(p), index=2
+  variance = f32[3] get-tuple-element(p), index=3
+  ROOT r = f32[8,3] batch-norm-inference(x, scale, offset, mean, variance), epsilon=0, feature_index=1
+})");
+  EXPECT_EQ(Positive(*module), (std::vector<bool>{false, false, false, false, true}));
+}
+
+TEST(ArgumentGeneratorTest, FactorsOfLongSumsAreSmall) {
+  const auto module = Parse(R"(HloModule m
+ENTRY e {
+  x = f32[2,3,20] parameter(0)
+  kernel = bf16[20,3,8] parameter(1)
+  weight = f32[8,5] parameter(2)
+  wide = f32[20,3,8] convert(kernel)
+  c = f32[2,3,8] convolution(x, wide), window={size=3 pad=1_1}, dim_labels=b0f_i0o->b0f
+  ROOT d = f32[2,3,5] dot(c, weight), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+})");
+  std::vector<int64_t> products;
+  for (const ArgumentUse& use : FindArgumentUses(*module)) products.push_back(use.products);
+  EXPECT_EQ(products, (std::vector<int64_t>{0, 60, 8}));
+  const std::vector<Literal> arguments = MakeArguments(*module, 1);
+  for (const BF16 v : arguments[1].values<BF16>()) EXPECT_LE(std::fabs(static_cast<float>(v)), 0.125f);
+  for (const float v : arguments[2].values<float>()) EXPECT_LE(std::fabs(v), 0.25f);
 }
 
 TEST(ArgumentGeneratorTest, FloatsAreSmall) {

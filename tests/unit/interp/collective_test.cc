@@ -13,15 +13,16 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// A module whose `id` is s32[1] {10 * replica + partition}, with `body` after it.
-std::string WithId(std::string_view body) {
-  return StrCat(R"(HloModule m
-add {
+constexpr std::string_view kAdd = R"(add {
   a = s32[] parameter(0)
   b = s32[] parameter(1)
   ROOT sum = s32[] add(a, b)
 }
-digits {
+)";
+
+// A module whose `id` is s32[1] {10 * replica + partition}, with `body` after it.
+std::string WithId(std::string_view body) {
+  return StrCat("HloModule m\n", kAdd, R"(digits {
   a = s32[] parameter(0)
   b = s32[] parameter(1)
   hundred = s32[] constant(100)
@@ -250,6 +251,17 @@ s32[2] {2, 2})",
   EXPECT_EQ(run.results, (Strings{"s32[5] {1, -1, -1, -1, 5}", "s32[5] {2, 3, 6, 7, -2}"}));
 }
 
+// Each device sends its one row to both partitions of its replica, to the place of its own number.
+TEST(CollectiveTest, RaggedAllToAllAmongPartitions) {
+  EXPECT_EQ(ResultsOf("none = s32[2] constant({-1, -1})\nzeros = s32[2] constant({0, 0})\n"
+                      "ones = s32[2] constant({1, 1})\nnth = s32[] convert(partition)\n"
+                      "places = s32[2] broadcast(nth), dimensions={}\n"
+                      "ROOT r = s32[2] ragged-all-to-all(id, none, zeros, ones, places, ones), channel_id=1, "
+                      "replica_groups={{0,1}}",
+                      2, 2),
+            (Strings{"s32[2] {0, 1}", "s32[2] {0, 1}", "s32[2] {10, 11}", "s32[2] {10, 11}"}));
+}
+
 TEST(CollectiveTest, RaggedAllToAllNamesWhoDoesNotFit) {
   const std::string device = "s32[4] {1, 2, 3, 4}\ns32[5] {0, 0, 0, 0, 0}\ns32[2] {0, 1}\ns32[2] {1, 2}\n";
   EXPECT_EQ(
@@ -264,13 +276,7 @@ TEST(CollectiveTest, RaggedAllToAllNamesWhoDoesNotFit) {
 }
 
 TEST(CollectiveTest, ThoseWhoDoNotComeAreNamed) {
-  const std::string text = R"(HloModule m
-add {
-  a = s32[] parameter(0)
-  b = s32[] parameter(1)
-  ROOT s = s32[] add(a, b)
-}
-sum {
+  const std::string text = StrCat("HloModule m\n", kAdd, R"(sum {
   x = s32[] parameter(0)
   ROOT total = s32[] all-reduce(x), replica_groups={}, to_apply=add
 }
@@ -286,7 +292,7 @@ ENTRY e {
   id = u32[] replica-id()
   i = s32[] convert(id)
   ROOT r = s32[] conditional(i, i, i, i), branch_computations={sum, same, other}
-})";
+})");
   EXPECT_EQ(
       RunOnDevices(text, "", 3, 1).error,
       "total: replica 0, partition 0: waits for devices that do not come: replica 1, partition 0 has ended; replica 2, "
@@ -306,13 +312,7 @@ TEST(CollectiveTest, GroupsThatTheRunDoesNotHave) {
 }
 
 TEST(CollectiveTest, InLoopsEachTripMeets) {
-  const std::string text = R"(HloModule m
-add {
-  a = s32[] parameter(0)
-  b = s32[] parameter(1)
-  ROOT r = s32[] add(a, b)
-}
-less {
+  const std::string text = StrCat("HloModule m\n", kAdd, R"(less {
   s = (s32[], s32[]) parameter(0)
   i = s32[] get-tuple-element(s), index=0
   n = s32[] constant(3)
@@ -334,7 +334,7 @@ ENTRY e {
   t = (s32[], s32[]) tuple(zero, x)
   w = (s32[], s32[]) while(t), condition=less, body=body
   ROOT r = s32[] get-tuple-element(w), index=1
-})";
+})");
   EXPECT_EQ(RunOnDevices(text, "", 1, 2).results, (Strings{"s32[] 4", "s32[] 4"}));
 }
 

@@ -18,13 +18,15 @@ struct Arrangement {
   const char* name;
   bool partitions;                // else replicas
   const char* reduce_attributes;  // all-reduce, all-gather, reduce-scatter
-  const char* move_attributes;    // the rest
+  const char* move_attributes;    // all-to-all, ragged-all-to-all
+  const char* give_attributes;    // collective-broadcast, from the first device of the group
 };
 constexpr Arrangement kArrangements[] = {
-    {"replicas", false, "replica_groups={}", "replica_groups={}"},
-    {"partitions", true, "channel_id=1, replica_groups={{0}}", "channel_id=1, replica_groups={}"},
+    {"replicas", false, "replica_groups={}", "replica_groups={}", "replica_groups={{$ALL}}"},
+    {"partitions", true, "channel_id=1, replica_groups={{0}}", "channel_id=1, replica_groups={}",
+     "channel_id=1, replica_groups={{$ALL}}"},
     {"flattened", true, "channel_id=1, replica_groups=[1,$N]<=[$N], use_global_device_ids=true",
-     "channel_id=1, replica_groups=[1,$N]<=[$N]"},
+     "channel_id=1, replica_groups=[1,$N]<=[$N]", "channel_id=1, replica_groups=[1,$N]<=[$N]"},
 };
 
 constexpr std::string_view kWhole = R"(HloModule whole
@@ -47,7 +49,7 @@ ENTRY e {
   before = s32[8,16] slice(padded), slice={[0:8], [0:16]}
   d = s32[8,16] subtract(x, before)
   total = s32[] reduce(x, zero), dimensions={0,1}, to_apply=add
-  ROOT r = (s32[8,24], s32[16,8], s32[8,16], s32[]) tuple(y, t, d, total)
+  ROOT r = (s32[8,24], s32[16,8], s32[8,16], s32[8,16], s32[]) tuple(y, t, x, d, total)
 })";
 
 // Each device makes its part of the same arrays from its number. $N devices; $C = 16 / N columns, $R = 8 / N rows.
@@ -77,7 +79,12 @@ ENTRY e {
   w = s32[$C,8] add(w0, cw)
   part = s32[8,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   h = s32[$R,8] reduce-scatter(part), $REDUCE, dimensions={0}, to_apply=add
-  v = s32[8,24] iota(), iota_dimension=1
+  // v is on the first device only, which gives it to the others.
+  made = s32[8,24] iota(), iota_dimension=1
+  nothing = s32[8,24] broadcast(zero), dimensions={}
+  first = pred[] compare(id, zero), direction=EQ
+  held = s32[8,24] select(first, made, nothing)
+  v = s32[8,24] collective-broadcast(held), $GIVE
   y0 = s32[$R,24] dot(h, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   y = s32[8,24] all-gather(y0), $REDUCE, dimensions={0}
 
@@ -89,6 +96,19 @@ ENTRY e {
   t0 = s32[16,$R] reshape(turned)
   t = s32[16,8] all-gather(t0), $REDUCE, dimensions={1}
 
+  // The same exchange with sizes that the devices tell each other: mine are rows $R * id and on, of each device's columns.
+  device = s32[$N] iota(), iota_dimension=0
+  one_each = s32[] constant($R)
+  sizes = s32[$N] broadcast(one_each), dimensions={}
+  offsets = s32[$N] multiply(device, sizes)
+  places = s32[$N] broadcast(row), dimensions={}
+  empty = s32[8,$C] broadcast(zero), dimensions={}
+  exchanged = s32[8,$C] ragged-all-to-all(x, empty, offsets, sizes, places, sizes), $MOVE
+  by_device = s32[$N,$R,$C] reshape(exchanged)
+  by_row = s32[$R,$N,$C] transpose(by_device), dimensions={1,0,2}
+  x0 = s32[$R,16] reshape(by_row)
+  xs = s32[8,16] all-gather(x0), $REDUCE, dimensions={0}
+
   // The column to the left of mine is my neighbour's; the first device gets zeros.
   last = s32[8,1] slice(x), slice={[0:8], [$L:$C]}
   left = s32[8,1] collective-permute(last), $PERMUTE
@@ -99,7 +119,7 @@ ENTRY e {
 
   mine_total = s32[] reduce(x, zero), dimensions={0,1}, to_apply=add
   total = s32[] all-reduce(mine_total), $REDUCE, to_apply=add
-  ROOT r = (s32[8,24], s32[16,8], s32[8,16], s32[]) tuple(y, t, d, total)
+  ROOT r = (s32[8,24], s32[16,8], s32[8,16], s32[8,16], s32[]) tuple(y, t, xs, d, total)
 })";
 
 class ShardedTest : public testing::TestWithParam<int> {};
@@ -109,14 +129,17 @@ TEST_P(ShardedTest, EqualsTheWhole) {
   const TextRun whole = RunText(kWhole);
   ASSERT_EQ(whole.error, "");
   for (const Arrangement& arrangement : kArrangements) {
-    std::string pairs;
+    std::string pairs, all;
     for (int d = 0; d + 1 < n; ++d) StrAppend(&pairs, d == 0 ? "" : ",", "{", d, ",", d + 1, "}");
+    for (int d = 0; d < n; ++d) StrAppend(&all, d == 0 ? "" : ",", d);
     const std::string permute =
         StrCat(arrangement.partitions ? "channel_id=1, " : "", "source_target_pairs={", pairs, "}");
-    std::string text = absl::StrReplaceAll(
-        kSharded.data(),
-        {{"$REDUCE", arrangement.reduce_attributes}, {"$MOVE", arrangement.move_attributes}, {"$PERMUTE", permute}});
+    std::string text = absl::StrReplaceAll(kSharded.data(), {{"$REDUCE", arrangement.reduce_attributes},
+                                                             {"$MOVE", arrangement.move_attributes},
+                                                             {"$GIVE", arrangement.give_attributes},
+                                                             {"$PERMUTE", permute}});
     text = absl::StrReplaceAll(text, {{"$N", std::to_string(n)},
+                                      {"$ALL", all},
                                       {"$C", std::to_string(16 / n)},
                                       {"$R", std::to_string(8 / n)},
                                       {"$L", std::to_string(16 / n - 1)},

@@ -324,9 +324,12 @@ TEST_F(ConvolutionTest, SparseKernel) {
   EXPECT_EQ(Conv("f32[2,10,16]", "(f32[3,4,8], s8[3,4,8])",
                  {window, Labels1d(), Text(Attr::kSparsityConfig, "{rhs={sparsity=1x4 dimension=0 stride=1}}")}),
             "f32[2,10,8]{2,1,0}");
+  EXPECT_EQ(
+      Conv("f32[2,10,16]", "f32[3,8,8]", {window, Labels1d(), Text(Attr::kSparsityConfig, "{rhs={sparsity=2x4}}")}),
+      "f32[2,10,8]{2,1,0}");
   EXPECT_ERROR(
-      Conv("f32[2,10,16]", "f32[3,4,8]", {window, Labels1d(), Text(Attr::kSparsityConfig, "{rhs={sparsity=2x4}}")}),
-      "1 value of a block");
+      Conv("f32[2,10,16]", "f32[3,4,8]", {window, Labels1d(), Text(Attr::kSparsityConfig, "{rhs={sparsity=3x4}}")}),
+      "keeps 3 of each block");
   EXPECT_ERROR(
       Conv("f32[2,10,16]", "f32[3,4,8]", {window, Labels1d(), Text(Attr::kSparsityConfig, "{rhs={sparsity=4}}")}),
       "NxM");

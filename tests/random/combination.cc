@@ -1,0 +1,134 @@
+// Instructions that combine elements with a function, order them or look them up.
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tests/random/module_generator.h"
+
+namespace hlokit::random_test {
+
+bool ModuleGenerator::EmitCombination(Opcode opcode) {
+  const std::string_view text = TextOf(opcode);
+  const ElementType type = random_.Of(kNumbers);
+  switch (InfoOf(opcode).shape_rule) {
+    case ShapeRule::kReduce: {
+      const Dims from = RandomDims(0, 3);
+      Dims reduced, to;
+      for (size_t i = 0; i < from.size(); ++i) {
+        if (random_.OneIn(2)) {
+          reduced.push_back(static_cast<int64_t>(i));
+        } else {
+          to.push_back(from[i]);
+        }
+      }
+      Add({type, to}, text, {Need({type, from}), Scalar(type)},
+          StrCat("dimensions={", List(reduced), "}, to_apply=", Function(type)));
+      return true;
+    }
+    case ShapeRule::kReduceWindow: {
+      const Dims from = FullDims(1, 3);
+      Dims to;
+      std::string sizes, strides, pads, dilations;
+      for (size_t i = 0; i < from.size(); ++i) {
+        const int64_t size = random_.In(1, 3);
+        const int64_t stride = random_.In(1, 2);
+        const int64_t low = random_.In(0, 2);
+        const int64_t high = random_.In(0, 2);
+        const int64_t base = random_.In(1, 2);
+        const int64_t padded = (from[i] - 1) * base + 1 + low + high;
+        to.push_back(padded < size ? 0 : (padded - size) / stride + 1);
+        const char* x = i == 0 ? "" : "x";
+        StrAppend(&sizes, x, size);
+        StrAppend(&strides, x, stride);
+        StrAppend(&pads, x, low, "_", high);
+        StrAppend(&dilations, x, base);
+      }
+      Add({type, to}, text, {Need({type, from}), Scalar(type)},
+          StrCat("window={size=", sizes, " stride=", strides, " pad=", pads, " lhs_dilate=", dilations,
+                 "}, to_apply=", Function(type)));
+      return true;
+    }
+    case ShapeRule::kSelectAndScatter: {
+      const int64_t n = random_.In(2, 5);
+      const int64_t size = random_.In(1, 2);
+      const Array operand{type, {n}};
+      const std::string select = NewName("ge");
+      const std::string t = StrCat(TextOf(type), "[]");
+      StrAppend(&computations_, select, " {\n  a = ", t, " parameter(0)\n  b = ", t,
+                " parameter(1)\n  ROOT r = pred[] compare(a, b), direction=GE\n}\n\n");
+      Add(operand, text, {Need(operand), Need({type, {(n - size) / 2 + 1}}), Scalar(type)},
+          StrCat("window={size=", size, " stride=2}, select=", select, ", scatter=", Function(type)));
+      return true;
+    }
+    case ShapeRule::kMap: {
+      const Dims dims = RandomDims();
+      Dims all(dims.size());
+      std::iota(all.begin(), all.end(), 0);
+      Add({type, dims}, text, {Need({type, dims}), Need({type, dims})},
+          StrCat("dimensions={", List(all), "}, to_apply=", Function(type)));
+      return true;
+    }
+    case ShapeRule::kScan: {
+      const Dims from = FullDims(1, 2);
+      const int64_t along = random_.In(0, static_cast<int64_t>(from.size()) - 1);
+      Dims carry = from;
+      carry.erase(carry.begin() + along);
+      // (carry, element) -> (output, carry)
+      const Array state{type, carry};
+      const std::string name = NewName("step");
+      StrAppend(&computations_, name, " {\n  a = ", Text(state), " parameter(0)\n  b = ", Text(state),
+                " parameter(1)\n  c = ", Text(state), " add(a, b)\n  ROOT r = (", Text(state), ", ", Text(state),
+                ") tuple(c, c)\n}\n\n");
+      AddTuple({{type, from}, state}, text, {Need({type, from}), Need(state)},
+               StrCat("dimensions={", along, "}, num_carries=1, to_apply=", name));
+      return true;
+    }
+    case ShapeRule::kSort: {
+      const Dims dims = RandomDims(1, 3);
+      const int64_t along = random_.In(0, static_cast<int64_t>(dims.size()) - 1);
+      std::vector<ElementType> types = {type};
+      if (random_.OneIn(2)) types.push_back(random_.Of(kTypes));
+      std::vector<std::string> operands;
+      std::vector<Array> arrays;
+      for (ElementType t : types) {
+        arrays.push_back({t, dims});
+        operands.push_back(Need(arrays.back()));
+      }
+      const std::string attributes = StrCat("dimensions={", along, "}, is_stable=true, to_apply=", Comparison(types));
+      if (types.size() == 1) {
+        Add(arrays[0], text, operands, attributes);
+      } else {
+        AddTuple(arrays, text, operands, attributes);
+      }
+      return true;
+    }
+    case ShapeRule::kTopK: {
+      const Dims from = FullDims(1, 2);
+      Dims to = from;
+      to.back() = random_.In(1, from.back());
+      AddTuple({{type, to}, {kS32, to}}, text, {Need({type, from})},
+               StrCat("k=", to.back(), ", largest=", random_.OneIn(2) ? "true" : "false"));
+      return true;
+    }
+    case ShapeRule::kGather: {
+      const int64_t rows = random_.In(1, 4), columns = random_.In(1, 4), n = random_.In(0, 4);
+      Add({type, {n, columns}}, text, {Need({type, {rows, columns}}), Need({random_.Of(kIndices), {n, 1}})},
+          StrCat("offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,",
+                 columns, "}"));
+      return true;
+    }
+    case ShapeRule::kScatter: {
+      const int64_t rows = random_.In(1, 4), columns = random_.In(1, 4), n = random_.In(0, 4);
+      const Array array{type, {rows, columns}};
+      Add(array, text, {Need(array), Need({random_.Of(kIndices), {n, 1}}), Need({type, {n, columns}})},
+          StrCat("update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+                 "index_vector_dim=1, to_apply=",
+                 Function(type)));
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+}  // namespace hlokit::random_test
