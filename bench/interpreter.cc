@@ -5,6 +5,7 @@
 //     --seed=N             of the made-up arguments and constants (default 1)
 //     --num-threads=N      default 1
 //     --max-seconds=X      a program that takes longer in its first run is left out of the others (default 25)
+//     --speedup=N          also: elapsed times on one and on N threads, interleaved, and their ratio
 //     --targets=FILE       a table with the columns name and target_ms; exit code 1 if a target is missed
 //     --xla-times=FILE     a table with the columns name, evaluator_default_ms and evaluator_fast_path_ms
 //     --calibration=FILE   what `gzip -6` compressed for the column gzip6_of_calibration_ms of that table: it is timed
@@ -12,8 +13,8 @@
 //
 // Tables are tab-separated; their rows are named as the files without ".hlo". A time is that of one evaluation of a
 // prepared module, reading and preparing left out: processor time for one thread, elapsed time for several. Rounds
-// interleave the programs, and medians are shown. "times_faster" is XLA's time over ours; the geometric means are over
-// the rows for which the table has a number.
+// interleave the programs, and medians are shown. "ns_step" is the time of an instruction run. "times_faster" is XLA's
+// time over ours; the geometric means are over the rows for which the table has a number.
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -37,6 +38,7 @@ namespace {
 
 struct Flags {
   int rounds = 5;
+  int speedup = 0;  // threads to compare with; 0: none
   std::string targets;
   std::string xla_times;
   std::string calibration;
@@ -51,6 +53,10 @@ struct Program {
   std::unique_ptr<interp::Evaluator> evaluator;
   std::vector<Literal> arguments;
   std::vector<double> times;
+  int64_t steps = 0;  // of a run
+  // For the speed-up: on one thread and on several.
+  std::unique_ptr<interp::Evaluator> compared[2];
+  std::vector<double> elapsed[2];
 };
 
 bool ReadFlags(int argc, char** argv, Flags* flags) {
@@ -67,6 +73,8 @@ bool ReadFlags(int argc, char** argv, Flags* flags) {
       flags->files.emplace_back(argument);
     } else if (name == "--rounds") {
       flags->rounds = std::max(1, std::atoi(value));
+    } else if (name == "--speedup") {
+      flags->speedup = std::max(2, std::atoi(value));
     } else if (name == "--seed") {
       flags->options.seed = std::strtoull(value, nullptr, 10);
     } else if (name == "--num-threads") {
@@ -101,7 +109,16 @@ void Load(const std::string& file, const Flags& flags, Program* program) {
     program->error = sink.diagnostics().empty() ? "error" : sink.diagnostics()[0].message;
     return;
   }
+  for (int i = 0; i < 2 && flags.speedup > 0; ++i) {
+    interp::EvaluatorOptions options = flags.options;
+    options.num_threads = i == 0 ? 1 : flags.speedup;
+    program->compared[i] = interp::Evaluator::Prepare(*program->module, options, &sink);
+  }
   program->arguments = interp::MakeArguments(*program->module, flags.options.seed);
+}
+
+double ElapsedMilliseconds(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 void RunOnce(const Flags& flags, Program* program) {
@@ -110,14 +127,18 @@ void RunOnce(const Flags& flags, Program* program) {
   bool ok = false;
   const auto start = std::chrono::steady_clock::now();
   double ms = bench::MillisecondsOf([&] { ok = program->evaluator->Run(program->arguments, &sink).has_value(); });
-  if (flags.options.num_threads != 1) {
-    ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  }
+  if (flags.options.num_threads != 1) ms = ElapsedMilliseconds(start);
   if (!ok) {
     program->error = sink.diagnostics().empty() ? "error" : sink.diagnostics()[0].message;
     return;
   }
   program->times.push_back(ms);
+  program->steps = program->evaluator->statistics().steps;
+  for (int i = 0; i < 2 && flags.speedup > 0; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    program->compared[i]->Run(program->arguments, &sink);
+    program->elapsed[i].push_back(ElapsedMilliseconds(begin));
+  }
 }
 
 // A geometric mean of ratios.
@@ -145,7 +166,7 @@ bool Report(const Program& program, const bench::Table& targets, const bench::Ta
     return target == 0;
   }
   const double ours = bench::Median(program.times);
-  std::printf("%11.3f ", ours);
+  std::printf("%11.3f %9.0f ", ours, ours * 1e6 / static_cast<double>(std::max<int64_t>(program.steps, 1)));
   if (target > 0) {
     std::printf("%9.1f %-6s", target, ours <= target ? "ok" : "MISSED");
   } else {
@@ -167,12 +188,23 @@ bool Report(const Program& program, const bench::Table& targets, const bench::Ta
   return target == 0 || ours <= target;
 }
 
+void ReportSpeedup(const Flags& flags, const std::vector<Program>& programs) {
+  std::printf("\nelapsed time on 1 and on %d threads\n%-58s %11s %11s %7s\n", flags.speedup, "program", "one_ms",
+              "several_ms", "ratio");
+  for (const Program& program : programs) {
+    if (program.elapsed[1].empty()) continue;
+    const double one = bench::Median(program.elapsed[0]);
+    const double several = bench::Median(program.elapsed[1]);
+    std::printf("%-58s %11.3f %11.3f %7.2f\n", program.name.c_str(), one, several, one / several);
+  }
+}
+
 int Run(int argc, char** argv) {
   Flags flags;
   if (!ReadFlags(argc, argv, &flags)) {
     std::fprintf(stderr,
-                 "usage: %s [--rounds=N] [--seed=N] [--num-threads=N] [--max-seconds=X] [--targets=FILE] "
-                 "[--xla-times=FILE] [--calibration=FILE] FILE.hlo...\n",
+                 "usage: %s [--rounds=N] [--seed=N] [--num-threads=N] [--speedup=N] [--max-seconds=X] "
+                 "[--targets=FILE] [--xla-times=FILE] [--calibration=FILE] FILE.hlo...\n",
                  argv[0]);
     return 2;
   }
@@ -190,8 +222,8 @@ int Run(int argc, char** argv) {
   std::printf("%d rounds, %d thread%s, %s time", flags.rounds, flags.options.num_threads,
               flags.options.num_threads == 1 ? "" : "s", flags.options.num_threads == 1 ? "processor" : "elapsed");
   if (gzip_ms > 0) std::printf(", gzip of the calibration file %.1f ms: XLA's times are scaled by its own", gzip_ms);
-  std::printf("\n%-58s %11s %9s %-6s  %11s %11s  %11s %11s\n", "program", "ours_ms", "target", "", "xla_ms",
-              "times_fast", "xla_fast_ms", "times_fast");
+  std::printf("\n%-58s %11s %9s %9s %-6s  %11s %11s  %11s %11s\n", "program", "ours_ms", "ns_step", "target", "",
+              "xla_ms", "times_fast", "xla_fast_ms", "times_fast");
   bool ok = true;
   Mean by_default, by_fast_path;
   for (const Program& program : programs) {
@@ -204,6 +236,7 @@ int Run(int argc, char** argv) {
         "geometric means: %.1f times faster than XLA's evaluator (%d programs), %.1f times than its fast path (%d)\n",
         by_default.value(), by_default.count(), by_fast_path.value(), by_fast_path.count());
   }
+  if (flags.speedup > 0) ReportSpeedup(flags, programs);
   return ok ? 0 : 1;
 }
 

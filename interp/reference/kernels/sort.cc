@@ -52,13 +52,13 @@ class Line {
       std::memcpy(data_[k].data() + i * bytes, from + i * p_.strides[k] * bytes, static_cast<size_t>(bytes));
     }
   }
-  void Store(size_t k, const std::vector<uint32_t>& order, std::byte* to) const {
-    const auto permute = [&]<typename T>(T) {
+  // Elements [begin, end) of the sorted line.
+  void Store(size_t k, const std::vector<uint32_t>& order, int64_t begin, int64_t end, std::byte* to) const {
+    VisitWidth(p_.bytes[k], [&]<typename T>(T) {
       const T* from = reinterpret_cast<const T*>(data_[k].data());
       T* t = reinterpret_cast<T*>(to);
-      for (int64_t i = 0; i < p_.length; ++i) t[i * p_.out_stride] = from[order[i]];
-    };
-    VisitWidth(p_.bytes[k], permute);
+      for (int64_t i = begin; i < end; ++i) t[i * p_.out_stride] = from[order[i]];
+    });
   }
 
  private:
@@ -168,6 +168,10 @@ void RunSort(const Plan* plan, const std::byte* const* in, std::byte* const* out
   const auto& p = *static_cast<const SortPlan*>(plan);
   if (p.length == 0) return;
   const int64_t inner = p.lines.inner_size();
+  const int64_t items = p.lines.outer_count() * inner;
+  // Fewer long lines than threads: the threads sort each line together.
+  constexpr int64_t kLong = int64_t{1} << 16;
+  const bool together = p.by_key && items < context.threads() && p.length >= kLong && p.function->parallel();
   const auto run = [&](int64_t begin, int64_t end) {
     Line line(p);
     KeySorter by_key;
@@ -181,16 +185,18 @@ void RunSort(const Plan* plan, const std::byte* const* in, std::byte* const* out
           line.Load(k, in[k] + (at[1 + k] + column * p.lines.inner_strides()[1 + k]) * p.bytes[k]);
         }
         if (p.by_key) MakeKeys(p, line, context, &computed, &keys);
-        const std::vector<uint32_t>& order = p.by_key ? by_key.Sort(keys) : by_comparison.Sort(line);
+        const std::vector<uint32_t>& order =
+            p.by_key ? by_key.Sort(keys, together ? &context : nullptr) : by_comparison.Sort(line);
         if (context.failed()) return;
         for (size_t k = 0; k < p.count; ++k) {
-          line.Store(k, order, out[k] + (at[0] + column * p.lines.inner_strides()[0]) * p.bytes[k]);
+          std::byte* to = out[k] + (at[0] + column * p.lines.inner_strides()[0]) * p.bytes[k];
+          const auto store = [&](int64_t first, int64_t last) { line.Store(k, order, first, last, to); };
+          together ? context.For(p.length, 3, store) : store(0, p.length);
         }
       });
     }
   };
-  const int64_t items = p.lines.outer_count() * inner;
-  if (!p.function->parallel()) {
+  if (together || !p.function->parallel()) {
     run(0, items);
     return;
   }

@@ -1,9 +1,10 @@
 #include "interp/reference/kernels/sort_keys.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "ir/float_types.h"
 
@@ -58,7 +59,7 @@ void KeyOrder::MakeKeys(const std::byte* elements, int64_t stride, int64_t n, ui
   });
 }
 
-const std::vector<uint32_t>& KeySorter::Sort(std::vector<uint64_t>& keys) {
+const std::vector<uint32_t>& KeySorter::Sort(std::vector<uint64_t>& keys, RunContext* context) {
   const size_t n = keys.size();
   order_.resize(n);
   std::iota(order_.begin(), order_.end(), 0);
@@ -67,28 +68,49 @@ const std::vector<uint32_t>& KeySorter::Sort(std::vector<uint64_t>& keys) {
     std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
     return order_;
   }
-  // Least significant digit first, 8 bits at a time. One pass counts all digits; digits that are the same everywhere
-  // need no pass of their own.
-  std::array<std::array<uint32_t, 256>, 8> counts{};
-  for (uint64_t key : keys) {
-    for (int d = 0; d < 8; ++d) ++counts[d][(key >> (8 * d)) & 0xff];
-  }
   other_order_.resize(n);
   other_keys_.resize(n);
-  for (int d = 0; d < 8; ++d) {
-    std::array<uint32_t, 256>& count = counts[d];
-    if (count[(keys[0] >> (8 * d)) & 0xff] == n) continue;
-    uint32_t begin = 0;
-    for (uint32_t& c : count) {
-      const uint32_t size = c;
-      c = begin;
-      begin += size;
+  // Least significant digit first, 8 bits at a time. A pass counts the digits of each part of the keys, and then moves
+  // each part to where its digits belong: behind the same digits of the parts before it, so equal keys keep their order
+  // and the result is that of one part.
+  const int64_t parts = context == nullptr ? 1 : int64_t{2} * context->threads();
+  const auto for_parts = [&](auto&& body) {
+    const auto run = [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const auto at = [&](int64_t p) { return n * static_cast<size_t>(p) / static_cast<size_t>(parts); };
+        body(static_cast<size_t>(part), at(part), at(part + 1));
+      }
+    };
+    if (context == nullptr) return run(0, parts);
+    context->For(parts, static_cast<double>(n) / static_cast<double>(parts), run);
+  };
+  // Digits that are the same everywhere need no pass.
+  std::vector<uint64_t> differing(static_cast<size_t>(parts));
+  for_parts([&](size_t part, size_t begin, size_t end) {
+    uint64_t bits = 0;
+    for (size_t i = begin; i < end; ++i) bits |= keys[i] ^ keys[0];
+    differing[part] = bits;
+  });
+  const uint64_t differs = std::accumulate(differing.begin(), differing.end(), uint64_t{0}, std::bit_or<>());
+  std::vector<Counts> counts(static_cast<size_t>(parts));
+  for (int shift = 0; shift < 64; shift += 8) {
+    if (((differs >> shift) & 0xff) == 0) continue;
+    for_parts([&](size_t part, size_t begin, size_t end) {
+      counts[part].fill(0);
+      for (size_t i = begin; i < end; ++i) ++counts[part][(keys[i] >> shift) & 0xff];
+    });
+    uint32_t at = 0;
+    for (size_t digit = 0; digit < 256; ++digit) {
+      for (Counts& count : counts) at += std::exchange(count[digit], at);
     }
-    for (size_t i = 0; i < n; ++i) {
-      const uint32_t to = count[(keys[i] >> (8 * d)) & 0xff]++;
-      other_keys_[to] = keys[i];
-      other_order_[to] = order_[i];
-    }
+    for_parts([&](size_t part, size_t begin, size_t end) {
+      Counts& next = counts[part];
+      for (size_t i = begin; i < end; ++i) {
+        const uint32_t to = next[(keys[i] >> shift) & 0xff]++;
+        other_keys_[to] = keys[i];
+        other_order_[to] = order_[i];
+      }
+    });
     keys.swap(other_keys_);
     order_.swap(other_order_);
   }

@@ -2,10 +2,12 @@
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_SORT_KEYS_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_SORT_KEYS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "interp/reference/run_context.h"
 #include "ir/element_type.h"
 
 namespace hlokit::interp {
@@ -26,10 +28,14 @@ struct KeyOrder {
 // Sorts positions 0 .. n-1 by keys[position], equal keys in order of position.
 class KeySorter {
  public:
-  // Returns the positions in order; they stay valid until the next call. `keys` is overwritten.
-  const std::vector<uint32_t>& Sort(std::vector<uint64_t>& keys);
+  // Returns the positions in order; they stay valid until the next call. `keys` is overwritten. With a context, by all
+  // of its threads: the caller is then no piece of other work of it.
+  const std::vector<uint32_t>& Sort(std::vector<uint64_t>& keys, RunContext* context = nullptr);
 
  private:
+  // How many keys have each value of 8 bits, in a part of the keys; then where the next of them goes.
+  using Counts = std::array<uint32_t, 256>;
+
   std::vector<uint32_t> order_, other_order_;
   std::vector<uint64_t> other_keys_;
 };
