@@ -3,8 +3,8 @@
 
 Makes the program of each measured row (bench/tpu/models.py), runs `hlo-run --timing-only` on it and prints measured and
 predicted time with the signed error. Figures of a machine are the same for all rows; rows marked `fit` were looked at when
-its efficiencies were chosen, rows marked `seen`
-were not, but their programs and the kernel model were revised after their first errors were known: no blind test.
+its efficiencies were chosen; of rows marked `part` the attention time was; rows marked `seen` were not, but their programs
+and the kernel model were revised after their first errors were known: no blind test.
 
   bench/tpu_accuracy.py --data=FOLDER [--bin=build/release/bin] [--rows=REGEX]
 
@@ -41,14 +41,14 @@ class Bench:
             raise RuntimeError(run.stderr)
         return json.loads(run.stdout)["device_time_us"]
 
-    def row(self, group, name, fitted, measured, make):
+    def row(self, group, name, how, measured, make):
         """`make` gives the predicted time in the unit of `measured`."""
         if not self.rows.search(f"{group} {name}"):
             return
         predicted = make()
         error = predicted / measured - 1
         self.groups.setdefault(group, []).append(error)
-        print(f"{group:22} {name:24} {'fit ' if fitted else 'seen'} {measured:12.3f} {predicted:12.3f} {100 * error:+8.1f} %")
+        print(f"{group:22} {name:24} {how} {measured:12.3f} {predicted:12.3f} {100 * error:+8.1f} %")
 
 
 def rows_of(folder, name):
@@ -67,10 +67,10 @@ def main():
     print(f"{'group':22} {'row':24} {'':4} {'measured':>12} {'predicted':>12} {'error':>8}")
     for r in rows_of(arguments.data, "v6e_gemm_measured.csv"):
         m, k, n = int(r["M"]), int(r["K"]), int(r["N"])
-        bench.row("v6e gemm us", f"{m}x{k}x{n}", True, float(r["us"]),
+        bench.row("v6e gemm us", f"{m}x{k}x{n}", "fit ", float(r["us"]),
                   lambda m=m, k=k, n=n: bench.simulate(models.gemm(m, k, n, TRIPS), "v6e") / TRIPS)
     for r in rows_of(arguments.data, "v6e_elementwise_measured.csv"):
-        bench.row("v6e elementwise us", f"{r['op']} {r['elements']}", True, float(r["us"]),
+        bench.row("v6e elementwise us", f"{r['op']} {r['elements']}", "fit ", float(r["us"]),
                   lambda r=r: bench.simulate(models.elementwise(r["op"], int(r["elements"]), TRIPS), "v6e") / TRIPS)
     for r in rows_of(arguments.data, "v6e_llm_measured.csv"):
         if r["model"] != "qwen3-8b":
@@ -83,15 +83,15 @@ def main():
             at_once = max(min(batch, CHUNK // sequence), 1)
             return bench.simulate(models.prefill(models.QWEN3_8B, sequence, at_once), "v6e") * (batch / at_once) / 1000
 
-        bench.row(f"v6e qwen3-8b {r['mode']} ms", f"{sequence}x{batch}", False, float(r["dev_ms"]), run)
-    bench.row("other", "v2 8 cores gemm ms", True, 96.0,
+        bench.row(f"v6e qwen3-8b {r['mode']} ms", f"{sequence}x{batch}", "part", float(r["dev_ms"]), run)
+    bench.row("other", "v2 8 cores gemm ms", "fit ", 96.0,
               lambda: bench.simulate(models.gemm(32 * 1024 // 8, 8192, 32768, 100), "v2") / 100 / 1000)
     axis = "{{" + "},{".join(models.commas(range(c, 32, 8)) for c in range(8)) + "}}"
-    bench.row("other", "v5e all-gather us", True, 680.0,
+    bench.row("other", "v5e all-gather us", "fit ", 680.0,
               lambda: bench.simulate(models.gather_loop("bf16[512,8192]", axis, 0, 4), "v5e:8x4"))
-    bench.row("training", "bert-large v3 16 chips ms", False, 460.48,
+    bench.row("training", "bert-large v3 16 chips ms", "seen", 460.48,
               lambda: bench.simulate(training.bert_large(14, 32), "v3:4x4") / 1000)
-    bench.row("training", "llama-3.1-8b v6e-8 ms", False, 3443.0,
+    bench.row("training", "llama-3.1-8b v6e-8 ms", "seen", 3443.0,
               lambda: bench.simulate(training.llama_8b(3, 8), "v6e:2x4") / 1000)
     print()
     targets = {"v6e gemm us": 7, "v6e elementwise us": 10, "v6e qwen3-8b decode ms": 8, "v6e qwen3-8b prefill ms": 8, "other": 10, "training": 10}

@@ -25,7 +25,7 @@ void RegisterNamedPipelines(PassRegistry* registry) {
                                  "dead-parameter-removal,computation-deduplicator)*"});
   registry->AddPipeline({.name = "tpu",
                          .summary = "what the simulated TPU runs on a program that no compiler has seen",
-                         .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*"});
+                         .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*,fuse"});
   RegisterFusingPipelines(registry);
 }
 

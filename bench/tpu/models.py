@@ -202,14 +202,23 @@ def rotate(b, x, tokens, heads, depth):
 
 
 def prefill(model, sequence, batch):
+    """All tokens of each sequence at once; keys and values go into the cache, as the later decoding needs them."""
+    m = model
     tokens = sequence * batch
 
     def attend(b, qkv, caches):
-        q, k, v = split_heads(b, qkv, model, tokens)
-        scores = batch * model["heads"] * sequence * sequence // 2
-        return attention_kernel(b, q, k, v, 4 * scores * model["hd"], 0)
+        q, k, v = split_heads(b, qkv, m, tokens)
+        zero = b.scalar(0, "s32")
+        whole = []
+        for new in (k, v):
+            cache = b.param(f"bf16[{batch},{m['kv']},{sequence},{m['hd']}]")
+            heads = b.reshape(new, f"bf16[{batch},{sequence},{m['kv']},{m['hd']}]")
+            piece = b.emit(cache[1], f"transpose({heads[0]}), dimensions={{0,2,1,3}}")
+            whole.append(b.emit(cache[1], f"dynamic-update-slice({cache[0]}, {piece[0]}, {zero[0]}, {zero[0]}, {zero[0]}, {zero[0]})"))
+        caches.extend(whole)
+        return b.emit(q[1], f'custom-call({q[0]}, {whole[0][0]}, {whole[1][0]}), custom_call_target="ragged_paged_attention"')
 
-    return decoder(model, tokens, attend, batch)
+    return decoder(m, tokens, attend, batch)
 
 
 def decode(model, sequence, batch):

@@ -1,6 +1,7 @@
 #include "interp/tpu/custom_call_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -25,6 +26,8 @@ const nlohmann::json* FindEstimate(const nlohmann::json& config) {
   }
   return nullptr;
 }
+
+constexpr double kQueryBlock = 128;  // queries that a paged attention kernel holds at a time
 
 double Dim(Shape shape, int64_t i) { return shape.is_unbounded(i) ? 1 : static_cast<double>(shape.dim(i)); }
 
@@ -67,7 +70,24 @@ CustomCallWork WorkOfCustomCall(const Machine& machine, Instruction call) {
       call.operand(0).shape().rank() > 0) {
     work.known = true;
     work.own_pipeline = true;
-    work.sequence_seconds = Dim(call.operand(0).shape(), 0) * machine.attention_sequence;
+    // q of [tokens, heads * depth]; keys of [sequences, heads, length, depth]. One token of each sequence, or all.
+    const Shape q = call.operand(0).shape();
+    double sequences = Dim(q, 0);
+    if (call.operand_count() > 1 && call.operand(1).shape().IsArray() && call.operand(1).shape().rank() == 4) {
+      const Shape k = call.operand(1).shape();
+      const double tokens = sequences;
+      sequences = std::clamp(Dim(k, 0), 1.0, std::max(tokens, 1.0));
+      const double length = Dim(k, 2);
+      const double width = q.rank() > 1 ? Dim(q, 1) : 1;
+      // What stands in front of each token, if all of a sequence come at once; everything, if one does.
+      const double seen = std::max(length - (tokens / sequences - 1) / 2, 1.0);
+      work.flops = 2 * 2 * tokens * width * seen;
+      if (tokens > sequences) {
+        work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.attention_paged_efficiency);
+        sequences *= std::ceil(tokens / sequences / kQueryBlock);
+      }
+    }
+    work.sequence_seconds = machine.attention_call + sequences * machine.attention_sequence;
     return work;
   }
   // Moves between memories, and what costs next to nothing.

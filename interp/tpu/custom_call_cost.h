@@ -14,7 +14,7 @@ struct CustomCallWork {
   double flops = 0;
   double transcendentals = 0;
   double matrix_seconds = 0;
-  double sequence_seconds = 0;  // of sequences that paged attention goes through one by one
+  double sequence_seconds = 0;  // of the blocks of sequences that paged attention goes through one by one
   bool own_pipeline = false;
 };
 CustomCallWork WorkOfCustomCall(const Machine& machine, Instruction call);

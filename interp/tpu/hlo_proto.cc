@@ -7,6 +7,7 @@
 
 #include "interp/runtime/hlo.pb.h"
 #include "interp/tpu/tiling.h"
+#include "ir/traversal.h"
 
 namespace hlokit::tpu {
 
@@ -198,7 +199,8 @@ void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_i
     computation->set_root_id(IdOf(c.root().id()));
     computation->set_is_fusion_computation(fused[c.id().value] != 0);
     WriteProgramShape(c, computation->mutable_program_shape());
-    for (Instruction i : c.instructions()) WriteInstruction(i, computation->add_instructions());
+    // Passes leave instructions in any order; readers want operands first.
+    for (InstructionId id : PostOrder(c)) WriteInstruction(module.instruction(id), computation->add_instructions());
   }
   out->set_entry_computation_name(Ascii(module.entry().name()));
   out->set_entry_computation_id(IdOf(module.entry().id()));

@@ -9,15 +9,20 @@
 #include "interp/tpu/op_class.h"
 #include "interp/tpu/tiling.h"
 #include "ir/attribute_views.h"
+#include "passes/analysis/saturating.h"
 
 namespace hlokit::tpu {
 
 namespace {
 
+constexpr int kMaxSteps = 64;  // from an operand to the array it comes from
+
 class WorkCounter {
  public:
-  WorkCounter(const Machine& machine, const CostAnalysis& costs, KernelWork* work)
-      : machine_(machine), costs_(costs), work_(*work) {
+  // `members`: ids of the instructions of the kernel.
+  WorkCounter(const Machine& machine, const CostAnalysis& costs, const absl::flat_hash_set<uint32_t>& members,
+              KernelWork* work)
+      : machine_(machine), costs_(costs), members_(members), work_(*work) {
     const double positions = machine.lanes * machine.sublanes * static_cast<double>(machine.cores_per_device());
     vector_rate_ = positions * machine.vpu_alus * machine.vpu_efficiency * machine.clock;
     transcendental_rate_ = positions * machine.transcendental_rate * machine.clock;
@@ -41,7 +46,7 @@ class WorkCounter {
         Reduce(i);
         break;
       case OpClass::kProduct:
-        work_.products.push_back(ProductOf(machine_, i));
+        Product(i);
         break;
       case OpClass::kAlone:
         Alone(i, op);
@@ -125,7 +130,44 @@ class WorkCounter {
     if (opcode == Opcode::kTranspose || opcode == Opcode::kReverse) {
       Take(Resource::kXlu, elements * WidthOf(i.shape().element_type()) / cross_rate_);
     }
+    if (opcode == Opcode::kBroadcast) BroadcastAlongLanes(i);
+    if (opcode == Opcode::kSlice || opcode == Opcode::kConcatenate) ShiftLanes(i);
     if (opcode == Opcode::kConcatenate || opcode == Opcode::kPad || opcode == Opcode::kIota) Vector(elements);
+  }
+
+  // Parts of rows that begin within a register move to the place of other lanes.
+  void ShiftLanes(Instruction i) {
+    const int64_t column = MinorOf(i.shape()).column_dimension;
+    const int64_t lanes = static_cast<int64_t>(machine_.lanes);
+    const double width = WidthOf(i.shape().element_type());
+    if (column < 0) return;
+    if (i.opcode() == Opcode::kSlice) {
+      const SliceView slice = SliceView::Of(AttrReader(i));
+      if (column < slice.rank() && slice.start(column) % lanes != 0) {
+        Take(Resource::kXlu, Elements(i.shape()) * width / cross_rate_);
+      }
+      return;
+    }
+    const absl::Span<const int64_t> along = i.list_attr(Attr::kDimensions);
+    if (along.empty() || along[0] != column) return;
+    int64_t at = 0;
+    for (Instruction operand : i.operands()) {
+      if (!operand.shape().IsArray() || column >= operand.shape().rank()) return;
+      if (at % lanes != 0) Take(Resource::kXlu, Elements(operand.shape()) * width / cross_rate_);
+      at = SatAdd(at, operand.shape().is_unbounded(column) ? 1 : operand.shape().dim(column));
+    }
+  }
+
+  // One value of each row goes to all lanes; the registers of the row share it.
+  void BroadcastAlongLanes(Instruction i) {
+    const Shape operand = i.operand(0).shape();
+    if (!operand.IsArray() || operand.IsScalar()) return;
+    const Minor minor = MinorOf(i.shape());
+    for (int64_t d : i.list_attr(Attr::kDimensions)) {
+      if (d == minor.column_dimension) return;
+    }
+    const double rows = std::max<double>(static_cast<double>(ElementsOf(operand)), 8);
+    Take(Resource::kXlu, rows * machine_.lanes / cross_rate_);
   }
 
   void Update(Instruction i) {
@@ -154,13 +196,41 @@ class WorkCounter {
       Vector(elements * static_cast<double>(arrays) * WidthOf(operand.element_type()));
       const Minor minor = MinorOf(operand);
       for (int64_t d : i.list_attr(Attr::kDimensions)) {
-        // Registers add up first; along lanes the last one of each result then folds in log2(lanes) turns.
+        // Registers add up first; the last one of each result then goes through the unit that reduces along lanes.
         if (d != minor.column_dimension) continue;
         const double rows = std::max<double>(static_cast<double>(ElementsOf(i.shape())), 8);
-        Take(Resource::kXlu, rows * machine_.lanes * std::log2(machine_.lanes) / cross_rate_);
+        Take(Resource::kXlu, rows * machine_.lanes / cross_rate_);
         work_.lane_reduce = true;
       }
     }
+  }
+
+  void Product(Instruction i) {
+    work_.products.push_back(ProductOf(machine_, i));
+    if (i.operand_count() < 2) return;
+    work_.products.back().lhs_source = SourceOf(i.operand(0));
+    work_.products.back().rhs_source = SourceOf(i.operand(1));
+  }
+
+  // The largest array outside the kernel that `value` is computed from, going by the largest operand each time.
+  InstructionId SourceOf(Instruction value) const {
+    for (int steps = 0; steps < kMaxSteps; ++steps) {
+      value = ValueOf(value);
+      if (fusion_.valid() && value.opcode() == Opcode::kParameter) {
+        const int64_t number = value.parameter_number();
+        return number < fusion_.operand_count() ? ValueOf(fusion_.operand(number)).id() : InstructionId();
+      }
+      const bool inside = fusion_.valid() || members_.contains(value.id().value);
+      if (!inside) return value.id();
+      Instruction largest;
+      for (Instruction operand : value.operands()) {
+        if (!operand.shape().IsArray()) continue;
+        if (!largest.valid() || ElementsOf(operand.shape()) > ElementsOf(largest.shape())) largest = operand;
+      }
+      if (!largest.valid()) return {};
+      value = largest;
+    }
+    return {};
   }
 
   void Alone(Instruction i, OpWork op) {
@@ -219,6 +289,7 @@ class WorkCounter {
     // Fusions nest seldom; a work list all the same.
     std::vector<Computation> open = {body};
     absl::flat_hash_set<uint32_t> seen;
+    fusion_ = i;
     while (!open.empty()) {
       const Computation c = open.back();
       open.pop_back();
@@ -231,13 +302,15 @@ class WorkCounter {
         }
       }
     }
+    fusion_ = {};
   }
 
   void CustomCall(Instruction i) {
     const CustomCallWork known = WorkOfCustomCall(machine_, i);
     work_.opaque = !known.known;
     Take(Resource::kMxu, known.matrix_seconds);
-    Take(Resource::kScalar, known.sequence_seconds);
+    // The matrix unit stands still while a sequence begins.
+    Take(known.matrix_seconds > 0 ? Resource::kMxu : Resource::kScalar, known.sequence_seconds);
     work_.own_pipeline = known.own_pipeline;
     Take(Resource::kEup, known.transcendentals / transcendental_rate_);
     work_.flops += known.flops;
@@ -245,7 +318,9 @@ class WorkCounter {
 
   const Machine& machine_;
   const CostAnalysis& costs_;
+  const absl::flat_hash_set<uint32_t>& members_;
   KernelWork& work_;
+  Instruction fusion_;  // whose body is being counted
   double vector_rate_ = 1;
   double transcendental_rate_ = 1;
   double cross_rate_ = 1;
@@ -334,9 +409,9 @@ std::string_view NameOf(Resource resource) {
 
 KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, const Module& module, const Step& step) {
   KernelWork work;
-  WorkCounter counter(machine, costs, &work);
   absl::flat_hash_set<uint32_t> members;
   for (InstructionId id : step.members) members.insert(id.value);
+  WorkCounter counter(machine, costs, members, &work);
   absl::flat_hash_map<uint32_t, size_t> read;  // value -> place in work.reads
   for (InstructionId id : step.members) {
     const Instruction m = module.instruction(id);

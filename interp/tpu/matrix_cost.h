@@ -20,6 +20,9 @@ struct Product {
   double out_bytes = 0;
   double passes = 1;   // over the array, for operand precision
   double speedup = 1;  // of the operand type over bf16
+  // Arrays outside the kernel that most of an operand is made of; none if it is made in the kernel.
+  InstructionId lhs_source;
+  InstructionId rhs_source;
 };
 
 // Of a dot, ragged or scaled dot, or convolution. A convolution is the product over its window (im2col), counting the

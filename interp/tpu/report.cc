@@ -110,6 +110,24 @@ std::string SourceOf(Instruction instruction) {
   return StrCat(instruction.module().context().str(metadata.source_file), ":", metadata.source_line);
 }
 
+namespace {
+
+// What most of a fusion's time goes to.
+std::string_view CategoryOfFusion(Instruction fusion) {
+  std::string_view category = "data movement";
+  const Computation body = fusion.computation_attr(Attr::kCalls);
+  if (!body.valid()) return TextOf(fusion.opcode());
+  for (Instruction i : body.instructions()) {
+    const OpClass op_class = ClassOf(i.opcode());
+    if (op_class == OpClass::kProduct) return i.opcode() == Opcode::kConvolution ? "convolution" : "product";
+    if (op_class == OpClass::kReduce) category = "reduction";
+    if (op_class == OpClass::kElementwise && category == "data movement") category = "elementwise";
+  }
+  return category;
+}
+
+}  // namespace
+
 std::string_view CategoryOf(const Module& module, const OpRow& row) {
   const Instruction i = module.instruction(row.name);
   switch (row.kind) {
@@ -139,7 +157,7 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
     case OpClass::kScalar:
       return "scalar";
     case OpClass::kAlone:
-      return TextOf(i.opcode());
+      return i.opcode() == Opcode::kFusion ? CategoryOfFusion(i) : TextOf(i.opcode());
     case OpClass::kElementwise:
     case OpClass::kSource:
     case OpClass::kRename:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "interp/tpu/op_class.h"
 #include "interp/tpu/tiling.h"
 
 namespace hlokit::tpu {
@@ -46,10 +45,8 @@ double StepTimer::Kernel(const KernelWork& work, const Step& step, const Residen
   }
   for (const Access& access : work.writes) bytes += access.bytes * (1 - residency.PartOf(access.value));
   for (const Product& product : work.products) {
-    const Instruction named = module_.instruction(step.name);
-    const bool plain = ClassOf(named.opcode()) == OpClass::kProduct;
-    const bool lhs = plain && residency.PartOf(ValueOf(named.operand(0)).id()) == 1;
-    const bool rhs = plain && residency.PartOf(ValueOf(named.operand(1)).id()) == 1;
+    const bool lhs = product.lhs_source.valid() && residency.PartOf(product.lhs_source) == 1;
+    const bool rhs = product.rhs_source.valid() && residency.PartOf(product.rhs_source) == 1;
     const ProductTime product_time = TimeOf(machine_, product, lhs, rhs);
     times[Index(Resource::kMxu)] += product_time.mxu;
     bytes += product_time.reread;

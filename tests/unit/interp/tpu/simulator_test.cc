@@ -191,6 +191,74 @@ ENTRY main {
   EXPECT_EQ(s.missing.count("work of custom call mystery: only its operands and results are counted"), 1u);
 }
 
+double CrossLaneSeconds(const std::string& body) {
+  const std::unique_ptr<Module> module = Read(StrCat(R"(
+HloModule lanes
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+ENTRY main {
+)",
+                                                     body, "}\n"));
+  return RunOn(*module, OptionsOf("v6e", "1")).busy[static_cast<size_t>(Resource::kXlu)];
+}
+
+TEST(SimulatorTest, LanesAreCrossedARegisterAtATime) {
+  // 4096 rows of 512: registers of a row add up first, so that 512 registers of rows are left; half an operation a
+  // cycle.
+  const double reduce = CrossLaneSeconds(
+      "x = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n"
+      "ROOT r = f32[4096] reduce(x, z), dimensions={1}, to_apply=add\n");
+  EXPECT_NEAR(reduce, 512 / 0.5 / 1.75e9, 1e-12);
+  const double columns = CrossLaneSeconds(
+      "x = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n"
+      "ROOT r = f32[512] reduce(x, z), dimensions={0}, to_apply=add\n");
+  EXPECT_EQ(columns, 0);
+  const double broadcast =
+      CrossLaneSeconds("x = f32[4096] parameter(0)\nROOT b = f32[4096,512] broadcast(x), dimensions={0}\n");
+  EXPECT_NEAR(broadcast, reduce, 1e-15);
+}
+
+TEST(SimulatorTest, PartsOfRowsThatBeginWithinARegisterCrossLanes) {
+  const auto slice = [](int from) {
+    return CrossLaneSeconds(
+        StrCat("x = f32[1024,512] parameter(0)\nROOT s = f32[1024,128] slice(x), slice={[0:1024], [", from, ":",
+               from + 128, "]}\n"));
+  };
+  EXPECT_EQ(slice(128), 0);
+  EXPECT_GT(slice(64), 0);
+  const auto join = [](int first) {
+    return CrossLaneSeconds(StrCat("x = f32[1024,", first, "] parameter(0)\ny = f32[1024,128] parameter(1)\n",
+                                   "ROOT c = f32[1024,", first + 128, "] concatenate(x, y), dimensions={1}\n"));
+  };
+  EXPECT_EQ(join(256), 0);
+  EXPECT_GT(join(64), 0);
+}
+
+TEST(SimulatorTest, PagedAttentionTakesItsBlocks) {
+  const auto run = [](int tokens, int sequences, int length) {
+    const std::string cache = StrCat("bf16[", sequences, ",8,", length, ",128]");
+    const std::unique_ptr<Module> module =
+        Read(StrCat("HloModule attention\nENTRY main {\n q = bf16[", tokens, ",4096] parameter(0)\n k = ", cache,
+                    " parameter(1)\n v = ", cache, " parameter(2)\n ROOT a = bf16[", tokens,
+                    ",4096] custom-call(q, k, v), custom_call_target=\"ragged_paged_attention\"\n}\n"));
+    return RunOn(*module, OptionsOf("v6e", "1"));
+  };
+  const Machine machine = *InstalledMachine("v6e");
+  // Decoding: a block for each sequence, which hides behind the cache where that is large.
+  EXPECT_NEAR(run(16, 16, 128).device_seconds, machine.attention_call + 16 * machine.attention_sequence, 2e-6);
+  EXPECT_EQ(run(16, 16, 128).flops, 4.0 * 16 * 4096 * 128);
+  // All tokens of a sequence: half of the scores, blocks of 128.
+  const Simulation whole = run(1024, 1, 1024);
+  EXPECT_EQ(whole.flops, 4.0 * 1024 * 4096 * 512.5);
+  EXPECT_NEAR(whole.device_seconds,
+              machine.attention_call + 8 * machine.attention_sequence +
+                  whole.flops / machine.PeakFlops() / machine.attention_paged_efficiency,
+              2e-6);
+}
+
 TEST(MemoryPlanTest, PeakIsWhatIsAlive) {
   const std::unique_ptr<Module> module = Read(R"(
 HloModule peak
