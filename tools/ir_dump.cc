@@ -12,6 +12,7 @@
 #include "passes/pipeline.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/profile_flags.h"
 #include "tracer/autograd/function.h"
 #include "tracer/device_state.h"
 #include "tracer/environment.h"
@@ -48,6 +49,9 @@ Examples:
                                             a training step of a model
   ir-dump --model=resnet18 --image=64 --classes=10 --steps=3 --emit=metrics
                                             three steps, and what was compiled
+  ir-dump --model=mlp --steps=6 --device=v3:2x2 --replicas=8 --profile=log --report=report
+                                            six steps of data-parallel training, profiled: the host as it is, the device
+                                            simulated
   ir-dump --input=save.ir.0 --as=dedupe     which graphs of a dump are equal, and where the others differ
   ir-dump --input=save.ir.0 --diff=1,2      two of them compared
   ir-dump --case=softmax.case               run a recorded call and compare with what it should give
@@ -78,6 +82,7 @@ class Session {
   bool debug = false;
   bool gradients = false;
   bool explain = false;
+  bool train_only = false;          // a model trains though nothing is printed of it
   lazy::TracerOptions environment;  // what the environment and --cache say
   Emission emit;
 
@@ -218,7 +223,8 @@ bool Session::RunModel(const ModelRequest& request) {
     if (absl::Status s = tracer.status(); !s.ok()) return fail(s);
     return Emit(tracer, roots);
   }
-  if (emit.metrics || emit.values || request.compare || (!request.save.empty() && request.training.steps > 0)) {
+  if (emit.metrics || emit.values || request.compare || train_only ||
+      (!request.save.empty() && request.training.steps > 0)) {
     absl::StatusOr<std::vector<lazy::models::Figure>> figures =
         request.step == "train" ? lazy::models::Train(tracer, *model, registry, request.training)
                                 : lazy::models::Infer(tracer, *model, request.training.steps);
@@ -390,6 +396,8 @@ int Run(int argc, char** argv) {
   app.add_option("--cache", cache, "folder of compiled programs that outlives the run");
   app.add_option("--save-graphs", save_graphs, "file to which every graph that runs is appended");
   app.add_flag("--debug", debug, "scopes and source lines on nodes and HLO");
+  cli::ProfileFlags profile;
+  profile.AddTo(&app);
   app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
   input.AddFlags(&app);
   app.footer(kExamples);
@@ -432,6 +440,18 @@ int Run(int argc, char** argv) {
     *flag = true;
   }
   if (emit_list.empty() && !op.empty() && expect_path.empty()) session.emit.values = true;
+  if (profile.wanted()) {
+    if (model.config.name.empty() && program.empty()) {
+      return cli::UsageError("ir-dump", "--profile and --report are of a run: give --model or --program");
+    }
+    // Scopes on the host and in the programs are what ties the two together.
+    session.debug = true;
+    session.train_only = emit_list.empty();
+    model.training.data_parallel = profile.replicas > 1;
+    profile.command = "ir-dump";
+    for (int a = 1; a < argc; ++a) StrAppend(&profile.command, " ", argv[a]);
+    if (!cli::StartProfile(&diagnostics)) return diagnostics.exit_code();
+  }
 
   Context context;
   const auto read = [&](const std::string& path, lazy::OpCase* c) {
@@ -498,6 +518,7 @@ int Run(int argc, char** argv) {
     session.gradients = gradients;
     session.RunOne(op, c, !expect_path.empty());
   }
+  if (profile.wanted() && diagnostics.exit_code() == cli::kOk) cli::FinishProfile(profile, &diagnostics);
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
     diagnostics.ShowError(output, std::string(status.message()), cli::kUsage);
   }

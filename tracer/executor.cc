@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_set.h"
+#include "interp/runtime/profiler.h"
 #include "ir/str_cat.h"
 #include "tracer/autograd/function.h"
 #include "tracer/explain.h"
@@ -49,6 +50,7 @@ MetadataId MetadataOf(DeviceState& device, const NodeRecord& node, Context& cont
 }  // namespace
 
 GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options) {
+  const runtime::Trace trace("RunPostOrder");
   GraphSlice slice;
   Graph& graph = device.graph();
   for (TensorData* data : tensors) slice.roots.push_back(device.ValueOf(data));
@@ -237,6 +239,7 @@ absl::StatusOr<std::shared_ptr<CompiledGraph>> ProgramFor(DeviceState& device, c
     return found;
   }
   metrics.Add("UncachedCompile");
+  const runtime::Trace trace("XLAGraphExecutor::Compile");
   auto compiled = std::make_shared<CompiledGraph>();
   std::string contents = ContentsOf(device, slice, options);
   compiled->hash = DigestOf(contents);
@@ -281,6 +284,7 @@ absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Launch(DeviceState
   }
   absl::StatusOr<std::shared_ptr<CompiledGraph>> program = ProgramFor(device, slice, options);
   if (!program.ok()) return program.status();
+  const runtime::Trace trace("ScheduleSyncTensorsGraph");
   std::vector<std::shared_ptr<runtime::Buffer>> results;
   for (size_t i = 0; i < slice.roots.size(); ++i) results.push_back(std::make_shared<runtime::Buffer>());
   device.tracer()->client().Execute(device.device(), (*program)->executable, slice.inputs, results);
@@ -310,6 +314,7 @@ absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> tensors,
 }  // namespace
 
 absl::Status SyncLiveTensors(DeviceState& device, bool wait) {
+  const runtime::Trace trace("SyncLiveTensorsGraph");
   {
     std::lock_guard<std::recursive_mutex> lock(device.mutex());
     const SliceOptions options{true, device.tracer()->options().donate};

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "interp/runtime/profiler.h"
 #include "ir/str_cat.h"
 #include "tracer/device_state.h"
 #include "tracer/executor.h"
@@ -49,6 +50,7 @@ absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait) {
                        : current_device != nullptr ? *current_device
                                                    : *device();
   if (absl::Status s = status(); !s.ok()) return s;
+  const runtime::Trace trace("StepMarker");
   absl::Status synced = SyncLiveTensors(state, wait);
   metrics_.Add("MarkStep");
   {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "interp/runtime/profiler.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
@@ -38,6 +39,7 @@ void Device::Enqueue(std::function<absl::Status()> work) {
 }
 
 absl::Status Device::Synchronize() {
+  const Trace trace("WaitForDevice");
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
   return std::exchange(status_, absl::OkStatus());
@@ -67,6 +69,7 @@ Client::Client(const ClientOptions& options, Metrics* metrics) : options_(option
 
 absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module) {
   TimedSection timed(metrics_, "CompileTime");
+  const Trace trace("PjRtComputationClient::Compile");
   metrics_->Add("CreateCompileHandles");
   auto executable = std::make_shared<Executable>();
   executable->module_ = std::move(module);
@@ -100,6 +103,8 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Load(std::string_view progra
 
 void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                      std::vector<std::shared_ptr<Buffer>> arguments, std::vector<std::shared_ptr<Buffer>> results) {
+  const Trace trace("PjRtComputationClient::ExecuteComputation");
+  const std::shared_ptr<Executable> called = executable;
   metrics_->Add("ExecuteComputation");
   metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
   device->Enqueue([this, executable = std::move(executable), arguments = std::move(arguments),
@@ -126,10 +131,12 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     }
     return absl::OkStatus();
   });
+  Profiler::NoteExecution(called, device->ordinal());
 }
 
 std::shared_ptr<Buffer> Client::TransferToDevice(Literal value, std::shared_ptr<Context> context) {
   TimedSection timed(metrics_, "TransferToDeviceTime");
+  const Trace trace("PjRtComputationClient::TransferToDevice");
   metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(value.size_bytes()));
   metrics_->Add("CreateDataHandles");
   return std::make_shared<Buffer>(std::move(value), std::move(context));
@@ -137,7 +144,11 @@ std::shared_ptr<Buffer> Client::TransferToDevice(Literal value, std::shared_ptr<
 
 absl::StatusOr<Literal> Client::TransferFromDevice(const Buffer& buffer) {
   TimedSection timed(metrics_, "TransferFromDeviceTime");
-  if (absl::Status status = buffer.Wait(); !status.ok()) return status;
+  const Trace trace("PjRtComputationClient::TransferFromDevice");
+  {
+    const Trace wait("WaitForDevice");
+    if (absl::Status status = buffer.Wait(); !status.ok()) return status;
+  }
   metrics_->AddSample("InboundData", MetricKind::kBytes, static_cast<double>(buffer.literal().size_bytes()));
   return buffer.literal();
 }

@@ -182,7 +182,8 @@ class Host {
         running_.pop_front();
       }
       const int64_t call = Do(Lane::kProgram, HostPhase::kExecute, k, step.execute, {});
-      ran = Do(Lane::kDevice, HostPhase::kOther, k, device_seconds_ / parts, {call, batch});
+      const double device = step.runs * device_seconds_ + step.other_device;
+      ran = Do(Lane::kDevice, HostPhase::kOther, k, device / parts, {call, batch});
       running_.push_back(ran);
     }
     if (step.waits) Do(Lane::kProgram, HostPhase::kFetch, k, 0, {ran}, /*wait=*/true);

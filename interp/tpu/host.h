@@ -42,6 +42,8 @@ struct HostStep {
   double other = 0;    // the program's own work
   bool waits = false;  // for the device, to fetch a value
   int64_t graphs = 1;  // executions; each runs its part of the device's time, and has its part of trace and compile
+  double runs = 1;     // executions of the program that RunHost is told of
+  double other_device = 0;  // seconds on the device of other programs
   std::vector<HostScope> scopes;
 };
 
@@ -102,7 +104,7 @@ struct HostTimeline {
   size_t steps = 0;
 };
 
-// `device_seconds`: of a step's executions together.
+// `device_seconds`: of one execution of the program.
 HostTimeline RunHost(const HostPlan& plan, double device_seconds);
 
 }  // namespace hlokit::tpu

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/str_cat.h"
+#include "tools/cli/device_machine.h"
 
 namespace hlokit::run {
 
@@ -88,32 +89,10 @@ std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions opt
 
 }  // namespace
 
-std::optional<tpu::Machine> ReadMachine(const std::string& name, cli::Diagnostics* diagnostics) {
-  if (std::optional<tpu::Machine> machine = tpu::InstalledMachine(name)) return machine;
-  if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
-    std::string message = StrCat("no machine is called '", name, "'; there are");
-    for (std::string_view known : tpu::InstalledMachines()) StrAppend(&message, " ", known);
-    diagnostics->ShowError("--device", StrCat(message, ", and files with a '.' or '/' in their names"), cli::kUsage);
-    return std::nullopt;
-  }
-  const std::vector<cli::InputPart> parts = diagnostics->Read(name);
-  if (parts.empty()) return std::nullopt;
-  DiagnosticSink sink;
-  std::optional<tpu::Machine> machine = tpu::ParseMachine(*parts[0].source, &sink);
-  diagnostics->Show(sink, *parts[0].source);
-  return machine;
-}
-
-std::pair<std::string, std::string> SplitDevice(const std::string& device) {
-  const size_t colon = device.rfind(':');
-  if (colon == std::string::npos) return {device, ""};
-  return {device.substr(0, colon), device.substr(colon + 1)};
-}
-
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
                                                  cli::Diagnostics* diagnostics) {
-  const auto [name, topology] = SplitDevice(flags.device);
-  std::optional<tpu::Machine> machine = ReadMachine(name, diagnostics);
+  const auto [name, topology] = cli::SplitDevice(flags.device);
+  std::optional<tpu::Machine> machine = cli::ReadMachine(name, diagnostics);
   if (!machine) return std::nullopt;
   for (const std::string& scale : flags.scale) {
     if (!ApplyScale(scale, &*machine, diagnostics)) return std::nullopt;
@@ -127,25 +106,13 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
     if (!ReadStraggler(straggler, &options.variation, diagnostics)) return std::nullopt;
   }
   options.dispatch = flags.dispatch_us < 0 ? -1 : flags.dispatch_us * 1e-6;
-  const int64_t devices = tpu::DevicesOf(module);
-  const int64_t per_chip = options.machine.devices_per_chip();
-  if (topology.empty()) {
-    options.topology = tpu::TopologyFor(options.machine, (devices + per_chip - 1) / per_chip);
-    return CheckStragglers(std::move(options), diagnostics);
-  }
-  absl::StatusOr<tpu::Topology> parsed = tpu::ParseTopology(options.machine, topology);
-  if (!parsed.ok()) {
-    diagnostics->ShowError("--device", std::string(parsed.status().message()), cli::kUsage);
+  absl::StatusOr<tpu::Topology> chips = cli::TopologyFor(options.machine, topology, module, flags.device);
+  if (!chips.ok()) {
+    diagnostics->ShowError("--device", std::string(chips.status().message()),
+                           absl::IsInvalidArgument(chips.status()) ? cli::kUsage : cli::kRejected);
     return std::nullopt;
   }
-  options.topology = *std::move(parsed);
-  if (options.topology.Chips() * per_chip < devices) {
-    diagnostics->ShowError("--device",
-                           StrCat("the module is made for ", devices, " devices, ", flags.device, " has ",
-                                  options.topology.Chips() * per_chip),
-                           cli::kRejected);
-    return std::nullopt;
-  }
+  options.topology = *std::move(chips);
   return CheckStragglers(std::move(options), diagnostics);
 }
 

@@ -15,6 +15,7 @@
 #include "interp/tpu/xplane.h"
 #include "ir/str_cat.h"
 #include "passes/pipeline.h"
+#include "tools/cli/device_machine.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/report_page.h"
 #include "tools/hlo_run/device_options.h"
@@ -172,7 +173,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
 int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics) {
   std::string text;
   if (!flags.print_device.empty()) {
-    const std::optional<tpu::Machine> machine = ReadMachine(flags.print_device, diagnostics);
+    const std::optional<tpu::Machine> machine = cli::ReadMachine(flags.print_device, diagnostics);
     if (!machine) return diagnostics->exit_code();
     text = tpu::ToText(*machine);
   } else {

@@ -7,6 +7,7 @@
 #include "interp/tpu/memory_plan.h"
 #include "interp/tpu/simulator.h"
 #include "ir/str_cat.h"
+#include "tools/cli/device_machine.h"
 #include "tools/hlo_run/device_options.h"
 
 namespace hlokit::run {
@@ -40,7 +41,7 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const Module& ori
     if (what == "device") {
       one.device = value;
     } else if (what == "chips") {
-      one.device = StrCat(SplitDevice(flags.device).first, ":", value);
+      one.device = StrCat(cli::SplitDevice(flags.device).first, ":", value);
     } else {
       one.scale.push_back(StrCat(what, "=", value));
     }

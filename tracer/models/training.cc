@@ -12,6 +12,7 @@
 #include "tracer/functions.h"
 #include "tracer/literal_scalar.h"
 #include "tracer/nn/lr_schedule.h"
+#include "tracer/profiling.h"
 
 namespace hlokit::lazy::models {
 namespace {
@@ -80,16 +81,32 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
   std::vector<double> losses;
   for (int64_t step = 0; step < options.steps; ++step) {
     optimizer->ZeroGrad();
-    const Tensor logits = model.Logits(batch, /*training=*/true);
-    const Tensor loss = logits.defined() ? model.Loss(logits, batch) : Tensor();
+    Tensor logits, loss;
+    {
+      const Trace forward("forward");
+      logits = model.Logits(batch, /*training=*/true);
+      if (logits.defined()) loss = model.Loss(logits, batch);
+    }
     if (absl::Status s = tracer.status(); !s.ok()) return s;
-    if (absl::Status s = loss.Backward(); !s.ok()) return s;
+    {
+      const Trace backward("backward");
+      if (absl::Status s = loss.Backward(); !s.ok()) return s;
+    }
     Tensors gradients;
     for (const nn::NamedTensor& p : registry.parameters()) gradients.push_back(p.tensor.grad());
-    if (options.clip_norm > 0) nn::ClipGradNorm(optimizer->parameters(), options.clip_norm);
-    if (options.clip_value > 0) nn::ClipGradValue(optimizer->parameters(), options.clip_value);
-    optimizer->Step();
-    scheduler.Step();
+    if (options.data_parallel) {
+      const Trace reduce("all_reduce");
+      for (const Tensor& gradient : gradients) {
+        if (gradient.defined()) Run(Op::copy_inplace, gradient, CrossReplicaSum(gradient));
+      }
+    }
+    {
+      const Trace update("optimizer");
+      if (options.clip_norm > 0) nn::ClipGradNorm(optimizer->parameters(), options.clip_norm);
+      if (options.clip_value > 0) nn::ClipGradValue(optimizer->parameters(), options.clip_value);
+      optimizer->Step();
+      scheduler.Step();
+    }
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
     absl::StatusOr<std::vector<double>> value = Values(loss);
     if (!value.ok()) return value.status();

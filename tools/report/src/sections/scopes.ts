@@ -20,7 +20,8 @@ function tree(r: Report): Node {
   const root: Node = { name: "step", path: "", device: 0, own: 0, host: 0, mixed: 0, kernels: 0, depth: -1, children: new Map() };
   const walk = (path: string, leaf: boolean) => {
     let node = root;
-    const parts = path ? path.split("/") : ["(none named)"];
+    // The tracer numbers scopes in the program ("forward.1") and not on the host.
+    const parts = path ? path.split("/").map((part) => (r.host.scopes.length ? part.replace(/\.\d+$/, "") : part)) : ["(none named)"];
     const nodes = [root];
     // The last part of a device scope is the operation.
     for (const part of leaf && parts.length > 1 ? parts.slice(0, -1) : parts) {

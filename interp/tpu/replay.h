@@ -1,0 +1,40 @@
+// A profile of a traced program, run again beside the simulated TPU: what the host did takes as long as it took; what
+// it waited for the device takes as long as the device would.
+//
+// The thread that marks steps is the program's. Its time is cut at spans named WaitForDevice; each is replaced by the
+// time until the simulated device has run what was called before. Executions begin when their call returned and the
+// device is free. Times of the host's work are those of this machine's clock.
+#ifndef HLOKIT_INTERP_TPU_REPLAY_H_
+#define HLOKIT_INTERP_TPU_REPLAY_H_
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/runtime/profiler.h"
+#include "interp/tpu/host.h"
+#include "interp/tpu/xplane.h"
+
+namespace hlokit::tpu {
+
+// What a span of the host is part of, by the names that PyTorch/XLA's profiler gives; kTrace for scopes of the program.
+HostPhase PhaseOfSpan(std::string_view name);
+// A wait for the device.
+bool IsDeviceWait(std::string_view name);
+
+struct Replay {
+  HostPlan plan;                     // seconds of each phase in each step, and the recorded scopes
+  std::vector<SpaceThread> threads;  // with simulated waits
+  std::vector<SpaceRun> runs;
+  size_t main_program = 0;  // with most time on the device; the plan is about it
+  double seconds = 0;
+};
+
+// `program_of`: for each execution of the profile, its program; `seconds_of`: for each program, its time on the device.
+Replay ReplayProfile(const runtime::Profile& profile, absl::Span<const size_t> program_of,
+                     absl::Span<const double> seconds_of);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_REPLAY_H_

@@ -1,0 +1,50 @@
+#include "tools/cli/device_machine.h"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "interp/tpu/simulator.h"
+#include "ir/str_cat.h"
+
+namespace hlokit::cli {
+
+std::optional<tpu::Machine> ReadMachine(const std::string& name, Diagnostics* diagnostics) {
+  if (std::optional<tpu::Machine> machine = tpu::InstalledMachine(name)) return machine;
+  if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
+    std::string message = StrCat("no machine is called '", name, "'; there are");
+    for (std::string_view known : tpu::InstalledMachines()) StrAppend(&message, " ", known);
+    diagnostics->ShowError("--device", StrCat(message, ", and files with a '.' or '/' in their names"), kUsage);
+    return std::nullopt;
+  }
+  const std::vector<cli::InputPart> parts = diagnostics->Read(name);
+  if (parts.empty()) return std::nullopt;
+  DiagnosticSink sink;
+  std::optional<tpu::Machine> machine = tpu::ParseMachine(*parts[0].source, &sink);
+  diagnostics->Show(sink, *parts[0].source);
+  return machine;
+}
+
+std::pair<std::string, std::string> SplitDevice(const std::string& device) {
+  const size_t colon = device.rfind(':');
+  if (colon == std::string::npos) return {device, ""};
+  return {device.substr(0, colon), device.substr(colon + 1)};
+}
+
+absl::StatusOr<tpu::Topology> TopologyFor(const tpu::Machine& machine, const std::string& text, const Module& module,
+                                          const std::string& device) {
+  const int64_t devices = tpu::DevicesOf(module);
+  const int64_t per_chip = machine.devices_per_chip();
+  if (text.empty()) return tpu::TopologyFor(machine, (devices + per_chip - 1) / per_chip);
+  absl::StatusOr<tpu::Topology> parsed = tpu::ParseTopology(machine, text);
+  if (!parsed.ok()) return absl::InvalidArgumentError(parsed.status().message());
+  if (parsed->Chips() * per_chip < devices) {
+    const std::string message =
+        StrCat("the module is made for ", devices, " devices, ", device, " has ", parsed->Chips() * per_chip);
+    return absl::FailedPreconditionError(message);
+  }
+  return parsed;
+}
+
+}  // namespace hlokit::cli

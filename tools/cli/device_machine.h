@@ -1,0 +1,30 @@
+// Machines as users name them on command lines.
+#ifndef HLOKIT_TOOLS_CLI_DEVICE_MACHINE_H_
+#define HLOKIT_TOOLS_CLI_DEVICE_MACHINE_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "interp/tpu/machine.h"
+#include "interp/tpu/topology.h"
+#include "ir/module.h"
+#include "tools/cli/cli.h"
+
+namespace hlokit::cli {
+
+// A machine by installed name or from a file. Errors are shown.
+std::optional<tpu::Machine> ReadMachine(const std::string& name, Diagnostics* diagnostics);
+
+// "v5p:4x4x4" -> "v5p", "4x4x4".
+std::pair<std::string, std::string> SplitDevice(const std::string& device);
+
+// The chips that `text` names; empty: as many as the module is made for. Errors: no topology (invalid argument), fewer
+// devices than the module is made for (failed precondition). `device` is how messages call it.
+absl::StatusOr<tpu::Topology> TopologyFor(const tpu::Machine& machine, const std::string& text, const Module& module,
+                                          const std::string& device);
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_CLI_DEVICE_MACHINE_H_

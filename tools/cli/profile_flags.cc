@@ -1,0 +1,134 @@
+#include "tools/cli/profile_flags.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "interp/tpu/profile_simulation.h"
+#include "interp/tpu/report_document.h"
+#include "ir/str_cat.h"
+#include "tools/cli/device_machine.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/report_page.h"
+
+namespace hlokit::cli {
+
+namespace {
+
+constexpr int64_t kPlanes = 8;  // devices whose planes are written
+
+bool WriteFile(const std::filesystem::path& path, std::string_view bytes, Diagnostics* diagnostics) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  absl::Status status = error ? absl::UnknownError(error.message()) : absl::OkStatus();
+  if (status.ok()) {
+    absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(path.string());
+    status = file.status();
+    if (file.ok()) {
+      (*file)->writer() << bytes;
+      status = (*file)->Commit();
+    }
+  }
+  if (!status.ok()) diagnostics->ShowError(path.string(), std::string(status.message()), kUsage);
+  return status.ok();
+}
+
+// "2024_01_31_12_59_59", as TensorBoard names runs.
+std::string RunName(int64_t unix_ns) {
+  const std::time_t seconds = static_cast<std::time_t>(unix_ns / 1000000000);
+  std::tm time{};
+  localtime_r(&seconds, &time);
+  char text[40];
+  std::strftime(text, sizeof(text), "%Y_%m_%d_%H_%M_%S", &time);
+  return text;
+}
+
+std::string HostName() {
+  char name[256] = "localhost";
+  if (gethostname(name, sizeof(name) - 1) != 0) return "localhost";
+  return name;
+}
+
+}  // namespace
+
+void ProfileFlags::AddTo(CLI::App* app) {
+  const std::string group = "Profile";
+  app->add_option("--profile", profile,
+                  "record what the host does, run the programs on the simulated --device, and write both below this "
+                  "log folder for TensorBoard's profile plugin")
+      ->group(group);
+  app->add_option("--report", report, "write the same as a page to this folder (docs/report.md)")->group(group);
+  app->add_option("--device", device, "of --profile and --report: a machine and its chips, as hlo-run takes them")
+      ->capture_default_str()
+      ->group(group);
+  app->add_option("--replicas", replicas,
+                  "of --profile and --report: devices that train together, each as this one does")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->group(group);
+}
+
+bool StartProfile(Diagnostics* diagnostics) {
+  runtime::Profiler::NameThread("main");
+  const absl::Status status = runtime::Profiler::Start();
+  if (!status.ok()) diagnostics->ShowError("--profile", std::string(status.message()), kInternal);
+  return status.ok();
+}
+
+void FinishProfile(const ProfileFlags& flags, Diagnostics* diagnostics) {
+  absl::StatusOr<runtime::Profile> profile = runtime::Profiler::Stop();
+  if (!profile.ok()) {
+    diagnostics->ShowError("--profile", std::string(profile.status().message()), kInternal);
+    return;
+  }
+  const auto [name, chips] = SplitDevice(flags.device);
+  const std::optional<tpu::Machine> machine = ReadMachine(name, diagnostics);
+  if (!machine) return;
+  tpu::ProfileSimulation::Options options;
+  options.replicas = flags.replicas;
+  options.machine = [&, &chips = chips](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
+    tpu::SimulationOptions simulation;
+    simulation.machine = *machine;
+    absl::StatusOr<tpu::Topology> topology = TopologyFor(*machine, chips, module, flags.device);
+    if (!topology.ok()) return topology.status();
+    simulation.topology = *std::move(topology);
+    return simulation;
+  };
+  absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulated = tpu::ProfileSimulation::Make(*profile, options);
+  if (!simulated.ok()) {
+    diagnostics->ShowError("--device", std::string(simulated.status().message()), kRejected);
+    return;
+  }
+  if (!flags.profile.empty()) {
+    tpu::Space space = (*simulated)->ToSpace(kPlanes, flags.events);
+    space.hostname = HostName();
+    const std::filesystem::path run =
+        std::filesystem::path(flags.profile) / "plugins" / "profile" / RunName(profile->start_unix_ns);
+    if (!WriteFile(run / (space.hostname + ".xplane.pb"), tpu::XSpaceBytes(space), diagnostics)) return;
+  }
+  if (flags.report.empty()) return;
+  const tpu::Replay& replay = (*simulated)->replay();
+  if (replay.plan.steps.empty()) {
+    diagnostics->ShowError("--report", "the program marked no step: there is nothing to report on", kRejected);
+    return;
+  }
+  tpu::ReportDocumentOptions document;
+  document.max_events = flags.events;
+  document.command = flags.command;
+  const std::string json = tpu::ReportDocument((*simulated)->input(replay.main_program),
+                                               (*simulated)->plan(replay.main_program), replay.plan, document);
+  const std::filesystem::path folder(flags.report);
+  if (!WriteFile(folder / "report.json", json, diagnostics)) return;
+  const std::string page = (folder / "index.html").string();
+  if (const absl::Status status = WriteReportPage(page, json); !status.ok()) {
+    diagnostics->ShowError(page, std::string(status.message()), kUsage);
+  }
+}
+
+}  // namespace hlokit::cli

@@ -1,0 +1,28 @@
+#include "tracer/profiling.h"
+
+#include <utility>
+
+namespace hlokit::lazy {
+
+StepTrace::StepTrace(Tracer* tracer, std::string_view name, int64_t step_num) : tracer_(tracer) {
+  span_.emplace(name);
+  span_->Add("step_num", step_num);
+  span_->Add("_r", 1);
+  scope_.emplace(name);
+}
+
+absl::Status StepTrace::Finish() {
+  Tracer* const tracer = std::exchange(tracer_, nullptr);
+  scope_.reset();
+  const absl::Status status = tracer == nullptr ? absl::OkStatus() : tracer->MarkStep();
+  span_.reset();
+  return status;
+}
+
+StepTrace::~StepTrace() {
+  Tracer* const tracer = tracer_;
+  if (tracer == nullptr) return;
+  if (absl::Status status = Finish(); !status.ok()) tracer->SetError(std::move(status));
+}
+
+}  // namespace hlokit::lazy
