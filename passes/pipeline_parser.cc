@@ -87,6 +87,9 @@ class PipelineParser {
         continue;  // the first item of the group
       }
       if (name.empty()) return Error("a pass is missing");
+      if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); })) {
+        return Error("expected `,` between passes in `", name, "`");
+      }
       if (const PassInfo* info = registry_.Find(name)) return PassItem(*info);
       const NamedPipeline* named = registry_.FindPipeline(name);
       if (named == nullptr) return UnknownName(name);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/call_traits.h"
+
 namespace hlokit {
 namespace {
 
@@ -19,6 +21,21 @@ void MoveControlPredecessors(Module& module, InstructionId from, InstructionId t
 }
 
 }  // namespace
+
+void CarryAll(Module& module, std::vector<Computation> from, InstructionId to) {
+  std::vector<ComputationId> seen;
+  while (!from.empty()) {
+    const Computation c = from.back();
+    from.pop_back();
+    if (!c.valid() || std::find(seen.begin(), seen.end(), c.id()) != seen.end()) continue;
+    seen.push_back(c.id());
+    for (Instruction i : c.instructions()) {
+      Carry(module, i.id(), to);
+      if (!MayCall(i.opcode())) continue;
+      for (Computation callee : i.called_computations()) from.push_back(callee);
+    }
+  }
+}
 
 MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionId> sources) {
   MetadataId merged;

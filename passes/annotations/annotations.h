@@ -27,6 +27,10 @@ inline void Carry(Module& module, InstructionId from, InstructionId to) {
   module.SetMetadata(to, module.context().metadata.Merge(main, module.record(from).metadata));
 }
 
+// `to` stands from now on for what is in these computations too, and in those they call: for reducers, conditions and
+// bodies that go with their caller.
+void CarryAll(Module& module, std::vector<Computation> from, InstructionId to);
+
 // The metadata of an instruction that stands for all of `sources`; the op_name is that of the first that has metadata.
 MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionId> sources);
 

@@ -5,6 +5,7 @@
 
 #include "ir/side_effects.h"
 #include "passes/analysis/call_graph.h"
+#include "passes/annotations/propagate.h"
 
 namespace hlokit {
 namespace {
@@ -82,6 +83,36 @@ AnnotationCounts CountAnnotations(const Module& module) {
   return counts;
 }
 
+std::vector<Unannotated> UnannotatedInstructions(const Module& module) {
+  std::vector<Unannotated> result;
+  bool any = false;
+  ForEach(module, false, [&](Instruction i) {
+    any |= i.metadata_id().valid();
+    if (!i.metadata_id().valid()) result.push_back({i.id(), WhyUnannotated::kNothingAnnotated});
+  });
+  if (!any || result.empty()) return result;
+  Module named = module.Clone();
+  PropagateAnnotations pass;
+  const bool ran = pass.Run(named).ok();
+  for (Unannotated& i : result) {
+    const bool given = ran && named.record(i.id).metadata.valid();
+    i.why = given ? WhyUnannotated::kNotPropagated : WhyUnannotated::kNothingConnected;
+  }
+  return result;
+}
+
+std::string_view TextOf(WhyUnannotated why) {
+  switch (why) {
+    case WhyUnannotated::kNothingAnnotated:
+      return "nothing in the module has an annotation";
+    case WhyUnannotated::kNothingConnected:
+      return "nothing it is connected with has one";
+    case WhyUnannotated::kNotPropagated:
+      return "propagate-annotations would give it a neighbour's";
+  }
+  return "";
+}
+
 absl::Status AnnotationLoss::Before(const PassRun&, const Module& module) {
   before_ = AnnotationsOf(module, /*effective_only=*/true);
   return absl::OkStatus();
@@ -100,11 +131,13 @@ absl::Status AnnotationLoss::After(const PassRun& run, const Module& module, boo
   const std::vector<uint32_t> after = AnnotationsOf(module, /*effective_only=*/false);
   std::vector<uint32_t> lost;
   std::set_difference(before_.begin(), before_.end(), after.begin(), after.end(), std::back_inserter(lost));
-  for (uint32_t id : lost) {
-    const StringId name = module.context().metadata[MetadataId(id)].op_name;
-    row->lost.emplace_back(name.valid() ? module.context().str(name) : std::string_view("(no name)"));
-  }
+  for (uint32_t id : lost) row->lost.emplace_back(id);
   return absl::OkStatus();
+}
+
+std::string_view NameOfSource(const Module& module, MetadataId source) {
+  const StringId name = module.context().metadata[source].op_name;
+  return name.valid() ? module.context().str(name) : "(no name)";
 }
 
 std::vector<ScopeNode> ScopeTree(const Module& module) {

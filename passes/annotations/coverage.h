@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/module.h"
 #include "passes/analysis/cost.h"
 #include "passes/instrument.h"
 
@@ -24,12 +25,26 @@ struct AnnotationCounts {
 };
 AnnotationCounts CountAnnotations(const Module& module);
 
+// Instructions of reachable computations that have no annotation, each with the reason.
+enum class WhyUnannotated : uint8_t {
+  kNothingAnnotated,  // nothing in the module has one
+  kNothingConnected,  // nothing it is connected with, in its computation or by callers, has one
+  kNotPropagated,     // something it is connected with has one, which propagate-annotations would give it
+};
+struct Unannotated {
+  InstructionId id;
+  WhyUnannotated why;
+};
+std::vector<Unannotated> UnannotatedInstructions(const Module& module);
+// The reason in words.
+std::string_view TextOf(WhyUnannotated why);
+
 // Notes after each pass which annotations of effective instructions are on no instruction any more.
 class AnnotationLoss : public PassInstrument {
  public:
   struct Row {
     std::string_view pass;
-    std::vector<std::string> lost;  // op_names, or "(no name)", in the order of their ids
+    std::vector<MetadataId> lost;  // sorted
   };
 
   absl::Status Before(const PassRun& run, const Module& module) override;
@@ -42,6 +57,9 @@ class AnnotationLoss : public PassInstrument {
   std::vector<Row> rows_;
   std::vector<uint32_t> before_;
 };
+
+// The op_name of a source, or "(no name)".
+std::string_view NameOfSource(const Module& module, MetadataId source);
 
 // A tree of scopes: the parts of op_names between slashes. Node 0 is the whole module; children stand behind their
 // parents, sorted by name.

@@ -42,7 +42,7 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
     std::string x, y;
     if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
       using Part = typename T::value_type;
-      const double relative = tolerance >= 0 ? tolerance : 4.0 * std::numeric_limits<Part>::epsilon();
+      const double relative = std::max(tolerance, 4.0 * std::numeric_limits<Part>::epsilon());
       const double least = relative * std::max<double>({std::abs(a[i]), std::abs(b[i]), largest});
       if (Close(a[i].real(), b[i].real(), relative, least) && Close(a[i].imag(), b[i].imag(), relative, least))
         continue;
@@ -57,10 +57,9 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
       if (exact) {
         relative = least = 0;
       } else if constexpr (requires { std::numeric_limits<T>::denorm_min(); }) {
-        if (tolerance < 0) {
-          relative = 4.0 * static_cast<double>(std::numeric_limits<T>::epsilon());
-          least = 4.0 * static_cast<double>(std::numeric_limits<T>::denorm_min());
-        }
+        // No type is held to more than four units in its last place.
+        relative = std::max(relative, 4.0 * static_cast<double>(std::numeric_limits<T>::epsilon()));
+        least = std::max(least, 4.0 * static_cast<double>(std::numeric_limits<T>::denorm_min()));
       }
       if (Close(p, q, relative, least)) continue;
       x = Number(p), y = Number(q);

@@ -43,7 +43,7 @@ class RunBeforeAfter : public PassInstrument {
 };
 
 // What differs between results, in words; "" if nothing does. Integers and pred must be equal; zeros of either sign are
-// equal, as are NaNs.
+// equal, as are NaNs. `tolerance`: as above; no type is held to more than four units in its last place.
 std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Literal> after, double tolerance);
 
 }  // namespace hlokit

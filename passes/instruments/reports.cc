@@ -123,8 +123,8 @@ std::string PassStatistics::Json() const {
 }
 
 bool BisectLimit::ShouldRun(const PassRun& run) {
-  const bool runs = run.number <= limit_;
-  write_(StrCat("BISECT: ", runs ? "running" : "NOT running", " pass (", run.number, ") ", run.info.name, "\n"));
+  const bool runs = ++asked_ <= limit_;
+  write_(StrCat("BISECT: ", runs ? "running" : "NOT running", " pass (", asked_, ") ", run.info.name, "\n"));
   return runs;
 }
 

@@ -66,6 +66,7 @@ class BisectLimit : public PassInstrument {
 
  private:
   int64_t limit_;
+  int64_t asked_ = 0;
   std::function<void(std::string_view)> write_;
 };
 

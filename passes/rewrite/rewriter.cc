@@ -58,10 +58,17 @@ void Rewriter::PushUsers(Instruction i) {
 }
 
 bool Rewriter::Run() {
-  // Many passes find nothing they have a rule for.
+  // Many passes find nothing they have a rule for. What nothing calls is left alone, or the fusions that a rule
+  // replaced would leave bodies that look like others.
   bool any = false;
+  std::vector<uint8_t> called(module_.computation_id_bound(), 0);
+  called[module_.entry().id().value] = 1;
   for (Computation c : module_.computations()) {
-    for (Instruction i : c.instructions()) any |= !rules_.of(i.opcode()).empty();
+    for (Instruction i : c.instructions()) {
+      any |= !rules_.of(i.opcode()).empty();
+      if (!MayCall(i.opcode())) continue;
+      for (Computation callee : i.called_computations()) called[callee.id().value] = 1;
+    }
   }
   if (!any) return false;
   // What a fusion or an asynchronous operation holds is settled.
@@ -70,7 +77,7 @@ bool Rewriter::Run() {
       where_ == Where::kSequential ? std::optional<CallGraph>(module_) : std::nullopt;
   for (Computation c : module_.computations()) {
     if (graph && !graph->IsSequential(c)) continue;
-    if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
+    if (roles.fusion[c.id().value] || roles.async[c.id().value] || !called[c.id().value]) continue;
     for (Instruction i : c.instructions()) Push(i.id());
   }
   size_t budget = (queue_.size() + 100) * kVisitsPerInstruction;
@@ -84,7 +91,7 @@ bool Rewriter::Run() {
     if (!module_.record(id).parent.valid()) continue;
     const Instruction i = at(id);
     if (!i.has_users() && MayErase(i)) {
-      EraseUnused(id);
+      EraseUnused(id, InstructionId());
       continue;
     }
     if (i.shape().has_dynamic_dims() || i.shape().has_unbounded_dims()) continue;
@@ -100,6 +107,7 @@ bool Rewriter::Run() {
     current_ = id;
     for (uint16_t rule : rules_.of(i.opcode())) {
       made_.clear();
+      if (!forgotten_.empty()) forgotten_.clear();
       if (rules_[rule].apply(*this, i)) {
         ++applied_[rule];
         changed_ = true;
@@ -233,9 +241,20 @@ bool Rewriter::MayErase(Instruction i) const {
 bool Rewriter::Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed) {
   const Instruction replacement = at(by);
   if (old.id() == by || replacement.shape() != old.shape() || !IsReplaceable(old)) return false;
-  for (Instruction i : absorbed) Carry(module_, i.id(), by);
   PushUsers(old);
   const bool is_new = std::find(made_.begin(), made_.end(), by) != made_.end();
+  if (is_new && replacement.opcode() != old.opcode()) {
+    for (Instruction i : absorbed) {
+      if (i.opcode() != replacement.opcode() || !i.metadata_id().valid()) continue;
+      module_.SetMetadata(by, context().metadata.Merge(i.metadata_id(), replacement.metadata_id()));
+      break;
+    }
+  }
+  for (Instruction i : absorbed) {
+    Carry(module_, i.id(), by);
+    CarryCalleesOf(i, by);
+  }
+  CarryCalleesOf(old, by);
   if (is_new) {
     if (const auto attributes = old.payload(Attr::kFrontendAttributes)) {
       module_.SetAttr(by, Attr::kFrontendAttributes, *attributes);
@@ -245,7 +264,7 @@ bool Rewriter::Replace(Instruction old, InstructionId by, std::initializer_list<
   for (Instruction operand : old.operands()) operands.push_back(operand.id());
   hlokit::Replace(module_, old.id(), by);
   for (InstructionId id : operands) {
-    if (module_.record(id).parent.valid()) EraseUnused(id);
+    if (module_.record(id).parent.valid()) EraseUnused(id, by);
   }
   for (InstructionId id : made_) {
     if (module_.record(id).parent.valid()) Push(id);
@@ -267,7 +286,7 @@ bool Rewriter::ReplaceOperand(Instruction user, int64_t index, InstructionId ope
   if (before == operand) return false;
   for (Instruction i : absorbed) Carry(module_, i.id(), user.id());
   module_.ReplaceOperand(user.id(), index, operand);
-  EraseUnused(before);
+  EraseUnused(before, user.id());
   Changed(user);
   return true;
 }
@@ -281,10 +300,15 @@ void Rewriter::Changed(Instruction instruction) {
   }
 }
 
-void Rewriter::EraseUnused(InstructionId first) {
-  dead_.push_back(first);
+void Rewriter::CarryCalleesOf(Instruction i, InstructionId by) {
+  if (!MayCall(i.opcode()) || at(by).payload(Attr::kToApply) == i.payload(Attr::kToApply)) return;
+  CarryAll(module_, i.called_computations(), by);
+}
+
+void Rewriter::EraseUnused(InstructionId first, InstructionId by) {
+  dead_.push_back({first, by.valid()});
   while (!dead_.empty()) {
-    const InstructionId id = dead_.back();
+    const auto [id, carry] = dead_.back();
     dead_.pop_back();
     if (!module_.record(id).parent.valid()) continue;
     const Instruction i = at(id);
@@ -294,7 +318,12 @@ void Rewriter::EraseUnused(InstructionId first) {
       Push(id);
       continue;
     }
-    for (Instruction operand : i.operands()) dead_.push_back(operand.id());
+    const bool matters = carry && !forgotten_.contains(id.value);
+    if (matters) {
+      Carry(module_, id, by);
+      CarryCalleesOf(i, by);
+    }
+    for (Instruction operand : i.operands()) dead_.push_back({operand.id(), matters});
     module_.Erase(id);
     changed_ = true;
   }

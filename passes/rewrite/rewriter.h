@@ -3,8 +3,9 @@
 // A rule looks at one instruction and what is near it and either leaves all as it is, or makes new instructions and
 // puts one in the place of the instruction. The rewriter visits every instruction once, operands first, and again those
 // whose surroundings changed: near-linear as long as each rule makes something smaller. It erases what becomes unused
-// on the way, keeps instructions in an order in which operands stand first, and carries annotations: what a rule makes
-// stands for the instruction replaced and for those it names as absorbed.
+// on the way, keeps instructions in an order in which operands stand first, and carries annotations: what a rule puts
+// in place of an instruction stands for that one, for those it names as absorbed, and for everything that becomes
+// unused thereby, except where the rule says that the value of an operand does not matter.
 #ifndef HLOKIT_PASSES_REWRITE_REWRITER_H_
 #define HLOKIT_PASSES_REWRITE_REWRITER_H_
 
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "ir/literal.h"
 #include "ir/module.h"
@@ -97,9 +99,18 @@ class Rewriter {
   AttrValue List(Attr attr, absl::Span<const int64_t> values) { return {attr, module_.ListPayload(values)}; }
   AttrValue Int(Attr attr, int64_t value) { return {attr, module_.Int64Payload(value)}; }
 
+  // The replacement that follows is right whatever the value of `operand` is: if it becomes unused, what it and its
+  // operands stood for is forgotten, not carried.
+  void DoesNotMatter(Instruction operand) { forgotten_.insert(operand.id().value); }
+  // The same of all operands from number `first` on.
+  void OperandsDoNotMatter(Instruction instruction, int64_t first = 0) {
+    for (int64_t k = first; k < instruction.operand_count(); ++k) DoesNotMatter(instruction.operand(k));
+  }
+
   // Puts `by` in the place of the instruction being rewritten. False, and nothing changed, if that cannot be: the
   // shapes differ, or control edges hang on it. What was made for it is then erased. `absorbed`: what the replacement
-  // stands for beyond that.
+  // stands for beyond that, although it may have other users. A new instruction of the opcode of an absorbed one does
+  // that one's work and has its op_name.
   bool Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed = {});
   // Make and Replace; nothing is made if it would not replace.
   bool ReplaceWithNew(Instruction old, Opcode opcode, Operands operands, Attrs attrs = {},
@@ -116,8 +127,10 @@ class Rewriter {
  private:
   void Push(InstructionId id);
   void PushUsers(Instruction instruction);
-  // Erases `id` if it is unused and may go, then what it alone used.
-  void EraseUnused(InstructionId id);
+  // Erases `id` if it is unused and may go, then what it alone used; `by` stands for all of that, if there is one.
+  void EraseUnused(InstructionId id, InstructionId by);
+  // `by` stands for what `i` calls, unless it applies the same.
+  void CarryCalleesOf(Instruction i, InstructionId by);
   bool MayErase(Instruction instruction) const;
   bool HasEffect(Instruction instruction) const;
 
@@ -133,7 +146,12 @@ class Rewriter {
   size_t head_ = 0;
   std::vector<uint8_t> queued_;  // by instruction
   std::vector<int64_t> applied_;
-  std::vector<InstructionId> dead_;  // scratch
+  absl::flat_hash_set<uint32_t> forgotten_;  // operands that do not matter to the rule at work
+  struct Dead {
+    InstructionId id;
+    bool carry;
+  };
+  std::vector<Dead> dead_;  // scratch
 };
 
 // ---- what rules ask ----

@@ -40,6 +40,7 @@ class ListScheduler {
   };
 
   void Prepare();
+  void KeepOrderOfEffects();
   Rank RankOf(uint32_t n) const;
   void Enter(uint32_t n) { ready_.insert(rank_[n] = RankOf(n)); }
   void Update(uint32_t n);
@@ -121,8 +122,25 @@ void ListScheduler::Prepare() {
       ++readers_left_[v];
     }
   }
+  KeepOrderOfEffects();
   if (flow.ok() && count > 0) {
     for (uint32_t v : flow->ValuesOf(module_.computation(module_.record(order_[0]).parent).root())) value_stays_[v] = 1;
+  }
+}
+
+// What talks to the host or to others, or draws random numbers, stays in the order of the text: a message is sent
+// before it is waited for, and draws are numbered.
+void ListScheduler::KeepOrderOfEffects() {
+  if (order_.empty()) return;
+  Instruction last;
+  for (Instruction i : module_.computation(module_.record(order_[0]).parent).instructions()) {
+    if (!HasTrait(i.opcode(), kSideEffect)) continue;
+    if (last.valid()) {
+      const uint32_t n = node_of_[i.id().value - lowest_];
+      next_[node_of_[last.id().value - lowest_]].push_back(n);
+      ++waits_for_[n];
+    }
+    last = i;
   }
 }
 

@@ -1,12 +1,16 @@
 #include "passes/simplify/constant_folding.h"
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "ir/element_type.h"
+#include "ir/float_types.h"
 #include "ir/side_effects.h"
 #include "ir/traversal.h"
 #include "passes/analysis/cost.h"
@@ -41,6 +45,21 @@ constexpr Opcode kGenerators[] = {Opcode::kBroadcast, Opcode::kIota};
 template <size_t n>
 bool Holds(const Opcode (&list)[n], Opcode opcode) {
   return std::find(std::begin(list), std::end(list), opcode) != std::end(list);
+}
+
+// The text of a complex number whose real part alone is NaN reads as NaN in both.
+bool ReadsBack(const Literal& value) {
+  if (!IsComplex(value.shape().element_type())) return true;
+  return VisitType(value.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      for (size_t at = 0; at < value.size_bytes(); at += sizeof(T)) {
+        T number;
+        std::memcpy(&number, value.data() + at, sizeof(T));
+        if (std::isnan(number.real()) && !std::isnan(number.imag())) return false;
+      }
+    }
+    return true;
+  });
 }
 
 class Folder {
@@ -142,7 +161,7 @@ class Folder {
 
   void Fold(InstructionId id) {
     const absl::StatusOr<Literal> value = environment_.evaluate(module_.instruction(id));
-    if (!value.ok()) {
+    if (!value.ok() || !ReadsBack(*value)) {
       ++failed;
       return;
     }
@@ -154,6 +173,7 @@ class Folder {
     const InstructionId constant = module_.AddInstruction(
         record.parent, Opcode::kConstant, shape, module_.UniqueInstructionName("constant"), {}, {}, literal.value);
     module_.Move(constant, id);
+    CarryAll(module_, module_.instruction(id).called_computations(), constant);
     Replace(module_, id, constant);
     // Carry annotations of what only it used, then let that go.
     for (InstructionId operand : operands) EraseUnused(operand, constant);
@@ -171,6 +191,7 @@ class Folder {
       }
       for (Instruction operand : i.operands()) pending.push_back(operand.id());
       Carry(module_, i.id(), by);
+      CarryAll(module_, i.called_computations(), by);
       module_.Erase(i.id());
     }
   }

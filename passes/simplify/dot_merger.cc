@@ -117,41 +117,46 @@ bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId sec
   return true;
 }
 
+bool DotMerger::MergeIn(Module& module, Computation c) {
+  const int64_t max_bytes = options().Int("max-bytes");
+  // Of each likeness the last dot, to be merged with the next.
+  std::map<Likeness, InstructionId> last;
+  std::vector<InstructionId> dots;
+  for (Instruction i : c.instructions()) {
+    const bool small = i.opcode() == Opcode::kDot && i.operand_count() == 2 && !HasControlEdges(i) &&
+                       !i.has(Attr::kSharding) && !i.shape().has_dynamic_dims() && !i.shape().has_unbounded_dims() &&
+                       i.shape().has_layout() && i.shape().layout()->is_default && ByteSize(i.shape()) <= max_bytes &&
+                       ByteSize(i.operand(0).shape()) <= max_bytes && ByteSize(i.operand(1).shape()) <= max_bytes;
+    if (small) dots.push_back(i.id());
+  }
+  bool merged = false;
+  for (InstructionId dot : dots) {
+    for (int64_t side = 0; side < 2; ++side) {
+      if (!module.record(dot).parent.valid()) break;
+      const auto [at, inserted] = last.try_emplace(LikenessOf(module.instruction(dot), side), dot);
+      if (inserted || at->second == dot) continue;
+      const InstructionId first = at->second;
+      at->second = dot;
+      if (!module.record(first).parent.valid() || !MergePair(module, first, dot, side)) continue;
+      Count("pairs of dots merged");
+      merged = true;
+    }
+  }
+  if (!merged) return false;
+  // A merged dot may stand behind users of the first one's slice.
+  for (InstructionId id : PostOrder(c)) module.Move(id, InstructionId());
+  return true;
+}
+
 absl::StatusOr<bool> DotMerger::Run(Module& module) {
   // A schedule says when each dot runs.
   if (module.header().is_scheduled) return false;
-  const int64_t max_bytes = options().Int("max-bytes");
   const ComputationRoles roles = RolesOf(module);
   bool changed = false;
   for (Computation c : module.computations()) {
     if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
-    // Of each likeness the last dot, to be merged with the next.
-    std::map<Likeness, InstructionId> last;
-    std::vector<InstructionId> dots;
-    for (Instruction i : c.instructions()) {
-      const bool small = i.opcode() == Opcode::kDot && i.operand_count() == 2 && !HasControlEdges(i) &&
-                         !i.has(Attr::kSharding) && !i.shape().has_dynamic_dims() && !i.shape().has_unbounded_dims() &&
-                         i.shape().has_layout() && i.shape().layout()->is_default && ByteSize(i.shape()) <= max_bytes &&
-                         ByteSize(i.operand(0).shape()) <= max_bytes && ByteSize(i.operand(1).shape()) <= max_bytes;
-      if (small) dots.push_back(i.id());
-    }
-    bool merged_here = false;
-    for (InstructionId dot : dots) {
-      for (int64_t side = 0; side < 2; ++side) {
-        if (!module.record(dot).parent.valid()) break;
-        const auto [at, inserted] = last.try_emplace(LikenessOf(module.instruction(dot), side), dot);
-        if (inserted || at->second == dot) continue;
-        const InstructionId first = at->second;
-        at->second = dot;
-        if (!module.record(first).parent.valid() || !MergePair(module, first, dot, side)) continue;
-        Count("pairs of dots merged");
-        merged_here = true;
-      }
-    }
-    if (!merged_here) continue;
-    changed = true;
-    // A merged dot may stand behind users of the first one's slice.
-    for (InstructionId id : PostOrder(c)) module.Move(id, InstructionId());
+    // What was merged may be merged again: each round leaves fewer dots.
+    while (MergeIn(module, c)) changed = true;
   }
   return changed;
 }

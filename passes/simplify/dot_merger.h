@@ -12,6 +12,8 @@ class DotMerger : public Pass {
   absl::StatusOr<bool> Run(Module& module) override;
 
  private:
+  // Merges pairs of dots of one computation; false if there are none.
+  bool MergeIn(Module& module, Computation c);
   bool MergePair(Module& module, InstructionId first, InstructionId second, int64_t shared);
 };
 

@@ -19,6 +19,34 @@ constexpr Example kExamples[] = {
   b = f32[2,3] parameter(1)
   ROOT x = f32[2,3] triangular-solve(a, b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
 })"},
+    {"bfloat16-propagation", R"(ENTRY e {
+  p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  x = f32[8] exponential(p), metadata={op_name="f/exp"}
+  both = f32[16] concatenate(x, q), dimensions={0}, metadata={op_name="f/both"}
+  m = f32[16] maximum(both, both), metadata={op_name="f/max"}
+  ROOT r = bf16[16] convert(m), metadata={op_name="f/narrow"}
+})"},
+    {"gather-expander", R"(ENTRY e {
+  p = f32[5,3] parameter(0)
+  i = s32[2] parameter(1)
+  ROOT g = f32[2,3] gather(p, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}, metadata={op_name="f/take"}
+})"},
+    {"scatter-expander", R"(sum {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y)
+}
+ENTRY e {
+  p = f32[5,3] parameter(0)
+  i = s32[2] parameter(1)
+  u = f32[2,3] parameter(2)
+  ROOT g = f32[5,3] scatter(p, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum, metadata={op_name="f/add"}
+})"},
+    {"rng-bit-generator-expander", R"(ENTRY e {
+  state = u64[2] parameter(0)
+  ROOT r = (u64[2], u32[3]) rng-bit-generator(state), algorithm=rng_philox, metadata={op_name="f/random"}
+})"},
     {"dot-merger", R"(ENTRY e {
   a = f32[2,3] parameter(0)
   b = f32[3,4] parameter(1)

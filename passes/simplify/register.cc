@@ -2,6 +2,7 @@
 #include "passes/rooms.h"
 #include "passes/simplify/algebraic/algsimp.h"
 #include "passes/simplify/algebraic/rule_passes.h"
+#include "passes/simplify/bf16_propagation.h"
 #include "passes/simplify/calls/conditional.h"
 #include "passes/simplify/calls/inline.h"
 #include "passes/simplify/constant_folding.h"
@@ -62,6 +63,14 @@ void RegisterRulePasses(PassRegistry* registry) {
                  .doc = "For machines without arithmetic in bf16: operands are widened, results rounded back, which is "
                         "what the operation means. Selections and what only moves elements stay.",
                  .make = MakePass<RulesOf<AddBf16NormalizationRules, Where::kSequential>>});
+  Add(registry, {.name = "bfloat16-propagation",
+                 .room = "simplify",
+                 .summary = "keep in bf16 what is rounded to bf16 in the end",
+                 .doc = "Values of f32 that are only moved, chosen among or compared for the larger and smaller, "
+                        "gathered from other devices or carried in the states of loops, and whose every use ends in a "
+                        "conversion to bf16, are rounded where they are made: half the bytes, and every result is what "
+                        "it was. No operation is done in another precision.",
+                 .make = MakePass<Bf16Propagation>});
   Add(registry, {.name = "convert-mover",
                  .room = "simplify",
                  .summary = "move narrowing conversions up and widening ones down",
@@ -117,11 +126,14 @@ void RegisterRulePasses(PassRegistry* registry) {
                  .tolerance = 1e-4,
                  .make = MakePass<RulesOf<AddBatchNormExpanderRules>>});
   const OptionInfo size = {"max-size", OptionInfo::Type::kInt, "32", "larger matrices stay"};
+  const OptionInfo wide = {
+      "wide", OptionInfo::Type::kBool, "true",
+      "compute in f64 and round the result; else in the type of the matrix, or f32 if that is wider"};
   Add(registry, {.name = "cholesky-expander",
                  .room = "expand",
                  .summary = "expand Cholesky factorizations of small real matrices",
                  .doc = "Column by column, by slices and dots; NaN where the matrix is not positive definite.",
-                 .options = {size},
+                 .options = {size, wide},
                  .tolerance = 1e-3,
                  .make = MakePass<RulesOf<AddCholeskyExpanderRules>>});
   Add(registry, {.name = "triangular-solve-expander",
@@ -129,7 +141,7 @@ void RegisterRulePasses(PassRegistry* registry) {
                  .summary = "expand triangular solves with small real matrices",
                  .doc = "Forward or backward substitution, row by row, by slices and dots. The other triangle is not "
                         "looked at.",
-                 .options = {size},
+                 .options = {size, wide},
                  .tolerance = 1e-3,
                  .make = MakePass<RulesOf<AddTriangularSolveExpanderRules>>});
   Add(registry,
@@ -139,6 +151,26 @@ void RegisterRulePasses(PassRegistry* registry) {
        .doc = "Batch dimensions first, then one dimension of rows and one that is contracted on the left, one "
               "that is contracted and one of columns on the right, by transposes and reshapes around the dot.",
        .make = MakePass<RulesOf<AddDotDecomposerRules>>});
+  Add(registry, {.name = "rng-bit-generator-expander",
+                 .room = "expand",
+                 .summary = "expand random bit generators",
+                 .doc = "ThreeFry and Philox as integer arithmetic on arrays of counters: the same bits and the same "
+                        "next state. The default algorithm is Philox.",
+                 .make = MakePass<RulesOf<AddRngBitGeneratorExpanderRules>>});
+  Add(registry, {.name = "gather-expander",
+                 .room = "expand",
+                 .summary = "expand gathers into loops",
+                 .doc = "A trip for each index vector, with a dynamic slice of the operand that is written into the "
+                        "result. gather-simplifier does better where there is only one.",
+                 .make = MakePass<RulesOf<AddGatherExpanderRules, Where::kSequential>>});
+  Add(registry,
+      {.name = "scatter-expander",
+       .room = "expand",
+       .summary = "expand scatters into loops",
+       .doc = "A trip for each index vector, in order, with a dynamic slice, the function of the scatter as a "
+              "map over the window, and a dynamic update; windows that do not fit are left out. Scatters "
+              "into one array.",
+       .make = MakePass<RulesOf<AddScatterExpanderRules, Where::kSequential>>});
   Add(registry, {.name = "logistic-expander",
                  .room = "expand",
                  .summary = "expand logistic functions",

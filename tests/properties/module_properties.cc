@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,6 +35,7 @@
 #include "ir/traversal.h"
 #include "ir/verifier.h"
 #include "parser/parser.h"
+#include "tests/properties/hlo_files.h"
 
 namespace hlokit {
 namespace {
@@ -350,28 +350,23 @@ class Checker {
 int Run(int argc, char** argv) {
   uint64_t seed = 1;
   std::string property;
-  std::vector<std::string> files;
+  std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument.starts_with("--seed=")) {
       seed = std::strtoull(argv[i] + 7, nullptr, 10);
     } else if (argument.starts_with("--property=")) {
       property = argument.substr(11);
-    } else if (std::filesystem::is_directory(argument)) {
-      for (const auto& entry : std::filesystem::recursive_directory_iterator(argument)) {
-        if (entry.path().extension() == ".hlo") files.push_back(entry.path().string());
-      }
     } else {
-      files.push_back(argument);
+      paths.push_back(argument);
     }
   }
-  if (files.empty()) {
+  if (paths.empty()) {
     std::fprintf(stderr, "usage: %s [--seed=N] [--property=NAME] FILE|FOLDER...\n", argv[0]);
     return 2;
   }
-  std::sort(files.begin(), files.end());
   Checker checker(seed, property);
-  for (const std::string& file : files) checker.Check(file);
+  for (const std::string& file : HloFiles(paths)) checker.Check(file);
   return checker.Report() ? 0 : 1;
 }
 

@@ -4,18 +4,20 @@
 //   verifies  a module that verified still does
 //   text      what it is now prints, parses, and prints the same
 //   again     a second run changes nothing and says so
+//   undone    `defuse` undoes `fusion`: but for equal instructions, the program is the one before
 //
-//   pass_properties [--seed=N] [--passes=PIPELINE] [--random=N] [--no-run] [--seconds=S] [--max-steps=N] FILE|FOLDER…
+//   pass_properties [--seed=N] [--passes=PIPELINE]… [--random=N] [--no-run] [--verify-each] [--seconds=S]
+//                   [--max-steps=N] [--modules=N] FILE|FOLDER…
 //
 // Without --passes each pass of the registry is tried alone, then each named pipeline; --random=N adds N pipelines made
-// up for each module. --no-run leaves out the values. --seconds: when to stop and report what was seen so far. Modules
-// that the reader or the verifier rejects, or that cannot be run, count as skipped. Exit 1 if a property did not hold.
+// up for each module. --no-run leaves out the values, --verify-each verifies after each pass of a pipeline. --seconds:
+// when to stop and report what was seen so far. --modules=N adds N modules made from the opcode table. Modules that the
+// reader or the verifier rejects, or that cannot be run, count as skipped. Exit 1 if a property did not hold.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +29,7 @@
 #include "interp/reference/argument_generator.h"
 #include "interp/reference/evaluator.h"
 #include "interp/reference/instruction_evaluator.h"
+#include "ir/fingerprint.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
@@ -34,15 +37,19 @@
 #include "passes/annotations/text.h"
 #include "passes/instruments/checks.h"
 #include "passes/pipeline.h"
+#include "tests/properties/hlo_files.h"
+#include "tests/random/random_module.h"
 
 namespace hlokit {
 namespace {
 
 struct Flags {
   uint64_t seed = 0;
-  std::string passes;
+  std::vector<std::string> passes;
   int64_t random = 0;
+  uint64_t modules = 0;
   bool run = true;
+  bool verify_each = false;
   double seconds = 1e9;
   int64_t max_steps = 2'000'000;
   std::vector<std::string> paths;
@@ -59,9 +66,7 @@ std::string Print(const Module& module) {
   std::string text;
   {
     TextWriter out(&text);
-    PrintOptions options;
-    options.print_large_constants = true;
-    PrintModule(out, module, options);
+    PrintModule(out, module, PrintOptions::Lossless());
   }
   return text;
 }
@@ -79,7 +84,7 @@ class Checker {
  public:
   explicit Checker(const Flags& flags) : flags_(flags), random_(flags.seed) {
     if (!flags.passes.empty()) {
-      pipelines_.push_back(flags.passes);
+      pipelines_ = flags.passes;
       return;
     }
     for (const PassInfo* pass : PassRegistry::Get().passes()) pipelines_.emplace_back(pass->name);
@@ -88,8 +93,10 @@ class Checker {
 
   void Check(const std::string& path) {
     const auto source = SourceBuffer::FromFile(path);
-    if (!source.ok()) return;
-    const SplitSource split = SplitGroups(**source);
+    if (source.ok()) Check(path, **source);
+  }
+  void Check(const std::string& path, const SourceBuffer& source) {
+    const SplitSource split = SplitGroups(source);
     for (size_t i = 0; i < split.groups.size(); ++i) {
       CheckModule(split.groups.size() == 1 ? path : StrCat(path, "#", i + 1), split.source, split.groups[i]);
     }
@@ -125,6 +132,7 @@ class Checker {
     }
     ++modules_;
     for (const std::string& pipeline : pipelines_) CheckPipeline(path, *module, pipeline, before);
+    if (flags_.passes.empty()) CheckUndone(path, *module, before);
     for (int64_t i = 0; i < flags_.random; ++i) CheckPipeline(path, *module, RandomPipeline(), before, "random");
   }
 
@@ -165,7 +173,10 @@ class Checker {
     };
     Module module = original.Clone();
     ReadOrigins(module);
-    const auto result = pipeline->Run(module, WithEvaluator());
+    VerifyEach verify{VerifierOptions()};
+    std::vector<PassInstrument*> instruments;
+    if (flags_.verify_each) instruments.push_back(&verify);
+    const auto result = pipeline->Run(module, WithEvaluator(), instruments);
     if (!result.ok()) return fail("runs", std::string(result.status().message()));
     changed_[name] += result->changed ? 1 : 0;
     if (!result->changed) {
@@ -194,6 +205,27 @@ class Checker {
     ++outcome.held;
   }
 
+  void CheckUndone(const std::string& path, const Module& original, const std::optional<std::vector<Literal>>& before) {
+    constexpr std::string_view kName = "fusion,defuse";
+    Module module = original.Clone();
+    const auto run = [&](std::string_view text) {
+      absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
+      return pipeline.ok() && pipeline->Run(module, WithEvaluator()).ok();
+    };
+    bool good = run("(defuse,tuple-simplifier,cse,dce)*");
+    const Digest unfused = Fingerprint(module);
+    good = good && run("fusion,defuse");
+    changed_[std::string(kName)] += Fingerprint(module) != unfused ? 1 : 0;
+    const auto after = before ? Evaluate(module) : std::nullopt;
+    const std::string difference = after ? CompareResults(*before, *after, -1) : before ? "cannot be run any more" : "";
+    good = good && run("(tuple-simplifier,cse,dce)*");
+    Outcome& outcome = outcomes_[std::string(kName)];
+    const bool undone = good && Fingerprint(module) == unfused;
+    ++(undone && difference.empty() ? outcome.held : outcome.failed);
+    if (!undone) std::printf("%s: undone: defuse leaves another program than there was before fusion\n", path.c_str());
+    if (!difference.empty()) std::printf("%s: undone: %s\n", path.c_str(), difference.c_str());
+  }
+
   const Flags& flags_;
   std::mt19937_64 random_;
   std::vector<std::string> pipelines_;
@@ -211,13 +243,17 @@ int Main(int argc, char** argv) {
     if (a.starts_with("--seed=")) {
       flags.seed = std::strtoull(value("--seed=").c_str(), nullptr, 10);
     } else if (a.starts_with("--passes=")) {
-      flags.passes = value("--passes=");
+      flags.passes.push_back(value("--passes="));
     } else if (a.starts_with("--random=")) {
       flags.random = std::strtoll(value("--random=").c_str(), nullptr, 10);
+    } else if (a.starts_with("--modules=")) {
+      flags.modules = std::strtoull(value("--modules=").c_str(), nullptr, 10);
     } else if (a.starts_with("--seconds=")) {
       flags.seconds = std::strtod(value("--seconds=").c_str(), nullptr);
     } else if (a.starts_with("--max-steps=")) {
       flags.max_steps = std::strtoll(value("--max-steps=").c_str(), nullptr, 10);
+    } else if (a == "--verify-each") {
+      flags.verify_each = true;
     } else if (a == "--no-run") {
       flags.run = false;
     } else if (a.starts_with("--")) {
@@ -227,26 +263,26 @@ int Main(int argc, char** argv) {
       flags.paths.emplace_back(a);
     }
   }
-  std::vector<std::string> files;
-  for (const std::string& path : flags.paths) {
-    if (!std::filesystem::is_directory(path)) {
-      files.push_back(path);
-      continue;
-    }
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-      if (entry.path().extension() == ".hlo") files.push_back(entry.path());
-    }
-  }
-  std::sort(files.begin(), files.end());
+  std::vector<std::string> files = HloFiles(flags.paths);
   // Another order for each seed, so that runs cut short see different files.
   std::mt19937_64 shuffle(flags.seed);
   if (flags.seconds < 1e8) std::shuffle(files.begin(), files.end(), shuffle);
   Checker checker(flags);
   const auto start = std::chrono::steady_clock::now();
-  for (const std::string& file : files) {
+  const auto late = [&] {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    if (elapsed.count() > flags.seconds) break;
+    return elapsed.count() > flags.seconds;
+  };
+  for (const std::string& file : files) {
+    if (late()) break;
     checker.Check(file);
+  }
+  for (uint64_t k = 0; k < flags.modules && !late(); ++k) {
+    random_test::RandomModuleOptions options;
+    options.seed = flags.seed + k;
+    if (options.seed < kOpcodeCount) options.first = static_cast<Opcode>(options.seed);
+    const std::string name = StrCat("random module ", options.seed);
+    checker.Check(name, SourceBuffer(name, random_test::RandomModule(options)));
   }
   return checker.Report();
 }

@@ -17,6 +17,7 @@ namespace {
 struct AnnotationsFlags : InspectFlags {
   std::string passes;
   int depth = 3;
+  size_t list = 10;
 };
 
 // A scope before and after the passes.
@@ -77,6 +78,7 @@ class Report {
     if (!result.ok()) status_ = result.status();
     counts_after_ = CountAnnotations(module_);
     after_ = ScopeTree(module_);
+    for (const Unannotated& i : UnannotatedInstructions(module_)) unannotated_[i.why].push_back(i.id);
   }
 
   const absl::Status& status() const { return status_; }
@@ -103,11 +105,22 @@ class Report {
       *out << "  " << std::string(static_cast<size_t>(2 * scope.depth), ' ')
            << (scope.depth == 0 ? std::string("(all)") : scope.name) << "\n";
     }
+    if (!unannotated_.empty()) *out << "\nwithout annotation" << (both ? " after" : "") << "\n";
+    for (const auto& [why, instructions] : unannotated_) {
+      *out << Right(static_cast<int64_t>(instructions.size()), 8) << "  " << TextOf(why) << "\n";
+      if (why == WhyUnannotated::kNothingAnnotated) continue;
+      for (size_t k = 0; k < std::min(instructions.size(), flags_.list); ++k) {
+        const Instruction i = module_.instruction(instructions[k]);
+        *out << "            " << i.parent().name() << "/" << i.name() << " " << i.opcode_text() << "\n";
+      }
+      if (instructions.size() > flags_.list)
+        *out << "            ... (" << static_cast<int64_t>(instructions.size() - flags_.list) << " more)\n";
+    }
     if (!both) return;
     *out << "\nlost by pass\n";
     for (const AnnotationLoss::Row& row : loss_.rows()) {
       *out << Right(static_cast<int64_t>(row.lost.size()), 8) << "  " << row.pass << "\n";
-      for (const std::string& name : row.lost) *out << "            " << name << "\n";
+      for (MetadataId id : row.lost) *out << "            " << NameOfSource(module_, id) << "\n";
     }
   }
 
@@ -131,10 +144,19 @@ class Report {
       numbers("after", Numbers(scope.after));
       json->EndObject();
     }
+    json->EndArray().Key("unannotated").BeginArray();
+    for (const auto& [why, instructions] : unannotated_) {
+      json->BeginObject().Member("why", TextOf(why)).Member("count", instructions.size());
+      json->Key("instructions").BeginArray();
+      for (InstructionId id : instructions) {
+        if (why != WhyUnannotated::kNothingAnnotated) json->Value(module_.instruction(id).name());
+      }
+      json->EndArray().EndObject();
+    }
     json->EndArray().Key("lost").BeginArray();
     for (const AnnotationLoss::Row& row : loss_.rows()) {
       json->BeginObject().Member("pass", row.pass).Key("op_names").BeginArray();
-      for (const std::string& name : row.lost) json->Value(name);
+      for (MetadataId id : row.lost) json->Value(NameOfSource(module_, id));
       json->EndArray().EndObject();
     }
     json->EndArray().EndObject();
@@ -147,6 +169,7 @@ class Report {
   AnnotationLoss loss_;
   AnnotationCounts counts_before_, counts_after_;
   std::vector<ScopeNode> before_, after_;
+  std::map<WhyUnannotated, std::vector<InstructionId>> unannotated_;
 };
 
 int RunAnnotations(const AnnotationsFlags& flags) {
@@ -186,15 +209,20 @@ InspectCommand AddAnnotationsCommand(CLI::App* app) {
   CLI::App* command = app->add_subcommand(
       "annotations",
       "Shows what instructions stand for: the tree of scopes with instructions, operations and bytes, "
-      "before and after passes, and the annotations that each pass lost");
+      "before and after passes, what has no annotation and why, and the annotations that each pass lost");
   flags->AddTo(command);
   command->add_option("--passes", flags->passes, "Passes to run, as hlo-opt takes them");
   command->add_option("--depth", flags->depth, "Scopes nested deeper count for those around them")
+      ->capture_default_str();
+  command
+      ->add_option("--list", flags->list, "Instructions without annotation to name for each reason; the JSON has all")
       ->capture_default_str();
   command->footer(
       "Examples:\n"
       "  hlo-inspect annotations module.hlo                     where the work is, by scope\n"
       "  hlo-inspect annotations --passes=simplify module.hlo   the same before and after, and what got lost\n"
+      "  hlo-inspect annotations --passes=default --list=1000 module.hlo\n"
+      "                                                         all instructions without annotation, with the reason\n"
       "  hlo-inspect annotations --passes=simplify --json module.hlo | jq '.[0].lost'");
   return {command, [flags] { return RunAnnotations(*flags); }};
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
+#include <utility>
 
 #include "interp/reference/argument_generator.h"
 #include "interp/reference/evaluator.h"
@@ -23,6 +24,15 @@ std::function<bool(std::string_view)> Matcher(const std::string& pattern, bool a
   if (pattern.empty()) return nullptr;
   auto regex = std::make_shared<RE2>(pattern, RE2::Quiet);
   return [regex](std::string_view name) { return RE2::FullMatch(re2::StringPiece(name.data(), name.size()), *regex); };
+}
+
+CLI::Validator AtLeast(int least) {
+  const auto check = [least](const std::string& text) {
+    double value = 0;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value >= least;
+    return fits ? std::string() : StrCat("takes numbers from ", least, ", not `", text, "`");
+  };
+  return CLI::Validator(check, "");
 }
 
 std::string FirstError(const DiagnosticSink& sink) {
@@ -62,22 +72,26 @@ void PassFlags::AddFlags(CLI::App* app) {
       ->check(CLI::IsMember({"text", "json"}));
   app->add_flag("--stats{text}", stats_, "print what each pass did on standard error; =json")
       ->check(CLI::IsMember({"text", "json"}));
-  app->add_option("--print-before", print_before_, "print the module before passes whose name matches the expression");
-  app->add_option("--print-after", print_after_, "print the module after passes whose name matches the expression");
+  app->add_option("--print-before", print_before_,
+                  "print the module before passes whose whole name matches the expression");
+  app->add_option("--print-after", print_after_,
+                  "print the module after passes whose whole name matches the expression");
   app->add_flag("--print-before-all", print_before_all_, "print the module before each pass");
   app->add_flag("--print-after-all", print_after_all_, "print the module after each pass");
   app->add_flag("--print-changed{whole}", print_changed_,
                 "print the module after passes that changed it; =diff: only what changed")
       ->check(CLI::IsMember({"whole", "diff"}));
-  app->add_option("--bisect-limit", bisect_limit_, "run this many passes and leave out the rest");
+  app->add_option("--bisect-limit", bisect_limit_, "run this many passes and leave out the rest")->check(AtLeast(0));
   app->add_flag("--run-before-after", run_before_after_,
                 "run the module on made-up arguments before the passes and after each, and compare the results");
   app->add_option("--run-tolerance", run_tolerance_,
-                  "how far floats may differ there, relative to their size; default: 4 units in the last place");
+                  "how far floats may differ there, relative to their size, if that is more than 4 units in the "
+                  "last place, which is the default")
+      ->check(AtLeast(0));
   app->add_option("--run-max-seconds", run_seconds_, "limit on the time of one such run")->capture_default_str();
   app->add_option("--crash-reproducer", crash_reproducer_,
                   "where to write the module and the pass if a pass fails, breaks the module or crashes");
-  app->add_option("--max-rounds", max_rounds_, "rounds of one * at most")->capture_default_str();
+  app->add_option("--max-rounds", max_rounds_, "rounds of one * at most")->check(AtLeast(1))->capture_default_str();
 }
 
 std::optional<int> PassFlags::Prepare(std::string_view tool) {
@@ -93,13 +107,44 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
     std::cout << pipeline_->ToString(print_pipeline_ == "expanded") << "\n";
     return kOk;
   }
-  for (const std::string& pattern : {print_before_, print_after_}) {
-    const RE2 regex(pattern, RE2::Quiet);
-    if (!regex.ok()) return UsageError(tool, StrCat("`", pattern, "`: ", regex.error()));
+  if (pipeline_->empty() && !FlagWithoutPasses().empty()) {
+    WriteError(StrCat(tool, ": warning: ", FlagWithoutPasses(), " has nothing to do without --passes\n"));
+  }
+  for (const auto& [flag, pattern] : {std::pair("--print-before", &print_before_), {"--print-after", &print_after_}}) {
+    if (const std::optional<int> code = CheckPattern(tool, flag, *pattern)) return code;
   }
   if (!time_passes_.empty()) timing_ = std::make_unique<TimePasses>();
   if (!stats_.empty()) statistics_ = std::make_unique<PassStatistics>();
   if (!crash_reproducer_.empty()) reproducer_ = std::make_unique<CrashReproducer>(crash_reproducer_);
+  return std::nullopt;
+}
+
+std::string_view PassFlags::FlagWithoutPasses() const {
+  const std::pair<std::string_view, bool> given[] = {
+      {"--time-passes", !time_passes_.empty()},     {"--stats", !stats_.empty()},
+      {"--print-before", !print_before_.empty()},   {"--print-after", !print_after_.empty()},
+      {"--print-before-all", print_before_all_},    {"--print-after-all", print_after_all_},
+      {"--print-changed", !print_changed_.empty()}, {"--bisect-limit", bisect_limit_ >= 0},
+      {"--run-before-after", run_before_after_},    {"--crash-reproducer", !crash_reproducer_.empty()}};
+  for (const auto& [flag, is_given] : given) {
+    if (is_given) return flag;
+  }
+  return "";
+}
+
+std::optional<int> PassFlags::CheckPattern(std::string_view tool, std::string_view flag,
+                                           const std::string& pattern) const {
+  if (pattern.empty()) return std::nullopt;
+  const RE2 regex(pattern, RE2::Quiet);
+  if (!regex.ok()) return UsageError(tool, StrCat(flag, ": `", pattern, "`: ", regex.error()));
+  const auto matches = Matcher(pattern, false);
+  for (const PassInfo* pass : pipeline_->passes()) {
+    if (matches(pass->name)) return std::nullopt;
+  }
+  if (!pipeline_->empty()) {
+    WriteError(StrCat(tool, ": warning: ", flag, ": no pass of the pipeline has a name that `", pattern,
+                      "` matches as a whole\n"));
+  }
   return std::nullopt;
 }
 
@@ -136,6 +181,8 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
     if (reproducer_ == nullptr) return false;
     if (const absl::Status status = reproducer_->Write(); !status.ok()) {
       diagnostics->ShowError(label, std::string(status.message()), kUsage);
+    } else {
+      WriteError(StrCat(label, ": note: the module before that pass is in ", crash_reproducer_, "\n"));
     }
     return false;
   }

@@ -32,7 +32,10 @@ class PassFlags {
   void PrintReports() const;
 
  private:
-  void MakeInstruments();
+  // Names the first flag that has nothing to do without --passes; "" if none was given.
+  std::string_view FlagWithoutPasses() const;
+  // A message if an expression for names of passes cannot be read, or matches none that runs.
+  std::optional<int> CheckPattern(std::string_view tool, std::string_view flag, const std::string& pattern) const;
 
   std::string passes_;
   std::string list_passes_;

@@ -32,7 +32,9 @@ bool ReplaceWithInteger(Rewriter& rewriter, Instruction i, int64_t value) {
 }
 
 bool SubtractSelf(Rewriter& rewriter, Instruction i) {
-  return i.operand(0) == i.operand(1) && IsInteger(i.shape().element_type()) && ReplaceWithInteger(rewriter, i, 0);
+  if (i.operand(0) != i.operand(1) || !IsInteger(i.shape().element_type())) return false;
+  rewriter.DoesNotMatter(i.operand(0));
+  return ReplaceWithInteger(rewriter, i, 0);
 }
 
 bool MultiplyIdentity(Rewriter& rewriter, Instruction multiply) {
@@ -41,7 +43,9 @@ bool MultiplyIdentity(Rewriter& rewriter, Instruction multiply) {
     if (!splat) continue;
     if (splat->IsOne() && rewriter.Replace(multiply, multiply.operand(1 - k).id())) return true;
     const bool exact = IsInteger(splat->type) || splat->type == ElementType::kPred;
-    if (exact && splat->IsZero() && rewriter.Replace(multiply, multiply.operand(k).id())) return true;
+    if (!exact || !splat->IsZero()) continue;
+    rewriter.DoesNotMatter(multiply.operand(1 - k));
+    if (rewriter.Replace(multiply, multiply.operand(k).id())) return true;
   }
   return false;
 }
@@ -53,7 +57,9 @@ bool DivideByOne(Rewriter& rewriter, Instruction divide) {
 
 bool RemainderOfOne(Rewriter& rewriter, Instruction remainder) {
   const auto splat = SplatOf(remainder.operand(1));
-  return splat && IsInteger(splat->type) && splat->IsOne() && ReplaceWithInteger(rewriter, remainder, 0);
+  if (!splat || !IsInteger(splat->type) || !splat->IsOne()) return false;
+  rewriter.DoesNotMatter(remainder.operand(0));
+  return ReplaceWithInteger(rewriter, remainder, 0);
 }
 
 // x^1, x^2.
@@ -80,7 +86,10 @@ bool ExtremeIdentity(Rewriter& rewriter, Instruction i) {
     if (!splat) continue;
     if ((is_max ? splat->IsLowest() : splat->IsHighest()) && rewriter.Replace(i, i.operand(1 - k).id())) return true;
     const bool absorbing = IsInteger(splat->type) && (is_max ? splat->IsHighest() : splat->IsLowest());
-    if (absorbing && rewriter.Replace(i, i.operand(k).id())) return true;
+    if (absorbing) {
+      rewriter.DoesNotMatter(i.operand(1 - k));
+      if (rewriter.Replace(i, i.operand(k).id())) return true;
+    }
     if (is_max && IsInteger(splat->type) && splat->IsZero() && IsNonNegative(i.operand(1 - k)) &&
         rewriter.Replace(i, i.operand(1 - k).id())) {
       return true;
@@ -147,8 +156,10 @@ bool AbsOfAbs(Rewriter& rewriter, Instruction abs) {
 
 bool RealOfComplex(Rewriter& rewriter, Instruction part) {
   const Instruction complex = part.operand(0);
-  return complex.opcode() == Opcode::kComplex &&
-         rewriter.Replace(part, complex.operand(part.opcode() == Opcode::kReal ? 0 : 1).id(), {complex});
+  if (complex.opcode() != Opcode::kComplex) return false;
+  const int64_t index = part.opcode() == Opcode::kReal ? 0 : 1;
+  rewriter.DoesNotMatter(complex.operand(1 - index));
+  return rewriter.Replace(part, complex.operand(index).id(), {complex});
 }
 
 bool ComplexOfParts(Rewriter& rewriter, Instruction complex) {

@@ -14,7 +14,11 @@ bool DropEmptyPieces(Rewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions)[0];
   std::vector<InstructionId> pieces;
   for (Instruction piece : i.operands()) {
-    if (piece.shape().dim(dim) != 0) pieces.push_back(piece.id());
+    if (piece.shape().dim(dim) != 0) {
+      pieces.push_back(piece.id());
+    } else {
+      rewriter.DoesNotMatter(piece);
+    }
   }
   if (pieces.empty() || pieces.size() == static_cast<size_t>(i.operand_count())) return false;
   const AttrValue attrs[] = {{Attr::kDimensions, *i.payload(Attr::kDimensions)}};

@@ -90,6 +90,7 @@ bool TransposeOfDot(Rewriter& rewriter, Instruction transpose) {
 bool EmptyDot(Rewriter& rewriter, Instruction dot) {
   if (dot.shape().element_count() == 0 || dot.operand(0).shape().element_count() != 0) return false;
   if (!rewriter.IsReplaceable(dot)) return false;
+  rewriter.OperandsDoNotMatter(dot);
   const Literal zero = Literal::Zeros(rewriter.shapes().Scalar(dot.shape().element_type()));
   return rewriter.Replace(dot, rewriter.MakeSplat(dot.shape(), rewriter.MakeConstant(zero)));
 }

@@ -28,7 +28,10 @@ std::optional<std::vector<int64_t>> KnownStarts(Instruction i, int64_t first, ab
   return starts;
 }
 
-bool DynamicSliceOfAll(Rewriter& rewriter, Instruction slice) { return rewriter.Replace(slice, slice.operand(0).id()); }
+bool DynamicSliceOfAll(Rewriter& rewriter, Instruction slice) {
+  rewriter.OperandsDoNotMatter(slice, 1);
+  return rewriter.Replace(slice, slice.operand(0).id());
+}
 
 bool DynamicSliceToSlice(Rewriter& rewriter, Instruction slice) {
   if (!HasScalarStarts(slice, 1)) return false;
@@ -50,6 +53,7 @@ bool DynamicSliceOfBroadcast(Rewriter& rewriter, Instruction slice) {
   for (int64_t d : inner.list_attr(Attr::kDimensions)) {
     if (slice.shape().dim(d) != inner.shape().dim(d)) return false;
   }
+  rewriter.OperandsDoNotMatter(slice, 1);
   const AttrValue attrs[] = {{Attr::kDimensions, *inner.payload(Attr::kDimensions)}};
   return rewriter.ReplaceWithNew(slice, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
@@ -71,13 +75,17 @@ bool IrrelevantStarts(Rewriter& rewriter, Instruction i) {
       const Literal literal = Literal::Zeros(rewriter.shapes().Scalar(start.shape().element_type()));
       zero = rewriter.MakeConstant(literal);
     }
+    rewriter.DoesNotMatter(start);
     changed |= rewriter.ReplaceOperand(i, first + d, zero);
   }
   return changed;
 }
 
 bool UpdateOfAll(Rewriter& rewriter, Instruction update) {
-  if (update.operand(1).shape().element_count() == 0) return rewriter.Replace(update, update.operand(0).id());
+  rewriter.OperandsDoNotMatter(update, 2);
+  const bool nothing = update.operand(1).shape().element_count() == 0;
+  rewriter.DoesNotMatter(update.operand(nothing ? 1 : 0));
+  if (nothing) return rewriter.Replace(update, update.operand(0).id());
   return rewriter.Replace(update, update.operand(1).id());
 }
 
@@ -100,7 +108,9 @@ bool SliceOfUpdate(Rewriter& rewriter, Instruction slice) {
   for (int64_t k = 1; k < slice.operand_count(); ++k) {
     if (slice.operand(k) != update.operand(k + 1)) return false;
   }
-  return rewriter.Replace(slice, update.operand(1).id());
+  rewriter.DoesNotMatter(update.operand(0));
+  rewriter.OperandsDoNotMatter(slice, 1);
+  return rewriter.Replace(slice, update.operand(1).id(), {update});
 }
 
 }  // namespace

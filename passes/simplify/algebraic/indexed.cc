@@ -12,12 +12,14 @@ namespace {
 bool GatherOfBroadcast(Rewriter& rewriter, Instruction gather) {
   const Instruction operand = gather.operand(0);
   if (operand.shape().element_count() == 0 || !rewriter.IsReplaceable(gather)) return false;
+  rewriter.DoesNotMatter(gather.operand(1));
   return operand.opcode() == Opcode::kBroadcast && operand.operand(0).shape().IsScalar() &&
          rewriter.Replace(gather, rewriter.MakeSplat(gather.shape(), operand.operand(0).id()), {operand});
 }
 
 // Scattering nothing.
 bool EmptyScatter(Rewriter& rewriter, Instruction scatter) {
+  rewriter.OperandsDoNotMatter(scatter, 1);
   return scatter.operand_count() == 3 && scatter.operand(2).shape().element_count() == 0 &&
          rewriter.Replace(scatter, scatter.operand(0).id());
 }
@@ -31,8 +33,14 @@ bool SortOfOne(Rewriter& rewriter, Instruction sort) {
 
 bool ElementOfTuple(Rewriter& rewriter, Instruction element) {
   const Instruction tuple = element.operand(0);
-  return tuple.opcode() == Opcode::kTuple &&
-         rewriter.Replace(element, tuple.operand(element.int_attr(Attr::kIndex)).id(), {tuple});
+  if (tuple.opcode() != Opcode::kTuple) return false;
+  const Instruction value = tuple.operand(element.int_attr(Attr::kIndex));
+  if (HasOneUser(tuple)) {
+    for (Instruction other : tuple.operands()) {
+      if (other != value) rewriter.DoesNotMatter(other);
+    }
+  }
+  return rewriter.Replace(element, value.id(), {tuple});
 }
 
 // A tuple of all elements of one tuple, in order.

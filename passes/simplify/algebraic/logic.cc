@@ -17,7 +17,9 @@ bool LogicIdentity(Rewriter& rewriter, Instruction i) {
                            : i.opcode() == Opcode::kOr ? splat->IsAllOnes()
                                                        : false;
     if (neutral && rewriter.Replace(i, i.operand(1 - k).id())) return true;
-    if (absorbing && rewriter.Replace(i, i.operand(k).id())) return true;
+    if (!absorbing) continue;
+    rewriter.DoesNotMatter(i.operand(1 - k));
+    if (rewriter.Replace(i, i.operand(k).id())) return true;
   }
   return false;
 }
@@ -69,7 +71,10 @@ bool CompareKnown(Rewriter& rewriter, Instruction i) {
   const bool exact = IsInteger(type) || type == ElementType::kPred;
   if (!exact || b.shape().element_type() != type) return false;
   const bool orders = direction == ComparisonDirection::kGe || direction == ComparisonDirection::kLe;
-  if (a == b) return ReplaceWithBool(rewriter, i, orders || direction == ComparisonDirection::kEq);
+  if (a == b) {
+    rewriter.DoesNotMatter(a);
+    return ReplaceWithBool(rewriter, i, orders || direction == ComparisonDirection::kEq);
+  }
   const auto right = SplatOf(b), left = SplatOf(a);
   if (right && right->IsZero() && type != ElementType::kPred && IsNonNegative(a)) {
     if (direction == ComparisonDirection::kLt) return ReplaceWithBool(rewriter, i, false);
@@ -125,8 +130,12 @@ bool CompareIota(Rewriter& rewriter, Instruction i) {
 
 bool SelectKnown(Rewriter& rewriter, Instruction select) {
   const Instruction pred = select.operand(0), on_true = select.operand(1), on_false = select.operand(2);
-  if (on_true == on_false) return rewriter.Replace(select, on_true.id());
+  if (on_true == on_false) {
+    rewriter.DoesNotMatter(pred);
+    return rewriter.Replace(select, on_true.id());
+  }
   if (const auto splat = SplatOf(pred)) {
+    rewriter.DoesNotMatter(splat->IsOne() ? on_false : on_true);
     return rewriter.Replace(select, splat->IsOne() ? on_true.id() : on_false.id());
   }
   if (pred.opcode() == Opcode::kNot) {
@@ -148,6 +157,7 @@ bool SelectOfSelect(Rewriter& rewriter, Instruction select) {
     if (inner.opcode() != Opcode::kSelect || inner.operand(0) != pred) continue;
     InstructionId operands[] = {pred.id(), select.operand(1).id(), select.operand(2).id()};
     operands[k] = inner.operand(k).id();
+    rewriter.DoesNotMatter(inner.operand(3 - k));
     if (rewriter.ReplaceWithNew(select, Opcode::kSelect, operands, {}, {inner})) return true;
   }
   return false;

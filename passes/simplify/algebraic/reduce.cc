@@ -50,6 +50,7 @@ bool ReduceOfNothing(Rewriter& rewriter, Instruction reduce) {
   if (reduce.operand_count() != 2 || !reduce.shape().IsArray()) return false;
   const Instruction operand = reduce.operand(0), init = reduce.operand(1);
   if (operand.shape().element_count() == 0 && reduce.shape().element_count() != 0) {
+    rewriter.DoesNotMatter(operand);
     return init.shape().element_type() == reduce.shape().element_type() && rewriter.IsReplaceable(reduce) &&
            rewriter.Replace(reduce, rewriter.MakeSplat(reduce.shape(), init.id()));
   }

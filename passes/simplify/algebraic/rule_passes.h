@@ -35,6 +35,9 @@ void AddBatchNormExpanderRules(RuleSet* rules);
 void AddLogisticExpanderRules(RuleSet* rules);
 void AddTriangularSolveExpanderRules(RuleSet* rules);
 void AddCholeskyExpanderRules(RuleSet* rules);
+void AddGatherExpanderRules(RuleSet* rules);
+void AddScatterExpanderRules(RuleSet* rules);
+void AddRngBitGeneratorExpanderRules(RuleSet* rules);
 void AddGatherScatterSimplifierRules(RuleSet* rules);
 
 }  // namespace hlokit

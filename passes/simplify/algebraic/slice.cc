@@ -45,6 +45,9 @@ bool SliceOfConcatenate(Rewriter& rewriter, Instruction slice) {
   for (Instruction piece : inner.operands()) {
     const int64_t size = piece.shape().dim(dim);
     if (view.start(dim) >= begin && view.limit(dim) <= begin + size && size != 0) {
+      for (Instruction other : inner.operands()) {
+        if (other != piece) rewriter.DoesNotMatter(other);
+      }
       if (piece.shape() == slice.shape()) return rewriter.Replace(slice, piece.id(), {inner});
       std::vector<int64_t> ranges;
       for (int64_t d = 0; d < slice.shape().rank(); ++d) {
@@ -71,6 +74,7 @@ bool SliceOfPad(Rewriter& rewriter, Instruction slice) {
   for (int64_t d = 0; d < slice.shape().rank(); ++d) {
     const int64_t size = source.shape().dim(d), low = padding.low(d);
     if (padding.interior(d) == 0 && (view.limit(d) <= low || view.start(d) >= low + size)) {
+      rewriter.DoesNotMatter(source);
       return rewriter.IsReplaceable(slice) &&
              rewriter.Replace(slice, rewriter.MakeSplat(slice.shape(), pad.operand(1).id()), {pad});
     }
@@ -78,6 +82,7 @@ bool SliceOfPad(Rewriter& rewriter, Instruction slice) {
     ranges.insert(ranges.end(), {view.start(d) - low, view.limit(d) - low, view.stride(d)});
   }
   if (!inside) return false;
+  rewriter.DoesNotMatter(pad.operand(1));
   if (source.shape() == slice.shape()) return rewriter.Replace(slice, source.id(), {pad});
   const AttrValue attrs[] = {rewriter.List(Attr::kSlice, ranges)};
   return rewriter.ReplaceWithNew(slice, Opcode::kSlice, {source.id()}, attrs, {pad});
@@ -121,7 +126,10 @@ bool PadOfNothing(Rewriter& rewriter, Instruction pad) {
   for (int64_t d = 0; d < pad.shape().rank(); ++d) {
     none &= padding.low(d) == 0 && padding.high(d) == 0 && (padding.interior(d) == 0 || operand.shape().dim(d) <= 1);
   }
-  if (none) return rewriter.Replace(pad, operand.id());
+  if (none) {
+    rewriter.DoesNotMatter(value);
+    return rewriter.Replace(pad, operand.id());
+  }
   if (operand.shape().element_count() == 0) {
     return rewriter.IsReplaceable(pad) && rewriter.Replace(pad, rewriter.MakeSplat(pad.shape(), value.id()));
   }
@@ -152,6 +160,7 @@ bool PadToSlice(Rewriter& rewriter, Instruction pad) {
     if (padding.low(d) > 0 || padding.high(d) > 0 || padding.interior(d) != 0) return false;
     ranges.insert(ranges.end(), {-padding.low(d), pad.operand(0).shape().dim(d) + padding.high(d), 1});
   }
+  rewriter.DoesNotMatter(pad.operand(1));
   const AttrValue attrs[] = {rewriter.List(Attr::kSlice, ranges)};
   return rewriter.ReplaceWithNew(pad, Opcode::kSlice, {pad.operand(0).id()}, attrs);
 }

@@ -26,7 +26,10 @@ bool UnusedOperands(Rewriter& rewriter, Instruction sort) {
   std::vector<Shape> shapes;
   std::vector<int64_t> number(static_cast<size_t>(count), -1);
   for (int64_t k = 0; k < count; ++k) {
-    if (!used[static_cast<size_t>(k)]) continue;
+    if (!used[static_cast<size_t>(k)]) {
+      rewriter.DoesNotMatter(sort.operand(k));
+      continue;
+    }
     number[static_cast<size_t>(k)] = static_cast<int64_t>(operands.size());
     operands.push_back(sort.operand(k).id());
     shapes.push_back(sort.shape().element(k));

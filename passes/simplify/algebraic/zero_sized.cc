@@ -11,6 +11,7 @@ bool ZeroSized(Rewriter& rewriter, Instruction i) {
       i.opcode() == Opcode::kParameter || !rewriter.IsReplaceable(i) || HasTrait(i.opcode(), kCollective)) {
     return false;
   }
+  rewriter.OperandsDoNotMatter(i);
   return rewriter.Replace(i, rewriter.MakeConstant(Literal::Zeros(i.shape())));
 }
 
@@ -19,6 +20,7 @@ bool SizeOfStatic(Rewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions).empty() ? 0 : i.list_attr(Attr::kDimensions)[0];
   const int64_t size = i.operand(0).shape().dim(dim);
   if (size > INT32_MAX || i.shape().element_type() != ElementType::kS32 || !rewriter.IsReplaceable(i)) return false;
+  rewriter.OperandsDoNotMatter(i);
   return rewriter.Replace(i, rewriter.MakeNumber(ElementType::kS32, static_cast<double>(size)));
 }
 

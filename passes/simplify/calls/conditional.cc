@@ -55,7 +55,9 @@ absl::StatusOr<bool> ConditionalSimplifier::Run(Module& module) {
       continue;
     }
     const InstructionId argument = conditional.operand(static_cast<int64_t>(*branch) + 1).id();
-    Replace(module, id, CloneBody(module, taken, {argument}, id));
+    const InstructionId result = CloneBody(module, taken, {argument}, id);
+    Carry(module, conditional.operand(0).id(), result);
+    Replace(module, id, result);
     Count("conditionals with a known branch removed");
     changed = true;
   }

@@ -92,13 +92,16 @@ bool Applies(Rewriter& rewriter, Instruction i) {
          i.shape().element_count() != 0 && rewriter.IsReplaceable(i);
 }
 
-// Narrower floats are computed with in f32, so that only the result is rounded to them.
-ElementType Wide(ElementType type) { return BitsOf(type) < 32 ? ElementType::kF32 : type; }
+// What is computed with, so that only the result is rounded.
+ElementType Wide(Rewriter& rewriter, ElementType type) {
+  if (rewriter.options().Bool("wide")) return ElementType::kF64;
+  return BitsOf(type) < 32 ? ElementType::kF32 : type;
+}
 
 // Substitution, forward for lower triangles and backward for upper ones. The other triangle is not looked at.
 bool TriangularSolve(Rewriter& rewriter, Instruction solve) {
   if (!Applies(rewriter, solve)) return false;
-  const ElementType type = Wide(solve.shape().element_type());
+  const ElementType type = Wide(rewriter, solve.shape().element_type());
   Matrices m(rewriter, rewriter.shapes().WithElementType(solve.shape(), type));
   InstructionId a = rewriter.MakeConvert(solve.operand(0).id(), type);
   InstructionId b = rewriter.MakeConvert(solve.operand(1).id(), type);
@@ -133,27 +136,31 @@ bool TriangularSolve(Rewriter& rewriter, Instruction solve) {
   return rewriter.Replace(solve, rewriter.MakeConvert(left ? x : m.Transpose(x), solve.shape().element_type()));
 }
 
-// Column by column. A matrix that is not positive definite has no factor: NaN everywhere.
+// Column by column. A matrix with a pivot below zero has no factor: NaN everywhere. A last pivot of zero has the root
+// zero; one before that makes NaN of what follows.
 bool Cholesky(Rewriter& rewriter, Instruction cholesky) {
   if (!Applies(rewriter, cholesky)) return false;
-  const ElementType type = Wide(cholesky.shape().element_type());
+  const ElementType type = Wide(rewriter, cholesky.shape().element_type());
   Matrices m(rewriter, rewriter.shapes().WithElementType(cholesky.shape(), type));
   const bool lower = cholesky.bool_attr(Attr::kLower);
   const InstructionId operand = rewriter.MakeConvert(cholesky.operand(0).id(), type);
-  const InstructionId a = lower ? operand : m.Transpose(operand);
-  const int64_t n = m.Rows(a);
+  // What is left of the matrix once the products of the columns so far are taken off.
+  InstructionId left = lower ? operand : m.Transpose(operand);
+  const int64_t n = m.Rows(left);
   InstructionId factor, good;
   for (int64_t j = 0; j < n; ++j) {
-    InstructionId column = m.Slice(a, j, n, j, j + 1);
-    if (j > 0) {
-      const InstructionId product = m.Product(m.Slice(factor, j, n, 0, j), m.Slice(factor, j, j + 1, 0, j), true);
-      column = rewriter.MakeLike(Opcode::kSubtract, {column, product});
-    }
-    const InstructionId pivot = m.Slice(column, 0, 1, 0, 1);
-    const InstructionId positive = rewriter.MakeCompare(ComparisonDirection::kGt, pivot, m.Zeros(1, 1));
-    good = good.valid() ? rewriter.MakeLike(Opcode::kAnd, {good, positive}) : positive;
+    const InstructionId pivot = m.Slice(left, 0, 1, 0, 1);
+    const InstructionId is_root = rewriter.MakeCompare(ComparisonDirection::kGe, pivot, m.Zeros(1, 1));
+    good = good.valid() ? rewriter.MakeLike(Opcode::kAnd, {good, is_root}) : is_root;
     const InstructionId root = rewriter.MakeLike(Opcode::kSqrt, {pivot});
-    column = rewriter.MakeLike(Opcode::kDivide, {column, m.Spread(root, n - j, 1, type)});
+    InstructionId column = root;
+    if (const int64_t rest = n - j - 1; rest > 0) {
+      const InstructionId below = m.Slice(left, 1, rest + 1, 0, 1);
+      const InstructionId scaled = rewriter.MakeLike(Opcode::kDivide, {below, m.Spread(root, rest, 1, type)});
+      column = m.Beside(root, scaled, true);
+      left = rewriter.MakeLike(Opcode::kSubtract,
+                               {m.Slice(left, 1, rest + 1, 1, rest + 1), m.Product(scaled, scaled, true)});
+    }
     if (j > 0) column = m.Beside(m.Zeros(j, 1), column, true);
     factor = j == 0 ? column : m.Beside(factor, column, false);
   }

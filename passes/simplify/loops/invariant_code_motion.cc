@@ -101,7 +101,9 @@ class Hoister {
       }
       const Instruction i = module_.instruction(at);
       if (i.opcode() == Opcode::kGetTupleElement && i.operand(0) == plain_.body.parameter(0)) {
-        outside_[at.value] = InitElement(module_, plain_, i.int_attr(Attr::kIndex));
+        const InstructionId before = InitElement(module_, plain_, i.int_attr(Attr::kIndex));
+        Carry(module_, at, before);
+        outside_[at.value] = before;
         open.pop_back();
         continue;
       }

@@ -88,7 +88,12 @@ bool MergeEqualElements(Module& module, const PlainLoop& plain) {
       for (const auto& next : use.user.uses()) {
         passes_on |= next.user == plain.body.root() && next.operand_index == index;
       }
-      if (other == index || passes_on) continue;
+      if (other == index) continue;
+      if (passes_on) {
+        // It goes with the element, which is what it was before the loop.
+        Carry(module, use.user.id(), plain.init.operand(index).id());
+        continue;
+      }
       module.SetAttr(use.user.id(), Attr::kIndex, module.Int64Payload(other));
       changed = true;
     }
@@ -123,6 +128,7 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
     const std::optional<int64_t> few = FewTrips(loop);
     if (few && *few == 0 && !effects.Of(loop.computation_attr(Attr::kCondition)) &&
         loop.operand(0).shape() == loop.shape()) {
+      CarryAll(module, {loop.computation_attr(Attr::kCondition)}, loop.operand(0).id());
       Replace(module, id, loop.operand(0).id());
       Count("loops without trips removed");
       changed = inlined = true;
@@ -133,7 +139,10 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
         !effects.Of(loop.computation_attr(Attr::kCondition)) && body.root().shape() == loop.shape() &&
         body.root().opcode() != Opcode::kParameter && loop.operand(0).shape() == loop.shape()) {
       const InstructionId argument = loop.operand(0).id();
-      Replace(module, id, CloneBody(module, body, {argument}, id));
+      const Computation condition = loop.computation_attr(Attr::kCondition);
+      const InstructionId result = CloneBody(module, body, {argument}, id);
+      CarryAll(module, {condition}, result);
+      Replace(module, id, result);
       Count("loops of one trip removed");
       changed = inlined = true;
       continue;
@@ -240,6 +249,7 @@ absl::StatusOr<bool> WhileLoopUnroller::Run(Module& module) {
     InstructionId state = loop.operand(0).id();
     for (int64_t trip = 0; trip < counted->trips; ++trip) state = CloneBody(module, body, {state}, id);
     if (state == id) continue;
+    CarryAll(module, {module.instruction(id).computation_attr(Attr::kCondition)}, state);
     Replace(module, id, state);
     Count("loops unrolled");
     changed = true;

@@ -106,7 +106,7 @@ TEST_F(PipelineTest, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(Print("countdown,"), "pipeline, column 11: a pass is missing");
   EXPECT_EQ(Print("a(countdown"), "pipeline, column 12: a group does not end with `)`");
   EXPECT_EQ(Print("countdown)"), "pipeline, column 10: expected `,` between passes, found `)`");
-  EXPECT_EQ(Print("countdown countdown"), "there is no pass `countdown countdown`");
+  EXPECT_EQ(Print("countdown countdown"), "pipeline, column 20: expected `,` between passes in `countdown countdown`");
 }
 
 TEST_F(PipelineTest, RepeatsUntilNothingChanges) {

@@ -1,0 +1,322 @@
+// A part of a value is an array of f32: what an instruction makes, or an element of the tuple that it makes. Rounding a
+// part early is the same as rounding it late if all that happens to it in between is moving its elements, choosing
+// among them, or taking the larger or smaller: rounding keeps order. Parts that must have one type, those of a loop's
+// state for example, form a class. All classes of carried parts are taken for narrow first; those with another use than
+// being carried on or rounded are not, and then those that go into them, and so on.
+#include "passes/simplify/bf16_propagation.h"
+
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/leaf_flow.h"
+#include "passes/annotations/annotations.h"
+
+namespace hlokit {
+namespace {
+
+bool IsF32(Shape shape) {
+  return shape.IsArray() && shape.element_type() == ElementType::kF32 && !shape.has_dynamic_dims() &&
+         !shape.has_unbounded_dims();
+}
+
+// The operands that give the elements of the result, from `first` to before `last`, and are of its type.
+struct Givers {
+  Opcode opcode;
+  int64_t first, last;
+};
+constexpr int64_t kAll = INT64_MAX;
+constexpr Givers kGivers[] = {
+    {Opcode::kBroadcast, 0, 1},
+    {Opcode::kReshape, 0, 1},
+    {Opcode::kTranspose, 0, 1},
+    {Opcode::kSlice, 0, 1},
+    {Opcode::kReverse, 0, 1},
+    {Opcode::kCopy, 0, 1},
+    {Opcode::kDynamicSlice, 0, 1},
+    {Opcode::kGather, 0, 1},
+    {Opcode::kDynamicUpdateSlice, 0, 2},
+    {Opcode::kSelect, 1, 3},
+    {Opcode::kPad, 0, 2},
+    {Opcode::kConcatenate, 0, kAll},
+    {Opcode::kClamp, 0, 3},
+    {Opcode::kMaximum, 0, 2},
+    {Opcode::kMinimum, 0, 2},
+    {Opcode::kAllGather, 0, 1},
+    {Opcode::kAllToAll, 0, 1},
+    {Opcode::kCollectivePermute, 0, 1},
+    {Opcode::kCollectiveBroadcast, 0, 1},
+};
+
+bool GivesElements(Instruction i, int64_t index) {
+  for (const Givers& g : kGivers) {
+    if (g.opcode == i.opcode()) return index >= g.first && index < g.last;
+  }
+  return false;
+}
+
+// All that happens to elements of the operands is that they are moved or chosen among.
+bool MovesOrChooses(Instruction i) {
+  if (!i.shape().IsArray() || (HasTrait(i.opcode(), kCollective) && i.operand_count() != 1)) return false;
+  for (int64_t k = 0; k < i.operand_count(); ++k) {
+    if (GivesElements(i, k)) return i.operand(k).shape().element_type() == ElementType::kF32;
+  }
+  return false;
+}
+
+class Propagation {
+ public:
+  explicit Propagation(Module& module) : module_(module), graph_(module), roles_(RolesOf(module)) {
+    first_.assign(module.instruction_id_bound(), 0);
+    uint32_t parts = 0;
+    for (Computation c : module.computations()) {
+      for (Instruction i : c.instructions()) {
+        first_[i.id().value] = parts;
+        parts += i.shape().IsTuple() ? static_cast<uint32_t>(i.shape().tuple_size()) : 1;
+      }
+    }
+    class_.resize(parts);
+    std::iota(class_.begin(), class_.end(), 0);
+    wide_.assign(parts, 0);
+    rounded_.assign(parts, 0);
+  }
+
+  // Parts that are narrow now.
+  int64_t Run() {
+    for (Computation c : module_.computations()) {
+      for (Instruction i : c.instructions()) Join(i);
+    }
+    for (Computation c : module_.computations()) {
+      const bool plain = graph_.IsSequential(c) && !roles_.fusion[c.id().value] && !roles_.async[c.id().value];
+      for (Instruction i : c.instructions()) Judge(i, plain);
+    }
+    Spread();
+    int64_t narrowed = 0;
+    for (Computation c : module_.computations()) {
+      std::vector<InstructionId> instructions;
+      for (Instruction i : c.instructions()) instructions.push_back(i.id());
+      for (InstructionId id : instructions) narrowed += Narrow(id);
+    }
+    if (narrowed != 0) DropConversions();
+    return narrowed;
+  }
+
+ private:
+  static int64_t Size(Instruction i) { return i.shape().IsTuple() ? i.shape().tuple_size() : 1; }
+  static Shape ShapeOf(Instruction i, int64_t part) {
+    return i.shape().IsTuple() ? i.shape().element(part) : i.shape();
+  }
+  uint32_t Part(Instruction i, int64_t part) const { return first_[i.id().value] + static_cast<uint32_t>(part); }
+  uint32_t ClassOf(Instruction i, int64_t part = 0) { return Find(Part(i, part)); }
+  uint32_t Find(uint32_t part) {
+    while (class_[part] != part) part = class_[part] = class_[class_[part]];
+    return part;
+  }
+  void Unite(Instruction a, int64_t part_of_a, Instruction b, int64_t part_of_b) {
+    class_[ClassOf(a, part_of_a)] = ClassOf(b, part_of_b);
+  }
+
+  // Puts parts that must have one type into one class.
+  void Join(Instruction i) {
+    if (i.opcode() == Opcode::kGetTupleElement && !i.shape().IsTuple()) {
+      Unite(i, 0, i.operand(0), i.int_attr(Attr::kIndex));
+    }
+    if (i.opcode() != Opcode::kWhile || !i.shape().IsTuple()) return;
+    const Computation condition = i.computation_attr(Attr::kCondition), body = i.computation_attr(Attr::kBody);
+    for (Instruction other : {i.operand(0), condition.parameter(0), body.parameter(0), body.root()}) {
+      for (int64_t k = 0; k < Size(i) && Size(other) == Size(i); ++k) Unite(i, k, other, k);
+    }
+  }
+
+  // The instruction only carries parts on, so that they may be narrow.
+  bool Carries(Instruction i) {
+    if (i.has(Attr::kSharding) || !IsFlat(i.shape())) return false;
+    if (i.opcode() == Opcode::kTuple || i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile)
+      return true;
+    return i.opcode() == Opcode::kParameter ? IsLoopState(i) : MovesOrChooses(i);
+  }
+
+  // A parameter of computations of loops, and of nothing else.
+  bool IsLoopState(Instruction parameter) {
+    const std::vector<CallSite>& sites = graph_.SitesOf(parameter.parent());
+    for (const CallSite& site : sites) {
+      if (module_.record(site.caller).opcode != Opcode::kWhile) return false;
+    }
+    return !sites.empty() && parameter.shape().IsTuple();
+  }
+
+  // Finds the parts of `i` that cannot be narrow by themselves, and notes which depend on which.
+  void Judge(Instruction i, bool plain) {
+    const bool carries = plain && Carries(i);
+    for (int64_t k = 0; k < Size(i); ++k) {
+      if (!carries || !IsF32(ShapeOf(i, k))) wide_[ClassOf(i, k)] = 1;
+    }
+    if (i.is_root() && !IsLoopBody(i.parent())) {
+      for (int64_t k = 0; k < Size(i); ++k) wide_[ClassOf(i, k)] = 1;
+    }
+    for (int64_t k = 0; k < i.operand_count(); ++k) {
+      const Instruction operand = i.operand(k);
+      if (carries && (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile)) continue;  // one class
+      if (carries && i.opcode() == Opcode::kTuple) {
+        Flow(operand, i, k);
+      } else if (carries && GivesElements(i, k)) {
+        Flow(operand, i, 0);
+      } else if (plain && i.opcode() == Opcode::kConvert && i.shape().element_type() == ElementType::kBF16 &&
+                 IsF32(operand.shape())) {
+        rounded_[ClassOf(operand)] = 1;
+      } else {
+        for (int64_t part = 0; part < Size(operand); ++part) wide_[ClassOf(operand, part)] = 1;
+      }
+    }
+  }
+
+  bool IsLoopBody(Computation c) {
+    for (const CallSite& site : graph_.SitesOf(c)) {
+      if (module_.record(site.caller).opcode != Opcode::kWhile) return false;
+    }
+    return !c.is_entry() && c.root().shape().IsTuple();
+  }
+
+  // The array `from` becomes elements of part `part` of `to`: wide if that is.
+  void Flow(Instruction from, Instruction to, int64_t part) {
+    const uint32_t source = ClassOf(from), target = ClassOf(to, part);
+    into_.emplace_back(target, source);
+    // The conversion that this would take must not cost more than it saves.
+    const Shape shape = ShapeOf(to, part);
+    if (shape.IsArray() && from.shape().IsArray() && from.shape().element_count() > shape.element_count()) {
+      from_larger_.emplace_back(source, target);
+    }
+  }
+
+  // Decides for all classes: wide spreads from users to what they use, and to users of larger wide arrays; then only
+  // what ends in a rounding somewhere is worth it.
+  void Spread() {
+    const size_t n = class_.size();
+    std::vector<std::vector<uint32_t>> sources(n), targets(n), smaller(n);
+    for (const auto& [target, source] : into_) {
+      sources[target].push_back(source);
+      targets[source].push_back(target);
+    }
+    for (const auto& [source, target] : from_larger_) smaller[source].push_back(target);
+    std::vector<uint32_t> open;
+    for (uint32_t c = 0; c < n; ++c) {
+      if (class_[c] == c && wide_[c]) open.push_back(c);
+    }
+    const auto widen = [&](const std::vector<uint32_t>& classes) {
+      for (uint32_t c : classes) {
+        if (!wide_[c]) open.push_back(c);
+        wide_[c] = 1;
+      }
+    };
+    while (!open.empty()) {
+      const uint32_t c = open.back();
+      open.pop_back();
+      widen(sources[c]);
+      widen(smaller[c]);
+    }
+    narrow_.assign(n, 0);
+    const auto narrow = [&](uint32_t c) {
+      if (wide_[c] || narrow_[c]) return;
+      narrow_[c] = 1;
+      open.push_back(c);
+    };
+    for (uint32_t c = 0; c < n; ++c) {
+      if (class_[c] == c && rounded_[c]) narrow(c);
+    }
+    while (!open.empty()) {
+      const uint32_t c = open.back();
+      open.pop_back();
+      for (uint32_t s : sources[c]) narrow(s);
+      for (uint32_t t : targets[c]) narrow(t);
+    }
+  }
+  bool IsNarrow(Instruction i, int64_t part = 0) { return narrow_[ClassOf(i, part)] != 0; }
+
+  // Gives the narrow parts of an instruction their type, and rounds the operands that are not narrow.
+  int64_t Narrow(InstructionId id) {
+    const Instruction i = module_.instruction(id);
+    ShapeTable& shapes = module_.context().shapes;
+    std::vector<Shape> elements;
+    int64_t narrowed = 0;
+    for (int64_t k = 0; k < Size(i); ++k) {
+      Shape shape = ShapeOf(i, k);
+      if (IsNarrow(i, k)) {
+        shape = shapes.WithElementType(shape, ElementType::kBF16);
+        ++narrowed;
+      }
+      elements.push_back(shape);
+    }
+    if (narrowed == 0) return 0;
+    const bool is_tuple = i.shape().IsTuple();
+    module_.SetShape(id, is_tuple ? shapes.Tuple(elements) : elements[0]);
+    if (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile) return narrowed;
+    for (int64_t k = 0; k < module_.instruction(id).operand_count(); ++k) {
+      const Instruction user = module_.instruction(id), operand = user.operand(k);
+      const bool given = user.opcode() == Opcode::kTuple ? IsNarrow(user, k) : GivesElements(user, k);
+      if (given && operand.shape().element_type() == ElementType::kF32 && first_.size() > operand.id().value &&
+          !IsNarrow(operand)) {
+        module_.ReplaceOperand(id, k, Rounded(operand, id));
+      }
+    }
+    return narrowed;
+  }
+
+  // `value` rounded, made where `user` needs it first.
+  InstructionId Rounded(Instruction value, InstructionId user) {
+    const auto [at, inserted] = rounded_values_.try_emplace(value.id().value, InstructionId());
+    if (!inserted) return at->second;
+    const Shape shape = module_.context().shapes.WithElementType(value.shape(), ElementType::kBF16);
+    const InstructionId source = value.id();
+    const InstructionId made =
+        module_.AddInstruction(value.parent().id(), Opcode::kConvert, shape,
+                               module_.UniqueInstructionName(TextOf(Opcode::kConvert)), {source});
+    const MetadataId own = module_.record(source).metadata;
+    module_.SetMetadata(made, own.valid() ? own : module_.record(user).metadata);
+    const InstructionId next = module_.record(source).next;
+    if (next.valid()) module_.Move(made, next);
+    return at->second = made;
+  }
+
+  // Conversions of bf16 to bf16 are done.
+  void DropConversions() {
+    for (Computation c : module_.computations()) {
+      for (InstructionId id = c.record().first, next; id.valid(); id = next) {
+        next = module_.record(id).next;
+        const Instruction i = module_.instruction(id);
+        if (i.opcode() != Opcode::kConvert || i.shape() != i.operand(0).shape() ||
+            i.shape().element_type() != ElementType::kBF16 || id.value >= first_.size() ||
+            i.operand(0).id().value >= first_.size() || !IsNarrow(i.operand(0)) || i.has(Attr::kControlPredecessors) ||
+            !i.control_successors().empty()) {
+          continue;
+        }
+        Replace(module_, id, i.operand(0).id());
+      }
+    }
+  }
+
+  Module& module_;
+  const CallGraph graph_;
+  const ComputationRoles roles_;
+  std::vector<uint32_t> first_;   // part of each instruction, by id
+  std::vector<uint32_t> class_;   // a forest: the parts in one tree are one class, named by its root
+  std::vector<uint8_t> wide_;     // by class: has a use that needs f32, or is made by something else than carrying
+  std::vector<uint8_t> rounded_;  // by class: is converted to bf16 somewhere
+  std::vector<uint8_t> narrow_;   // by class: what was decided
+  std::vector<std::pair<uint32_t, uint32_t>> into_;         // target, source
+  std::vector<std::pair<uint32_t, uint32_t>> from_larger_;  // source, target
+  absl::flat_hash_map<uint32_t, InstructionId> rounded_values_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> Bf16Propagation::Run(Module& module) {
+  const int64_t narrowed = Propagation(module).Run();
+  Count("arrays narrowed", narrowed);
+  return narrowed != 0;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,305 @@
+// Properties of what passes do to annotations, on every module:
+//   carried   each annotation of a source instruction that still has an effect is on some instruction afterwards
+//   complete  after a pipeline that ends with propagate-annotations, what is without one is connected with nothing that
+//             has one
+//   flops     operations count for the scope of a source instruction that did them: among the sources of an
+//             instruction its op_name is from one of the same opcode, or else from one that computes
+//   scopes    `fuse` leaves the operations of each source, counted once, as they were
+//
+//   annotation_properties [--passes=PIPELINE]... FILE|FOLDER...
+//
+// Without --passes each pass and each named pipeline is tried. Every source instruction with metadata gets a mark of
+// its own in it, so that what happens to each one can be told. That one whose mark is gone had no effect any more is
+// not believed: with a value that nobody knows in the place of each of them the same pipeline must come to get rid of
+// all these values too. Exit 1 if a property did not hold.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "interp/reference/instruction_evaluator.h"
+#include "ir/printer.h"
+#include "ir/str_cat.h"
+#include "ir/verifier.h"
+#include "parser/parser.h"
+#include "passes/analysis/cost.h"
+#include "passes/annotations/annotations.h"
+#include "passes/annotations/coverage.h"
+#include "passes/annotations/text.h"
+#include "passes/pipeline.h"
+#include "tests/properties/hlo_files.h"
+
+namespace hlokit {
+namespace {
+
+constexpr std::string_view kUnknown = "hlokit.unknown";
+
+bool Verifies(const Module& module) {
+  DiagnosticSink sink;
+  VerifyModule(module, VerifierOptions(), &sink);
+  return !sink.has_errors();
+}
+
+// Operations of the instruction itself, not of what it calls.
+int64_t OwnFlops(const CostAnalysis& costs, Instruction i) {
+  return HasTrait(i.opcode(), kControlFlow) ? 0 : costs.Of(i).flops;
+}
+
+// A source instruction, by its mark.
+struct Source {
+  InstructionId id;
+  Opcode opcode;
+  int64_t flops = 0;
+};
+using Sources = absl::flat_hash_map<uint32_t, Source>;  // by MetadataId
+
+// Marks every annotated instruction of `module`.
+Sources Mark(Module& module) {
+  const CostAnalysis costs(module);
+  Sources sources;
+  Context& context = module.context();
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!i.metadata_id().valid()) continue;
+      Metadata marked = i.metadata();
+      marked.payload = context.strings.Intern(StrCat("source ", i.id().value));
+      const MetadataId id = context.metadata.Intern(marked);
+      module.SetMetadata(i.id(), id);
+      sources[id.value] = {i.id(), i.opcode(), OwnFlops(costs, i)};
+    }
+  }
+  return sources;
+}
+
+// Puts a value that nothing is known of in the place of each of these instructions.
+void MakeUnknown(Module& module, const std::vector<InstructionId>& instructions) {
+  Context& context = module.context();
+  for (InstructionId id : instructions) {
+    const Instruction i = module.instruction(id);
+    const AttrValue attrs[] = {{Attr::kCustomCallTarget, context.strings.Intern(StrCat(kUnknown, id.value)).value}};
+    const InstructionId unknown = module.AddInstruction(i.record().parent, Opcode::kCustomCall, i.shape(),
+                                                        module.UniqueInstructionName("unknown"), {}, attrs);
+    module.Move(unknown, id);
+    module.ReplaceAllUses(id, unknown);
+  }
+}
+
+class Checker {
+ public:
+  explicit Checker(std::vector<std::string> pipelines) : pipelines_(std::move(pipelines)) {}
+
+  void Check(const std::string& path) {
+    const auto source = SourceBuffer::FromFile(path);
+    if (!source.ok()) return;
+    const SplitSource split = SplitGroups(**source);
+    for (size_t i = 0; i < split.groups.size(); ++i) {
+      path_ = split.groups.size() == 1 ? path : StrCat(path, "#", i + 1);
+      DiagnosticSink sink;
+      const std::unique_ptr<Module> module = ParseModulePart(split.source, split.groups[i], {}, &sink);
+      if (module == nullptr || !Verifies(*module)) {
+        ++skipped_;
+        continue;
+      }
+      CheckModule(*module);
+    }
+  }
+
+  int Report() const {
+    std::printf("%lld modules with annotations, %lld without, %lld skipped\n", static_cast<long long>(annotated_),
+                static_cast<long long>(bare_), static_cast<long long>(skipped_));
+    int64_t failed = 0;
+    for (const std::string& pipeline : pipelines_) {
+      const Totals& t = totals_.at(pipeline);
+      std::printf("%s\n", pipeline.c_str());
+      std::printf("  carried   %lld of %lld annotations; without effect, with proof: %lld; lost: %lld\n",
+                  static_cast<long long>(t.annotations - t.gone), static_cast<long long>(t.annotations),
+                  static_cast<long long>(t.gone - t.lost), static_cast<long long>(t.lost));
+      std::printf("  annotated %lld of %lld instructions\n", static_cast<long long>(t.instructions - t.without),
+                  static_cast<long long>(t.instructions));
+      std::printf("  flops     %.9g of %.9g in the scope of a source that did them\n", t.right_flops, t.flops);
+      failed += t.failed;
+    }
+    std::printf("%lld failed\n", static_cast<long long>(failed));
+    return failed == 0 ? 0 : 1;
+  }
+
+ private:
+  struct Totals {
+    int64_t annotations = 0, gone = 0, lost = 0;
+    int64_t instructions = 0, without = 0;
+    double flops = 0, right_flops = 0;
+    int64_t failed = 0;
+  };
+
+  void CheckModule(const Module& module) {
+    Module marked = module.Clone();
+    ReadOrigins(marked);
+    const Sources sources = Mark(marked);
+    ++(sources.empty() ? bare_ : annotated_);
+    for (const std::string& pipeline : pipelines_) {
+      Totals& totals = totals_[pipeline];
+      if (!sources.empty()) CheckPipeline(pipeline, marked, sources, &totals);
+    }
+  }
+
+  void Fail(const std::string& pipeline, std::string_view property, const std::string& what, Totals* totals) {
+    ++totals->failed;
+    std::printf("%s: %s: %s: %s\n", path_.c_str(), pipeline.c_str(), std::string(property).c_str(), what.c_str());
+  }
+
+  // Runs the pipeline over the module; false if it fails.
+  bool Run(const std::string& text, Module* module, Totals* totals, AnnotationLoss* loss = nullptr) {
+    absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
+    absl::Status status = pipeline.status();
+    if (status.ok()) {
+      std::vector<PassInstrument*> instruments;
+      if (loss != nullptr) instruments.push_back(loss);
+      status = pipeline->Run(*module, {.environment = interp::EvaluatingEnvironment()}, instruments).status();
+    }
+    if (!status.ok()) Fail(text, "runs", std::string(status.message()), totals);
+    return status.ok();
+  }
+
+  void CheckPipeline(const std::string& pipeline, const Module& marked, const Sources& sources, Totals* totals) {
+    Module after = marked.Clone();
+    AnnotationLoss loss;
+    if (!Run(pipeline, &after, totals, &loss)) return;
+    CheckCarried(pipeline, marked, after, sources, loss, totals);
+    CheckComplete(pipeline, after, totals);
+    CheckFlops(pipeline, after, sources, totals);
+    if (pipeline == "fuse") CheckScopes(pipeline, marked, after, sources, totals);
+  }
+
+  void CheckCarried(const std::string& pipeline, const Module& marked, const Module& after, const Sources& sources,
+                    const AnnotationLoss& loss, Totals* totals) {
+    const std::vector<uint32_t> before = AnnotationsOf(marked, /*effective_only=*/true);
+    const std::vector<uint32_t> left = AnnotationsOf(after, /*effective_only=*/false);
+    std::vector<InstructionId> gone;
+    for (uint32_t id : before) {
+      if (!std::binary_search(left.begin(), left.end(), id)) gone.push_back(sources.at(id).id);
+    }
+    totals->annotations += static_cast<int64_t>(before.size());
+    totals->gone += static_cast<int64_t>(gone.size());
+    if (gone.empty()) return;
+    Module unknown = marked.Clone();
+    MakeUnknown(unknown, gone);
+    if (!Run(pipeline, &unknown, totals)) return;
+    for (Computation c : unknown.computations()) {
+      for (Instruction i : c.instructions()) {
+        const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+        if (!target.starts_with(kUnknown)) continue;
+        ++totals->lost;
+        const InstructionId id(static_cast<uint32_t>(std::stoul(std::string(target.substr(kUnknown.size())))));
+        std::string_view by = "";
+        for (const AnnotationLoss::Row& row : loss.rows()) {
+          if (std::binary_search(row.lost.begin(), row.lost.end(), marked.record(id).metadata)) by = row.pass;
+        }
+        Fail(pipeline, "carried", StrCat("lost by ", by, ": ", ToString(marked.instruction(id))), totals);
+      }
+    }
+  }
+
+  void CheckComplete(const std::string& pipeline, const Module& after, Totals* totals) {
+    const AnnotationCounts counts = CountAnnotations(after);
+    totals->instructions += counts.instructions;
+    totals->without += counts.without;
+    const absl::StatusOr<Pipeline> parsed = Pipeline::Parse(pipeline);
+    const std::vector<const PassInfo*> passes = parsed->passes();
+    const bool ends = !passes.empty() && passes.back()->name == "propagate-annotations";
+    if (!ends || counts.without == 0) return;
+    for (const Unannotated& i : UnannotatedInstructions(after)) {
+      if (i.why != WhyUnannotated::kNotPropagated) continue;
+      Fail(pipeline, "complete", StrCat(TextOf(i.why), ": ", ToString(after.instruction(i.id))), totals);
+    }
+  }
+
+  void CheckFlops(const std::string& pipeline, const Module& after, const Sources& sources, Totals* totals) {
+    const CostAnalysis costs(after);
+    for (Computation c : after.computations()) {
+      for (Instruction i : c.instructions()) {
+        const int64_t flops = OwnFlops(costs, i);
+        if (flops == 0 || !i.metadata_id().valid()) continue;
+        bool same_opcode = false, computes = false;
+        const std::vector<MetadataId> origins = OriginsOf(i);
+        for (MetadataId origin : origins) {
+          const Source& source = sources.at(origin.value);
+          same_opcode |= source.opcode == i.opcode();
+          computes |= source.flops != 0;
+        }
+        const Source& main = sources.at(origins.front().value);
+        const bool right = same_opcode ? main.opcode == i.opcode() : !computes || main.flops != 0;
+        totals->flops += static_cast<double>(flops);
+        if (right) {
+          totals->right_flops += static_cast<double>(flops);
+        } else {
+          Fail(pipeline, "flops", ToString(i), totals);
+        }
+      }
+    }
+  }
+
+  void CheckScopes(const std::string& pipeline, const Module& marked, const Module& after, const Sources& sources,
+                   Totals* totals) {
+    const std::vector<uint32_t> left = AnnotationsOf(after, /*effective_only=*/false);
+    absl::flat_hash_map<uint32_t, int64_t> flops;  // by main origin
+    const CostAnalysis costs(after);
+    for (Computation c : after.computations()) {
+      for (Instruction i : c.instructions()) {
+        if (!i.metadata_id().valid() || HasTrait(i.opcode(), kControlFlow)) continue;
+        int64_t& known = flops[OriginsOf(i).front().value];
+        known = std::max(known, costs.Of(i).flops);
+      }
+    }
+    for (uint32_t id : left) {
+      const Source& source = sources.at(id);
+      if (source.flops == 0 || flops[id] == source.flops) continue;
+      Fail(pipeline, "scopes",
+           StrCat(ToString(marked.instruction(source.id)), " had ", source.flops, " operations, has ", flops[id]),
+           totals);
+    }
+  }
+
+  const std::vector<std::string> pipelines_;
+  std::map<std::string, Totals> totals_;
+  std::string path_;
+  int64_t annotated_ = 0, bare_ = 0, skipped_ = 0;
+};
+
+int Main(int argc, char** argv) {
+  std::vector<std::string> paths, pipelines;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view a = argv[i];
+    if (a.starts_with("--passes=")) {
+      pipelines.emplace_back(a.substr(9));
+    } else if (a.starts_with("--")) {
+      std::fprintf(stderr, "annotation_properties: unknown flag %s\n", argv[i]);
+      return 2;
+    } else {
+      paths.emplace_back(a);
+    }
+  }
+  if (pipelines.empty()) {
+    for (const PassInfo* pass : PassRegistry::Get().passes()) pipelines.emplace_back(pass->name);
+    for (const NamedPipeline& named : PassRegistry::Get().pipelines()) pipelines.emplace_back(named.name);
+  }
+  for (const std::string& text : pipelines) {
+    if (const absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text); !pipeline.ok()) {
+      std::fprintf(stderr, "annotation_properties: %s\n", std::string(pipeline.status().message()).c_str());
+      return 2;
+    }
+  }
+  Checker checker(pipelines);
+  for (const std::string& file : HloFiles(paths)) checker.Check(file);
+  return checker.Report();
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::Main(argc, argv); }
