@@ -128,7 +128,12 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
       for (int64_t d = 0; d < set.size(); ++d) {
         for (size_t i = 0; i < result_shapes_.size(); ++i) {
           Literal literal = Literal::Zeros(result_shapes_[i]);
-          if (literal.size_bytes() != 0) std::memcpy(literal.data(), set.results(d)[i].data, literal.size_bytes());
+          const std::byte* from = set.results(d)[i].data;
+          constexpr int64_t kGrain = int64_t{1} << 20;
+          state.threads.ParallelFor(
+              static_cast<int64_t>(literal.size_bytes()), kGrain, [&](int64_t begin, int64_t end) {
+                std::memcpy(literal.data() + begin, from + begin, static_cast<size_t>(end - begin));
+              });
           results->push_back(std::move(literal));
         }
       }
