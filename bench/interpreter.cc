@@ -5,7 +5,9 @@
 //     --seed=N             of the made-up arguments and constants (default 1)
 //     --num-threads=N      default 1
 //     --max-seconds=X      a program that takes longer in its first run is left out of the others (default 25)
-//     --speedup=N          also: elapsed times on one and on N threads, interleaved, and their ratio
+//     --speedup=N          also: elapsed times on one and on N threads, interleaved, and their ratio; and how far the
+//                          work is shared: processor time of all threads over that of the first one, which takes part
+//                          in all of it. On a machine that does other work, the latter tells more.
 //     --targets=FILE       a table with the columns name and target_ms; exit code 1 if a target is missed
 //     --xla-times=FILE     a table with the columns name, evaluator_default_ms and evaluator_fast_path_ms
 //     --calibration=FILE   what `gzip -6` compressed for the column gzip6_of_calibration_ms of that table: it is timed
@@ -15,6 +17,8 @@
 // prepared module, reading and preparing left out: processor time for one thread, elapsed time for several. Rounds
 // interleave the programs, and medians are shown. "ns_step" is the time of an instruction run. "times_faster" is XLA's
 // time over ours; the geometric means are over the rows for which the table has a number.
+#include <time.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -57,6 +61,7 @@ struct Program {
   // For the speed-up: on one thread and on several.
   std::unique_ptr<interp::Evaluator> compared[2];
   std::vector<double> elapsed[2];
+  std::vector<double> shares;
 };
 
 bool ReadFlags(int argc, char** argv, Flags* flags) {
@@ -121,6 +126,12 @@ double ElapsedMilliseconds(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+double ProcessorSeconds(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 void RunOnce(const Flags& flags, Program* program) {
   if (!program->error.empty()) return;
   DiagnosticSink sink;
@@ -136,8 +147,13 @@ void RunOnce(const Flags& flags, Program* program) {
   program->steps = program->evaluator->statistics().steps;
   for (int i = 0; i < 2 && flags.speedup > 0; ++i) {
     const auto begin = std::chrono::steady_clock::now();
+    const double mine = ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID), all = ProcessorSeconds(CLOCK_PROCESS_CPUTIME_ID);
     program->compared[i]->Run(program->arguments, &sink);
     program->elapsed[i].push_back(ElapsedMilliseconds(begin));
+    if (i == 1) {
+      program->shares.push_back((ProcessorSeconds(CLOCK_PROCESS_CPUTIME_ID) - all) /
+                                (ProcessorSeconds(CLOCK_THREAD_CPUTIME_ID) - mine));
+    }
   }
 }
 
@@ -189,13 +205,14 @@ bool Report(const Program& program, const bench::Table& targets, const bench::Ta
 }
 
 void ReportSpeedup(const Flags& flags, const std::vector<Program>& programs) {
-  std::printf("\nelapsed time on 1 and on %d threads\n%-58s %11s %11s %7s\n", flags.speedup, "program", "one_ms",
-              "several_ms", "ratio");
+  std::printf("\nelapsed time on 1 and on %d threads\n%-58s %11s %11s %7s %7s\n", flags.speedup, "program", "one_ms",
+              "several_ms", "ratio", "shared");
   for (const Program& program : programs) {
     if (program.elapsed[1].empty()) continue;
     const double one = bench::Median(program.elapsed[0]);
     const double several = bench::Median(program.elapsed[1]);
-    std::printf("%-58s %11.3f %11.3f %7.2f\n", program.name.c_str(), one, several, one / several);
+    std::printf("%-58s %11.3f %11.3f %7.2f %7.2f\n", program.name.c_str(), one, several, one / several,
+                bench::Median(program.shares));
   }
 }
 

@@ -14,8 +14,9 @@ struct ThreadPool::State {
   std::condition_variable start;
   std::condition_variable done;
   uint64_t round = 0;  // grows by one for each ParallelFor
+  bool open = false;   // the round has work left, as far as the caller knows
   bool stop = false;
-  int running = 0;  // workers still in this round
+  int running = 0;  // workers that have joined the round and not left it
 
   // The round's work.
   const absl::FunctionRef<void(int64_t, int64_t)>* body = nullptr;
@@ -37,9 +38,10 @@ struct ThreadPool::State {
     uint64_t seen = 0;
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {
-      start.wait(lock, [&] { return stop || round != seen; });
+      start.wait(lock, [&] { return stop || (open && round != seen); });
       if (stop) return;
       seen = round;
+      ++running;
       lock.unlock();
       Work();
       lock.lock();
@@ -74,12 +76,14 @@ void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_
     // Four pieces a thread balance uneven progress; fewer would idle, more would only cost.
     s.grain = std::max(grain, (count + 4 * threads_ - 1) / (4 * threads_));
     s.next.store(0, std::memory_order_relaxed);
-    s.running = static_cast<int>(s.workers.size());
+    s.open = true;
     ++s.round;
   }
   s.start.notify_all();
   s.Work();
+  // Nothing is left to take: a worker that has not woken up by now, on a machine that is busy, need not be waited for.
   std::unique_lock<std::mutex> lock(s.mutex);
+  s.open = false;
   s.done.wait(lock, [&] { return s.running == 0; });
 }
 

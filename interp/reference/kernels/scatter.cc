@@ -26,16 +26,26 @@ struct ScatterPlan : Plan {
   std::vector<StridedCopy> whole;  // input to result, for when they are not the same bytes
   LoopNest window;                 // operands: the input, each update
   StridedCopy assign;              // of a window, where the function returns the update
+  // Windows that start in different places have no element in common.
+  bool disjoint = false;
 };
 
-void RunScatter(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
-  const auto& p = *static_cast<const ScatterPlan*>(plan);
-  const size_t count = p.count;
-  for (size_t k = 0; k < count; ++k) {
-    if (in[k] != out[k]) p.whole[k].Run(out[k], in[k], context);
+// The windows that one of `parts` workers applies: all that start in the same places.
+struct Share {
+  int64_t part = 0;
+  int64_t parts = 1;
+  bool Has(int64_t start) const {
+    if (parts == 1) return true;
+    return static_cast<int64_t>((static_cast<uint64_t>(start) * 0x9e3779b97f4a7c15u >> 40) %
+                                static_cast<uint64_t>(parts)) == part;
   }
+};
+
+// Applies the updates of outer runs [begin, end), in their order.
+void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* const* out, int64_t begin, int64_t end,
+                  Share share, RunContext& context) {
+  const size_t count = p.count;
   const IndexedWindows& w = p.windows;
-  if (w.empty) return;
   const std::byte* indices = in[count];
   const std::byte* const* updates = in + count + 1;
   const int64_t n = w.outer.inner_size();
@@ -54,14 +64,13 @@ void RunScatter(const Plan* plan, const std::byte* const* in, std::byte* const* 
   const bool direct = input_stride == 1 || run == 1;
   std::vector<std::byte> block(direct ? 0 : count * static_cast<size_t>(kBlock) * 16);
 
-  int64_t runs_done = 0;
-  w.outer.ForEachRun(0, w.outer.outer_count(), [&](const int64_t* at) {
+  w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
     if (context.failed()) return;
-    if ((++runs_done & 0xfff) == 0 && !context.CheckTime()) return;
     for (int64_t i = 0; i < n; ++i) {
       int64_t start;
       if (!w.Start(indices, at[0] + i * outer_strides[0], &start)) continue;
       start += at[1] + i * outer_strides[1];
+      if (!share.Has(start)) continue;
       if (assign) {
         p.assign.RunSerial(out[0] + start * p.bytes[0], updates[0] + (at[2] + i * outer_strides[2]) * p.bytes[0]);
         continue;
@@ -97,6 +106,37 @@ void RunScatter(const Plan* plan, const std::byte* const* in, std::byte* const* 
       });
     }
   });
+}
+
+void RunScatter(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const ScatterPlan*>(plan);
+  for (size_t k = 0; k < p.count; ++k) {
+    if (in[k] != out[k]) p.whole[k].Run(out[k], in[k], context);
+  }
+  if (p.windows.empty) return;
+  const int64_t runs = p.windows.outer.outer_count();
+  const int64_t n = p.windows.outer.inner_size();
+  // A place sees its updates in their order, whoever applies them.
+  const double window = 50 + 0.5 * static_cast<double>(p.window.outer_count() * p.window.inner_size());
+  constexpr double kWorthwhile = 2e5;  // nanoseconds
+  const bool shared = p.disjoint && p.function->parallel() && context.threads() > 1 &&
+                      static_cast<double>(runs) * static_cast<double>(n) * window >= kWorthwhile;
+  const int64_t parts = shared ? context.threads() : 1;
+  const int64_t piece = std::max<int64_t>(1, (int64_t{1} << 22) / n);  // runs between looks at the clock
+  for (int64_t begin = 0; begin < runs && !context.failed(); begin += piece) {
+    if (begin != 0 && !context.CheckTime()) return;
+    const int64_t end = std::min(runs, begin + piece);
+    if (!shared) {
+      ApplyUpdates(p, in, out, begin, end, {}, context);
+      continue;
+    }
+    context.For(parts, static_cast<double>((end - begin) * n) * window / static_cast<double>(parts),
+                [&](int64_t first, int64_t last) {
+                  for (int64_t part = first; part < last; ++part) {
+                    ApplyUpdates(p, in, out, begin, end, {part, parts}, context);
+                  }
+                });
+  }
 }
 
 }  // namespace
@@ -146,6 +186,11 @@ void PrepareScatter(RoutineBuilder& b) {
     strides.insert(strides.end(), w.windows_strides.begin(), w.windows_strides.end());
     plan->window = LoopNest(w.window_sizes, strides);
     if (count == 1) plan->assign = StridedCopy(w.window_sizes, w.array_strides, w.windows_strides[0], plan->bytes[0]);
+  }
+  plan->disjoint = true;
+  for (size_t i = 0; i < w.components.size() && i < dims.scatter_dims_to_operand_dims.size(); ++i) {
+    const int64_t size = input_dims[dims.scatter_dims_to_operand_dims[i]];
+    plan->disjoint &= w.components[i].limit == size - 1;  // one element wide
   }
   b.EmitReusing(RunScatter, std::move(plan), views, count);
 }
