@@ -32,7 +32,10 @@ DeviceState::DeviceState(Tracer* tracer, runtime::Device* device)
       context_(std::make_shared<Context>()),
       cache_(static_cast<size_t>(tracer->options().cache_entries)) {}
 
-DeviceState::~DeviceState() { seed_tensor_ = Tensor(); }
+DeviceState::~DeviceState() {
+  seed_tensor_ = Tensor();
+  collective_token_ = Tensor();
+}
 
 std::string DeviceState::name() const { return device_->name(); }
 
@@ -189,6 +192,14 @@ void DeviceState::SetSeed(int64_t seed) {
 }
 
 void DeviceState::NextStepSeed() { SetSeed(static_cast<int64_t>(1012031u + static_cast<uint64_t>(seed_) * 7012063u)); }
+
+Tensor DeviceState::CollectiveToken() {
+  if (!collective_token_.defined()) {
+    const Shape shape = context_->shapes.Scalar(ElementType::kF32);
+    collective_token_ = NewTensor(tracer_->client().TransferToDevice(FilledLiteral(shape, 0), context_), shape);
+  }
+  return collective_token_;
+}
 
 void DeviceState::Register(TensorData* data) {
   std::lock_guard<std::recursive_mutex> lock(mutex_);

@@ -64,6 +64,10 @@ class DeviceState {
   void SetSeed(int64_t seed);
   void NextStepSeed();
 
+  // What orders collectives of a step; a step forgets it.
+  Tensor CollectiveToken();
+  void SetCollectiveToken(Tensor token) { collective_token_ = std::move(token); }
+
   void Register(TensorData* data);
   void Unregister(TensorData* data);
   std::vector<TensorData*> LiveTensors();
@@ -112,6 +116,7 @@ class DeviceState {
 
   int64_t seed_ = 101;
   Tensor seed_tensor_;
+  Tensor collective_token_;
   IrRef running_seed_;
   uint32_t running_seed_epoch_ = 0;
 

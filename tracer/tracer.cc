@@ -51,6 +51,10 @@ absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait) {
                                                    : *device();
   if (absl::Status s = status(); !s.ok()) return s;
   const runtime::Trace trace("StepMarker");
+  {
+    std::lock_guard<std::recursive_mutex> lock(state.mutex());
+    state.SetCollectiveToken(Tensor());  // which is no result of the step
+  }
   absl::Status synced = SyncLiveTensors(state, wait);
   metrics_.Add("MarkStep");
   {

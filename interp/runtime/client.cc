@@ -1,9 +1,11 @@
 #include "interp/runtime/client.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "interp/runtime/profiler.h"
+#include "ir/fingerprint.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
@@ -18,6 +20,15 @@ absl::Status FirstError(const DiagnosticSink& sink, std::string_view what) {
     if (d.severity == Severity::kError) return absl::InternalError(StrCat(what, ": ", d.message));
   }
   return absl::InternalError(what.data());
+}
+
+bool HasCollectives(const Module& module) {
+  for (const Computation c : module.computations()) {
+    for (const Instruction i : c.instructions()) {
+      if (HasTrait(i.opcode(), kCollective)) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -63,8 +74,22 @@ void Device::Loop() {
   }
 }
 
-Client::Client(const ClientOptions& options, Metrics* metrics) : options_(options), metrics_(metrics) {
+Client::Client(const ClientOptions& options, Metrics* metrics)
+    : options_(options),
+      metrics_(metrics),
+      rendezvous_(static_cast<size_t>(std::max(options.num_devices, 1)), options.collective_patience_seconds) {
   for (int i = 0; i < options_.num_devices; ++i) devices_.push_back(std::make_unique<Device>(i, options_.platform));
+}
+
+absl::Status Client::Prepare(Executable* executable, DiagnosticSink* sink) const {
+  interp::EvaluatorOptions options = options_.evaluator;
+  if (devices_.size() > 1 && HasCollectives(*executable->module_)) {
+    executable->collective_ = true;
+    executable->digest_ = Fingerprint(*executable->module_);
+    options.num_replicas = static_cast<int64_t>(devices_.size());
+  }
+  executable->evaluator_ = interp::Evaluator::Prepare(*executable->module_, options, sink);
+  return executable->evaluator_ == nullptr ? FirstError(*sink, "the program cannot be run") : absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module) {
@@ -79,8 +104,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.pipeline);
   if (!pipeline.ok()) return pipeline.status();
   if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(*executable->module_); !run.ok()) return run.status();
-  executable->evaluator_ = interp::Evaluator::Prepare(*executable->module_, options_.evaluator, &sink);
-  if (executable->evaluator_ == nullptr) return FirstError(sink, "the program cannot be run");
+  if (absl::Status status = Prepare(executable.get(), &sink); !status.ok()) return status;
   return executable;
 }
 
@@ -96,8 +120,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Load(std::string_view progra
   if (!module.ok()) return module.status();
   executable->module_ = *std::move(module);
   DiagnosticSink sink;
-  executable->evaluator_ = interp::Evaluator::Prepare(*executable->module_, options_.evaluator, &sink);
-  if (executable->evaluator_ == nullptr) return FirstError(sink, "the program cannot be run");
+  if (absl::Status status = Prepare(executable.get(), &sink); !status.ok()) return status;
   return executable;
 }
 
@@ -105,24 +128,34 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                      std::vector<std::shared_ptr<Buffer>> arguments, std::vector<std::shared_ptr<Buffer>> results) {
   const Trace trace("PjRtComputationClient::ExecuteComputation");
   const std::shared_ptr<Executable> called = executable;
-  metrics_->Add("ExecuteComputation");
+  metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
   metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
-  device->Enqueue([this, executable = std::move(executable), arguments = std::move(arguments),
-                   results = std::move(results)]() -> absl::Status {
-    std::optional<TimedSection> timed(std::in_place, metrics_, "ExecuteTime");
+  device->Enqueue([this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
+                   arguments = std::move(arguments), results = std::move(results)]() -> absl::Status {
+    std::optional<TimedSection> timed(std::in_place, metrics_,
+                                      executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
     const auto fail = [&](const absl::Status& status) {
       for (const std::shared_ptr<Buffer>& result : results) result->Fail(status);
       return status;
     };
     std::vector<const Literal*> values;
     for (const std::shared_ptr<Buffer>& argument : arguments) {
-      if (absl::Status status = argument->Wait(); !status.ok()) return fail(status);
+      if (absl::Status status = argument->Wait(); !status.ok()) {
+        if (executable->collective_) rendezvous_.Decline(ordinal, status);
+        return fail(status);
+      }
       values.push_back(&argument->literal());
     }
-    DiagnosticSink sink;
-    std::lock_guard<std::mutex> lock(executable->mutex_);
-    std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(values, &sink);
-    if (!computed) return fail(FirstError(sink, "execution failed"));
+    const auto run = [&](absl::Span<const Literal* const> given) -> absl::StatusOr<std::vector<Literal>> {
+      DiagnosticSink sink;
+      std::lock_guard<std::mutex> lock(executable->mutex_);
+      std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink);
+      if (!computed) return FirstError(sink, "execution failed");
+      return *std::move(computed);
+    };
+    absl::StatusOr<std::vector<Literal>> computed =
+        executable->collective_ ? rendezvous_.Meet(ordinal, executable->digest_, run, values) : run(values);
+    if (!computed.ok()) return fail(computed.status());
     if (computed->size() != results.size())
       return fail(absl::InternalError("a program with another number of results"));
     timed.reset();  // whoever waits for a result finds the time in the metrics

@@ -22,6 +22,8 @@
 #include "interp/reference/evaluator.h"
 #include "interp/runtime/buffer.h"
 #include "interp/runtime/metrics.h"
+#include "interp/runtime/rendezvous.h"
+#include "ir/digest.h"
 #include "ir/module.h"
 
 namespace hlokit::runtime {
@@ -32,6 +34,8 @@ struct ClientOptions {
   // Passes that compilation runs, as hlo-opt --passes takes them; empty: none.
   std::string pipeline = "cse,dce";
   interp::EvaluatorOptions evaluator;
+  // How long a device waits at a collective for the others.
+  double collective_patience_seconds = 60;
 };
 
 class Executable {
@@ -45,7 +49,9 @@ class Executable {
   friend class Client;
   std::unique_ptr<Module> module_;
   std::unique_ptr<interp::Evaluator> evaluator_;
-  std::mutex mutex_;  // one run at a time
+  bool collective_ = false;  // prepared for all devices of the client, which run it together
+  Digest digest_;            // of such a program
+  std::mutex mutex_;         // one run at a time
 };
 
 class Device {
@@ -97,8 +103,12 @@ class Client {
   absl::StatusOr<Literal> TransferFromDevice(const Buffer& buffer);
 
  private:
+  // Makes the executable's module ready to run: once, or, with collectives, for all devices together.
+  absl::Status Prepare(Executable* executable, DiagnosticSink* sink) const;
+
   const ClientOptions options_;
   Metrics* metrics_;
+  Rendezvous rendezvous_;
   std::vector<std::unique_ptr<Device>> devices_;
 };
 

@@ -1,0 +1,21 @@
+// What the devices of a tracer compute together. Each device records the same call in its own graph; a step of every
+// device makes them meet.
+#ifndef HLOKIT_TRACER_COLLECTIVE_H_
+#define HLOKIT_TRACER_COLLECTIVE_H_
+
+#include "absl/types/span.h"
+#include "tracer/tensor.h"
+#include "tracer/value.h"
+
+namespace hlokit::lazy {
+
+// In PyTorch/XLA's numbering.
+enum class ReduceType { kSum, kMul, kAnd, kOr, kMin, kMax };
+
+// The tensors, all of one device, combined with those of all other devices and multiplied by `scale`. On one device
+// they are the tensors themselves. The result takes no part in autograd.
+Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale = 1);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_COLLECTIVE_H_

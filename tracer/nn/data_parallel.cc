@@ -1,0 +1,31 @@
+#include "tracer/nn/data_parallel.h"
+
+#include "tracer/autograd/function.h"
+#include "tracer/collective.h"
+#include "tracer/device_state.h"
+#include "tracer/dispatch.h"
+
+namespace hlokit::lazy::nn {
+
+void ReduceGradients(const Optimizer& optimizer) {
+  Tensors gradients;
+  for (const Tensor& p : optimizer.parameters()) {
+    if (p.grad().defined()) gradients.push_back(p.grad());
+  }
+  if (gradients.empty()) return;
+  const size_t world = gradients[0].device()->tracer()->device_count();
+  if (world == 1) return;
+  const NoGradGuard no_grad;
+  const Tensors means = AllReduce(ReduceType::kSum, gradients, 1.0 / static_cast<double>(world));
+  for (size_t i = 0; i < gradients.size(); ++i) WriteInPlace(gradients[i], means[i]);
+}
+
+absl::Status OptimizerStep(Optimizer* optimizer, bool barrier) {
+  ReduceGradients(*optimizer);
+  optimizer->Step();
+  if (!barrier || optimizer->parameters().empty()) return absl::OkStatus();
+  DeviceState* const device = optimizer->parameters()[0].device();
+  return device->tracer()->MarkStep(device);
+}
+
+}  // namespace hlokit::lazy::nn

@@ -1,0 +1,19 @@
+// Training on all devices of a tracer: each holds the whole model, gradients are summed over devices.
+#ifndef HLOKIT_TRACER_NN_DATA_PARALLEL_H_
+#define HLOKIT_TRACER_NN_DATA_PARALLEL_H_
+
+#include "absl/status/status.h"
+#include "tracer/nn/optimizer.h"
+
+namespace hlokit::lazy::nn {
+
+// Replaces the gradients of the optimizer's parameters by their means over all devices: one all-reduce, scaled by
+// 1 / number of devices, as xm.reduce_gradients. Each device must do the same.
+void ReduceGradients(const Optimizer& optimizer);
+
+// ReduceGradients and a step of the optimizer, as xm.optimizer_step; with `barrier` a step of the device too.
+absl::Status OptimizerStep(Optimizer* optimizer, bool barrier = false);
+
+}  // namespace hlokit::lazy::nn
+
+#endif  // HLOKIT_TRACER_NN_DATA_PARALLEL_H_

@@ -1,0 +1,68 @@
+// Batches on their way to a device: made on a thread, uploaded on others, some ahead of the one in use, so that making
+// and uploading batch n + 1 and tracing step n + 1 go on while the device executes step n. As MpDeviceLoader.
+#ifndef HLOKIT_TRACER_NN_DEVICE_LOADER_H_
+#define HLOKIT_TRACER_NN_DEVICE_LOADER_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/literal.h"
+#include "tracer/tracer.h"
+
+namespace hlokit::lazy::nn {
+
+struct DeviceLoaderOptions {
+  int64_t batches_per_execution = 1;  // batches between two steps of the device
+  size_t loader_prefetch = 16;        // batches made ahead
+  size_t device_prefetch = 8;         // batches uploaded ahead
+  int transfer_threads = 1;
+};
+
+class DeviceLoader {
+ public:
+  // Gives the arrays of the next batch, nothing after the last, or an error. Called on one thread of the loader's.
+  using Source = std::function<absl::StatusOr<std::optional<std::vector<Literal>>>()>;
+
+  DeviceLoader(Tracer* tracer, DeviceState* device, Source source, const DeviceLoaderOptions& options = {});
+  // Stops, wherever it is.
+  ~DeviceLoader();
+  DeviceLoader(const DeviceLoader&) = delete;
+  DeviceLoader& operator=(const DeviceLoader&) = delete;
+
+  // The next batch on the device, in the source's order; nothing after the last. Before a batch other than the first,
+  // and at the end, it marks a step of the device (every batches_per_execution batches). Waits for the batch, never for
+  // the device. An error of the source comes in its place in the order, one of the step at once.
+  absl::StatusOr<std::optional<Tensors>> Next();
+
+ private:
+  void Load();
+  void Transfer();
+
+  Tracer* const tracer_;
+  DeviceState* const device_;
+  const Source source_;
+  const DeviceLoaderOptions options_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  bool made_all_ = false;                                         // the source has ended
+  std::map<int64_t, absl::StatusOr<std::vector<Literal>>> made_;  // by number
+  std::map<int64_t, absl::StatusOr<Tensors>> uploaded_;           // by number
+  int64_t next_made_ = 0, next_upload_ = 0, next_given_ = 0;      // numbers
+  bool ended_ = false;                                            // the end was given, and its step marked
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace hlokit::lazy::nn
+
+#endif  // HLOKIT_TRACER_NN_DEVICE_LOADER_H_
