@@ -14,6 +14,7 @@
 #include "tools/hlo_run/control.h"
 #include "tools/hlo_run/flags.h"
 #include "tools/hlo_run/instruments.h"
+#include "tools/hlo_run/sweep.h"
 #include "tools/hlo_run/values.h"
 
 namespace hlokit::run {
@@ -111,11 +112,27 @@ int Run(int argc, char** argv) {
   if (flags.simulation.list_devices || !flags.simulation.print_device.empty()) {
     return ShowDevices(flags.simulation, &diagnostics);
   }
+  // Passes may rely on what the verifier checks.
+  if (!flags.verify) flags.simulation.pipeline.clear();
+  const size_t place = flags.path.find(kSweepPlace);
+  if (!flags.simulation.sweep.empty() && place != std::string::npos) {
+    const SweepPrograms read = [&](const std::string& value) {
+      std::string path = flags.path;
+      std::optional<Input> one =
+          ReadModule(path.replace(place, kSweepPlace.size(), value), flags, nullptr, &diagnostics);
+      return one ? std::move(one->module) : nullptr;
+    };
+    SweepModules(flags.simulation, read, true, &diagnostics);
+    return diagnostics.exit_code();
+  }
   const std::optional<Input> input = ReadModule(flags.path, flags, nullptr, &diagnostics);
   if (!input) return diagnostics.exit_code();
+  if (!flags.simulation.sweep.empty()) {
+    const SweepPrograms copy = [&](const std::string&) { return std::make_unique<Module>(input->module->Clone()); };
+    SweepModules(flags.simulation, copy, false, &diagnostics);
+    return diagnostics.exit_code();
+  }
   if (!flags.simulation.device.empty()) {
-    // Passes may rely on what the verifier checks.
-    if (!flags.verify) flags.simulation.pipeline.clear();
     flags.simulation.command = "hlo-run";
     for (int a = 1; a < argc; ++a) StrAppend(&flags.simulation.command, " ", argv[a]);
     SimulateModule(flags.simulation, *input->module, &diagnostics);

@@ -288,12 +288,31 @@ class Scheduler {
       result_.waited += links - result_.duration;
       result_.duration = links;
     }
+    FindVmem();
     for (const StepTime& time : result_.steps) {
       AddTimes(time.times, 1, &result_.busy);
       result_.flops += time.flops;
       result_.hbm_bytes += time.hbm_bytes;
       result_.wire_bytes += time.wire_bytes;
     }
+  }
+
+  // Arrays that stay, and the tiles through which a kernel streams the others. What is called has its own.
+  void FindVmem() {
+    const double tiles = machine_.vmem_scoped * static_cast<double>(machine_.cores_per_device());
+    result_.vmem.assign(plan_.steps.size(), 0);
+    for (size_t s = 0; s < result_.vmem.size(); ++s) {
+      const double streamed = works_[s].vmem_bytes * context_.scale;
+      result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
+      if (plan_.steps[s].kind != StepKind::kLoop && plan_.steps[s].kind != StepKind::kCall) continue;
+      for (Computation callee : NameOf(static_cast<uint32_t>(s)).called_computations()) {
+        const ComputationTime* time = CalleeTime(callee);
+        if (time == nullptr || time->vmem.empty()) continue;
+        const double most = *std::max_element(time->vmem.begin(), time->vmem.end());
+        result_.vmem[s] = std::max(result_.vmem[s], most);
+      }
+    }
+    result_.vmem_arrays = std::move(residency_.residents);
   }
 
   const ScheduleContext& context_;

@@ -1,11 +1,11 @@
 #include "interp/tpu/hlo_proto.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "interp/runtime/hlo.pb.h"
+#include "interp/tpu/heap.h"
 #include "interp/tpu/tiling.h"
 #include "ir/traversal.h"
 
@@ -212,53 +212,6 @@ void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_i
   }
 }
 
-// Places for buffers that come and go: the first that is large enough.
-class Heap {
- public:
-  int64_t Allocate(int64_t bytes) {
-    for (auto block = free_.begin(); block != free_.end(); ++block) {
-      if (block->second < bytes) continue;
-      const int64_t offset = block->first;
-      const int64_t rest = block->second - bytes;
-      free_.erase(block);
-      if (rest > 0) free_[offset + bytes] = rest;
-      return offset;
-    }
-    // The last block, if it is free, grows.
-    int64_t offset = size_;
-    if (!free_.empty()) {
-      const auto last = std::prev(free_.end());
-      if (last->first + last->second == size_) {
-        offset = last->first;
-        free_.erase(last);
-      }
-    }
-    size_ = offset + bytes;
-    return offset;
-  }
-  void Free(int64_t offset, int64_t bytes) {
-    if (bytes <= 0) return;
-    auto next = free_.lower_bound(offset);
-    if (next != free_.end() && offset + bytes == next->first) {
-      bytes += next->second;
-      next = free_.erase(next);
-    }
-    if (next != free_.begin()) {
-      const auto before = std::prev(next);
-      if (before->first + before->second == offset) {
-        before->second += bytes;
-        return;
-      }
-    }
-    free_[offset] = bytes;
-  }
-  int64_t size() const { return size_; }
-
- private:
-  std::map<int64_t, int64_t> free_;  // size by offset
-  int64_t size_ = 0;
-};
-
 class Buffers {
  public:
   Buffers(const Module& module, const KernelPlan& plan, const MemoryPlan& memory, xla::BufferAssignmentProto* out)
@@ -283,43 +236,24 @@ class Buffers {
     xla::HeapSimulatorTrace* trace = out_.add_heap_simulator_traces();
     trace->set_whole_module_simulation(true);
     trace->set_buffer_allocation_index(heap_index);
-    Heap heap;
-    std::vector<std::vector<size_t>> dies(steps.size());
     std::vector<int64_t> ids(memory_.lives.size(), 0);
-    std::vector<int64_t> offsets(memory_.lives.size(), 0);
-    size_t next = 0;
-    const auto event = [&](xla::HeapSimulatorTrace::Event::Kind kind, int64_t id, size_t step) {
-      xla::HeapSimulatorTrace::Event* e = trace->add_events();
-      e->set_kind(kind);
-      e->set_buffer_id(id);
-      e->set_computation_name(Ascii(entry.name()));
-      e->set_instruction_name(Ascii(module_.instruction(steps[step].name).name()));
-    };
-    for (size_t s = 0; s < steps.size(); ++s) {
-      const auto free_dead = [&] {
-        for (size_t life : dies[s]) {
-          event(xla::HeapSimulatorTrace::Event::FREE, ids[life], s);
-          heap.Free(offsets[life], memory_.lives[life].bytes);
-        }
-        dies[s].clear();
-      };
-      for (; next < memory_.lives.size() && memory_.lives[next].from == s; ++next) {
-        const BufferLife& life = memory_.lives[next];
-        if (life.bytes <= 0) continue;
-        if (life.in_place) free_dead();
-        ids[next] = AddBuffer(life.value, life.bytes);
-        offsets[next] = heap.Allocate(life.bytes);
-        event(xla::HeapSimulatorTrace::Event::ALLOC, ids[next], s);
+    const int64_t size = WalkHeap(memory_, steps.size(), [&](const HeapEvent& e) {
+      const BufferLife& life = memory_.lives[e.life];
+      if (e.allocates) {
+        ids[e.life] = AddBuffer(life.value, life.bytes);
         xla::BufferAllocationProto::Assigned* assigned = heap_allocation->add_assigned();
-        assigned->set_logical_buffer_id(ids[next]);
-        assigned->set_offset(offsets[next]);
+        assigned->set_logical_buffer_id(ids[e.life]);
+        assigned->set_offset(e.offset);
         assigned->set_size(life.bytes);
-        if (life.to < steps.size()) dies[life.to].push_back(next);
         if (life.to >= steps.size()) heap_allocation->set_maybe_live_out(true);
       }
-      free_dead();
-    }
-    heap_allocation->set_size(heap.size());
+      xla::HeapSimulatorTrace::Event* event = trace->add_events();
+      event->set_kind(e.allocates ? xla::HeapSimulatorTrace::Event::ALLOC : xla::HeapSimulatorTrace::Event::FREE);
+      event->set_buffer_id(ids[e.life]);
+      event->set_computation_name(Ascii(entry.name()));
+      event->set_instruction_name(Ascii(module_.instruction(steps[e.step].name).name()));
+    });
+    heap_allocation->set_size(size);
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "interp/tpu/heap.h"
 #include "interp/tpu/op_class.h"
 #include "interp/tpu/residency.h"
 #include "interp/tpu/tiling.h"
@@ -172,9 +173,9 @@ class Planner {
       timeline[s] = here;
       if (entry != nullptr) {
         const InstructionId value = step.members.back();
-        if (callee != nullptr && callee->peak > 0) entry->lives.push_back({step.name, callee->peak, s, s, false});
-        entry->lives.push_back({value, made, s, last[s], false});
-        if (held[s] > 0) entry->lives.push_back({value, held[s], s, last[s], true});
+        if (callee != nullptr && callee->peak > 0) entry->lives.push_back({step.name, callee->peak, s, s, false, true});
+        entry->lives.push_back({value, made, s, last[s], false, false});
+        if (held[s] > 0) entry->lives.push_back({value, held[s], s, last[s], true, false});
       }
       if (here > peak) {
         peak = here;
@@ -209,6 +210,20 @@ class Planner {
       entry->peak_bytes = need.peak;
       entry->peak_at = need.at;
       entry->timeline = std::move(timeline);
+      for (const Step& step : plan.steps) {
+        entry->ops.emplace_back();
+        entry->ops.back().name = step.name;
+      }
+      int64_t in_heap = 0;
+      entry->heap_bytes = WalkHeap(*entry, n, [&](const HeapEvent& e) {
+        const BufferLife& life = entry->lives[e.life];
+        const int64_t more = e.allocates ? life.bytes : -life.bytes;
+        in_heap = SatAdd(in_heap, more);
+        entry->heap_peak_bytes = std::max(entry->heap_peak_bytes, in_heap);
+        OpMemory& op = entry->ops[e.step];
+        if (!life.scratch) op.increase = SatAdd(op.increase, more);
+        if (e.allocates) (life.scratch ? op.self : op.allocation) += life.bytes;
+      });
       for (uint32_t s = 0; s < n; ++s) {
         if (last[s] == n) entry->result_bytes = SatAdd(entry->result_bytes, bytes[s]);
       }

@@ -31,6 +31,15 @@ struct BufferLife {
   uint32_t from = 0;      // the step that makes it
   uint32_t to = 0;        // the last that needs it; past the end: results
   bool in_place = false;  // it takes memory that dies with its step
+  bool scratch = false;   // only while its step runs: what that calls
+};
+
+// Of a step of the entry computation, in bytes with padding.
+struct OpMemory {
+  InstructionId name;
+  int64_t allocation = 0;  // its results take
+  int64_t increase = 0;    // alive after it, less what was alive before
+  int64_t self = 0;        // it needs only while it runs: what it calls
 };
 
 struct MemoryPlan {
@@ -43,7 +52,11 @@ struct MemoryPlan {
   std::vector<int64_t> timeline;     // bytes alive at each step of the entry's plan
   std::vector<BufferLife> standing;  // parameters and constants: there throughout
   std::vector<BufferLife> lives;     // by step that makes them; what callees need beyond is a life of its own
+  std::vector<OpMemory> ops;         // by step of the entry's plan
+  int64_t heap_bytes = 0;            // that the lives take as they are placed (heap.h)
+  int64_t heap_peak_bytes = 0;       // of them alive at a time
   double limit_bytes = 0;            // HBM of a device
+  int64_t fragmentation_bytes() const { return heap_bytes - heap_peak_bytes; }
   bool fits() const { return static_cast<double>(peak_bytes) <= limit_bytes; }
 };
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "interp/tpu/device_report.h"
+#include "interp/tpu/memory_report.h"
 #include "interp/tpu/number_text.h"
 #include "interp/tpu/op_class.h"
 #include "ir/attribute_views.h"
@@ -15,8 +16,6 @@ namespace hlokit::tpu {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr size_t kListedArrays = 12;
 
 std::string TextOf(std::string_view s) {
   // JSON wants UTF-8; names from a file may be anything.
@@ -64,37 +63,6 @@ std::string DeviceText(const ReportInput& input) {
   return StrCat(o.machine.name, ":", ToText(o.topology), " (", chips, chips == 1 ? " chip, " : " chips, ",
                 chips * o.machine.devices_per_chip(),
                 chips * o.machine.devices_per_chip() == 1 ? " device)" : " devices)");
-}
-
-void PrintMemory(const ReportInput& input, TextWriter* out) {
-  const MemoryPlan& memory = input.memory;
-  *out << "\nHBM of a device\n";
-  *out << "  peak        " << BytesText(static_cast<double>(memory.peak_bytes)) << " of "
-       << BytesText(memory.limit_bytes) << (memory.fits() ? "" : "  DOES NOT FIT") << "\n";
-  *out << "  parameters  " << BytesText(static_cast<double>(memory.parameter_bytes)) << "\n";
-  *out << "  padding     " << BytesText(static_cast<double>(memory.padding_bytes)) << " at the peak\n";
-  if (memory.peak_at.valid()) *out << "  peak is at  " << input.module.instruction(memory.peak_at).name() << "\n";
-  if (memory.fits()) return;
-  *out << "  largest arrays alive then:\n";
-  for (size_t k = 0; k < std::min(memory.live.size(), kListedArrays); ++k) {
-    const LiveArray& array = memory.live[k];
-    const Instruction i = input.module.instruction(array.value);
-    *out << "    " << BytesText(static_cast<double>(array.bytes)) << "  " << i.name()
-         << (array.parameter ? " (parameter)" : "");
-    if (const std::string source = SourceOf(i); !source.empty()) *out << "  " << source;
-    *out << "\n";
-  }
-  const double short_of = static_cast<double>(memory.peak_bytes) - memory.limit_bytes;
-  *out << "  " << BytesText(short_of) << " too much. ";
-  if (static_cast<double>(memory.parameter_bytes) > memory.limit_bytes) {
-    *out << "The parameters alone do not fit: shard them over more devices, or use narrower types.\n";
-  } else if (input.module.header().input_output_alias.empty() && input.module.header().buffer_donor.empty() &&
-             memory.result_bytes > 0 && static_cast<double>(memory.result_bytes) >= short_of) {
-    *out << "Results take " << BytesText(static_cast<double>(memory.result_bytes))
-         << " beside the parameters: donating the parameters they replace would make it fit.\n";
-  } else {
-    *out << "Compute arrays again that live long (rematerialisation), or make the batch smaller.\n";
-  }
 }
 
 }  // namespace
@@ -174,7 +142,7 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
   return "elementwise";
 }
 
-void PrintReport(const ReportInput& input, size_t top, TextWriter* out) {
+void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out) {
   const Simulation& s = input.simulation;
   const Machine& machine = input.options.machine;
   *out << "module " << input.module.name() << " on " << DeviceText(input) << "\n\n";
@@ -191,7 +159,7 @@ void PrintReport(const ReportInput& input, size_t top, TextWriter* out) {
     *out << NameOf(static_cast<Resource>(r)) << " " << Fixed(100 * Share(s.busy[r], s.device_seconds), 1) << " %  ";
   }
   *out << "\n";
-  PrintMemory(input, out);
+  PrintMemory(input, memory_details, out);
 
   const auto cell = [out](std::string_view text, size_t width) { PrintCell(text, width, out); };
   PrintDevices(s.devices, out);
@@ -258,25 +226,7 @@ std::string ReportJson(const ReportInput& input) {
   json["utilization"] = {{"peak_flops", Share(PeakSeconds(s, machine), s.device_seconds)},
                          {"peak_hbm", Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds)}};
   json["busy_us"] = ResourceJson(s.busy);
-  Json memory = Json::object();
-  memory["peak_bytes"] = input.memory.peak_bytes;
-  memory["limit_bytes"] = input.memory.limit_bytes;
-  memory["fits"] = input.memory.fits();
-  memory["parameter_bytes"] = input.memory.parameter_bytes;
-  memory["padding_bytes_at_peak"] = input.memory.padding_bytes;
-  if (input.memory.peak_at.valid()) memory["peak_at"] = TextOf(input.module.instruction(input.memory.peak_at).name());
-  Json live = Json::array();
-  for (size_t k = 0; k < std::min<size_t>(input.memory.live.size(), 50); ++k) {
-    const LiveArray& array = input.memory.live[k];
-    const Instruction i = input.module.instruction(array.value);
-    live.push_back({{"name", TextOf(i.name())},
-                    {"bytes", array.bytes},
-                    {"unpadded_bytes", array.own_bytes},
-                    {"scope", TextOf(ScopeOf(i))},
-                    {"source", TextOf(SourceOf(i))}});
-  }
-  memory["live_at_peak"] = std::move(live);
-  json["memory"] = std::move(memory);
+  json["memory"] = MemoryJson(input);
   AddDevicesJson(s.devices, &json);
   Json missing = Json::array();
   for (const auto& [what, count] : s.missing) missing.push_back({{"what", TextOf(what)}, {"count", count}});

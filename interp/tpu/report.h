@@ -20,8 +20,9 @@ struct ReportInput {
   const MemoryPlan& memory;
 };
 
-// Step time and its breakdown, memory, and the `top` longest rows.
-void PrintReport(const ReportInput& input, size_t top, TextWriter* out);
+// Step time and its breakdown, memory, and the `top` longest rows. `memory_details`: what is alive at the peak also
+// where the program fits.
+void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out);
 // One JSON object; all rows.
 std::string ReportJson(const ReportInput& input);
 

@@ -41,7 +41,8 @@ bool IsStateElement(Instruction value, Computation body) {
 
 // The state of a loop: small elements that change stay if all fit, of those that only are read a part.
 void PlaceState(const Machine& machine, const Module& module, Computation body, const std::vector<KernelWork>& works,
-                double scale, double* room, Residency* result, absl::flat_hash_set<uint32_t>* kept_roots) {
+                double scale, uint32_t last_step, double* room, Residency* result,
+                absl::flat_hash_set<uint32_t>* kept_roots) {
   if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return;
   const absl::flat_hash_set<int64_t> invariant = InvariantElements(body);
   std::vector<std::pair<double, int64_t>> changing;
@@ -55,6 +56,7 @@ void PlaceState(const Machine& machine, const Module& module, Computation body, 
     if (bytes > *room) break;
     *room -= bytes;
     kept.insert(k);
+    result->residents.push_back({ValueOf(body.root().operand(k)).id(), bytes, 0, last_step});
     kept_roots->insert(ValueOf(body.root().operand(k)).id().value);
   }
   double whole = 0;
@@ -93,9 +95,11 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
   double room =
       std::max(machine.VmemBytes() - machine.vmem_scoped * static_cast<double>(machine.cores_per_device()), 0.0) +
       machine.cmem_size / static_cast<double>(machine.devices_per_chip());
+  const double whole = room;
+  const uint32_t last_step = plan.steps.empty() ? 0 : static_cast<uint32_t>(plan.steps.size()) - 1;
   const Computation computation = module.computation(plan.computation);
   absl::flat_hash_set<uint32_t> kept_roots;
-  if (loop_body) PlaceState(machine, module, computation, works, scale, &room, &result, &kept_roots);
+  if (loop_body) PlaceState(machine, module, computation, works, scale, last_step, &room, &result, &kept_roots);
 
   // Values that leave the computation, or that a step other than a kernel uses, are in HBM.
   absl::flat_hash_set<uint32_t> outside;
@@ -143,7 +147,9 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
     if (!fits) continue;
     for (uint32_t s = c.from; s <= c.to; ++s) result.free_bytes[s] -= c.bytes;
     result.part[c.value] = 1;
+    result.residents.push_back({InstructionId(c.value), c.bytes, c.from, c.to});
   }
+  for (double free : result.free_bytes) result.used_bytes.push_back(whole - free);
   // Elements of resident tuples.
   for (const KernelWork& work : works) {
     for (const Access& access : work.reads) {

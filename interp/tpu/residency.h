@@ -13,9 +13,19 @@
 
 namespace hlokit::tpu {
 
+// An array in vector memory from the step that makes it to its last use; of loops' state, all the time.
+struct Resident {
+  InstructionId value;
+  double bytes = 0;
+  uint32_t from = 0;
+  uint32_t to = 0;
+};
+
 struct Residency {
   absl::flat_hash_map<uint32_t, double> part;  // by value: of its bytes, from 0 to 1; absent: none
   std::vector<double> free_bytes;              // by step: vector memory that holds no array
+  std::vector<Resident> residents;
+  std::vector<double> used_bytes;  // by step: vector memory that holds arrays
   double PartOf(InstructionId value) const {
     const auto found = part.find(value.value);
     return found == part.end() ? 0 : found->second;

@@ -32,11 +32,13 @@ class Simulator {
     }
     CountRuns();
     MakeRows();
+    FindVmemPeak();
     const int64_t entry = plan_.PlanOf(module_.entry().id());
     if (entry >= 0) {
       const ComputationTime& time = result_.computations[entry];
       result_.device_seconds = time.duration;
       result_.busy = time.busy;
+      result_.vmem_timeline = time.vmem;
       result_.core_busy = time.core_busy;
       result_.waited = time.waited;
       result_.flops = time.flops;
@@ -118,6 +120,24 @@ class Simulator {
         if (longest != nullptr) const_cast<ComputationTime*>(longest)->runs += caller.runs;
       }
     }
+  }
+
+  void FindVmemPeak() {
+    for (size_t c = 0; c < result_.computations.size(); ++c) {
+      const ComputationTime& time = result_.computations[c];
+      if (time.runs == 0) continue;
+      for (size_t s = 0; s < time.vmem.size(); ++s) {
+        if (time.vmem[s] <= result_.vmem_peak) continue;
+        result_.vmem_peak = time.vmem[s];
+        result_.vmem_peak_at = plan_.computations()[c].steps[s].name;
+        result_.vmem_live.clear();
+        for (const Resident& r : time.vmem_arrays) {
+          if (r.from <= s && s <= r.to) result_.vmem_live.push_back(r);
+        }
+      }
+    }
+    std::stable_sort(result_.vmem_live.begin(), result_.vmem_live.end(),
+                     [](const Resident& a, const Resident& b) { return a.bytes > b.bytes; });
   }
 
   void MakeRows() {

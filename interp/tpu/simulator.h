@@ -21,6 +21,7 @@
 #include "interp/tpu/kernel_cost.h"
 #include "interp/tpu/kernel_plan.h"
 #include "interp/tpu/machine.h"
+#include "interp/tpu/residency.h"
 #include "interp/tpu/topology.h"
 #include "ir/module.h"
 
@@ -64,7 +65,9 @@ struct ComputationTime {
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;
-  double runs = 0;  // in one execution of the entry
+  double runs = 0;                    // in one execution of the entry
+  std::vector<double> vmem;           // by step: bytes of vector memory in use, tiles of the kernel included
+  std::vector<Resident> vmem_arrays;  // that stay there between kernels
 };
 
 // What a step adds up to over one execution of the module. Loops and calls have no row; what they run has.
@@ -94,6 +97,10 @@ struct Simulation {
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;
+  double vmem_peak = 0;                    // bytes of vector memory in use at a time
+  InstructionId vmem_peak_at;              // the step that runs then
+  std::vector<double> vmem_timeline;       // bytes in use at each step of the entry's plan
+  std::vector<Resident> vmem_live;         // arrays there then, largest first; tiles of the kernel are the rest
   double parts = 1;                        // devices that share the work of an unpartitioned module
   std::map<std::string, int64_t> missing;  // what the estimate lacks, and how often
 };

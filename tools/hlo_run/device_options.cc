@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/str_cat.h"
+#include "passes/pipeline.h"
 #include "tools/cli/device_machine.h"
 
 namespace hlokit::run {
@@ -114,6 +115,18 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
   }
   options.topology = *std::move(chips);
   return CheckStragglers(std::move(options), diagnostics);
+}
+
+bool CompileFor(const SimulationFlags& flags, Module* module, cli::Diagnostics* diagnostics) {
+  if (flags.pipeline.empty() || module->header().is_scheduled) return true;
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.pipeline);
+  if (!pipeline.ok()) {
+    diagnostics->ShowError("--pipeline", std::string(pipeline.status().message()), cli::kUsage);
+    return false;
+  }
+  const absl::StatusOr<Pipeline::Result> result = pipeline->Run(*module);
+  if (!result.ok()) diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);
+  return result.ok();
 }
 
 }  // namespace hlokit::run

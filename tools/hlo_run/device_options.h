@@ -1,4 +1,4 @@
-// From the flags of hlo-run to a machine, its chips, and how they differ.
+// From the flags of hlo-run to a machine, its chips, how they differ, and the program that they run.
 #ifndef HLOKIT_TOOLS_HLO_RUN_DEVICE_OPTIONS_H_
 #define HLOKIT_TOOLS_HLO_RUN_DEVICE_OPTIONS_H_
 
@@ -14,6 +14,10 @@ namespace hlokit::run {
 // What to simulate `module` with. Errors are shown.
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
                                                  cli::Diagnostics* diagnostics);
+
+// Runs the passes of --pipeline over a module without a schedule; one with a schedule has been compiled. False after an
+// error, which is shown.
+bool CompileFor(const SimulationFlags& flags, Module* module, cli::Diagnostics* diagnostics);
 
 }  // namespace hlokit::run
 

@@ -14,7 +14,6 @@
 #include "interp/tpu/timeline.h"
 #include "interp/tpu/xplane.h"
 #include "ir/str_cat.h"
-#include "passes/pipeline.h"
 #include "tools/cli/device_machine.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/report_page.h"
@@ -85,19 +84,6 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
   return status.ok();
 }
 
-// A module with a schedule has been compiled; others get what a compiler would do first.
-bool Compile(const SimulationFlags& flags, Module* module, cli::Diagnostics* diagnostics) {
-  if (flags.pipeline.empty() || module->header().is_scheduled) return true;
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.pipeline);
-  if (!pipeline.ok()) {
-    diagnostics->ShowError("--pipeline", std::string(pipeline.status().message()), cli::kUsage);
-    return false;
-  }
-  const absl::StatusOr<Pipeline::Result> result = pipeline->Run(*module);
-  if (!result.ok()) diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);
-  return result.ok();
-}
-
 }  // namespace
 
 void SimulationFlags::AddTo(CLI::App* app) {
@@ -120,6 +106,8 @@ void SimulationFlags::AddTo(CLI::App* app) {
                   "fetch=1ms,fetch_every=10,graphs=1,mode=lazy (docs/report.md)")
       ->group(group);
   app->add_option("--top", top, "rows of operations in the text report")->capture_default_str()->group(group);
+  app->add_flag("--memory", memory, "what is alive at the peak of HBM by operation, scope and source line")
+      ->group(group);
   app->add_option("--scale", scale,
                   "FIGURE=FACTOR: change a figure of the machine, or hbm, mxu, vpu, vmem, ici, dcn, host; see what "
                   "bounds next")
@@ -150,12 +138,11 @@ void SimulationFlags::AddTo(CLI::App* app) {
   app->add_option("--variation-seed", variation_seed, "of what --jitter and --straggler=any draw")
       ->capture_default_str()
       ->group(group);
-  app->add_option("--sweep", sweep,
-                  "WHAT=VALUE,VALUE,...: a table of step times for several machines (device=v5e,v6e:2x2), chips "
-                  "(chips=4,16) or factors of a figure (hbm=0.5,1,2)")
-      ->group(group);
-  app->add_option("--pipeline", pipeline,
-                  "passes to run before, on modules without a schedule, as for hlo-opt --passes; '' runs none")
+  app->add_option(
+         "--sweep", sweep,
+         "WHAT=VALUE,VALUE,...: a table and a plot of step times for several machines (device=v5e,v6e:2x2), chips "
+         "(chips=4,16), types (dtype=f32,bf16), factors of a figure (hbm=0.5,1,2), or programs: batch=8,16 with "
+         "an input named step.{}.hlo")
       ->capture_default_str()
       ->group(group);
   app->add_option("--unknown-trips", unknown_trips, "trips of loops that cannot be counted")
@@ -194,21 +181,22 @@ int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics) {
   return diagnostics->exit_code();
 }
 
+void SweepModules(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
+                  cli::Diagnostics* diagnostics) {
+  if (const std::optional<std::string> table = Sweep(flags, programs, family, diagnostics)) {
+    WriteText(flags.report, *table, diagnostics);
+  }
+}
+
 void SimulateModule(const SimulationFlags& flags, const Module& original, cli::Diagnostics* diagnostics) {
   const std::optional<tpu::SimulationOptions> options = OptionsFor(flags, original, diagnostics);
   if (!options) return;
   const std::optional<tpu::HostPlan> host = HostFor(flags, *options, diagnostics);
   if (!host) return;
   Module compiled = original.Clone();
-  if (!Compile(flags, &compiled, diagnostics)) return;
+  if (!CompileFor(flags, &compiled, diagnostics)) return;
   const Module& module = compiled;
   const tpu::KernelPlan plan(module);
-  if (!flags.sweep.empty()) {
-    if (const std::optional<std::string> table = Sweep(flags, original, module, plan, diagnostics)) {
-      WriteText(flags.report, *table, diagnostics);
-    }
-    return;
-  }
   tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
   if (!flags.host.empty()) {
     simulation.step_seconds = tpu::RunHost(*host, simulation.device_seconds).step_seconds;
@@ -230,7 +218,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
     text = tpu::ReportJson(input);
   } else {
     TextWriter writer(&text);
-    tpu::PrintReport(input, flags.top, &writer);
+    tpu::PrintReport(input, flags.top, flags.memory, &writer);
   }
   if (flags.report == "-" && !flags.timing_only) {
     TextWriter([](std::string_view piece) { std::fwrite(piece.data(), 1, piece.size(), stderr); }) << text;

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,12 +41,17 @@ struct SimulationFlags {
   int64_t unknown_trips = 1;
   double dispatch_us = -1;
   size_t top = 20;
+  bool memory = false;
 
   void AddTo(CLI::App* app);
 };
 
 // Prints machines as --list-devices or --print-device ask; the exit code.
 int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics);
+// Writes the table of --sweep; see sweep.h. Errors are shown.
+void SweepModules(const SimulationFlags& flags,
+                  const std::function<std::unique_ptr<Module>(const std::string&)>& programs, bool family,
+                  cli::Diagnostics* diagnostics);
 // Simulates and writes the report. Errors are shown.
 void SimulateModule(const SimulationFlags& flags, const Module& module, cli::Diagnostics* diagnostics);
 

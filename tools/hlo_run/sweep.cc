@@ -1,12 +1,19 @@
 #include "tools/hlo_run/sweep.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "interp/tpu/memory_plan.h"
+#include "interp/tpu/number_text.h"
 #include "interp/tpu/simulator.h"
+#include "ir/printer.h"
 #include "ir/str_cat.h"
+#include "ir/verifier.h"
+#include "parser/parser.h"
 #include "tools/cli/device_machine.h"
 #include "tools/hlo_run/device_options.h"
 
@@ -14,56 +21,168 @@ namespace hlokit::run {
 
 namespace {
 
-std::string Fixed(double value, int digits) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
-  return buffer;
+constexpr size_t kPlotWidth = 48;
+constexpr std::string_view kFloats[] = {"f64", "f32", "f16", "bf16"};
+
+struct Row {
+  std::string value;
+  double step_us = 0;
+  double device_us = 0;
+  double busy = 0;
+  int64_t peak_bytes = 0;
+  bool fits = true;
+  std::string bound;
+};
+
+bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-'; }
+
+// The text of a module in which arrays and scalars of the floats above are of type `to`.
+std::string WithFloats(std::string_view text, std::string_view to) {
+  std::string out;
+  size_t at = 0;
+  while (at < text.size()) {
+    if (text[at] == '"') {
+      size_t end = at + 1;
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, text.size());
+      out.append(text.substr(at, end - at));
+      at = end;
+      continue;
+    }
+    if (!IsWord(text[at])) {
+      out.push_back(text[at++]);
+      continue;
+    }
+    size_t end = at;
+    while (end < text.size() && IsWord(text[end])) ++end;
+    const std::string_view word = text.substr(at, end - at);
+    const bool type = end < text.size() && text[end] == '[' &&
+                      std::find(std::begin(kFloats), std::end(kFloats), word) != std::end(kFloats);
+    out.append(type ? to : word);
+    at = end;
+  }
+  return out;
+}
+
+std::unique_ptr<Module> OfType(const Module& module, const std::string& type, cli::Diagnostics* diagnostics) {
+  if (std::find(std::begin(kFloats), std::end(kFloats), type) == std::end(kFloats)) {
+    diagnostics->ShowError("--sweep", StrCat("dtype=", type, ": expected f32, bf16, f16 or f64"), cli::kUsage);
+    return nullptr;
+  }
+  const auto source = std::make_shared<const SourceBuffer>(StrCat("dtype=", type), WithFloats(ToString(module), type));
+  DiagnosticSink sink;
+  std::unique_ptr<Module> result = ParseModule(source, ParseOptions(), &sink);
+  if (result != nullptr && !sink.has_errors()) VerifyModule(*result, VerifierOptions(), &sink);
+  if (!sink.has_errors() && result != nullptr) return result;
+  diagnostics->Show(sink, *source);
+  diagnostics->ShowError("--sweep", StrCat("the program cannot be rewritten for dtype=", type), cli::kRejected);
+  return nullptr;
+}
+
+// What a row simulates: the value goes into the flags or into the program.
+std::unique_ptr<Module> Prepare(const std::string& what, const std::string& value, const SweepPrograms& programs,
+                                bool family, SimulationFlags* flags, cli::Diagnostics* diagnostics) {
+  std::unique_ptr<Module> module = programs(value);
+  if (module == nullptr || family) return module;
+  if (what == "device") {
+    flags->device = value;
+  } else if (what == "chips") {
+    flags->device = StrCat(cli::SplitDevice(flags->device).first, ":", value);
+  } else if (what == "dtype") {
+    return OfType(*module, value, diagnostics);
+  } else if (what == "batch" || what == "seq") {
+    diagnostics->ShowError(
+        "--sweep",
+        StrCat("a program is made for one ", what, ": give a program for each, with {} for the value in the ",
+               "name of the input, as in step.{}.hlo; ir-dump --model=... --", what, "=N makes them"),
+        cli::kUsage);
+    return nullptr;
+  } else {
+    flags->scale.push_back(StrCat(what, "=", value));
+  }
+  return module;
+}
+
+std::string Table(const std::string& what, const std::vector<Row>& rows) {
+  std::string out;
+  TextWriter writer(&out);
+  const bool each = what == "batch";
+  for (std::string_view head : {"step us", "device us"}) tpu::PrintCell(head, 15, &writer);
+  if (each) tpu::PrintCell("us an example", 13, &writer);
+  for (std::string_view head : {"busy %", "HBM GiB", "fits"}) tpu::PrintCell(head, 8, &writer);
+  writer << "bound by        " << what << "\n";
+  double longest = 0;
+  for (const Row& row : rows) {
+    longest = std::max(longest, row.step_us);
+    tpu::PrintCell(tpu::Fixed(row.step_us, 2), 15, &writer);
+    tpu::PrintCell(tpu::Fixed(row.device_us, 2), 15, &writer);
+    if (each) {
+      const double examples = std::strtod(row.value.c_str(), nullptr);
+      tpu::PrintCell(examples > 0 ? tpu::Fixed(row.step_us / examples, 2) : std::string("-"), 13, &writer);
+    }
+    tpu::PrintCell(tpu::Fixed(100 * row.busy, 1), 8, &writer);
+    tpu::PrintCell(tpu::Fixed(static_cast<double>(row.peak_bytes) / (1 << 30), 2), 8, &writer);
+    tpu::PrintCell(row.fits ? "yes" : "no", 8, &writer);
+    std::string bound = row.bound;
+    bound.resize(std::max<size_t>(bound.size(), 14), ' ');
+    writer << bound << "  " << row.value << "\n";
+  }
+  size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row.value.size());
+  writer << "\nstep time\n";
+  for (const Row& row : rows) {
+    tpu::PrintCell(row.value, width, &writer);
+    const double part = longest > 0 ? row.step_us / longest : 0;
+    writer << "|" << std::string(static_cast<size_t>(std::lround(part * static_cast<double>(kPlotWidth))), '#') << " "
+           << tpu::Short(row.step_us) << " us" << (row.fits ? "" : "  does not fit") << "\n";
+  }
+  writer.Flush();
+  return out;
+}
+
+std::string Json(const std::string& what, const std::vector<Row>& rows) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Row& row : rows) {
+    json.push_back({{what, row.value},
+                    {"step_time_us", row.step_us},
+                    {"device_time_us", row.device_us},
+                    {"core_busy", row.busy},
+                    {"peak_bytes", row.peak_bytes},
+                    {"fits", row.fits},
+                    {"bound_by", row.bound}});
+  }
+  return json.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
-std::optional<std::string> Sweep(const SimulationFlags& flags, const Module& original, const Module& module,
-                                 const tpu::KernelPlan& plan, cli::Diagnostics* diagnostics) {
+std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
+                                 cli::Diagnostics* diagnostics) {
   const size_t equal = flags.sweep.find('=');
   const std::string what = flags.sweep.substr(0, equal);
-  if (equal == std::string::npos || equal + 1 == flags.sweep.size()) {
+  if (equal == std::string::npos || equal == 0 || equal + 1 == flags.sweep.size()) {
     diagnostics->ShowError("--sweep", StrCat("'", flags.sweep, "': expected WHAT=VALUE,VALUE,..."), cli::kUsage);
     return std::nullopt;
   }
-  std::string table = "        step us      device us     busy %   HBM GiB  fits  bound by        ";
-  StrAppend(&table, what, "\n");
+  std::vector<Row> rows;
   size_t at = equal + 1;
   while (at <= flags.sweep.size()) {
     const size_t comma = std::min(flags.sweep.find(',', at), flags.sweep.size());
     const std::string value = flags.sweep.substr(at, comma - at);
     at = comma + 1;
     SimulationFlags one = flags;
-    if (what == "device") {
-      one.device = value;
-    } else if (what == "chips") {
-      one.device = StrCat(cli::SplitDevice(flags.device).first, ":", value);
-    } else {
-      one.scale.push_back(StrCat(what, "=", value));
-    }
-    const std::optional<tpu::SimulationOptions> options = OptionsFor(one, original, diagnostics);
-    if (!options) return std::nullopt;
-    const tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
-    const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
-    const double busy = simulation.device_seconds > 0 ? 100 * simulation.core_busy / simulation.device_seconds : 0;
-    const auto cell = [&table](const std::string& text, size_t width) {
-      table.append(width > text.size() ? width - text.size() : 0, ' ');
-      table.append(text);
-    };
-    cell(Fixed(simulation.step_seconds * 1e6, 2), 15);
-    cell(Fixed(simulation.device_seconds * 1e6, 2), 15);
-    cell(Fixed(busy, 1), 11);
-    cell(Fixed(static_cast<double>(memory.peak_bytes) / (1 << 30), 2), 10);
-    cell(memory.fits() ? "yes" : "no", 6);
-    std::string bound(tpu::NameOf(simulation.bound));
-    bound.resize(std::max<size_t>(bound.size(), 14), ' ');
-    StrAppend(&table, "  ", bound, "  ", value, "\n");
+    const std::unique_ptr<Module> module = Prepare(what, value, programs, family, &one, diagnostics);
+    if (module == nullptr) return std::nullopt;
+    const std::optional<tpu::SimulationOptions> options = OptionsFor(one, *module, diagnostics);
+    if (!options || !CompileFor(one, module.get(), diagnostics)) return std::nullopt;
+    const tpu::KernelPlan plan(*module);
+    const tpu::Simulation simulation = tpu::Simulate(*module, plan, *options);
+    const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.parts);
+    rows.push_back({value, tpu::Us(simulation.step_seconds), tpu::Us(simulation.device_seconds),
+                    tpu::Share(simulation.core_busy, simulation.device_seconds), memory.peak_bytes, memory.fits(),
+                    std::string(tpu::NameOf(simulation.bound))});
   }
-  return table;
+  return flags.json ? Json(what, rows) : Table(what, rows);
 }
 
 }  // namespace hlokit::run

@@ -1,20 +1,29 @@
-// hlo-run --sweep: one program on several machines, as a table and a plot.
+// hlo-run --sweep: one program on several machines, or several programs on one, as a table and a plot.
 #ifndef HLOKIT_TOOLS_HLO_RUN_SWEEP_H_
 #define HLOKIT_TOOLS_HLO_RUN_SWEEP_H_
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "interp/tpu/kernel_plan.h"
 #include "ir/module.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/simulation.h"
 
 namespace hlokit::run {
 
-// The rows of --sweep, one simulation each; `module` is `original` compiled. Errors are shown.
-std::optional<std::string> Sweep(const SimulationFlags& flags, const Module& original, const Module& module,
-                                 const tpu::KernelPlan& plan, cli::Diagnostics* diagnostics);
+// What stands in the name of the input for the value of the sweep.
+inline constexpr std::string_view kSweepPlace = "{}";
+
+// The program of a value: the same for all, or one of a family. Null after an error, which is shown.
+using SweepPrograms = std::function<std::unique_ptr<Module>(const std::string& value)>;
+
+// The rows of --sweep, one simulation each, and a plot of their step times; JSON if the flags say so. `family`: the
+// programs differ. Errors are shown.
+std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
+                                 cli::Diagnostics* diagnostics);
 
 }  // namespace hlokit::run
 

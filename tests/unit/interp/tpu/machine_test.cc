@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <random>
+
 #include "interp/tpu/topology.h"
 
 namespace hlokit::tpu {
@@ -91,6 +94,47 @@ TEST(TopologyTest, AxesWrapAsTheGenerationSays) {
   EXPECT_TRUE(half.Wraps(v5e, 1));
   EXPECT_TRUE(ParseTopology(v5p, "4x4x8")->Wraps(v5p, 2));
   EXPECT_FALSE(ParseTopology(v5p, "2x4x8")->Wraps(v5p, 2));
+}
+
+TEST(MachineTest, DamagedDescriptionsAreReadOrRefused) {
+  std::mt19937 random(5);
+  const auto draw = [&](size_t below) { return static_cast<size_t>(random()) % below; };
+  constexpr std::string_view kPieces[] = {"1e308", "-1",  "nan", "0x1p9", "like v5e", "\n",
+                                          "#",     "GiB", "tpu", "\0",    "9"};
+  int read = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const std::vector<std::string_view> names = InstalledMachines();
+    std::string text(*InstalledMachineText(names[draw(names.size())]));
+    for (size_t damage = 1 + draw(4); damage > 0; --damage) {
+      const size_t at = draw(text.size());
+      switch (draw(4)) {
+        case 0:
+          text.erase(at, 1 + draw(40));
+          break;
+        case 1:
+          text.insert(at, std::string(kPieces[draw(std::size(kPieces))]));
+          break;
+        case 2:
+          text[at] = static_cast<char>(draw(256));
+          break;
+        default:
+          text.replace(at, std::min<size_t>(text.size() - at, 3), std::string(kPieces[draw(std::size(kPieces))]));
+          break;
+      }
+      if (text.empty()) text = "x";
+    }
+    DiagnosticSink sink;
+    const std::optional<Machine> machine = ParseMachine(SourceBuffer("damaged.tpu", text), &sink);
+    ASSERT_NE(machine.has_value(), sink.has_errors()) << text;
+    if (!machine) continue;
+    ++read;
+    for (const MachineField& field : MachineFields()) {
+      const double value = (*machine).*field.member;
+      EXPECT_GE(value, field.minimum) << field.name;
+      EXPECT_LE(value, field.maximum) << field.name;
+    }
+  }
+  EXPECT_GT(read, 100);
 }
 
 }  // namespace
