@@ -43,7 +43,25 @@ function(hlokit_compile_protos target)
     target_sources(${target} PRIVATE ${outputs})
   endforeach()
   target_include_directories(${target} SYSTEM PRIVATE "${folder}")
-  target_link_libraries(${target} PRIVATE protobuf::libprotobuf-lite)
+  # The full library: gRPC brings it along, and two of them in one process do not agree.
+  target_link_libraries(${target} PRIVATE protobuf::libprotobuf)
+endfunction()
+
+# hlokit_compile_services(TARGET FILE...): the same for .proto files with services, whose stubs are "room/file.grpc.pb.h".
+function(hlokit_compile_services target)
+  hlokit_compile_protos(${target} ${ARGN})
+  set(folder "${PROJECT_BINARY_DIR}/generated")
+  foreach(file IN LISTS ARGN)
+    string(REGEX REPLACE "[.]proto$" "" stem "${file}")
+    set(outputs "${folder}/${stem}.grpc.pb.cc" "${folder}/${stem}.grpc.pb.h")
+    add_custom_command(OUTPUT ${outputs}
+      COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --grpc_out=${folder}
+        --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${PROJECT_SOURCE_DIR}/${file}
+      DEPENDS "${PROJECT_SOURCE_DIR}/${file}" VERBATIM)
+    set_source_files_properties("${folder}/${stem}.grpc.pb.cc" PROPERTIES COMPILE_OPTIONS -w)
+    target_sources(${target} PRIVATE ${outputs})
+  endforeach()
+  target_link_libraries(${target} PRIVATE gRPC::grpc++)
 endfunction()
 
 # hlokit_report_page(TARGET FOLDER): bundles the page of FOLDER and compiles it into TARGET; see BuildReportPage.cmake.

@@ -51,5 +51,6 @@ function(hlokit_install_package)
     "${PROJECT_BINARY_DIR}/hlokitConfig.cmake"
     "${PROJECT_BINARY_DIR}/hlokitConfigVersion.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/Findxxhash.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/FindgRPC.cmake"
     DESTINATION "${destination}")
 endfunction()

@@ -440,6 +440,20 @@ int Run(int argc, char** argv) {
     *flag = true;
   }
   if (emit_list.empty() && !op.empty() && expect_path.empty()) session.emit.values = true;
+  if (profile.wanted() && profile.port >= 0) {
+    return cli::UsageError("ir-dump", "one profile at a time: give --profiler-port, or --profile and --report");
+  }
+  std::unique_ptr<runtime::ProfilerServer> server;
+  if (profile.port >= 0) {
+    if (model.config.name.empty() && program.empty()) {
+      return cli::UsageError("ir-dump", "--profiler-port is of a run: give --model or --program");
+    }
+    session.debug = true;
+    session.train_only = emit_list.empty();
+    model.training.data_parallel = profile.replicas > 1;
+    server = cli::ServeProfiles(profile, &diagnostics);
+    if (server == nullptr) return diagnostics.exit_code();
+  }
   if (profile.wanted()) {
     if (model.config.name.empty() && program.empty()) {
       return cli::UsageError("ir-dump", "--profile and --report are of a run: give --model or --program");

@@ -1,9 +1,7 @@
 #include "tools/cli/profile_flags.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <ctime>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -40,20 +38,28 @@ bool WriteFile(const std::filesystem::path& path, std::string_view bytes, Diagno
   return status.ok();
 }
 
-// "2024_01_31_12_59_59", as TensorBoard names runs.
-std::string RunName(int64_t unix_ns) {
-  const std::time_t seconds = static_cast<std::time_t>(unix_ns / 1000000000);
-  std::tm time{};
-  localtime_r(&seconds, &time);
-  char text[40];
-  std::strftime(text, sizeof(text), "%Y_%m_%d_%H_%M_%S", &time);
-  return text;
+// The programs of a profile on the machine that the flags name.
+absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const ProfileFlags& flags,
+                                                                        const tpu::Machine& machine,
+                                                                        const runtime::Profile& profile) {
+  const std::string chips = SplitDevice(flags.device).second;
+  tpu::ProfileSimulation::Options options;
+  options.replicas = flags.replicas;
+  options.machine = [&](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
+    tpu::SimulationOptions simulation;
+    simulation.machine = machine;
+    absl::StatusOr<tpu::Topology> topology = TopologyFor(machine, chips, module, flags.device);
+    if (!topology.ok()) return topology.status();
+    simulation.topology = *std::move(topology);
+    return simulation;
+  };
+  return tpu::ProfileSimulation::Make(profile, options);
 }
 
-std::string HostName() {
-  char name[256] = "localhost";
-  if (gethostname(name, sizeof(name) - 1) != 0) return "localhost";
-  return name;
+std::string SpaceBytes(const tpu::ProfileSimulation& simulated, const ProfileFlags& flags) {
+  tpu::Space space = simulated.ToSpace(kPlanes, flags.events);
+  space.hostname = runtime::ProfileHostName();
+  return tpu::XSpaceBytes(space);
 }
 
 }  // namespace
@@ -65,6 +71,11 @@ void ProfileFlags::AddTo(CLI::App* app) {
                   "log folder for TensorBoard's profile plugin")
       ->group(group);
   app->add_option("--report", report, "write the same as a page to this folder (docs/report.md)")->group(group);
+  app->add_option(
+         "--profiler-port", port,
+         "serve profiles of the run on this port of localhost (0: any), to hlo-profile capture and TensorBoard")
+      ->check(CLI::Range(0, 65535))
+      ->group(group);
   app->add_option("--device", device, "of --profile and --report: a machine and its chips, as hlo-run takes them")
       ->capture_default_str()
       ->group(group);
@@ -72,6 +83,24 @@ void ProfileFlags::AddTo(CLI::App* app) {
                   "of --profile and --report: devices that train together, each as this one does")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->group(group);
+}
+
+std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, Diagnostics* diagnostics) {
+  runtime::Profiler::NameThread("main");
+  const std::optional<tpu::Machine> machine = ReadMachine(SplitDevice(flags.device).first, diagnostics);
+  if (!machine) return nullptr;
+  absl::StatusOr<std::unique_ptr<runtime::ProfilerServer>> server = runtime::ProfilerServer::Start(
+      flags.port, [flags, machine = *machine](const runtime::Profile& profile) -> absl::StatusOr<std::string> {
+        absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulated = SimulateProfile(flags, machine, profile);
+        if (!simulated.ok()) return simulated.status();
+        return SpaceBytes(**simulated, flags);
+      });
+  if (!server.ok()) {
+    diagnostics->ShowError("--profiler-port", std::string(server.status().message()), kUsage);
+    return nullptr;
+  }
+  std::fprintf(stderr, "profiler: listening on localhost:%d\n", (*server)->port());
+  return *std::move(server);
 }
 
 bool StartProfile(Diagnostics* diagnostics) {
@@ -87,30 +116,18 @@ void FinishProfile(const ProfileFlags& flags, Diagnostics* diagnostics) {
     diagnostics->ShowError("--profile", std::string(profile.status().message()), kInternal);
     return;
   }
-  const auto [name, chips] = SplitDevice(flags.device);
-  const std::optional<tpu::Machine> machine = ReadMachine(name, diagnostics);
+  const std::optional<tpu::Machine> machine = ReadMachine(SplitDevice(flags.device).first, diagnostics);
   if (!machine) return;
-  tpu::ProfileSimulation::Options options;
-  options.replicas = flags.replicas;
-  options.machine = [&, &chips = chips](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
-    tpu::SimulationOptions simulation;
-    simulation.machine = *machine;
-    absl::StatusOr<tpu::Topology> topology = TopologyFor(*machine, chips, module, flags.device);
-    if (!topology.ok()) return topology.status();
-    simulation.topology = *std::move(topology);
-    return simulation;
-  };
-  absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulated = tpu::ProfileSimulation::Make(*profile, options);
+  absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulated = SimulateProfile(flags, *machine, *profile);
   if (!simulated.ok()) {
     diagnostics->ShowError("--device", std::string(simulated.status().message()), kRejected);
     return;
   }
   if (!flags.profile.empty()) {
-    tpu::Space space = (*simulated)->ToSpace(kPlanes, flags.events);
-    space.hostname = HostName();
     const std::filesystem::path run =
-        std::filesystem::path(flags.profile) / "plugins" / "profile" / RunName(profile->start_unix_ns);
-    if (!WriteFile(run / (space.hostname + ".xplane.pb"), tpu::XSpaceBytes(space), diagnostics)) return;
+        std::filesystem::path(flags.profile) / "plugins" / "profile" / runtime::ProfileRunName(profile->start_unix_ns);
+    const std::filesystem::path path = run / (runtime::ProfileHostName() + ".xplane.pb");
+    if (!WriteFile(path, SpaceBytes(**simulated, flags), diagnostics)) return;
   }
   if (flags.report.empty()) return;
   const tpu::Replay& replay = (*simulated)->replay();

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "interp/runtime/profiler.h"
+#include "interp/runtime/profiler_server.h"
 #include "tools/cli/cli.h"
 
 namespace CLI {
@@ -21,11 +23,15 @@ struct ProfileFlags {
   std::string device = "v4";  // simulated machine
   int64_t replicas = 0;       // that the programs run on; 0: as they say
   size_t events = 200000;
+  int port = -1;        // of the profiler's server; negative: none
   std::string command;  // as the user typed it, for the page
 
   void AddTo(CLI::App* app);
   bool wanted() const { return !profile.empty() || !report.empty(); }
 };
+
+// Serves profiles on the port until the result goes away. Null after an error, which is shown.
+std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, Diagnostics* diagnostics);
 
 // Begins to record. False after an error, which is shown.
 bool StartProfile(Diagnostics* diagnostics);

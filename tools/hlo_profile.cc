@@ -1,0 +1,122 @@
+// hlo-profile: take profiles of running programs, and look at them.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interp/runtime/profile_files.h"
+#include "interp/runtime/profiler_server.h"
+#include "ir/str_cat.h"
+#include "tools/cli/cli.h"
+#include "tools/cli/output_file.h"
+
+namespace hlokit {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  ir-dump --model=bert --steps=1000 --profiler-port=9012 &
+  hlo-profile capture --address=localhost:9012 --logdir=log --duration-ms=2000
+                                            what it does for two seconds, for tensorboard --logdir=log
+  hlo-profile monitor --address=localhost:9012
+                                            the same as a few lines
+  hlo-profile show log/plugins/profile/*/*.xplane.pb
+                                            planes, lines, what takes longest
+  hlo-profile trace FILE.xplane.pb -o trace.json
+                                            for ui.perfetto.dev and chrome://tracing)";
+
+struct Flags {
+  runtime::CaptureOptions capture;
+  int64_t monitor_ms = 1000;
+  std::string file;
+  std::string output = "-";
+  size_t top = 10;
+};
+
+// The exit code that an error of the profiler asks for.
+cli::ExitCode CodeOf(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? cli::kUsage : cli::kRejected;
+}
+
+void Capture(const Flags& flags, cli::Diagnostics* diagnostics, TextWriter* out) {
+  const absl::StatusOr<std::string> path = runtime::CaptureProfile(flags.capture);
+  if (path.ok()) {
+    *out << *path << "\n";
+  } else {
+    diagnostics->ShowError("capture", std::string(path.status().message()), CodeOf(path.status()));
+  }
+}
+
+void Monitor(const Flags& flags, cli::Diagnostics* diagnostics, TextWriter* out) {
+  const absl::StatusOr<std::string> text = runtime::MonitorProcess(flags.capture.address, flags.monitor_ms);
+  if (text.ok()) {
+    *out << *text;
+  } else {
+    diagnostics->ShowError("monitor", std::string(text.status().message()), CodeOf(text.status()));
+  }
+}
+
+void Convert(const Flags& flags, bool trace, cli::Diagnostics* diagnostics, TextWriter* out) {
+  const std::vector<cli::InputPart> parts = diagnostics->Read(flags.file);
+  if (parts.empty()) return;
+  const std::string_view bytes = parts[0].source->text();
+  const absl::Status status =
+      trace ? runtime::WriteProfileTrace(bytes, out) : runtime::PrintProfile(bytes, flags.top, out);
+  if (!status.ok()) diagnostics->ShowError(flags.file, std::string(status.message()), cli::kRejected);
+}
+
+int Run(int argc, char** argv) {
+  CLI::App app("Takes profiles of running programs and shows them (docs/profiler.md).", "hlo-profile");
+  Flags flags;
+  CLI::App* capture = app.add_subcommand("capture", "a profile of the program that serves one at an address");
+  CLI::App* monitor = app.add_subcommand("monitor", "what that program does, in a few lines");
+  CLI::App* show = app.add_subcommand("show", "a profile as text");
+  CLI::App* trace = app.add_subcommand("trace", "a profile as JSON for Perfetto and chrome://tracing");
+  app.require_subcommand(1);
+  for (CLI::App* sub : {capture, monitor}) {
+    sub->add_option("--address", flags.capture.address, "of the program: a loopback address and a port, localhost:9012")
+        ->required();
+  }
+  capture->add_option("--logdir", flags.capture.logdir, "the profile goes below it, for tensorboard --logdir")
+      ->required();
+  capture->add_option("--duration-ms", flags.capture.duration_ms, "for how long")
+      ->check(CLI::Range(int64_t{1}, int64_t{600000}))
+      ->capture_default_str();
+  capture->add_option("--run", flags.capture.run, "name of the run; without it the time");
+  capture->add_option("--attempts", flags.capture.attempts, "while nothing happens in the time")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  monitor->add_option("--duration-ms", flags.monitor_ms, "for how long")
+      ->check(CLI::Range(int64_t{1}, int64_t{600000}))
+      ->capture_default_str();
+  for (CLI::App* sub : {show, trace}) {
+    sub->add_option("file", flags.file, "an .xplane.pb file")->required();
+  }
+  show->add_option("--top", flags.top, "events of each line")->capture_default_str();
+  for (CLI::App* sub : {capture, monitor, show, trace}) {
+    sub->add_option("-o,--output", flags.output, "where the result goes; - is standard output")->capture_default_str();
+  }
+  app.footer(kExamples);
+  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+
+  cli::Diagnostics diagnostics((cli::InputOptions()));
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.output);
+  if (!file.ok()) {
+    diagnostics.ShowError(flags.output, std::string(file.status().message()), cli::kUsage);
+    return diagnostics.exit_code();
+  }
+  TextWriter& out = (*file)->writer();
+  if (capture->parsed()) Capture(flags, &diagnostics, &out);
+  if (monitor->parsed()) Monitor(flags, &diagnostics, &out);
+  if (show->parsed()) Convert(flags, /*trace=*/false, &diagnostics, &out);
+  if (trace->parsed()) Convert(flags, /*trace=*/true, &diagnostics, &out);
+  if (diagnostics.exit_code() != cli::kOk) return diagnostics.exit_code();
+  if (const absl::Status status = (*file)->Commit(); !status.ok()) {
+    diagnostics.ShowError(flags.output, std::string(status.message()), cli::kUsage);
+  }
+  return diagnostics.exit_code();
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::cli::Main(hlokit::Run, argc, argv); }
