@@ -23,7 +23,7 @@ inline Tensor Arange(int64_t n, ElementType type = ElementType::kS64) { return R
 inline Tensor To(const Tensor& t, ElementType type) { return Run(Op::to_copy, t, type); }
 
 // ---- between replicas ----
-inline Tensor CrossReplicaSum(const Tensor& a) { return Run(Op::cross_replica_sum, a); }
+inline Tensor ReplicaSum(const Tensor& a) { return Run(Op::replica_sum, a); }
 
 // ---- elementwise ----
 inline Tensor Add(const Tensor& a, const Tensor& b, Scalar alpha = 1) { return Run(Op::add_Tensor, a, b, alpha); }

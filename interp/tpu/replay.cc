@@ -1,6 +1,7 @@
 #include "interp/tpu/replay.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -98,12 +99,17 @@ class Replayer {
     return std::lower_bound(boundaries_.begin(), boundaries_.end(), t) - boundaries_.begin();
   }
 
+  // Devices of one process do the same: the first stands for them.
   void PlayDevice() {
+    run_of_.assign(profile_.executions.size(), -1);
+    for (const runtime::ExecutionEvent& e : profile_.executions) device_ = std::min(device_, e.device);
     double free = 0;
     size_t next = 0;
     const auto run_until = [&](double t) {
       for (; next < profile_.executions.size() && Seconds(profile_.executions[next].called_ns) <= t; ++next) {
         const runtime::ExecutionEvent& e = profile_.executions[next];
+        if (e.device != device_) continue;
+        run_of_[next] = static_cast<int64_t>(result_.runs.size());
         const double called = Seconds(e.called_ns);
         const double start = std::max(e.thread == main_ ? warp_.Map(called) : called, free);
         const size_t program = program_of_[next];
@@ -240,7 +246,7 @@ class Replayer {
         while (run < profile_.executions.size() && profile_.executions[run].called_ns < e.start_ns) ++run;
         if (PhaseOfSpan(e.name) == HostPhase::kExecute && run < profile_.executions.size() &&
             profile_.executions[run].called_ns <= e.end_ns) {
-          span.run = static_cast<int64_t>(run);
+          span.run = run_of_[run];
         }
         start = warp_.Map(start);
         end = warp_.Map(end);
@@ -269,6 +275,8 @@ class Replayer {
   uint32_t main_ = 0;
   std::vector<double> boundaries_;                // ends of steps, as recorded
   std::vector<std::pair<double, double>> waits_;  // of the program's thread, as recorded
+  int device_ = std::numeric_limits<int>::max();
+  std::vector<int64_t> run_of_;  // by execution: index of result_.runs, negative where another device's stands for it
   Warp warp_;
   Replay result_;
 };

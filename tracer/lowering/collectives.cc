@@ -4,7 +4,7 @@
 
 namespace hlokit::lazy::lower {
 
-void CrossReplicaSum(NodeLowering& n) {
+void ReplicaSum(NodeLowering& n) {
   const Hlo x = n.in(0);
   Emitter& e = n.emitter();
   if (!x.ok()) return n.Return(x);

@@ -97,7 +97,7 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
     if (options.data_parallel) {
       const Trace reduce("all_reduce");
       for (const Tensor& gradient : gradients) {
-        if (gradient.defined()) Run(Op::copy_inplace, gradient, CrossReplicaSum(gradient));
+        if (gradient.defined()) Run(Op::copy_inplace, gradient, ReplicaSum(gradient));
       }
     }
     {
