@@ -4,7 +4,7 @@
 //             has one
 //   flops     operations count for the scope of a source instruction that did them: among the sources of an
 //             instruction its op_name is from one of the same opcode, or else from one that computes
-//   scopes    `fuse` leaves the operations of each source, counted once, as they were
+//   scopes    `fusion` leaves the operations of each source, counted once, as they were
 //
 //   annotation_properties [--passes=PIPELINE]... FILE|FOLDER...
 //
@@ -173,7 +173,7 @@ class Checker {
     CheckCarried(pipeline, marked, after, sources, loss, totals);
     CheckComplete(pipeline, after, totals);
     CheckFlops(pipeline, after, sources, totals);
-    if (pipeline == "fuse") CheckScopes(pipeline, marked, after, sources, totals);
+    if (pipeline == "fusion") CheckScopes(pipeline, marked, after, sources, totals);
   }
 
   void CheckCarried(const std::string& pipeline, const Module& marked, const Module& after, const Sources& sources,
