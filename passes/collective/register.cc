@@ -1,4 +1,8 @@
 // The passes of this room.
+#include <deque>
+#include <string>
+
+#include "ir/str_cat.h"
 #include "passes/collective/collectives.h"
 #include "passes/rooms.h"
 
@@ -41,54 +45,38 @@ class Reassociate : public Pass {
   }
 };
 
-constexpr char kTwo[] = R"(HloModule gradients
-
-sum {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT c = f32[] add(a, b)
+// A module whose entry reduces over devices with `sum`. Kept for as long as the registry is.
+std::string_view Example(std::string_view name, std::string_view type, std::string_view entry) {
+  static auto* const kTexts = new std::deque<std::string>();
+  return kTexts->emplace_back(StrCat("HloModule ", name, "\n\nsum {\n  a = ", type, "[] parameter(0)\n  b = ", type,
+                                     "[] parameter(1)\n  ROOT c = ", type, "[] add(a, b)\n}\n\nENTRY main {\n", entry,
+                                     "}\n"));
 }
 
-ENTRY main {
-  x = f32[128]{0} parameter(0)
+std::string_view TwoGradients() {
+  return Example("gradients", "f32", R"(  x = f32[128]{0} parameter(0)
   y = f32[64]{0} parameter(1)
   dx = f32[128]{0} all-reduce(x), replica_groups={{0,1}}, to_apply=sum
   dy = f32[64]{0} all-reduce(y), replica_groups={{0,1}}, to_apply=sum
   ROOT t = (f32[128]{0}, f32[64]{0}) tuple(dx, dy)
-}
-)";
-
-constexpr char kFolded[] = R"(HloModule axes
-
-sum {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT c = f32[] add(a, b)
+)");
 }
 
-ENTRY main {
-  x = f32[128]{0} parameter(0)
+std::string_view TwoAxes() {
+  return Example("axes", "f32", R"(  x = f32[128]{0} parameter(0)
   rows = f32[128]{0} all-reduce(x), replica_groups={{0,1},{2,3}}, to_apply=sum
   ROOT all = f32[128]{0} all-reduce(rows), replica_groups={{0,2},{1,3}}, to_apply=sum
-}
-)";
-
-constexpr char kSum[] = R"(HloModule total
-
-sum {
-  a = s32[] parameter(0)
-  b = s32[] parameter(1)
-  ROOT c = s32[] add(a, b)
+)");
 }
 
-ENTRY main {
-  x = s32[128]{0} parameter(0)
+std::string_view Total() {
+  return Example("total", "s32", R"(  x = s32[128]{0} parameter(0)
   y = s32[128]{0} parameter(1)
   rx = s32[128]{0} all-reduce(x), replica_groups={{0,1}}, to_apply=sum
   ry = s32[128]{0} all-reduce(y), replica_groups={{0,1}}, to_apply=sum
   ROOT s = s32[128]{0} add(rx, ry)
+)");
 }
-)";
 
 constexpr char kNoSchedule[] = "No schedule: a module that has one is left alone.";
 
@@ -119,7 +107,7 @@ PassInfo CombinerInfo(std::string_view name, std::string_view summary, std::stri
 
 void RegisterCollectivePasses(PassRegistry* registry) {
   registry->Add(CombinerInfo<Opcode::kAllReduce>("all-reduce-combiner", "merge small all-reduces into large ones",
-                                                 "31457280", kTwo));
+                                                 "31457280", TwoGradients()));
   registry->Add(CombinerInfo<Opcode::kAllGather>("all-gather-combiner", "merge small all-gathers into large ones",
                                                  "31457280", ""));
   registry->Add(CombinerInfo<Opcode::kReduceScatter>("reduce-scatter-combiner",
@@ -129,7 +117,7 @@ void RegisterCollectivePasses(PassRegistry* registry) {
                  .summary = "merge an all-reduce of an all-reduce into one",
                  .doc = "Two all-reduces in a row become one over the groups that both together make, if each of these "
                         "meets every device once.",
-                 .example = kFolded,
+                 .example = TwoAxes(),
                  .needs = kNoSchedule,
                  .make = MakePass<Counted<FoldAllReduces>>});
   registry->Add({.name = "all-reduce-reassociate",
@@ -137,7 +125,7 @@ void RegisterCollectivePasses(PassRegistry* registry) {
                  .summary = "combine before an all-reduce what is combined after it",
                  .doc = "The sum of two all-reduces that add becomes the all-reduce of the sum, and so for the other "
                         "operations that a reducer may be.",
-                 .example = kSum,
+                 .example = Total(),
                  .options = {{.name = "reassociate-floats",
                               .type = OptionInfo::Type::kBool,
                               .default_text = "false",
@@ -149,7 +137,7 @@ void RegisterCollectivePasses(PassRegistry* registry) {
                  .summary = "split collectives into a start and a done",
                  .doc = "all-reduce, all-gather and collective-permute get their own start and done, the others an "
                         "async-start of a computation and an async-done. `schedule` puts other work between the two.",
-                 .example = kFolded,
+                 .example = TwoAxes(),
                  .needs = kNoSchedule,
                  .make = MakePass<Counted<MakeCollectivesAsync>>});
 }

@@ -8,16 +8,6 @@
 namespace hlokit {
 namespace {
 
-template <typename Row>
-Row& RowOf(std::vector<Row>* rows, std::string_view name) {
-  for (Row& row : *rows) {
-    if (row.name == name) return row;
-  }
-  Row& row = rows->emplace_back();
-  row.name = name;
-  return row;
-}
-
 std::string Milliseconds(double ms) {
   char buffer[32];
   std::snprintf(buffer, sizeof(buffer), "%.3f", ms);
@@ -37,15 +27,12 @@ absl::Status TimePasses::Before(const PassRun&, const Module&) {
 
 absl::Status TimePasses::After(const PassRun& run, const Module&, bool changed) {
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start_;
-  Row& row = RowOf(&rows_, run.info.name);
-  ++row.runs;
-  row.changed += changed ? 1 : 0;
-  row.ms += elapsed.count();
+  table_.CountRun(run, changed).ms += elapsed.count();
   return absl::OkStatus();
 }
 
 std::string TimePasses::Text() const {
-  std::vector<Row> rows = rows_;
+  std::vector<Row> rows = table_.rows();
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.ms > b.ms; });
   double total = 0;
   for (const Row& row : rows) total += row.ms;
@@ -63,7 +50,7 @@ std::string TimePasses::Text() const {
 std::string TimePasses::Json() const {
   double total = 0;
   std::string passes;
-  for (const Row& row : rows_) {
+  for (const Row& row : table_.rows()) {
     total += row.ms;
     StrAppend(&passes, passes.empty() ? "" : ",", "\n  {\"pass\": \"", row.name, "\", \"runs\": ", row.runs,
               ", \"changed\": ", row.changed, ", \"ms\": ", Milliseconds(row.ms), "}");
@@ -78,9 +65,7 @@ absl::Status PassStatistics::Before(const PassRun& run, const Module& module) {
 }
 
 absl::Status PassStatistics::After(const PassRun& run, const Module& module, bool changed) {
-  Row& row = RowOf(&rows_, run.info.name);
-  ++row.runs;
-  row.changed += changed ? 1 : 0;
+  Row& row = table_.CountRun(run, changed);
   row.instructions += static_cast<int64_t>(module.instruction_count()) - instructions_before_;
   for (size_t i = 0; i < run.pass.statistics().size(); ++i) {
     const Pass::Statistic& now = run.pass.statistics()[i];
@@ -99,7 +84,7 @@ absl::Status PassStatistics::After(const PassRun& run, const Module& module, boo
 
 std::string PassStatistics::Text() const {
   std::string text;
-  for (const Row& row : rows_) {
+  for (const Row& row : table_.rows()) {
     StrAppend(&text, row.name, ": ", row.runs, row.runs == 1 ? " run, " : " runs, ", row.changed, " changed, ",
               row.instructions > 0 ? "+" : "", row.instructions, " instructions\n");
     for (const Pass::Statistic& count : row.counts) {
@@ -111,7 +96,7 @@ std::string PassStatistics::Text() const {
 
 std::string PassStatistics::Json() const {
   std::string text;
-  for (const Row& row : rows_) {
+  for (const Row& row : table_.rows()) {
     StrAppend(&text, text.empty() ? "" : ",", "\n  {\"pass\": \"", row.name, "\", \"runs\": ", row.runs,
               ", \"changed\": ", row.changed, ", \"instructions\": ", row.instructions, ", \"counts\": {");
     for (size_t i = 0; i < row.counts.size(); ++i) {

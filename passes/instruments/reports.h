@@ -13,6 +13,35 @@
 
 namespace hlokit {
 
+// A row for each pass, in the order of first runs.
+struct PassRow {
+  std::string_view name;
+  int64_t runs = 0;
+  int64_t changed = 0;
+};
+template <typename Row>
+class PassTable {
+ public:
+  const std::vector<Row>& rows() const { return rows_; }
+  // Counts a run; gives the row of the pass.
+  Row& CountRun(const PassRun& run, bool changed) {
+    Row* row = nullptr;
+    for (Row& known : rows_) {
+      if (known.name == run.info.name) row = &known;
+    }
+    if (row == nullptr) {
+      row = &rows_.emplace_back();
+      row->name = run.info.name;
+    }
+    ++row->runs;
+    row->changed += changed ? 1 : 0;
+    return *row;
+  }
+
+ private:
+  std::vector<Row> rows_;
+};
+
 // Time in each pass, over all its runs.
 class TimePasses : public PassInstrument {
  public:
@@ -25,13 +54,10 @@ class TimePasses : public PassInstrument {
   std::string Json() const;
 
  private:
-  struct Row {
-    std::string_view name;
-    int64_t runs = 0;
-    int64_t changed = 0;
+  struct Row : PassRow {
     double ms = 0;
   };
-  std::vector<Row> rows_;
+  PassTable<Row> table_;
   std::chrono::steady_clock::time_point start_;
 };
 
@@ -46,14 +72,11 @@ class PassStatistics : public PassInstrument {
   std::string Json() const;
 
  private:
-  struct Row {
-    std::string_view name;
-    int64_t runs = 0;
-    int64_t changed = 0;
+  struct Row : PassRow {
     int64_t instructions = 0;
     std::vector<Pass::Statistic> counts;
   };
-  std::vector<Row> rows_;
+  PassTable<Row> table_;
   int64_t instructions_before_ = 0;
   std::vector<Pass::Statistic> counts_before_;
 };

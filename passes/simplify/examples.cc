@@ -1,6 +1,12 @@
 // Small programs that show the passes of this room at work, for the documentation.
 #include "passes/simplify/examples.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/str_cat.h"
+
 namespace hlokit {
 namespace {
 
@@ -226,105 +232,6 @@ ENTRY e {
   u = (s32[], (f32[4], s32[])) tuple(b, t)
   ROOT r = (f32[4], s32[]) get-tuple-element(u), index=1
 })"},
-    {"while-loop-constant-sinking", R"(cond {
-  cs = (s32[], f32[4], f32[4]) parameter(0)
-  ci = s32[] get-tuple-element(cs), index=0
-  lim = s32[] constant(10)
-  ROOT lt = pred[] compare(ci, lim), direction=LT
-}
-body {
-  s = (s32[], f32[4], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  a = f32[4] get-tuple-element(s), index=1
-  b = f32[4] get-tuple-element(s), index=2
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  sum = f32[4] add(a, b), metadata={op_name="main/while/add"}
-  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
-}
-ENTRY e {
-  p = f32[4] parameter(0)
-  q = f32[4] parameter(1)
-  k = f32[4] constant({1, 2, 3, 4}), metadata={op_name="main/k"}
-  zero = s32[] constant(0)
-  init = (s32[], f32[4], f32[4]) tuple(zero, p, k)
-  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
-  ROOT r = f32[4] get-tuple-element(w), index=1
-})"},
-    {"while-loop-invariant-code-motion", R"(cond {
-  cs = (s32[], f32[4], f32[4]) parameter(0)
-  ci = s32[] get-tuple-element(cs), index=0
-  lim = s32[] constant(10)
-  ROOT lt = pred[] compare(ci, lim), direction=LT
-}
-body {
-  s = (s32[], f32[4], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  a = f32[4] get-tuple-element(s), index=1
-  b = f32[4] get-tuple-element(s), index=2
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  ex = f32[4] exponential(b), metadata={op_name="main/while/exp"}
-  sum = f32[4] add(a, ex)
-  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
-}
-ENTRY e {
-  p = f32[4] parameter(0)
-  q = f32[4] parameter(1)
-  zero = s32[] constant(0)
-  init = (s32[], f32[4], f32[4]) tuple(zero, p, q)
-  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
-  ROOT r = f32[4] get-tuple-element(w), index=1
-})"},
-    {"while-loop-simplifier", R"(cond {
-  cs = (s32[], f32[4], f32[4]) parameter(0)
-  ci = s32[] get-tuple-element(cs), index=0
-  lim = s32[] constant(10)
-  ROOT lt = pred[] compare(ci, lim), direction=LT
-}
-body {
-  s = (s32[], f32[4], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  a = f32[4] get-tuple-element(s), index=1
-  b = f32[4] get-tuple-element(s), index=2
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  twice = f32[4] add(a, a)
-  other = f32[4] multiply(b, a)
-  ROOT out = (s32[], f32[4], f32[4]) tuple(next, twice, other)
-}
-ENTRY e {
-  p = f32[4] parameter(0)
-  q = f32[4] parameter(1)
-  zero = s32[] constant(0)
-  init = (s32[], f32[4], f32[4]) tuple(zero, p, q)
-  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
-  ROOT r = f32[4] get-tuple-element(w), index=1
-})"},
-    {"while-loop-unroller", R"(cond {
-  cs = (s32[], f32[4], f32[4]) parameter(0)
-  ci = s32[] get-tuple-element(cs), index=0
-  lim = s32[] constant(2)
-  ROOT lt = pred[] compare(ci, lim), direction=LT
-}
-body {
-  s = (s32[], f32[4], f32[4]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  a = f32[4] get-tuple-element(s), index=1
-  b = f32[4] get-tuple-element(s), index=2
-  one = s32[] constant(1)
-  next = s32[] add(i, one)
-  sum = f32[4] add(a, b), metadata={op_name="main/while/add"}
-  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
-}
-ENTRY e {
-  p = f32[4] parameter(0)
-  q = f32[4] parameter(1)
-  zero = s32[] constant(0)
-  init = (s32[], f32[4], f32[4]) tuple(zero, p, q)
-  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
-  ROOT r = f32[4] get-tuple-element(w), index=1
-})"},
     {"zero-sized-hlo-elimination", R"(ENTRY e {
   p = f32[4,8] parameter(0)
   s = f32[0,8] slice(p), slice={[2:2],[0:8]}
@@ -333,11 +240,79 @@ ENTRY e {
 })"},
 };
 
+// A loop over a counter and two arrays: what follows the counter in the body, the start of the second array, and what
+// makes that.
+struct LoopExample {
+  std::string_view pass;
+  int trips;
+  std::string_view body;
+  std::string_view made = "";
+  std::string_view second = "q";
+};
+
+constexpr LoopExample kLoopExamples[] = {
+    {"while-loop-constant-sinking", 10, R"(  sum = f32[4] add(a, b), metadata={op_name="main/while/add"}
+  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
+)",
+     R"(  k = f32[4] constant({1, 2, 3, 4}), metadata={op_name="main/k"}
+)",
+     "k"},
+    {"while-loop-invariant-code-motion", 10, R"(  ex = f32[4] exponential(b), metadata={op_name="main/while/exp"}
+  sum = f32[4] add(a, ex)
+  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
+)"},
+    {"while-loop-simplifier", 10, R"(  twice = f32[4] add(a, a)
+  other = f32[4] multiply(b, a)
+  ROOT out = (s32[], f32[4], f32[4]) tuple(next, twice, other)
+)"},
+    {"while-loop-unroller", 2, R"(  sum = f32[4] add(a, b), metadata={op_name="main/while/add"}
+  ROOT out = (s32[], f32[4], f32[4]) tuple(next, sum, b)
+)"},
+};
+
+std::string TextOf(const LoopExample& loop) {
+  return StrCat(R"(cond {
+  cs = (s32[], f32[4], f32[4]) parameter(0)
+  ci = s32[] get-tuple-element(cs), index=0
+  lim = s32[] constant()",
+                loop.trips, R"()
+  ROOT lt = pred[] compare(ci, lim), direction=LT
+}
+body {
+  s = (s32[], f32[4], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[4] get-tuple-element(s), index=1
+  b = f32[4] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+)",
+                loop.body, R"(}
+ENTRY e {
+  p = f32[4] parameter(0)
+  q = f32[4] parameter(1)
+)",
+                loop.made, R"(  zero = s32[] constant(0)
+  init = (s32[], f32[4], f32[4]) tuple(zero, p, )",
+                loop.second, R"()
+  w = (s32[], f32[4], f32[4]) while(init), condition=cond, body=body, metadata={op_name="main/while"}
+  ROOT r = f32[4] get-tuple-element(w), index=1
+})");
+}
+
 }  // namespace
 
 std::string_view SimplifyExample(std::string_view pass) {
   for (const Example& example : kExamples) {
     if (example.pass == pass) return example.text;
+  }
+  // Kept for as long as the registry is.
+  static const auto* const kLoops = [] {
+    auto* texts = new std::vector<std::pair<std::string_view, std::string>>();
+    for (const LoopExample& loop : kLoopExamples) texts->emplace_back(loop.pass, TextOf(loop));
+    return texts;
+  }();
+  for (const auto& [name, text] : *kLoops) {
+    if (name == pass) return text;
   }
   return "";
 }
