@@ -12,7 +12,7 @@ namespace hlokit {
 namespace {
 
 // The bodies of the computations, callees first, without the header of the module.
-std::string Bodies(const Module& module) {
+std::string Bodies(const Module& module, bool layouts) {
   std::string text;
   {
     TextWriter out(&text);
@@ -21,7 +21,7 @@ std::string Bodies(const Module& module) {
     options.print_metadata = true;
     options.print_percent = false;
     options.print_program_shape = false;
-    options.include_layout_in_shapes = false;
+    options.include_layout_in_shapes = layouts;
     PrintModule(out, module, options);
   }
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -32,12 +32,14 @@ std::string Example(const PassInfo& info) {
   if (info.example.empty()) return "";
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(info.example);
   if (!module.ok()) return StrCat("The example does not parse: ", std::string(module.status().message()), "\n");
-  std::string text = StrCat("Before:\n\n```\n", Bodies(**module), "```\n\nAfter:\n\n```\n");
+  std::string before[] = {Bodies(**module, false), Bodies(**module, true)};
   const std::unique_ptr<Pass> pass = PassRegistry::Make(info, PassOptions(info.options));
   const absl::StatusOr<bool> changed = pass->Run(**module);
   if (!changed.ok()) return StrCat("The example fails: ", std::string(changed.status().message()), "\n");
   WriteOrigins(**module);
-  return StrCat(text, Bodies(**module), "```\n\n");
+  // Layouts are shown where memory spaces are what it is about.
+  const bool layouts = Bodies(**module, true).find("S(1)") != std::string::npos;
+  return StrCat("Before:\n\n```\n", before[layouts], "```\n\nAfter:\n\n```\n", Bodies(**module, layouts), "```\n\n");
 }
 
 std::string_view TypeText(OptionInfo::Type type) {

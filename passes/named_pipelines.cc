@@ -25,10 +25,17 @@ void RegisterNamedPipelines(PassRegistry* registry) {
                                  "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
                                  "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
                                  "dead-parameter-removal,computation-deduplicator)*"});
-  registry->AddPipeline({.name = "tpu",
+  registry->AddPipeline({.name = "tpu-simplify",
                          .summary = "what the simulated TPU runs on a program that no compiler has seen",
-                         .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*,fuse"});
+                         .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*"});
   RegisterFusingPipelines(registry);
+  registry->AddPipeline(
+      {.name = "tpu",
+       .summary = "compiles for a TPU, down to a schedule with memory spaces; what has a schedule is left alone",
+       .text = "tpu-simplify,layout-assignment{target=tpu},fuse,all-reduce-combiner,"
+               "all-gather-combiner,reduce-scatter-combiner,async-collective-creator,latency-hiding-scheduler,"
+               "rematerialization,memory-space-assignment",
+       .compiles = true});
 }
 
 }  // namespace hlokit

@@ -97,6 +97,7 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     const uint32_t child = single ? top.node : group.children[top.next];
     ++top.next;
     const Node& node = nodes_[child];
+    if (node.compiles && module.header().is_scheduled) continue;
     if (node.info == nullptr || (node.repeat && !single)) {
       open.push_back({child, 0, 1, version, place.size()});
       if (node.info == nullptr && !node.label.empty()) StrAppend(&place, place.empty() ? "" : "/", node.label);

@@ -62,9 +62,10 @@ class Pipeline {
   friend class PipelineParser;
 
   struct Node {
-    std::string label;    // of a group; the name of a named pipeline
-    std::string options;  // of a named pipeline, "{name=value}"
-    bool named = false;   // a named pipeline: its label stands for it
+    std::string label;      // of a group; the name of a named pipeline
+    std::string options;    // of a named pipeline, "{name=value}"
+    bool named = false;     // a named pipeline: its label stands for it
+    bool compiles = false;  // skipped for a module with a schedule
     bool repeat = false;
     const PassInfo* info = nullptr;  // a pass
     std::unique_ptr<Pass> pass;

@@ -96,6 +96,7 @@ class PipelineParser {
       Node group;
       group.label = std::string(name);
       group.named = true;
+      group.compiles = named->compiles;
       std::vector<SharedOption> shared;
       if (absl::Status status = OptionList(name,
                                            [&](std::string_view option, std::string_view value) {

@@ -28,6 +28,7 @@ struct NamedPipeline {
   std::string_view name;
   std::string_view summary;
   std::string_view text;  // may use named pipelines registered before
+  bool compiles = false;  // ends in a schedule: skipped for a module that has one
 };
 
 class PassRegistry {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "interp/runtime/client.h"
+#include "interp/tpu/compile.h"
 #include "passes/pipeline.h"
 
 namespace hlokit::tpu {
@@ -20,8 +21,6 @@ ProfileSimulation::Program::Program(Module module_in, SimulationOptions options_
 absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const runtime::Profile& profile,
                                                                            const Options& options) {
   if (profile.executions.empty()) return absl::NotFoundError("the profile holds no execution");
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options.pipeline);
-  if (!pipeline.ok()) return pipeline.status();
   auto result = std::make_unique<ProfileSimulation>();
   result->start_unix_ns_ = profile.start_unix_ns;
   std::map<const runtime::Executable*, size_t> known;
@@ -35,6 +34,8 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const
     absl::StatusOr<SimulationOptions> machine = options.machine(module);
     if (!machine.ok()) return machine.status();
     if (!module.header().is_scheduled) {
+      absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(PipelineFor(machine->machine, options.pipeline));
+      if (!pipeline.ok()) return pipeline.status();
       if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(module); !run.ok()) return run.status();
     }
     result->programs_.push_back(std::make_unique<Program>(std::move(module), *std::move(machine)));

@@ -4,6 +4,7 @@
 
 #include "interp/tpu/op_class.h"
 #include "interp/tpu/tiling.h"
+#include "passes/schedule/memory_space_assignment.h"
 
 namespace hlokit::tpu {
 
@@ -77,6 +78,54 @@ void PlaceState(const Machine& machine, const Module& module, Computation body, 
   for (uint32_t value : read) result->part[value] = stays / whole;
 }
 
+// The part of the array, or of the arrays of a tuple, that its layout puts into vector memory.
+double PartInVmem(const Machine& machine, Shape shape) {
+  double bytes = 0, in_vmem = 0;
+  for (Shape leaf : Leaves(shape)) {
+    if (!leaf.IsArray()) continue;
+    const double size = static_cast<double>(PaddedBytes(machine, leaf));
+    bytes += size;
+    if (leaf.has_layout() && leaf.layout()->memory_space() == kVectorMemorySpace) in_vmem += size;
+  }
+  return bytes > 0 ? in_vmem / bytes : 0;
+}
+
+// Takes over where a memory-space assignment has put the arrays. False if it has put none of these in vector memory.
+bool TakeAssigned(const Machine& machine, const Module& module, const std::vector<KernelWork>& works, double scale,
+                  double room, Residency* result) {
+  std::vector<Candidate> assigned;
+  absl::flat_hash_map<uint32_t, size_t> place;  // in assigned, by value
+  const auto meet = [&](InstructionId value, uint32_t step) {
+    if (const auto found = place.find(value.value); found != place.end()) {
+      assigned[found->second].to = step;
+      return;
+    }
+    const Shape shape = module.instruction(value).shape();
+    const double part = PartInVmem(machine, shape);
+    if (part == 0) return;
+    result->part[value.value] = part;
+    place[value.value] = assigned.size();
+    assigned.push_back({value.value, step, step, part * static_cast<double>(PaddedBytes(machine, shape)) * scale});
+  };
+  for (uint32_t s = 0; s < works.size(); ++s) {
+    for (const Access& access : works[s].reads) meet(access.value, s);
+    for (const Access& access : works[s].writes) meet(access.value, s);
+  }
+  if (assigned.empty()) return false;
+  std::vector<double> change(works.size() + 1, 0);
+  for (const Candidate& candidate : assigned) {
+    change[candidate.from] += candidate.bytes;
+    change[candidate.to + 1] -= candidate.bytes;
+    result->residents.push_back({InstructionId(candidate.value), candidate.bytes, candidate.from, candidate.to});
+  }
+  double held = 0;
+  for (size_t s = 0; s < works.size(); ++s) {
+    held += change[s];
+    result->free_bytes[s] = std::max(room - held, 0.0);
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::flat_hash_set<int64_t> InvariantElements(Computation body) {
@@ -100,6 +149,12 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
   const Computation computation = module.computation(plan.computation);
   absl::flat_hash_set<uint32_t> kept_roots;
   if (loop_body) PlaceState(machine, module, computation, works, scale, last_step, &room, &result, &kept_roots);
+
+  result.free_bytes.assign(plan.steps.size(), room);
+  if (TakeAssigned(machine, module, works, scale, room, &result)) {
+    for (double free : result.free_bytes) result.used_bytes.push_back(whole - free);
+    return result;
+  }
 
   // Values that leave the computation, or that a step other than a kernel uses, are in HBM.
   absl::flat_hash_set<uint32_t> outside;
@@ -140,7 +195,6 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
     const uint32_t lb = b.to - b.from;
     return la != lb ? la < lb : a.from != b.from ? a.from < b.from : a.value < b.value;
   });
-  result.free_bytes.assign(plan.steps.size(), room);
   for (const Candidate& c : sorted) {
     bool fits = true;
     for (uint32_t s = c.from; s <= c.to && fits; ++s) fits = result.free_bytes[s] >= c.bytes;

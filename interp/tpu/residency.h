@@ -1,4 +1,5 @@
-// Which arrays of a computation stay in vector memory.
+// Which arrays of a computation stay in vector memory: those that its layouts put there, S(1), or where no memory-space
+// assignment has run, those that fit until their last use.
 #ifndef HLOKIT_INTERP_TPU_RESIDENCY_H_
 #define HLOKIT_INTERP_TPU_RESIDENCY_H_
 

@@ -10,7 +10,8 @@
 //     or convolution as hero (kOutput) it runs over the hero's result.
 //   - Every instruction inside is computed where the loop is: each of its elements once, or, if it is cheap (a few
 //     operations an element), again for each place that needs it, up to a number of operations for each element of the
-//     loop. What comes before a dot is computed as its operands are loaded, and is cheap. A reduction, window, dot,
+//     loop. What comes before a dot is computed as its operands are loaded, and is cheap unless they are loaded once,
+//     as on a TPU, whose kernels hold a tile of an operand while it meets all its partners. A reduction, window, dot,
 //     convolution or transcendental function is never computed twice.
 //   - A result is either the end of the loop or a value on the way of which each element is computed exactly once.
 //   - An update in place stays in place: its first operand comes from outside, and it is a result.
@@ -33,6 +34,7 @@ struct FusionLimits {
   int64_t max_operands = 64;       // parameters and results of a fusion
   int64_t max_instructions = 512;  // in a fusion
   double max_recompute = 16;       // operations computed again, for each element of the loop
+  double operand_loads = 4;        // how often an element of a dot's operand is loaded, as far as recomputing goes
   bool multi_output = true;
   bool output_fusion = true;  // around dots and convolutions
 };

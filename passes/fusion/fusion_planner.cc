@@ -11,8 +11,7 @@
 namespace hlokit {
 namespace {
 
-constexpr size_t kMaxReaders = 32;   // groups around one value that are looked at
-constexpr double kOperandLoads = 4;  // how often an element of a dot's operand is loaded, as far as recomputing goes
+constexpr size_t kMaxReaders = 32;  // groups around one value that are looked at
 constexpr double kOnce = 1.0001;
 
 bool IsHero(FusionClass c) { return c == FusionClass::kReduce || c == FusionClass::kProduct; }
@@ -207,7 +206,7 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, Node group, dou
           here.times *= o < operand_count / 2 ? static_cast<double>(WindowReuse(module_.instruction(order_[u]))) : 1;
           break;
         case FusionClass::kProduct:
-          here = {Zone::kMultiplied, false, kOperandLoads};
+          here = {Zone::kMultiplied, false, limits_.operand_loads};
           break;
         case FusionClass::kSource:
         case FusionClass::kOpaque:

@@ -12,6 +12,7 @@ class Fusion : public Pass {
     limits.max_operands = options().Int("max-operands");
     limits.max_instructions = options().Int("max-instructions");
     limits.max_recompute = static_cast<double>(options().Int("max-recompute"));
+    limits.operand_loads = static_cast<double>(options().Int("operand-loads"));
     limits.multi_output = options().Bool("multi-output");
     limits.output_fusion = options().Bool("output-fusion");
     const FusionCounts counts = FuseModule(module, limits);
@@ -100,6 +101,13 @@ void RegisterFusionPasses(PassRegistry* registry) {
                     .type = OptionInfo::Type::kInt,
                     .default_text = "16",
                     .doc = "operations computed again for each element of the loop, at most"},
+                   {.name = "operand-loads",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "4",
+                    .doc =
+                        "how often a dot loads an element of its operands: what is computed before it is computed as "
+                        "often; 1 on a TPU",
+                    .min = 1},
                    {.name = "multi-output",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",

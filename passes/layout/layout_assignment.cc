@@ -8,6 +8,7 @@
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/saturating.h"
 
 namespace hlokit {
 namespace {
@@ -215,6 +216,27 @@ absl::StatusOr<LayoutCounts> LayoutAssigner::Run() {
 }
 
 }  // namespace
+
+int64_t TiledBytes(Shape array) {
+  const LayoutRecord* layout = array.layout();
+  int64_t bits = array.element_type() == ElementType::kPred ? 8 : std::max(BitsOf(array.element_type()), 1);
+  absl::Span<const int64_t> tile;
+  if (layout != nullptr && layout->extras != nullptr) {
+    if (layout->extras->element_size_in_bits > 0) bits = layout->extras->element_size_in_bits;
+    if (!layout->extras->tiles.empty()) tile = layout->extras->tiles[0];
+  }
+  int64_t elements = 1;
+  for (int64_t k = 0; k < array.rank(); ++k) {
+    const int64_t d = layout == nullptr ? array.rank() - 1 - k : layout->minor_to_major[static_cast<size_t>(k)];
+    int64_t size = array.is_unbounded(d) ? 1 : std::max<int64_t>(array.dim(d), 0);
+    if (const auto n = static_cast<size_t>(k); n < tile.size() && tile[tile.size() - 1 - n] > 0) {
+      const int64_t extent = tile[tile.size() - 1 - n];
+      if (size % extent != 0) size = SatAdd(size, extent - size % extent);
+    }
+    elements = SatMul(elements, size);
+  }
+  return SatMul(elements, bits) / 8;
+}
 
 Shape WithTpuTiles(ShapeTable& shapes, Shape array) {
   const int bits = BitsOf(array.element_type());

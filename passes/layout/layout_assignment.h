@@ -31,6 +31,10 @@ struct LayoutCounts {
 // alone.
 absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, LayoutTarget target);
 
+// Bytes of an array with the padding of its layout's tiles; without, where it has none. Unbounded dimensions count
+// as 1.
+int64_t TiledBytes(Shape array);
+
 // The tiling of an array on a TPU; the layout as it is for scalars and types wider than 32 bits.
 Shape WithTpuTiles(ShapeTable& shapes, Shape array);
 

@@ -1,6 +1,8 @@
 // The passes of this room.
 #include "passes/rooms.h"
 #include "passes/schedule/copy_insertion.h"
+#include "passes/schedule/memory_space_assignment.h"
+#include "passes/schedule/rematerialization.h"
 #include "passes/schedule/schedule.h"
 
 namespace hlokit {
@@ -15,6 +17,52 @@ class Schedule : public Pass {
     Count("computations ordered", counts->computations);
     Count("bytes at the peak", counts->peak_bytes);
     Count("bytes at the peak of the post-order", counts->post_order_peak_bytes);
+    return true;
+  }
+};
+
+class LatencyHidingScheduler : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    if (module.header().is_scheduled) return false;
+    ScheduleOptions rates;
+    rates.flops_per_second = static_cast<double>(options().Int("tflops")) * 1e12;
+    rates.bytes_per_second = static_cast<double>(options().Int("hbm-gbps")) * 1e9;
+    rates.link_bytes_per_second = static_cast<double>(options().Int("ici-gbps")) * 1e9;
+    const absl::StatusOr<ScheduleCounts> counts = ScheduleModule(module, rates);
+    if (!counts.ok()) return counts.status();
+    Count("computations ordered", counts->computations);
+    Count("bytes at the peak", counts->peak_bytes);
+    return true;
+  }
+};
+
+class MemorySpaceAssignment : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<MemorySpaceCounts> counts =
+        AssignMemorySpaces(module, {.vmem_bytes = options().Int("vmem-bytes"),
+                                    .hbm_bytes_per_second = static_cast<double>(options().Int("hbm-gbps")) * 1e9,
+                                    .flops_per_second = static_cast<double>(options().Int("tflops")) * 1e12,
+                                    .prefetch = options().Bool("prefetch")});
+    if (!counts.ok()) return counts.status();
+    if (counts->kept > 0) Count("arrays kept", counts->kept);
+    if (counts->evicted > 0) Count("arrays evicted", counts->evicted);
+    if (counts->prefetched > 0) Count("arrays prefetched", counts->prefetched);
+    if (counts->changes() > 0) Count("bytes of VMEM at the peak", counts->peak_bytes);
+    return counts->changes() > 0;
+  }
+};
+
+class Rematerialization : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<RematerializationCounts> counts = Rematerialize(module, options().Int("hbm-bytes"));
+    if (!counts.ok()) return counts.status();
+    if (counts->instructions == 0) return false;
+    Count("instructions computed again", counts->instructions);
+    Count("bytes at the peak before", counts->peak_before);
+    Count("bytes at the peak", counts->peak_after);
     return true;
   }
 };
@@ -62,9 +110,97 @@ ENTRY main {
 }
 )";
 
+constexpr char kStream[] = R"(HloModule stream, is_scheduled=true
+
+ENTRY main {
+  x = f32[2048,2048]{1,0} parameter(0)
+  w = f32[2048,2048]{1,0} parameter(1)
+  v = f32[2048,2048]{1,0} parameter(2)
+  t = f32[2048,2048]{1,0} tanh(x)
+  d = f32[2048,2048]{1,0} dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT e = f32[2048,2048]{1,0} dot(d, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)";
+
+constexpr char kAgain[] = R"(HloModule again, is_scheduled=true
+
+ENTRY main {
+  x = f32[20480,32768]{1,0} parameter(0)
+  w = f32[32768,32768]{1,0} parameter(1)
+  v = f32[32768,32768]{1,0} parameter(2)
+  a = f32[20480,32768]{1,0} tanh(x)
+  d = f32[20480,32768]{1,0} dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[20480,32768]{1,0} tanh(d)
+  c = f32[20480,32768]{1,0} multiply(b, d)
+  e = f32[20480,32768]{1,0} dot(c, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[20480,32768]{1,0} add(a, e)
+}
+)";
+
+constexpr char kScheduled[] = "A schedule; a module without one is left alone.";
+
+// Figures of the machine that several passes take, so that `tpu{hbm-gbps=1640}` sets them for all. The defaults are
+// those of a TPU v5e.
+const OptionInfo kHbmRate = {.name = "hbm-gbps",
+                             .type = OptionInfo::Type::kInt,
+                             .default_text = "819",
+                             .doc = "bytes that HBM moves in a nanosecond",
+                             .min = 1};
+const OptionInfo kFlops = {.name = "tflops",
+                           .type = OptionInfo::Type::kInt,
+                           .default_text = "197",
+                           .doc = "operations of a picosecond",
+                           .min = 1};
+
 }  // namespace
 
 void RegisterSchedulePasses(PassRegistry* registry) {
+  registry->Add({.name = "latency-hiding-scheduler",
+                 .room = "schedule",
+                 .summary = "order the instructions so that communication runs beside computation",
+                 .doc = "As `schedule`, with estimates of how long instructions take on a machine: collectives and "
+                        "copies start as soon as they can and are waited for when what ran meanwhile took as long.",
+                 .options = {kHbmRate,
+                             kFlops,
+                             {.name = "ici-gbps",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "90",
+                              .doc = "bytes that go between devices in a nanosecond",
+                              .min = 1}},
+                 .make = MakePass<LatencyHidingScheduler>});
+  registry->Add({.name = "memory-space-assignment",
+                 .room = "schedule",
+                 .summary = "place arrays in a TPU's vector memory, with copies there and back",
+                 .doc = "An array stands in VMEM, S(1), from where it is made to its last use if it fits; what is "
+                        "needed later, or by what takes no operands from there, is copied to HBM meanwhile. Arrays in "
+                        "HBM are copied there by copy-start and copy-done while instructions run that compute longer "
+                        "than they load.",
+                 .example = kStream,
+                 .options = {{.name = "vmem-bytes",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "117440512",
+                              .doc = "VMEM for arrays, without what kernels need for their tiles"},
+                             kHbmRate,
+                             kFlops,
+                             {.name = "prefetch",
+                              .type = OptionInfo::Type::kBool,
+                              .default_text = "true",
+                              .doc = "copy arrays there before they are used"}},
+                 .needs = kScheduled,
+                 .make = MakePass<MemorySpaceAssignment>});
+  registry->Add({.name = "rematerialization",
+                 .room = "schedule",
+                 .summary = "compute values again where keeping them needs more memory than there is",
+                 .doc = "At the peak of the schedule, values that are not used there but later are computed a second "
+                        "time before that use, those first that save most bytes for what it costs, until the peak "
+                        "is below the limit or nothing more can be had.",
+                 .example = kAgain,
+                 .options = {{.name = "hbm-bytes",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "17179869184",
+                              .doc = "memory that the program may need at its peak"}},
+                 .needs = kScheduled,
+                 .make = MakePass<Rematerialization>});
   registry->Add(
       {.name = "schedule",
        .room = "schedule",

@@ -23,10 +23,17 @@ int64_t BytesMoved(Instruction i) {
   return bytes;
 }
 
+bool GoesOverLinks(Instruction i) {
+  if (HasTrait(i.opcode(), kCollective)) return true;
+  if (i.opcode() != Opcode::kAsyncStart) return false;
+  const Computation callee = i.computation_attr(Attr::kCalls);
+  return callee.valid() && HasTrait(callee.root().opcode(), kCollective);
+}
+
 class ListScheduler {
  public:
-  ListScheduler(Computation computation, const ScheduleOptions& options)
-      : module_(computation.module()), options_(options), order_(PostOrder(computation)) {}
+  ListScheduler(Computation computation, const CostAnalysis& costs, const ScheduleOptions& options)
+      : module_(computation.module()), costs_(costs), options_(options), order_(PostOrder(computation)) {}
 
   std::vector<InstructionId> Run();
 
@@ -41,12 +48,14 @@ class ListScheduler {
 
   void Prepare();
   void KeepOrderOfEffects();
+  int64_t TimeOf(Instruction i) const;
   Rank RankOf(uint32_t n) const;
   void Enter(uint32_t n) { ready_.insert(rank_[n] = RankOf(n)); }
   void Update(uint32_t n);
   void Take(uint32_t n);
 
   const Module& module_;
+  const CostAnalysis& costs_;
   const ScheduleOptions options_;
   const std::vector<InstructionId> order_;
   std::vector<uint32_t> node_of_;  // by InstructionId, from lowest_
@@ -62,9 +71,22 @@ class ListScheduler {
   std::vector<uint8_t> is_ready_;
   std::vector<Rank> rank_;
   std::set<Rank> ready_;
-  int64_t moved_ = 0;         // bytes moved by what has run
-  std::vector<int64_t> due_;  // by node: for a done, moved_ at which its work is covered
+  int64_t now_ = 0;           // time that what has run took
+  std::vector<int64_t> due_;  // by node: for a done, when its work is covered
 };
+
+// In picoseconds, or in bytes where no rates are given.
+int64_t ListScheduler::TimeOf(Instruction i) const {
+  if (options_.bytes_per_second <= 0) return BytesMoved(i);
+  const auto picoseconds = [](double amount, double rate) {
+    return static_cast<int64_t>(std::min(rate > 0 ? amount / rate * 1e12 : 0, 4e18));
+  };
+  if (GoesOverLinks(i)) return picoseconds(static_cast<double>(BytesMoved(i)), options_.link_bytes_per_second);
+  if (StartsAsync(i)) return picoseconds(static_cast<double>(BytesMoved(i)), options_.bytes_per_second);
+  const Cost& cost = costs_.Of(i);
+  return std::max(picoseconds(static_cast<double>(cost.flops), options_.flops_per_second),
+                  picoseconds(static_cast<double>(cost.bytes()), options_.bytes_per_second));
+}
 
 void ListScheduler::Prepare() {
   const auto count = static_cast<uint32_t>(order_.size());
@@ -152,7 +174,7 @@ ListScheduler::Rank ListScheduler::RankOf(uint32_t n) const {
   }
   int stage = 1;
   if (options_.overlap && StartsAsync(i)) stage = 0;
-  if (options_.overlap && EndsAsync(i) && moved_ < due_[n]) stage = 2;
+  if (options_.overlap && EndsAsync(i) && now_ < due_[n]) stage = 2;
   return {stage, made_bytes_[n] - freed, n};
 }
 
@@ -169,9 +191,9 @@ void ListScheduler::Take(uint32_t n) {
   is_ready_[n] = 0;
   const Instruction i = module_.instruction(order_[n]);
   if (StartsAsync(i)) {
-    for (uint32_t next : next_[n]) due_[next] = SatAdd(moved_, BytesMoved(i));
+    for (uint32_t next : next_[n]) due_[next] = SatAdd(now_, TimeOf(i));
   } else if (!EndsAsync(i)) {
-    moved_ = SatAdd(moved_, BytesMoved(i));
+    now_ = SatAdd(now_, TimeOf(i));
   }
   for (uint32_t v : reads_[n]) {
     if (--readers_left_[v] != 1) continue;
@@ -198,7 +220,7 @@ std::vector<InstructionId> ListScheduler::Run() {
     // A wait is over when enough has run: look again before it is put off.
     if (ready_.begin()->stage == 1 && ready_.rbegin()->stage == 2) {
       const uint32_t waiting = ready_.rbegin()->place;
-      if (moved_ >= due_[waiting]) n = waiting;
+      if (now_ >= due_[waiting]) n = waiting;
     }
     Take(n);
     schedule.push_back(order_[n]);
@@ -212,13 +234,15 @@ void Reorder(Module& module, absl::Span<const InstructionId> order) {
 
 }  // namespace
 
-std::vector<InstructionId> ListSchedule(Computation computation, const ScheduleOptions& options) {
-  return ListScheduler(computation, options).Run();
+std::vector<InstructionId> ListSchedule(Computation computation, const CostAnalysis& costs,
+                                        const ScheduleOptions& options) {
+  return ListScheduler(computation, costs, options).Run();
 }
 
 absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOptions& options) {
   ScheduleCounts counts;
   const CallGraph calls(module);
+  const CostAnalysis costs(module);
   std::vector<int64_t> needs(module.computation_id_bound(), 0), needed(module.computation_id_bound(), 0);
   for (ComputationId id : calls.CalleesFirst()) {
     const Computation c = module.computation(id);
@@ -245,7 +269,7 @@ absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOpti
     const absl::StatusOr<MemoryUse> before = peak_of(post_order, needed);
     if (!before.ok()) return before.status();
     needed[id.value] = before->own_peak_bytes;
-    std::vector<InstructionId> list = ListSchedule(c, options);
+    std::vector<InstructionId> list = ListSchedule(c, costs, options);
     const absl::StatusOr<MemoryUse> as_list = peak_of(list, needs), as_post_order = peak_of(post_order, needs);
     if (!as_list.ok()) return as_list.status();
     if (!as_post_order.ok()) return as_post_order.status();

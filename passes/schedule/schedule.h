@@ -8,18 +8,25 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/module.h"
+#include "passes/analysis/cost.h"
 
 namespace hlokit {
 
 struct ScheduleOptions {
   // Start asynchronous operations as soon as their operands are there, and wait for them as late as possible, until
-  // what ran meanwhile moved as many bytes.
+  // what ran meanwhile took as long.
   bool overlap = true;
+  // How long an instruction takes: its operations or its bytes, whichever is longer; what goes between devices its
+  // bytes over the link. Zero: as long as the bytes that it moves, all alike.
+  double flops_per_second = 0;
+  double bytes_per_second = 0;
+  double link_bytes_per_second = 0;
 };
 
 // A list schedule: of the instructions that can run, the one that frees most bytes beyond those it makes; the first in
 // post-order among equals. n log n.
-std::vector<InstructionId> ListSchedule(Computation computation, const ScheduleOptions& options);
+std::vector<InstructionId> ListSchedule(Computation computation, const CostAnalysis& costs,
+                                        const ScheduleOptions& options);
 
 struct ScheduleCounts {
   int64_t computations = 0;

@@ -1,12 +1,17 @@
 #include "tools/hlo_run/device_options.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "interp/tpu/compile.h"
 #include "ir/str_cat.h"
+#include "passes/instruments/printing.h"
 #include "passes/pipeline.h"
 #include "tools/cli/device_machine.h"
 
@@ -117,14 +122,27 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
   return CheckStragglers(std::move(options), diagnostics);
 }
 
-bool CompileFor(const SimulationFlags& flags, Module* module, cli::Diagnostics* diagnostics) {
+bool CompileFor(const SimulationFlags& flags, const tpu::Machine& machine, Module* module,
+                cli::Diagnostics* diagnostics) {
   if (flags.pipeline.empty() || module->header().is_scheduled) return true;
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.pipeline);
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(tpu::PipelineFor(machine, flags.pipeline));
   if (!pipeline.ok()) {
     diagnostics->ShowError("--pipeline", std::string(pipeline.status().message()), cli::kUsage);
     return false;
   }
-  const absl::StatusOr<Pipeline::Result> result = pipeline->Run(*module);
+  const re2::RE2 shown(flags.print_hlo, re2::RE2::Quiet);
+  if (!shown.ok()) {
+    diagnostics->ShowError("--print-hlo", StrCat("'", flags.print_hlo, "': ", shown.error()), cli::kUsage);
+    return false;
+  }
+  const auto matches = [&](std::string_view name) {
+    return re2::RE2::FullMatch(re2::StringPiece(name.data(), name.size()), shown);
+  };
+  PrintIr printer({.before = {}, .after = matches, .changes = PrintIr::Changes::kNo},
+                  [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
+  PassInstrument* const instruments[] = {&printer};
+  const absl::StatusOr<Pipeline::Result> result =
+      pipeline->Run(*module, {}, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
   if (!result.ok()) diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);
   return result.ok();
 }

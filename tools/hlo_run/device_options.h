@@ -15,9 +15,10 @@ namespace hlokit::run {
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
                                                  cli::Diagnostics* diagnostics);
 
-// Runs the passes of --pipeline over a module without a schedule; one with a schedule has been compiled. False after an
-// error, which is shown.
-bool CompileFor(const SimulationFlags& flags, Module* module, cli::Diagnostics* diagnostics);
+// Runs the passes of --pipeline over a module without a schedule; one with a schedule has been compiled. Shows the
+// module after passes as --print-hlo asks. False after an error, which is shown.
+bool CompileFor(const SimulationFlags& flags, const tpu::Machine& machine, Module* module,
+                cli::Diagnostics* diagnostics);
 
 }  // namespace hlokit::run
 

@@ -143,7 +143,16 @@ void SimulationFlags::AddTo(CLI::App* app) {
          "WHAT=VALUE,VALUE,...: a table and a plot of step times for several machines (device=v5e,v6e:2x2), chips "
          "(chips=4,16), types (dtype=f32,bf16), factors of a figure (hbm=0.5,1,2), or programs: batch=8,16 with "
          "an input named step.{}.hlo")
+      ->group(group);
+  app->add_option("--pipeline", pipeline,
+                  "passes to run before, on modules without a schedule, as for hlo-opt --passes; '' runs none; `tpu` "
+                  "alone takes its figures from the machine")
       ->capture_default_str()
+      ->group(group);
+  app->add_option(
+         "--print-hlo", print_hlo,
+         "show, on standard error, the module after each of these passes whose whole name matches this regular "
+         "expression; memory-space-assignment is the last of the default ones")
       ->group(group);
   app->add_option("--unknown-trips", unknown_trips, "trips of loops that cannot be counted")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
@@ -194,7 +203,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   const std::optional<tpu::HostPlan> host = HostFor(flags, *options, diagnostics);
   if (!host) return;
   Module compiled = original.Clone();
-  if (!CompileFor(flags, &compiled, diagnostics)) return;
+  if (!CompileFor(flags, options->machine, &compiled, diagnostics)) return;
   const Module& module = compiled;
   const tpu::KernelPlan plan(module);
   tpu::Simulation simulation = tpu::Simulate(module, plan, *options);

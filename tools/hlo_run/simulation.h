@@ -38,6 +38,7 @@ struct SimulationFlags {
   std::string host;              // what the host does, KEY=VALUE,...
   std::string command;           // as the user typed it, for the page
   std::string pipeline = "tpu";  // run first over modules without a schedule
+  std::string print_hlo;         // passes after which the module is shown; "": none
   int64_t unknown_trips = 1;
   double dispatch_us = -1;
   size_t top = 20;

@@ -1,0 +1,404 @@
+#include "passes/schedule/memory_space_assignment.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/builder.h"
+#include "ir/call_traits.h"
+#include "ir/str_cat.h"
+#include "ir/traversal.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/leaf_flow.h"
+#include "passes/layout/layout_assignment.h"
+
+namespace hlokit {
+namespace {
+
+constexpr int32_t kLongestStay = 512;      // places that an array may stay
+constexpr int32_t kLongestPrefetch = 128;  // places from the start of a copy to its use
+constexpr size_t kMostReaders = 64;        // of an array that is prefetched
+
+int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
+
+bool IsAsync(Opcode opcode) {
+  return HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) || HasTrait(opcode, kEndsAsync);
+}
+
+// Runs on the core as one kernel, which can take its operands from VMEM and leave its result there.
+bool IsKernel(Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kFusion) return true;
+  return !HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kCollective) && !HasTrait(opcode, kSideEffect) &&
+         !IsAsync(opcode) && !PassesValuesOn(opcode) && opcode != Opcode::kCustomCall && opcode != Opcode::kParameter &&
+         opcode != Opcode::kConstant && opcode != Opcode::kUnknown;
+}
+
+// The result takes the memory of an operand if it can: both stand in one place.
+bool UpdatesInPlace(Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kScatter) return true;
+  if (opcode != Opcode::kFusion) return false;
+  for (Instruction inner : i.computation_attr(Attr::kCalls).instructions()) {
+    if (inner.opcode() == Opcode::kDynamicUpdateSlice || inner.opcode() == Opcode::kScatter) return true;
+  }
+  return false;
+}
+
+bool CanTakeFromVmem(Instruction user) { return IsKernel(user) && !UpdatesInPlace(user); }
+
+class Assigner {
+ public:
+  Assigner(Module* module, const MemorySpaceOptions& options, const CallGraph& calls)
+      : module_(*module),
+        options_(options),
+        calls_(calls),
+        costs_(*module),
+        held_by_callee_(module->computation_id_bound(), 0) {}
+
+  absl::Status Run(Computation c);
+  const MemorySpaceCounts& counts() const { return counts_; }
+
+ private:
+  // An array made here, in places.
+  struct Stay {
+    InstructionId value;  // what makes it, or takes it out of the tuple that a kernel makes
+    int32_t from = 0;
+    int32_t to = 0;       // last use that can take it from VMEM
+    bool leaves = false;  // somebody needs it in HBM, or later
+    int64_t bytes = 0;
+    int32_t elsewhere = 0;  // first place at which somebody does
+    int32_t copied = 0;     // at which the copy to HBM is done
+  };
+  struct Prefetch {
+    InstructionId source;
+    int32_t start = 0;
+    int32_t use = 0;
+    std::vector<InstructionId> readers;
+  };
+
+  void FindPlaces(Computation c);
+  // The kernel that makes an array of its own for this value; none if none does.
+  Instruction MakerOf(Instruction value) const;
+  std::vector<Stay> FindStays() const;
+  bool Fits(int32_t from, int32_t to, int64_t bytes) const;
+  void Hold(int32_t from, int32_t to, int64_t bytes);
+  void Keep(const std::vector<Stay>& stays);
+  void FindIdle();
+  double TransferOf(Shape array) const;
+  void TakeIdle(int32_t from, int32_t to, double seconds);
+  void FindEvictions(std::vector<Stay>* stays);
+  std::vector<Prefetch> FindPrefetches();
+  Shape InVmem(Shape array) const;
+  absl::StatusOr<InstructionId> Copy(InstructionId source, Shape result, InstructionId before_start,
+                                     InstructionId before_done);
+  absl::Status Evict(const Stay& stay);
+  absl::Status Fetch(const Prefetch& prefetch);
+
+  int32_t PlaceOf(InstructionId id) const { return place_of_[id.value - lowest_]; }
+  InstructionId At(int32_t place) const {
+    return place < static_cast<int32_t>(order_.size()) ? order_[static_cast<size_t>(place)] : InstructionId();
+  }
+
+  Module& module_;
+  const MemorySpaceOptions options_;
+  const CallGraph& calls_;
+  const CostAnalysis costs_;
+  std::vector<int64_t> held_by_callee_;  // by ComputationId: most VMEM that it holds
+  MemorySpaceCounts counts_;
+
+  // Of the computation at hand.
+  std::vector<InstructionId> order_;
+  std::vector<int32_t> place_of_;  // by InstructionId, from lowest_
+  uint32_t lowest_ = 0;
+  std::vector<int64_t> room_;  // by place
+  std::vector<double> idle_;   // by place: seconds in which HBM is not needed
+  absl::flat_hash_set<uint32_t> in_vmem_;
+};
+
+void Assigner::FindPlaces(Computation c) {
+  order_.clear();
+  uint32_t highest = 0;
+  lowest_ = 0xffffffffu;
+  for (Instruction i : c.instructions()) {
+    order_.push_back(i.id());
+    lowest_ = std::min(lowest_, i.id().value);
+    highest = std::max(highest, i.id().value);
+  }
+  place_of_.assign(order_.empty() ? 0 : highest - lowest_ + 1, 0);
+  room_.assign(order_.size(), options_.vmem_bytes);
+  for (size_t place = 0; place < order_.size(); ++place) {
+    place_of_[order_[place].value - lowest_] = static_cast<int32_t>(place);
+    const Instruction i = module_.instruction(order_[place]);
+    if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
+    for (Computation callee : i.called_computations()) {
+      room_[place] = std::min(room_[place], options_.vmem_bytes - held_by_callee_[callee.id().value]);
+    }
+  }
+  in_vmem_.clear();
+}
+
+Instruction Assigner::MakerOf(Instruction value) const {
+  if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return Instruction();
+  if (value.opcode() != Opcode::kGetTupleElement) {
+    return IsKernel(value) && !UpdatesInPlace(value) ? value : Instruction();
+  }
+  const Instruction maker = value.operand(0);
+  if (!IsKernel(maker) || !IsFlat(maker.shape()) || UpdatesInPlace(maker) || maker.is_root()) return Instruction();
+  for (const auto use : maker.uses()) {
+    if (use.user.opcode() != Opcode::kGetTupleElement) return Instruction();
+    if (use.user != value && use.user.int_attr(Attr::kIndex) == value.int_attr(Attr::kIndex)) return Instruction();
+  }
+  return maker;
+}
+
+std::vector<Assigner::Stay> Assigner::FindStays() const {
+  std::vector<Stay> stays;
+  for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
+    const Instruction i = module_.instruction(At(place));
+    const Instruction maker = MakerOf(i);
+    if (!maker.valid()) continue;
+    const auto end = static_cast<int32_t>(order_.size());
+    Stay stay{i.id(), PlaceOf(maker.id()), -1, i.is_root(), TiledBytes(i.shape()), end, end};
+    if (stay.bytes <= 0 || stay.bytes > options_.vmem_bytes) continue;
+    for (const auto use : i.uses()) {
+      const int32_t at = PlaceOf(use.user.id());
+      if (!CanTakeFromVmem(use.user) || at - stay.from > kLongestStay) {
+        stay.leaves = true;
+        stay.elsewhere = std::min(stay.elsewhere, at);
+      } else {
+        stay.to = std::max(stay.to, at);
+      }
+    }
+    if (stay.to > place) stays.push_back(stay);
+  }
+  // Those that stay shortly first; among equals in the order of the schedule.
+  std::stable_sort(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) {
+    return a.to - a.from != b.to - b.from ? a.to - a.from < b.to - b.from : a.from < b.from;
+  });
+  return stays;
+}
+
+bool Assigner::Fits(int32_t from, int32_t to, int64_t bytes) const {
+  for (int32_t place = from; place <= to; ++place) {
+    if (room_[static_cast<size_t>(place)] < bytes) return false;
+  }
+  return true;
+}
+
+void Assigner::Hold(int32_t from, int32_t to, int64_t bytes) {
+  for (int32_t place = from; place <= to; ++place) room_[static_cast<size_t>(place)] -= bytes;
+}
+
+Shape Assigner::InVmem(Shape array) const {
+  ShapeTable& shapes = module_.context().shapes;
+  const LayoutRecord* layout = array.has_layout() ? array.layout() : shapes.DefaultLayout(array.rank());
+  LayoutExtras extras;
+  if (layout->extras != nullptr) extras = *layout->extras;
+  extras.memory_space = kVectorMemorySpace;
+  return shapes.WithLayout(array, shapes.Layout(layout->minor_to_major, extras));
+}
+
+void Assigner::Keep(const std::vector<Stay>& stays) {
+  for (const Stay& stay : stays) {
+    if (stay.leaves || !Fits(stay.from, stay.to, stay.bytes)) continue;
+    Hold(stay.from, stay.to, stay.bytes);
+    in_vmem_.insert(stay.value.value);
+    ++counts_.kept;
+  }
+}
+
+double Assigner::TransferOf(Shape array) const {
+  return static_cast<double>(BufferBytes(array)) / options_.hbm_bytes_per_second;
+}
+
+void Assigner::TakeIdle(int32_t from, int32_t to, double seconds) {
+  for (int32_t place = from; place < to && seconds > 0; ++place) {
+    const double taken = std::min(seconds, idle_[static_cast<size_t>(place)]);
+    idle_[static_cast<size_t>(place)] -= taken;
+    seconds -= taken;
+  }
+}
+
+// Those whose copy to HBM costs nobody time.
+void Assigner::FindEvictions(std::vector<Stay>* stays) {
+  for (Stay& stay : *stays) {
+    if (!stay.leaves) continue;
+    const Instruction value = module_.instruction(stay.value);
+    const double needed = TransferOf(value.shape());
+    const int32_t start = PlaceOf(stay.value) + 1;
+    const int32_t latest = std::min(stay.elsewhere, stay.from + kLongestStay);
+    double found = 0;
+    int32_t end = start;
+    while (end < latest && found < needed) found += idle_[static_cast<size_t>(end++)];
+    const int32_t last = std::min(std::max(stay.to, end), static_cast<int32_t>(order_.size()) - 1);
+    if (found < needed || !Fits(stay.from, last, stay.bytes)) continue;
+    TakeIdle(start, end, needed);
+    Hold(stay.from, last, stay.bytes);
+    stay.copied = end;
+    in_vmem_.insert(stay.value.value);
+    ++counts_.evicted;
+  }
+}
+
+// How long each instruction leaves HBM alone, arrays in VMEM not counted.
+void Assigner::FindIdle() {
+  idle_.assign(order_.size(), 0);
+  for (size_t place = 0; place < order_.size(); ++place) {
+    const Instruction i = module_.instruction(order_[place]);
+    if (!IsKernel(i)) continue;
+    const Cost& cost = costs_.Of(i);
+    int64_t bytes = cost.bytes();
+    for (Instruction operand : i.operands()) {
+      if (in_vmem_.contains(operand.id().value)) bytes -= std::min(bytes, BufferBytes(operand.shape()));
+    }
+    if (in_vmem_.contains(i.id().value)) bytes -= std::min(bytes, BufferBytes(i.shape()));
+    const double compute = static_cast<double>(cost.flops) / options_.flops_per_second;
+    const double transfer = static_cast<double>(bytes) / options_.hbm_bytes_per_second;
+    idle_[place] = std::max(0.0, compute - transfer);
+  }
+}
+
+std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
+  std::vector<Prefetch> prefetches;
+  absl::flat_hash_set<uint32_t> done;  // arrays that were looked at
+  for (int32_t use = 0; use < static_cast<int32_t>(order_.size()); ++use) {
+    const Instruction reader = module_.instruction(At(use));
+    if (!CanTakeFromVmem(reader)) continue;
+    for (int64_t k = 0; k < reader.operand_count(); ++k) {
+      const Instruction source = reader.operand(k);
+      if (!source.shape().IsArray() || source.shape().IsScalar() || MemorySpaceOf(source.shape()) != 0) continue;
+      if (in_vmem_.contains(source.id().value) || !done.insert(source.id().value).second) continue;
+      const int64_t bytes = TiledBytes(source.shape());
+      if (bytes <= 0 || bytes > options_.vmem_bytes) continue;
+      // Those that read it soon after, while there is room.
+      std::vector<int32_t> places = {use};
+      size_t uses = 0;
+      for (const auto other : source.uses()) {
+        if (++uses > kMostReaders) break;
+        const int32_t at = PlaceOf(other.user.id());
+        if (at > use && at - use <= kLongestPrefetch && CanTakeFromVmem(other.user)) places.push_back(at);
+      }
+      std::sort(places.begin(), places.end());
+      while (places.size() > 1 && !Fits(use, places.back(), bytes)) places.pop_back();
+      const int32_t last = places.back();
+      if (!Fits(use, last, bytes)) continue;
+      // Back from the use until what is idle suffices.
+      const double needed = TransferOf(source.shape());
+      const int32_t earliest = std::max(PlaceOf(source.id()) + 1, use - kLongestPrefetch);
+      double found = 0;
+      int32_t start = use;
+      while (start > earliest && found < needed && room_[static_cast<size_t>(start - 1)] >= bytes) {
+        found += idle_[static_cast<size_t>(--start)];
+      }
+      if (found < needed) continue;
+      TakeIdle(start, use, needed);
+      Hold(start, last, bytes);
+      Prefetch prefetch{source.id(), start, use, {}};
+      for (int32_t place : places) prefetch.readers.push_back(At(place));
+      prefetches.push_back(std::move(prefetch));
+      ++counts_.prefetched;
+    }
+  }
+  return prefetches;
+}
+
+absl::StatusOr<InstructionId> Assigner::Copy(InstructionId source, Shape result, InstructionId before_start,
+                                             InstructionId before_done) {
+  ShapeTable& shapes = module_.context().shapes;
+  Builder builder(&module_, module_.record(source).parent);
+  const MetadataScope scope(&builder, module_.record(source).metadata);
+  const Shape parts[] = {result, module_.instruction(source).shape(), shapes.Scalar(ElementType::kU32)};
+  const Builder::Result start = builder.Add(Opcode::kCopyStart, {source}, {}, shapes.Tuple(parts));
+  if (!start.ok()) return start.status();
+  const Builder::Result done = builder.Add(Opcode::kCopyDone, {*start}, {}, result);
+  if (!done.ok()) return done.status();
+  module_.Move(*start, before_start);
+  module_.Move(*done, before_done);
+  return *done;
+}
+
+absl::Status Assigner::Evict(const Stay& stay) {
+  const Shape in_hbm = module_.instruction(stay.value).shape();
+  const Shape in_vmem = InVmem(in_hbm);
+  module_.SetShape(stay.value, in_vmem);
+  if (const Instruction part = module_.instruction(stay.value); part.opcode() == Opcode::kGetTupleElement) {
+    const absl::Span<const Shape> old = part.operand(0).shape().elements();
+    std::vector<Shape> elements(old.begin(), old.end());
+    elements[static_cast<size_t>(part.int_attr(Attr::kIndex))] = in_vmem;
+    module_.SetShape(part.operand(0).id(), module_.context().shapes.Tuple(elements));
+  }
+  if (!stay.leaves) return absl::OkStatus();
+  std::vector<std::pair<InstructionId, int64_t>> elsewhere;
+  for (const auto use : module_.instruction(stay.value).uses()) {
+    if (CanTakeFromVmem(use.user) && PlaceOf(use.user.id()) <= stay.to) continue;
+    elsewhere.push_back({use.user.id(), use.operand_index});
+  }
+  const absl::StatusOr<InstructionId> copy = Copy(stay.value, in_hbm, At(PlaceOf(stay.value) + 1), At(stay.copied));
+  if (!copy.ok()) return copy.status();
+  for (const auto& [user, index] : elsewhere) module_.ReplaceOperand(user, index, *copy);
+  if (module_.instruction(stay.value).is_root()) module_.SetRoot(module_.record(stay.value).parent, *copy);
+  return absl::OkStatus();
+}
+
+absl::Status Assigner::Fetch(const Prefetch& prefetch) {
+  const Shape result = InVmem(module_.instruction(prefetch.source).shape());
+  const absl::StatusOr<InstructionId> copy = Copy(prefetch.source, result, At(prefetch.start), At(prefetch.use));
+  if (!copy.ok()) return copy.status();
+  for (InstructionId reader : prefetch.readers) {
+    for (int64_t k = 0; k < module_.instruction(reader).operand_count(); ++k) {
+      const bool reads = module_.instruction(reader).operand(k).id() == prefetch.source;
+      if (reads) module_.ReplaceOperand(reader, k, *copy);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Assigner::Run(Computation c) {
+  FindPlaces(c);
+  std::vector<Stay> stays = FindStays();
+  Keep(stays);
+  FindIdle();
+  FindEvictions(&stays);
+  std::vector<Prefetch> prefetches;
+  if (options_.prefetch) prefetches = FindPrefetches();
+  int64_t least = options_.vmem_bytes;
+  for (int64_t room : room_) least = std::min(least, room);
+  held_by_callee_[c.id().value] = options_.vmem_bytes - least;
+  counts_.peak_bytes = std::max(counts_.peak_bytes, options_.vmem_bytes - least);
+  for (const Stay& stay : stays) {
+    if (!in_vmem_.contains(stay.value.value)) continue;
+    if (absl::Status status = Evict(stay); !status.ok()) return status;
+  }
+  for (const Prefetch& prefetch : prefetches) {
+    if (absl::Status status = Fetch(prefetch); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+bool UsesVmem(const Module& module) {
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.shape().IsArray() && MemorySpaceOf(i.shape()) == kVectorMemorySpace) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const MemorySpaceOptions& options) {
+  if (!module.header().is_scheduled || !module.entry().valid() || UsesVmem(module)) return MemorySpaceCounts();
+  const CallGraph calls(module);
+  const ComputationRoles roles = RolesOf(module);
+  Assigner assigner(&module, options, calls);
+  for (ComputationId id : calls.CalleesFirst()) {
+    const Computation c = module.computation(id);
+    if (!calls.IsSequential(c) || !calls.IsLive(c) || roles.async[id.value] != 0) continue;
+    if (absl::Status status = assigner.Run(c); !status.ok()) return status;
+  }
+  return assigner.counts();
+}
+
+}  // namespace hlokit

@@ -1,0 +1,208 @@
+#include "passes/schedule/rematerialization.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "ir/str_cat.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/memory.h"
+#include "passes/rewrite/clone.h"
+
+namespace hlokit {
+namespace {
+
+constexpr int kMaxRounds = 64;
+constexpr std::string_view kSuffix = ".remat";
+
+bool IsAgain(Instruction i) { return i.name().find(kSuffix) != std::string_view::npos; }
+
+bool MayComputeAgain(Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (!i.shape().IsArray() || IsAgain(i) || i.is_root()) return false;
+  if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
+  if (opcode == Opcode::kFusion) return i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) != FusionKind::kCustom;
+  constexpr uint16_t kNever = kControlFlow | kCollective | kSideEffect | kStartsAsync | kUpdatesAsync | kEndsAsync;
+  if ((InfoOf(opcode).traits & kNever) != 0 || PassesValuesOn(opcode)) return false;
+  return opcode != Opcode::kRng && opcode != Opcode::kParameter && opcode != Opcode::kConstant &&
+         opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
+}
+
+// Mends the peak of one computation.
+class PeakMender {
+ public:
+  PeakMender(Module* module, const CostAnalysis& costs, const MemoryUse& use)
+      : module_(*module), costs_(costs), use_(use) {
+    place_of_.assign(module->instruction_id_bound(), -1);
+    for (size_t place = 0; place < use.order.size(); ++place) {
+      place_of_[use.order[place].value] = static_cast<int32_t>(place);
+    }
+  }
+
+  // Number of values that are computed again, so that the peak falls by `excess` as far as that can be had.
+  int64_t Run(int64_t excess);
+
+ private:
+  struct Candidate {
+    InstructionId value;
+    int32_t use;    // place of the first use behind the peak
+    int64_t saves;  // bytes at the peak
+    double price;   // of a byte
+  };
+
+  int32_t LastUse(Instruction i) const;
+  std::vector<Candidate> Find() const;
+  void ComputeAgain(const Candidate& candidate);
+
+  Module& module_;
+  const CostAnalysis& costs_;
+  const MemoryUse& use_;
+  std::vector<int32_t> place_of_;
+};
+
+// Of the value, through tuples and other names.
+int32_t PeakMender::LastUse(Instruction i) const {
+  int32_t last = place_of_[i.id().value];
+  std::vector<Instruction> open = {i};
+  for (size_t seen = 0; !open.empty() && seen < 1024; ++seen) {
+    const Instruction value = open.back();
+    open.pop_back();
+    if (value.is_root()) return static_cast<int32_t>(use_.order.size());
+    for (const auto use : value.uses()) {
+      last = std::max(last, place_of_[use.user.id().value]);
+      if (PassesValuesOn(use.user.opcode())) open.push_back(use.user);
+    }
+  }
+  return open.empty() ? last : static_cast<int32_t>(use_.order.size());
+}
+
+std::vector<PeakMender::Candidate> PeakMender::Find() const {
+  std::vector<Candidate> candidates;
+  const int32_t peak = use_.peak_place;
+  for (const LiveBuffer& buffer : use_.buffers) {
+    const bool made_here = buffer.kind == BufferKind::kTemporary || buffer.kind == BufferKind::kResult;
+    if (!made_here || buffer.begin >= peak || buffer.end <= peak) continue;
+    const Instruction i = module_.instruction(buffer.maker);
+    if (!MayComputeAgain(i) || buffer.bytes == 0) continue;
+    int32_t next = -1;
+    bool plain = true;  // used at places of its own, none at the peak
+    for (const auto use : i.uses()) {
+      const int32_t at = place_of_[use.user.id().value];
+      plain &= at != peak && !PassesValuesOn(use.user.opcode());
+      if (at > peak && (next < 0 || at < next)) next = at;
+    }
+    // Not used behind the peak: another value has taken the memory over.
+    if (!plain || next < 0) continue;
+    int64_t kept = 0;  // operands that would have to live longer
+    bool all = true;
+    for (Instruction operand : i.operands()) {
+      const Opcode opcode = operand.opcode();
+      if (opcode == Opcode::kParameter || opcode == Opcode::kConstant) continue;
+      if (LastUse(operand) >= next) continue;
+      kept += BufferBytes(operand.shape());
+      all &= operand.shape().IsArray();
+    }
+    if (!all || kept > buffer.bytes / 2) continue;
+    const Cost& cost = costs_.Of(i);
+    const double saved = static_cast<double>(buffer.bytes - kept);
+    const double price = static_cast<double>(cost.bytes()) + static_cast<double>(cost.flops) / 64;
+    candidates.push_back({i.id(), next, buffer.bytes - kept, price / saved});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.price < b.price; });
+  return candidates;
+}
+
+void PeakMender::ComputeAgain(const Candidate& candidate) {
+  const Instruction i = module_.instruction(candidate.value);
+  std::vector<InstructionId> operands;
+  for (Instruction operand : i.operands()) operands.push_back(operand.id());
+  std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
+  if (i.opcode() == Opcode::kFusion) {
+    for (AttrValue& a : attrs) {
+      if (a.attr != Attr::kCalls) continue;
+      a.payload = CloneWithFusions(module_, ComputationId(a.payload)).value;
+    }
+  }
+  const InstructionRecord record = module_.record(candidate.value);
+  const StringId name = module_.UniqueInstructionName(StrCat(module_.instruction(candidate.value).name(), kSuffix));
+  const InstructionId again =
+      module_.AddInstruction(record.parent, record.opcode, module_.instruction(candidate.value).shape(), name, operands,
+                             attrs, record.payload);
+  module_.SetMetadata(again, record.metadata);
+  // Not before the peak, whoever orders or merges instructions after this.
+  const int64_t after[] = {use_.order[static_cast<size_t>(use_.peak_place)].value};
+  module_.SetAttr(again, Attr::kControlPredecessors, module_.ListPayload(after));
+  module_.Move(again, use_.order[static_cast<size_t>(candidate.use)]);
+  std::vector<std::pair<InstructionId, int64_t>> later;
+  for (const auto use : module_.instruction(candidate.value).uses()) {
+    if (place_of_[use.user.id().value] > use_.peak_place) later.push_back({use.user.id(), use.operand_index});
+  }
+  for (const auto& [user, index] : later) module_.ReplaceOperand(user, index, again);
+}
+
+int64_t PeakMender::Run(int64_t excess) {
+  int64_t made = 0;
+  std::vector<uint8_t> touched(module_.instruction_id_bound(), 0);
+  for (const Candidate& candidate : Find()) {
+    if (excess <= 0) break;
+    // What another one now needs, or what needs another one now, may live elsewhere: the next round looks again.
+    bool free = touched[candidate.value.value] == 0;
+    for (Instruction operand : module_.instruction(candidate.value).operands()) {
+      free &= operand.id().value < touched.size() && touched[operand.id().value] == 0;
+    }
+    if (!free) continue;
+    touched[candidate.value.value] = 1;
+    for (Instruction operand : module_.instruction(candidate.value).operands()) {
+      if (operand.opcode() != Opcode::kParameter && operand.opcode() != Opcode::kConstant) {
+        touched[operand.id().value] = 1;
+      }
+    }
+    ComputeAgain(candidate);
+    excess -= candidate.saves;
+    ++made;
+  }
+  return made;
+}
+
+}  // namespace
+
+absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t limit_bytes) {
+  RematerializationCounts counts;
+  if (!module.header().is_scheduled || !module.entry().valid()) return counts;
+  for (int round = 0; round <= kMaxRounds; ++round) {
+    const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
+    if (!memory.ok()) return memory.status();
+    const int64_t peak = memory->OfModule().peak_bytes;
+    if (round == 0) counts.peak_before = peak;
+    counts.peak_after = peak;
+    if (peak <= limit_bytes || round == kMaxRounds) break;
+    const CostAnalysis costs(module);
+    // Where the peak is, first in the entry, then in what runs at its peak.
+    Computation c = module.entry();
+    int64_t made = 0;
+    for (int depth = 0; depth < kMaxRounds && made == 0; ++depth) {
+      const MemoryUse& use = memory->Of(c);
+      if (use.order.empty()) break;
+      made = PeakMender(&module, costs, use).Run(peak - limit_bytes);
+      const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_place)]);
+      Computation largest;
+      if (HasTrait(at.opcode(), kControlFlow) && at.opcode() != Opcode::kFusion) {
+        for (Computation callee : at.called_computations()) {
+          if (!largest.valid() || memory->Of(callee).own_peak_bytes > memory->Of(largest).own_peak_bytes) {
+            largest = callee;
+          }
+        }
+      }
+      if (!largest.valid()) break;
+      c = largest;
+    }
+    if (made == 0) break;
+    counts.instructions += made;
+  }
+  return counts;
+}
+
+}  // namespace hlokit
