@@ -1,6 +1,7 @@
 #include "tracer/device_state.h"
 
 #include <cstring>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "ir/str_cat.h"
@@ -15,21 +16,13 @@ namespace {
 
 constexpr size_t kScalarCacheSize = 128;
 
-// What this thread is inside of.
-struct ThreadScopes {
-  std::vector<int> pushes = {0};  // at each level since the enclosing push
-  std::vector<size_t> lengths;    // of `text` before each push
-  std::string text;
-  std::vector<Frame> frames;
-};
-thread_local ThreadScopes scopes;
-
 }  // namespace
 
 DeviceState::DeviceState(Tracer* tracer, runtime::Device* device)
     : tracer_(tracer),
       device_(device),
       context_(std::make_shared<Context>()),
+      warn_at_nodes_(static_cast<size_t>(tracer->options().warn_pending_nodes)),
       cache_(static_cast<size_t>(tracer->options().cache_entries)) {}
 
 DeviceState::~DeviceState() {
@@ -80,13 +73,25 @@ NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const IrRef> operand
   node.attrs = attrs;
   node.shape = shape_entries_[found].shape;
   if (tracer_->options().debug || tracer_->options().explain_recompiles) {
-    if (!scopes.text.empty()) node.scope = context_->strings.Intern(scopes.text).value;
-    if (!scopes.frames.empty()) {
-      frames_.push_back(scopes.frames.back());
+    if (!CurrentScope().empty()) node.scope = context_->strings.Intern(CurrentScope()).value;
+    if (const Frame* frame = CurrentFrame()) {
+      frames_.push_back(*frame);
       node.frame = static_cast<uint32_t>(frames_.size());
     }
   }
-  return graph_.Add(node, operands);
+  if (graph_.size() >= warn_at_nodes_) WarnOfPendingNodes();
+  const NodeId id = graph_.Add(node, operands);
+  if (shape_detector != nullptr) {
+    if (absl::Status s = shape_detector->Add(*this, id); !s.ok()) tracer_->SetError(std::move(s));
+  }
+  return id;
+}
+
+void DeviceState::WarnOfPendingNodes() {
+  tracer_->Warn(StrCat("warning: ", graph_.size(), " nodes are pending on ", name(),
+                       " and no step was marked since step ", steps,
+                       ": memory grows with every op, and the program with it; mark steps"));
+  warn_at_nodes_ = graph_.size() * 2;
 }
 
 Shape DeviceState::ShapeOf(IrRef ref) {
@@ -126,7 +131,7 @@ IrRef DeviceState::ScalarNode(Scalar value, ElementType type) {
     buffer = it->second->second;
   } else {
     tracer_->metrics().Add("DeviceDataCacheMiss");
-    buffer = tracer_->client().TransferToDevice(FilledLiteral(context_->shapes.Scalar(type), value), context_);
+    buffer = tracer_->client().TransferToDevice(device_, FilledLiteral(context_->shapes.Scalar(type), value), context_);
     buffer->read_only = true;
     scalars_.emplace_front(key, buffer);
     scalar_index_[key] = scalars_.begin();
@@ -163,10 +168,7 @@ IrRef DeviceState::NextSeed() {
   // seed, then b + k * seed for each further draw of the step.
   constexpr int64_t kMultiplier = 214013, kIncrement = 2531011;
   if (running_seed_epoch_ != graph_.epoch() || !running_seed_.valid()) {
-    if (!seed_tensor_.defined()) {
-      const Shape shape = context_->shapes.Scalar(ElementType::kS64);
-      seed_tensor_ = NewTensor(tracer_->client().TransferToDevice(FilledLiteral(shape, seed_), context_), shape);
-    }
+    SeedBuffer();
     running_seed_ = ValueOf(seed_tensor_.impl()->data.get());
     running_seed_epoch_ = graph_.epoch();
   }
@@ -185,6 +187,18 @@ IrRef DeviceState::NextSeed() {
   return seed;
 }
 
+const std::shared_ptr<runtime::Buffer>& DeviceState::SeedBuffer() {
+  if (!seed_tensor_.defined()) {
+    const Shape shape = context_->shapes.Scalar(ElementType::kS64);
+    seed_tensor_ = NewTensor(tracer_->client().TransferToDevice(device_, FilledLiteral(shape, seed_), context_), shape);
+  }
+  return seed_tensor_.impl()->data->buffer;
+}
+
+std::shared_ptr<runtime::Buffer> DeviceState::UsedSeedBuffer() const {
+  return seed_tensor_.defined() ? seed_tensor_.impl()->data->buffer : nullptr;
+}
+
 void DeviceState::SetSeed(int64_t seed) {
   seed_ = seed;
   seed_tensor_ = Tensor();
@@ -196,7 +210,8 @@ void DeviceState::NextStepSeed() { SetSeed(static_cast<int64_t>(1012031u + stati
 Tensor DeviceState::CollectiveToken() {
   if (!collective_token_.defined()) {
     const Shape shape = context_->shapes.Scalar(ElementType::kF32);
-    collective_token_ = NewTensor(tracer_->client().TransferToDevice(FilledLiteral(shape, 0), context_), shape);
+    collective_token_ =
+        NewTensor(tracer_->client().TransferToDevice(device_, FilledLiteral(shape, 0), context_), shape);
   }
   return collective_token_;
 }
@@ -208,6 +223,7 @@ void DeviceState::Register(TensorData* data) {
   (newest_ == nullptr ? oldest_ : newest_->next) = data;
   newest_ = data;
   ++live_count_;
+  ++created_count_;
 }
 
 void DeviceState::Unregister(TensorData* data) {
@@ -230,38 +246,7 @@ void DeviceState::TrimGraph() {
   }
   graph_.Clear();
   frames_.clear();
-}
-
-// ---- scopes ----
-
-ScopedTrace::ScopedTrace(std::string_view name) {
-  scopes.lengths.push_back(scopes.text.size());
-  StrAppend(&scopes.text, scopes.text.empty() ? "" : "/", name, ".", ++scopes.pushes.back());
-  scopes.pushes.push_back(0);
-}
-
-ScopedTrace::~ScopedTrace() {
-  if (scopes.lengths.empty()) return;  // a step forgot it
-  scopes.text.resize(scopes.lengths.back());
-  scopes.lengths.pop_back();
-  scopes.pushes.pop_back();
-}
-
-ScopedFrame::ScopedFrame(std::string_view function, std::string_view file, int line) {
-  scopes.frames.push_back({std::string(function), std::string(file), line});
-}
-ScopedFrame::~ScopedFrame() { scopes.frames.pop_back(); }
-
-const std::string& CurrentScope() { return scopes.text; }
-const Frame* CurrentFrame() { return scopes.frames.empty() ? nullptr : &scopes.frames.back(); }
-
-absl::Status ResetScopes() {
-  const std::string open = scopes.text;
-  scopes.lengths.clear();
-  scopes.pushes.assign(1, 0);
-  scopes.text.clear();
-  if (open.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(StrCat("Expecting scope to be empty but it is ", open));
+  warn_at_nodes_ = static_cast<size_t>(tracer_->options().warn_pending_nodes);
 }
 
 }  // namespace hlokit::lazy

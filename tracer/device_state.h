@@ -15,19 +15,16 @@
 #include "interp/runtime/client.h"
 #include "ir/context.h"
 #include "ir/intern_index.h"
+#include "tracer/execution_log.h"
 #include "tracer/graph.h"
 #include "tracer/graph_cache.h"
+#include "tracer/scope.h"
+#include "tracer/shape_detector.h"
 #include "tracer/tensor_impl.h"
 
 namespace hlokit::lazy {
 
 class Tracer;
-
-struct Frame {
-  std::string function;
-  std::string file;
-  int line = 0;
-};
 
 class DeviceState {
  public:
@@ -61,6 +58,10 @@ class DeviceState {
 
   // The seed of the next random op, chained to the last one's.
   IrRef NextSeed();
+  // The value of the step's seed, uploaded if it was not yet.
+  const std::shared_ptr<runtime::Buffer>& SeedBuffer();
+  // The same if this step had a random op; null if not.
+  std::shared_ptr<runtime::Buffer> UsedSeedBuffer() const;
   void SetSeed(int64_t seed);
   void NextStepSeed();
 
@@ -72,11 +73,25 @@ class DeviceState {
   void Unregister(TensorData* data);
   std::vector<TensorData*> LiveTensors();
   int64_t live_count() const { return live_count_; }
+  int64_t created_count() const { return created_count_; }
+  uint64_t next_id() const { return next_id_; }  // of the tensor to be made next
   // Empties the graph if no live value refers to it.
   void TrimGraph();
 
   GraphCache& cache() { return cache_; }
   std::vector<Frame>& frames() { return frames_; }
+  // Room for the key of the graph being looked up, kept between lookups.
+  std::vector<uint32_t>& key_words() { return key_words_; }
+  // Steps marked so far.
+  int64_t steps = 0;
+  // The name of what is being traced: a compiled region or a captured function; may be empty.
+  std::string graph_name;
+  // While this is set nothing may run: an execution is an error.
+  bool forbid_execution = false;
+  // Where executions are noted for whoever listens; may be null.
+  std::vector<Execution>* listener = nullptr;
+  // Sees every node; may be null.
+  ShapeDetector* shape_detector = nullptr;
 
  private:
   struct ShapeEntry {
@@ -93,6 +108,7 @@ class DeviceState {
       return H::combine(std::move(h), static_cast<int>(k.type), k.bits);
     }
   };
+  void WarnOfPendingNodes();
   absl::StatusOr<Shape> InferNode(Op op, ListId attrs, absl::Span<const IrRef> operands);
 
   Tracer* tracer_;
@@ -112,7 +128,9 @@ class DeviceState {
   using ScalarList = std::list<std::pair<ScalarKey, std::shared_ptr<runtime::Buffer>>>;
   ScalarList scalars_;
   absl::flat_hash_map<ScalarKey, ScalarList::iterator> scalar_index_;
-  absl::flat_hash_map<const runtime::Buffer*, NodeId> scalar_nodes_;  // of the current epoch
+
+  std::vector<uint32_t> key_words_;
+  size_t warn_at_nodes_;  // pending nodes at which the next warning is due
 
   int64_t seed_ = 101;
   Tensor seed_tensor_;
@@ -123,31 +141,10 @@ class DeviceState {
   TensorData* oldest_ = nullptr;
   TensorData* newest_ = nullptr;
   int64_t live_count_ = 0;
+  int64_t created_count_ = 0;
   uint64_t next_id_ = 1;
   GraphCache cache_;
 };
-
-// Scopes ("A.1/B.2") and source lines of what this thread records, kept when the tracer has debug set.
-class ScopedTrace {
- public:
-  explicit ScopedTrace(std::string_view name);
-  ~ScopedTrace();
-  ScopedTrace(const ScopedTrace&) = delete;
-  ScopedTrace& operator=(const ScopedTrace&) = delete;
-};
-class ScopedFrame {
- public:
-  ScopedFrame(std::string_view function, std::string_view file, int line);
-  ~ScopedFrame();
-  ScopedFrame(const ScopedFrame&) = delete;
-  ScopedFrame& operator=(const ScopedFrame&) = delete;
-};
-// "A.1/B.2", or empty.
-const std::string& CurrentScope();
-// Null outside of any frame.
-const Frame* CurrentFrame();
-// Forgets scopes that are open, as a step does; an error names the first.
-absl::Status ResetScopes();
 
 }  // namespace hlokit::lazy
 

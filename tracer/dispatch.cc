@@ -1,5 +1,6 @@
 #include "tracer/dispatch.h"
 
+#include <chrono>
 #include <mutex>
 
 #include "ir/str_cat.h"
@@ -41,7 +42,30 @@ const char* Mismatch(const ArgSpec& spec, const Value& value) {
 
 }  // namespace
 
+namespace {
+
+// Times one of sixteen calls as LazyTracing, so that measuring does not cost as much as what is measured.
+class SampledTiming {
+ public:
+  SampledTiming() : due_((++calls_ & 15) == 1) {
+    if (due_) start_ = std::chrono::steady_clock::now();
+  }
+  void Done(Tracer* tracer) {
+    if (!due_) return;
+    const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - start_;
+    tracer->metrics().AddSample("LazyTracing", runtime::MetricKind::kTime, static_cast<double>(passed.count()));
+  }
+
+ private:
+  static inline thread_local uint32_t calls_ = 0;
+  const bool due_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace
+
 Outputs Dispatch(Op op, Args args) {
+  SampledTiming timing;
   const OpInfo& info = InfoOf(op);
   const Schema& schema = SchemaOf(op);
   DeviceState* device = nullptr;
@@ -118,6 +142,7 @@ Outputs Dispatch(Op op, Args args) {
     }
   }
   if (note) NoteCall(op, std::move(args), outputs);
+  timing.Done(device->tracer());
   return outputs;
 }
 

@@ -1,18 +1,21 @@
-// Options from the environment, under PyTorch/XLA's names.
+// Variables of the environment, under the names and with the meanings they have for PyTorch/XLA.
 #ifndef HLOKIT_TRACER_ENVIRONMENT_H_
 #define HLOKIT_TRACER_ENVIRONMENT_H_
+
+#include <string>
 
 #include "absl/status/status.h"
 #include "tracer/tracer.h"
 
 namespace hlokit::lazy {
 
-// Applies XLA_IR_DEBUG, XLA_HLO_DEBUG, XLA_NO_SPECIAL_SCALARS, XLA_ENABLE_PARAM_ALIASING, XLA_COMPILATION_CACHE_SIZE,
-// XLA_PERSISTENT_CACHE_PATH, XLA_PERSISTENT_CACHE_READ_ONLY, XLA_SAVE_TENSORS_FILE, XLA_SAVE_TENSORS_FMT and
-// CPU_NUM_DEVICES. `environment` is a null-terminated list of NAME=VALUE. A variable that begins like PyTorch/XLA's
-// (XLA_, PT_XLA_, PJRT_) and is none that it knows is an error, which names the nearest: there it would be ignored in
-// silence. Those that it knows and this tracer does not need are accepted.
+// Sets options from entries "NAME=VALUE"; `environment` ends with a null pointer. A name in PyTorch/XLA's part of the
+// namespace that it does not have is an error with a suggestion, and so is a value that cannot be. Names it has that
+// mean nothing here are passed over.
 absl::Status ApplyEnvironment(const char* const* environment, TracerOptions* options);
+
+// The variables that mean something here, a line each, then the names of the others that are known.
+std::string DescribeEnvironment();
 
 }  // namespace hlokit::lazy
 

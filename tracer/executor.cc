@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <string_view>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "interp/runtime/profiler.h"
 #include "ir/str_cat.h"
 #include "tracer/autograd/function.h"
+#include "tracer/debug_analysis.h"
 #include "tracer/explain.h"
 #include "tracer/lowering/node_lowering.h"
 #include "tracer/save_graphs.h"
@@ -21,10 +25,37 @@ namespace {
 std::atomic<uint64_t> next_mark{1};
 
 // To be raised when lowerings or the stored form of programs change.
-constexpr std::string_view kProgramVersion = "1";
+constexpr std::string_view kProgramVersion = "2";
+
+// What stands for an op in contents that outlive the process: digests of names, by Op.
+const std::vector<uint64_t>& OpDigests() {
+  static const std::vector<uint64_t> digests = [] {
+    std::vector<uint64_t> v(kOpCount);
+    for (size_t i = 0; i < kOpCount; ++i) v[i] = DigestOf(SchemaOf(static_cast<Op>(i)).full_name()).low;
+    return v;
+  }();
+  return digests;
+}
+
+// The rows of the op table: programs of another table are none of ours.
+const std::string& OpTableDigest() {
+  static const std::string digest = [] {
+    std::string rows;
+    for (size_t i = 0; i < kOpCount; ++i) StrAppend(&rows, InfoOf(static_cast<Op>(i)).schema_text, "\n");
+    return ToString(DigestOf(rows));
+  }();
+  return digest;
+}
 
 bool Pending(DeviceState& device, const TensorData& data) {
   return data.buffer == nullptr && data.ir.valid() && data.ir_epoch == device.graph().epoch();
+}
+
+// The same for equal frames, as far as they go into a program.
+uint32_t FrameKey(DeviceState& device, uint32_t frame) {
+  if (frame == 0) return 0;
+  const Frame& f = device.frames()[frame - 1];
+  return device.context().strings.Intern(StrCat(f.file, ":", f.line)).value + 1;
 }
 
 std::string ScopedName(std::string_view s) {
@@ -78,10 +109,10 @@ GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, c
   return slice;
 }
 
-std::vector<uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
   const Graph& graph = device.graph();
-  std::vector<uint32_t> words;
-  words.reserve(slice.order.size() * 5 + 16);
+  std::vector<uint32_t>& words = device.key_words();
+  words.clear();
   words.push_back(options.force);
   for (NodeId id : slice.order) {
     const NodeRecord& node = graph.node(id);
@@ -110,7 +141,7 @@ std::vector<uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const 
     words.push_back(0xffffffffu);
     for (NodeId id : slice.order) {
       words.push_back(graph.node(id).scope);
-      words.push_back(graph.node(id).frame);
+      words.push_back(FrameKey(device, graph.node(id).frame));
     }
   }
   return words;
@@ -118,38 +149,43 @@ std::vector<uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const 
 
 std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
   const Graph& graph = device.graph();
+  const std::vector<uint64_t>& ops = OpDigests();
+  absl::flat_hash_map<uint32_t, std::string> shapes;
   std::string bytes;
+  bytes.reserve(slice.order.size() * 128);
   const auto number = [&](uint64_t v) { bytes.append(reinterpret_cast<const char*>(&v), sizeof(v)); };
   const auto text = [&](std::string_view s) {
     number(s.size());
     bytes.append(s);
   };
+  const auto reference = [&](const IrRef& ref) {
+    number(static_cast<uint64_t>(graph.Position(ref.node)) << 32 | ref.output);
+  };
   number(options.force);
+  number(slice.order.size());
   for (NodeId id : slice.order) {
     const NodeRecord& node = graph.node(id);
-    text(SchemaOf(node.op).full_name());
+    number(ops[static_cast<size_t>(node.op)]);
     const absl::Span<const int64_t> attrs = device.context().list(node.attrs);
-    number(attrs.size());
-    for (int64_t v : attrs) number(static_cast<uint64_t>(v));
+    number(static_cast<uint64_t>(attrs.size()) << 32 | node.operand_count);
+    bytes.append(reinterpret_cast<const char*>(attrs.data()), attrs.size() * sizeof(int64_t));
     if (node.op == Op::device_data) number(graph.leaf(id)->number);
-    if (node.op == Op::device_data || node.op == Op::constant) text(ToString(device.context().shape(node.shape)));
-    number(node.operand_count);
-    for (const IrRef& operand : graph.operands(id)) {
-      number(graph.Position(operand.node));
-      number(operand.output);
+    if (node.op == Op::device_data || node.op == Op::constant) {
+      std::string& shape = shapes[node.shape.value];
+      if (shape.empty()) shape = ToString(device.context().shape(node.shape));
+      text(shape);
     }
+    for (const IrRef& operand : graph.operands(id)) reference(operand);
   }
   number(slice.roots.size());
-  for (const IrRef& root : slice.roots) {
-    number(graph.Position(root.node));
-    number(root.output);
-  }
+  for (const IrRef& root : slice.roots) reference(root);
   number(slice.donated.size());
   for (int64_t i : slice.donated) number(static_cast<uint64_t>(i));
   if (device.tracer()->options().debug) {
     for (NodeId id : slice.order) {
       const NodeRecord& node = graph.node(id);
       text(device.context().str(StringId(node.scope)));
+      number(node.frame != 0);
       if (node.frame == 0) continue;
       const Frame& frame = device.frames()[node.frame - 1];
       text(frame.file);
@@ -178,6 +214,16 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
   std::vector<InstructionId> values;
   std::vector<InstructionId> operands;
   std::vector<InstructionId> parameters(slice.inputs.size());
+  const bool wrapped = static_cast<int64_t>(slice.inputs.size()) >= device.tracer()->options().wrap_parameters;
+  Hlo all_parameters(&e, InstructionId());
+  if (wrapped) {
+    std::vector<Shape> shapes;
+    for (NodeId id : slice.input_nodes) {
+      const Shape shape = device.context().shape(graph.node(id).shape);
+      shapes.push_back(e.ArrayShape(shape.element_type(), shape.dims()));
+    }
+    all_parameters = e.Take(e.builder().Parameter(0, context.shapes.Tuple(shapes), "p0"));
+  }
   for (size_t at = 0; at < slice.order.size(); ++at) {
     const NodeId id = slice.order[at];
     const NodeRecord& node = graph.node(id);
@@ -187,8 +233,9 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
     if (node.op == Op::device_data) {
       const uint32_t number = graph.leaf(id)->number;
       if (!parameters[number].valid()) {
-        const Hlo p = e.Take(
-            e.builder().Parameter(number, e.ArrayShape(shape.element_type(), shape.dims()), StrCat("p", number)));
+        const Hlo p = wrapped ? e.Take(e.builder().GetTupleElement(all_parameters.id(), number))
+                              : e.Take(e.builder().Parameter(number, e.ArrayShape(shape.element_type(), shape.dims()),
+                                                             StrCat("p", number)));
         parameters[number] = p.id();
       }
       values.push_back(parameters[number]);
@@ -218,77 +265,146 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
   if (!e.status().ok()) return e.status();
   e.builder().SetRoot(tuple.id());
   EntryLayout layout;
-  for (const InstructionId p : parameters) layout.parameters.push_back(e.builder().shape_of(p));
+  if (wrapped) {
+    layout.parameters.push_back(all_parameters.shape());
+  } else {
+    for (const InstructionId p : parameters) layout.parameters.push_back(e.builder().shape_of(p));
+  }
   layout.result = tuple.shape();
   module->header().entry_layout = std::move(layout);
-  for (int64_t i : slice.donated) module->header().buffer_donor.push_back({i, context.lists.Intern({})});
+  for (int64_t i : slice.donated) {
+    module->header().buffer_donor.push_back(wrapped ? BufferDonor{0, context.lists.Intern({i})}
+                                                    : BufferDonor{i, context.lists.Intern({})});
+  }
   return module;
 }
 
 namespace {
 
-// The compiled program of the slice, from the cache or new.
-absl::StatusOr<std::shared_ptr<CompiledGraph>> ProgramFor(DeviceState& device, const GraphSlice& slice,
-                                                          const SliceOptions& options) {
+// The key under which the folder of programs has a graph's.
+runtime::ProgramKey StoredKey(const Tracer& tracer, std::string contents) {
+  const runtime::ClientOptions& client = tracer.options().client;
+  return {std::move(contents),
+          {{"program version", std::string(kProgramVersion)},
+           {"ops", OpTableDigest()},
+           {"target", client.platform},
+           {"pipeline", client.pipeline},
+           {"parameters wrapped from", StrCat(tracer.options().wrap_parameters)},
+           {"metadata", tracer.options().debug ? "yes" : "no"}}};
+}
+
+struct Found {
+  std::shared_ptr<CompiledGraph> graph;
+  Execution::Program how;
+};
+
+// The compiled program of the slice, from the caches or new.
+absl::StatusOr<Found> ProgramFor(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
   Tracer& tracer = *device.tracer();
   runtime::Metrics& metrics = tracer.metrics();
   metrics.AddSample("TensorsGraphSize", runtime::MetricKind::kValue, static_cast<double>(slice.order.size()));
-  std::vector<uint32_t> words = KeyOf(device, slice, options);
+  const absl::Span<const uint32_t> words = KeyOf(device, slice, options);
   if (std::shared_ptr<CompiledGraph> found = device.cache().Find(words)) {
     metrics.Add("CachedCompile");
-    return found;
+    return Found{std::move(found), Execution::Program::kCached};
   }
   metrics.Add("UncachedCompile");
   const runtime::Trace trace("XLAGraphExecutor::Compile");
-  auto compiled = std::make_shared<CompiledGraph>();
-  std::string contents = ContentsOf(device, slice, options);
-  compiled->hash = DigestOf(contents);
+  Found result{std::make_shared<CompiledGraph>(), Execution::Program::kCompiled};
+  CompiledGraph& compiled = *result.graph;
+  compiled.words.assign(words.begin(), words.end());
+  runtime::ProgramKey key = StoredKey(tracer, ContentsOf(device, slice, options));
+  compiled.hash = DigestOf(key.contents);
   runtime::PersistentCache* const disk = tracer.persistent_cache();
+  std::string other_setting;
   if (disk != nullptr) {
-    // What else decides the program.
-    StrAppend(&contents, "|", kProgramVersion, "|", tracer.client().options().platform, "|",
-              tracer.client().options().pipeline);
-    if (std::optional<std::string> program = disk->Get(DigestOf(contents), contents)) {
-      absl::StatusOr<std::shared_ptr<runtime::Executable>> loaded = tracer.client().Load(*program);
-      if (loaded.ok()) compiled->executable = *std::move(loaded);
+    if (std::optional<runtime::StoredProgram> program = disk->Get(key)) {
+      compiled.executable = tracer.client().Load(*std::move(program));
+      result.how = Execution::Program::kLoaded;
+    } else if (tracer.options().explain_recompiles) {
+      other_setting = disk->OtherSetting(key);
     }
   }
-  if (compiled->executable == nullptr) {
+  if (compiled.executable == nullptr) {
     static std::atomic<int64_t> serial{0};
-    absl::StatusOr<std::unique_ptr<Module>> module =
-        LowerSlice(device, slice, StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1));
+    const std::string name =
+        device.graph_name.empty() ? StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1) : device.graph_name;
+    absl::StatusOr<std::unique_ptr<Module>> module = LowerSlice(device, slice, name);
     if (!module.ok()) return module.status();
     absl::StatusOr<std::shared_ptr<runtime::Executable>> executable = tracer.client().Compile(*std::move(module));
     if (!executable.ok()) return executable.status();
-    compiled->executable = *std::move(executable);
-    if (disk != nullptr) disk->Put(DigestOf(contents), contents, tracer.client().Serialize(*compiled->executable));
+    compiled.executable = *std::move(executable);
+    if (disk != nullptr) disk->Put(key, tracer.client().Serialize(*compiled.executable));
   }
-  compiled->words = std::move(words);
-  compiled->nodes = static_cast<int64_t>(slice.order.size());
-  compiled->inputs = static_cast<int64_t>(slice.inputs.size());
-  compiled->outputs = static_cast<int64_t>(slice.roots.size());
-  compiled->donated = static_cast<int64_t>(slice.donated.size());
+  compiled.nodes = static_cast<int64_t>(slice.order.size());
+  compiled.inputs = static_cast<int64_t>(slice.inputs.size());
+  compiled.outputs = static_cast<int64_t>(slice.roots.size());
+  compiled.donated = static_cast<int64_t>(slice.donated.size());
+  for (const IrRef& root : slice.roots) compiled.result_shapes.push_back(device.ShapeOf(root));
+  compiled.root = slice.roots.empty() ? "" : SymbolOf(device.graph().node(slice.roots[0].node).op);
   metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
-  if (tracer.options().explain_recompiles) ExplainCompilation(device, slice, options, compiled.get());
-  device.cache().Insert(compiled);
-  return compiled;
+  if (tracer.options().explain_recompiles) ExplainCompilation(device, slice, options, other_setting, &compiled);
+  device.cache().Insert(result.graph);
+  return result;
 }
 
-absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Launch(DeviceState& device, const GraphSlice& slice,
-                                                                     const SliceOptions& options) {
+// Says and notes that a program is about to run; an error where nothing may.
+absl::Status Announce(DeviceState& device, const Found& found, Cause cause) {
+  Tracer& tracer = *device.tracer();
+  const TracerOptions& options = tracer.options();
+  const bool say = options.debug_level >= 1;
+  const bool keep = options.log_executions || options.auto_analysis;
+  if (!say && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
+  const CompiledGraph& graph = *found.graph;
+  Execution e{device.steps + 1, cause,       device.graph_name, graph.hash,    found.how,     device.name(),
+              graph.root,       graph.nodes, graph.inputs,      graph.outputs, graph.donated, CurrentFrames()};
+  if (device.forbid_execution) {
+    tracer.Warn(AnalysisBlock(AnalysisKind::kUnexpectedExecution, e, options.debug_max_frames));
+    return absl::FailedPreconditionError("Unexpected execution happens inside the compiled function, exiting");
+  }
+  if (say && found.how == Execution::Program::kCompiled) {
+    tracer.Warn(AnalysisBlock(AnalysisKind::kCompilation, e, options.debug_max_frames));
+    tracer.Warn(PostCompilationBlock(graph.executable->module()));
+  }
+  if (options.debug_level >= 2) tracer.Warn(AnalysisBlock(AnalysisKind::kExecution, e, options.debug_max_frames));
+  if (device.listener != nullptr) device.listener->push_back(e);
+  if (keep) tracer.executions().Add(std::move(e));
+  return absl::OkStatus();
+}
+
+std::vector<std::shared_ptr<runtime::Buffer>> Start(DeviceState& device, const CompiledGraph& graph,
+                                                    std::vector<std::shared_ptr<runtime::Buffer>> inputs) {
+  const runtime::Trace trace("ScheduleSyncTensorsGraph");
+  std::vector<std::shared_ptr<runtime::Buffer>> results;
+  results.reserve(static_cast<size_t>(graph.outputs));
+  for (int64_t i = 0; i < graph.outputs; ++i) results.push_back(device.device()->Promise());
+  device.tracer()->client().Execute(device.device(), graph.executable, std::move(inputs), results);
+  return results;
+}
+
+}  // namespace
+
+absl::StatusOr<Launched> Launch(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
+                                Cause cause) {
   const TracerOptions& tracer_options = device.tracer()->options();
   if (!tracer_options.save_graphs_file.empty()) {
     absl::Status saved =
         SaveGraph(device, slice, options, tracer_options.save_graphs_file, tracer_options.save_graphs_format);
     if (!saved.ok()) return saved;
   }
-  absl::StatusOr<std::shared_ptr<CompiledGraph>> program = ProgramFor(device, slice, options);
-  if (!program.ok()) return program.status();
-  const runtime::Trace trace("ScheduleSyncTensorsGraph");
-  std::vector<std::shared_ptr<runtime::Buffer>> results;
-  for (size_t i = 0; i < slice.roots.size(); ++i) results.push_back(std::make_shared<runtime::Buffer>());
-  device.tracer()->client().Execute(device.device(), (*program)->executable, slice.inputs, results);
-  return results;
+  absl::StatusOr<Found> found = ProgramFor(device, slice, options);
+  if (!found.ok()) return found.status();
+  if (absl::Status s = Announce(device, *found, cause); !s.ok()) return s;
+  Launched launched{std::move(found->graph), {}};
+  launched.results = Start(device, *launched.program, slice.inputs);
+  return launched;
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Replay(
+    DeviceState& device, const std::shared_ptr<CompiledGraph>& program,
+    std::vector<std::shared_ptr<runtime::Buffer>> inputs, Cause cause) {
+  if (absl::Status s = Announce(device, {program, Execution::Program::kCached}, cause); !s.ok()) return s;
+  return Start(device, *program, std::move(inputs));
 }
 
 void Materialize(TensorData* data, std::shared_ptr<runtime::Buffer> buffer) {
@@ -297,28 +413,36 @@ void Materialize(TensorData* data, std::shared_ptr<runtime::Buffer> buffer) {
   data->ir = IrRef();
 }
 
-// Computes those of `tensors` that are pending, under the device's mutex.
-absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options) {
-  std::vector<TensorData*> pending;
-  for (TensorData* data : tensors) {
-    if (Pending(device, *data)) pending.push_back(data);
-  }
+std::vector<TensorData*> PendingTensors(DeviceState& device) {
+  std::vector<TensorData*> pending = device.LiveTensors();
+  std::erase_if(pending, [&](const TensorData* data) { return !Pending(device, *data); });
+  return pending;
+}
+
+namespace {
+
+// Computes these pending tensors, under the device's mutex.
+absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending, const SliceOptions& options,
+                     Cause cause) {
   if (pending.empty()) return absl::OkStatus();
-  const GraphSlice slice = SliceOf(device, pending, options);
-  absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> results = Launch(device, slice, options);
-  if (!results.ok()) return results.status();
-  for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move((*results)[i]));
+  absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, pending, options), options, cause);
+  if (!launched.ok()) return launched.status();
+  for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move(launched->results[i]));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status SyncLiveTensors(DeviceState& device, bool wait) {
+absl::Status SyncLiveTensors(DeviceState& device, Cause cause, bool wait) {
   const runtime::Trace trace("SyncLiveTensorsGraph");
   {
-    std::lock_guard<std::recursive_mutex> lock(device.mutex());
+    std::unique_lock<std::recursive_mutex> lock(device.mutex(), std::try_to_lock);
+    if (!lock.owns_lock()) {
+      const runtime::TimedSection waiting(&device.tracer()->metrics(), "DeviceLockWait");
+      lock.lock();
+    }
     const SliceOptions options{true, device.tracer()->options().donate};
-    if (absl::Status status = Compute(device, device.LiveTensors(), options); !status.ok()) return status;
+    if (absl::Status s = Compute(device, PendingTensors(device), options, cause); !s.ok()) return s;
     device.TrimGraph();
   }
   return wait ? device.device()->Synchronize() : absl::OkStatus();
@@ -331,9 +455,9 @@ absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, 
     absl::flat_hash_set<const TensorData*> seen;
     for (const Tensor& t : tensors) {
       TensorData* const data = t.impl()->data.get();
-      if (seen.insert(data).second) chosen.push_back(data);
+      if (Pending(device, *data) && seen.insert(data).second) chosen.push_back(data);
     }
-    if (absl::Status status = Compute(device, chosen, {true, false}); !status.ok()) return status;
+    if (absl::Status s = Compute(device, chosen, {true, false}, Cause::kValue); !s.ok()) return s;
   }
   return wait ? device.device()->Synchronize() : absl::OkStatus();
 }
@@ -346,10 +470,9 @@ absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
     TensorData* data = t.impl()->data.get();
     if (data->buffer == nullptr) {
       const SliceOptions options{true, false};
-      const GraphSlice slice = SliceOf(device, {data}, options);
-      absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> results = Launch(device, slice, options);
-      if (!results.ok()) return results.status();
-      Materialize(data, (*results)[0]);
+      absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kValue);
+      if (!launched.ok()) return launched.status();
+      Materialize(data, std::move(launched->results[0]));
     }
     buffer = data->buffer;
   }
@@ -365,10 +488,9 @@ absl::StatusOr<Literal> FetchKeepingGraph(const Tensor& t) {
     buffer = data->buffer;
     if (buffer == nullptr) {
       const SliceOptions options{false, false};
-      const GraphSlice slice = SliceOf(device, {data}, options);
-      absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> results = Launch(device, slice, options);
-      if (!results.ok()) return results.status();
-      buffer = (*results)[0];
+      absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kItem);
+      if (!launched.ok()) return launched.status();
+      buffer = std::move(launched->results[0]);
     }
   }
   return device.tracer()->client().TransferFromDevice(*buffer);

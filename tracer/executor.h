@@ -12,6 +12,8 @@
 #include "absl/types/span.h"
 #include "ir/module.h"
 #include "tracer/device_state.h"
+#include "tracer/graph_cache.h"
+#include "tracer/scope.h"
 #include "tracer/tensor.h"
 
 namespace hlokit::lazy {
@@ -32,16 +34,32 @@ struct SliceOptions {
 
 // The slice that computes `tensors`.
 GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options);
-// The slice's key: the graph as words.
-std::vector<uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
-// The same as bytes that do not depend on the process, and their digest.
+// The slice's key: the graph as words, in device.key_words().
+absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
+// The same in bytes that do not depend on the process, and their digest.
 std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
 Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
 // The program of the slice, in a context of its own.
 absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const GraphSlice& slice, std::string_view name);
 
+// The execution of a slice: the program, and where its results will be, root by root.
+struct Launched {
+  std::shared_ptr<CompiledGraph> program;
+  std::vector<std::shared_ptr<runtime::Buffer>> results;
+};
+// Runs the slice's program, compiling it if it is not known. Under the device's mutex, as what follows.
+absl::StatusOr<Launched> Launch(DeviceState& device, const GraphSlice& slice, const SliceOptions& options, Cause cause);
+// Runs a known program on buffers of the caller's.
+absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Replay(
+    DeviceState& device, const std::shared_ptr<CompiledGraph>& program,
+    std::vector<std::shared_ptr<runtime::Buffer>> inputs, Cause cause);
+// Gives a tensor its computed value.
+void Materialize(TensorData* data, std::shared_ptr<runtime::Buffer> buffer);
+// The live tensors that are yet to be computed, oldest first.
+std::vector<TensorData*> PendingTensors(DeviceState& device);
+
 // A full step of the device.
-absl::Status SyncLiveTensors(DeviceState& device, bool wait);
+absl::Status SyncLiveTensors(DeviceState& device, Cause cause, bool wait);
 // Computes these tensors of the device for good, in one program that reuses no buffer; the rest stays pending.
 absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait);
 // The value, the tensor being computed for good.

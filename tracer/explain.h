@@ -2,15 +2,18 @@
 #ifndef HLOKIT_TRACER_EXPLAIN_H_
 #define HLOKIT_TRACER_EXPLAIN_H_
 
+#include <string>
+
 #include "tracer/device_state.h"
 #include "tracer/executor.h"
 
 namespace hlokit::lazy {
 
 // Notes in `compiled` what later explanations need, and tells the tracer how the graph differs from those in the cache,
-// of which `compiled` is not yet one.
+// of which `compiled` is not yet one. `other_setting`: if the folder of programs has this graph under other settings,
+// the first that differs.
 void ExplainCompilation(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
-                        CompiledGraph* compiled);
+                        const std::string& other_setting, CompiledGraph* compiled);
 
 }  // namespace hlokit::lazy
 

@@ -45,6 +45,11 @@ class Graph {
   NodeRecord& node(NodeId id) { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   uint32_t epoch() const { return epoch_; }
+  // What the pending nodes take.
+  size_t bytes() const {
+    return nodes_.size() * sizeof(NodeRecord) + operands_.size() * sizeof(IrRef) +
+           leaves_.size() * sizeof(std::shared_ptr<runtime::Buffer>);
+  }
 
   absl::Span<const IrRef> operands(NodeId id) const {
     const NodeRecord& n = nodes_[id];

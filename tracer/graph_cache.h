@@ -15,6 +15,7 @@
 #include "interp/runtime/client.h"
 #include "ir/digest.h"
 #include "ir/hashing.h"
+#include "ir/shape.h"
 
 namespace hlokit::lazy {
 
@@ -26,6 +27,8 @@ struct CompiledGraph {
   int64_t inputs = 0;
   int64_t outputs = 0;
   int64_t donated = 0;
+  std::string root;  // symbol of the first result's node
+  std::vector<Shape> result_shapes;  // of the device's shape table
   // For explanations, kept when the tracer is to explain: lazy IR, and what it does not show.
   std::string text;
   std::vector<uint32_t> parameter_sequence;  // of leaves in post-order: numbers of their parameters

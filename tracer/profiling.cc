@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tracer/scope.h"
+
 namespace hlokit::lazy {
 
 StepTrace::StepTrace(Tracer* tracer, std::string_view name, int64_t step_num) : tracer_(tracer) {
@@ -14,6 +16,7 @@ StepTrace::StepTrace(Tracer* tracer, std::string_view name, int64_t step_num) : 
 absl::Status StepTrace::Finish() {
   Tracer* const tracer = std::exchange(tracer_, nullptr);
   scope_.reset();
+  const ScopedCause cause(Cause::kStepTrace);
   const absl::Status status = tracer == nullptr ? absl::OkStatus() : tracer->MarkStep();
   span_.reset();
   return status;

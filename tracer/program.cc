@@ -1,7 +1,9 @@
 #include "tracer/program.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,8 +14,11 @@
 #include "ir/str_cat.h"
 #include "parser/parser.h"
 #include "tracer/autograd/function.h"
+#include "tracer/capture.h"
+#include "tracer/compile_region.h"
 #include "tracer/device_state.h"
 #include "tracer/dispatch.h"
+#include "tracer/execution_log.h"
 #include "tracer/executor.h"
 #include "tracer/functions.h"
 #include "tracer/hash_numbers.h"
@@ -25,6 +30,8 @@
 namespace hlokit::lazy {
 namespace {
 
+bool IsNameChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
 // Cuts the first word off.
 std::string_view TakeWord(std::string_view* s) {
   *s = Trim(*s);
@@ -35,12 +42,27 @@ std::string_view TakeWord(std::string_view* s) {
 }
 
 struct Block {
-  enum Kind { kNoGrad, kScope, kRepeat } kind;
+  enum Kind { kNoGrad, kScope, kRepeat, kCompile } kind;
   size_t line = 0;   // of the statement that opened it
   int64_t left = 0;  // of a repeat: times after this one
   std::unique_ptr<GradMode> grad_mode;
   std::unique_ptr<ScopedTrace> scope;
+  std::unique_ptr<CompileRegion> region;
 };
+
+// A capture block: what it reads from before, what it leaves, and the function that its lines are.
+struct CaptureBlock {
+  std::vector<std::string_view> arguments;
+  std::vector<std::string> results;
+  std::unique_ptr<CapturedFunction> function;
+};
+
+const std::vector<std::string_view> kBlockWords = {"no_grad", "scope", "repeat", "compile", "capture"};
+
+bool OpensBlock(std::string_view line) {
+  const std::string_view word = TakeWord(&line);
+  return std::find(kBlockWords.begin(), kBlockWords.end(), word) != kBlockWords.end();
+}
 
 class Runner {
  public:
@@ -65,8 +87,16 @@ class Runner {
   bool Argument(const ArgSpec& spec, std::string_view text, Value* value);
   bool Fits(Op op, absl::Span<const std::string_view> args);
   bool Dump(std::string_view kind, std::string_view names, std::string_view at);
+  bool Open(std::string_view line, std::string_view word, std::string_view rest, size_t at);
   bool Close(std::string_view at, size_t* next);
+  bool RunLines(size_t begin, size_t end);
+  bool Capture(std::string_view line, std::string_view rest, size_t at, size_t* next);
+  std::vector<std::string_view> ReadBeforeWritten(size_t begin, size_t end) const;
+  std::string CaptureReport() const;
   void Assign(std::string_view name, Tensor t) {
+    if (assigned_ != nullptr && std::find(assigned_->begin(), assigned_->end(), name) == assigned_->end()) {
+      assigned_->emplace_back(name);
+    }
     const auto [it, fresh] = index_.try_emplace(std::string(name), variables_.size());
     if (fresh) variables_.emplace_back(std::string(name), Tensor());
     variables_[it->second].second = std::move(t);
@@ -88,6 +118,10 @@ class Runner {
   absl::flat_hash_map<std::string, size_t> index_;
   std::vector<std::string_view> lines_;
   std::vector<Block> blocks_;
+  int64_t statements_ = 0;                                           // run so far
+  std::map<std::string, std::unique_ptr<ShapeDetector>> detectors_;  // of compile blocks, by name
+  std::map<size_t, CaptureBlock> captures_;                          // by line
+  std::vector<std::string>* assigned_ = nullptr;                     // names, while a capture block is traced
 };
 
 bool Runner::Variable(std::string_view name, Tensor* t) {
@@ -316,6 +350,10 @@ bool Runner::Dump(std::string_view kind, std::string_view names, std::string_vie
     out_ << tracer_.metrics().Report();
     return true;
   }
+  if (kind == "graphs") {
+    out_ << GraphReport(tracer_.executions().executions()) << CaptureReport();
+    return true;
+  }
   DeviceState& device = *CurrentDevice();
   std::lock_guard<std::recursive_mutex> lock(device.mutex());
   const GraphSlice slice = SliceOfTensors(tensors);
@@ -323,7 +361,8 @@ bool Runner::Dump(std::string_view kind, std::string_view names, std::string_vie
     out_ << ToString(HashOf(device, slice, {})) << "\n";
     return true;
   }
-  if (kind != "hlo") return Error(at, StrCat("`", kind, "` cannot be dumped"), "lazy, lazy-dot, hlo, hash or metrics");
+  if (kind != "hlo")
+    return Error(at, StrCat("`", kind, "` cannot be dumped"), "lazy, lazy-dot, hlo, hash, metrics or graphs");
   absl::StatusOr<std::unique_ptr<Module>> module = LowerSlice(device, slice, "IrToHlo.1");
   if (!module.ok()) return Error(at, std::string(module.status().message()));
   PrintModule(out_, **module);
@@ -410,9 +449,9 @@ bool Runner::Statement(std::string_view line) {
     const std::string_view kind = TakeWord(&rest);
     return Dump(kind, rest, line);
   }
-  static const std::vector<std::string_view> kWords = {"requires_grad", "backward", "zero_grad", "del",  "mark_step",
-                                                       "wait",          "print",    "item",      "dump", "scope",
-                                                       "no_grad",       "repeat",   "end"};
+  static const std::vector<std::string_view> kWords = {"requires_grad", "backward", "zero_grad", "del",     "mark_step",
+                                                       "wait",          "print",    "item",      "dump",    "scope",
+                                                       "no_grad",       "repeat",   "compile",   "capture", "end"};
   const std::string_view near = Nearest(word, kWords);
   return Error(word, StrCat("`", word, "` is no statement"), near.empty() ? "" : StrCat("did you mean `", near, "`?"));
 }
@@ -420,12 +459,171 @@ bool Runner::Statement(std::string_view line) {
 bool Runner::Close(std::string_view at, size_t* next) {
   if (blocks_.empty()) return Error(at, "`end` without a block");
   Block& block = blocks_.back();
+  if (block.kind == Block::kCompile) {
+    const absl::Status s = block.region->End();
+    blocks_.pop_back();
+    return s.ok() || Error(at, std::string(s.message()));
+  }
   if (block.kind == Block::kRepeat && block.left > 0) {
     --block.left;
     *next = block.line + 1;
     return true;
   }
   blocks_.pop_back();
+  return true;
+}
+
+bool Runner::Open(std::string_view line, std::string_view word, std::string_view rest, size_t at) {
+  if (blocks_.size() >= 1000) return Error(line, "blocks are nested too deeply");
+  Block block;
+  block.line = at;
+  if (word == "no_grad") {
+    block.kind = Block::kNoGrad;
+    block.grad_mode = std::make_unique<GradMode>(false);
+  } else if (word == "scope") {
+    block.kind = Block::kScope;
+    if (rest.empty()) return Error(line, "a scope needs a name");
+    block.scope = std::make_unique<ScopedTrace>(rest);
+  } else if (word == "repeat") {
+    block.kind = Block::kRepeat;
+    int64_t n = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), n);
+    if (error != std::errc() || end != rest.data() + rest.size() || n < 1) return Error(line, "expected repeat N");
+    block.left = n - 1;
+  } else {
+    block.kind = Block::kCompile;
+    RegionOptions region;
+    region.name = TakeWord(&rest);
+    if (region.name.empty()) return Error(line, "a compiled region needs a name");
+    ShapeDetector* detector = nullptr;
+    while (!rest.empty()) {
+      const std::string_view option = TakeWord(&rest);
+      int64_t n = 0;
+      if (option == "full_graph") {
+        region.full_graph = true;
+      } else if (option.starts_with("max_graphs=") &&
+                 std::from_chars(option.data() + 11, option.data() + option.size(), n).ptr ==
+                     option.data() + option.size() &&
+                 n > 0) {
+        std::unique_ptr<ShapeDetector>& known = detectors_[region.name];
+        if (known == nullptr) known = std::make_unique<ShapeDetector>(n);
+        detector = known.get();
+      } else {
+        return Error(option, "expected `full_graph` or `max_graphs=N`");
+      }
+    }
+    block.region = std::make_unique<CompileRegion>(&tracer_, std::move(region), detector);
+  }
+  blocks_.push_back(std::move(block));
+  return true;
+}
+
+std::vector<std::string_view> Runner::ReadBeforeWritten(size_t begin, size_t end) const {
+  std::vector<std::string_view> read, written;
+  const auto visit = [](std::string_view text, const auto& fn) {
+    for (size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
+      size_t stop = at + 1;
+      while (stop < text.size() && IsNameChar(text[stop])) ++stop;
+      fn(text.substr(at, stop - at));
+    }
+  };
+  for (size_t i = begin; i < end; ++i) {
+    std::string_view line = lines_[i];
+    if (line.empty() || line.front() == '#') continue;
+    const size_t eq = line.front() == '%' ? line.substr(0, line.find('(')).find('=') : std::string_view::npos;
+    const std::string_view targets = eq == std::string_view::npos ? "" : line.substr(0, eq);
+    visit(line.substr(targets.size()), [&](std::string_view name) {
+      if (std::find(written.begin(), written.end(), name) != written.end()) return;
+      if (std::find(read.begin(), read.end(), name) == read.end()) read.push_back(name);
+    });
+    visit(targets, [&](std::string_view name) { written.push_back(name); });
+  }
+  return read;
+}
+
+bool Runner::Capture(std::string_view line, std::string_view rest, size_t at, size_t* next) {
+  if (assigned_ != nullptr) return Error(line, "a capture inside of a capture");
+  CaptureOptions options;
+  options.name = TakeWord(&rest);
+  if (options.name.empty()) return Error(line, "a capture needs a name");
+  if (!rest.empty() && rest != "full_graph") return Error(rest, "expected `full_graph` or nothing");
+  options.full_graph = !rest.empty();
+  size_t end = at + 1;
+  for (size_t depth = 1; end < lines_.size(); ++end) {
+    if (OpensBlock(lines_[end])) ++depth;
+    if (lines_[end] == "end" && --depth == 0) break;
+  }
+  if (end == lines_.size()) return Error(line, "the block has no `end`");
+  CaptureBlock& block = captures_[at];
+  if (block.function == nullptr) {
+    block.arguments = ReadBeforeWritten(at + 1, end);
+    block.function = std::make_unique<CapturedFunction>(
+        &tracer_,
+        [this, &block, at, end](const Tensors&) {
+          std::vector<Block> outer;
+          outer.swap(blocks_);
+          block.results.clear();
+          assigned_ = &block.results;
+          Tensors results;
+          if (RunLines(at + 1, end)) {
+            for (const std::string& name : block.results) results.push_back(variables_[index_[name]].second);
+          }
+          assigned_ = nullptr;
+          blocks_.swap(outer);
+          return results;
+        },
+        std::move(options));
+  }
+  Tensors arguments;
+  for (std::string_view name : block.arguments) {
+    Tensor t;
+    if (!Variable(name, &t)) return false;
+    arguments.push_back(std::move(t));
+  }
+  // What the block assigned the last time and does not read is gone: the call makes it anew.
+  for (const std::string& name : block.results) {
+    const bool read = std::find(block.arguments.begin(), block.arguments.end(), name) != block.arguments.end();
+    if (!read) variables_[index_[name]].second = Tensor();
+  }
+  const size_t errors = sink_.error_count();
+  absl::StatusOr<Tensors> results = (*block.function)(arguments);
+  if (sink_.error_count() > errors) return false;
+  if (!results.ok()) return Error(line, std::string(results.status().message()));
+  for (size_t i = 0; i < results->size(); ++i) Assign(block.results[i], (*results)[i]);
+  *next = end + 1;
+  return CheckStatus(line);
+}
+
+std::string Runner::CaptureReport() const {
+  std::string out;
+  for (const auto& [line, block] : captures_) out += block.function->Report();
+  return out;
+}
+
+bool Runner::RunLines(size_t begin, size_t end) {
+  for (size_t i = begin; i < end;) {
+    const std::string_view line = lines_[i];
+    size_t next = i + 1;
+    if (line.empty() || line.front() == '#') {
+      i = next;
+      continue;
+    }
+    if (++statements_ > options_.max_statements) return Error(line, "the program runs too many statements");
+    std::string_view rest = line;
+    const std::string_view word = TakeWord(&rest);
+    const ScopedFrame frame("<program>", source_.name(), static_cast<int>(i + 1));
+    if (word == "capture") {
+      if (!Capture(line, rest, i, &next)) return false;
+    } else if (OpensBlock(line)) {
+      if (!Open(line, word, rest, i)) return false;
+    } else if (word == "end") {
+      if (!Close(line, &next)) return false;
+    } else if (!Statement(line)) {
+      return false;
+    }
+    i = next;
+  }
+  if (!blocks_.empty()) return Error(lines_[blocks_.back().line], "the block has no `end`");
   return true;
 }
 
@@ -436,43 +634,10 @@ bool Runner::Run(ProgramResult* result) {
     lines_.push_back(Trim(text.substr(begin, end - begin)));
     begin = end + 1;
   }
-  int64_t steps = 0;
-  for (size_t i = 0; i < lines_.size();) {
-    const std::string_view line = lines_[i];
-    size_t next = i + 1;
-    if (line.empty() || line.front() == '#') {
-      i = next;
-      continue;
-    }
-    if (++steps > options_.max_statements) return Error(line, "the program runs too many statements");
-    std::string_view rest = line;
-    const std::string_view word = TakeWord(&rest);
-    const ScopedFrame frame("<program>", source_.name(), static_cast<int>(i + 1));
-    if (word == "no_grad" || word == "scope" || word == "repeat") {
-      Block block{word == "no_grad" ? Block::kNoGrad : word == "scope" ? Block::kScope : Block::kRepeat, i, 0, {}, {}};
-      if (blocks_.size() >= 1000) return Error(line, "blocks are nested too deeply");
-      if (block.kind == Block::kNoGrad) block.grad_mode = std::make_unique<GradMode>(false);
-      if (block.kind == Block::kScope) {
-        if (rest.empty()) return Error(line, "a scope needs a name");
-        block.scope = std::make_unique<ScopedTrace>(rest);
-      }
-      if (block.kind == Block::kRepeat) {
-        int64_t n = 0;
-        const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), n);
-        if (error != std::errc() || end != rest.data() + rest.size() || n < 1) return Error(line, "expected repeat N");
-        block.left = n - 1;
-      }
-      blocks_.push_back(std::move(block));
-    } else if (word == "end") {
-      if (!Close(line, &next)) return false;
-    } else if (!Statement(line)) {
-      return false;
-    }
-    i = next;
-  }
-  if (!blocks_.empty()) return Error(lines_[blocks_.back().line], "the block has no `end`");
-  result->variables = std::move(variables_);
-  return true;
+  const bool ok = RunLines(0, lines_.size());
+  result->captures = CaptureReport();
+  if (ok) result->variables = std::move(variables_);
+  return ok;
 }
 
 }  // namespace

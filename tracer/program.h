@@ -14,7 +14,7 @@
 //   mark_step
 //   print %loss
 //
-// Blocks are no_grad, scope NAME and repeat N, up to `end`. Statements run as they are met.
+// Blocks are no_grad, scope NAME, repeat N, compile NAME and capture NAME, up to `end`. Statements run as they are met.
 #ifndef HLOKIT_TRACER_PROGRAM_H_
 #define HLOKIT_TRACER_PROGRAM_H_
 
@@ -39,6 +39,7 @@ struct ProgramOptions {
 // Variables of a program when it ends, in the order of their first assignment.
 struct ProgramResult {
   std::vector<std::pair<std::string, Tensor>> variables;
+  std::string captures;  // what became of its capture blocks, as CapturedFunction::Report has it
 };
 
 // Runs a program on the current device of this thread; `dump`, `print` and `item` write to `out`. False after an error,

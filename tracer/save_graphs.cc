@@ -7,8 +7,16 @@
 #include "ir/str_cat.h"
 #include "tracer/device_state.h"
 #include "tracer/text/ir_text.h"
+#include "tracer/tracer.h"
 
 namespace hlokit::lazy {
+
+absl::Status AppendToFile(const std::string& path, std::string_view text) {
+  FILE* file = std::fopen(path.c_str(), "ab");
+  if (file == nullptr) return absl::InternalError(StrCat("cannot append to ", path));
+  const bool ok = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fclose(file) == 0 && ok ? absl::OkStatus() : absl::InternalError(StrCat("cannot append to ", path));
+}
 
 absl::Status SaveGraph(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
                        const std::string& path, const std::string& format) {
@@ -18,13 +26,18 @@ absl::Status SaveGraph(DeviceState& device, const GraphSlice& slice, const Slice
   } else if (format == "hlo") {
     absl::StatusOr<std::unique_ptr<Module>> module = LowerSlice(device, slice, "IrToHlo.1");
     if (!module.ok()) return module.status();
+    if (device.tracer()->options().dump_optimized) {
+      if (absl::Status s = device.tracer()->client().Optimize(**module); !s.ok()) return s;
+    }
     graph = ToString(**module) + "\n";
   } else {
     graph = GraphText(device, slice);
   }
-  std::string entry = "[ScheduleSyncTensorsGraph]\nTensorsGraphInfo:\n";
-  if (const Frame* frame = CurrentFrame()) {
-    StrAppend(&entry, "  ", frame->function, " (", frame->file, ":", frame->line, ")\n");
+  std::string entry = "[ScheduleSyncTensorsGraph]\n";
+  if (!device.graph_name.empty()) StrAppend(&entry, "Graph Name: ", device.graph_name, "\n");
+  entry += "TensorsGraphInfo:\n";
+  for (const Frame& frame : CurrentFrames()) {
+    StrAppend(&entry, "  ", frame.function, " (", frame.file, ":", frame.line, ")\n");
   }
   // A root's hash is that of the graph which computes it alone.
   entry += "\nRoot Hashes: (";
@@ -38,10 +51,7 @@ absl::Status SaveGraph(DeviceState& device, const GraphSlice& slice, const Slice
   device.graph().PostOrder(slice.roots);  // places are those of the whole again
   StrAppend(&entry, ")\n\n## BEGIN_GRAPH\n", graph, "\nGraph Hash: ", ToString(HashOf(device, slice, options)),
             "\n\n## END_GRAPH\n\n");
-  FILE* file = std::fopen(path.c_str(), "ab");
-  if (file == nullptr) return absl::InternalError(StrCat("cannot append to ", path));
-  const bool ok = std::fwrite(entry.data(), 1, entry.size(), file) == entry.size();
-  return std::fclose(file) == 0 && ok ? absl::OkStatus() : absl::InternalError(StrCat("cannot append to ", path));
+  return AppendToFile(path, entry);
 }
 
 }  // namespace hlokit::lazy

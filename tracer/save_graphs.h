@@ -3,11 +3,15 @@
 #define HLOKIT_TRACER_SAVE_GRAPHS_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "tracer/executor.h"
 
 namespace hlokit::lazy {
+
+// Appends `text` to a file, which is made if it is not there.
+absl::Status AppendToFile(const std::string& path, std::string_view text);
 
 // Appends one entry to `path`: frames, hashes of the roots, the graph in `format` (text, dot, hlo), its hash.
 absl::Status SaveGraph(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,

@@ -18,26 +18,22 @@ TensorImpl::~TensorImpl() {
   if (Accumulator* a = static_cast<Accumulator*>(accumulator.get()); a != nullptr && a->leaf == this) a->leaf = nullptr;
 }
 
-Tensor::Tensor(TensorImpl* impl) : impl_(impl) { AddRef(); }
-void Tensor::AddRef() { impl_->AddRef(); }
-void Tensor::Release() { impl_->Release(); }
-
-Shape Tensor::shape() const { return impl_->data->shape; }
+Shape Tensor::shape() const { return impl()->data->shape; }
 int64_t Tensor::size(int64_t dim) const {
   const absl::Span<const int64_t> dims = sizes();
   if (dim < 0) dim += static_cast<int64_t>(dims.size());
   return dim >= 0 && dim < static_cast<int64_t>(dims.size()) ? dims[dim] : 1;
 }
-DeviceState* Tensor::device() const { return impl_->data->device; }
+DeviceState* Tensor::device() const { return impl()->data->device; }
 
 bool Tensor::requires_grad() const { return NeedsGrad(*this); }
 Tensor& Tensor::set_requires_grad(bool value) {
-  impl_->requires_grad = value;
+  impl()->requires_grad = value;
   return *this;
 }
-bool Tensor::is_leaf() const { return !impl_->grad_fn; }
-Tensor Tensor::grad() const { return impl_->grad; }
-void Tensor::set_grad(Tensor grad) const { impl_->grad = std::move(grad); }
+bool Tensor::is_leaf() const { return !impl()->grad_fn; }
+Tensor Tensor::grad() const { return impl()->grad; }
+void Tensor::set_grad(Tensor grad) const { impl()->grad = std::move(grad); }
 
 absl::Status Tensor::Backward() const { return Backward(Tensor()); }
 absl::Status Tensor::Backward(Tensor gradient, bool retain_graph) const {
@@ -46,16 +42,18 @@ absl::Status Tensor::Backward(Tensor gradient, bool retain_graph) const {
 
 Tensor Tensor::Detach() const {
   RefreshView(*this);
-  return Tensor(new TensorImpl(impl_->data));
+  return Tensor(new TensorImpl(impl()->data));
 }
 
-absl::StatusOr<Literal> Tensor::ToLiteral() const {
+absl::StatusOr<Literal> Tensor::ToLiteral(const std::source_location& location) const {
+  const CallSite site(location);
   if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");
   RefreshView(*this);
   return FetchTensor(*this);
 }
 
-absl::StatusOr<Scalar> Tensor::Item() const {
+absl::StatusOr<Scalar> Tensor::Item(const std::source_location& location) const {
+  const CallSite site(location);
   if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");
   if (numel() != 1) return absl::InvalidArgumentError("only one element tensors can be converted to Python scalars");
   RefreshView(*this);

@@ -8,6 +8,7 @@
 #define HLOKIT_TRACER_TENSOR_H_
 
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "ir/element_type.h"
 #include "ir/literal.h"
 #include "ir/shape.h"
+#include "tracer/ref_counted.h"
 #include "tracer/scalar.h"
 
 namespace hlokit::lazy {
@@ -27,9 +29,9 @@ class TensorImpl;
 class Tensor {
  public:
   Tensor() = default;
-  explicit Tensor(TensorImpl* impl);  // takes a reference
+  inline explicit Tensor(TensorImpl* impl);  // takes a reference; tensor_impl.h
   Tensor(const Tensor& o) : impl_(o.impl_) {
-    if (impl_ != nullptr) AddRef();
+    if (impl_ != nullptr) impl_->AddRef();
   }
   Tensor(Tensor&& o) noexcept : impl_(std::exchange(o.impl_, nullptr)) {}
   Tensor& operator=(Tensor o) noexcept {
@@ -37,11 +39,11 @@ class Tensor {
     return *this;
   }
   ~Tensor() {
-    if (impl_ != nullptr) Release();
+    if (impl_ != nullptr) impl_->Release();
   }
 
   bool defined() const { return impl_ != nullptr; }
-  TensorImpl* impl() const { return impl_; }
+  inline TensorImpl* impl() const;  // tensor_impl.h
   friend bool SameTensor(const Tensor& a, const Tensor& b) { return a.impl_ == b.impl_; }
 
   // Of the device's shape table; an array. Not for undefined tensors, like all of what follows.
@@ -67,16 +69,13 @@ class Tensor {
 
   // ---- values ----
   // The value, as print() and .cpu() get it: the tensor is computed and stays computed.
-  absl::StatusOr<Literal> ToLiteral() const;
+  absl::StatusOr<Literal> ToLiteral(const std::source_location& location = std::source_location::current()) const;
   // The number in a tensor of one element, as .item() gets it: what it needs is computed and the graph is kept, so the
   // next step computes it again.
-  absl::StatusOr<Scalar> Item() const;
+  absl::StatusOr<Scalar> Item(const std::source_location& location = std::source_location::current()) const;
 
  private:
-  void AddRef();
-  void Release();
-
-  TensorImpl* impl_ = nullptr;
+  RefCounted* impl_ = nullptr;  // a TensorImpl, whose definition few need
 };
 
 }  // namespace hlokit::lazy

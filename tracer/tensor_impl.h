@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "tracer/graph.h"
+#include "tracer/object_pool.h"
 #include "tracer/ref_counted.h"
 #include "tracer/tensor.h"
 #include "tracer/value.h"
@@ -16,7 +17,7 @@ namespace hlokit::lazy {
 class Function;
 
 // A value: pending (a node of the graph), on the device (a buffer), or both. Registered with its device while it lives.
-class TensorData : public RefCounted {
+class TensorData : public RefCounted, public Pooled<TensorData> {
  public:
   TensorData(DeviceState* device, Shape shape);
   ~TensorData() override;
@@ -42,7 +43,7 @@ struct ViewInfo {
   int output = 0;  // of an op with several
 };
 
-class TensorImpl : public RefCounted {
+class TensorImpl : public RefCounted, public Pooled<TensorImpl> {
  public:
   explicit TensorImpl(Ref<TensorData> d);
   ~TensorImpl() override;
@@ -58,6 +59,9 @@ class TensorImpl : public RefCounted {
   std::unique_ptr<ViewInfo> view;
   uint32_t generation = 0;  // base: goes up with every write through any view; view: the one it shows
 };
+
+inline Tensor::Tensor(TensorImpl* impl) : impl_(impl) { impl_->AddRef(); }
+inline TensorImpl* Tensor::impl() const { return static_cast<TensorImpl*>(impl_); }
 
 }  // namespace hlokit::lazy
 

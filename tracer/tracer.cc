@@ -1,5 +1,6 @@
 #include "tracer/tracer.h"
 
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "ir/str_cat.h"
 #include "tracer/device_state.h"
 #include "tracer/executor.h"
+#include "tracer/save_graphs.h"
 #include "tracer/schema.h"
 
 namespace hlokit::lazy {
@@ -21,7 +23,7 @@ DeviceGuard::DeviceGuard(DeviceState* device) : previous_(std::exchange(current_
 DeviceGuard::~DeviceGuard() { current_device = previous_; }
 
 Tracer::Tracer(const TracerOptions& options)
-    : options_(options), op_counts_(std::make_unique<std::atomic<int64_t>[]>(kOpCount)) {
+    : options_(options), metrics_(options.metrics), op_counts_(std::make_unique<std::atomic<int64_t>[]>(kOpCount)) {
   client_ = std::make_unique<runtime::Client>(options_.client, &metrics_);
   if (!options_.persistent_cache.folder.empty()) {
     persistent_cache_ = std::make_unique<runtime::PersistentCache>(options_.persistent_cache, &metrics_);
@@ -37,32 +39,63 @@ Tracer::~Tracer() {
 
 Tensor Tracer::FromLiteral(Literal value) {
   DeviceState* state = current_device != nullptr ? current_device : device();
+  const runtime::TimedSection timed(&metrics_, "TensorToData");
   std::lock_guard<std::recursive_mutex> lock(state->mutex());
   const Shape shape = state->shapes().Array(value.shape().element_type(), value.shape().dims());
   // The shape is made the device's own, so that the value does not depend on where it came from.
   Literal own = Literal::Zeros(shape);
   if (own.size_bytes() != 0) std::memcpy(own.data(), value.data(), own.size_bytes());
-  return state->NewTensor(client_->TransferToDevice(std::move(own), state->shared_context()), shape);
+  return state->NewTensor(client_->TransferToDevice(state->device(), std::move(own), state->shared_context()), shape);
 }
 
-absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait) {
+absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::source_location& location) {
   DeviceState& state = device_state != nullptr     ? *device_state
                        : current_device != nullptr ? *current_device
                                                    : *device();
+  const CallSite site(location);
   if (absl::Status s = status(); !s.ok()) return s;
   const runtime::Trace trace("StepMarker");
   {
     std::lock_guard<std::recursive_mutex> lock(state.mutex());
     state.SetCollectiveToken(Tensor());  // which is no result of the step
   }
-  absl::Status synced = SyncLiveTensors(state, wait);
+  absl::Status synced = SyncLiveTensors(state, CurrentCause(Cause::kStep), wait || options_.sync_wait);
   metrics_.Add("MarkStep");
   {
     std::lock_guard<std::recursive_mutex> lock(state.mutex());
+    ++state.steps;
     state.NextStepSeed();
   }
+  absl::Status analysed = AfterStep();
   absl::Status scopes = ResetScopes();
-  return synced.ok() ? scopes : synced;
+  if (!synced.ok()) return synced;
+  return analysed.ok() ? scopes : analysed;
+}
+
+absl::Status Tracer::AfterStep() {
+  const int64_t step = ++steps_;
+  if (options_.auto_analysis) {
+    std::vector<std::string> lines;
+    {
+      std::lock_guard<std::mutex> lock(status_mutex_);
+      lines = auto_analysis_.AfterStep(metrics_, executions_, step);
+    }
+    for (const std::string& line : lines) Warn(line);
+  }
+  if (options_.metrics_file.empty()) return absl::OkStatus();
+  PublishCounters();
+  const std::string text = StrCat("[MetricsData; step=", step, "]\n", metrics_.Report(), "\n");
+  if (options_.metrics_file == "STDOUT" || options_.metrics_file == "STDERR") {
+    std::fputs(text.c_str(), options_.metrics_file == "STDOUT" ? stdout : stderr);
+    return absl::OkStatus();
+  }
+  return AppendToFile(options_.metrics_file, text);
+}
+
+void Tracer::Warn(std::string_view text) {
+  if (options_.report) return options_.report(text);
+  const std::string line = StrCat(text, "\n");
+  std::fputs(line.c_str(), stderr);
 }
 
 absl::Status Tracer::Wait() {
@@ -107,6 +140,14 @@ void Tracer::PublishCounters() {
     if (const size_t colons = name.find("::"); colons != std::string::npos) name = name.substr(colons + 2);
     metrics_.Add(StrCat("xla::", name), n);
   }
+  int64_t created = 0, live = 0;
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    std::lock_guard<std::recursive_mutex> lock(device->mutex());
+    created += device->created_count();
+    live += device->live_count();
+  }
+  metrics_.Set("CreateXlaTensor", created);
+  metrics_.Set("DestroyXlaTensor", created - live);
 }
 
 }  // namespace hlokit::lazy

@@ -9,9 +9,12 @@
 #ifndef HLOKIT_TRACER_TRACER_H_
 #define HLOKIT_TRACER_TRACER_H_
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +26,10 @@
 #include "interp/runtime/metrics.h"
 #include "interp/runtime/persistent_cache.h"
 #include "ir/literal.h"
+#include "tracer/debug_analysis.h"
+#include "tracer/execution_log.h"
 #include "tracer/graph.h"
+#include "tracer/scope.h"
 #include "tracer/tensor.h"
 #include "tracer/value.h"
 
@@ -48,6 +54,26 @@ struct TracerOptions {
   // File to which every graph that runs is appended, in the form text, dot or hlo; empty: none.
   std::string save_graphs_file;
   std::string save_graphs_format = "text";
+  // Modules that `dump hlo` and save_graphs show are those after the passes.
+  bool dump_optimized = false;
+  // A program with this many parameters takes them as one tuple.
+  int64_t wrap_parameters = 3200;
+  // Steps wait for their execution.
+  bool sync_wait = false;
+  // Keeps a record of every execution.
+  bool log_executions = false;
+  // What is said of compilations (1 and more) and of executions (2 and more); 0 and less: nothing.
+  int debug_level = -1;
+  int debug_max_frames = 8;
+  // Looks at the metrics after every step and says what is wrong with them.
+  bool auto_analysis = false;
+  // Pending nodes at which the first warning is due.
+  int64_t warn_pending_nodes = 100000;
+  runtime::MetricsOptions metrics;
+  // File to which the metrics are appended after every step, or STDOUT or STDERR; empty: none.
+  std::string metrics_file;
+  // Takes analyses and warnings, whole lines; by default they are written to standard error.
+  std::function<void(std::string_view)> report;
 };
 
 class Tracer {
@@ -68,7 +94,8 @@ class Tracer {
   // A tensor with this value on the current device. The upload takes place at once.
   Tensor FromLiteral(Literal value);
   // Computes what is pending on the device; tensors then hold values (or places for them: execution goes on behind).
-  absl::Status MarkStep(DeviceState* device = nullptr, bool wait = false);
+  absl::Status MarkStep(DeviceState* device = nullptr, bool wait = false,
+                        const std::source_location& location = std::source_location::current());
   // Waits for what runs; the first error of a run, or of recording.
   absl::Status Wait();
   // The first error of recording since the last call of ClearStatus.
@@ -80,12 +107,20 @@ class Tracer {
   std::vector<std::string> TakeExplanations();
   void AddExplanation(std::string text);
 
+  // Records of executions, kept with log_executions and by analyses.
+  ExecutionLog& executions() { return executions_; }
+  // Says something to whoever runs the program.
+  void Warn(std::string_view text);
+
   // Bumps the counter of an op's entry.
   void CountOp(Op op) { op_counts_[static_cast<size_t>(op)].fetch_add(1, std::memory_order_relaxed); }
   // The counters of ops and of creations, brought up to date in metrics().
   void PublishCounters();
 
  private:
+  // What is due when a step has been marked: analyses, the metrics file.
+  absl::Status AfterStep();
+
   TracerOptions options_;
   runtime::Metrics metrics_;
   std::unique_ptr<runtime::Client> client_;
@@ -95,6 +130,9 @@ class Tracer {
   mutable std::mutex status_mutex_;
   absl::Status status_;
   std::vector<std::string> explanations_;
+  ExecutionLog executions_;
+  AutoAnalysis auto_analysis_;  // under status_mutex_
+  std::atomic<int64_t> steps_{0};
 };
 
 // The device on which this thread makes tensors that no other tensor's device decides.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "interp/runtime/discarded_values.h"
 #include "ir/context.h"
 #include "ir/literal.h"
 
@@ -16,10 +17,18 @@ namespace hlokit::runtime {
 
 class Buffer {
  public:
-  Buffer() = default;
+  // `discarded`, if not null, takes the value when the buffer goes.
+  explicit Buffer(std::shared_ptr<DiscardedValues> discarded = nullptr) : discarded_(std::move(discarded)) {}
   // `context` owns the literal's shape.
-  Buffer(Literal value, std::shared_ptr<Context> context)
-      : state_(State::kReady), context_(std::move(context)), value_(std::move(value)) {}
+  Buffer(Literal value, std::shared_ptr<Context> context, std::shared_ptr<DiscardedValues> discarded = nullptr)
+      : discarded_(std::move(discarded)),
+        state_(State::kReady),
+        context_(std::move(context)),
+        value_(std::move(value)) {}
+  ~Buffer() {
+    if (discarded_ == nullptr || state_ != State::kReady || value_.size_bytes() < DiscardedValues::kLeastBytes) return;
+    discarded_->Add(std::move(value_), std::move(context_));
+  }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
@@ -56,6 +65,7 @@ class Buffer {
 
  private:
   enum class State { kPromised, kReady, kFailed };
+  const std::shared_ptr<DiscardedValues> discarded_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   State state_ = State::kPromised;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "interp/reference/instruction_evaluator.h"
 #include "interp/runtime/profiler.h"
 #include "ir/fingerprint.h"
 #include "ir/printer.h"
@@ -33,6 +34,11 @@ bool HasCollectives(const Module& module) {
 
 }  // namespace
 
+Device::Device(int ordinal, std::string platform)
+    : ordinal_(ordinal),
+      platform_(std::move(platform)),
+      discarded_(std::make_shared<DiscardedValues>([this] { changed_.notify_all(); })) {}
+
 Device::~Device() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -40,6 +46,7 @@ Device::~Device() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  discarded_->Close();
 }
 
 void Device::Enqueue(std::function<absl::Status()> work) {
@@ -59,8 +66,14 @@ absl::Status Device::Synchronize() {
 void Device::Loop() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stop_ || !queue_.empty(); });
-    if (queue_.empty()) return;
+    changed_.wait(lock, [&] { return stop_ || !queue_.empty() || discarded_->too_many(); });
+    lock.unlock();
+    discarded_->Free();
+    lock.lock();
+    if (queue_.empty()) {
+      if (stop_) return;
+      continue;
+    }
     std::function<absl::Status()> work = std::move(queue_.front());
     queue_.pop_front();
     busy_ = true;
@@ -81,15 +94,12 @@ Client::Client(const ClientOptions& options, Metrics* metrics)
   for (int i = 0; i < options_.num_devices; ++i) devices_.push_back(std::make_unique<Device>(i, options_.platform));
 }
 
-absl::Status Client::Prepare(Executable* executable, DiagnosticSink* sink) const {
-  interp::EvaluatorOptions options = options_.evaluator;
-  if (devices_.size() > 1 && HasCollectives(*executable->module_)) {
-    executable->collective_ = true;
-    executable->digest_ = Fingerprint(*executable->module_);
-    options.num_replicas = static_cast<int64_t>(devices_.size());
-  }
-  executable->evaluator_ = interp::Evaluator::Prepare(*executable->module_, options, sink);
-  return executable->evaluator_ == nullptr ? FirstError(*sink, "the program cannot be run") : absl::OkStatus();
+absl::Status Client::Optimize(Module& module) const {
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.pipeline);
+  if (!pipeline.ok()) return pipeline.status();
+  PipelineOptions passes;
+  passes.environment = interp::EvaluatingEnvironment();
+  return pipeline->Run(module, passes).status();
 }
 
 absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module) {
@@ -101,43 +111,68 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   DiagnosticSink sink;
   VerifyModule(*executable->module_, VerifierOptions(), &sink);
   if (sink.has_errors()) return FirstError(sink, "the program does not verify");
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.pipeline);
-  if (!pipeline.ok()) return pipeline.status();
-  if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(*executable->module_); !run.ok()) return run.status();
-  if (absl::Status status = Prepare(executable.get(), &sink); !status.ok()) return status;
+  if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
+  executable->options_ = options_.evaluator;
+  executable->devices_ = devices_.size();
+  if (absl::Status s = executable->Prepare(); !s.ok()) return s;
   return executable;
 }
 
 std::string Client::Serialize(const Executable& executable) const {
-  PrintOptions options;
-  options.print_large_constants = true;
+  PrintOptions options = PrintOptions::Lossless();
+  options.print_metadata = false;  // nobody reads it when the program runs
+  options.print_stack_frames = false;
+  options.print_operand_index_annotation_interval_set = false;
   return ToString(executable.module(), options);
 }
 
-absl::StatusOr<std::shared_ptr<Executable>> Client::Load(std::string_view program) {
+std::shared_ptr<Executable> Client::Load(StoredProgram program) const {
   auto executable = std::make_shared<Executable>();
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(program);
-  if (!module.ok()) return module.status();
-  executable->module_ = *std::move(module);
-  DiagnosticSink sink;
-  if (absl::Status status = Prepare(executable.get(), &sink); !status.ok()) return status;
+  executable->options_ = options_.evaluator;
+  executable->stored_ = std::move(program);
+  executable->devices_ = devices_.size();
   return executable;
+}
+
+absl::Status Executable::Prepare() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return PrepareLocked();
+}
+
+absl::Status Executable::PrepareLocked() {
+  if (evaluator_ != nullptr || !status_.ok()) return status_;
+  if (module_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(stored_.text());
+    if (!module.ok()) return status_ = module.status();
+    module_ = *std::move(module);
+    stored_ = StoredProgram();
+  }
+  if (devices_ > 1 && HasCollectives(*module_)) {
+    collective_ = true;
+    digest_ = Fingerprint(*module_);
+    options_.num_replicas = static_cast<int64_t>(devices_);
+  }
+  DiagnosticSink sink;
+  evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
+  if (evaluator_ == nullptr) status_ = FirstError(sink, "the program cannot be run");
+  return status_;
 }
 
 void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
                      std::vector<std::shared_ptr<Buffer>> arguments, std::vector<std::shared_ptr<Buffer>> results) {
   const Trace trace("PjRtComputationClient::ExecuteComputation");
   const std::shared_ptr<Executable> called = executable;
-  metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
   metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
   device->Enqueue([this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
                    arguments = std::move(arguments), results = std::move(results)]() -> absl::Status {
-    std::optional<TimedSection> timed(std::in_place, metrics_,
-                                      executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
+    std::optional<TimedSection> timed;
     const auto fail = [&](const absl::Status& status) {
       for (const std::shared_ptr<Buffer>& result : results) result->Fail(status);
       return status;
     };
+    if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
+    metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
+    timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
     std::vector<const Literal*> values;
     for (const std::shared_ptr<Buffer>& argument : arguments) {
       if (absl::Status status = argument->Wait(); !status.ok()) {
@@ -167,12 +202,12 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
   Profiler::NoteExecution(called, device->ordinal());
 }
 
-std::shared_ptr<Buffer> Client::TransferToDevice(Literal value, std::shared_ptr<Context> context) {
+std::shared_ptr<Buffer> Client::TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context) {
   TimedSection timed(metrics_, "TransferToDeviceTime");
   const Trace trace("PjRtComputationClient::TransferToDevice");
   metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(value.size_bytes()));
   metrics_->Add("CreateDataHandles");
-  return std::make_shared<Buffer>(std::move(value), std::move(context));
+  return device->Hold(std::move(value), std::move(context));
 }
 
 absl::StatusOr<Literal> Client::TransferFromDevice(const Buffer& buffer) {

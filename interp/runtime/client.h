@@ -22,6 +22,7 @@
 #include "interp/reference/evaluator.h"
 #include "interp/runtime/buffer.h"
 #include "interp/runtime/metrics.h"
+#include "interp/runtime/persistent_cache.h"
 #include "interp/runtime/rendezvous.h"
 #include "ir/digest.h"
 #include "ir/module.h"
@@ -32,14 +33,20 @@ struct ClientOptions {
   int num_devices = 1;
   std::string platform = "CPU";
   // Passes that compilation runs, as hlo-opt --passes takes them; empty: none.
-  std::string pipeline = "cse,dce";
+  std::string pipeline = "default";
   interp::EvaluatorOptions evaluator;
   // How long a device waits at a collective for the others.
   double collective_patience_seconds = 60;
 };
 
+// A compiled program. One that was loaded is made ready by whoever first needs more than the handle, on a device's
+// thread in the run of things, so that finding a stored program does not wait for it.
 class Executable {
  public:
+  // Makes a loaded program ready: to run once, or, with collectives, for all devices together. An error says that it is
+  // none of ours.
+  absl::Status Prepare();
+  // After Prepare was OK, as for any program that Compile made.
   const Module& module() const { return *module_; }
   // Shapes of what Execute takes and gives: parameters, and the elements of the root tuple.
   const std::vector<Shape>& parameter_shapes() const { return evaluator_->argument_shapes(); }
@@ -47,22 +54,34 @@ class Executable {
 
  private:
   friend class Client;
+  absl::Status PrepareLocked();
+
+  interp::EvaluatorOptions options_;
+  StoredProgram stored_;  // until it is made ready
   std::unique_ptr<Module> module_;
   std::unique_ptr<interp::Evaluator> evaluator_;
-  bool collective_ = false;  // prepared for all devices of the client, which run it together
+  size_t devices_ = 1;       // of the client
+  bool collective_ = false;  // prepared for all of them, which run it together
   Digest digest_;            // of such a program
+  absl::Status status_;      // of making it ready
   std::mutex mutex_;         // one run at a time
 };
 
 class Device {
  public:
-  Device(int ordinal, std::string platform) : ordinal_(ordinal), platform_(std::move(platform)) {}
+  Device(int ordinal, std::string platform);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   int ordinal() const { return ordinal_; }
   std::string name() const { return platform_ + ":" + std::to_string(ordinal_); }
+  // A buffer for a value that an execution on this device will make.
+  std::shared_ptr<Buffer> Promise() const { return std::make_shared<Buffer>(discarded_); }
+  // A buffer that holds a value; `context` owns its shape.
+  std::shared_ptr<Buffer> Hold(Literal value, std::shared_ptr<Context> context) const {
+    return std::make_shared<Buffer>(std::move(value), std::move(context), discarded_);
+  }
   // Runs `work` after all that was given before.
   void Enqueue(std::function<absl::Status()> work);
   // Waits until the queue is empty; the first error since the last call.
@@ -73,6 +92,7 @@ class Device {
 
   const int ordinal_;
   const std::string platform_;
+  std::shared_ptr<DiscardedValues> discarded_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<absl::Status()>> queue_;
@@ -89,23 +109,22 @@ class Client {
   const ClientOptions& options() const { return options_; }
   absl::Span<const std::unique_ptr<Device>> devices() const { return devices_; }
 
-  // Runs the pipeline over the module and makes it ready to run.
+  // Runs the pipeline over the module, as compilation does.
+  absl::Status Optimize(Module& module) const;
+  // Verifies and optimizes the module and makes it ready to run.
   absl::StatusOr<std::shared_ptr<Executable>> Compile(std::unique_ptr<Module> module);
-  // A compiled program as text, and back. An error of Load says that it is none of ours.
+  // A compiled program as text, and back. Load takes no time; Executable::Prepare does.
   std::string Serialize(const Executable& executable) const;
-  absl::StatusOr<std::shared_ptr<Executable>> Load(std::string_view program);
+  std::shared_ptr<Executable> Load(StoredProgram program) const;
   // `results` are promised buffers, one for each result shape.
   void Execute(Device* device, std::shared_ptr<Executable> executable, std::vector<std::shared_ptr<Buffer>> arguments,
                std::vector<std::shared_ptr<Buffer>> results);
   // Takes a value to a device; `context` owns its shape.
-  std::shared_ptr<Buffer> TransferToDevice(Literal value, std::shared_ptr<Context> context);
+  std::shared_ptr<Buffer> TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context);
   // A copy of a value; its shape lives as long as the buffer's context.
   absl::StatusOr<Literal> TransferFromDevice(const Buffer& buffer);
 
  private:
-  // Makes the executable's module ready to run: once, or, with collectives, for all devices together.
-  absl::Status Prepare(Executable* executable, DiagnosticSink* sink) const;
-
   const ClientOptions options_;
   Metrics* metrics_;
   Rendezvous rendezvous_;

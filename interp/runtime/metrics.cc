@@ -4,7 +4,8 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
-#include <sstream>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "ir/str_cat.h"
 
@@ -51,9 +52,30 @@ double AtPercentile(const std::vector<double>& sorted, double p) {
 // Six significant digits, as an output stream writes a double.
 std::string FormatRate(double rate) { return Format("%g", rate); }
 
-const std::vector<double>& DefaultPercentiles() {
-  static const std::vector<double> percentiles = {0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99};
-  return percentiles;
+// Of the samples kept: their sum and their number, by second. Nullopt where no time passed.
+struct Rates {
+  double value;
+  double samples;
+};
+std::optional<Rates> RatesOf(const MetricData& m) {
+  const int64_t passed = m.samples.back().time_ns - m.samples.front().time_ns;
+  if (passed <= 0) return std::nullopt;
+  double sum = 0;
+  for (const MetricSample& s : m.samples) sum += s.value;
+  const double seconds = static_cast<double>(passed) * 1e-9;
+  return Rates{sum / seconds, static_cast<double>(m.samples.size()) / seconds};
+}
+
+const char* NameOf(MetricKind kind) {
+  switch (kind) {
+    case MetricKind::kValue:
+      return "value";
+    case MetricKind::kBytes:
+      return "bytes";
+    case MetricKind::kTime:
+      return "time";
+  }
+  return "";
 }
 
 }  // namespace
@@ -117,7 +139,7 @@ void Metrics::AddSampleAt(std::string_view metric, MetricKind kind, int64_t time
   ++m.total_samples;
   m.accumulator += value;
   m.samples.push_back({time_ns, value});
-  if (m.samples.size() > max_samples_) m.samples.pop_front();
+  if (m.samples.size() > options_.max_samples) m.samples.pop_front();
 }
 
 std::optional<int64_t> Metrics::counter(std::string_view name) const {
@@ -160,28 +182,23 @@ void Metrics::ClearMetrics() {
   metrics_.clear();
 }
 
-std::string Metrics::Report() const { return Report(DefaultPercentiles()); }
-
-std::string Metrics::Report(const std::vector<double>& percentiles) const {
+std::string Metrics::Report() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::string out;
   for (const auto& [name, m] : metrics_) {
     if (m.samples.empty()) continue;
     StrAppend(&out, "Metric: ", name, "\n  TotalSamples: ", m.total_samples,
               "\n  Accumulator: ", FormatSample(m.kind, m.accumulator), "\n");
-    const int64_t passed = m.samples.back().time_ns - m.samples.front().time_ns;
-    if (passed > 0) {
-      double sum = 0;
-      for (const MetricSample& s : m.samples) sum += s.value;
-      const double seconds = static_cast<double>(passed) * 1e-9;
-      StrAppend(&out, "  ValueRate: ", FormatSample(m.kind, sum / seconds),
-                " / second\n  Rate: ", FormatRate(static_cast<double>(m.samples.size()) / seconds), " / second\n");
+    if (const std::optional<Rates> rates = RatesOf(m)) {
+      StrAppend(&out, "  ValueRate: ", FormatSample(m.kind, rates->value),
+                " / second\n  Rate: ", FormatRate(rates->samples), " / second\n");
     }
     out += "  Percentiles: ";
     const std::vector<double> sorted = Sorted(m);
-    for (size_t i = 0; i < percentiles.size(); ++i) {
-      StrAppend(&out, i == 0 ? "" : "; ", FormatRate(percentiles[i] * 100),
-                "%=", FormatSample(m.kind, AtPercentile(sorted, percentiles[i])));
+    const char* separator = "";
+    for (double p : options_.percentiles) {
+      StrAppend(&out, separator, FormatRate(p * 100), "%=", FormatSample(m.kind, AtPercentile(sorted, p)));
+      separator = "; ";
     }
     out += "\n";
   }
@@ -193,33 +210,27 @@ std::string Metrics::Report(const std::vector<double>& percentiles) const {
 
 std::string Metrics::JsonReport() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::string out = "{\n  \"metrics\": {";
-  const char* separator = "\n";
+  nlohmann::ordered_json metrics = nlohmann::ordered_json::object();
   for (const auto& [name, m] : metrics_) {
     if (m.samples.empty()) continue;
-    const std::vector<double> sorted = Sorted(m);
-    StrAppend(&out, separator, "    \"", name, "\": {\"kind\": \"",
-              m.kind == MetricKind::kTime    ? "time_ns"
-              : m.kind == MetricKind::kBytes ? "bytes"
-                                             : "value",
-              "\", \"total_samples\": ", m.total_samples, ", \"accumulator\": ", Format("%.17g", m.accumulator),
-              ", \"percentiles\": {");
-    const char* comma = "";
-    for (double p : DefaultPercentiles()) {
-      StrAppend(&out, comma, "\"", FormatRate(p * 100), "\": ", Format("%.17g", AtPercentile(sorted, p)));
-      comma = ", ";
+    nlohmann::ordered_json& entry = metrics[name];
+    entry["kind"] = NameOf(m.kind);
+    entry["total_samples"] = m.total_samples;
+    entry["accumulator"] = m.accumulator;
+    if (const std::optional<Rates> rates = RatesOf(m)) {
+      entry["value_rate"] = rates->value;
+      entry["rate"] = rates->samples;
     }
-    out += "}}";
-    separator = ",\n";
+    const std::vector<double> sorted = Sorted(m);
+    nlohmann::ordered_json& percentiles = entry["percentiles"] = nlohmann::ordered_json::object();
+    for (double p : options_.percentiles) percentiles[FormatRate(p * 100)] = AtPercentile(sorted, p);
   }
-  out += "\n  },\n  \"counters\": {";
-  separator = "\n";
+  nlohmann::ordered_json counters = nlohmann::ordered_json::object();
   for (const auto& [name, value] : counters_) {
-    if (value == 0) continue;
-    StrAppend(&out, separator, "    \"", name, "\": ", value);
-    separator = ",\n";
+    if (value != 0) counters[name] = value;
   }
-  return out + "\n  }\n}\n";
+  const nlohmann::ordered_json report = {{"metrics", std::move(metrics)}, {"counters", std::move(counters)}};
+  return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace hlokit::runtime

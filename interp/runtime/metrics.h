@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hlokit::runtime {
@@ -32,9 +33,15 @@ struct MetricData {
   std::deque<MetricSample> samples;  // the last ones, oldest first
 };
 
+struct MetricsOptions {
+  size_t max_samples = 1024;  // kept of each metric
+  // Fractions, as the report lists them.
+  std::vector<double> percentiles = {0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99};
+};
+
 class Metrics {
  public:
-  explicit Metrics(size_t max_samples = 1024) : max_samples_(max_samples) {}
+  explicit Metrics(MetricsOptions options = {}) : options_(std::move(options)) {}
 
   void Add(std::string_view counter, int64_t n = 1);
   void Set(std::string_view counter, int64_t value);
@@ -48,15 +55,15 @@ class Metrics {
   void ClearCounters();
   void ClearMetrics();
 
-  // "Metric: ..." and "Counter: ..." blocks. `percentiles` are fractions.
+  // "Metric: ..." and "Counter: ..." blocks.
   std::string Report() const;
-  std::string Report(const std::vector<double>& percentiles) const;
-  // {"metrics": {...}, "counters": {...}}
+  // {"metrics": {NAME: {"kind", "total_samples", "accumulator", "value_rate", "rate", "percentiles"}}, "counters": {}}
+  // without a newline at the end. Times are nanoseconds; rates are a second's, absent where the report has none.
   std::string JsonReport() const;
 
  private:
   mutable std::mutex mutex_;
-  size_t max_samples_;
+  const MetricsOptions options_;
   std::map<std::string, MetricData, std::less<>> metrics_;
   std::map<std::string, int64_t, std::less<>> counters_;
 };

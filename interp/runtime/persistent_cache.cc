@@ -8,8 +8,10 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -23,17 +25,45 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'h', 'l', 'o', 'k', 'i', 't', 'C', '\0'};
-constexpr uint64_t kFormat = 1;
+constexpr uint64_t kFormat = 2;
 
 struct Header {
   char magic[8];
   uint64_t format;
-  uint64_t key_high, key_low;
+  Digest contents;
+  Digest settings;
   uint64_t contents_size;
+  uint64_t settings_size;
   uint64_t program_size;
 };
-static_assert(sizeof(Header) == 48);
-constexpr size_t kTrailer = 16;
+static_assert(sizeof(Header) == 72);
+static_assert(sizeof(Digest) == 16);
+constexpr size_t kTrailer = sizeof(Digest);
+
+// "name=value" lines.
+std::string SettingsText(const ProgramKey& key) {
+  std::string text;
+  for (const auto& [name, value] : key.settings) StrAppend(&text, name, "=", value, "\n");
+  return text;
+}
+
+// The value of a setting in such a text.
+std::optional<std::string_view> SettingIn(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t eq = line.find('=');
+    if (eq != std::string_view::npos && line.substr(0, eq) == name) return line.substr(eq + 1);
+  }
+  return std::nullopt;
+}
+
+// What a file holds.
+struct FileBytes {
+  std::unique_ptr<char[]> bytes;
+  size_t size = 0;
+  std::string_view view() const { return {bytes.get(), size}; }
+};
 
 std::string ErrorText(int error) { return std::system_category().message(error); }
 
@@ -54,68 +84,72 @@ bool WriteAll(int fd, std::string_view bytes) {
   return true;
 }
 
-// The whole file; nullopt with errno if it cannot be read.
-std::optional<std::string> ReadFile(const std::string& path) {
+// The file, or no more than `most` bytes of it; nullopt with errno if it cannot be read. A copy: a file that is mapped
+// and then cut by somebody else would end the program.
+std::optional<FileBytes> ReadFile(const std::string& path, size_t most = SIZE_MAX) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   struct stat info;
-  std::string bytes;
+  FileBytes file;
+  size_t size = 0;
   bool ok = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  if (ok) bytes.resize(static_cast<size_t>(info.st_size));
-  size_t have = 0;
-  while (ok && have < bytes.size()) {
-    const ssize_t n = read(fd, bytes.data() + have, bytes.size() - have);
+  if (ok) {
+    size = std::min(static_cast<size_t>(info.st_size), most);
+    file.bytes = std::make_unique_for_overwrite<char[]>(size);
+  }
+  while (ok && file.size < size) {
+    const ssize_t n = read(fd, file.bytes.get() + file.size, size - file.size);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) ok = false;
     if (n == 0) break;
-    if (n > 0) have += static_cast<size_t>(n);
+    if (n > 0) file.size += static_cast<size_t>(n);
   }
-  bytes.resize(have);
   const int error = errno;
   close(fd);
   errno = error;
   if (!ok) return std::nullopt;
-  return bytes;
+  return file;
 }
 
 }  // namespace
 
-std::string EncodeEntry(const Digest& key, std::string_view contents, std::string_view program) {
+std::string EncodeEntry(const ProgramKey& key, std::string_view program) {
+  const std::string settings = SettingsText(key);
   Header header;
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.format = kFormat;
-  header.key_high = key.high;
-  header.key_low = key.low;
-  header.contents_size = contents.size();
+  header.contents = DigestOf(key.contents);
+  header.settings = DigestOf(settings);
+  header.contents_size = key.contents.size();
+  header.settings_size = settings.size();
   header.program_size = program.size();
   std::string entry;
-  entry.reserve(sizeof(header) + contents.size() + program.size() + kTrailer);
+  entry.reserve(sizeof(header) + key.contents.size() + settings.size() + program.size() + kTrailer);
   entry.append(reinterpret_cast<const char*>(&header), sizeof(header));
-  entry.append(contents);
-  entry.append(program);
+  entry.append(key.contents).append(settings).append(program);
   const Digest sum = DigestOf(entry);
-  entry.append(reinterpret_cast<const char*>(&sum.high), 8);
-  entry.append(reinterpret_cast<const char*>(&sum.low), 8);
+  entry.append(reinterpret_cast<const char*>(&sum), kTrailer);
   return entry;
 }
 
-std::optional<std::string> DecodeEntry(std::string_view entry, const Digest& key, std::string_view contents) {
+std::optional<std::string_view> DecodeEntry(std::string_view entry, const ProgramKey& key) {
   Header header;
   if (entry.size() < sizeof(header) + kTrailer) return std::nullopt;
   std::memcpy(&header, entry.data(), sizeof(header));
   const uint64_t body = entry.size() - sizeof(header) - kTrailer;
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.format != kFormat ||
-      header.key_high != key.high || header.key_low != key.low || header.contents_size > body ||
-      header.program_size != body - header.contents_size) {
+      header.contents_size > body || header.settings_size > body - header.contents_size ||
+      header.program_size != body - header.contents_size - header.settings_size) {
     return std::nullopt;
   }
+  // A digest is no proof: what was compiled, and under which settings, must be what is asked for.
+  const std::string_view contents = entry.substr(sizeof(header), header.contents_size);
+  const std::string_view settings = entry.substr(sizeof(header) + contents.size(), header.settings_size);
+  if (contents != key.contents || settings != SettingsText(key)) return std::nullopt;
   Digest sum;
-  std::memcpy(&sum.high, entry.data() + entry.size() - 16, 8);
-  std::memcpy(&sum.low, entry.data() + entry.size() - 8, 8);
+  std::memcpy(&sum, entry.data() + entry.size() - kTrailer, kTrailer);
   if (DigestOf(entry.substr(0, entry.size() - kTrailer)) != sum) return std::nullopt;
-  // A digest is no proof: what was compiled must be what is asked for.
-  if (entry.substr(sizeof(header), header.contents_size) != contents) return std::nullopt;
-  return std::string(entry.substr(sizeof(header) + header.contents_size, header.program_size));
+  return entry.substr(sizeof(header) + contents.size() + settings.size(), header.program_size);
 }
 
 PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics* metrics)
@@ -136,21 +170,25 @@ void PersistentCache::Warn(std::string text) {
   if (warning_.empty()) warning_ = StrCat("program cache: ", text);
 }
 
-std::string PersistentCache::PathOf(const Digest& key) const {
-  const std::string name = ToString(key);
-  return StrCat(options_.folder, "/", name.substr(0, 2), "/", name);
+std::string PersistentCache::FolderOf(const Digest& contents) const {
+  return StrCat(options_.folder, "/", ToString(contents).substr(0, 2));
 }
 
-std::optional<std::string> PersistentCache::Get(const Digest& key, std::string_view contents) {
-  const std::string path = PathOf(key);
+std::string PersistentCache::PathOf(const ProgramKey& key) const {
+  const Digest contents = DigestOf(key.contents);
+  return StrCat(FolderOf(contents), "/", ToString(contents), "-", ToString(DigestOf(SettingsText(key))).substr(0, 16));
+}
+
+std::optional<StoredProgram> PersistentCache::Get(const ProgramKey& key) {
   TimedSection timed(metrics_, "PersistentCacheLoad");
-  std::optional<std::string> entry = ReadFile(path);
+  const std::string path = PathOf(key);
+  std::optional<FileBytes> entry = ReadFile(path);
   if (!entry) {
     if (errno != ENOENT && errno != ENOTDIR) Warn(StrCat("cannot read ", path, ": ", ErrorText(errno)));
     metrics_->Add("PersistentCacheMiss");
     return std::nullopt;
   }
-  std::optional<std::string> program = DecodeEntry(*entry, key, contents);
+  const std::optional<std::string_view> program = DecodeEntry(entry->view(), key);
   if (!program) {
     metrics_->Add("PersistentCacheDeserializeFailure");
     metrics_->Add("PersistentCacheMiss");
@@ -160,10 +198,37 @@ std::optional<std::string> PersistentCache::Get(const Digest& key, std::string_v
   }
   metrics_->Add("PersistentCacheHit");
   if (!options_.read_only) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now: evicted later
-  return program;
+  return StoredProgram(std::move(entry->bytes), *program);
 }
 
-void PersistentCache::Put(const Digest& key, std::string_view contents, std::string_view program) {
+std::string PersistentCache::OtherSetting(const ProgramKey& key) const {
+  const Digest contents = DigestOf(key.contents);
+  const std::string prefix = StrCat(ToString(contents), "-");
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::directory_iterator it(FolderOf(contents), error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(prefix)) paths.push_back(it->path());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const fs::path& path : paths) {
+    constexpr size_t kMostSettings = 1 << 16;
+    const std::optional<FileBytes> file = ReadFile(path, sizeof(Header) + key.contents.size() + kMostSettings);
+    Header header;
+    if (!file || file->size < sizeof(header)) continue;
+    std::memcpy(&header, file->bytes.get(), sizeof(header));
+    if (header.format != kFormat || header.contents_size != key.contents.size()) continue;
+    if (header.settings_size > file->size - std::min(file->size, sizeof(header) + key.contents.size())) continue;
+    const std::string_view settings = file->view().substr(sizeof(header) + header.contents_size, header.settings_size);
+    for (const auto& [name, value] : key.settings) {
+      const std::optional<std::string_view> was = SettingIn(settings, name);
+      if (was == value) continue;
+      return StrCat(name, " is `", value, was ? StrCat("`, it was `", *was, "`") : "`, it was not there");
+    }
+  }
+  return "";
+}
+
+void PersistentCache::Put(const ProgramKey& key, std::string_view program) {
   if (options_.read_only) return;
   const std::string path = PathOf(key);
   const std::string folder = path.substr(0, path.rfind('/'));
@@ -173,7 +238,7 @@ void PersistentCache::Put(const Digest& key, std::string_view contents, std::str
   const std::string temporary = StrCat(folder, "/", TemporaryName());
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return Warn(StrCat("cannot write ", temporary, ": ", ErrorText(errno)));
-  const std::string entry = EncodeEntry(key, contents, program);
+  const std::string entry = EncodeEntry(key, program);
   bool ok = WriteAll(fd, entry);
   int error = errno;
   if (close(fd) != 0 && ok) {

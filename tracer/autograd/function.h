@@ -11,6 +11,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "tracer/object_pool.h"
 #include "tracer/op.h"
 #include "tracer/ref_counted.h"
 #include "tracer/tensor_impl.h"
@@ -47,7 +48,7 @@ struct Slot {
   uint32_t version = 0;
 };
 
-class Function : public RefCounted {
+class Function : public RefCounted, public Pooled<Function> {
  public:
   Op op;
   uint64_t sequence = 0;               // calls in order

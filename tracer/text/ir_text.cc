@@ -166,6 +166,16 @@ std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextO
   return out + "}\n";
 }
 
+std::string NodeString(DeviceState& device, NodeId id, bool places) {
+  std::string out = StrCat("[] ", SymbolOf(device.graph().node(id).op));
+  for (const Tag& tag : TagsOf(device, id, {})) {
+    if (!places && (tag.first == "scope" || tag.first == "location")) continue;
+    StrAppend(&out, ", ", tag.first, "=", tag.second);
+    if (tag.first == "xla_shape") out += ", dynamic_dims: ()";
+  }
+  return out;
+}
+
 GraphSlice SliceOfTensors(absl::Span<const Tensor> tensors, const SliceOptions& options) {
   std::vector<TensorData*> data;
   DeviceState* device = nullptr;

@@ -23,6 +23,10 @@ struct IrTextOptions {
 std::string GraphText(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options = {});
 std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options = {});
 
+// One node as PyTorch/XLA's messages show it: "[] aten::add, xla_shape=f32[5]{0}, dynamic_dims: ()" and its attributes;
+// with `places` scope and location too, if the node has them.
+std::string NodeString(DeviceState& device, NodeId id, bool places);
+
 // The graph that the tensors need.
 std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
 std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});

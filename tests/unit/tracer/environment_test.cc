@@ -22,6 +22,34 @@ TEST(EnvironmentTest, SetsWhatItKnows) {
   EXPECT_EQ(options.persistent_cache.folder, "/tmp/x");
 }
 
+TEST(EnvironmentTest, AnalysesAreOfOneProcessAndTheLevelWins) {
+  TracerOptions options;
+  const char* const debug[] = {"PT_XLA_DEBUG=1", nullptr};
+  ASSERT_TRUE(ApplyEnvironment(debug, &options).ok());
+  EXPECT_TRUE(options.auto_analysis);
+  EXPECT_EQ(options.debug_level, 100);
+  const char* const level[] = {"PT_XLA_DEBUG_LEVEL=1", "PT_XLA_DEBUG=1", nullptr};
+  ASSERT_TRUE(ApplyEnvironment(level, &options).ok());
+  EXPECT_EQ(options.debug_level, 1);
+  TracerOptions other;
+  const char* const rank[] = {"PT_XLA_DEBUG=1", "PJRT_LOCAL_PROCESS_RANK=1", nullptr};
+  ASSERT_TRUE(ApplyEnvironment(rank, &other).ok());
+  EXPECT_EQ(other.debug_level, -1);
+}
+
+TEST(EnvironmentTest, PercentilesAreFractionsWithColons) {
+  TracerOptions options;
+  const char* const right[] = {"XLA_METRICS_PERCENTILES=0.5:0.999", "XLA_METRICS_SAMPLES=7", nullptr};
+  ASSERT_TRUE(ApplyEnvironment(right, &options).ok());
+  EXPECT_EQ(options.metrics.percentiles, (std::vector<double>{0.5, 0.999}));
+  EXPECT_EQ(options.metrics.max_samples, 7u);
+  for (const char* wrong : {"XLA_METRICS_PERCENTILES=", "XLA_METRICS_PERCENTILES=0.5:", "XLA_METRICS_PERCENTILES=50",
+                            "XLA_METRICS_PERCENTILES=nan"}) {
+    const char* const environment[] = {wrong, nullptr};
+    EXPECT_FALSE(ApplyEnvironment(environment, &options).ok()) << wrong;
+  }
+}
+
 TEST(EnvironmentTest, AMisspeltVariableIsAnErrorWithASuggestion) {
   const char* const environment[] = {"XLA_IR_DEBGU=1", nullptr};
   TracerOptions options;

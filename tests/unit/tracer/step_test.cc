@@ -5,6 +5,7 @@
 
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/executor.h"
+#include "tracer/profiling.h"
 #include "tracer/text/ir_text.h"
 
 namespace hlokit::lazy {
@@ -135,6 +136,20 @@ TEST_F(StepTest, TheLastOperandIsNumberedFirst) {
             "}\n");
 }
 
+TEST_F(StepTest, AStepTraceMarksTheStepAtItsEnd) {
+  Tensor y;
+  {
+    const StepTrace trace(&tracer, "train", 0);
+    y = Exp(Vector({0}));
+    EXPECT_EQ(CurrentScope(), "train.1");
+  }
+  EXPECT_EQ(Counter("MarkStep"), 1);
+  EXPECT_EQ(CurrentScope(), "");
+  ASSERT_TRUE(tracer.status().ok()) << tracer.status().message();
+  EXPECT_EQ(Values(y), std::vector<double>{1});
+  EXPECT_EQ(Samples("ExecuteTime"), 1);
+}
+
 TEST_F(StepTest, ErrorsArePassedOnAndReportedOnce) {
   const Tensor bad = Vector({1, 2}) + Vector({1, 2, 3});
   EXPECT_FALSE(bad.defined());
@@ -173,6 +188,30 @@ TEST(PersistentCacheTest, TheSecondSessionLoadsWhatTheFirstCompiled) {
     EXPECT_EQ(tracer.metrics().counter("PersistentCacheMiss").value_or(0), 1 - session);
     EXPECT_EQ(tracer.persistent_cache()->warning(), "");
   }
+}
+
+TEST(DevicesTest, ThreadsTraceOnOneDevice) {
+  TracerOptions options;
+  options.client.evaluator.num_threads = 1;
+  Tracer tracer(options);
+  std::vector<double> results(4);
+  std::vector<std::thread> threads;
+  for (int d = 0; d < 4; ++d) {
+    threads.emplace_back([&, d] {
+      const DeviceGuard guard(tracer.device());
+      Tensor x = Full({}, d, ElementType::kF32);
+      for (int i = 0; i < 20; ++i) {
+        x = x + Scalar(1);
+        if (i % 5 == 4) {
+          EXPECT_TRUE(tracer.MarkStep().ok());
+        }
+      }
+      absl::StatusOr<Scalar> value = x.Item();
+      results[d] = value.ok() ? value->ToDouble() : -1;
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(results, (std::vector<double>{20, 21, 22, 23}));
 }
 
 TEST(DevicesTest, ThreadsTraceOnDevicesOfTheirOwn) {

@@ -1,6 +1,7 @@
 #include "interp/runtime/persistent_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,7 +10,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/str_cat.h"
@@ -18,6 +21,14 @@ namespace hlokit::runtime {
 namespace {
 
 namespace fs = std::filesystem;
+
+ProgramKey Key(std::string contents, std::string pipeline = "default") {
+  return {std::move(contents), {{"target", "CPU"}, {"pipeline", std::move(pipeline)}}};
+}
+std::optional<std::string> Text(const std::optional<StoredProgram>& program) {
+  if (!program) return std::nullopt;
+  return std::string(program->text());
+}
 
 class PersistentCacheTest : public ::testing::Test {
  protected:
@@ -43,77 +54,114 @@ void WriteFile(const std::string& path, const std::string& bytes) {
 }
 
 TEST_F(PersistentCacheTest, WhatOneWritesAnotherReads) {
-  const Digest key = DigestOf("graph");
+  const ProgramKey key = Key("graph");
   PersistentCache writer({folder}, &metrics);
-  EXPECT_EQ(writer.Get(key, "graph"), std::nullopt);
-  writer.Put(key, "graph", "program");
+  EXPECT_EQ(Text(writer.Get(key)), std::nullopt);
+  writer.Put(key, "program");
   PersistentCache reader({folder}, &metrics);
-  EXPECT_EQ(reader.Get(key, "graph"), "program");
+  EXPECT_EQ(Text(reader.Get(key)), "program");
   EXPECT_EQ(metrics.counter("PersistentCacheHit"), 1);
   EXPECT_EQ(metrics.counter("PersistentCacheMiss"), 1);
   EXPECT_EQ(reader.warning(), "");
 }
 
 TEST_F(PersistentCacheTest, OtherContentsUnderTheSameDigestAreAMiss) {
-  const Digest key = DigestOf("graph");
+  const ProgramKey key = Key("graph");
   PersistentCache cache({folder}, &metrics);
-  cache.Put(key, "graph", "program");
-  EXPECT_EQ(cache.Get(key, "another graph that collides"), std::nullopt);
+  cache.Put(key, "program");
+  EXPECT_EQ(Text(cache.Get(Key("another graph that collides"))), std::nullopt);
+}
+
+TEST_F(PersistentCacheTest, AProgramOfOtherSettingsIsAMissThatNamesTheSetting) {
+  PersistentCache cache({folder}, &metrics);
+  EXPECT_EQ(cache.OtherSetting(Key("graph")), "");
+  cache.Put(Key("graph", "cse"), "program");
+  EXPECT_EQ(Text(cache.Get(Key("graph"))), std::nullopt);
+  EXPECT_EQ(cache.OtherSetting(Key("graph")), "pipeline is `default`, it was `cse`");
+  cache.Put(Key("graph"), "other program");
+  EXPECT_EQ(Text(cache.Get(Key("graph", "cse"))), "program");
+  EXPECT_EQ(Text(cache.Get(Key("graph"))), "other program");
 }
 
 TEST_F(PersistentCacheTest, AnEntryCutAnywhereIsAMiss) {
-  const Digest key = DigestOf("graph");
-  const std::string entry = EncodeEntry(key, "graph", "program");
-  ASSERT_EQ(DecodeEntry(entry, key, "graph"), "program");
+  const ProgramKey key = Key("graph");
+  const std::string entry = EncodeEntry(key, "program");
+  ASSERT_EQ(DecodeEntry(entry, key), "program");
   for (size_t size = 0; size < entry.size(); ++size) {
-    EXPECT_EQ(DecodeEntry(entry.substr(0, size), key, "graph"), std::nullopt) << size;
+    EXPECT_EQ(DecodeEntry(entry.substr(0, size), key), std::nullopt) << size;
   }
 }
 
 TEST_F(PersistentCacheTest, AnEntryWithAnyBitChangedIsAMiss) {
-  const Digest key = DigestOf("graph");
-  const std::string entry = EncodeEntry(key, "graph", "program");
+  const ProgramKey key = Key("graph");
+  const std::string entry = EncodeEntry(key, "program");
   for (size_t i = 0; i < entry.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string changed = entry;
       changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
-      EXPECT_EQ(DecodeEntry(changed, key, "graph"), std::nullopt) << i;
+      EXPECT_EQ(DecodeEntry(changed, key), std::nullopt) << i;
     }
   }
 }
 
 TEST_F(PersistentCacheTest, ADamagedEntryIsRemovedWithOneWarning) {
-  const Digest key = DigestOf("graph");
+  const ProgramKey key = Key("graph");
   PersistentCache cache({folder}, &metrics);
-  cache.Put(key, "graph", "program");
+  cache.Put(key, "program");
   const std::string path = cache.PathOf(key);
   std::string bytes = ReadAll(path);
   bytes[bytes.size() / 2] ^= 1;
   WriteFile(path, bytes);
-  EXPECT_EQ(cache.Get(key, "graph"), std::nullopt);
+  EXPECT_EQ(Text(cache.Get(key)), std::nullopt);
   EXPECT_FALSE(fs::exists(path));
   EXPECT_NE(cache.warning(), "");
   EXPECT_EQ(metrics.counter("PersistentCacheDeserializeFailure"), 1);
-  cache.Put(key, "graph", "program");
-  EXPECT_EQ(cache.Get(key, "graph"), "program");
+  cache.Put(key, "program");
+  EXPECT_EQ(Text(cache.Get(key)), "program");
 }
 
 TEST_F(PersistentCacheTest, AFolderThatCannotBeWrittenWarnsAndGoesOn) {
   const std::string file = folder + "/file";
   WriteFile(file, "");
   PersistentCache cache({file + "/below"}, &metrics);
-  EXPECT_EQ(cache.Get(DigestOf("g"), "g"), std::nullopt);
-  cache.Put(DigestOf("g"), "g", "p");
+  EXPECT_EQ(Text(cache.Get(Key("g"))), std::nullopt);
+  cache.Put(Key("g"), "p");
   EXPECT_NE(cache.warning(), "");
 }
 
+// A limit on the size of files stands for a disk that is full: writes beyond it fail part way.
+TEST_F(PersistentCacheTest, AFullDiskLeavesNothingBehindAndWarnsOnce) {
+  const pid_t pid = fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    Metrics own;
+    PersistentCache cache({folder}, &own);
+    cache.Put(Key("small"), "p");
+    for (int i = 0; i < 3; ++i) {
+      cache.Put(Key(StrCat("large", i)), std::string(100000, 'x'));
+      if (cache.Get(Key(StrCat("large", i)))) _exit(2);
+    }
+    if (Text(cache.Get(Key("small"))) != "p") _exit(3);
+    _exit(cache.warning().starts_with("program cache: cannot write ") ? 0 : 4);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+  size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) files += entry.is_regular_file();
+  EXPECT_EQ(files, 1u);
+}
+
 TEST_F(PersistentCacheTest, AReadOnlyCacheChangesNothing) {
-  const Digest key = DigestOf("graph");
-  PersistentCache({folder}, &metrics).Put(key, "graph", "program");
+  const ProgramKey key = Key("graph");
+  PersistentCache({folder}, &metrics).Put(key, "program");
   PersistentCache reader({folder, /*read_only=*/true}, &metrics);
-  EXPECT_EQ(reader.Get(key, "graph"), "program");
-  reader.Put(DigestOf("other"), "other", "p");
-  EXPECT_FALSE(fs::exists(reader.PathOf(DigestOf("other"))));
+  EXPECT_EQ(Text(reader.Get(key)), "program");
+  reader.Put(Key("other"), "p");
+  EXPECT_FALSE(fs::exists(reader.PathOf(Key("other"))));
 }
 
 TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheFolderIsFull) {
@@ -121,14 +169,14 @@ TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheFolderIsFull) {
   const std::string program(1000, 'x');
   for (int i = 0; i < 100; ++i) {
     const std::string name = StrCat("graph", i);
-    cache.Put(DigestOf(name), name, program);
+    cache.Put(Key(name), program);
   }
   int64_t total = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.is_regular_file()) total += static_cast<int64_t>(entry.file_size());
   }
   EXPECT_LE(total, 22000);
-  EXPECT_EQ(cache.Get(DigestOf("graph99"), "graph99"), program);
+  EXPECT_EQ(Text(cache.Get(Key("graph99"))), program);
 }
 
 // Sixteen processes write and read the same entries while some of them are killed: what is read is always right.
@@ -144,8 +192,8 @@ TEST_F(PersistentCacheTest, ManyProcessesShareAFolder) {
       for (int i = 0; i < 60; ++i) {
         const std::string name = StrCat("graph", i % 7);
         const std::string program(static_cast<size_t>(1000 * (i % 7 + 1)), static_cast<char>('a' + i % 7));
-        if (std::optional<std::string> got = cache.Get(DigestOf(name), name); got && *got != program) ++wrong;
-        cache.Put(DigestOf(name), name, program);
+        if (std::optional<std::string> got = Text(cache.Get(Key(name))); got && *got != program) ++wrong;
+        cache.Put(Key(name), program);
       }
       _exit(wrong == 0 ? 0 : 1);
     }
@@ -162,8 +210,7 @@ TEST_F(PersistentCacheTest, ManyProcessesShareAFolder) {
   PersistentCache cache({folder}, &metrics);
   for (int i = 0; i < 7; ++i) {
     const std::string name = StrCat("graph", i);
-    EXPECT_EQ(cache.Get(DigestOf(name), name),
-              std::string(static_cast<size_t>(1000 * (i + 1)), static_cast<char>('a' + i)));
+    EXPECT_EQ(Text(cache.Get(Key(name))), std::string(static_cast<size_t>(1000 * (i + 1)), static_cast<char>('a' + i)));
   }
   EXPECT_EQ(cache.warning(), "");
 }

@@ -1,0 +1,270 @@
+#include "tools/ir_dump/session.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ir/literal_text.h"
+#include "ir/printer.h"
+#include "ir/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/device_state.h"
+#include "tracer/execution_log.h"
+#include "tracer/executor.h"
+#include "tracer/nn/registry.h"
+#include "tracer/nn/state_dict.h"
+#include "tracer/program.h"
+#include "tracer/text/ir_text.h"
+
+namespace hlokit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string ModuleText(const Module& module) {
+  std::string text;
+  {
+    TextWriter writer(&text);
+    PrintModule(writer, module);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+absl::Status Emission::Parse(std::string_view list) {
+  const std::vector<std::pair<std::string_view, bool*>> names = {
+      {"lazy", &lazy},    {"lazy-dot", &dot},  {"hlo", &hlo},         {"optimized-hlo", &optimized},
+      {"hash", &hash},    {"values", &values}, {"metrics", &metrics}, {"graphs", &graphs},
+      {"params", &params}};
+  while (!list.empty()) {
+    const std::string_view what = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(what.size() + 1, list.size()));
+    const auto it = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == what; });
+    if (it != names.end()) {
+      *it->second = true;
+      continue;
+    }
+    std::vector<std::string_view> known;
+    for (const auto& n : names) known.push_back(n.first);
+    const std::string_view near = Nearest(what, known);
+    return absl::InvalidArgumentError(
+        StrCat("--emit: there is no `", what, "`", near.empty() ? "" : StrCat("; did you mean `", near, "`?")));
+  }
+  return absl::OkStatus();
+}
+
+bool Session::Fail(std::string_view label, const absl::Status& status) {
+  diagnostics_.ShowError(std::string(label), std::string(status.message()), cli::kRejected);
+  return false;
+}
+
+void Session::Put(const char* name, std::string text) {
+  if (!json) {
+    out_ << text;
+    return;
+  }
+  Json& member = object_[name];
+  member = member.is_null() ? text : member.get<std::string>() + text;
+}
+
+void Session::Finish() {
+  if (!json) return;
+  out_ << object_.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
+  const lazy::IrTextOptions text{quirks};
+  if (emit.lazy) Put("lazy", lazy::TensorsText(roots, text));
+  if (emit.dot) Put("lazy-dot", lazy::TensorsDot(roots, text));
+  if (!emit.hlo && !emit.optimized && !emit.hash) return true;
+  lazy::DeviceState& device = *tracer.device();
+  const lazy::GraphSlice slice = lazy::SliceOfTensors(roots);
+  if (emit.hlo || emit.optimized) {
+    absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSlice(device, slice, "IrToHlo.1");
+    if (!module.ok()) return Fail("ir-dump", module.status());
+    const bool as_lowered = !tracer.options().dump_optimized;
+    if (emit.hlo && as_lowered) Put("hlo", ModuleText(**module));
+    if (emit.optimized || !as_lowered) {
+      if (absl::Status s = tracer.client().Optimize(**module); !s.ok()) return Fail("ir-dump", s);
+      if (emit.hlo && !as_lowered) Put("hlo", ModuleText(**module));
+      if (emit.optimized) Put("optimized-hlo", ModuleText(**module));
+    }
+  }
+  if (emit.hash)
+    Put("hash",
+        json ? ToString(lazy::HashOf(device, slice, {})) : StrCat(ToString(lazy::HashOf(device, slice, {})), "\n"));
+  return true;
+}
+
+bool Session::EmitValues(const lazy::Tensors& roots) {
+  if (!emit.values) return true;
+  LiteralTextOptions options;
+  options.with_shape = true;
+  options.with_layout = false;
+  std::string text;
+  TextWriter writer(&text);
+  for (const lazy::Tensor& t : roots) {
+    if (!t.defined()) {
+      writer << "none\n";
+      continue;
+    }
+    absl::StatusOr<Literal> value = t.ToLiteral();
+    if (!value.ok()) return Fail("ir-dump", value.status());
+    PrintLiteral(writer, *value, options);
+    writer << "\n";
+  }
+  writer.Flush();
+  Put("values", std::move(text));
+  return true;
+}
+
+void Session::EmitReports(lazy::Tracer& tracer) {
+  for (const std::string& explanation : tracer.TakeExplanations()) Put("explanations", explanation + "\n");
+  if (emit.metrics) {
+    tracer.PublishCounters();
+    if (json) {
+      object_["metrics"] = Json::parse(tracer.metrics().JsonReport());
+    } else {
+      out_ << tracer.metrics().Report();
+    }
+  }
+  if (!emit.graphs) return;
+  const std::vector<lazy::Execution> executions = tracer.executions().executions();
+  if (json) {
+    object_["graphs"] = Json::parse(lazy::GraphReportJson(executions));
+  } else {
+    out_ << lazy::GraphReport(executions);
+  }
+}
+
+bool Session::RunOne(const std::string& label, const lazy::OpCase& c, bool check) {
+  lazy::Tracer tracer(options);
+  const lazy::DeviceGuard guard(tracer.device());
+  absl::StatusOr<lazy::OpCall> call = lazy::CallOp(tracer, c, gradients);
+  if (!call.ok()) return Fail(label, call.status());
+  lazy::Tensors roots = call->outputs;
+  roots.insert(roots.end(), call->gradients.begin(), call->gradients.end());
+  if (!EmitGraph(tracer, roots) || !EmitValues(roots)) return false;
+  if (check) {
+    if (absl::Status s = lazy::CheckOpCall(c, *call); !s.ok()) return Fail(label, s);
+  }
+  EmitReports(tracer);
+  return true;
+}
+
+bool Session::RunProgramFile(const SourceBuffer& source) {
+  lazy::TracerOptions logging = options;
+  logging.log_executions = true;  // the program may dump them
+  lazy::Tracer tracer(logging);
+  const lazy::DeviceGuard guard(tracer.device());
+  lazy::ProgramOptions program;
+  program.text.torch_xla_quirks = quirks;
+  lazy::ProgramResult result;
+  DiagnosticSink sink;
+  std::string printed;
+  bool ok;
+  if (json) {
+    TextWriter writer(&printed);
+    ok = lazy::RunProgram(source, tracer, program, writer, &result, &sink);
+  } else {
+    ok = lazy::RunProgram(source, tracer, program, out_, &result, &sink);
+  }
+  if (json) Put("output", std::move(printed));
+  diagnostics_.Show(sink, source);
+  lazy::Tensors roots;
+  for (const auto& variable : result.variables) {
+    if (variable.second.defined()) roots.push_back(variable.second);
+  }
+  ok = ok && EmitGraph(tracer, roots) && EmitValues(roots);
+  EmitReports(tracer);
+  if (emit.graphs && !result.captures.empty()) Put("captures", result.captures);
+  return ok;
+}
+
+bool Session::RunModel(const ModelRequest& request) {
+  absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
+  if (!config.ok()) return Fail(request.config.name, config.status());
+  // What is shown of a graph is of a session of its own, so that the others count what ran and nothing else.
+  if ((emit.params || emit.graph()) && !ShowModelStep(request, *config)) return false;
+  if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !train_only && request.save.empty()) {
+    return true;
+  }
+  return RunModelSteps(request, *config);
+}
+
+bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config) {
+  lazy::Tracer tracer(options);
+  const lazy::DeviceGuard guard(tracer.device());
+  lazy::nn::Registry registry(&tracer, config.type, lazy::nn::FormulaInitializer(request.formula, request.gain));
+  const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(config, &registry);
+  if (!request.load.empty()) {
+    if (absl::Status s = lazy::nn::LoadState(request.load, registry.state()); !s.ok()) return Fail(config.name, s);
+  }
+  if (emit.params) {
+    Json list = Json::array();
+    for (const lazy::nn::NamedTensor& p : registry.parameters()) {
+      const std::string shape = ToString(p.tensor.shape(), false);
+      list.push_back({{"name", p.name}, {"shape", shape}});
+      if (!json) out_ << p.name << " " << shape << "\n";
+    }
+    if (json) object_["params"] = std::move(list);
+  }
+  if (!emit.graph()) return true;
+  const lazy::models::Batch batch = model->MakeBatch(tracer);
+  lazy::Tensors roots;
+  if (request.step == "train") {
+    const lazy::Tensor loss = model->Loss(model->Logits(batch, true), batch);
+    if (absl::Status s = tracer.status(); !s.ok()) return Fail(config.name, s);
+    if (absl::Status s = loss.Backward(); !s.ok()) return Fail(config.name, s);
+    roots.push_back(loss);
+    const std::unique_ptr<lazy::nn::Optimizer> optimizer = lazy::models::MakeOptimizer(request.training, registry);
+    optimizer->Step();
+    for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
+    for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);
+  } else {
+    const lazy::NoGradGuard no_grad;
+    roots.push_back(model->Logits(batch, false));
+  }
+  if (absl::Status s = tracer.status(); !s.ok()) return Fail(config.name, s);
+  return EmitGraph(tracer, roots);
+}
+
+bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config) {
+  lazy::Tracer tracer(options);
+  const lazy::DeviceGuard guard(tracer.device());
+  lazy::nn::Registry registry(&tracer, config.type, lazy::nn::FormulaInitializer(request.formula, request.gain));
+  const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(config, &registry);
+  if (!request.load.empty()) {
+    if (absl::Status s = lazy::nn::LoadState(request.load, registry.state()); !s.ok()) return Fail(config.name, s);
+  }
+  absl::StatusOr<std::vector<lazy::models::Figure>> figures = std::vector<lazy::models::Figure>();
+  if (request.training.steps > 0) {
+    figures = request.step == "train" ? lazy::models::Train(tracer, *model, registry, request.training)
+                                      : lazy::models::Infer(tracer, *model, request.training.steps);
+  }
+  if (!figures.ok()) return Fail(config.name, figures.status());
+  if (emit.values) {
+    Json list = Json::object();
+    for (const lazy::models::Figure& figure : *figures) {
+      char number[40];
+      std::snprintf(number, sizeof(number), "%.9g", figure.value);
+      list[figure.key] = figure.value;
+      if (!json) out_ << figure.key << " " << number << "\n";
+    }
+    if (json) object_["values"] = std::move(list);
+  }
+  EmitReports(tracer);
+  if (!request.save.empty()) {
+    if (absl::Status s = lazy::nn::SaveState(request.save, registry.state()); !s.ok()) return Fail(config.name, s);
+  }
+  if (!request.compare) return true;
+  const lazy::models::Comparison c = lazy::models::CompareFigures(*figures, request.expected);
+  Put("comparison",
+      StrCat(request.config.name, ": ", c.checked - c.failed, " of ", c.checked, " figures within tolerance\n"));
+  return c.failed == 0 || Fail(config.name, absl::InternalError(c.first_failure));
+}
+
+}  // namespace hlokit

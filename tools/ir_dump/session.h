@@ -1,0 +1,82 @@
+// What ir-dump shows of a program, an op or a model that it traces.
+#ifndef HLOKIT_TOOLS_IR_DUMP_SESSION_H_
+#define HLOKIT_TOOLS_IR_DUMP_SESSION_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "ir/source_buffer.h"
+#include "ir/text_writer.h"
+#include "tools/cli/cli.h"
+#include "tracer/hash_numbers.h"
+#include "tracer/models/model.h"
+#include "tracer/models/training.h"
+#include "tracer/op_case.h"
+#include "tracer/tracer.h"
+#include "tracer/value.h"
+
+namespace hlokit {
+
+// What is printed, in this order.
+struct Emission {
+  bool params = false;
+  bool lazy = false, dot = false, hlo = false, optimized = false, hash = false;  // of a graph
+  bool values = false;
+  bool metrics = false, graphs = false;  // of what ran
+
+  bool graph() const { return lazy || dot || hlo || optimized || hash; }
+  bool any() const { return params || graph() || values || metrics || graphs; }
+  // Sets what a list with commas names. OK, or what is wrong with it.
+  absl::Status Parse(std::string_view list);
+};
+
+struct ModelRequest {
+  lazy::models::ModelConfig config;
+  lazy::models::TrainingOptions training;
+  std::string step = "train";
+  double gain = 6;
+  lazy::Formula formula = lazy::Formula::kHash;  // of parameters
+  std::string expected;                          // figures to compare with; empty: none
+  bool compare = false;
+  std::string load, save;  // files of parameters and buffers; empty: none
+};
+
+class Session {
+ public:
+  Session(cli::Diagnostics* diagnostics, TextWriter* out) : diagnostics_(*diagnostics), out_(*out) {}
+
+  bool quirks = false;
+  bool gradients = false;
+  bool train_only = false;      // a model trains though nothing is printed of it
+  bool json = false;            // one object, a member for each thing that is printed
+  lazy::TracerOptions options;  // what the environment and the flags say
+  Emission emit;
+
+  // Prints one step of a model, or trains it, or both. False after an error, which is shown; as what follows.
+  bool RunModel(const ModelRequest& request);
+  // Runs a program, then prints what was asked for of its variables.
+  bool RunProgramFile(const SourceBuffer& source);
+  // Runs one call and prints what was asked for.
+  bool RunOne(const std::string& label, const lazy::OpCase& c, bool check);
+  // Writes the object that json asks for.
+  void Finish();
+
+ private:
+  bool Fail(std::string_view label, const absl::Status& status);
+  void Put(const char* name, std::string text);
+  bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots);
+  bool EmitValues(const lazy::Tensors& roots);
+  void EmitReports(lazy::Tracer& tracer);
+  bool ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config);
+  bool RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config);
+
+  cli::Diagnostics& diagnostics_;
+  TextWriter& out_;
+  nlohmann::ordered_json object_ = nlohmann::ordered_json::object();
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_TOOLS_IR_DUMP_SESSION_H_
