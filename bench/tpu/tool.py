@@ -1,0 +1,27 @@
+"""Running hlo-run and ir-dump from the TPU benchmarks."""
+import json
+import os
+import subprocess
+
+
+class Tools:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def _run(self, name, arguments, text=None):
+        run = subprocess.run([os.path.join(self.folder, name), *arguments], input=text, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            raise RuntimeError(f"{name} {' '.join(arguments)}: {run.stderr}")
+        return run.stdout
+
+    def dump(self, model, *flags):
+        """HLO of a model's training step, as the tracer lowers it."""
+        return self._run("ir-dump", [f"--model={model}", "--step=train", "--emit=hlo", *flags])
+
+    def nodes(self, model, *flags):
+        """Nodes of the lazy graph of a training step."""
+        text = self._run("ir-dump", [f"--model={model}", "--step=train", "--emit=lazy", *flags])
+        return sum(1 for line in text.splitlines() if " = " in line)
+
+    def simulate(self, text, device, *flags):
+        return json.loads(self._run("hlo-run", ["-", f"--device={device}", "--timing-only", "--json", *flags], text))
