@@ -17,6 +17,21 @@ double Median(std::vector<double> values) {
 
 }  // namespace
 
+void Extend(const DeviceShare& before, double more, DeviceShare* now) {
+  for (double DeviceShare::*part : {&DeviceShare::compute, &DeviceShare::exposed, &DeviceShare::sync,
+                                    &DeviceShare::other, &DeviceShare::communication}) {
+    now->*part += (now->*part - before.*part) * more;
+  }
+}
+
+void Extend(const CollectiveTotals& before, double more, CollectiveTotals* now) {
+  for (double CollectiveTotals::*part :
+       {&CollectiveTotals::runs, &CollectiveTotals::bytes, &CollectiveTotals::seconds, &CollectiveTotals::ideal,
+        &CollectiveTotals::exposed, &CollectiveTotals::sync}) {
+    now->*part += (now->*part - before.*part) * more;
+  }
+}
+
 std::vector<int64_t> StragglersOf(const DeviceTimelines& timelines) {
   std::vector<double> computes;
   for (const DeviceShare& share : timelines.shares) computes.push_back(share.compute);

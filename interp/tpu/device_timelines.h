@@ -55,6 +55,10 @@ struct DeviceTimelines {
   }
 };
 
+// Adds `more` times what `now` has gained since `before`.
+void Extend(const DeviceShare& before, double more, DeviceShare* now);
+void Extend(const CollectiveTotals& before, double more, CollectiveTotals* now);
+
 // Devices that compute so much longer than the others that they hold them up: modified z-score above 3.5, as XProf has
 // it, and at least 5 % over the median. Slowest first.
 std::vector<int64_t> StragglersOf(const DeviceTimelines& timelines);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "interp/tpu/device_groups.h"
+#include "interp/tpu/device_speeds.h"
 #include "interp/tpu/step_timer.h"
 
 namespace hlokit::tpu {
@@ -17,21 +18,6 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffffu;
-
-// Numbers that depend on nothing but what they are asked for (splitmix64).
-uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-// Nearly normal, of mean 0 and deviation 1: the sum of four even draws of 16 bits.
-double Normal(uint64_t bits) {
-  double sum = 0;
-  for (int k = 0; k < 4; ++k) sum += static_cast<double>(bits >> (16 * k) & 0xffff);
-  return (sum / 65535 - 2) * 1.7320508075688772;
-}
 
 // How each device fares at an off-core step, until the last step that asks.
 struct OffCore {
@@ -86,18 +72,17 @@ class Walker {
       : module_(module),
         plan_(plan),
         simulation_(simulation),
-        variation_(options.variation),
         walk_(walk),
         table_(module, options),
+        alike_(options.variation.None()),
+        n_(alike_ ? 1 : static_cast<size_t>(table_.devices())),
+        speeds_(options.variation, n_),
         scheduled_(module.header().is_scheduled),
         facts_(plan.computations().size()) {
     result_.devices = table_.devices();
-    alike_ = options.variation.None();
-    n_ = alike_ ? 1 : static_cast<size_t>(result_.devices);
     shown_ = walk.show ? std::min<size_t>(static_cast<size_t>(std::max<int64_t>(walk.shown, 0)), n_) : 0;
     core_.assign(n_, 0);
     sums_.shares.resize(n_);
-    DrawSpeeds();
   }
 
   DeviceTimelines Run() {
@@ -134,24 +119,7 @@ class Walker {
   }
 
  private:
-  void DrawSpeeds() {
-    speed_.assign(n_, 1);
-    if (alike_) return;
-    std::vector<std::pair<uint64_t, size_t>> draws;
-    for (size_t d = 0; d < n_; ++d) draws.push_back({Mix(variation_.seed * 0x2545f4914f6cdd1du + d), d});
-    std::sort(draws.begin(), draws.end());
-    size_t drawn = 0;
-    for (const Straggler& s : variation_.stragglers) {
-      if (s.device < 0 && drawn < n_) speed_[draws[drawn++].second] = s.factor;
-      if (s.device >= 0 && static_cast<size_t>(s.device) < n_) speed_[static_cast<size_t>(s.device)] = s.factor;
-    }
-  }
-
-  double Factor(size_t d) const {
-    if (variation_.jitter == 0) return speed_[d];
-    const double z = Normal(Mix(variation_.seed ^ Mix(static_cast<uint64_t>(d) << 40 ^ draw_)));
-    return speed_[d] * std::max(1 + variation_.jitter * z, 0.05);
-  }
+  double Factor(size_t d) const { return speeds_.Factor(d, draw_); }
 
   // ---- facts of a plan ----
 
@@ -282,24 +250,11 @@ class Walker {
     const Sums& before = *frame->at_entry;
     if (!alike_) result_.scaled = true;
     for (size_t d = 0; d < n_; ++d) {
-      DeviceShare& now = sums_.shares[d];
-      const DeviceShare& then = before.shares[d];
-      now.compute += (now.compute - then.compute) * more;
-      now.exposed += (now.exposed - then.exposed) * more;
-      now.sync += (now.sync - then.sync) * more;
-      now.other += (now.other - then.other) * more;
-      now.communication += (now.communication - then.communication) * more;
+      Extend(before.shares[d], more, &sums_.shares[d]);
       core_[d] += (core_[d] - frame->entered[d]) * more;
     }
     for (size_t k = 0; k < sums_.kinds.size(); ++k) {
-      CollectiveTotals& now = sums_.kinds[k];
-      const CollectiveTotals then = k < before.kinds.size() ? before.kinds[k] : CollectiveTotals();
-      now.runs += (now.runs - then.runs) * more;
-      now.bytes += (now.bytes - then.bytes) * more;
-      now.seconds += (now.seconds - then.seconds) * more;
-      now.ideal += (now.ideal - then.ideal) * more;
-      now.exposed += (now.exposed - then.exposed) * more;
-      now.sync += (now.sync - then.sync) * more;
+      Extend(k < before.kinds.size() ? before.kinds[k] : CollectiveTotals(), more, &sums_.kinds[k]);
     }
     frame->trips_left = 0;
   }
@@ -617,17 +572,16 @@ class Walker {
   const Module& module_;
   const KernelPlan& plan_;
   const Simulation& simulation_;
-  const Variation& variation_;
   const DeviceWalkOptions& walk_;
   DeviceGroupTable table_;
+  const bool alike_;
+  const size_t n_;  // devices that are walked
+  const DeviceSpeeds speeds_;
   const bool scheduled_;
-  bool alike_ = true;
-  size_t n_ = 1;             // devices that are walked
   size_t shown_ = 0;         // of those
   size_t events_shown_ = 0;  // steps and trips of each, those without an event included
   uint64_t draw_ = 0;
-  std::vector<double> speed_;  // by device: its kernels take so many times as long
-  std::vector<double> core_;   // by device: when it is free
+  std::vector<double> core_;  // by device: when it is free
   std::vector<PlanFacts> facts_;
   std::vector<std::unique_ptr<Frame>> frames_;
   Sums sums_;

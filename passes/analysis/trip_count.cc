@@ -30,6 +30,13 @@ Value Source(Value v) {
       const Computation body = v.at.computation_attr(Attr::kCalls);
       if (!body.valid() || !body.root().valid() || body.root().shape().IsTuple()) return v;
       v = {body.root(), v.at};
+    } else if (opcode == Opcode::kGetTupleElement && !v.fusion.valid() && v.at.operand(0).opcode() == Opcode::kFusion) {
+      const Instruction fusion = v.at.operand(0);
+      const Computation body = fusion.computation_attr(Attr::kCalls);
+      const int64_t k = v.at.int_attr(Attr::kIndex, -1);
+      if (!body.valid() || !body.root().valid() || body.root().opcode() != Opcode::kTuple) return v;
+      if (k < 0 || k >= body.root().operand_count()) return v;
+      v = {body.root().operand(k), fusion};
     } else if (opcode == Opcode::kCopy || opcode == Opcode::kBitcast || opcode == Opcode::kReshape) {
       if (v.at.shape().element_type() != v.at.operand(0).shape().element_type()) return v;
       v.at = v.at.operand(0);

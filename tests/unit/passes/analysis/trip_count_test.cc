@@ -52,6 +52,35 @@ TEST(TripCountTest, NothingIsSaidOf) {
   EXPECT_EQ(Trips("u8", "0", "add(i, step)", "compare(i, n), direction=LE", "constant(255)"), std::nullopt);
 }
 
+TEST(TripCountTest, SeesThroughFusions) {
+  const auto module = ParseModuleText(R"(HloModule m
+    test { i = s32[] parameter(0) n = s32[] constant(126) ROOT c = pred[] compare(i, n), direction=LT }
+    next { i = s32[] parameter(0) one = s32[] constant(1) ROOT a = s32[] add(i, one) }
+    cond { p = (s32[], f32[8]) parameter(0) i = s32[] get-tuple-element(p), index=0 ROOT f = pred[] fusion(i), kind=kLoop, calls=test }
+    body {
+      p = (s32[], f32[8]) parameter(0)
+      i = s32[] get-tuple-element(p), index=0
+      f = s32[] fusion(i), kind=kLoop, calls=next
+      x = f32[8] get-tuple-element(p), index=1
+      ROOT t = (s32[], f32[8]) tuple(f, x)
+    }
+    start {
+      zero = s32[] constant(0)
+      wide = f32[] constant(0)
+      all = f32[8] broadcast(wide), dimensions={}
+      ROOT t = (f32[8], s32[]) tuple(all, zero)
+    }
+    ENTRY e {
+      f = (f32[8], s32[]) fusion(), kind=kLoop, calls=start
+      x = f32[8] get-tuple-element(f), index=0
+      i = s32[] get-tuple-element(f), index=1
+      t = (s32[], f32[8]) tuple(i, x)
+      ROOT w = (s32[], f32[8]) while(t), condition=cond, body=body
+    })");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(TripCount((*module)->entry().root()), 126);
+}
+
 TEST(TripCountTest, WhatTheBackendKnows) {
   const auto module = ParseModuleText(R"(HloModule m
     cond { p = (pred[]) parameter(0) ROOT g = pred[] get-tuple-element(p), index=0 }

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Real programs on a simulated TPU: each gives a report, whose times add up, also when every device is walked.
+
+  simulated_programs.py HLO_RUN FILE|FOLDER... [--device=v5e]
+
+For each program: hlo-run --timing-only ends with 0 and a report; the shares of a device add up to the device time; and a run in
+which every device is walked on its own (a straggler that is none) takes as long as one in which one stands for all. Prints what
+fails; exit code 1 if anything does.
+"""
+import argparse
+import glob
+import json
+import math
+import os
+import subprocess
+import sys
+
+PARTS = ("compute_us", "exposed_communication_us", "sync_wait_us", "other_wait_us", "idle_us")
+
+
+def report(binary, path, device, *flags):
+    run = subprocess.run([binary, path, f"--device={device}", "--timing-only", "--json", *flags], capture_output=True, text=True,
+                         timeout=300, check=False)
+    if run.returncode != 0:
+        raise ValueError(f"exit code {run.returncode}: {run.stderr.strip()[:300]}")
+    return json.loads(run.stdout)
+
+
+def check(binary, path, device):
+    alike = report(binary, path, device)
+    total = alike["device_time_us"]
+    if not (math.isfinite(total) and total >= 0 and alike["step_time_us"] > 0):
+        raise ValueError(f"device time {total}, step time {alike['step_time_us']}")
+    walked = report(binary, path, device, "--straggler=any:1")
+    near = 1e-6 * total + 1e-6
+    if abs(walked["device_time_us"] - total) > near:
+        raise ValueError(f"{total} us with one device for all, {walked['device_time_us']} with all of them")
+    for share in alike["workers"]["devices"] + walked["workers"]["devices"]:
+        parts = sum(share[part] for part in PARTS)
+        if abs(parts - total) > near:
+            raise ValueError(f"the shares of device {share['device']} make {parts} us, not {total}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("hlo_run")
+    parser.add_argument("paths", nargs="+")
+    parser.add_argument("--device", default="v5e")
+    arguments = parser.parse_args()
+    failed = 0
+    files = []
+    for path in arguments.paths:
+        files += sorted(glob.glob(os.path.join(path, "*.hlo"))) if os.path.isdir(path) else [path]
+    for path in files:
+        try:
+            check(arguments.hlo_run, path, arguments.device)
+        except (ValueError, KeyError, subprocess.TimeoutExpired) as error:
+            failed += 1
+            print(f"{os.path.basename(path)}: {error}")
+    print(f"{len(files) - failed} of {len(files)} programs on {arguments.device}")
+    return 1 if failed or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
