@@ -3,7 +3,7 @@
 # Needs node and npm. Where they are missing, or the libraries cannot be fetched, the source says that there is no page: the
 # build goes on, and hlo-run --report says why it cannot write one.
 function(no_page why)
-  message(WARNING "hlo-run --report will not work: ${why}")
+  message(WARNING "hlo-run --report will not work: ${why}. To try again, remove ${output}.")
   file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT [[
 #include "tools/cli/report_page.h"
 
