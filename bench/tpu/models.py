@@ -258,3 +258,47 @@ ENTRY main {{
   ROOT g = {whole} all-gather(x), dimensions={{{dimension}}}, replica_groups={groups}
 }}
 """
+
+
+def stream(operands, megabytes):
+    """One array of so many megabytes made of another, or of two, as a*x + y."""
+    shape = f"bf16[{round(megabytes * 1e6 / 2 / 1024)},1024]"
+    b = Builder("main", True)
+    x = b.param(shape)
+    if operands == 1:
+        b.root(shape, f"negate({x[0]})")
+    else:
+        y = b.param(shape)
+        scaled = b.binary("multiply", x, b.broadcast(b.scalar(2, "bf16"), shape, []))
+        b.root(shape, f"add({scaled[0]}, {y[0]})")
+    return f"HloModule stream\n{b.text()}\n"
+
+
+def flash(length):
+    """The fused attention kernel over one sequence, 32 heads of 128, causal."""
+    b = Builder("main", True)
+    q, k, v = [b.param(f"bf16[{length},4096]") for _ in range(3)]
+    attention_kernel(b, q, k, v, 4 * 32 * length * length * 128 // 2, 0)
+    b.lines[-1] = b.lines[-1].replace("  v", "  ROOT v", 1)
+    return f"HloModule flash\n{b.text()}\n"
+
+
+def paged(length, batch):
+    """The paged attention kernel of a decoding step: 32 query heads, 8 of keys and values, of 128."""
+    cache = f"bf16[{batch},8,{length},128]"
+    b = Builder("main", True)
+    q, k, v = b.param(f"bf16[{batch},4096]"), b.param(cache), b.param(cache)
+    b.root(q[1], f'custom-call({q[0]}, {k[0]}, {v[0]}), custom_call_target="ragged_paged_attention"')
+    return f"HloModule paged\n{b.text()}\n"
+
+
+def scatter(size, groups):
+    """The sum of an array of so many bytes over groups of two, half of it to each."""
+    rows = round(size / 2 / 1024 / 2) * 2
+    return f"""HloModule scatter
+{REGIONS}
+ENTRY main {{
+  x = bf16[{rows},1024] parameter(0)
+  ROOT s = bf16[{rows // 2},1024] reduce-scatter(x), dimensions={{0}}, replica_groups={groups}, to_apply=sum_bf16
+}}
+"""

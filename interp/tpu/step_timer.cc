@@ -95,8 +95,8 @@ void StepTimer::Collective(Instruction i, StepTime* time) const {
   const CollectiveTime t = TimeOf(machine_, collective.kind, collective.bytes, collective.span);
   time->times[Index(Resource::kIci)] = std::max(t.ici, t.latency);
   time->times[Index(Resource::kDcn)] = t.dcn;
-  time->times[Index(Resource::kOverhead)] = machine_.kernel_overhead;
-  time->duration = t.total() + machine_.kernel_overhead;
+  time->times[Index(Resource::kOverhead)] = machine_.ici_start;
+  time->duration = t.total() + machine_.ici_start;
   time->bound = BoundOf(time->times);
   time->wire_bytes = collective.bytes;
   time->ideal = IdealSeconds(machine_, collective);
