@@ -85,8 +85,10 @@ class TraceWriter {
   }
 
   void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event) {
+    // Times in a file may be anything: their difference wraps instead of overflowing.
+    const uint64_t since = static_cast<uint64_t>(line.timestamp_ns()) - static_cast<uint64_t>(start_ns_);
     const double start =
-        static_cast<double>(line.timestamp_ns() - start_ns_) * 1e-3 + static_cast<double>(event.offset_ps()) * 1e-6;
+        static_cast<double>(static_cast<int64_t>(since)) * 1e-3 + static_cast<double>(event.offset_ps()) * 1e-6;
     const std::string where = StrCat("\"pid\": ", process, ", \"tid\": ", line.id(), ", \"ts\": ", Number(start));
     Begin();
     out_ << "{\"ph\": \"X\", " << where << ", \"dur\": " << Number(static_cast<double>(event.duration_ps()) * 1e-6)

@@ -1,0 +1,168 @@
+#include "interp/tpu/advice.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interp/tpu/breakdown.h"
+#include "interp/tpu/scope_time.h"
+#include "parser/parser.h"
+
+namespace hlokit::tpu {
+namespace {
+
+constexpr char kGradients[] = R"(
+HloModule gradients, replica_count=4
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[512,1024] parameter(0)
+  w1 = f32[1024,1024] parameter(1)
+  w2 = f32[1024,1024] parameter(2)
+  h = f32[512,1024] dot(x, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,highest}, metadata={op_name="step/forward/dot"}
+  t = f32[512,1024] tanh(h), metadata={op_name="step/forward/tanh"}
+  y = f32[512,1024] dot(t, w2), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="step/forward/dot"}
+  g1 = f32[1024,1024] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}, metadata={op_name="step/backward/dot"}
+  a1 = f32[1024,1024] all-reduce(g1), to_apply=sum, replica_groups={{0,1,2,3}}, metadata={op_name="step/backward/sum"}
+  g2 = f32[1024,1024] dot(t, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}, metadata={op_name="step/backward/dot"}
+  a2 = f32[1024,1024] all-reduce(g2), to_apply=sum, replica_groups={{0,1,2,3}}, metadata={op_name="step/backward/sum"}
+  u1 = f32[1024,1024] subtract(w1, a1), metadata={op_name="step/optimizer/sub"}
+  u2 = f32[1024,1024] subtract(w2, a2), metadata={op_name="step/optimizer/sub"}
+  ROOT out = (f32[1024,1024], f32[1024,1024]) tuple(u1, u2)
+}
+)";
+
+class Case {
+ public:
+  explicit Case(const std::string& text, const std::string& host = "") {
+    absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
+    EXPECT_TRUE(module.ok()) << module.status();
+    module_ = *std::move(module);
+    options_.machine = *InstalledMachine("v5e");
+    options_.topology = TopologyFor(options_.machine, 4);
+    plan_ = std::make_unique<KernelPlan>(*module_);
+    simulation_ = Simulate(*module_, *plan_, options_);
+    memory_ = PlanMemory(options_.machine, *module_, *plan_, simulation_.parts);
+    host_ = *ParseHostPlan(host, 1e-6, options_.machine.host_rate);
+  }
+  ReportInput input() const { return {*module_, options_, simulation_, memory_}; }
+  const KernelPlan& plan() const { return *plan_; }
+  const HostPlan& host() const { return host_; }
+  const Simulation& simulation() const { return simulation_; }
+  std::vector<Advice> Advices() const { return Advise(input(), host_); }
+
+ private:
+  std::unique_ptr<Module> module_;
+  SimulationOptions options_;
+  std::unique_ptr<KernelPlan> plan_;
+  Simulation simulation_;
+  MemoryPlan memory_;
+  HostPlan host_;
+};
+
+const Advice* Find(const std::vector<Advice>& list, const std::string& part) {
+  for (const Advice& advice : list) {
+    if (advice.title.find(part) != std::string::npos) return &advice;
+  }
+  return nullptr;
+}
+
+TEST(Advice, GainsAreThoseOfAChangedProgram) {
+  const std::vector<Advice> list = Case(kGradients).Advices();
+  const Advice* precision = Find(list, "one bf16 pass");
+  ASSERT_NE(precision, nullptr);
+  std::string plain = kGradients;
+  const std::string attribute = ", operand_precision={highest,highest}";
+  plain.erase(plain.find(attribute), attribute.size());
+  const Case changed(plain);
+  EXPECT_NEAR(precision->after, RunHost(changed.host(), changed.simulation().device_seconds).step_seconds, 1e-12);
+  EXPECT_EQ(Find(changed.Advices(), "one bf16 pass"), nullptr);
+  EXPECT_NE(Find(list, "Compute in bf16"), nullptr);
+}
+
+TEST(Advice, DonationShowsInTheMemoryPlan) {
+  const std::vector<Advice> list = Case(R"(
+HloModule cache
+
+ENTRY main {
+  cache = f32[4096,1024] parameter(0)
+  row = f32[1,1024] parameter(1)
+  at = s32[] parameter(2)
+  zero = s32[] constant(0)
+  ROOT next = f32[4096,1024] dynamic-update-slice(cache, row, at, zero)
+}
+)")
+                                       .Advices();
+  const Advice* donate = Find(list, "Donate parameters");
+  ASSERT_NE(donate, nullptr);
+  EXPECT_LT(donate->bytes_after, donate->bytes_before);
+  EXPECT_EQ(donate->before, donate->after);
+}
+
+TEST(Advice, SpeaksOfTheHostOnlyWhereTheDeviceWaitsForIt) {
+  const std::vector<Advice> hidden = Case(kGradients, "trace=1us").Advices();
+  EXPECT_EQ(Find(hidden, "Record the step once"), nullptr);
+  const Case slow(kGradients, "trace=50ms");
+  const std::vector<Advice> waits = slow.Advices();
+  const Advice* record = Find(waits, "Record the step once");
+  ASSERT_NE(record, nullptr);
+  EXPECT_NEAR(record->before, 50e-3 + 1e-6, 1e-9);
+  EXPECT_NEAR(record->after, slow.simulation().device_seconds, 1e-5);
+}
+
+TEST(Advice, EveryEntryIsAGainWithItsEvidence) {
+  for (const char* host :
+       {"", "trace=5ms", "input=9ms,prefetch=0", "fetch_every=1,fetch=1ms", "graphs=4,execute=2ms"}) {
+    for (const Advice& advice : Case(kGradients, host).Advices()) {
+      EXPECT_TRUE(advice.after < 0.99 * advice.before || advice.bytes_after < advice.bytes_before) << advice.title;
+      EXPECT_FALSE(advice.evidence.empty() || advice.action.empty() || advice.changed.empty()) << advice.title;
+    }
+  }
+}
+
+TEST(Advice, OneResourceTwiceAsFastNeverSlowsTheStep) {
+  const Case c(kGradients);
+  const double now = RunHost(c.host(), c.simulation().device_seconds).step_seconds;
+  for (const Sensitivity& s : TwiceAsFast(c.input(), c.host())) EXPECT_LE(s.seconds, now * (1 + 1e-9)) << s.resource;
+}
+
+TEST(Breakdown, PartsAddUpToTheDeviceTime) {
+  const Case c(kGradients);
+  double sum = 0;
+  for (const TimeShare& share : DeviceBreakdown(c.input(), c.plan())) sum += share.seconds;
+  EXPECT_NEAR(sum, c.simulation().device_seconds, 1e-9 * c.simulation().device_seconds);
+}
+
+TEST(Breakdown, WaitsAreForWhatEndedLast) {
+  const Case c(kGradients);
+  bool collective = false;
+  for (const CoreWait& wait : CoreWaits(c.input(), c.plan())) {
+    EXPECT_GT(wait.seconds, 0);
+    collective |= wait.kind == StepKind::kCollective;
+  }
+  EXPECT_TRUE(collective);
+}
+
+TEST(ScopeTime, SharesOfAllScopesAreTheTimeOfAllSteps) {
+  const Case c(kGradients);
+  double sum = 0;
+  for (const ScopeTime& scope : ScopeTimes(c.input(), c.plan())) {
+    EXPECT_FALSE(scope.scope.empty());
+    EXPECT_LE(scope.moved, scope.seconds * (1 + 1e-9));
+    sum += scope.seconds;
+  }
+  double rows = 0;
+  for (const OpRow& row : c.simulation().rows) rows += row.seconds;
+  EXPECT_NEAR(sum, rows, 1e-9 * rows);
+}
+
+}  // namespace
+}  // namespace hlokit::tpu
