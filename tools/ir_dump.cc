@@ -59,6 +59,7 @@ int Run(int argc, char** argv) {
   bool gradients = false, summary = false, debug = false, explain = false, json = false, analysis = false;
   bool list_variables = false;
   cli::InputOptions input;
+  cli::ProfileFlags profile;
   CLI::Option* const op_option =
       app.add_option("--op", op, "an op, e.g. aten::softmax.int; without overload the first that there is");
   app.add_option("--attr", attrs, "an argument that is no tensor, NAME=VALUE; may be repeated")
@@ -144,6 +145,7 @@ int Run(int argc, char** argv) {
   app.add_flag("--list-variables", list_variables, "print the variables of the environment that are honoured and exit");
   app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
   input.AddFlags(&app);
+  profile.AddTo(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   if (list_variables) {
