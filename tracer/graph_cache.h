@@ -27,7 +27,7 @@ struct CompiledGraph {
   int64_t inputs = 0;
   int64_t outputs = 0;
   int64_t donated = 0;
-  std::string root;  // symbol of the first result's node
+  std::string root;                  // symbol of the first result's node
   std::vector<Shape> result_shapes;  // of the device's shape table
   // For explanations, kept when the tracer is to explain: lazy IR, and what it does not show.
   std::string text;
