@@ -239,7 +239,6 @@ int Run(int argc, char** argv) {
     if (init == "sine") model.formula = lazy::Formula::kSine;
     if (dtype == "bf16") model.config.type = ElementType::kBF16;
     if (dtype == "f64") model.config.type = ElementType::kF64;
-    if (dtype == "f64") model.config.type = ElementType::kF64;
     if (!expect_path.empty()) {
       const std::vector<cli::InputPart> parts = diagnostics.Read(expect_path);
       if (parts.empty()) return diagnostics.exit_code();
@@ -292,6 +291,7 @@ int Run(int argc, char** argv) {
     session.RunOne(op, c, !expect_path.empty());
   }
   session.Finish();
+  if (profile.wanted() && diagnostics.exit_code() == cli::kOk) cli::FinishProfile(profile, &diagnostics);
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
     diagnostics.ShowError(output, std::string(status.message()), cli::kUsage);
   }
