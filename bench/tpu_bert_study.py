@@ -10,7 +10,7 @@ What the device does not explain is the host's: the step is recorded, looked up 
 fetched, and the device waits meanwhile. That share should not depend on batch or type, since the graph is the same. It is
 taken from the first run and checked on the second.
 
-  bench/tpu_bert_study.py [--bin=build/release/bin]
+  bench/tpu_bert_study.py [--bin=build/release/bin] [--pipeline=PASSES]
 
 Exit code 1 if a device time is not below the published one, or the ratio of the two runs is more than 15 % off.
 """
@@ -45,7 +45,9 @@ ENTRY main {{
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/release/bin")
-    tools = tool.Tools(parser.parse_args().bin)
+    parser.add_argument("--pipeline", default="tpu", help="as for hlo-run")
+    arguments = parser.parse_args()
+    tools = tool.Tools(arguments.bin, arguments.pipeline)
     rows = []
     print(f"{'':6} {'batch':>6} {'steps':>7} {'step s':>8} {'gradients s':>12} {'device min':>11} {'published min':>14} {'device share':>13}")
     for dtype, batch, published in RUNS:

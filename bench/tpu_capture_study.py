@@ -14,7 +14,7 @@ publication does not state. A step waits for its executions one after another, s
 Tracing of a model is the published mean in proportion to the nodes of its lazy graph. The cost of a graph is the one figure
 taken from the five-graph step; the lazy step and the break-even follow.
 
-  bench/tpu_capture_study.py [--bin=build/release/bin]
+  bench/tpu_capture_study.py [--bin=build/release/bin] [--pipeline=PASSES]
 
 Exit code 1 if five graphs are not slower than lazy tracing, the break-even does not lie at three graphs, one graph is no
 gain, or a predicted mean is more than 10 % off.
@@ -38,7 +38,9 @@ GRAPHS = (1, 2, 3, 4, 5)
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/release/bin")
-    tools = tool.Tools(parser.parse_args().bin)
+    parser.add_argument("--pipeline", default="tpu", help="as for hlo-run")
+    arguments = parser.parse_args()
+    tools = tool.Tools(arguments.bin, arguments.pipeline)
     device, nodes = [], []
     for model, batch, flags in MODELS:
         device.append(tools.simulate(tools.dump(model, f"--batch={batch}", *flags), "v4")["device_time_us"] / 1000)

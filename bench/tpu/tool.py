@@ -5,8 +5,9 @@ import subprocess
 
 
 class Tools:
-    def __init__(self, folder):
+    def __init__(self, folder, pipeline="tpu"):
         self.folder = folder
+        self.pipeline = pipeline
 
     def _run(self, name, arguments, text=None):
         run = subprocess.run([os.path.join(self.folder, name), *arguments], input=text, capture_output=True, text=True, check=False)
@@ -24,4 +25,4 @@ class Tools:
         return sum(1 for line in text.splitlines() if " = " in line)
 
     def simulate(self, text, device, *flags):
-        return json.loads(self._run("hlo-run", ["-", f"--device={device}", "--timing-only", "--json", *flags], text))
+        return json.loads(self._run("hlo-run", ["-", f"--device={device}", "--timing-only", "--json", f"--pipeline={self.pipeline}", *flags], text))
