@@ -239,6 +239,7 @@ int Run(int argc, char** argv) {
     if (init == "sine") model.formula = lazy::Formula::kSine;
     if (dtype == "bf16") model.config.type = ElementType::kBF16;
     if (dtype == "f64") model.config.type = ElementType::kF64;
+    if (dtype == "f64") model.config.type = ElementType::kF64;
     if (!expect_path.empty()) {
       const std::vector<cli::InputPart> parts = diagnostics.Read(expect_path);
       if (parts.empty()) return diagnostics.exit_code();

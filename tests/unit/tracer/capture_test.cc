@@ -118,6 +118,7 @@ TEST_F(WholeStepTest, AWholeStepIsOneGraphFromTheSecondOn) {
     wanted.push_back(Values(plain.Step(Batch(i)))[0]);
     ASSERT_TRUE(tracer.MarkStep().ok());
   }
+  ASSERT_TRUE(tracer.Wait().ok());
   const int64_t compiled = Samples("CompileTime"), ran = Samples("ExecuteTime");
   for (int i = 0; i < 6; ++i) {
     absl::StatusOr<Tensors> loss = step({Batch(i)});
