@@ -10,7 +10,7 @@ namespace hlokit::lazy {
 Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale) {
   if (tensors.empty() || !tensors[0].defined()) return tensors;
   DeviceState& device = *tensors[0].device();
-  if (device.tracer()->device_count() == 1) return tensors;
+  if (device.tracer()->device_count() == 1 && device.tracer()->options().replicas == 1) return tensors;
   const NoGradGuard no_grad;
   Tensor token;
   {

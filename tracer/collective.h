@@ -12,8 +12,8 @@ namespace hlokit::lazy {
 // In PyTorch/XLA's numbering.
 enum class ReduceType { kSum, kMul, kAnd, kOr, kMin, kMax };
 
-// The tensors, all of one device, combined with those of all other devices and multiplied by `scale`. On one device
-// they are the tensors themselves. The result takes no part in autograd.
+// The tensors, all of one device, combined with those of all other devices and multiplied by `scale`. Where
+// there is one device and no other replica they are the tensors themselves. The result takes no part in autograd.
 Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale = 1);
 
 }  // namespace hlokit::lazy

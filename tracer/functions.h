@@ -22,9 +22,6 @@ inline Tensor FullLike(const Tensor& t, Scalar v) { return Run(Op::full_like, t,
 inline Tensor Arange(int64_t n, ElementType type = ElementType::kS64) { return Run(Op::arange, Scalar(n), type); }
 inline Tensor To(const Tensor& t, ElementType type) { return Run(Op::to_copy, t, type); }
 
-// ---- between replicas ----
-inline Tensor ReplicaSum(const Tensor& a) { return Run(Op::replica_sum, a); }
-
 // ---- elementwise ----
 inline Tensor Add(const Tensor& a, const Tensor& b, Scalar alpha = 1) { return Run(Op::add_Tensor, a, b, alpha); }
 inline Tensor Add(const Tensor& a, Scalar b) { return Run(Op::add_Scalar, a, b); }

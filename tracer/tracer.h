@@ -44,6 +44,8 @@ struct TracerOptions {
   // All numbers are parameters, also 0, 1 and -1; all numbers are constants.
   bool no_special_scalars = false;
   bool all_scalars_special = false;
+  // Replicas that train together, of which this process runs those of its devices; the others are taken to do the same.
+  int64_t replicas = 1;
   // A full step may reuse the buffers of tensors that it overwrites.
   bool donate = true;
   int64_t cache_entries = 2048;

@@ -11,6 +11,7 @@
 #include "tracer/device_state.h"
 #include "tracer/functions.h"
 #include "tracer/literal_scalar.h"
+#include "tracer/nn/data_parallel.h"
 #include "tracer/nn/lr_schedule.h"
 #include "tracer/profiling.h"
 
@@ -94,11 +95,9 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
     }
     Tensors gradients;
     for (const nn::NamedTensor& p : registry.parameters()) gradients.push_back(p.tensor.grad());
-    if (options.data_parallel) {
+    if (tracer.options().replicas > 1) {
       const Trace reduce("all_reduce");
-      for (const Tensor& gradient : gradients) {
-        if (gradient.defined()) Run(Op::copy_inplace, gradient, ReplicaSum(gradient));
-      }
+      nn::ReduceGradients(*optimizer);
     }
     {
       const Trace update("optimizer");

@@ -26,8 +26,6 @@ struct TrainingOptions {
   std::string lr_schedule;  // as ParseLrSchedule takes it; empty: constant
   double clip_norm = 0;     // of all gradients together; 0: not clipped
   double clip_value = 0;    // of each element of a gradient; 0: not clipped
-  // Gradients are summed over all replicas of the program before the update.
-  bool data_parallel = false;
 };
 
 struct Figure {

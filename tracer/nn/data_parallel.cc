@@ -4,6 +4,7 @@
 #include "tracer/collective.h"
 #include "tracer/device_state.h"
 #include "tracer/dispatch.h"
+#include "tracer/tracer.h"
 
 namespace hlokit::lazy::nn {
 
@@ -13,8 +14,9 @@ void ReduceGradients(const Optimizer& optimizer) {
     if (p.grad().defined()) gradients.push_back(p.grad());
   }
   if (gradients.empty()) return;
-  const size_t world = gradients[0].device()->tracer()->device_count();
-  if (world == 1) return;
+  const Tracer& tracer = *gradients[0].device()->tracer();
+  const size_t world = tracer.device_count();
+  if (world == 1 && tracer.options().replicas == 1) return;
   const NoGradGuard no_grad;
   const Tensors means = AllReduce(ReduceType::kSum, gradients, 1.0 / static_cast<double>(world));
   for (size_t i = 0; i < gradients.size(); ++i) WriteInPlace(gradients[i], means[i]);
