@@ -9,7 +9,7 @@ namespace {
 void RegisterFusingPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "fuse",
                          .summary = "fewer passes over memory: fuses, without storing what is computed on the way",
-                         .text = "tuple-simplifier,dce,fusion,constant-folding,tuple-simplifier,dce"});
+                         .text = "tuple-simplifier,dce,fusion,tuple-simplifier,dce"});
   registry->AddPipeline({.name = "default",
                          .summary = "simplify, fuse, and name what came without a name",
                          .text = "simplify,fuse,propagate-annotations"});

@@ -27,6 +27,7 @@ constexpr Opcode kNotFolded[] = {
     Opcode::kConstant,
     Opcode::kCustomCall,
     Opcode::kDomain,
+    Opcode::kFusion,  // what it holds is settled: its parts were not worth storing one by one
     Opcode::kIota,
     Opcode::kOptimizationBarrier,
     Opcode::kParameter,

@@ -260,10 +260,10 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .room = "simplify",
                  .summary = "compute what is known",
                  .doc = "Instructions whose operands are constants, or broadcasts of constants and iotas, are replaced "
-                        "by their values, computed by the reference interpreter. Calls, fusions, loops and "
-                        "conditionals too, if nothing in them has an effect or draws random numbers. A value that is "
-                        "much larger than the constants it was made of stays computed, and so does what takes more "
-                        "than the limits.",
+                        "by their values, computed by the reference interpreter. Calls, loops and conditionals too, if "
+                        "nothing in them has an effect or draws random numbers; fusions stay. A value that is much "
+                        "larger than the constants it was made of stays computed, and so does what takes more than "
+                        "the limits.",
                  .options = {{"max-elements", OptionInfo::Type::kInt, "1048576",
                               "fold no instruction whose result or operand has more elements"},
                              {"max-flops", OptionInfo::Type::kInt, "100000000",
