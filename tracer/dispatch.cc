@@ -119,7 +119,10 @@ Outputs Dispatch(Op op, Args args) {
   if (device == nullptr) return failed;
   device->tracer()->CountOp(op);
 
-  const bool note = info.derivative != nullptr && GradEnabled();
+  // A node without a derivative is noted too: that there is none is an error when somebody asks for it. Ops that are
+  // made of others leave it to those.
+  const bool note = GradEnabled() && (info.derivative != nullptr ||
+                                      (info.kernel == &kernel::Record && (info.flags & kNotDifferentiable) == 0));
   Call call(op, &args, device);
   {
     std::lock_guard<std::recursive_mutex> lock(device->mutex());

@@ -53,6 +53,20 @@ Literal FilledLiteral(Shape shape, Scalar value) {
   return literal;
 }
 
+Literal Converted(const Literal& value, Shape shape) {
+  Literal out = Literal::Zeros(shape);
+  const ElementType from = value.shape().element_type(), to = shape.element_type();
+  if (from == to) {
+    if (out.size_bytes() != 0) std::memcpy(out.data(), value.data(), out.size_bytes());
+    return out;
+  }
+  const size_t read = static_cast<size_t>(BytesOf(from)), write = static_cast<size_t>(BytesOf(to));
+  for (size_t i = 0; i < static_cast<size_t>(value.element_count()); ++i) {
+    StoreScalar(to, LoadScalar(from, value.data() + i * read), out.data() + i * write);
+  }
+  return out;
+}
+
 Scalar LargestOf(ElementType type) {
   if (type == ElementType::kPred) return true;
   if (IsFloat(type)) return std::numeric_limits<double>::infinity();

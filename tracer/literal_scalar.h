@@ -15,6 +15,8 @@ void StoreScalar(ElementType type, Scalar value, std::byte* to);
 Scalar LoadScalar(ElementType type, const std::byte* from);
 // An array of `shape` with every element `value`.
 Literal FilledLiteral(Shape shape, Scalar value);
+// The same array in the type of `shape`, which has its dimensions; elements as StoreScalar converts them.
+Literal Converted(const Literal& value, Shape shape);
 // The largest (smallest) value, infinity where there is one.
 Scalar LargestOf(ElementType type);
 Scalar SmallestOf(ElementType type);

@@ -39,6 +39,8 @@ enum OpFlag : uint8_t {
   kFallback = 1 << 3,
   // Makes a node of the graph that no program calls by this name.
   kInternal = 1 << 4,
+  // The result does not depend on the arguments smoothly anywhere: it needs no gradient, as torch has it.
+  kNotDifferentiable = 1 << 5,
 };
 
 using Kernel = void (*)(Call&);

@@ -191,7 +191,7 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpCase& c, bool gradients) {
     cotangents.push_back(i < c.grad_outs.size() ? tracer.FromLiteral(c.grad_outs[i]) : OnesLike(root));
   }
   if (!root_tensors.empty()) {
-    absl::StatusOr<Tensors> done = Differentiate(root_tensors, cotangents, {}, false);
+    absl::StatusOr<Tensors> done = Differentiate(root_tensors, cotangents, {});
     if (!done.ok()) return done.status();
   }
   // What no result depends on has a gradient of zeros.

@@ -36,8 +36,8 @@ Tensor Tensor::grad() const { return impl()->grad; }
 void Tensor::set_grad(Tensor grad) const { impl()->grad = std::move(grad); }
 
 absl::Status Tensor::Backward() const { return Backward(Tensor()); }
-absl::Status Tensor::Backward(Tensor gradient, bool retain_graph) const {
-  return Differentiate({*this}, {std::move(gradient)}, {}, retain_graph).status();
+absl::Status Tensor::Backward(Tensor gradient, bool retain_graph, bool create_graph) const {
+  return Differentiate({*this}, {std::move(gradient)}, {}, {retain_graph, create_graph}).status();
 }
 
 Tensor Tensor::Detach() const {

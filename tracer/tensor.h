@@ -63,7 +63,7 @@ class Tensor {
   void set_grad(Tensor grad) const;
   // Adds d(this)/d(leaf) into the grad of every leaf. `gradient`: what to start from, 1 for a scalar.
   absl::Status Backward() const;
-  absl::Status Backward(Tensor gradient, bool retain_graph = false) const;
+  absl::Status Backward(Tensor gradient, bool retain_graph = false, bool create_graph = false) const;
   // The same value, cut off from the graph of derivatives.
   Tensor Detach() const;
 

@@ -165,7 +165,12 @@ Tensor GradCall::out(size_t k) {
                k, " of ", SymbolOf(function_.op), " is at version ", info.data->version, "; expected version ",
                info.version, " instead")));
   }
-  return Tensor(new TensorImpl(info.data));
+  Tensor result(new TensorImpl(info.data));
+  if (GradEnabled()) {  // the gradient will be differentiated again
+    result.impl()->grad_fn = Ref<Function>(const_cast<Function*>(&function_));
+    result.impl()->output_number = static_cast<uint32_t>(k);
+  }
+  return result;
 }
 
 Tensor GradCall::g_or_zeros(size_t k) {
@@ -177,12 +182,13 @@ Tensor GradCall::g_or_zeros(size_t k) {
 // ---- the engine ----
 
 absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
-                                      bool retain_graph) {
+                                      const DifferentiateOptions& options) {
   struct Pending {
     Ref<Function> function;
     Tensors gradients;
   };
-  const NoGradGuard no_grad;
+  const bool retain_graph = options.retain_graph || options.create_graph;
+  const GradMode mode(options.create_graph);
   absl::flat_hash_map<Function*, Pending> pending;
   const auto older = [](const Function* a, const Function* b) { return a->sequence < b->sequence; };
   std::priority_queue<Function*, std::vector<Function*>, decltype(older)> ready(older);
@@ -248,8 +254,12 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
           "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
           "saved tensors after calling backward.");
     }
+    const Derivative derivative = InfoOf(function.op).derivative;
+    if (derivative == nullptr) {
+      return absl::UnimplementedError(StrCat("derivative for ", SymbolOf(function.op), " is not implemented"));
+    }
     GradCall call(&function, &work.gradients);
-    InfoOf(function.op).derivative(call);
+    derivative(call);
     if (!call.status().ok()) return call.status();
     for (size_t k = 0; k < function.slots.size(); ++k) {
       const Slot& slot = function.slots[k];

@@ -79,10 +79,15 @@ bool NeedsGrad(const Tensor& t);
 // Notes a call whose results are `outputs`, if any of its arguments needs a gradient. `args` are taken.
 void NoteCall(Op op, Args args, const Outputs& outputs);
 
+struct DifferentiateOptions {
+  bool retain_graph = false;
+  // Gradients can be differentiated again; the graph is retained.
+  bool create_graph = false;
+};
 // d(sum of roots . gradients) / d(each of `inputs`), or into the grad of every leaf when `inputs` is empty. An
 // undefined gradient is 1. An input that the roots do not depend on gets an undefined tensor.
 absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
-                                      bool retain_graph);
+                                      const DifferentiateOptions& options = {});
 
 }  // namespace hlokit::lazy
 

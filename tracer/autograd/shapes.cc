@@ -164,29 +164,28 @@ void IndexCopy(GradCall& c) {
   if (c.needs(3)) c.set(3, Reshape(IndexSelect(c.g(), c.i(1), c.in(2)), Sizes(c.shape(3))));
 }
 void GatherOp(GradCall& c) { c.set(0, ScatterAdd(ZerosOf(c.shape(0), c.g()), c.i(1), c.in(2), c.g())); }
+namespace {
+
+// The gradient of what was scattered: elements of the source beyond the index were not used.
+Tensor SourceGradient(GradCall& c) {
+  const Tensor part = Gather(c.g(), c.i(1), c.in(2));
+  const Shape s = c.shape(3);
+  if (!part.defined() || part.sizes() == s.dims()) return part;
+  IntList pad;
+  for (int64_t d = s.rank(); d-- > 0;) pad.insert(pad.end(), {0, s.dim(d) - part.size(d)});
+  return Run(Op::constant_pad_nd, part, pad, 0);
+}
+
+}  // namespace
+
 void ScatterSrc(GradCall& c) {
   if (c.needs(0)) c.set(0, Run(Op::scatter_value, c.g(), c.i(1), c.in(2), 0));
-  if (c.needs(3)) {
-    Tensor part = Gather(c.g(), c.i(1), c.in(2));
-    // Elements of the source beyond the index were not used.
-    const Shape s = c.shape(3);
-    IntList pad;
-    for (int64_t d = s.rank(); d-- > 0;) pad.insert(pad.end(), {0, s.dim(d) - part.size(d)});
-    if (part.defined() && part.sizes() != s.dims()) part = Run(Op::constant_pad_nd, part, pad, 0);
-    c.set(3, part);
-  }
+  if (c.needs(3)) c.set(3, SourceGradient(c));
 }
 void ScatterValue(GradCall& c) { c.set(0, Run(Op::scatter_value, c.g(), c.i(1), c.in(2), 0)); }
 void ScatterAdd(GradCall& c) {
   c.set(0, c.g());
-  if (c.needs(3)) {
-    Tensor part = Gather(c.g(), c.i(1), c.in(2));
-    const Shape s = c.shape(3);
-    IntList pad;
-    for (int64_t d = s.rank(); d-- > 0;) pad.insert(pad.end(), {0, s.dim(d) - part.size(d)});
-    if (part.defined() && part.sizes() != s.dims()) part = Run(Op::constant_pad_nd, part, pad, 0);
-    c.set(3, part);
-  }
+  if (c.needs(3)) c.set(3, SourceGradient(c));
 }
 void ScatterReduceTwo(GradCall& c) {
   const int64_t dim = c.i(1);

@@ -41,6 +41,17 @@ std::vector<std::vector<int64_t>> NonzeroPlaces(const Literal& x) {
   return places;
 }
 
+// The row-major places that a mask marks. Nullopt after an error.
+std::optional<std::vector<int64_t>> MarkedPlaces(Call& c, const Tensor& mask) {
+  const std::optional<Literal> value = Fetch(c, mask);
+  if (!value) return std::nullopt;
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < value->element_count(); ++i) {
+    if (value->values<uint8_t>()[i] != 0) places.push_back(i);
+  }
+  return places;
+}
+
 Tensor UploadS64(Call& c, Dims dims, const std::vector<int64_t>& values) {
   DeviceState& device = *c.device();
   Literal literal = Literal::Zeros(device.shapes().Array(ElementType::kS64, dims));
@@ -152,30 +163,22 @@ void MaskedSelect(Call& c) {
   const Tensor shape_of = lazy::Where(c.t(1), c.t(0), c.t(0));
   if (!shape_of.defined()) return c.Return(shape_of);
   const Tensor mask = lazy::Expand(c.t(1), Sizes(shape_of));
-  const std::optional<Literal> value = Fetch(c, mask);
-  if (!value) return;
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < value->element_count(); ++i) {
-    if (value->values<uint8_t>()[i] != 0) places.push_back(i);
-  }
+  const std::optional<std::vector<int64_t>> places = MarkedPlaces(c, mask);
+  if (!places) return;
   const Tensor flat = lazy::Reshape(lazy::Expand(c.t(0), Sizes(shape_of)), {shape_of.numel()});
-  c.Return(lazy::IndexSelect(flat, 0, UploadS64(c, {static_cast<int64_t>(places.size())}, places)));
+  c.Return(lazy::IndexSelect(flat, 0, UploadS64(c, {static_cast<int64_t>(places->size())}, *places)));
 }
 void MaskedScatter(Call& c) {
   CountFallback(c);
   const Tensor& self = c.t(0);
   const Tensor mask = lazy::Expand(c.t(1), Sizes(self));
-  const std::optional<Literal> value = Fetch(c, mask);
-  if (!value) return;
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < value->element_count(); ++i) {
-    if (value->values<uint8_t>()[i] != 0) places.push_back(i);
-  }
-  const int64_t count = static_cast<int64_t>(places.size());
+  const std::optional<std::vector<int64_t>> places = MarkedPlaces(c, mask);
+  if (!places) return;
+  const int64_t count = static_cast<int64_t>(places->size());
   if (count > c.t(2).numel()) return c.Fail("the source has fewer elements than the mask marks");
   const Tensor source = lazy::Slice(lazy::Reshape(c.t(2), {c.t(2).numel()}), 0, 0, count);
   const Tensor flat = lazy::Reshape(self, {self.numel()});
-  c.Return(lazy::Reshape(Run(Op::index_put, flat, Tensors{UploadS64(c, {count}, places)}, source), Sizes(self)));
+  c.Return(lazy::Reshape(Run(Op::index_put, flat, Tensors{UploadS64(c, {count}, *places)}, source), Sizes(self)));
 }
 
 }  // namespace hlokit::lazy::kernel

@@ -253,21 +253,6 @@ void HuberLoss(Call& c) {
       Reduced(lazy::Where(lazy::Lt(d, delta), d * d * Scalar(0.5), (d - Scalar(0.5 * delta)) * Scalar(delta)), c.i(2)));
 }
 
-void Dropout(Call& c) {
-  const Tensor& x = c.t(0);
-  const double p = c.d(1);
-  if (!c.b(2) || p == 0) return c.Return(x);
-  DeviceState& device = *c.device();
-  Tensor mask;
-  {
-    const NoGradGuard no_grad;
-    const Tensor keep = lazy::Full({}, 1 - p, x.dtype());
-    mask = lazy::Record(&device, Op::bernoulli_node, {keep, device.NewTensor(device.NextSeed()), Sizes(x)})[0];
-    if (mask.defined()) mask = lazy::Div(mask, 1 - p);
-  }
-  c.Return(mask.defined() ? x * mask : mask);
-}
-
 // ---- pooling, resizing, padding ----
 
 void MaxPool(Call& c) { kernel::Record(c); }

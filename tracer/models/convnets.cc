@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/device_state.h"
-#include "tracer/hash_numbers.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/layers.h"
 
@@ -66,18 +64,8 @@ class Convnet : public Model {
   Tensor Logits(const Batch& batch, bool training) const override { return chain_(batch.inputs[0], training); }
   Tensor Loss(const Tensor& logits, const Batch& batch) const override { return CrossEntropy(logits, batch.labels); }
   Batch MakeBatch(Tracer& tracer) const override {
-    ShapeTable& shapes = CurrentDevice()->shapes();
-    std::vector<int64_t> dims = {config_.batch, config_.name == "lenet" ? 1 : 3, config_.image, config_.image};
-    if (config_.name == "mlp") dims = {config_.batch, config_.image * config_.image};
-    Literal x = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
-    for (size_t i = 0; i < x.values<float>().size(); ++i) {
-      x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
-    }
-    Literal y = Literal::Zeros(shapes.Array(ElementType::kS64, {config_.batch}));
-    for (int64_t n = 0; n < config_.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config_.classes;
-    Tensor input = tracer.FromLiteral(std::move(x));
-    if (config_.type != ElementType::kF32) input = To(input, config_.type);
-    return {{input}, tracer.FromLiteral(std::move(y))};
+    if (config_.name == "mlp") return ImageBatch(tracer, config_, {config_.image * config_.image});
+    return ImageBatch(tracer, config_, {config_.name == "lenet" ? 1 : 3, config_.image, config_.image});
   }
 
  private:

@@ -1,9 +1,14 @@
 #include "tracer/models/model.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "ir/diagnostic.h"
 #include "ir/str_cat.h"
+#include "tracer/device_state.h"
+#include "tracer/hash_numbers.h"
+#include "tracer/literal_scalar.h"
 
 namespace hlokit::lazy::models {
 namespace {
@@ -33,6 +38,20 @@ constexpr Preset kPresets[] = {
 };
 
 }  // namespace
+
+Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes) {
+  ShapeTable& shapes = CurrentDevice()->shapes();
+  std::vector<int64_t> dims = {config.batch};
+  dims.insert(dims.end(), sizes.begin(), sizes.end());
+  Literal x = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
+  for (size_t i = 0; i < x.values<float>().size(); ++i) {
+    x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
+  }
+  Literal y = Literal::Zeros(shapes.Array(ElementType::kS64, {config.batch}));
+  for (int64_t n = 0; n < config.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config.classes;
+  if (config.type != ElementType::kF32) x = Converted(x, shapes.Array(config.type, dims));
+  return {{tracer.FromLiteral(std::move(x))}, tracer.FromLiteral(std::move(y))};
+}
 
 std::vector<std::string_view> ModelNames() {
   std::vector<std::string_view> names;

@@ -48,6 +48,9 @@ class Model {
   virtual Batch MakeBatch(Tracer& tracer) const = 0;
 };
 
+// Images of numbers by formula, each of `sizes`, and their labels.
+Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes);
+
 // All names that MakeModel takes.
 std::vector<std::string_view> ModelNames();
 // Fills in what the config leaves open, for the model it names; an error names the nearest model.

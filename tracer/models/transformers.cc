@@ -312,15 +312,7 @@ class Vit : public Model {
   }
   Tensor Loss(const Tensor& logits, const Batch& batch) const override { return CrossEntropy(logits, batch.labels); }
   Batch MakeBatch(Tracer& tracer) const override {
-    Literal x = F32({config_.batch, 3, config_.image, config_.image});
-    for (size_t i = 0; i < x.values<float>().size(); ++i) {
-      x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
-    }
-    Literal y = S64({config_.batch});
-    for (int64_t n = 0; n < config_.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config_.classes;
-    Tensor input = tracer.FromLiteral(std::move(x));
-    if (config_.type != ElementType::kF32) input = To(input, config_.type);
-    return {{input}, tracer.FromLiteral(std::move(y))};
+    return ImageBatch(tracer, config_, {3, config_.image, config_.image});
   }
 
  private:

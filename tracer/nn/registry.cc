@@ -37,14 +37,7 @@ Tensor Registry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
   ShapeTable& shapes = DeviceOf(*tracer_).shapes();
   Literal value = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
   initializer_({name, kind, parameters_.size()}, &value);
-  if (type_ != ElementType::kF32) {
-    Literal narrow = Literal::Zeros(shapes.Array(type_, dims));
-    const size_t width = static_cast<size_t>(BytesOf(type_));
-    for (int64_t i = 0; i < value.element_count(); ++i) {
-      StoreScalar(type_, static_cast<double>(value.values<float>()[i]), narrow.data() + static_cast<size_t>(i) * width);
-    }
-    value = std::move(narrow);
-  }
+  if (type_ != ElementType::kF32) value = Converted(value, shapes.Array(type_, dims));
   Tensor t = tracer_->FromLiteral(std::move(value));
   t.set_requires_grad(true);
   parameters_.push_back({name, t});

@@ -1,6 +1,5 @@
 #include "tracer/nn/state_dict.h"
 
-#include <cstring>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -25,20 +24,6 @@ std::string Quoted(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) StrAppend(&text, text.empty() ? "\"" : ", \"", name, "\"");
   return text;
-}
-
-Literal Converted(const Literal& value, Shape shape) {
-  Literal out = Literal::Zeros(shape);
-  const ElementType from = value.shape().element_type(), to = shape.element_type();
-  if (from == to) {
-    if (out.size_bytes() != 0) std::memcpy(out.data(), value.data(), out.size_bytes());
-    return out;
-  }
-  const size_t read = static_cast<size_t>(BytesOf(from)), write = static_cast<size_t>(BytesOf(to));
-  for (size_t i = 0; i < static_cast<size_t>(value.element_count()); ++i) {
-    StoreScalar(to, LoadScalar(from, value.data() + i * read), out.data() + i * write);
-  }
-  return out;
 }
 
 }  // namespace

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Compares the ops that our programs record with those that torch's own lazy tracer recorded of the same programs.
+
+  tools/torch_traces.py FOLDER [--bin build/release/bin/ir-dump] [--programs tests/torch_traces] [--ops]
+
+FOLDER holds NAME.lazy.txt, the nodes of a step by torch's tracer, one op a line; the programs are NAME.prog. Nodes are
+counted by op; leaves and constants are left out, and ops that only have another name here are renamed. What then differs
+must be in differences.tsv beside the programs, with the reason, and what is there must differ: anything else is a failure.
+Exit code 1 if there is one.
+"""
+import argparse
+import collections
+import csv
+import pathlib
+import re
+import subprocess
+import sys
+
+# torch's name of a node: ours, which is PyTorch/XLA's.
+NAMES = {
+    "aten::_log_softmax": "aten::log_softmax",
+    "aten::_softmax": "aten::softmax",
+    "aten::convolution": "aten::convolution_overrideable",
+    "aten::convolution_backward": "aten::convolution_backward_overrideable",
+    "aten::expand_copy": "aten::expand",
+    "aten::max_pool2d_with_indices": "aten::max_pool",
+    "aten::permute_copy": "aten::permute",
+    "aten::select_copy": "xla::select",
+    "aten::slice_copy": "xla::generic_slice",
+    "aten::t_copy": "aten::permute",
+    "aten::transpose_copy": "aten::permute",
+    "aten::unsqueeze_copy": "aten::view",
+    "aten::view_copy": "aten::view",
+}
+LEAVES = {"lazy_tensors::device_data", "xla::device_data", "prim::Constant"}
+
+
+def theirs(path):
+    ops = (line.strip() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#"))
+    return collections.Counter(NAMES.get(op, op) for op in ops if op not in LEAVES)
+
+
+def ours(binary, path):
+    result = subprocess.run([binary, f"--program={path}", "--emit=lazy"], capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"{path}: {result.stderr.strip()}")
+    ops = re.findall(r"^  %\d+ = (?:\(.*?\)|\S+) (\w+::\w+)\(", result.stdout, re.M)
+    return collections.Counter(op for op in ops if op not in LEAVES)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--bin", default="build/release/bin/ir-dump")
+    parser.add_argument("--programs", type=pathlib.Path, default=pathlib.Path("tests/torch_traces"))
+    parser.add_argument("--ops", action="store_true", help="print what differs, reasons or not, as rows of differences.tsv")
+    options = parser.parse_args()
+
+    explained = collections.defaultdict(dict)
+    with open(options.programs / "differences.tsv", newline="") as table:
+        for row in csv.DictReader(table, delimiter="\t"):
+            explained[row["program"]][row["op"]] = (int(row["theirs"]), int(row["ours"]))
+    right = total = same = all_ops = 0
+    for path in sorted(options.programs.glob("*.prog")):
+        name = path.stem
+        a, b = theirs(options.folder / f"{name}.lazy.txt"), ours(options.bin, path)
+        differ = {op: (a[op], b[op]) for op in sorted(set(a) | set(b)) if a[op] != b[op]}
+        wrong = {op: n for op, n in differ.items() if explained[name].get(op) != n}
+        stale = [op for op in explained[name] if op not in differ]
+        total += 1
+        right += not wrong and not stale
+        both = sum((a & b).values())
+        same += both
+        all_ops += sum(a.values())
+        print(f"{name}: {both} of {sum(a.values())} nodes the same, {len(differ)} ops differ")
+        for op, (x, y) in differ.items():
+            if options.ops:
+                print(f"{name}\t{op}\t{x}\t{y}")
+        for op, (x, y) in wrong.items():
+            print(f"  FAILED: {op} is there {y} times, {x} times by torch, and nothing explains it")
+        for op in stale:
+            print(f"  FAILED: {op} no longer differs")
+    print(f"{same} of {all_ops} nodes the same")
+    print(f"{right} of {total} traces")
+    return 0 if right == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
