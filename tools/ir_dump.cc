@@ -208,7 +208,7 @@ int Run(int argc, char** argv) {
     }
     session.options.debug = true;
     session.train_only = emit_list.empty();
-    session.environment.replicas = std::max<int64_t>(profile.replicas, 1);
+    session.options.replicas = std::max<int64_t>(profile.replicas, 1);
     server = cli::ServeProfiles(profile, &diagnostics);
     if (server == nullptr) return diagnostics.exit_code();
   }
@@ -219,7 +219,7 @@ int Run(int argc, char** argv) {
     // Scopes on the host and in the programs are what ties the two together.
     session.options.debug = true;
     session.train_only = emit_list.empty();
-    session.environment.replicas = std::max<int64_t>(profile.replicas, 1);
+    session.options.replicas = std::max<int64_t>(profile.replicas, 1);
     profile.command = "ir-dump";
     for (int a = 1; a < argc; ++a) StrAppend(&profile.command, " ", argv[a]);
     if (!cli::StartProfile(&diagnostics)) return diagnostics.exit_code();
