@@ -23,7 +23,7 @@ class LayoutAssigner {
   absl::StatusOr<LayoutCounts> Run();
 
  private:
-  Shape Tiled(Shape array) const { return target_ == LayoutTarget::kTpu ? WithTpuTiles(shapes_, array) : array; }
+  Shape Tiled(Shape array) const;
   // The shape with the layouts of the target in every array.
   Shape Target(Shape shape);
   // The same with the order of dimensions that it has.
@@ -49,6 +49,14 @@ class LayoutAssigner {
   const CallGraph calls_;
   LayoutCounts counts_;
 };
+
+// Tiles that would more than double an array of several dimensions are not given: others of them should be minor then,
+// such as batch and features of a small image, and which is left open.
+Shape LayoutAssigner::Tiled(Shape array) const {
+  if (target_ != LayoutTarget::kTpu) return array;
+  const Shape tiled = WithTpuTiles(shapes_, array);
+  return array.rank() > 1 && TiledBytes(tiled) / 2 > TiledBytes(array) ? array : tiled;
+}
 
 template <typename OfArray>
 Shape LayoutAssigner::MapNested(Shape shape, const OfArray& of_array) {

@@ -36,9 +36,11 @@ void RegisterLayoutPasses(PassRegistry* registry) {
       {.name = "layout-assignment",
        .room = "layout",
        .summary = "give every array a layout",
-       .doc = "The last dimension is minor, but for parameters and results of the entry, which keep the caller's "
-              "order and are copied where that is another one, and for transposes that only dots and "
-              "convolutions read, which become bitcasts. Target `tpu` adds the tiles of a TPU's memory.",
+       .doc =
+           "The last dimension is minor, but for parameters and results of the entry, which keep the caller's "
+           "order and are copied where that is another one, and for transposes that only dots and "
+           "convolutions read, which become bitcasts. Target `tpu` adds the tiles of a TPU's memory, but not to arrays "
+           "that they would more than double, such as small images: which of their dimensions are minor is left open.",
        .example = kExample,
        .options = {{.name = "target",
                     .type = OptionInfo::Type::kString,
