@@ -20,7 +20,7 @@ void RegisterFusingPipelines(PassRegistry* registry) {
 void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "simplify",
                          .summary = "what makes a program smaller without changing what it computes",
-                         .text = "inline,batchnorm-expander,clean("
+                         .text = "inline,clean("
                                  "algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
                                  "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
                                  "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
