@@ -78,9 +78,6 @@ std::string RenderText(const DiagnosticSink& sink, const SourceBuffer& source);
 // One JSON array of {file, line, column, end_line, end_column, severity, kind, message, hint}.
 std::string RenderJson(const DiagnosticSink& sink, const SourceBuffer& source);
 
-// The candidate nearest to `word` by edit distance, if near enough to be worth a hint; else empty.
-std::string_view Nearest(std::string_view word, const std::vector<std::string_view>& candidates);
-
 }  // namespace hlokit
 
 #endif  // HLOKIT_IR_DIAGNOSTIC_H_

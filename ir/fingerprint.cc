@@ -53,8 +53,8 @@ constexpr std::array<bool, kOpcodeCount + 1> OpcodesWithEffects() {
   constexpr uint16_t kAny = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
   std::array<bool, kOpcodeCount + 1> may{};
   size_t i = 0;
-#define OPCODE(name, text, min_operands, max_operands, shape_rule, traits, cost, fusion, device, vector, \
-               transcendental, kernel, meaning, ...)                                                     \
+#define OPCODE(name, text, min_operands, max_operands, shape_rule, traits, elements, cost, fusion, device, vector, \
+               transcendental, kernel, meaning, ...)                                                               \
   may[i++] = ((traits)&kAny) != 0;
 #include "ir/opcodes.def"
   may[static_cast<size_t>(Opcode::kCustomCall)] = true;

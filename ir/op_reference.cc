@@ -65,7 +65,8 @@ std::string ValuesOf(Attr attr) {
 
 std::string_view MeaningOf(Opcode opcode) {
   static constexpr std::string_view kMeanings[] = {
-#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, kernel, meaning, ...) \
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
+               meaning, ...)                                                                                       \
   meaning,
 #include "ir/opcodes.def"
       "an operation that this version does not know",

@@ -15,20 +15,23 @@ namespace {
 #define O(name) {Attr::k##name, AttrSpec::kOptional, 0},
 #define I(name, value) {Attr::k##name, AttrSpec::kImplied, value},
 #define X(name) {Attr::k##name, AttrSpec::kReadOnly, 0},
-#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, kernel, meaning, ...) \
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
+               meaning, ...)                                                                                       \
   constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kReadOnly, 0}};
 #include "ir/opcodes.def"
 
 constexpr OpcodeInfo kInfo[] = {
-#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, kernel, meaning, ...) \
-  {text,                                                                                                               \
-   min,                                                                                                                \
-   max,                                                                                                                \
-   ShapeRule::k##rule,                                                                                                 \
-   static_cast<uint16_t>(traits),                                                                                      \
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
+               meaning, ...)                                                                                       \
+  {text,                                                                                                           \
+   min,                                                                                                            \
+   max,                                                                                                            \
+   ShapeRule::k##rule,                                                                                             \
+   static_cast<uint16_t>(traits),                                                                                  \
+   ElementSource::k##elements,                                                                                     \
    absl::Span<const AttrSpec>(k##name##Specs, std::size(k##name##Specs) - 1)},
 #include "ir/opcodes.def"
-    {"unknown", 0, kVariadic, ShapeRule::kExplicit, kSideEffect, {}},
+    {"unknown", 0, kVariadic, ShapeRule::kExplicit, kSideEffect, ElementSource::kComputed, {}},
 };
 #undef R
 #undef O
@@ -107,6 +110,28 @@ const AttrTable& Attrs() {
 }  // namespace
 
 const OpcodeInfo& InfoOf(Opcode opcode) { return kInfo[static_cast<size_t>(opcode)]; }
+
+OperandRange ElementOperands(Opcode opcode, int64_t operand_count) {
+  const auto up_to = [&](int64_t first, int64_t last) {
+    return OperandRange{std::min(first, operand_count), std::min(last, operand_count)};
+  };
+  switch (InfoOf(opcode).elements) {
+    case ElementSource::kComputed:
+      return {0, 0};
+    case ElementSource::kMoved:
+    case ElementSource::kSent:
+    case ElementSource::kConverted:
+      return up_to(0, 1);
+    case ElementSource::kUpdated:
+      return up_to(0, 2);
+    case ElementSource::kChosen:
+      return up_to(1, 3);
+    case ElementSource::kJoined:
+    case ElementSource::kLimited:
+      return {0, operand_count};
+  }
+  return {0, 0};
+}
 
 std::optional<Opcode> OpcodeFromText(std::string_view text) {
   const Opcode* found = Opcodes().Find(text);

@@ -111,6 +111,18 @@ enum class ShapeRule : uint8_t {
   kAsyncDone,
 };
 
+// The operands of which elements stand in the result as they are. What else an element may be is with each.
+enum class ElementSource : uint8_t {
+  kComputed,   // none: the elements are new, or another rule says where they come from (tuples, calls, async chains)
+  kMoved,      // operand 0, rearranged, repeated or left out; further operands are indices
+  kUpdated,    // operands 0 and 1, one within the other; further operands are indices
+  kJoined,     // all operands, beside each other
+  kChosen,     // operands 1 and 2
+  kLimited,    // whichever operand is within the limit
+  kSent,       // operand 0 of some device, or zeros
+  kConverted,  // operand 0, perhaps as elements of another type
+};
+
 // One attribute that an opcode takes.
 struct AttrSpec {
   enum Presence : uint8_t { kOptional, kRequired, kImplied, kReadOnly };
@@ -127,6 +139,7 @@ struct OpcodeInfo {
   int8_t max_operands;  // kVariadic: any number
   ShapeRule shape_rule;
   uint16_t traits;
+  ElementSource elements;
   absl::Span<const AttrSpec> attributes;  // in print order
 };
 
@@ -135,6 +148,13 @@ const OpcodeInfo& InfoOf(Opcode opcode);
 
 inline std::string_view TextOf(Opcode opcode) { return InfoOf(opcode).text; }
 inline bool HasTrait(Opcode opcode, OpTrait trait) { return (InfoOf(opcode).traits & trait) != 0; }
+inline bool MovesElements(Opcode opcode) { return InfoOf(opcode).elements == ElementSource::kMoved; }
+
+// Operands [first, last), of `operand_count`, of which elements stand in the result as they are (ElementSource).
+struct OperandRange {
+  int64_t first, last;
+};
+OperandRange ElementOperands(Opcode opcode, int64_t operand_count);
 
 // The opcode spelled `text`, e.g. "dynamic-slice".
 std::optional<Opcode> OpcodeFromText(std::string_view text);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "parser/frontend_attributes_parser.h"
 #include "parser/literal_parser.h"
 #include "parser/module_parser.h"
@@ -342,9 +343,8 @@ bool ModuleParser::ParseWindow(std::vector<int64_t>* list) {
     size_t field = 0;
     while (field < 6 && kFields[field] != name) ++field;
     if (field == 6) {
-      const std::string_view near = Nearest(name, {std::begin(kFields), std::end(kFields)});
       return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("a window has no part `", name, "`"),
-                   near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+                   Suggestion(name, {std::begin(kFields), std::end(kFields)}));
     }
     if (!values[field].empty()) {
       return Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));

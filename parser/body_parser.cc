@@ -1,6 +1,7 @@
 // Computation bodies and instructions up to their last attribute. See module_parser.h for the frames.
 #include "ir/shape_inference.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "parser/literal_parser.h"
 #include "parser/metadata_parser.h"
 #include "parser/module_parser.h"
@@ -263,8 +264,7 @@ bool ModuleParser::ParseOpcode(Frame& f) {
   const SourceRange range{f.opcode_offset, f.opcode_size == 0 ? 1 : f.opcode_size};
   std::vector<std::string_view> names;
   for (size_t i = 0; i < kOpcodeCount; ++i) names.push_back(TextOf(static_cast<Opcode>(i)));
-  const std::string_view near = Nearest(word, names);
-  const std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
+  const std::string hint = Suggestion(word, names);
   if (options_.allow_unknown && !word.empty() && f.shape.valid()) {
     sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("opcode `", word, "` is not known; kept as it is"),
                    hint);
@@ -294,10 +294,9 @@ bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shap
       names.push_back(i.name());
       if (names.size() == 4096) break;
     }
-    const std::string_view near = Nearest(name, names);
     return Error(DiagnosticKind::kUndefinedOperand, range,
                  StrCat("no instruction `", name, "` stands before this one in the computation"),
-                 near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+                 Suggestion(name, names));
   }
   const InstructionRecord& r = module_->record(*id);
   if (r.flags & kPoisoned) frames_.back().poisoned = true;
@@ -435,8 +434,8 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
     for (size_t i = 0; i < kAttrCount; ++i) {
       if (IsCommon(static_cast<Attr>(i)) && !kAttrInfo[i].text.empty()) names.push_back(kAttrInfo[i].text);
     }
-    const std::string_view near = Nearest(name, names);
-    std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
+    const std::string hint =
+        AttrsFromText(name).empty() ? Suggestion(name, names) : StrCat("other opcodes take `", name, "`");
     if (options_.allow_unknown) {
       const std::string_view text = in_.RawValue();
       sink_->Warning(DiagnosticKind::kUnknownAttribute, range,
@@ -453,7 +452,6 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
       FindAttr(frames_[frame], Attr::kUnknownAttributes)->payload = module_->ListPayload(list_);
       return Step::kDone;
     }
-    if (hint.empty() && !AttrsFromText(name).empty()) hint = StrCat("other opcodes take `", name, "`");
     Error(DiagnosticKind::kUnknownAttribute, range, StrCat(TextOf(f.opcode), " takes no attribute `", name, "`"), hint);
     return Step::kFailed;
   }
@@ -533,9 +531,8 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
       names.push_back(module_->computation(known).name());
       if (names.size() == 4096) break;
     }
-    const std::string_view near = Nearest(name, names);
     Error(DiagnosticKind::kUndefinedComputation, range, StrCat("no computation `", name, "` stands before this one"),
-          near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+          Suggestion(name, names));
     return Step::kFailed;
   }
   if (frames_[frame].in_list) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 
 namespace hlokit {
 namespace {
@@ -131,9 +132,7 @@ bool AxisReader::Name(int64_t* axis) {
   }
   std::vector<std::string_view> names;
   for (StringId id : mesh_.names) names.push_back(context_.str(id));
-  const std::string_view nearest = Nearest(name, names);
-  return in_.Error(kind_, range, StrCat("the mesh has no axis '", name, "'"),
-                   nearest.empty() ? "" : StrCat("did you mean '", nearest, "'?"));
+  return in_.Error(kind_, range, StrCat("the mesh has no axis '", name, "'"), Suggestion(name, names));
 }
 
 bool AxisReader::One(AxisRef* axis) {

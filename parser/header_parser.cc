@@ -3,6 +3,7 @@
 
 #include "ir/printer.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "parser/frontend_attributes_parser.h"
 #include "parser/module_parser.h"
 #include "parser/original_value_parser.h"
@@ -85,8 +86,7 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
     return ParseOriginRecoveryTable(in_, context_.get(), keep, &h.origin_recovery_table);
   }
   if (name == "debug_attributes") return ParseDebugAttributes(in_, context_.get(), &h.debug_attributes);
-  const std::string_view near = Nearest(name, {std::begin(kHeaderAttributes), std::end(kHeaderAttributes)});
-  std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
+  std::string hint = Suggestion(name, {std::begin(kHeaderAttributes), std::end(kHeaderAttributes)});
   if (!options_.allow_unknown) {
     return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("a module has no attribute `", name, "`"), hint);
   }

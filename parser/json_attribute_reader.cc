@@ -5,6 +5,7 @@
 #include "ir/frontend_attributes.h"
 #include "ir/result_accuracy.h"
 #include "ir/statistics.h"
+#include "ir/suggest.h"
 #include "parser/json_module_parser.h"
 
 namespace hlokit {
@@ -306,12 +307,10 @@ bool JsonModuleParser::ReadUnknownText(StringId* text) {
 
 bool JsonModuleParser::ReadUnknownMember(const JsonString& key, std::string_view of,
                                          absl::Span<const std::string_view> known, std::vector<int64_t>* out) {
-  const std::string_view near = Nearest(key.value, {known.begin(), known.end()});
-  std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
+  const bool others = !key.value.empty() && !AttrsFromText(key.value).empty();
+  const std::string hint =
+      others ? StrCat("other opcodes take `", key.value, "`") : Suggestion(key.value, {known.begin(), known.end()});
   if (!options_.allow_unknown) {
-    if (hint.empty() && !key.value.empty() && !AttrsFromText(key.value).empty()) {
-      hint = StrCat("other opcodes take `", key.value, "`");
-    }
     return Error(DiagnosticKind::kUnknownAttribute, key.range, StrCat(of, " takes no attribute `", key.value, "`"),
                  hint);
   }

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "ir/metadata_fields.h"
+#include "ir/suggest.h"
 #include "parser/json_module_parser.h"
 #include "parser/literal_parser.h"
 
@@ -119,8 +120,7 @@ bool JsonModuleParser::ReadOpcode(Draft* d) {
   }
   std::vector<std::string_view> names;
   for (size_t i = 0; i < kOpcodeCount; ++i) names.push_back(TextOf(static_cast<Opcode>(i)));
-  const std::string_view near = Nearest(text, names);
-  std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
+  std::string hint = Suggestion(text, names);
   if (AsyncSugarFromText(text))
     hint = "JSON has async-start, async-update and async-done with the computation they call";
   if (!options_.allow_unknown) {
@@ -357,10 +357,8 @@ void JsonModuleParser::AddParkedTree(size_t root) {
         names.push_back(i.name());
         if (names.size() == 4096) break;
       }
-      const std::string_view near = Nearest(name, names);
       Error(DiagnosticKind::kUndefinedOperand, missing->range,
-            StrCat("no instruction `", name, "` stands in the computation"),
-            near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+            StrCat("no instruction `", name, "` stands in the computation"), Suggestion(name, names));
     }
   }
 }

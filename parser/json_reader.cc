@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/json_printer.h"
+#include "ir/suggest.h"
 #include "parser/json_module_parser.h"
 
 namespace hlokit {
@@ -236,9 +237,8 @@ bool JsonModuleParser::ResolveComputations() {
   for (const Reference& reference : missing) {
     if (sink_->full()) break;
     const std::string_view name = context().str(reference.name);
-    const std::string_view near = Nearest(name, names);
     Error(DiagnosticKind::kUndefinedComputation, reference.range, StrCat("the module has no computation `", name, "`"),
-          near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+          Suggestion(name, names));
   }
   return false;
 }

@@ -1,6 +1,7 @@
 // What the parts of the JSON reader share: small values, names, keys, and how errors are passed on.
 #include <cstring>
 
+#include "ir/suggest.h"
 #include "parser/json_module_parser.h"
 #include "parser/literal_parser.h"
 
@@ -25,8 +26,7 @@ void JsonModuleParser::Relay(const JsonString* s) {
 
 bool JsonModuleParser::UnknownKey(const JsonString& key, std::string_view of,
                                   absl::Span<const std::string_view> known) {
-  const std::string_view near = Nearest(key.value, {known.begin(), known.end()});
-  std::string hint = near.empty() ? "" : StrCat("did you mean `", near, "`?");
+  std::string hint = Suggestion(key.value, {known.begin(), known.end()});
   if (!options_.allow_unknown) {
     return Error(DiagnosticKind::kUnknownAttribute, key.range, StrCat(of, " has no member `", key.value, "`"), hint);
   }

@@ -8,6 +8,7 @@
 
 #include "ir/metadata.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 
 namespace hlokit {
 namespace {
@@ -135,9 +136,8 @@ bool ParseMetadata(Reader& in, Context* context, MetadataId* id, StackFrameNumbe
     if (i == std::size(kFields)) {
       std::vector<std::string_view> names;
       for (const Field& field : kFields) names.push_back(field.name);
-      const std::string_view nearest = Nearest(name, names);
       return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("metadata has no field `", name, "`"),
-                      nearest.empty() ? "" : StrCat("did you mean `", nearest, "`?"));
+                      Suggestion(name, names));
     }
     if ((seen >> i & 1) != 0) {
       return in.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 
 namespace hlokit {
 namespace {
@@ -104,9 +105,8 @@ bool ShapeParser::ParseArrayOrLeaf(Shape* shape, bool default_layouts) {
     std::vector<std::string_view> names;
     for (const ElementTypeInfo& info : kElementTypeInfo) names.push_back(info.text);
     const SourceRange range = in_.Next();
-    const std::string_view near = Nearest(in_.Between(range.offset, range.offset + range.size), names);
     return in_.Error(DiagnosticKind::kUnknownType, range, StrCat("expected a shape, found ", in_.DescribeNext()),
-                     near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+                     Suggestion(in_.Between(range.offset, range.offset + range.size), names));
   }
   const uint32_t start = in_.Here();
   in_.set_cursor(name_end);

@@ -9,6 +9,7 @@
 
 #include "ir/sharding.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "parser/device_list_parser.h"
 #include "parser/metadata_parser.h"
 
@@ -165,9 +166,8 @@ bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
         return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
                              StrCat("expected a part of a sharding, found ", in_.DescribeNext()));
       }
-      const std::string_view nearest = Nearest(text, {kWordTexts.begin(), kWordTexts.end()});
       return in_.Error(kBad, range, StrCat("`", text, "` is no part of a sharding"),
-                       nearest.empty() ? "" : StrCat("did you mean `", nearest, "`?"));
+                       Suggestion(text, {kWordTexts.begin(), kWordTexts.end()}));
     }
     if (has(*word) && *word != Word::kMetadata) {
       return in_.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", text, "` is given twice"));

@@ -5,6 +5,7 @@
 
 #include "ir/diagnostic.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 
 namespace hlokit {
 namespace {
@@ -33,10 +34,7 @@ absl::Status PassOptions::Set(std::string_view name, std::string_view value) {
     if (options_.empty()) return absl::InvalidArgumentError(StrCat("there is no option `", name, "`: it has none"));
     std::vector<std::string_view> names;
     for (const OptionInfo& option : options_) names.push_back(option.name);
-    const std::string_view near = Nearest(name, names);
-    return absl::InvalidArgumentError(
-        StrCat("there is no option `", name, "`",
-               near.empty() ? StrCat("; it has ", Joined(names)) : StrCat("; did you mean `", near, "`?")));
+    return absl::InvalidArgumentError(StrCat("there is no option `", name, "`", Suggested(name, names)));
   }
   const auto wrong = [&](std::string_view right) {
     return absl::InvalidArgumentError(StrCat("the option `", name, "` takes ", right, ", not `", value, "`"));

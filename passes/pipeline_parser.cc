@@ -4,6 +4,7 @@
 
 #include "ir/diagnostic.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "passes/pipeline.h"
 
 namespace hlokit {
@@ -183,9 +184,7 @@ class PipelineParser {
     std::vector<std::string_view> names;
     for (const PassInfo* info : registry_.passes()) names.push_back(info->name);
     for (const NamedPipeline& pipeline : registry_.pipelines()) names.push_back(pipeline.name);
-    const std::string_view near = Nearest(name, names);
-    return absl::InvalidArgumentError(
-        StrCat("there is no pass `", name, "`", near.empty() ? "" : StrCat("; did you mean `", near, "`?")));
+    return absl::InvalidArgumentError(StrCat("there is no pass `", name, "`", Suggested(name, names)));
   }
 
   const PassRegistry& registry_;

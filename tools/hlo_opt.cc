@@ -1,7 +1,6 @@
 // hlo-opt: read a module, check it, run passes, print it.
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,9 +29,6 @@ constexpr char kExamples[] = R"(Examples:
   hlo-opt --no-verify --allow-unknown x.hlo read what this version does not know
   cat x.hlo | hlo-opt --print=none -        only check)";
 
-const std::map<std::string, FillKind> kFillKinds = {
-    {"zeros", FillKind::kZeros}, {"iota", FillKind::kIota}, {"random", FillKind::kRandom}, {"xla", FillKind::kXla}};
-
 int Run(int argc, char** argv) {
   CLI::App app("Reads HLO text, checks it, runs passes over it and prints it.", "hlo-opt");
   std::string path = "-";
@@ -58,11 +54,8 @@ int Run(int argc, char** argv) {
   app.add_option("--limit-instructions", input.parse.max_instructions, "reject larger modules")->capture_default_str();
   app.add_option("--limit-literal-bytes", input.parse.max_literal_bytes, "reject larger constants, all together")
       ->capture_default_str();
-  app.add_option(
-         "--fill-elided", fill_elided,
-         "give constants that the text elides values before anything else: zeros, iota, random, or xla, the bits "
-         "that XLA's own parser puts there")
-      ->transform(CLI::CheckedTransformer(kFillKinds));
+  cli::AddFillElidedFlag(&app, &fill_elided, /*xla=*/true,
+                         "give constants that the text elides values before anything else");
   passes.AddFlags(&app);
   input.AddFlags(&app);
   print.AddFlags(&app);

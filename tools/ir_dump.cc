@@ -14,6 +14,8 @@
 #include "tools/ir_dump/session.h"
 #include "tools/ir_dump/show_graphs.h"
 #include "tracer/environment.h"
+#include "tracer/nn/lr_schedule.h"
+#include "tracer/op.h"
 
 extern char** environ;
 
@@ -163,6 +165,17 @@ int Run(int argc, char** argv) {
   if (json && !form.path.empty()) return cli::UsageError("ir-dump", "with --input it is --as=json");
   if (model.training.steps < (model.save.empty() ? 1 : 0)) {
     return cli::UsageError("ir-dump", "--steps takes a number from 1, or 0 with --save");
+  }
+  if (!model.config.name.empty()) {
+    absl::Status s = lazy::models::Complete(model.config).status();
+    if (s.ok() && !model.training.lr_schedule.empty()) {
+      s = lazy::nn::ParseLrSchedule(model.training.lr_schedule, model.training.lr).status();
+      if (!s.ok()) s = absl::InvalidArgumentError(StrCat("--lr-schedule: ", std::string(s.message())));
+    }
+    if (!s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
+  }
+  if (!op.empty() && !lazy::FindOp(op)) {
+    return cli::UsageError("ir-dump", StrCat("there is no op `", op, "`", lazy::SuggestedOp(op)));
   }
   lazy::TracerOptions options;
   if (absl::Status s = lazy::ApplyEnvironment(environ, &options); !s.ok()) {

@@ -11,6 +11,7 @@
 
 #include "ir/diagnostic.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "tracer/save_graphs.h"
 
 namespace hlokit::lazy {
@@ -42,9 +43,7 @@ absl::Status Choice(std::string_view name, std::string_view value, const std::ve
   if (std::find(choices.begin(), choices.end(), value) != choices.end()) return absl::OkStatus();
   std::string all;
   for (std::string_view choice : choices) StrAppend(&all, all.empty() ? "" : ", ", choice);
-  const std::string_view near = Nearest(value, choices);
-  return absl::InvalidArgumentError(StrCat(name, " must be one of ", all, ", not `", value, "`",
-                                           near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+  return absl::InvalidArgumentError(StrCat(name, " must be one of ", all, ", not `", value, "`"));
 }
 
 absl::Status Percentiles(std::string_view name, std::string_view value, std::vector<double>* to) {
@@ -202,9 +201,7 @@ absl::Status ApplyEnvironment(const char* const* environment, TracerOptions* opt
     if (!Reserved(name)) continue;
     std::vector<std::string_view> names;
     for (const Variable& v : known) names.push_back(v.name);
-    const std::string_view near = Nearest(name, names);
-    return absl::InvalidArgumentError(
-        StrCat("there is no environment variable ", name, near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+    return absl::InvalidArgumentError(StrCat("there is no environment variable ", name, Suggested(name, names)));
   }
   if (settings.rank != 0) return absl::OkStatus();
   if (settings.debug) options->auto_analysis = true;

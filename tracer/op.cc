@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/diagnostic.h"
+#include "ir/suggest.h"
 #include "tracer/autograd/grad_call.h"
 #include "tracer/call.h"
 #include "tracer/lowering/node_lowering.h"
@@ -88,12 +89,12 @@ std::vector<Op> Overloads(std::string_view name) {
   return it == TheTables().by_name.end() ? std::vector<Op>() : it->second;
 }
 
-std::string NearestOp(std::string_view name) {
+std::string SuggestedOp(std::string_view name) {
   std::vector<std::string_view> names;
   for (size_t i = 0; i < kOpCount; ++i) {
     if ((kOps[i].flags & kInternal) == 0) names.push_back(SchemaOf(static_cast<Op>(i)).name);
   }
-  return std::string(Nearest(name, names));
+  return Suggested(name, names);
 }
 
 }  // namespace hlokit::lazy

@@ -67,8 +67,8 @@ const std::vector<std::string>& AttrNames(Op op);
 std::optional<Op> FindOp(std::string_view name);
 // Ops named `name`, any overload: "aten::add".
 std::vector<Op> Overloads(std::string_view name);
-// The name nearest to one that does not exist; may be empty.
-std::string NearestOp(std::string_view name);
+// "; did you mean `NAME`?" for a name that does not exist; empty if none is near.
+std::string SuggestedOp(std::string_view name);
 
 }  // namespace hlokit::lazy
 

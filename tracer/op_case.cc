@@ -113,9 +113,7 @@ bool ReadOpCase(const SourceBuffer& source, Context* context, OpCase* c, Diagnos
 absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpCase& c, bool gradients) {
   const std::optional<Op> op = FindOp(c.op);
   if (!op) {
-    const std::string near = NearestOp(c.op);
-    return absl::NotFoundError(
-        StrCat("there is no op ", c.op, near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+    return absl::NotFoundError(StrCat("there is no op `", c.op, "`", SuggestedOp(c.op)));
   }
   const Schema& schema = SchemaOf(*op);
   OpCall call;

@@ -12,6 +12,7 @@
 #include "ir/literal_text.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "parser/parser.h"
 #include "tracer/autograd/function.h"
 #include "tracer/capture.h"
@@ -129,9 +130,7 @@ bool Runner::Variable(std::string_view name, Tensor* t) {
   if (it == index_.end()) {
     std::vector<std::string_view> known;
     for (const auto& v : variables_) known.push_back(v.first);
-    const std::string_view near = Nearest(name, known);
-    return Error(name, StrCat("there is no variable `", name, "`"),
-                 near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+    return Error(name, StrCat("there is no variable `", name, "`"), Suggestion(name, known));
   }
   *t = variables_[it->second].second;
   if (!t->defined()) return Error(name, StrCat("`", name, "` has no value"));
@@ -238,8 +237,7 @@ bool Runner::CallOp(std::string_view call, Outputs* outputs) {
     }
   }
   if (!op) {
-    const std::string near = NearestOp(name);
-    return Error(name, StrCat("there is no op `", name, "`"), near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+    return Error(name, StrCat("there is no op `", name, "`", SuggestedOp(name)));
   }
   const Schema& schema = SchemaOf(*op);
   Args args(schema.args.size());
@@ -452,8 +450,7 @@ bool Runner::Statement(std::string_view line) {
   static const std::vector<std::string_view> kWords = {"requires_grad", "backward", "zero_grad", "del",     "mark_step",
                                                        "wait",          "print",    "item",      "dump",    "scope",
                                                        "no_grad",       "repeat",   "compile",   "capture", "end"};
-  const std::string_view near = Nearest(word, kWords);
-  return Error(word, StrCat("`", word, "` is no statement"), near.empty() ? "" : StrCat("did you mean `", near, "`?"));
+  return Error(word, StrCat("`", word, "` is no statement"), Suggestion(word, kWords));
 }
 
 bool Runner::Close(std::string_view at, size_t* next) {

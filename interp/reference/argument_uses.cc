@@ -13,28 +13,17 @@
 namespace hlokit::interp {
 namespace {
 
-// Instructions whose result consists of elements of operands [first, last], moved or converted. -1: all to the end.
-struct Mover {
-  Opcode opcode;
-  int64_t first;
-  int64_t last;
-};
-constexpr Mover kMovers[] = {
-    {Opcode::kBitcast, 0, 0},      {Opcode::kBroadcast, 0, 0},
-    {Opcode::kClamp, 1, 1},        {Opcode::kConcatenate, 0, -1},
-    {Opcode::kConvert, 0, 0},      {Opcode::kCopy, 0, 0},
-    {Opcode::kDynamicSlice, 0, 0}, {Opcode::kDynamicUpdateSlice, 0, 1},
-    {Opcode::kGather, 0, 0},       {Opcode::kPad, 0, 0},
-    {Opcode::kReshape, 0, 0},      {Opcode::kReverse, 0, 0},
-    {Opcode::kSelect, 1, 2},       {Opcode::kSlice, 0, 0},
-    {Opcode::kTranspose, 0, 0},
+// Instructions whose results are positive if operands [first, last) are.
+constexpr std::pair<Opcode, OperandRange> kSignKeepers[] = {
+    {Opcode::kAdd, {0, 2}},    {Opcode::kDivide, {0, 2}},       {Opcode::kMultiply, {0, 2}},
+    {Opcode::kReduce, {0, 1}}, {Opcode::kReduceWindow, {0, 1}},
 };
 
-// Those whose results are positive if operands [first, last] are.
-constexpr Mover kSignKeepers[] = {
-    {Opcode::kAdd, 0, 1},    {Opcode::kDivide, 0, 1},       {Opcode::kMultiply, 0, 1},
-    {Opcode::kReduce, 0, 0}, {Opcode::kReduceWindow, 0, 0},
-};
+OperandRange SignOperands(Opcode opcode) {
+  const auto found = std::find_if(std::begin(kSignKeepers), std::end(kSignKeepers),
+                                  [&](const auto& keeper) { return keeper.first == opcode; });
+  return found == std::end(kSignKeepers) ? OperandRange{0, 0} : found->second;
+}
 
 // Operands of which the result is no number if they are negative.
 constexpr std::pair<Opcode, int64_t> kPositiveOperands[] = {
@@ -243,11 +232,11 @@ class UseFinder {
   void Visit(ValueLeaf at, const Requirement& required, std::vector<ValueLeaf>* pending) {
     const Instruction i = at.instruction;
     const Opcode opcode = i.opcode();
-    if (PassOn(kMovers, at, pending)) return;
+    if (i.shape().IsArray() && PassOn(ElementOperands(opcode, i.operand_count()), at, pending)) return;
     if (required.trail == Trail::kPositive) {
       const bool square = opcode == Opcode::kMultiply && i.operand(0) == i.operand(1);
       const bool variadic = (opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow) && i.operand_count() != 2;
-      if (square || variadic || PassOn(kSignKeepers, at, pending)) return;
+      if (square || variadic || PassOn(SignOperands(opcode), at, pending)) return;
     }
     if (opcode == Opcode::kParameter) return VisitParameter(at, required, pending);
     if (opcode == Opcode::kTuple) {
@@ -271,15 +260,10 @@ class UseFinder {
     }
   }
 
-  static bool PassOn(absl::Span<const Mover> movers, ValueLeaf at, std::vector<ValueLeaf>* pending) {
-    const Instruction i = at.instruction;
-    for (const Mover& mover : movers) {
-      if (mover.opcode != i.opcode()) continue;
-      const int64_t last = std::min(mover.last < 0 ? i.operand_count() - 1 : mover.last, i.operand_count() - 1);
-      for (int64_t k = mover.first; k <= last; ++k) pending->push_back({i.operand(k), at.leaf});
-      return true;
-    }
-    return false;
+  // Goes on with these operands; false if there are none.
+  static bool PassOn(OperandRange operands, ValueLeaf at, std::vector<ValueLeaf>* pending) {
+    for (int64_t k = operands.first; k < operands.last; ++k) pending->push_back({at.instruction.operand(k), at.leaf});
+    return operands.first < operands.last;
   }
 
   void VisitParameter(ValueLeaf at, const Requirement& required, std::vector<ValueLeaf>* pending) {

@@ -6,7 +6,8 @@ namespace hlokit::interp {
 namespace {
 
 constexpr PrepareFn kKernels[] = {
-#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, kernel, ...) \
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
+               ...)                                                                                                \
   Prepare##kernel,
 #include "ir/opcodes.def"
     nullptr,  // an opcode that is not known

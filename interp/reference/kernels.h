@@ -14,7 +14,8 @@ using PrepareFn = void (*)(RoutineBuilder& builder);
 // Null for Opcode::kUnknown.
 PrepareFn PrepareFnOf(Opcode opcode);
 
-#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, kernel, ...) \
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
+               ...)                                                                                                \
   void Prepare##kernel(RoutineBuilder& builder);
 #include "ir/opcodes.def"
 

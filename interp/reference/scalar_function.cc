@@ -84,8 +84,7 @@ struct ScalarFunction::Compiler {
       const std::byte* data = program.ConstantData(at, at.literal_id());
       if (data == nullptr) return false;
       result.push_back(AddRegister(Source::kConstant, at.shape().element_type(), 0, data));
-    } else if (opcode == Opcode::kReshape || opcode == Opcode::kBroadcast || opcode == Opcode::kTranspose ||
-               opcode == Opcode::kBitcast || opcode == Opcode::kReverse || opcode == Opcode::kOptimizationBarrier) {
+    } else if (MovesElements(opcode) || opcode == Opcode::kBitcast || opcode == Opcode::kOptimizationBarrier) {
       // One scalar to another: nothing to do.
       if (!at.operand(0).shape().IsScalar() || at.operand(0).shape().element_type() != at.shape().element_type()) {
         return false;

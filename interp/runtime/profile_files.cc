@@ -22,8 +22,10 @@ namespace proto = ::tensorflow::profiler;
 absl::Status Read(std::string_view bytes, proto::XSpace* space) {
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
       !space->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError("not an XSpace");
+    return absl::InvalidArgumentError("not a profile: its bytes are no XSpace message");
   }
+  // Bytes of other kinds may well be fields that nobody knows.
+  if (space->planes_size() == 0) return absl::InvalidArgumentError("not a profile: it has no planes");
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 
 #include "ir/diagnostic.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 
 namespace hlokit::tpu {
 
@@ -105,10 +106,7 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
   std::vector<std::string_view> names = {"mode"};
   for (const TimeKey& k : kTimeKeys) names.push_back(k.name);
   for (const CountKey& k : kCountKeys) names.push_back(k.name);
-  const std::string_view near = Nearest(key, names);
-  std::string message = StrCat("nothing about the host is called '", key, "'");
-  if (!near.empty()) StrAppend(&message, "; did you mean '", near, "'?");
-  return absl::InvalidArgumentError(message);
+  return absl::InvalidArgumentError(StrCat("nothing about the host is called '", key, "'", Suggested(key, names)));
 }
 
 // Plays the plan: each lane does one thing at a time.

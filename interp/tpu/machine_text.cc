@@ -4,6 +4,7 @@
 
 #include "interp/tpu/machine.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 
 namespace hlokit::tpu {
 
@@ -122,7 +123,7 @@ class MachineReader {
     std::optional<Machine> base = InstalledMachine(name);
     if (!base) {
       sink_.Error(DiagnosticKind::kUnknownAttribute, RangeOf(name.empty() ? key : name), "no such installed machine",
-                  std::string(Nearest(name, InstalledMachines())));
+                  Suggestion(name, InstalledMachines()));
       return;
     }
     for (size_t i = 0; i < seen_.size(); ++i) {
@@ -140,9 +141,8 @@ class MachineReader {
     if (field == nullptr) {
       std::vector<std::string_view> names;
       for (const MachineField& f : MachineFields()) names.push_back(f.name);
-      const std::string_view near = Nearest(key, names);
       sink_.Error(DiagnosticKind::kUnknownAttribute, RangeOf(key), StrCat("no figure is called `", key, "`"),
-                  near.empty() ? std::string() : StrCat("did you mean `", near, "`?"));
+                  Suggestion(key, names));
       *line = {};
       return;
     }

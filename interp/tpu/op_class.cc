@@ -6,7 +6,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr OpWork kWork[] = {
-#define OPCODE(name, text, min, max, rule, traits, cost, fusion, device, vector, transcendental, ...) \
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, ...) \
   {OpClass::k##device, vector, transcendental},
 #include "ir/opcodes.def"
     {OpClass::kAlone, 0, 0},  // an opcode that is not known

@@ -6,7 +6,7 @@ namespace hlokit {
 namespace {
 
 constexpr CostRule kRules[] = {
-#define OPCODE(name, text, min, max, rule, traits, cost, ...) CostRule::k##cost,
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, ...) CostRule::k##cost,
 #include "ir/opcodes.def"
     CostRule::kCustomCall,  // an opcode that is not known
 };

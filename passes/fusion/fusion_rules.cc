@@ -6,7 +6,7 @@ namespace hlokit {
 namespace {
 
 constexpr FusionClass kClasses[] = {
-#define OPCODE(name, text, min, max, rule, traits, cost, fusion, ...) FusionClass::k##fusion,
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, ...) FusionClass::k##fusion,
 #include "ir/opcodes.def"
     FusionClass::kOpaque,  // an opcode that is not known
 };

@@ -21,10 +21,9 @@ constexpr size_t kVisitsPerInstruction = 200;
 
 // Moves elements and converts them on the way, as mixed precision allows: not what rules take it for.
 bool MixesTypes(Instruction i) {
-  const Opcode opcode = i.opcode();
-  const bool moves = opcode == Opcode::kReshape || opcode == Opcode::kBroadcast || opcode == Opcode::kTranspose ||
-                     opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kReverse ||
-                     opcode == Opcode::kCopy || opcode == Opcode::kPad || opcode == Opcode::kConcatenate;
+  const ElementSource source = InfoOf(i.opcode()).elements;
+  const bool moves =
+      source == ElementSource::kMoved || source == ElementSource::kUpdated || source == ElementSource::kJoined;
   if (!moves || i.operand_count() == 0 || !i.shape().IsArray() || !i.operand(0).shape().IsArray()) return false;
   return i.operand(0).shape().element_type() != i.shape().element_type();
 }

@@ -15,12 +15,6 @@ constexpr int kMaxDepth = 16;
 template <typename T>
 inline constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-// The elements of the result are elements of the operand.
-bool MovesElements(Opcode opcode) {
-  return opcode == Opcode::kBroadcast || opcode == Opcode::kReshape || opcode == Opcode::kTranspose ||
-         opcode == Opcode::kSlice || opcode == Opcode::kCopy;
-}
-
 template <typename T>
 T Load(const std::byte* data) {
   T value;

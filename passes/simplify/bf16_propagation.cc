@@ -24,39 +24,11 @@ bool IsF32(Shape shape) {
          !shape.has_unbounded_dims();
 }
 
-// The operands that give the elements of the result, from `first` to before `last`, and are of its type.
-struct Givers {
-  Opcode opcode;
-  int64_t first, last;
-};
-constexpr int64_t kAll = INT64_MAX;
-constexpr Givers kGivers[] = {
-    {Opcode::kBroadcast, 0, 1},
-    {Opcode::kReshape, 0, 1},
-    {Opcode::kTranspose, 0, 1},
-    {Opcode::kSlice, 0, 1},
-    {Opcode::kReverse, 0, 1},
-    {Opcode::kCopy, 0, 1},
-    {Opcode::kDynamicSlice, 0, 1},
-    {Opcode::kGather, 0, 1},
-    {Opcode::kDynamicUpdateSlice, 0, 2},
-    {Opcode::kSelect, 1, 3},
-    {Opcode::kPad, 0, 2},
-    {Opcode::kConcatenate, 0, kAll},
-    {Opcode::kClamp, 0, 3},
-    {Opcode::kMaximum, 0, 2},
-    {Opcode::kMinimum, 0, 2},
-    {Opcode::kAllGather, 0, 1},
-    {Opcode::kAllToAll, 0, 1},
-    {Opcode::kCollectivePermute, 0, 1},
-    {Opcode::kCollectiveBroadcast, 0, 1},
-};
-
+// Operand `index` gives elements to the result, which has its type.
 bool GivesElements(Instruction i, int64_t index) {
-  for (const Givers& g : kGivers) {
-    if (g.opcode == i.opcode()) return index >= g.first && index < g.last;
-  }
-  return false;
+  if (i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kBitcast) return false;
+  const OperandRange range = ElementOperands(i.opcode(), i.operand_count());
+  return index >= range.first && index < range.last;
 }
 
 // All that happens to elements of the operands is that they are moved or chosen among.

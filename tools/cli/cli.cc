@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <new>
 #include <utility>
 
@@ -57,6 +58,19 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv) {
 int UsageError(std::string_view tool, std::string_view message) {
   PrintError(StrCat(tool, ": ", message, "\n"));
   return kUsage;
+}
+
+void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, std::string_view purpose) {
+  std::map<std::string, FillKind> kinds = {
+      {"zeros", FillKind::kZeros}, {"iota", FillKind::kIota}, {"random", FillKind::kRandom}};
+  if (xla) kinds.emplace("xla", FillKind::kXla);
+  std::vector<std::string> names;
+  for (const auto& named : kinds) names.push_back(named.first);
+  app->add_option_function<std::string>(
+         "--fill-elided", [kind, kinds](const std::string& name) { *kind = kinds.at(name); },
+         StrCat(purpose, ": zeros, iota",
+                xla ? ", random, or xla, the bits that XLA's own parser puts there" : " or random"))
+      ->check(CLI::IsMember(names));
 }
 
 void InputOptions::AddFlags(CLI::App* app) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "ir/diagnostic.h"
+#include "ir/literal_fill.h"
 #include "ir/module.h"
 #include "ir/source_buffer.h"
 #include "parser/parser.h"
@@ -47,6 +48,9 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv);
 
 // Prints "tool: message" on standard error and returns kUsage.
 int UsageError(std::string_view tool, std::string_view message);
+
+// Adds --fill-elided=zeros|iota|random, and xla where a whole module is filled; described by `purpose` and these kinds.
+void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, std::string_view purpose);
 
 struct InputOptions {
   ParseOptions parse;

@@ -216,6 +216,7 @@ InspectCommand AddAnnotationsCommand(CLI::App* app) {
       ->capture_default_str();
   command
       ->add_option("--list", flags->list, "Instructions without annotation to name for each reason; the JSON has all")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->footer(
       "Examples:\n"

@@ -3,6 +3,7 @@
 #include "ir/diagnostic.h"
 #include "ir/op_reference.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 
 namespace hlokit::cli {
 namespace {
@@ -48,9 +49,7 @@ int RunOps(const OpsFlags& flags) {
     if (!opcode) {
       std::vector<std::string_view> known;
       for (size_t i = 0; i < kOpcodeCount; ++i) known.push_back(TextOf(static_cast<Opcode>(i)));
-      const std::string_view near = Nearest(text, known);
-      return UsageError("hlo-inspect",
-                        StrCat("no opcode `", text, "`", near.empty() ? "" : StrCat("; did you mean `", near, "`?")));
+      return UsageError("hlo-inspect", StrCat("no opcode `", text, "`", Suggested(text, known)));
     }
     opcodes.push_back(*opcode);
   }

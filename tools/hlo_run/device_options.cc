@@ -11,6 +11,7 @@
 
 #include "interp/tpu/compile.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "passes/instruments/printing.h"
 #include "passes/pipeline.h"
 #include "tools/cli/device_machine.h"
@@ -19,25 +20,22 @@ namespace hlokit::run {
 
 namespace {
 
+// Short names for what one asks about most.
+constexpr std::pair<std::string_view, std::string_view> kShort[] = {
+    {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
+    {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
+
 bool ApplyScale(const std::string& text, tpu::Machine* machine, cli::Diagnostics* diagnostics) {
   const size_t equal = text.find('=');
   const std::string name = text.substr(0, equal);
-  // Short names for what one asks about most.
-  static constexpr std::pair<std::string_view, std::string_view> kShort[] = {
-      {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
-      {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
   std::string_view field_name = name;
   for (const auto& [from, to] : kShort) {
     if (name == from) field_name = to;
   }
   const tpu::MachineField* field = tpu::FindMachineField(field_name);
   if (field == nullptr) {
-    std::vector<std::string_view> names;
-    for (const tpu::MachineField& f : tpu::MachineFields()) names.push_back(f.name);
-    const std::string_view near = Nearest(name, names);
-    std::string hint;
-    if (!near.empty()) hint = StrCat("; did you mean '", near, "'?");
-    diagnostics->ShowError("--scale", StrCat("no figure is called '", name, "'", hint), cli::kUsage);
+    diagnostics->ShowError("--scale", StrCat("no figure is called '", name, "'", Suggested(name, ScalableFigures())),
+                           cli::kUsage);
     return false;
   }
   double factor = 0;
@@ -94,6 +92,13 @@ std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions opt
 }
 
 }  // namespace
+
+std::vector<std::string_view> ScalableFigures() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, field] : kShort) names.push_back(name);
+  for (const tpu::MachineField& field : tpu::MachineFields()) names.push_back(field.name);
+  return names;
+}
 
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
                                                  cli::Diagnostics* diagnostics) {

@@ -3,6 +3,8 @@
 #define HLOKIT_TOOLS_HLO_RUN_DEVICE_OPTIONS_H_
 
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "interp/tpu/simulator.h"
 #include "ir/module.h"
@@ -10,6 +12,9 @@
 #include "tools/hlo_run/simulation.h"
 
 namespace hlokit::run {
+
+// Names that --scale takes.
+std::vector<std::string_view> ScalableFigures();
 
 // What to simulate `module` with. Errors are shown.
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,

@@ -55,15 +55,8 @@ void AddArgumentFlags(CLI::App* app, Flags* flags) {
   args->excludes(npy);
   args->excludes(seed);
   npy->excludes(seed);
-  app->add_option_function<std::string>(
-         "--fill-elided",
-         [flags](const std::string& kind) {
-           flags->options.fill_elided = kind == "zeros"  ? FillKind::kZeros
-                                        : kind == "iota" ? FillKind::kIota
-                                                         : FillKind::kRandom;
-         },
-         "values for constants that the text elides: zeros, iota or random (default with --seed)")
-      ->check(CLI::IsMember({"zeros", "iota", "random"}));
+  cli::AddFillElidedFlag(app, &flags->options.fill_elided, /*xla=*/false,
+                         "values for constants that the text elides (random with --seed)");
 }
 
 void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {

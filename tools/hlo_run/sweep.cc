@@ -12,6 +12,7 @@
 #include "interp/tpu/simulator.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "ir/verifier.h"
 #include "parser/parser.h"
 #include "tools/cli/device_machine.h"
@@ -162,6 +163,18 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
   const std::string what = flags.sweep.substr(0, equal);
   if (equal == std::string::npos || equal == 0 || equal + 1 == flags.sweep.size()) {
     diagnostics->ShowError("--sweep", StrCat("'", flags.sweep, "': expected WHAT=VALUE,VALUE,..."), cli::kUsage);
+    return std::nullopt;
+  }
+  std::vector<std::string_view> names = {"device", "chips", "dtype", "batch", "seq"};
+  for (std::string_view figure : ScalableFigures()) names.push_back(figure);
+  if (!family && std::find(names.begin(), names.end(), what) == names.end()) {
+    const std::string near = Suggested(what, names);
+    diagnostics->ShowError("--sweep",
+                           StrCat("'", what, "' cannot be swept",
+                                  near.empty() ? "; it takes device, chips, dtype, batch, seq or a figure of the "
+                                                 "machine as in --scale"
+                                               : near),
+                           cli::kUsage);
     return std::nullopt;
   }
   std::vector<Row> rows;

@@ -9,6 +9,7 @@
 #include "ir/literal_text.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "tracer/autograd/function.h"
 #include "tracer/device_state.h"
 #include "tracer/execution_log.h"
@@ -49,9 +50,7 @@ absl::Status Emission::Parse(std::string_view list) {
     }
     std::vector<std::string_view> known;
     for (const auto& n : names) known.push_back(n.first);
-    const std::string_view near = Nearest(what, known);
-    return absl::InvalidArgumentError(
-        StrCat("--emit: there is no `", what, "`", near.empty() ? "" : StrCat("; did you mean `", near, "`?")));
+    return absl::InvalidArgumentError(StrCat("--emit: there is no `", what, "`", Suggested(what, known)));
   }
   return absl::OkStatus();
 }

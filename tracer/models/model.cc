@@ -6,6 +6,7 @@
 
 #include "ir/diagnostic.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "tracer/device_state.h"
 #include "tracer/hash_numbers.h"
 #include "tracer/literal_scalar.h"
@@ -84,9 +85,7 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
     }
     return c;
   }
-  const std::string_view near = Nearest(c.name, ModelNames());
-  return absl::NotFoundError(
-      StrCat("there is no model ", c.name, near.empty() ? "" : StrCat("; did you mean ", near, "?")));
+  return absl::NotFoundError(StrCat("there is no model ", c.name, Suggested(c.name, ModelNames())));
 }
 
 std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::Registry* registry) {

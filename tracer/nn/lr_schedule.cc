@@ -9,6 +9,7 @@
 
 #include "ir/diagnostic.h"
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 
 namespace hlokit::lazy::nn {
 
@@ -129,9 +130,8 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
     options.pct_start = number(2, 0.3);
     if (status.ok()) return OneCycleLr(options);
   } else {
-    const std::string_view near = Nearest(name, {std::begin(kNames), std::end(kNames)});
     status = absl::InvalidArgumentError(
-        StrCat("there is no schedule `", name, "`", near.empty() ? "" : StrCat("; did you mean `", near, "`?")));
+        StrCat("there is no schedule `", name, "`", Suggested(name, {std::begin(kNames), std::end(kNames)})));
   }
   return status;
 }

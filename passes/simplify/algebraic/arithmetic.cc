@@ -178,13 +178,6 @@ bool RoundTwice(Rewriter& rewriter, Instruction round) {
   return whole && rewriter.Replace(round, round.operand(0).id());
 }
 
-// The elements of the result are elements of the first operand.
-bool TakesElements(Opcode opcode) {
-  return opcode == Opcode::kBroadcast || opcode == Opcode::kReshape || opcode == Opcode::kTranspose ||
-         opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kReverse ||
-         opcode == Opcode::kCopy;
-}
-
 bool IsSplatNonNegative(Instruction i) {
   const auto splat = SplatOf(i);
   const auto value = splat ? splat->AsDouble() : std::nullopt;
@@ -216,7 +209,7 @@ bool IsNonNegative(Instruction i) {
     } else if (opcode == Opcode::kClamp) {
       // Between the bounds, of which the lower comes first; an upper one below it wins.
       return IsInteger(type) && IsSplatNonNegative(i.operand(0)) && IsSplatNonNegative(i.operand(2));
-    } else if (!TakesElements(opcode)) {
+    } else if (!MovesElements(opcode)) {
       return false;
     }
     i = i.operand(0);

@@ -5,11 +5,6 @@
 namespace hlokit {
 namespace {
 
-bool OnlyMoves(Opcode opcode) {
-  return opcode == Opcode::kReshape || opcode == Opcode::kTranspose || opcode == Opcode::kBroadcast ||
-         opcode == Opcode::kSlice || opcode == Opcode::kReverse || opcode == Opcode::kDynamicSlice;
-}
-
 int Bits(Instruction i) { return BitsOf(i.shape().element_type()); }
 
 std::vector<AttrValue> OwnAttrs(Instruction i) {
@@ -23,7 +18,7 @@ std::vector<AttrValue> OwnAttrs(Instruction i) {
 // convert(move(x)) to fewer bits becomes move(convert(x)), unless that converts more elements than before in total.
 bool NarrowingUp(Rewriter& rewriter, Instruction convert) {
   const Instruction move = convert.operand(0);
-  if (!OnlyMoves(move.opcode()) || !HasOneUser(move) || Bits(convert) >= Bits(move)) return false;
+  if (!MovesElements(move.opcode()) || !HasOneUser(move) || Bits(convert) >= Bits(move)) return false;
   const Instruction source = move.operand(0);
   if (source.shape().element_count() > move.shape().element_count() || !rewriter.IsReplaceable(convert) ||
       source.shape().element_type() != move.shape().element_type() || source.opcode() == Opcode::kConstant) {

@@ -54,7 +54,7 @@ TEST(EnvironmentTest, AMisspeltVariableIsAnErrorWithASuggestion) {
   const char* const environment[] = {"XLA_IR_DEBGU=1", nullptr};
   TracerOptions options;
   EXPECT_EQ(ApplyEnvironment(environment, &options).message(),
-            "there is no environment variable XLA_IR_DEBGU; did you mean XLA_IR_DEBUG?");
+            "there is no environment variable XLA_IR_DEBGU; did you mean `XLA_IR_DEBUG`?");
 }
 
 TEST(EnvironmentTest, AValueThatIsNoNumberIsAnError) {

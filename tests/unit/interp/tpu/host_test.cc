@@ -109,7 +109,7 @@ TEST(Host, ReadsFiguresAndRefusesNonsense) {
                            "mode=eager", "graphs=10000,steps=100000", "trace=nanms", "transfer=1kg"}) {
     EXPECT_FALSE(ParseHostPlan(text, 0, 1e9).ok()) << text;
   }
-  EXPECT_NE(std::string(ParseHostPlan("tarce=1ms", 0, 0).status().message()).find("did you mean 'trace'"),
+  EXPECT_NE(std::string(ParseHostPlan("tarce=1ms", 0, 0).status().message()).find("did you mean `trace`"),
             std::string::npos);
 }
 
