@@ -12,6 +12,7 @@
 #include "ir/attribute_views.h"
 #include "ir/str_cat.h"
 #include "passes/pipeline.h"
+#include "passes/rewrite/retype.h"
 
 namespace hlokit::tpu {
 
@@ -174,7 +175,7 @@ class Adviser {
     Add(std::move(advice));
   }
 
-  // The program with every f32 as bf16: half the bytes. Its constants keep their values, which no estimate looks at.
+  // The program with every f32 as bf16: half the bytes.
   void NarrowFloats() {
     int64_t products = 0;
     for (Computation computation : input_.module.computations()) {
@@ -189,27 +190,7 @@ class Adviser {
     }
     if (products == 0) return;
     Module changed = input_.module.Clone();
-    ShapeTable& shapes = changed.context().shapes;
-    // What a shape holds was interned before it.
-    std::vector<Shape> narrow;
-    const size_t count = shapes.size();
-    for (uint32_t id = 0; id < count; ++id) {
-      const Shape shape = shapes[ShapeId(id)];
-      std::vector<Shape> elements;
-      for (Shape element : shape.elements()) elements.push_back(narrow[element.id().value]);
-      if (shape.IsArray() && shape.element_type() == ElementType::kF32) {
-        narrow.push_back(shapes.WithElementType(shape, ElementType::kBF16));
-      } else if (shape.IsTuple()) {
-        narrow.push_back(shapes.Tuple(elements));
-      } else if (shape.IsBuffer()) {
-        narrow.push_back(shapes.Buffer(elements[0]));
-      } else {
-        narrow.push_back(shape);
-      }
-    }
-    for (Computation computation : changed.computations()) {
-      for (Instruction i : computation.instructions()) changed.SetShape(i.id(), narrow[i.shape().id().value]);
-    }
+    RetypeFloats(&changed, {ElementType::kF32}, ElementType::kBF16);
     Advice advice;
     advice.title = "Compute in bf16";
     advice.evidence = StrCat(products,

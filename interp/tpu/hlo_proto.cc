@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "interp/runtime/hlo.pb.h"
+#include "interp/tpu/ascii.h"
 #include "interp/tpu/heap.h"
 #include "interp/tpu/tiling.h"
 #include "ir/traversal.h"
@@ -12,13 +13,6 @@
 namespace hlokit::tpu {
 
 namespace {
-
-// Proto strings are UTF-8; names from a file may be anything.
-std::string Ascii(std::string_view s) {
-  std::string out;
-  for (char c : s) out.push_back(static_cast<unsigned char>(c) < 0x80 ? c : '?');
-  return out;
-}
 
 // XLA's PrimitiveType numbers (xla_data.proto).
 int PrimitiveType(ElementType type) {

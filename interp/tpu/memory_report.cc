@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 
+#include "interp/tpu/ascii.h"
 #include "interp/tpu/number_text.h"
 #include "ir/str_cat.h"
 #include "passes/analysis/saturating.h"
@@ -18,13 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kListedArrays = 12;
 constexpr size_t kListedGroups = 6;
 constexpr size_t kListedInJson = 50;
-
-// JSON wants UTF-8; names from a file may be anything.
-std::string Ascii(std::string_view s) {
-  std::string out;
-  for (char c : s) out.push_back(static_cast<unsigned char>(c) < 0x80 ? c : '?');
-  return out;
-}
 
 template <typename NameOf>
 std::vector<LiveGroup> GroupLive(const Module& module, const MemoryPlan& memory, const NameOf& name_of) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "interp/tpu/ascii.h"
 #include "interp/tpu/device_report.h"
 #include "interp/tpu/memory_report.h"
 #include "interp/tpu/number_text.h"
@@ -16,13 +17,6 @@ namespace hlokit::tpu {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string TextOf(std::string_view s) {
-  // JSON wants UTF-8; names from a file may be anything.
-  std::string out;
-  for (char c : s) out.push_back(static_cast<unsigned char>(c) < 0x80 ? c : '?');
-  return out;
-}
 
 double PeakSeconds(const Simulation& simulation, const Machine& machine) {
   return simulation.flops / machine.PeakFlops();
@@ -206,7 +200,7 @@ std::string ReportJson(const ReportInput& input) {
   const Simulation& s = input.simulation;
   const Machine& machine = input.options.machine;
   Json json = Json::object();
-  json["module"] = TextOf(input.module.name());
+  json["module"] = Ascii(input.module.name());
   json["device"] = machine.name;
   json["topology"] = ToText(input.options.topology);
   json["chips"] = input.options.topology.Chips();
@@ -229,7 +223,7 @@ std::string ReportJson(const ReportInput& input) {
   json["memory"] = MemoryJson(input);
   AddDevicesJson(s.devices, &json);
   Json missing = Json::array();
-  for (const auto& [what, count] : s.missing) missing.push_back({{"what", TextOf(what)}, {"count", count}});
+  for (const auto& [what, count] : s.missing) missing.push_back({{"what", Ascii(what)}, {"count", count}});
   json["missing"] = std::move(missing);
   Json categories = Json::array();
   for (const auto& [name, t] : ByCategory(input)) {
@@ -244,10 +238,10 @@ std::string ReportJson(const ReportInput& input) {
   Json ops = Json::array();
   for (const OpRow& row : s.rows) {
     const Instruction i = input.module.instruction(row.name);
-    ops.push_back({{"name", TextOf(i.name())},
+    ops.push_back({{"name", Ascii(i.name())},
                    {"category", std::string(CategoryOf(input.module, row))},
-                   {"scope", TextOf(ScopeOf(i))},
-                   {"source", TextOf(SourceOf(i))},
+                   {"scope", Ascii(ScopeOf(i))},
+                   {"source", Ascii(SourceOf(i))},
                    {"runs", row.runs},
                    {"us", Us(row.seconds)},
                    {"waited_us", Us(row.waited)},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "interp/tpu/advice.h"
+#include "interp/tpu/ascii.h"
 #include "interp/tpu/breakdown.h"
 #include "interp/tpu/scope_time.h"
 #include "interp/tpu/timeline.h"
@@ -28,13 +29,6 @@ constexpr size_t kDepths = 4;  // of nested loops and calls on the timeline
 
 double Us(double seconds) { return seconds * 1e6; }
 double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
-// JSON wants UTF-8; names from a file may be anything.
-std::string TextOf(std::string_view s) {
-  std::string out;
-  for (char c : s) out.push_back(static_cast<unsigned char>(c) < 0x80 ? c : '?');
-  return out;
-}
 
 std::string_view NameOf(TimeKind kind) {
   switch (kind) {
@@ -82,7 +76,7 @@ Json GapParts(const DeviceGap& gap) {
 
 Json HostJson(const HostPlan& plan, const HostTimeline& time) {
   Json host = Json::object();
-  host["source"] = TextOf(plan.source);
+  host["source"] = Ascii(plan.source);
   host["steps"] = time.steps;
   host["steady_from"] = time.steady_from;
   host["prefetch"] = plan.prefetch;
@@ -123,7 +117,7 @@ Json HostJson(const HostPlan& plan, const HostTimeline& time) {
   }
   const double steps = static_cast<double>(std::max<size_t>(time.steps - time.steady_from, 1));
   for (const auto& [name, sum] : by_name) {
-    scopes.push_back({{"scope", TextOf(name)}, {"us_per_step", Us(sum.first / steps)}, {"times", sum.second}});
+    scopes.push_back({{"scope", Ascii(name)}, {"us_per_step", Us(sum.first / steps)}, {"times", sum.second}});
   }
   host["scopes"] = std::move(scopes);
   return host;
@@ -152,7 +146,7 @@ Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostT
   Json parts = Json::array();
   for (const TimeShare& share : DeviceBreakdown(input, plan)) {
     parts.push_back(
-        {{"name", TextOf(share.name)}, {"kind", std::string(NameOf(share.kind))}, {"us", Us(share.seconds)}});
+        {{"name", Ascii(share.name)}, {"kind", std::string(NameOf(share.kind))}, {"us", Us(share.seconds)}});
   }
   for (size_t p = 0; p < kHostPhaseCount; ++p) {
     const double seconds = time.SteadyGap(static_cast<HostPhase>(p));
@@ -220,7 +214,7 @@ class TimelineLines {
     std::string bound;
     if (e.step != nullptr) bound = std::string(tpu::NameOf(e.step->bound));
     rows_.push_back({line - static_cast<size_t>(TimelineLine::kOps), depth, Us(bucket->start),
-                     Us(bucket->end - bucket->start), TextOf(name), bound, bucket->count});
+                     Us(bucket->end - bucket->start), Ascii(name), bound, bucket->count});
     *bucket = Bucket();
   }
 
@@ -248,14 +242,13 @@ Json WaitsJson(const ReportInput& input, const KernelPlan& plan) {
   for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
     const CoreWait& wait = waits[w];
     Json row = {{"us", Us(wait.seconds)}, {"runs", wait.runs}};
-    row["waiting"] =
-        wait.waiting.valid() ? TextOf(input.module.instruction(wait.waiting).name()) : "end of computation";
-    row["waited_for"] = wait.waited_for.valid() ? TextOf(input.module.instruction(wait.waited_for).name()) : "links";
+    row["waiting"] = wait.waiting.valid() ? Ascii(input.module.instruction(wait.waiting).name()) : "end of computation";
+    row["waited_for"] = wait.waited_for.valid() ? Ascii(input.module.instruction(wait.waited_for).name()) : "links";
     if (wait.waited_for.valid()) {
       const Instruction i = input.module.instruction(wait.waited_for);
-      row["opcode"] = TextOf(i.opcode_text());
-      row["scope"] = TextOf(ScopeOf(i));
-      row["source"] = TextOf(SourceOf(i));
+      row["opcode"] = Ascii(i.opcode_text());
+      row["scope"] = Ascii(ScopeOf(i));
+      row["source"] = Ascii(SourceOf(i));
     }
     list.push_back(std::move(row));
   }
@@ -278,7 +271,7 @@ Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
       if (bytes[order[k]] > bytes[most]) most = order[k];
     }
     points.push_back({Us(steps[most].start), bytes[most],
-                      TextOf(input.module.instruction(plan.computations()[entry].steps[most].name).name())});
+                      Ascii(input.module.instruction(plan.computations()[entry].steps[most].name).name())});
   }
   return points;
 }
@@ -291,7 +284,7 @@ Json MachineJson(const Machine& machine) {
     rows.push_back({{"figure", std::string(fields[f].name)},
                     {"value", machine.*fields[f].member},
                     {"meaning", std::string(fields[f].meaning)},
-                    {"source", TextOf(source)}});
+                    {"source", Ascii(source)}});
   }
   return rows;
 }
@@ -299,8 +292,8 @@ Json MachineJson(const Machine& machine) {
 Json AdviceJson(const ReportInput& input, const HostPlan& host) {
   Json list = Json::array();
   for (const Advice& advice : Advise(input, host)) {
-    Json row = {{"title", advice.title},       {"evidence", TextOf(advice.evidence)}, {"action", advice.action},
-                {"simulated", advice.changed}, {"before_us", Us(advice.before)},      {"after_us", Us(advice.after)}};
+    Json row = {{"title", advice.title},       {"evidence", Ascii(advice.evidence)}, {"action", advice.action},
+                {"simulated", advice.changed}, {"before_us", Us(advice.before)},     {"after_us", Us(advice.after)}};
     if (advice.bytes_before > 0) {
       row["peak_bytes_before"] = advice.bytes_before;
       row["peak_bytes_after"] = advice.bytes_after;
@@ -319,7 +312,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   const Simulation& s = input.simulation;
   Json json = Json::object();
   json["format"] = "hlokit report 1";
-  json["command"] = TextOf(options.command);
+  json["command"] = Ascii(options.command);
   const Json base = Json::parse(ReportJson(input));
   for (const auto& item : base.items()) json[item.key()] = item.value();
   // With the host as it was given, not only its calls.
@@ -342,7 +335,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["timeline"] = TimelineJson(input, plan, options);
   Json scopes = Json::array();
   for (const ScopeTime& scope : ScopeTimes(input, plan)) {
-    scopes.push_back({{"scope", TextOf(scope.scope)},
+    scopes.push_back({{"scope", Ascii(scope.scope)},
                       {"us", Us(scope.seconds)},
                       {"kernels", scope.kernels},
                       {"in_mixed_kernels_us", Us(scope.moved)}});

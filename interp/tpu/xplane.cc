@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "interp/runtime/xplane.pb.h"
+#include "interp/tpu/ascii.h"
 #include "interp/tpu/hlo_proto.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
@@ -33,13 +34,6 @@ constexpr int64_t kExecuteContext = 7;
 int64_t ProgramId(size_t program) { return static_cast<int64_t>(program) + 1; }
 
 int64_t Picoseconds(double seconds) { return std::llround(std::min(seconds * 1e12, 9e18)); }
-
-// Proto strings are UTF-8; names from a file may be anything.
-std::string Ascii(std::string_view s) {
-  std::string out;
-  for (char c : s) out.push_back(static_cast<unsigned char>(c) < 0x80 ? c : '?');
-  return out;
-}
 
 class PlaneWriter {
  public:

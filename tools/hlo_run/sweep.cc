@@ -1,7 +1,6 @@
 #include "tools/hlo_run/sweep.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,11 +9,10 @@
 #include "interp/tpu/memory_plan.h"
 #include "interp/tpu/number_text.h"
 #include "interp/tpu/simulator.h"
-#include "ir/printer.h"
 #include "ir/str_cat.h"
 #include "ir/suggest.h"
 #include "ir/verifier.h"
-#include "parser/parser.h"
+#include "passes/rewrite/retype.h"
 #include "tools/cli/device_machine.h"
 #include "tools/hlo_run/device_options.h"
 
@@ -23,7 +21,7 @@ namespace hlokit::run {
 namespace {
 
 constexpr size_t kPlotWidth = 48;
-constexpr std::string_view kFloats[] = {"f64", "f32", "f16", "bf16"};
+constexpr ElementType kFloats[] = {ElementType::kF64, ElementType::kF32, ElementType::kF16, ElementType::kBF16};
 
 struct Row {
   std::string value;
@@ -35,48 +33,20 @@ struct Row {
   std::string bound;
 };
 
-bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-'; }
-
-// The text of a module in which arrays and scalars of the floats above are of type `to`.
-std::string WithFloats(std::string_view text, std::string_view to) {
-  std::string out;
-  size_t at = 0;
-  while (at < text.size()) {
-    if (text[at] == '"') {
-      size_t end = at + 1;
-      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-      end = std::min(end + 1, text.size());
-      out.append(text.substr(at, end - at));
-      at = end;
-      continue;
-    }
-    if (!IsWord(text[at])) {
-      out.push_back(text[at++]);
-      continue;
-    }
-    size_t end = at;
-    while (end < text.size() && IsWord(text[end])) ++end;
-    const std::string_view word = text.substr(at, end - at);
-    const bool type = end < text.size() && text[end] == '[' &&
-                      std::find(std::begin(kFloats), std::end(kFloats), word) != std::end(kFloats);
-    out.append(type ? to : word);
-    at = end;
-  }
-  return out;
-}
-
-std::unique_ptr<Module> OfType(const Module& module, const std::string& type, cli::Diagnostics* diagnostics) {
-  if (std::find(std::begin(kFloats), std::end(kFloats), type) == std::end(kFloats)) {
+std::unique_ptr<Module> OfType(std::unique_ptr<Module> module, const std::string& type, cli::Diagnostics* diagnostics) {
+  const std::optional<ElementType> to = ElementTypeFromText(type);
+  if (!to || std::find(std::begin(kFloats), std::end(kFloats), *to) == std::end(kFloats)) {
     diagnostics->ShowError("--sweep", StrCat("dtype=", type, ": expected f32, bf16, f16 or f64"), cli::kUsage);
     return nullptr;
   }
-  const auto source = std::make_shared<const SourceBuffer>(StrCat("dtype=", type), WithFloats(ToString(module), type));
+  RetypeFloats(module.get(), kFloats, *to);
   DiagnosticSink sink;
-  std::unique_ptr<Module> result = ParseModule(source, ParseOptions(), &sink);
-  if (result != nullptr && !sink.has_errors()) VerifyModule(*result, VerifierOptions(), &sink);
-  if (!sink.has_errors() && result != nullptr) return result;
-  diagnostics->Show(sink, *source);
-  diagnostics->ShowError("--sweep", StrCat("the program cannot be rewritten for dtype=", type), cli::kRejected);
+  VerifyModule(*module, VerifierOptions(), &sink);
+  if (!sink.has_errors()) return module;
+  const auto first = std::find_if(sink.diagnostics().begin(), sink.diagnostics().end(),
+                                  [](const Diagnostic& d) { return d.severity == Severity::kError; });
+  diagnostics->ShowError("--sweep", StrCat("dtype=", type, ": the program depends on its types: ", first->message),
+                         cli::kRejected);
   return nullptr;
 }
 
@@ -90,7 +60,7 @@ std::unique_ptr<Module> Prepare(const std::string& what, const std::string& valu
   } else if (what == "chips") {
     flags->device = StrCat(cli::SplitDevice(flags->device).first, ":", value);
   } else if (what == "dtype") {
-    return OfType(*module, value, diagnostics);
+    return OfType(std::move(module), value, diagnostics);
   } else if (what == "batch" || what == "seq") {
     diagnostics->ShowError(
         "--sweep",

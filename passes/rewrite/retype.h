@@ -1,0 +1,17 @@
+// A program in other float types.
+#ifndef HLOKIT_PASSES_REWRITE_RETYPE_H_
+#define HLOKIT_PASSES_REWRITE_RETYPE_H_
+
+#include "absl/types/span.h"
+#include "ir/module.h"
+
+namespace hlokit {
+
+// Makes every array whose elements are of one of the float types `from` one of the float type `to`: shapes, the values
+// of constants (rounded), shapes in attributes and the layout of the entry. Where the program depends on the width of a
+// type (bitcast-convert, a custom call) it may not verify afterwards.
+void RetypeFloats(Module* module, absl::Span<const ElementType> from, ElementType to);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_REWRITE_RETYPE_H_
