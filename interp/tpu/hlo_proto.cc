@@ -7,140 +7,13 @@
 #include "interp/runtime/hlo.pb.h"
 #include "interp/tpu/ascii.h"
 #include "interp/tpu/heap.h"
-#include "interp/tpu/tiling.h"
+#include "interp/tpu/hlo_instruction_proto.h"
+#include "interp/tpu/shape_proto.h"
 #include "ir/traversal.h"
 
 namespace hlokit::tpu {
 
 namespace {
-
-// XLA's PrimitiveType numbers (xla_data.proto).
-int PrimitiveType(ElementType type) {
-  switch (type) {
-    case ElementType::kPred:
-      return 1;
-    case ElementType::kS8:
-      return 2;
-    case ElementType::kS16:
-      return 3;
-    case ElementType::kS32:
-      return 4;
-    case ElementType::kS64:
-      return 5;
-    case ElementType::kU8:
-      return 6;
-    case ElementType::kU16:
-      return 7;
-    case ElementType::kU32:
-      return 8;
-    case ElementType::kU64:
-      return 9;
-    case ElementType::kF16:
-      return 10;
-    case ElementType::kF32:
-      return 11;
-    case ElementType::kF64:
-      return 12;
-    case ElementType::kTuple:
-      return 13;
-    case ElementType::kOpaque:
-      return 14;
-    case ElementType::kC64:
-      return 15;
-    case ElementType::kBF16:
-      return 16;
-    case ElementType::kToken:
-      return 17;
-    case ElementType::kC128:
-      return 18;
-    case ElementType::kF8E5M2:
-      return 19;
-    case ElementType::kF8E4M3FN:
-      return 20;
-    case ElementType::kS4:
-      return 21;
-    case ElementType::kU4:
-      return 22;
-    case ElementType::kF8E4M3B11FNUZ:
-      return 23;
-    case ElementType::kF8E5M2FNUZ:
-      return 24;
-    case ElementType::kF8E4M3FNUZ:
-      return 25;
-    case ElementType::kS2:
-      return 26;
-    case ElementType::kU2:
-      return 27;
-    case ElementType::kF8E4M3:
-      return 28;
-    case ElementType::kF8E3M4:
-      return 29;
-    case ElementType::kS1:
-      return 30;
-    case ElementType::kU1:
-      return 31;
-    case ElementType::kF4E2M1FN:
-      return 32;
-    case ElementType::kF8E8M0FNU:
-      return 33;
-    case ElementType::kBuffer:
-      return 34;
-  }
-  return 0;
-}
-
-void WriteArray(Shape shape, xla::ShapeProto* out) {
-  out->set_element_type(PrimitiveType(shape.element_type()));
-  if (!shape.IsArray()) return;
-  for (int64_t d = 0; d < shape.rank(); ++d) {
-    out->add_dimensions(shape.dim(d));
-    out->add_is_dynamic_dimension(shape.is_dynamic(d));
-  }
-  if (shape.layout() == nullptr) {
-    for (int64_t d = shape.rank(); d-- > 0;) out->mutable_layout()->add_minor_to_major(d);
-    return;
-  }
-  for (int64_t d : shape.layout()->minor_to_major) out->mutable_layout()->add_minor_to_major(d);
-  out->mutable_layout()->set_memory_space(shape.layout()->memory_space());
-}
-
-// Tuples may be nested as deep as a file says.
-void WriteShape(Shape shape, xla::ShapeProto* out) {
-  std::vector<std::pair<Shape, xla::ShapeProto*>> open = {{shape, out}};
-  while (!open.empty()) {
-    const auto [s, to] = open.back();
-    open.pop_back();
-    WriteArray(s, to);
-    // An element's place stays where it is while more are added.
-    for (int64_t k = 0; k < s.tuple_size(); ++k) open.push_back({s.element(k), to->add_tuple_shapes()});
-  }
-}
-
-// Messages of profiles keep ids apart from 0, which is no id.
-int64_t IdOf(InstructionId id) { return static_cast<int64_t>(id.value) + 1; }
-int64_t IdOf(ComputationId id) { return static_cast<int64_t>(id.value) + 1; }
-
-void WriteInstruction(Instruction i, xla::HloInstructionProto* out) {
-  out->set_name(Ascii(i.name()));
-  out->set_opcode(std::string(i.opcode_text()));
-  WriteShape(i.shape(), out->mutable_shape());
-  out->set_id(IdOf(i.id()));
-  for (Instruction operand : i.operands()) out->add_operand_ids(IdOf(operand.id()));
-  for (Computation callee : i.called_computations()) out->add_called_computation_ids(IdOf(callee.id()));
-  const Context& context = i.module().context();
-  const Metadata metadata = i.metadata();
-  if (metadata.op_type) out->mutable_metadata()->set_op_type(Ascii(context.str(metadata.op_type)));
-  if (metadata.op_name) out->mutable_metadata()->set_op_name(Ascii(context.str(metadata.op_name)));
-  if (metadata.source_file) {
-    out->mutable_metadata()->set_source_file(Ascii(context.str(metadata.source_file)));
-    out->mutable_metadata()->set_source_line(metadata.source_line);
-  }
-  if (i.opcode() == Opcode::kParameter) out->set_parameter_number(i.parameter_number());
-  if (i.opcode() == Opcode::kGetTupleElement) out->set_tuple_index(i.int_attr(Attr::kIndex));
-  if (i.opcode() == Opcode::kFusion) out->set_fusion_kind("kLoop");
-  if (i.opcode() == Opcode::kCustomCall) out->set_custom_call_target(Ascii(i.string_attr(Attr::kCustomCallTarget)));
-  for (int64_t d : i.list_attr(Attr::kDimensions)) out->add_dimensions(d);
-}
 
 void WriteProgramShape(Computation computation, xla::ProgramShapeProto* out) {
   for (int64_t k = 0; k < computation.parameter_count(); ++k) {
@@ -176,6 +49,51 @@ std::vector<Computation> CalleesFirst(const Module& module) {
   return order;
 }
 
+void WriteStackFrames(const Context& context, const StackFrames& frames, xla::StackFrameIndexProto* out) {
+  for (StringId name : frames.file_names) out->add_file_names(Ascii(context.str(name)));
+  for (StringId name : frames.function_names) out->add_function_names(Ascii(context.str(name)));
+  for (const FileLocation& location : frames.file_locations) {
+    xla::StackFrameIndexProto::FileLocation* to = out->add_file_locations();
+    to->set_file_name_id(location.file_name_id);
+    to->set_function_name_id(location.function_name_id);
+    to->set_line(location.line);
+    to->set_column(location.column);
+  }
+  for (const StackFrame& frame : frames.stack_frames) {
+    xla::StackFrameIndexProto::StackFrame* to = out->add_stack_frames();
+    to->set_file_location_id(frame.file_location_id);
+    to->set_parent_frame_id(frame.parent_frame_id);
+  }
+}
+
+void WriteHeader(const Module& module, xla::HloModuleProto* out) {
+  const ModuleHeader& header = module.header();
+  const Context& context = module.context();
+  for (const InputOutputAlias& alias : header.input_output_alias) {
+    xla::HloInputOutputAliasProto::Entry* entry = out->mutable_input_output_alias()->add_entries();
+    for (int64_t k : context.list(alias.output_index)) entry->add_output_shape_index(k);
+    entry->set_parameter_number(alias.parameter);
+    for (int64_t k : context.list(alias.parameter_index)) entry->add_parameter_shape_index(k);
+    entry->set_kind(alias.must_alias ? 2 : 1);
+  }
+  for (const BufferDonor& donor : header.buffer_donor) {
+    xla::HloBufferDonorProto::Entry* entry = out->mutable_buffer_donor()->add_entries();
+    entry->set_parameter_number(donor.parameter);
+    for (int64_t k : context.list(donor.parameter_index)) entry->add_parameter_shape_index(k);
+  }
+  if (header.frontend_attributes) {
+    WriteFrontendAttributes(context, header.frontend_attributes, out->mutable_frontend_attributes());
+  }
+  if (!header.stack_frames.empty()) {
+    WriteStackFrames(context, header.stack_frames, out->mutable_stack_frame_index());
+  }
+  bool dynamic = false;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) dynamic |= i.shape().has_dynamic_dims();
+  }
+  out->set_is_dynamic(dynamic);
+}
+
 void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_id, xla::HloModuleProto* out) {
   out->set_name(Ascii(module.name()));
   out->set_id(program_id);
@@ -192,6 +110,7 @@ void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_i
     computation->set_id(IdOf(c.id()));
     computation->set_root_id(IdOf(c.root().id()));
     computation->set_is_fusion_computation(fused[c.id().value] != 0);
+    if (c.execution_thread() != "main") computation->set_execution_thread(Ascii(c.execution_thread()));
     WriteProgramShape(c, computation->mutable_program_shape());
     // Passes leave instructions in any order; readers want operands first.
     for (InstructionId id : PostOrder(c)) WriteInstruction(module.instruction(id), computation->add_instructions());
@@ -199,6 +118,7 @@ void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_i
   out->set_entry_computation_name(Ascii(module.entry().name()));
   out->set_entry_computation_id(IdOf(module.entry().id()));
   WriteProgramShape(module.entry(), out->mutable_host_program_shape());
+  WriteHeader(module, out);
   for (const ComputationPlan& computation : plan.computations()) {
     xla::HloScheduleProto::InstructionSequence& sequence =
         (*out->mutable_schedule()->mutable_sequences())[IdOf(computation.computation)];

@@ -200,4 +200,5 @@ def main():
     check_program(planes["/host:metadata"], report)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+// Shapes and values as the messages of xla_data.proto.
+#ifndef HLOKIT_INTERP_TPU_SHAPE_PROTO_H_
+#define HLOKIT_INTERP_TPU_SHAPE_PROTO_H_
+
+#include "interp/runtime/hlo.pb.h"
+#include "ir/literal.h"
+#include "ir/shape.h"
+
+namespace hlokit::tpu {
+
+// An array without a layout is written with the default one.
+void WriteShape(Shape shape, xla::ShapeProto* out);
+// The elements in the order of the layout of `shape`, which has the types and dimensions of the literal. False, and
+// nothing written, if a part of the value is elided.
+bool WriteLiteral(const Literal& literal, Shape shape, xla::LiteralProto* out);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_SHAPE_PROTO_H_
