@@ -1,5 +1,6 @@
 // hlo-profile: take profiles of running programs, and look at them.
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,8 +60,8 @@ void Convert(const Flags& flags, bool trace, cli::Diagnostics* diagnostics, Text
   const std::vector<cli::InputPart> parts = diagnostics->Read(flags.file);
   if (parts.empty()) return;
   const std::string_view bytes = parts[0].source->text();
-  const absl::Status status =
-      trace ? runtime::WriteProfileTrace(bytes, out) : runtime::PrintProfile(bytes, flags.top, out);
+  const absl::Status status = trace ? runtime::WriteProfileTrace(bytes, std::numeric_limits<size_t>::max(), out)
+                                    : runtime::PrintProfile(bytes, flags.top, out);
   if (!status.ok()) diagnostics->ShowError(flags.file, std::string(status.message()), cli::kRejected);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -54,9 +56,10 @@ class TraceWriter {
  public:
   TraceWriter(const proto::XSpace& space, TextWriter* out) : space_(space), out_(*out) {}
 
-  void Write() {
+  void Write(size_t max_events) {
     FindStart();
-    out_ << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
+    FindEnd(max_events);
+    out_ << "{\"displayTimeUnit\": \"ns\", \"metadata\": {\"highres-ticks\": true}, \"traceEvents\": [";
     int64_t process = 0;
     for (const proto::XPlane& plane : space_.planes()) {
       ++process;
@@ -71,7 +74,10 @@ class TraceWriter {
         Begin();
         out_ << "{\"ph\": \"M\", \"pid\": " << process << ", \"tid\": " << line.id()
              << ", \"name\": \"thread_name\", \"args\": {\"name\": " << Quoted(line.name()) << "}}";
-        for (const proto::XEvent& event : line.events()) WriteEvent(plane, process, line, event);
+        for (const proto::XEvent& event : line.events()) {
+          const double start = StartOf(line, event);
+          if (start <= last_) WriteEvent(plane, process, line, event, start);
+        }
       }
     }
     out_ << "\n]}\n";
@@ -86,11 +92,35 @@ class TraceWriter {
     }
   }
 
-  void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event) {
+  // In microseconds.
+  double StartOf(const proto::XLine& line, const proto::XEvent& event) const {
     // Times in a file may be anything: their difference wraps instead of overflowing.
     const uint64_t since = static_cast<uint64_t>(line.timestamp_ns()) - static_cast<uint64_t>(start_ns_);
-    const double start =
-        static_cast<double>(static_cast<int64_t>(since)) * 1e-3 + static_cast<double>(event.offset_ps()) * 1e-6;
+    return static_cast<double>(static_cast<int64_t>(since)) * 1e-3 + static_cast<double>(event.offset_ps()) * 1e-6;
+  }
+
+  // When the last event that is written begins.
+  void FindEnd(size_t max_events) {
+    size_t count = 0;
+    for (const proto::XPlane& plane : space_.planes()) {
+      for (const proto::XLine& line : plane.lines()) count += static_cast<size_t>(line.events_size());
+    }
+    if (count <= max_events) return;
+    std::vector<double> starts;
+    starts.reserve(count);
+    for (const proto::XPlane& plane : space_.planes()) {
+      for (const proto::XLine& line : plane.lines()) {
+        for (const proto::XEvent& event : line.events()) starts.push_back(StartOf(line, event));
+      }
+    }
+    // All that begin with the first that is left out are left out, so that devices end alike.
+    const auto first_out = starts.begin() + static_cast<std::ptrdiff_t>(max_events);
+    std::nth_element(starts.begin(), first_out, starts.end());
+    last_ = std::nextafter(*first_out, -std::numeric_limits<double>::infinity());
+  }
+
+  void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event,
+                  double start) {
     const std::string where = StrCat("\"pid\": ", process, ", \"tid\": ", line.id(), ", \"ts\": ", Number(start));
     Begin();
     out_ << "{\"ph\": \"X\", " << where << ", \"dur\": " << Number(static_cast<double>(event.duration_ps()) * 1e-6)
@@ -155,6 +185,7 @@ class TraceWriter {
   const proto::XSpace& space_;
   TextWriter& out_;
   int64_t start_ns_ = 0;
+  double last_ = std::numeric_limits<double>::infinity();
   bool first_ = true;
 };
 
@@ -198,10 +229,10 @@ absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out) 
   return absl::OkStatus();
 }
 
-absl::Status WriteProfileTrace(std::string_view xspace, TextWriter* out) {
+absl::Status WriteProfileTrace(std::string_view xspace, size_t max_events, TextWriter* out) {
   proto::XSpace space;
   if (absl::Status s = Read(xspace, &space); !s.ok()) return s;
-  TraceWriter(space, out).Write();
+  TraceWriter(space, out).Write(max_events);
   return absl::OkStatus();
 }
 

@@ -16,8 +16,9 @@ namespace hlokit::runtime {
 absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out);
 
 // The events of all lines as one JSON object; times in microseconds since the profile began. A plane is a process, a
-// line a thread, a call and its execution are joined by a flow.
-absl::Status WriteProfileTrace(std::string_view xspace, TextWriter* out);
+// line a thread, a call and its execution are joined by a flow. Beyond `max_events`, those that begin last are left
+// out.
+absl::Status WriteProfileTrace(std::string_view xspace, size_t max_events, TextWriter* out);
 
 }  // namespace hlokit::runtime
 

@@ -9,13 +9,12 @@
 #include <condition_variable>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "interp/runtime/profile_folder.h"
 #include "interp/runtime/profiler_service.grpc.pb.h"
 #include "ir/str_cat.h"
 
@@ -39,26 +38,6 @@ absl::Status FromGrpc(const grpc::Status& status, std::string_view address) {
 bool IsPlainName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
          name.find('\0') == std::string_view::npos;
-}
-
-// Whole or not at all.
-absl::Status WriteProfile(const std::filesystem::path& folder, const std::string& host, const std::string& bytes) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  const std::filesystem::path path = folder / (host + ".xplane.pb");
-  const std::filesystem::path part = folder / StrCat(".", host, ".", static_cast<int64_t>(getpid()), ".part");
-  if (!error) {
-    std::ofstream file(part, std::ios::binary);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) error = std::make_error_code(std::errc::io_error);
-  }
-  if (!error) std::filesystem::rename(part, path, error);
-  if (!error) return absl::OkStatus();
-  std::error_code ignored;
-  std::filesystem::remove(part, ignored);
-  const std::string message = StrCat(path.string(), ": ", error.message());
-  return absl::PermissionDeniedError(message);
 }
 
 // "localhost:9012", "127.0.0.1:9012", "[::1]:9012".
@@ -139,7 +118,7 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
     if (!bytes.ok()) return ToGrpc(bytes.status());
     if (save) {
       return ToGrpc(
-          WriteProfile(std::filesystem::path(request->repository_root()) / request->session_id(), host, *bytes));
+          WriteProfileFolder(std::filesystem::path(request->repository_root()) / request->session_id(), host, *bytes));
     }
     tensorflow::ProfileToolData* data = response->add_tool_data();
     data->set_name(host + ".xplane.pb");
@@ -226,7 +205,7 @@ absl::StatusOr<std::string> CaptureProfile(const CaptureOptions& options) {
                                                : ProfileRunName(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                                     std::chrono::system_clock::now().time_since_epoch())
                                                                     .count());
-  const std::filesystem::path folder = std::filesystem::path(options.logdir) / "plugins" / "profile" / run;
+  const std::filesystem::path folder = ProfileRunFolder(options.logdir, run);
   for (int attempt = 0; attempt < std::max(options.attempts, 1); ++attempt) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
@@ -244,7 +223,7 @@ absl::StatusOr<std::string> CaptureProfile(const CaptureOptions& options) {
     if (name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd) {
       name.resize(name.size() - kEnd.size());
     }
-    if (absl::Status s = WriteProfile(folder, name, response.tool_data(0).data()); !s.ok()) return s;
+    if (absl::Status s = WriteProfileFolder(folder, name, response.tool_data(0).data()); !s.ok()) return s;
     return (folder / (name + std::string(kEnd))).string();
   }
   const std::string message = StrCat(options.address, ": no activity in ", std::max(options.attempts, 1), " attempts");

@@ -12,6 +12,8 @@
 #include "interp/runtime/xplane.pb.h"
 #include "interp/tpu/ascii.h"
 #include "interp/tpu/hlo_proto.h"
+#include "interp/tpu/plane_writer.h"
+#include "interp/tpu/xplane_memory.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
 
@@ -32,64 +34,6 @@ constexpr int64_t kTaskPlane = 1003;
 constexpr int64_t kExecuteContext = 7;
 
 int64_t ProgramId(size_t program) { return static_cast<int64_t>(program) + 1; }
-
-int64_t Picoseconds(double seconds) { return std::llround(std::min(seconds * 1e12, 9e18)); }
-
-class PlaneWriter {
- public:
-  PlaneWriter(proto::XSpace* space, int64_t id, std::string name) : plane_(*space->add_planes()) {
-    plane_.set_id(id);
-    plane_.set_name(std::move(name));
-  }
-  proto::XPlane& plane() { return plane_; }
-
-  template <typename Owner>
-  void Stat(Owner* owner, const std::string& name, double value) {
-    Add(owner, name)->set_double_value(value);
-  }
-  template <typename Owner>
-  void Stat(Owner* owner, const std::string& name, int64_t value) {
-    Add(owner, name)->set_int64_value(value);
-  }
-  template <typename Owner>
-  void Stat(Owner* owner, const std::string& name, std::string value) {
-    Add(owner, name)->set_str_value(std::move(value));
-  }
-  template <typename Owner>
-  proto::XStat* Add(Owner* owner, const std::string& name) {
-    const auto [place, fresh] = stats_.insert({name, static_cast<int64_t>(stats_.size()) + 1});
-    if (fresh) {
-      proto::XStatMetadata& metadata = (*plane_.mutable_stat_metadata())[place->second];
-      metadata.set_id(place->second);
-      metadata.set_name(name);
-    }
-    proto::XStat* stat = owner->add_stats();
-    stat->set_metadata_id(place->second);
-    return stat;
-  }
-
-  // The metadata of events; true if it is new.
-  bool Event(int64_t id, const std::string& name, proto::XEventMetadata** metadata) {
-    proto::XEventMetadata& m = (*plane_.mutable_event_metadata())[id];
-    *metadata = &m;
-    if (m.id() != 0) return false;
-    m.set_id(id);
-    m.set_name(name);
-    return true;
-  }
-
-  proto::XLine* Line(int64_t id, std::string_view name) {
-    proto::XLine* line = plane_.add_lines();
-    line->set_id(id);
-    line->set_display_id(id);
-    line->set_name(std::string(name));
-    return line;
-  }
-
- private:
-  proto::XPlane& plane_;
-  std::map<std::string, int64_t> stats_;
-};
 
 std::string DeviceType(const std::string& machine) {
   static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
@@ -270,18 +214,12 @@ class DevicePlanes {
 
 void WriteHost(const Space& space, proto::XSpace* out) {
   PlaneWriter host(out, kHostPlane, "/host:CPU");
-  std::map<std::string, int64_t> names;
   for (size_t t = 0; t < space.threads.size(); ++t) {
     proto::XLine* line = host.Line(static_cast<int64_t>(t) + 1, Ascii(space.threads[t].name));
     line->set_timestamp_ns(space.start_unix_ns);
     for (const SpaceSpan& span : space.threads[t].spans) {
-      const auto [place, fresh] = names.insert({Ascii(span.name), static_cast<int64_t>(names.size()) + 1});
-      if (fresh) {
-        proto::XEventMetadata* metadata = nullptr;
-        host.Event(place->second, place->first, &metadata);
-      }
       proto::XEvent* event = line->add_events();
-      event->set_metadata_id(place->second);
+      event->set_metadata_id(host.EventNamed(Ascii(span.name)));
       const int64_t start = Picoseconds(span.start);
       event->set_offset_ps(start);
       event->set_duration_ps(Picoseconds(span.start + span.duration) - start);
@@ -298,6 +236,7 @@ void WriteHost(const Space& space, proto::XSpace* out) {
       }
     }
   }
+  WriteMemoryEvents(space, static_cast<int64_t>(space.threads.size()) + 1, &host);
 }
 
 // The programs, each with its buffers.

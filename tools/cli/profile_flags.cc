@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "interp/runtime/profile_folder.h"
 #include "interp/tpu/profile_simulation.h"
 #include "interp/tpu/report_document.h"
 #include "ir/str_cat.h"
@@ -124,10 +125,14 @@ void FinishProfile(const ProfileFlags& flags, Diagnostics* diagnostics) {
     return;
   }
   if (!flags.profile.empty()) {
-    const std::filesystem::path run =
-        std::filesystem::path(flags.profile) / "plugins" / "profile" / runtime::ProfileRunName(profile->start_unix_ns);
-    const std::filesystem::path path = run / (runtime::ProfileHostName() + ".xplane.pb");
-    if (!WriteFile(path, SpaceBytes(**simulated, flags), diagnostics)) return;
+    const std::filesystem::path folder =
+        runtime::ProfileRunFolder(flags.profile, runtime::ProfileRunName(profile->start_unix_ns));
+    const absl::Status status =
+        runtime::WriteProfileFolder(folder, runtime::ProfileHostName(), SpaceBytes(**simulated, flags));
+    if (!status.ok()) {
+      diagnostics->ShowError("--profile", std::string(status.message()), kUsage);
+      return;
+    }
   }
   if (flags.report.empty()) return;
   const tpu::Replay& replay = (*simulated)->replay();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "interp/runtime/profile_folder.h"
 #include "interp/tpu/host.h"
 #include "interp/tpu/report.h"
 #include "interp/tpu/report_document.h"
@@ -215,11 +216,14 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   const tpu::ReportInput input{module, *options, simulation, memory};
   if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
   if (!flags.xplane.empty()) {
-    const std::filesystem::path folder = std::filesystem::path(flags.xplane) / "plugins" / "profile" / "simulated";
-    if (!MakeFolder(folder, diagnostics)) return;
     const int64_t devices = std::min(flags.timeline_devices, simulation.devices.devices);
     const tpu::Space space = tpu::SpaceOf({&input, &plan}, *host, devices, flags.timeline_events);
-    if (!WriteText((folder / "hlokit.xplane.pb").string(), tpu::XSpaceBytes(space), diagnostics)) return;
+    const std::filesystem::path folder = runtime::ProfileRunFolder(flags.xplane, "simulated");
+    const absl::Status status = runtime::WriteProfileFolder(folder, "hlokit", tpu::XSpaceBytes(space));
+    if (!status.ok()) {
+      diagnostics->ShowError("--xplane", std::string(status.message()), cli::kUsage);
+      return;
+    }
   }
   if (!flags.page.empty() && !WritePage(flags, input, plan, *host, diagnostics)) return;
   std::string text;

@@ -175,6 +175,33 @@ def check_program(plane, report):
         assert one(place, 2, 0) + one(place, 3, 0) <= one(heap, 2, 0)
 
 
+def check_memory(plane, report):
+    """Replays the allocator's events."""
+    (events,) = [events for name, events in plane.lines.items() if name.startswith("allocator")]
+    alive = {}
+    peak = last = 0
+    for event in events:
+        stats = plane.stats(event, 4)
+        time = one(event, 2, 0)
+        assert time >= last, "in the order of time"
+        last = time
+        name = one(plane.events[one(event, 1)], 2).decode()
+        size = stats["allocation_bytes"]
+        if name == "MemoryAllocation":
+            assert all(a + s <= stats["addr"] or stats["addr"] + size <= a for a, s in alive.items()), "blocks apart"
+            alive[stats["addr"]] = size
+        else:
+            assert name == "MemoryDeallocation" and alive.pop(stats["addr"]) == size
+        in_use = sum(alive.values())
+        assert in_use == stats["bytes_reserved"] + stats["bytes_allocated"], "in use"
+        peak = max(peak, in_use)
+        assert stats["peak_bytes_in_use"] == peak
+        for stat in ("index_on_host", "bytes_available", "fragmentation", "requested_bytes", "tf_op", "group_id", "region_type",
+                     "data_type", "shape"):
+            assert stat in stats, stat
+    check(peak == report["memory"]["peak_bytes"], "the allocator's peak is that of the report")
+
+
 def main():
     path, report_path, devices, steps = sys.argv[1:5]
     with open(path, "rb") as file:
@@ -194,6 +221,7 @@ def main():
     calls = {host.stats(e, 4)["_p"] for line in host.lines.values() for e in line if "_p" in host.stats(e, 4)}
     runs = {p.stats(e, 4)["_c"] for p in planes.values() if p.name.startswith("/device") for e in p.lines["XLA Modules"]}
     check(calls == runs and calls, "each execution has its call")
+    check_memory(host, report)
     task = planes["Task Environment"]
     stats = task.stats(task.raw, 6)
     check(stats["profile_stop_time"] > stats["profile_start_time"], "start and stop")

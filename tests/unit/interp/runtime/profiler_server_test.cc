@@ -1,5 +1,6 @@
 #include "interp/runtime/profiler_server.h"
 
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,7 +10,9 @@
 #include <iterator>
 #include <string>
 #include <thread>
+#include <utility>
 
+#include "interp/runtime/profiler_service.grpc.pb.h"
 #include "ir/str_cat.h"
 
 namespace hlokit::runtime {
@@ -17,11 +20,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The names of a profile's spans.
+// An XSpace that has the names of a profile's spans for its errors.
 absl::StatusOr<std::string> Names(const Profile& profile) {
   std::string bytes;
-  for (const TraceEvent& e : profile.events) StrAppend(&bytes, e.name, "\n");
+  for (const TraceEvent& e : profile.events) {
+    bytes += {'\x12', static_cast<char>(e.name.size())};
+    bytes += e.name;
+  }
   return bytes;
+}
+
+std::string Contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
 }
 
 class ProfilerServerTest : public testing::Test {
@@ -75,9 +86,56 @@ TEST_F(ProfilerServerTest, CapturesWhatTheProcessDoes) {
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(fs::path(*path).parent_path(), folder_ / "plugins" / "profile" / "run");
   EXPECT_EQ(fs::path(*path).filename().string(), ProfileHostName() + ".xplane.pb");
-  std::ifstream file(*path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  EXPECT_EQ(bytes.substr(0, 5), "work\n");
+  EXPECT_EQ(Contents(*path).substr(0, 6), "\x12\x04work");
+  // The same for the older trace viewer.
+  const fs::path trace = fs::path(*path).parent_path() / (ProfileHostName() + ".trace.json.gz");
+  EXPECT_EQ(Contents(trace).substr(0, 2), "\x1f\x8b");
+}
+
+// As TensorBoard asks: the process writes where the request says, and the answer holds no data.
+class Request : public ProfilerServerTest {
+ protected:
+  grpc::Status Ask(const std::string& session, const std::string& host) {
+    const auto stub =
+        tensorflow::ProfilerService::NewStub(grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
+    tensorflow::ProfileRequest request;
+    request.set_duration_ms(100);
+    request.set_repository_root((folder_ / "plugins" / "profile").string());
+    request.set_session_id(session);
+    request.set_host_name(host);
+    grpc::ClientContext context;
+    return stub->Profile(&context, request, &response_);
+  }
+  tensorflow::ProfileResponse response_;
+};
+
+TEST_F(Request, WithARepositoryIsWrittenByTheProcess) {
+  const Worker worker;
+  const grpc::Status status = Ask("run", "host");
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_FALSE(response_.empty_trace());
+  EXPECT_EQ(response_.tool_data_size(), 0);
+  const fs::path run = folder_ / "plugins" / "profile" / "run";
+  EXPECT_EQ(Contents(run / "host.xplane.pb").substr(0, 6), "\x12\x04work");
+  EXPECT_EQ(Contents(run / "host.trace.json.gz").substr(0, 2), "\x1f\x8b");
+  EXPECT_EQ(std::distance(fs::directory_iterator(run), fs::directory_iterator()), 2);
+}
+
+TEST_F(Request, StaysInItsRepository) {
+  const Worker worker;
+  for (const auto& [session, host] : {std::pair("..", "host"), std::pair("a/b", "host"), std::pair("", "host"),
+                                      std::pair("run", "../host"), std::pair("run", "..")}) {
+    EXPECT_EQ(Ask(session, host).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << session << " " << host;
+  }
+  EXPECT_FALSE(fs::exists(folder_));
+}
+
+TEST_F(Request, SaysWhyItCannotWrite) {
+  const Worker worker;
+  std::ofstream(folder_) << "a file where the folder should be";
+  const grpc::Status status = Ask("run", "host");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_NE(status.error_message().find(folder_.string()), std::string::npos) << status.error_message();
 }
 
 TEST_F(ProfilerServerTest, MonitorsInAFewLines) {
