@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "interp/runtime/profiler_service.grpc.pb.h"
+#include "interp/runtime/xplane.pb.h"
 #include "ir/str_cat.h"
 
 namespace hlokit::runtime {
@@ -20,12 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An XSpace that has the names of a profile's spans for its errors.
+// An XSpace with a plane for each span of a profile, of its name.
 absl::StatusOr<std::string> Names(const Profile& profile) {
   std::string bytes;
   for (const TraceEvent& e : profile.events) {
-    bytes += {'\x12', static_cast<char>(e.name.size())};
-    bytes += e.name;
+    tensorflow::profiler::XSpace space;
+    space.add_planes()->set_name(e.name);
+    bytes += space.SerializeAsString();
   }
   return bytes;
 }
@@ -86,7 +88,7 @@ TEST_F(ProfilerServerTest, CapturesWhatTheProcessDoes) {
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(fs::path(*path).parent_path(), folder_ / "plugins" / "profile" / "run");
   EXPECT_EQ(fs::path(*path).filename().string(), ProfileHostName() + ".xplane.pb");
-  EXPECT_EQ(Contents(*path).substr(0, 6), "\x12\x04work");
+  EXPECT_EQ(Contents(*path).substr(0, 8), "\x0a\x06\x12\x04work");
   // The same for the older trace viewer.
   const fs::path trace = fs::path(*path).parent_path() / (ProfileHostName() + ".trace.json.gz");
   EXPECT_EQ(Contents(trace).substr(0, 2), "\x1f\x8b");
@@ -116,7 +118,7 @@ TEST_F(Request, WithARepositoryIsWrittenByTheProcess) {
   EXPECT_FALSE(response_.empty_trace());
   EXPECT_EQ(response_.tool_data_size(), 0);
   const fs::path run = folder_ / "plugins" / "profile" / "run";
-  EXPECT_EQ(Contents(run / "host.xplane.pb").substr(0, 6), "\x12\x04work");
+  EXPECT_EQ(Contents(run / "host.xplane.pb").substr(0, 8), "\x0a\x06\x12\x04work");
   EXPECT_EQ(Contents(run / "host.trace.json.gz").substr(0, 2), "\x1f\x8b");
   EXPECT_EQ(std::distance(fs::directory_iterator(run), fs::directory_iterator()), 2);
 }
