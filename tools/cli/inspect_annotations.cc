@@ -216,7 +216,7 @@ InspectCommand AddAnnotationsCommand(CLI::App* app) {
       ->capture_default_str();
   command
       ->add_option("--list", flags->list, "Instructions without annotation to name for each reason; the JSON has all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->capture_default_str();
   command->footer(
       "Examples:\n"
