@@ -21,16 +21,6 @@ namespace {
 
 namespace proto = ::tensorflow::profiler;
 
-absl::Status Read(std::string_view bytes, proto::XSpace* space) {
-  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
-      !space->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError("not a profile: its bytes are no XSpace message");
-  }
-  // Bytes of other kinds may well be fields that nobody knows.
-  if (space->planes_size() == 0) return absl::InvalidArgumentError("not a profile: it has no planes");
-  return absl::OkStatus();
-}
-
 std::string NameOf(const proto::XPlane& plane, const proto::XEvent& event) {
   const auto found = plane.event_metadata().find(event.metadata_id());
   if (found == plane.event_metadata().end()) return StrCat("event ", event.metadata_id());
@@ -191,9 +181,19 @@ class TraceWriter {
 
 }  // namespace
 
+absl::Status ParseProfile(std::string_view bytes, proto::XSpace* space) {
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
+      !space->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError("not a profile: its bytes are no XSpace message");
+  }
+  // Bytes of other kinds may well be fields that nobody knows.
+  if (space->planes_size() == 0) return absl::InvalidArgumentError("not a profile: it has no planes");
+  return absl::OkStatus();
+}
+
 absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out) {
   proto::XSpace space;
-  if (absl::Status s = Read(xspace, &space); !s.ok()) return s;
+  if (absl::Status s = ParseProfile(xspace, &space); !s.ok()) return s;
   for (const std::string& host : space.hostnames()) *out << "host " << host << "\n";
   for (const proto::XPlane& plane : space.planes()) {
     *out << plane.name() << "\n";
@@ -231,7 +231,7 @@ absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out) 
 
 absl::Status WriteProfileTrace(std::string_view xspace, size_t max_events, TextWriter* out) {
   proto::XSpace space;
-  if (absl::Status s = Read(xspace, &space); !s.ok()) return s;
+  if (absl::Status s = ParseProfile(xspace, &space); !s.ok()) return s;
   TraceWriter(space, out).Write(max_events);
   return absl::OkStatus();
 }

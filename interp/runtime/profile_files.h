@@ -10,7 +10,14 @@
 #include "absl/status/statusor.h"
 #include "ir/text_writer.h"
 
+namespace tensorflow::profiler {
+class XSpace;
+}
+
 namespace hlokit::runtime {
+
+// An error if the bytes are no profile.
+absl::Status ParseProfile(std::string_view xspace, tensorflow::profiler::XSpace* space);
 
 // Planes, their lines, and the `top` events of each line that take longest together. An error if `xspace` is none.
 absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out);

@@ -50,6 +50,7 @@ struct Profile {
   std::vector<TraceEvent> events;          // in the order of their starts; what holds another comes before it
   std::vector<ExecutionEvent> executions;  // in the order of their calls
   int64_t dropped = 0;                     // events beyond the limit
+  std::vector<int64_t> step_ends_ns;       // ascending; empty: steps end with their step markers
 };
 
 struct ProfilerOptions {

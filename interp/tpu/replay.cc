@@ -14,12 +14,11 @@ namespace {
 using runtime::Profile;
 using runtime::TraceEvent;
 
-constexpr std::string_view kStepMarker = "StepMarker";
-
 struct NamedPhase {
-  std::string_view prefix;
+  std::string_view text;
   HostPhase phase;
 };
+// By the beginning of a name.
 constexpr NamedPhase kPhases[] = {
     {"PjRtComputationClient::Compile", HostPhase::kCompile},
     {"PjRtComputationClient::TransferToDevice", HostPhase::kTransfer},
@@ -28,6 +27,8 @@ constexpr NamedPhase kPhases[] = {
     {"TPUExecute", HostPhase::kExecute},
     {"XLAGraphExecutor::Compile", HostPhase::kCompile},
     {"WaitForDevice", HostPhase::kFetch},
+    {"WaitForQueue", HostPhase::kExecute},
+    {"WaitForBatch", HostPhase::kInput},
     {"DeviceBarrier", HostPhase::kFetch},
     {"cpu_loader.next", HostPhase::kInput},
     {"get_batch_from_cpu_queue", HostPhase::kInput},
@@ -40,6 +41,26 @@ constexpr NamedPhase kPhases[] = {
     {"ScheduleSyncTensorsGraph", HostPhase::kMarker},
     {"SetTensorData", HostPhase::kMarker},
 };
+
+// By a part of a name, where no beginning says it: what PJRT clients, JAX and input pipelines call the same. Earlier
+// rows first.
+constexpr NamedPhase kPartsOfNames[] = {
+    {"BlockHostUntilReady", HostPhase::kFetch}, {"block_until_ready", HostPhase::kFetch},
+    {"::Compile", HostPhase::kCompile},         {"backend_compile", HostPhase::kCompile},
+    {"XlaCompile", HostPhase::kCompile},        {"compile_or_get_cached", HostPhase::kCompile},
+    {"::Execute", HostPhase::kExecute},         {"ExecuteReplicated", HostPhase::kExecute},
+    {"ExecuteSharded", HostPhase::kExecute},    {"TpuExecute", HostPhase::kExecute},
+    {"PjitFunction", HostPhase::kExecute},      {"BufferFromHost", HostPhase::kTransfer},
+    {"TransferToDevice", HostPhase::kTransfer}, {"TransferLiteralTo", HostPhase::kTransfer},
+    {"device_put", HostPhase::kTransfer},       {"TransferFromDevice", HostPhase::kFetch},
+    {"TransferLiteralFrom", HostPhase::kFetch}, {"ToLiteral", HostPhase::kFetch},
+    {"CopyToHost", HostPhase::kFetch},          {"Iterator::", HostPhase::kInput},
+    {"IteratorGetNext", HostPhase::kInput},
+};
+constexpr std::string_view kDeviceWaits[] = {"WaitForDevice", "BlockHostUntilReady", "block_until_ready"};
+constexpr std::string_view kQueueWait = "WaitForQueue";
+constexpr std::string_view kBatchWait = "WaitForBatch";
+constexpr std::string_view kProgram = "program";  // its own work, in no span
 
 // The host's clock on the program's thread, with some of its waits longer or shorter.
 class Warp {
@@ -85,9 +106,10 @@ class Replayer {
     for (const TraceEvent& e : profile_.events) weight[e.thread] += e.name == kStepMarker ? 1000000 : 1;
     for (const runtime::ExecutionEvent& e : profile_.executions) weight[e.thread] += 1000;
     main_ = static_cast<uint32_t>(std::max_element(weight.begin(), weight.end()) - weight.begin());
+    for (int64_t end : profile_.step_ends_ns) boundaries_.push_back(Seconds(end));
     for (const TraceEvent& e : profile_.events) {
       if (e.thread != main_) continue;
-      if (e.name == kStepMarker) boundaries_.push_back(Seconds(e.end_ns));
+      if (e.name == kStepMarker && profile_.step_ends_ns.empty()) boundaries_.push_back(Seconds(e.end_ns));
       // Waits within waits are the outer's.
       if (IsDeviceWait(e.name) && (waits_.empty() || Seconds(e.start_ns) >= waits_.back().second)) {
         waits_.push_back({Seconds(e.start_ns), Seconds(e.end_ns)});
@@ -97,6 +119,11 @@ class Replayer {
 
   int64_t StepAt(double t) const {
     return std::lower_bound(boundaries_.begin(), boundaries_.end(), t) - boundaries_.begin();
+  }
+
+  // The step under way at `t`; one that ends then is over.
+  int64_t StepFrom(double t) const {
+    return std::upper_bound(boundaries_.begin(), boundaries_.end(), t) - boundaries_.begin();
   }
 
   // Devices of one process do the same: the first stands for them.
@@ -142,12 +169,12 @@ class Replayer {
     // Gives the time up to `t` to what is open.
     const auto spend = [&](double t) {
       while (at < t) {
-        const int64_t k = StepAt(at + 1e-12);
+        const int64_t k = StepFrom(at);
         if (k >= static_cast<int64_t>(plan.steps.size())) return;
         const double end = std::min(t, boundaries_[k]);
         const HostPhase phase = open.empty() ? HostPhase::kOther : PhaseOfSpan(open.back()->name);
-        if (!open.empty() && IsDeviceWait(open.back()->name)) {
-          plan.steps[k].waits = true;
+        if (!open.empty() && IsWait(open.back()->name)) {
+          plan.steps[k].waits |= IsDeviceWait(open.back()->name);
         } else {
           *SecondsIn(phase, &plan.steps[k]) += end - at;
         }
@@ -167,7 +194,7 @@ class Replayer {
       if (scope) path = path.empty() ? e.name : StrCat(path, "/", e.name);
       open.push_back(&e);
       scopes.push_back(path);
-      const int64_t k = StepAt(Seconds(e.start_ns) + 1e-12);
+      const int64_t k = StepFrom(Seconds(e.start_ns));
       if (scope && k < static_cast<int64_t>(plan.steps.size())) {
         const double begin = k == 0 ? 0 : boundaries_[k - 1];
         plan.steps[k].scopes.push_back({path, Seconds(e.start_ns) - begin, Seconds(e.end_ns) - Seconds(e.start_ns)});
@@ -240,7 +267,7 @@ class Replayer {
       SpaceSpan span;
       span.name = e.name;
       if (e.thread == main_) {
-        span.step = StepAt(start + 1e-12);
+        span.step = StepFrom(start);
         if (span.step >= static_cast<int64_t>(boundaries_.size())) span.step = -1;
         // A call and its execution belong together.
         while (run < profile_.executions.size() && profile_.executions[run].called_ns < e.start_ns) ++run;
@@ -284,13 +311,48 @@ class Replayer {
 }  // namespace
 
 HostPhase PhaseOfSpan(std::string_view name) {
+  // Python's own functions, as JAX's profiler notes them.
+  if (name == kProgram || (name.substr(0, 1) == "$" && !IsDeviceWait(name))) return HostPhase::kOther;
   for (const NamedPhase& p : kPhases) {
-    if (name.substr(0, p.prefix.size()) == p.prefix) return p.phase;
+    if (name.substr(0, p.text.size()) == p.text) return p.phase;
+  }
+  for (const NamedPhase& p : kPartsOfNames) {
+    if (name.find(p.text) != std::string_view::npos) return p.phase;
   }
   return HostPhase::kTrace;
 }
 
-bool IsDeviceWait(std::string_view name) { return name == "WaitForDevice"; }
+bool IsDeviceWait(std::string_view name) {
+  return std::any_of(std::begin(kDeviceWaits), std::end(kDeviceWaits),
+                     [name](std::string_view wait) { return name.find(wait) != std::string_view::npos; });
+}
+
+bool IsWait(std::string_view name) { return name == kQueueWait || name == kBatchWait || IsDeviceWait(name); }
+
+std::string_view SpanNameOf(HostPhase phase, bool wait) {
+  if (wait) {
+    return phase == HostPhase::kFetch ? kDeviceWaits[0] : phase == HostPhase::kExecute ? kQueueWait : kBatchWait;
+  }
+  switch (phase) {
+    case HostPhase::kInput:
+      return "cpu_loader.next";
+    case HostPhase::kTransfer:
+      return "PjRtComputationClient::TransferToDevice";
+    case HostPhase::kTrace:
+      return "IR generation";
+    case HostPhase::kMarker:
+      return kStepMarker;
+    case HostPhase::kCompile:
+      return "XLAGraphExecutor::Compile";
+    case HostPhase::kExecute:
+      return "TPUExecute";
+    case HostPhase::kFetch:
+      return "PjRtComputationClient::TransferFromDevice";
+    case HostPhase::kOther:
+      return kProgram;
+  }
+  return "";
+}
 
 Replay ReplayProfile(const Profile& profile, absl::Span<const size_t> program_of, absl::Span<const double> seconds_of) {
   return Replayer(profile, program_of, seconds_of).Run();

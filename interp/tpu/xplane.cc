@@ -13,6 +13,7 @@
 #include "interp/tpu/ascii.h"
 #include "interp/tpu/hlo_proto.h"
 #include "interp/tpu/plane_writer.h"
+#include "interp/tpu/replay.h"
 #include "interp/tpu/xplane_memory.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
@@ -254,29 +255,6 @@ void WriteMetadata(const Space& space, proto::XSpace* out) {
   }
 }
 
-// What the plan's phases are called where PyTorch/XLA's profiler sees them.
-std::string_view SpanName(HostPhase phase) {
-  switch (phase) {
-    case HostPhase::kInput:
-      return "cpu_loader.next";
-    case HostPhase::kTransfer:
-      return "PjRtComputationClient::TransferToDevice";
-    case HostPhase::kTrace:
-      return "IR generation";
-    case HostPhase::kMarker:
-      return "StepMarker";
-    case HostPhase::kCompile:
-      return "XLAGraphExecutor::Compile";
-    case HostPhase::kExecute:
-      return "TPUExecute";
-    case HostPhase::kFetch:
-      return "PjRtComputationClient::TransferFromDevice";
-    case HostPhase::kOther:
-      return "program";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string XSpaceBytes(const Space& space) {
@@ -324,7 +302,7 @@ Space SpaceOf(const SpaceProgram& program, const HostPlan& host, int64_t devices
       if (step.first < 0) step.first = a.start;
       step.second = std::max(step.second, a.end);
     }
-    SpaceSpan span{std::string(SpanName(a.phase)), a.start, a.end - a.start, a.step, false, -1};
+    SpaceSpan span{std::string(SpanNameOf(a.phase, a.wait)), a.start, a.end - a.start, a.step, false, -1};
     if (a.phase == HostPhase::kExecute && !a.wait && (runs == 0 || runs <= a.step)) span.run = runs++;
     for (size_t l = 0; l < std::size(kLanes); ++l) {
       if (kLanes[l] == a.lane) space.threads[l].spans.push_back(std::move(span));

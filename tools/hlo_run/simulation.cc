@@ -7,9 +7,11 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "interp/runtime/profile_folder.h"
 #include "interp/tpu/host.h"
+#include "interp/tpu/host_profile.h"
 #include "interp/tpu/report.h"
 #include "interp/tpu/report_document.h"
 #include "interp/tpu/timeline.h"
@@ -55,6 +57,16 @@ bool WriteTimeline(const SimulationFlags& flags, const tpu::ReportInput& input, 
 // The host that the flags describe; without any, calls that are queued back to back.
 std::optional<tpu::HostPlan> HostFor(const SimulationFlags& flags, const tpu::SimulationOptions& options,
                                      cli::Diagnostics* diagnostics) {
+  constexpr std::string_view kProfile = "profile:";
+  if (flags.host.compare(0, kProfile.size(), kProfile) == 0) {
+    const std::string path = flags.host.substr(kProfile.size());
+    const std::vector<cli::InputPart> parts = diagnostics->Read(path);
+    if (parts.empty()) return std::nullopt;
+    absl::StatusOr<tpu::HostPlan> plan = tpu::HostPlanOfProfile(parts[0].source->text());
+    if (plan.ok()) return *std::move(plan);
+    diagnostics->ShowError(path, std::string(plan.status().message()), cli::kRejected);
+    return std::nullopt;
+  }
   const double call = options.dispatch < 0 ? options.machine.dispatch_queued : options.dispatch;
   absl::StatusOr<tpu::HostPlan> plan = tpu::ParseHostPlan(flags.host, call, options.machine.host_rate);
   if (plan.ok()) return *std::move(plan);
@@ -104,7 +116,8 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->group(group);
   app->add_option("--host", host,
                   "what the host does in each step, as trace=12ms,compile=3s,execute=35us,transfer=8MB,input=5ms,"
-                  "fetch=1ms,fetch_every=10,graphs=1,mode=lazy (docs/report.md)")
+                  "fetch=1ms,fetch_every=10,graphs=1,mode=lazy; or as recorded in a profile, profile:FILE.xplane.pb "
+                  "(docs/report.md)")
       ->group(group);
   app->add_option("--top", top, "rows of operations in the text report")->capture_default_str()->group(group);
   app->add_flag("--memory", memory, "what is alive at the peak of HBM by operation, scope and source line")
