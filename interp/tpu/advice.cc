@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/tpu/breakdown.h"
+#include "interp/tpu/matrix_cost.h"
 #include "interp/tpu/op_class.h"
 #include "ir/attribute_views.h"
 #include "ir/str_cat.h"
+#include "ir/verifier.h"
 #include "passes/pipeline.h"
 #include "passes/rewrite/retype.h"
 
@@ -19,6 +22,11 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr double kWorthSaying = 0.01;  // of the step
+constexpr double kMostLess = 0.1;      // of a size, that a smaller one gives up
+constexpr size_t kMostSizes = 3;       // that are tried
+constexpr size_t kFetchSteps = 40;     // simulated with a fetch in each tenth
+
+std::string_view Plural(int64_t count, std::string_view one, std::string_view many) { return count == 1 ? one : many; }
 
 std::string Percent(double part, double whole) {
   char buffer[32];
@@ -54,7 +62,9 @@ class Adviser {
     SpreadOut();
     LowerPrecision();
     NarrowFloats();
+    FillTiles();
     CombineCollectives();
+    AvoidStragglers();
     HostPhases();
     std::stable_sort(result_.begin(), result_.end(), [](const Advice& a, const Advice& b) {
       const bool fits_a = a.bytes_before > 0;
@@ -107,11 +117,11 @@ class Adviser {
     if (static_cast<double>(memory.peak_bytes) > 0.99 * static_cast<double>(input_.memory.peak_bytes)) return;
     Advice advice;
     advice.title = Fits(input_.memory) ? "Donate parameters that results replace" : "Make it fit: donate parameters";
-    advice.evidence = StrCat(donated,
-                             " results have the shapes of parameters, and the program donates none: both are in "
-                             "HBM at once.");
+    advice.evidence = StrCat(
+        donated, Plural(donated, " result has the shape of a parameter", " results have the shapes of parameters"),
+        ", and the program donates none: both are in HBM at once.");
     advice.action = "Donate the old values (donate_argnums in JAX; a full step in PyTorch/XLA does it by itself).";
-    advice.changed = StrCat("the program with ", donated, " parameters donated");
+    advice.changed = StrCat("the program with ", donated, Plural(donated, " parameter", " parameters"), " donated");
     advice.before = advice.after = now_.step_seconds;
     advice.bytes_before = input_.memory.peak_bytes;
     advice.bytes_after = memory.peak_bytes;
@@ -166,9 +176,8 @@ class Adviser {
     if (products == 0) return;
     Advice advice;
     advice.title = "Let products take one bf16 pass";
-    advice.evidence = StrCat(products,
-                             " products ask for high or highest operand precision: three or six passes over "
-                             "the matrix units.");
+    advice.evidence = StrCat(products, Plural(products, " product asks", " products ask"),
+                             " for high or highest operand precision: three or six passes over the matrix units.");
     advice.action = "Ask for default precision where the numbers allow it.";
     advice.changed = "the program without operand_precision";
     advice.after = SimulateChanged(changed);
@@ -193,12 +202,88 @@ class Adviser {
     RetypeFloats(&changed, {ElementType::kF32}, ElementType::kBF16);
     Advice advice;
     advice.title = "Compute in bf16";
-    advice.evidence = StrCat(products,
-                             " products have f32 operands, which take twice the bytes of bf16 in HBM, in vector "
+    advice.evidence = StrCat(products, Plural(products, " product has", " products have"),
+                             " f32 operands, which take twice the bytes of bf16 in HBM, in vector "
                              "memory and on the links.");
     advice.action = "Use mixed precision (autocast, a bf16 policy), with f32 kept where sums are long.";
     advice.changed = "the program with every f32 array as bf16";
     advice.after = SimulateChanged(changed);
+    Add(std::move(advice));
+  }
+
+  // Sizes a little above a multiple of the matrix unit: a tile more for the rest.
+  void FillTiles() {
+    const Machine& machine = input_.options.machine;
+    const int64_t tile = static_cast<int64_t>(machine.mxu_size);
+    struct Size {
+      int64_t products = 0;
+      double padded = 0;  // of the matrix units' seconds; loops not counted
+      double whole = 0;
+    };
+    std::map<int64_t, Size> sizes;
+    for (Computation computation : input_.module.computations()) {
+      for (Instruction i : computation.instructions()) {
+        if (ClassOf(i.opcode()) != OpClass::kProduct) continue;
+        const Product product = ProductOf(machine, i);
+        for (double Product::*side : {&Product::n, &Product::k}) {
+          const int64_t size = static_cast<int64_t>(product.*side);
+          const int64_t below = size / tile * tile;
+          if (below == 0 || below == size ||
+              static_cast<double>(size - below) > kMostLess * static_cast<double>(size)) {
+            continue;
+          }
+          Product smaller = product;
+          smaller.*side = static_cast<double>(below);
+          const double now = TimeOf(machine, product, true, true).mxu;
+          const double part = static_cast<double>(size) / static_cast<double>(below);
+          Size& s = sizes[size];
+          ++s.products;
+          s.whole += now;
+          s.padded += std::max(0.0, now - part * TimeOf(machine, smaller, true, true).mxu);
+        }
+      }
+    }
+    std::vector<std::pair<int64_t, Size>> order(sizes.begin(), sizes.end());
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.second.padded > b.second.padded; });
+    for (size_t k = 0; k < std::min(order.size(), kMostSizes); ++k) {
+      const auto& [size, s] = order[k];
+      const int64_t below = size / tile * tile;
+      Module changed = input_.module.Clone();
+      ResizeDimensions(&changed, size, below);
+      DiagnosticSink sink(1);
+      VerifyModule(changed, VerifierOptions(), &sink);
+      if (sink.has_errors()) continue;
+      const double less = static_cast<double>(size - below) / static_cast<double>(size);
+      Advice advice;
+      advice.title = StrCat("Choose ", below, " instead of ", size);
+      advice.evidence = StrCat(s.products, Plural(s.products, " product has", " products have"), " a dimension of ",
+                               size, ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
+                               Percent(s.padded, s.whole), " of their time is padding.");
+      advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", Percent(less, 1), " less, or ",
+                             below + tile, " for the same time).");
+      advice.changed = StrCat("the program with ", below, " for each dimension of ", size);
+      advice.after = SimulateChanged(changed);
+      // More than there is less to do.
+      if (advice.after < now_.step_seconds * (1 - less) * (1 - kWorthSaying)) Add(std::move(advice));
+    }
+  }
+
+  // What the slowest devices cost the others.
+  void AvoidStragglers() {
+    const Variation& variation = input_.options.variation;
+    if (variation.stragglers.empty()) return;
+    SimulationOptions options = input_.options;
+    options.variation.stragglers.clear();
+    const KernelPlan plan(input_.module);
+    const int64_t count = static_cast<int64_t>(variation.stragglers.size());
+    Advice advice;
+    advice.title = Plural(count, "Replace the slow device", "Replace the slow devices");
+    advice.evidence = StrCat(count, Plural(count, " device computes", " devices compute"), " longer than the other ",
+                             input_.simulation.devices.devices - count, ", which wait at each collective.");
+    advice.action = "Find what slows it (heat, a failing chip, another process on its host), or leave its host out.";
+    advice.changed = "the program on devices of which none is slow";
+    advice.after = StepOf(Simulate(input_.module, plan, options), host_);
     Add(std::move(advice));
   }
 
@@ -244,6 +329,34 @@ class Adviser {
     Add(std::move(advice));
   }
 
+  // A step that waits for a value also keeps the host from going ahead, which shows in the gaps of other phases.
+  void FetchLess() {
+    size_t waiting = 0;
+    for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) waiting += host_.steps[k].waits ? 1 : 0;
+    if (waiting == 0 || now_.steady_from >= host_.steps.size()) return;
+    // Long enough that the steady state has whole tens.
+    HostPlan plan = host_;
+    const size_t first = now_.steady_from;
+    const size_t period = host_.steps.size() - first;
+    while (plan.steps.size() < kFetchSteps)
+      plan.steps.push_back(host_.steps[first + (plan.steps.size() - first) % period]);
+    for (size_t k = 0; k < plan.steps.size(); ++k) {
+      if (k % 10 == 9) continue;
+      plan.steps[k].waits = false;
+      plan.steps[k].fetch = 0;
+    }
+    Advice advice;
+    advice.title = "Fetch values less often";
+    advice.evidence =
+        StrCat(static_cast<int64_t>(waiting), " of ", static_cast<int64_t>(period),
+               " steps wait for a value: the device stands still for ", Time(now_.SteadyGap(HostPhase::kFetch)),
+               " a step while it is copied, and the host cannot prepare the next step meanwhile.");
+    advice.action = "Log the loss every tenth step, or with a step of delay.";
+    advice.changed = "the host that waits for a value in every tenth step only";
+    advice.after = RunHost(plan, input_.simulation.device_seconds).step_seconds;
+    Add(std::move(advice));
+  }
+
   void HostPhases() {
     const auto each = [](const std::function<void(HostStep*)>& change) {
       return [change](HostPlan* plan) {
@@ -275,13 +388,7 @@ class Adviser {
       Host(HostPhase::kTransfer, "Send fewer bytes", "Send narrower types and expand them on the device.",
            "the host with half the bytes to send", each([](HostStep* step) { step->transfer /= 2; }));
     }
-    Host(HostPhase::kFetch, "Fetch values less often", "Log the loss every tenth step, or with a step of delay.",
-         "the host that waits for a value in every tenth step only", [](HostPlan* plan) {
-           for (size_t k = 0; k < plan->steps.size(); ++k) {
-             if (k % 10 != 9) plan->steps[k].waits = false;
-             if (k % 10 != 9) plan->steps[k].fetch = 0;
-           }
-         });
+    FetchLess();
     int64_t graphs = 1;
     for (const HostStep& step : host_.steps) graphs = std::max(graphs, step.graphs);
     if (graphs > 1) {

@@ -1,6 +1,7 @@
 #include "passes/rewrite/retype.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -29,10 +30,15 @@ Literal Converted(const Literal& from, Shape shape) {
   return to;
 }
 
-class Retyper {
+// Gives every array of a module the shape that a function says.
+class ShapeRewriter {
  public:
-  Retyper(Module* module, absl::Span<const ElementType> from, ElementType to)
-      : module_(*module), context_(module->context()) {
+  using ArrayShape = std::function<Shape(Shape)>;
+  // The value of a constant array in its new shape.
+  using ArrayValue = std::function<LiteralId(LiteralId, Shape)>;
+
+  ShapeRewriter(Module* module, const ArrayShape& array_shape, ArrayValue array_value)
+      : module_(*module), context_(module->context()), array_value_(std::move(array_value)) {
     // What a shape holds was interned before it.
     ShapeTable& shapes = context_.shapes;
     const size_t count = shapes.size();
@@ -40,8 +46,8 @@ class Retyper {
       const Shape shape = shapes[ShapeId(id)];
       std::vector<Shape> elements;
       for (Shape element : shape.elements()) elements.push_back(Of(element));
-      if (shape.IsArray() && std::find(from.begin(), from.end(), shape.element_type()) != from.end()) {
-        shapes_.push_back(shapes.WithElementType(shape, to));
+      if (shape.IsArray()) {
+        shapes_.push_back(array_shape(shape));
       } else if (shape.IsTuple()) {
         shapes_.push_back(shapes.Tuple(elements));
       } else if (shape.IsBuffer()) {
@@ -110,7 +116,7 @@ class Retyper {
       } else if (record.elided) {
         literals_[id.value] = context_.literals.AddElided(shape);
       } else {
-        literals_[id.value] = context_.literals.Add(Converted(context_.literals.ToLiteral(id), shape));
+        literals_[id.value] = array_value_(id, shape);
       }
       open.pop_back();
     }
@@ -119,14 +125,58 @@ class Retyper {
 
   Module& module_;
   Context& context_;
+  const ArrayValue array_value_;
   std::vector<Shape> shapes_;                          // by ShapeId
   absl::flat_hash_map<uint32_t, LiteralId> literals_;  // by LiteralId
 };
 
+// Sizes of the result that are sizes of an operand too: slices of whole dimensions stay such.
+void ResizeSlices(Module* module, Instruction i, int64_t from, int64_t to) {
+  for (Attr attr : {Attr::kSlice, Attr::kSliceSizes, Attr::kDynamicSliceSizes}) {
+    const absl::Span<const int64_t> now = i.list_attr(attr);
+    if (now.empty()) continue;
+    std::vector<int64_t> list(now.begin(), now.end());
+    if (attr == Attr::kSlice) {
+      for (size_t at = 0; at + 2 < list.size(); at += 3) {
+        if (list[at] == 0 && list[at + 1] == from && list[at + 2] == 1) list[at + 1] = to;
+      }
+    } else {
+      std::replace(list.begin(), list.end(), from, to);
+    }
+    module->SetAttr(i.id(), attr, module->ListPayload(list));
+  }
+}
+
 }  // namespace
 
 void RetypeFloats(Module* module, absl::Span<const ElementType> from, ElementType to) {
-  Retyper(module, from, to).Run();
+  Context& context = module->context();
+  const auto shape_of = [&](Shape array) {
+    const bool changes = std::find(from.begin(), from.end(), array.element_type()) != from.end();
+    return changes ? context.shapes.WithElementType(array, to) : array;
+  };
+  const auto value_of = [&](LiteralId id, Shape shape) {
+    return context.literals.Add(Converted(context.literals.ToLiteral(id), shape));
+  };
+  ShapeRewriter(module, shape_of, value_of).Run();
+}
+
+void ResizeDimensions(Module* module, int64_t from, int64_t to) {
+  Context& context = module->context();
+  const auto shape_of = [&](Shape array) {
+    const absl::Span<const int64_t> now = array.dims();
+    if (std::find(now.begin(), now.end(), from) == now.end()) return array;
+    std::vector<int64_t> dims(now.begin(), now.end());
+    std::replace(dims.begin(), dims.end(), from, to);
+    std::vector<uint8_t> dynamic;
+    for (int64_t d = 0; d < array.rank(); ++d) dynamic.push_back(array.is_dynamic(d) ? 1 : 0);
+    return context.shapes.Array(array.element_type(), dims, dynamic, array.layout());
+  };
+  const auto value_of = [&](LiteralId, Shape shape) { return context.literals.AddElided(shape); };
+  ShapeRewriter(module, shape_of, value_of).Run();
+  for (Computation computation : module->computations()) {
+    for (Instruction i : computation.instructions()) ResizeSlices(module, i, from, to);
+  }
 }
 
 }  // namespace hlokit

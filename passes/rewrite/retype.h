@@ -1,4 +1,4 @@
-// A program in other float types.
+// A program in other float types or of other sizes.
 #ifndef HLOKIT_PASSES_REWRITE_RETYPE_H_
 #define HLOKIT_PASSES_REWRITE_RETYPE_H_
 
@@ -11,6 +11,11 @@ namespace hlokit {
 // of constants (rounded), shapes in attributes and the layout of the entry. Where the program depends on the width of a
 // type (bitcast-convert, a custom call) it may not verify afterwards.
 void RetypeFloats(Module* module, absl::Span<const ElementType> from, ElementType to);
+
+// Makes every dimension of size `from` one of size `to`, in slices of whole dimensions too. Constants of such shapes
+// lose their values. Where the program depends on the size (a reshape that merges the dimension, a pad, a custom call)
+// it does not verify afterwards.
+void ResizeDimensions(Module* module, int64_t from, int64_t to);
 
 }  // namespace hlokit
 

@@ -114,6 +114,18 @@ try {
     assert.equal(report.gaps.list[0].filled_by, "compile");
     assert.equal(report.gaps.list[5].filled_by, "IR generation");
   });
+  await test("the picture of the host begins where the steps go steadily", async () => {
+    // The compilation takes nearly all of the run.
+    assert.match(await page.textContent("#host > p.lead"), /begins where the steps go steadily/);
+  });
+  await test("the section in view is the current one", async () => {
+    const current = () => page.$$eval("nav a[aria-current]", (list) => list.map((link) => link.textContent));
+    await page.evaluate(() => document.getElementById("memory").scrollIntoView());
+    await page.waitForFunction(() => document.querySelector("nav a[aria-current]")?.textContent === "Memory");
+    await page.evaluate(() => scrollTo(0, 0));
+    await page.waitForFunction(() => document.querySelector("nav a[aria-current]")?.textContent !== "Memory");
+    assert.ok((await current()).length <= 1);
+  });
   await test("charts draw when they come into view", async () => {
     const count = await page.$$eval(".chart", (list) => list.length);
     assert.ok(count >= 5);

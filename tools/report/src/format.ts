@@ -10,7 +10,7 @@ export function digits(value: number): string {
 }
 
 function scaled(value: number, units: [number, string][]): string {
-  if (value === 0) return `0 ${units[Math.min(2, units.length - 1)][1]}`;
+  if (value === 0) return `0 ${units[units.length - 1][1] === "ns" ? "µs" : units[units.length - 1][1]}`;
   for (const [size, unit] of units) {
     // 999.96 reads as the next unit's 1.
     if (Math.abs(value) >= size * 0.9995) return `${digits(value / size)} ${unit}`;
@@ -20,6 +20,11 @@ function scaled(value: number, units: [number, string][]): string {
 }
 
 export const time = (us: number) => scaled(us, [[1e6, "s"], [1e3, "ms"], [1, "µs"], [1e-3, "ns"]]);
+// A place on an axis that may be zoomed in far from its start: as many digits as tell neighbours apart.
+export function instant(us: number): string {
+  const [size, unit] = Math.abs(us) >= 1e6 ? [1e6, "s"] : Math.abs(us) >= 1e3 ? [1e3, "ms"] : [1, "µs"];
+  return `${Number((us / (size as number)).toPrecision(7))} ${unit}`;
+}
 export const bytes = (n: number) =>
   scaled(n, [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
 export const rate = (n: number) => scaled(n, [[1e15, "PB/s"], [1e12, "TB/s"], [1e9, "GB/s"], [1e6, "MB/s"], [1, "B/s"]]);

@@ -28,13 +28,16 @@ function missing(r: Report): HTMLElement {
 
 function navigation(sections: HTMLElement[]): HTMLElement {
   const links = sections.map((s) => h("a", { href: `#${s.id}` }, s.dataset.nav!));
+  const visible = new Set<string>();
   const current = new IntersectionObserver((entries) => {
     for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      for (const link of links) {
-        if (link.getAttribute("href") === `#${entry.target.id}`) link.setAttribute("aria-current", "true");
-        else link.removeAttribute("aria-current");
-      }
+      if (entry.isIntersecting) visible.add(`#${entry.target.id}`);
+      else visible.delete(`#${entry.target.id}`);
+    }
+    const first = links.find((link) => visible.has(link.getAttribute("href")!));
+    for (const link of links) {
+      if (link === first) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
     }
   }, { rootMargin: "-70px 0px -70% 0px" });
   for (const s of sections) current.observe(s);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "interp/tpu/breakdown.h"
@@ -42,12 +43,13 @@ ENTRY main {
 
 class Case {
  public:
-  explicit Case(const std::string& text, const std::string& host = "") {
+  explicit Case(const std::string& text, const std::string& host = "", Variation variation = {}) {
     absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
     EXPECT_TRUE(module.ok()) << module.status();
     module_ = *std::move(module);
     options_.machine = *InstalledMachine("v5e");
     options_.topology = TopologyFor(options_.machine, 4);
+    options_.variation = std::move(variation);
     plan_ = std::make_unique<KernelPlan>(*module_);
     simulation_ = Simulate(*module_, *plan_, options_);
     memory_ = PlanMemory(options_.machine, *module_, *plan_, simulation_.parts);
@@ -116,6 +118,61 @@ TEST(Advice, SpeaksOfTheHostOnlyWhereTheDeviceWaitsForIt) {
   ASSERT_NE(record, nullptr);
   EXPECT_NEAR(record->before, 50e-3 + 1e-6, 1e-9);
   EXPECT_NEAR(record->after, slow.simulation().device_seconds, 1e-5);
+}
+
+TEST(Advice, FetchingCostsTheOverlapToo) {
+  // The copy itself takes next to nothing; what the wait costs is that recording and device take turns.
+  const Case c(kGradients, "steps=6,trace=200us,execute=1us,fetch_every=1,fetch=1us");
+  const double device = c.simulation().device_seconds;
+  const Advice* fetch = nullptr;
+  const std::vector<Advice> list = c.Advices();
+  ASSERT_NE(fetch = Find(list, "Fetch values less often"), nullptr);
+  EXPECT_NEAR(fetch->before, device + 202e-6, 1e-9);
+  // By hand: of ten steps nine hide the recording or the device, whichever is shorter, and one does not.
+  const double hidden = std::max(device, 201e-6);
+  EXPECT_NEAR(fetch->after, (9 * hidden + device + 202e-6) / 10, 2e-6);
+  EXPECT_EQ(Find(Case(kGradients, "trace=200us").Advices(), "Fetch values less often"), nullptr);
+}
+
+TEST(Advice, SizesAboveATileAreNamed) {
+  const auto program = [](int size) {
+    std::string text = R"(
+HloModule m
+
+ENTRY main {
+  x = bf16[4096,SIZE] parameter(0)
+  w1 = bf16[SIZE,SIZE] parameter(1)
+  w2 = bf16[SIZE,SIZE] parameter(2)
+  h = bf16[4096,SIZE] dot(x, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT y = bf16[4096,SIZE] dot(h, w2), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)";
+    for (size_t at = text.find("SIZE"); at != std::string::npos; at = text.find("SIZE")) {
+      text.replace(at, 4, std::to_string(size));
+    }
+    return text;
+  };
+  const std::vector<Advice> list = Case(program(1032)).Advices();
+  const Advice* choose = Find(list, "Choose 1024 instead of 1032");
+  ASSERT_NE(choose, nullptr);
+  const Case tiled(program(1024));
+  EXPECT_NEAR(choose->after, RunHost(tiled.host(), tiled.simulation().device_seconds).step_seconds, 1e-12);
+  // The gain is more than there is less to do.
+  EXPECT_LT(choose->after, choose->before * 1024 / 1032);
+  EXPECT_EQ(Find(tiled.Advices(), "Choose"), nullptr);
+  // Most of the last tile is used: nothing to gain.
+  EXPECT_EQ(Find(Case(program(1144)).Advices(), "Choose"), nullptr);
+}
+
+TEST(Advice, AStragglerIsWorthReplacing) {
+  Variation slow;
+  slow.stragglers.push_back({2, 2.0});
+  const Case c(kGradients, "", slow);
+  const std::vector<Advice> list = c.Advices();
+  const Advice* replace = Find(list, "Replace the slow device");
+  ASSERT_NE(replace, nullptr);
+  EXPECT_NEAR(replace->after, Case(kGradients).simulation().device_seconds, 1e-5);
+  EXPECT_EQ(Find(Case(kGradients).Advices(), "Replace"), nullptr);
 }
 
 TEST(Advice, EveryEntryIsAGainWithItsEvidence) {

@@ -83,5 +83,46 @@ ENTRY main {
   EXPECT_EQ(ToString(**module), before);
 }
 
+TEST(Resize, ReachesSlicesAndConstants) {
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(R"(
+HloModule m, entry_computation_layout={(f32[4,130]{1,0}, f32[130,8]{1,0})->f32[4,8]{1,0}}
+
+ENTRY main {
+  x = f32[4,130]{1,0} parameter(0)
+  w = f32[130,8]{1,0} parameter(1)
+  c = f32[130]{0} constant({...})
+  b = f32[4,130]{1,0} broadcast(c), dimensions={1}
+  s = f32[4,130]{1,0} slice(x), slice={[0:4], [0:130]}
+  y = f32[4,130]{1,0} add(s, b)
+  ROOT r = f32[4,8]{1,0} dot(y, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)");
+  ASSERT_TRUE(module.ok()) << module.status();
+  ResizeDimensions(module->get(), 130, 128);
+  DiagnosticSink sink;
+  VerifyModule(**module, VerifierOptions(), &sink);
+  for (const Diagnostic& d : sink.diagnostics()) ADD_FAILURE() << d.message;
+  const std::string text = ToString(**module);
+  EXPECT_EQ(text.find("130"), std::string::npos) << text;
+  EXPECT_NE(text.find("slice={[0:4], [0:128]}"), std::string::npos) << text;
+  EXPECT_NE(text.find("(f32[4,128]{1,0}, f32[128,8]{1,0})->f32[4,8]{1,0}"), std::string::npos) << text;
+}
+
+TEST(Resize, WhatDependsOnTheSizeDoesNotVerify) {
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(R"(
+HloModule m
+
+ENTRY main {
+  x = f32[4,130] parameter(0)
+  ROOT r = f32[520] reshape(x)
+}
+)");
+  ASSERT_TRUE(module.ok()) << module.status();
+  ResizeDimensions(module->get(), 130, 128);
+  DiagnosticSink sink;
+  VerifyModule(**module, VerifierOptions(), &sink);
+  EXPECT_TRUE(sink.has_errors());
+}
+
 }  // namespace
 }  // namespace hlokit

@@ -8,7 +8,7 @@ const parts: [keyof Worker, string, string][] = [
   ["compute_us", "compute", "compute"], ["exposed_communication_us", "waits for bytes on the links", "communication"],
   ["sync_wait_us", "waits for other devices", "idle"], ["other_wait_us", "other waits", "memory"], ["idle_us", "done before the others", "other"],
 ];
-const mostBars = 256;
+const mostBars = 1024;
 
 function bars(devices: Worker[]): HTMLElement {
   return chart(`Time of ${devices.length} devices by what they do`, 260, () => ({
@@ -20,7 +20,7 @@ function bars(devices: Worker[]): HTMLElement {
     grid: { left: 84, right: 20, top: 36, bottom: 34 },
     xAxis: { type: "category", data: devices.map((d) => d.device), name: "device", nameLocation: "middle", nameGap: 22 },
     yAxis: { type: "value", axisLabel: { formatter: (v: number) => time(v) } },
-    series: parts.map(([key, name, hue]) => ({ name, type: "bar", stack: "all", barCategoryGap: "12%", itemStyle: { color: color(hue) }, data: devices.map((d) => d[key]) })),
+    series: parts.map(([key, name, hue]) => ({ name, type: "bar", stack: "all", barCategoryGap: devices.length > 128 ? 0 : "12%", large: devices.length > 256, itemStyle: { color: color(hue) }, data: devices.map((d) => d[key]) })),
   }));
 }
 
@@ -55,6 +55,7 @@ export function devices(r: Report): HTMLElement | null {
   ], r.collectives, { sort: 3 });
   return h("section", { id: "devices", "data-nav": "Between devices" }, h("h2", {}, "Between devices"),
     h("p", { class: "lead" }, `${count(workers.count)} devices on ${r.topology}; one link carries ${rate(r.peaks.ici_bytes_per_second_one_way)} each way. ${stragglers}`),
-    h("div", { class: "card" }, rows.length > 1 ? bars(rows.slice(0, mostBars)) : null, each),
+    h("div", { class: "card" }, rows.length > 1 ? bars(rows.slice(0, mostBars)) : null,
+      rows.length > mostBars ? h("p", { class: "quiet" }, `The picture shows the first ${count(mostBars)} of ${count(rows.length)} devices.`) : null, each),
     r.collectives.length ? h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "Collectives by kind, a device’s mean"), kinds) : null);
 }

@@ -7,6 +7,10 @@ import type { Report } from "../types";
 
 export function memory(r: Report): HTMLElement {
   const m = r.memory;
+  // Marks at round numbers of bytes: a power of two, four to eight of them.
+  const highest = (m.peak_bytes > 0.5 * m.limit_bytes ? Math.max(m.peak_bytes, m.limit_bytes) : m.peak_bytes) * 1.02 || 1;
+  const step = 2 ** Math.ceil(Math.log2(highest / 8));
+  const top = Math.ceil(highest / step) * step;
   const picture = chart(`HBM over the step, peak ${bytes(m.peak_bytes)}`, 260, () => ({
     tooltip: { ...tooltip(), trigger: "axis", formatter: (p: { dataIndex: number }[]) => {
       const [us, b, name] = m.timeline[p[0].dataIndex];
@@ -15,7 +19,7 @@ export function memory(r: Report): HTMLElement {
     grid: { left: 84, right: 44, top: 16, bottom: 56 },
     dataZoom: [{ type: "inside" }, { type: "slider", height: 16, bottom: 6, borderColor: color("line"), labelFormatter: (v: number) => time(v) }],
     xAxis: { type: "value", min: "dataMin", max: "dataMax", axisLabel: { formatter: (v: number) => time(v) } },
-    yAxis: { type: "value", max: (range: { max: number }) => (range.max > 0.5 * m.limit_bytes ? Math.max(range.max, m.limit_bytes) * 1.05 : range.max * 1.15), axisLabel: { showMaxLabel: false, formatter: (v: number) => bytes(v) } },
+    yAxis: { type: "value", max: top, interval: step, axisLabel: { formatter: (v: number) => (v > 0 ? bytes(v) : "0") } },
     series: [{
       type: "line", step: "end", symbol: "none", data: m.timeline.map(([us, b]) => [us, b]), lineStyle: { color: color("memory"), width: 1.5 }, itemStyle: { color: color("memory") }, areaStyle: { color: color("memory"), opacity: 0.18 },
       markLine: m.peak_bytes > 0.5 * m.limit_bytes ? { silent: true, symbol: "none", data: [{ yAxis: m.limit_bytes }], lineStyle: { color: color("bad") }, label: { formatter: "HBM", color: color("bad") } } : undefined,
@@ -30,6 +34,6 @@ export function memory(r: Report): HTMLElement {
     { head: "source", text: true, cell: (a) => sourceLink(a.source), key: (a) => a.source },
   ], m.live_at_peak, { find: (a) => `${a.name} ${a.scope} ${a.source}`, page: 12, sort: 1 });
   return h("section", { id: "memory", "data-nav": "Memory" }, h("h2", {}, "Memory"),
-    h("p", { class: "lead" }, `Peak ${bytes(m.peak_bytes)} of ${bytes(m.limit_bytes)}${m.fits ? "" : ": it does not fit"}; parameters ${bytes(m.parameter_bytes)}, padding ${bytes(m.padding_bytes_at_peak)} at the peak${m.peak_at ? `, which is at ${m.peak_at}` : ""}.`),
+    h("p", { class: "lead" }, `Peak ${bytes(m.peak_bytes)} of ${bytes(m.limit_bytes)}${m.fits ? "" : ": it does not fit"}; parameters ${bytes(m.parameter_bytes)}; ${m.padding_bytes_at_peak > 0 ? `${bytes(m.padding_bytes_at_peak)} of the peak are padding` : "no padding"}${m.peak_at ? `; it is at ${m.peak_at}` : ""}.`),
     h("div", { class: "card" }, picture, h("h3", {}, "Alive at the peak, largest first"), live));
 }

@@ -89,8 +89,7 @@ export function operations(r: Report): HTMLElement {
     { head: "bound by", text: true, cell: (op) => op.bound_by, key: (op) => op.bound_by },
     { head: "FLOP/s", cell: (op) => (op.flops ? `${flops(share(op.flops, op.us * 1e-6))}/s` : "–"), key: (op) => share(op.flops, op.us) },
     { head: "HBM", cell: (op) => (op.hbm_bytes ? bytes(op.hbm_bytes) : "–"), key: (op) => op.hbm_bytes },
-    { head: "scope", text: true, wide: true, cell: (op) => h("span", { class: "two", title: op.scope }, op.scope), key: (op) => op.scope },
-    { head: "source", text: true, cell: (op) => sourceLink(op.source), key: (op) => op.source },
+    { head: "scope and source", text: true, wide: true, cell: (op) => h("span", {}, h("span", { class: "two", title: op.scope }, op.scope), op.source ? h("span", { class: "under" }, sourceLink(op.source)) : ""), key: (op) => `${op.scope} ${op.source}` },
   ], r.ops, { find: (op) => `${op.name} ${op.scope} ${op.source} ${op.category}`, sort: 2 });
   const plain = (g: Group) => g.name || h("span", { class: "quiet" }, "(none named)");
   return h("section", { id: "operations", "data-nav": "Operations" }, h("h2", {}, "Operations"),

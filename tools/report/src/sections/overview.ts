@@ -1,5 +1,5 @@
 // The verdict, the figures that matter, where the time goes, and what to do about it.
-import { color } from "../charts";
+import { color, phaseColor } from "../charts";
 import { h, table } from "../dom";
 import { bytes, percent, rate, share, time } from "../format";
 import type { Report } from "../types";
@@ -48,14 +48,15 @@ export function figures(r: Report): HTMLElement {
 }
 
 const shades: Record<string, string[]> = {
-  compute: ["c1", "c3", "c7", "c8", "c5", "c9"], memory: ["memory"], communication: ["communication", "dcn"], host: ["host"], overhead: ["overhead"],
-  idle: ["idle", "execute", "compile", "transfer", "input"],
+  compute: ["c1", "c3", "c7", "c8", "c5", "c9"], memory: ["memory"], communication: ["xlu", "dcn", "vpu", "marker"], host: ["host"], overhead: ["overhead"],
 };
 
 export function breakdown(r: Report): HTMLElement {
   const whole = r.breakdown.reduce((sum, s) => sum + s.us, 0);
   const used: Record<string, number> = {};
   const colored = r.breakdown.map((s) => {
+    // The host's phases have the colours of the picture of its threads.
+    if (s.name.startsWith("host: ")) return { ...s, color: phaseColor(s.name.slice(6)) };
     const list = shades[s.kind] ?? ["other"];
     const at = used[s.kind] = (used[s.kind] ?? -1) + 1;
     return { ...s, color: `var(--${list[at % list.length]})` };

@@ -16,12 +16,15 @@ interface Node {
   children: Map<string, Node>;
 }
 
+// Names are from a program: they may hold any number of slashes.
+const deepest = 40;
+
 function tree(r: Report): Node {
   const root: Node = { name: "step", path: "", device: 0, own: 0, host: 0, mixed: 0, kernels: 0, depth: -1, children: new Map() };
   const walk = (path: string, leaf: boolean) => {
     let node = root;
     // The tracer numbers scopes in the program ("forward.1") and not on the host.
-    const parts = path ? path.split("/").map((part) => (r.host.scopes.length ? part.replace(/\.\d+$/, "") : part)) : ["(none named)"];
+    const parts = path ? path.split("/", deepest).map((part) => (r.host.scopes.length ? part.replace(/\.\d+$/, "") : part)) : ["(none named)"];
     const nodes = [root];
     // The last part of a device scope is the operation.
     for (const part of leaf && parts.length > 1 ? parts.slice(0, -1) : parts) {
@@ -58,6 +61,9 @@ export function scopes(r: Report): HTMLElement {
     }
   };
   collect(root);
+  // What holds everything says nothing: begin where the program divides.
+  let first = root;
+  while (first.children.size === 1 && [...first.children.values()][0].children.size > 0) first = [...first.children.values()][0];
   const hasHost = r.host.scopes.length > 0;
   type Leaf = { name: string; path: string; value: number; children?: Leaf[]; itemStyle?: { color: string } };
   const leaf = (node: Node, top: string): Leaf => {
@@ -68,9 +74,9 @@ export function scopes(r: Report): HTMLElement {
   const picture = chart("Device time by scope as nested areas; the table says the same", 340, () => ({
     tooltip: { ...tooltip(), formatter: (p: { data: Leaf }) => `<b>${escape(p.data.path || "step")}</b><br>${time(p.data.value)}, ${percent(share(p.data.value, r.device_time_us))} of the device` },
     series: [{
-      type: "treemap", data: [...root.children.values()].map((c) => leaf(c, c.name)), leafDepth: 2, roam: false, nodeClick: "zoomToNode", left: 0, right: 0, top: 0, bottom: 28, width: "auto", height: "auto",
+      type: "treemap", name: first.path || "step", data: [...first.children.values()].map((c) => leaf(c, c.name)), leafDepth: 2, roam: false, nodeClick: "zoomToNode", left: 0, right: 0, top: 0, bottom: 28, width: "auto", height: "auto",
       breadcrumb: { bottom: 0, itemStyle: { color: color("soft"), textStyle: { color: color("text") } } },
-      label: { fontSize: 11.5 },
+      label: { fontSize: 11.5, color: color("ink") },
       itemStyle: { borderColor: color("card"), borderWidth: 1, gapWidth: 1 },
       levels: [
         { itemStyle: { borderWidth: 0, gapWidth: 3 } },

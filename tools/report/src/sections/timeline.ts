@@ -1,21 +1,22 @@
 // The host beside the device over several steps, and one step on the device.
 import { boundColor, chart, color, escape, phaseColor, tooltip } from "../charts";
 import { h, table, tabs } from "../dom";
-import { count, percent, share, time } from "../format";
+import { count, instant, percent, share, time } from "../format";
 import type { ActivityRow, EventRow, Gap, Report } from "../types";
 
 const lanes: [string, string][] = [["program", "Program"], ["loader", "Loader"], ["link", "To device"], ["device", "Device"]];
 
 // Spans on lanes: one custom series, zoomed along the time.
-function spans(label: string, height: number, rows: string[], data: { at: number; start: number; us: number; fill: string; name: string; note: string; pale?: boolean }[], unit: string): HTMLElement {
+function spans(label: string, height: number, rows: string[], data: { at: number; start: number; us: number; fill: string; name: string; note: string; pale?: boolean }[], shown?: [number, number]): HTMLElement {
+  const zoom = shown ? { startValue: shown[0], endValue: shown[1] } : {};
   return chart(label, height, () => ({
     tooltip: { ...tooltip(), formatter: (p: { dataIndex: number }) => `<b>${escape(data[p.dataIndex].name)}</b><br>${data[p.dataIndex].note}` },
     grid: { left: 96, right: 20, top: 10, bottom: 62 },
     dataZoom: [
-      { type: "inside", filterMode: "weakFilter" },
-      { type: "slider", filterMode: "weakFilter", height: 18, bottom: 8, borderColor: color("line"), textStyle: { color: color("quiet") }, labelFormatter: (v: number) => time(v) },
+      { type: "inside", filterMode: "weakFilter", ...zoom },
+      { type: "slider", filterMode: "weakFilter", ...zoom, height: 18, bottom: 8, borderColor: color("line"), textStyle: { color: color("quiet") }, labelFormatter: instant },
     ],
-    xAxis: { type: "value", min: "dataMin", max: "dataMax", name: unit, axisLabel: { formatter: (v: number) => time(v), hideOverlap: true } },
+    xAxis: { type: "value", min: "dataMin", max: "dataMax", axisLabel: { formatter: instant, hideOverlap: true } },
     yAxis: { type: "category", data: rows, inverse: true, axisTick: { show: false } },
     series: [{
       type: "custom", encode: { x: [1, 2], y: 0 }, progressive: 2000,
@@ -31,7 +32,7 @@ function spans(label: string, height: number, rows: string[], data: { at: number
         return {
           type: "rect", shape: { x: left, y: y - tall / 2, width, height: tall, r: width > 5 ? 2 : 0 },
           style: { fill: d.fill, opacity: d.pale ? 0.28 : 1 },
-          textContent: width > 44 ? { type: "text", style: { text: d.name, fill: d.pale ? color("text") : "#fff", fontSize: 11, width: width - 8, overflow: "truncate" } } : undefined,
+          textContent: width > 44 ? { type: "text", style: { text: d.name, fill: d.pale ? color("text") : color("ink"), fontSize: 11, width: width - 8, overflow: "truncate" } } : undefined,
           textConfig: { position: "inside" },
         };
       },
@@ -50,13 +51,17 @@ export function host(r: Report): HTMLElement {
   for (const gap of r.gaps.list) {
     data.push({ at: place.get("device")!, start: gap.start_us, us: gap.us, fill: color("idle"), pale: true, name: `gap: ${gap.filled_by}`, note: `nothing to run for ${time(gap.us)}<br>${gap.parts.map((p) => `${escape(p.phase)} ${time(p.us)}`).join("<br>")}` });
   }
+  // A compilation at the start would leave the steps no room.
+  const end = Math.max(0, ...data.map((d) => d.start + d.us));
+  const begin = Math.min(...r.host.activities.filter((a) => a[2] >= r.host.steady_from).map((a) => a[3]));
+  const steady: [number, number] | undefined = end - begin < 0.25 * end ? [begin, end] : undefined;
   const phases = [...new Set(r.host.activities.filter((a) => a[0] !== "device").map((a) => a[1]))];
   const section = h("section", { id: "host", "data-nav": "Host and gaps" }, h("h2", {}, "The host and the gaps on the device"),
-    h("p", { class: "lead" }, `${count(r.host.steps)} steps, host times from ${r.host.source}. A gap is time in which the device has nothing to run; each is explained by what the next execution waited for.`));
+    h("p", { class: "lead" }, `${count(r.host.steps)} steps, host times from ${r.host.source}. A gap is time in which the device has nothing to run; each is explained by what the next execution waited for.${steady ? " The picture begins where the steps go steadily; widen the bar below it for the start." : ""}`));
   section.append(h("div", { class: "card" },
     h("div", { class: "legend" }, ...phases.map((p) => h("span", {}, h("i", { class: "chip", style: `background:${phaseColor(p)}` }), p)),
       h("span", {}, h("i", { class: "chip", style: `background:${color("idle")};opacity:.35` }), "gap on the device")),
-    spans("Timeline of the host’s threads and the device", 60 + 44 * rows.length + 40, rows, data, "")));
+    spans("Timeline of the host’s threads and the device", 60 + 44 * rows.length + 40, rows, data, steady)));
   const perStep = table("Host phases in the steady state", [
     { head: "phase", text: true, cell: (p) => h("span", {}, h("i", { class: "chip", style: `background:${phaseColor(p.phase)}` }), p.phase) },
     { head: "a step", cell: (p) => time(p.us_per_step), key: (p) => p.us_per_step },
@@ -70,8 +75,8 @@ export function host(r: Report): HTMLElement {
     { head: "filled by", text: true, cell: (g) => h("b", {}, g.filled_by), key: (g) => g.filled_by },
     { head: "in order", text: true, wide: true, cell: (g) => g.parts.map((p) => `${p.phase} ${time(p.us)}`).join(", ") },
   ], r.gaps.list, { page: 8 });
-  section.append(h("div", { class: "columns", style: "margin-top:14px" },
-    h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "A step of the host"), perStep),
+  section.append(h("div", { class: "columns unlike", style: "margin-top:14px" },
+    h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "A step of the host, once it goes steadily"), perStep),
     h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, r.gaps.count ? `${count(r.gaps.count)} gap${r.gaps.count === 1 ? "" : "s"}, ${time(r.gaps.us)} in all` : "No gaps"), gaps)));
   return section;
 }
@@ -105,7 +110,7 @@ export function device(r: Report): HTMLElement {
     h("div", { class: "card" },
       h("div", { class: "legend" }, ...bounds.map((b) => h("span", {}, h("i", { class: "chip", style: `background:${boundColor(b)}` }), `bound by ${b}`))),
       tabs("Device", [
-        ["Timeline", () => spans("Timeline of one step on the device", 70 + 36 * rows.length + 40, rows, data, "")],
+        ["Timeline", () => spans("Timeline of one step on the device", 70 + 36 * rows.length + 40, rows, data)],
         [`Waits (${count(r.core_waits.length)})`, () => waits],
       ])));
 }
