@@ -54,7 +54,7 @@ class Scheduler {
     result_.steps.resize(n);
     FindWorks();
     residency_ = PlaceArrays(machine_, module_, plan_, works_, context_.loop_of_body[plan_.computation.value].valid(),
-                             context_.scale);
+                             FindCalled(), context_.scale);
     const std::vector<uint8_t> ahead = FindAhead(context_, plan_);
     for (size_t s = 0; s < n; ++s) result_.steps[s].ahead = ahead[s] != 0;
     if (module_.header().is_scheduled) {
@@ -69,6 +69,19 @@ class Scheduler {
  private:
   void Miss(std::string what) { ++(*context_.missing)[std::move(what)]; }
   Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].name); }
+
+  // By step: vector memory that arrays of what it calls take.
+  std::vector<double> FindCalled() {
+    std::vector<double> called(plan_.steps.size(), 0);
+    for (uint32_t s = 0; s < called.size(); ++s) {
+      if (plan_.steps[s].kind != StepKind::kLoop && plan_.steps[s].kind != StepKind::kCall) continue;
+      for (Computation callee : NameOf(s).called_computations()) {
+        const ComputationTime* time = CalleeTime(callee);
+        if (time != nullptr) called[s] = std::max(called[s], time->vmem_held);
+      }
+    }
+    return called;
+  }
 
   void FindWorks() {
     works_.resize(plan_.steps.size());
@@ -304,12 +317,14 @@ class Scheduler {
     for (size_t s = 0; s < result_.vmem.size(); ++s) {
       const double streamed = works_[s].vmem_bytes * context_.scale;
       result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
+      result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s]);
       if (plan_.steps[s].kind != StepKind::kLoop && plan_.steps[s].kind != StepKind::kCall) continue;
       for (Computation callee : NameOf(static_cast<uint32_t>(s)).called_computations()) {
         const ComputationTime* time = CalleeTime(callee);
         if (time == nullptr || time->vmem.empty()) continue;
         const double most = *std::max_element(time->vmem.begin(), time->vmem.end());
-        result_.vmem[s] = std::max(result_.vmem[s], most);
+        result_.vmem[s] = std::max(result_.vmem[s], residency_.used_bytes[s] + most);
+        result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s] + time->vmem_held);
       }
     }
     result_.vmem_arrays = std::move(residency_.residents);

@@ -141,8 +141,8 @@ class Walker {
       facts.off_core[s] = IsOffCore(steps[s], name) ? 1 : 0;
       facts.in_order_start[s] = scheduled_ && HasTrait(name.opcode(), kStartsAsync) ? 1 : 0;
       if (steps[s].kind != StepKind::kCollective) continue;
-      facts.kind[s] = KindOf(name);
-      if (!alike_) facts.groups[s] = &table_.GroupsOf(name);
+      facts.kind[s] = KindOf(Unwrapped(name));
+      if (!alike_) facts.groups[s] = &table_.GroupsOf(Unwrapped(name));
       for (size_t lane = 0; lane < kLanes; ++lane) {
         if (times.steps[s].lanes >> lane & 1) facts.lane_busy[lane] += times.steps[s].duration;
       }

@@ -113,6 +113,10 @@ class WorkCounter {
     if (i.opcode() == Opcode::kMap)
       operations = std::max<double>(static_cast<double>(costs_.Of(i).flops) / elements, 1);
     Vector(elements * operations * WidthOf(i.shape().element_type()));
+    if (i.opcode() == Opcode::kCopy && HasTiles(i.shape()) && HasTiles(i.operand(0).shape()) &&
+        MinorOf(i.shape()).column_dimension != MinorOf(i.operand(0).shape()).column_dimension) {
+      Take(Resource::kXlu, elements * WidthOf(i.shape().element_type()) / cross_rate_);
+    }
     Take(Resource::kEup, elements * op.transcendental / transcendental_rate_);
   }
 
@@ -125,7 +129,8 @@ class WorkCounter {
       // Where the minor dimension moves, elements cross lanes.
       const absl::Span<const int64_t> order = i.list_attr(Attr::kDimensions);
       const int64_t last = i.shape().rank() - 1;
-      if (order.empty() || order[order.size() - 1] == last) return;
+      const bool tiled = HasTiles(i.shape()) && HasTiles(i.operand(0).shape());
+      if (tiled ? KeepsLanes(i, order) : order.empty() || order[order.size() - 1] == last) return;
     }
     if (opcode == Opcode::kTranspose || opcode == Opcode::kReverse) {
       Take(Resource::kXlu, elements * WidthOf(i.shape().element_type()) / cross_rate_);
@@ -133,6 +138,12 @@ class WorkCounter {
     if (opcode == Opcode::kBroadcast) BroadcastAlongLanes(i);
     if (opcode == Opcode::kSlice || opcode == Opcode::kConcatenate) ShiftLanes(i);
     if (opcode == Opcode::kConcatenate || opcode == Opcode::kPad || opcode == Opcode::kIota) Vector(elements);
+  }
+
+  // The dimension along the lanes is the same before and after a transpose.
+  static bool KeepsLanes(Instruction i, absl::Span<const int64_t> permutation) {
+    const int64_t from = MinorOf(i.operand(0).shape()).column_dimension, to = MinorOf(i.shape()).column_dimension;
+    return to < 0 || to >= static_cast<int64_t>(permutation.size()) || permutation[static_cast<size_t>(to)] == from;
   }
 
   // Parts of rows that begin within a register move to the place of other lanes.

@@ -11,6 +11,7 @@
 #include "interp/tpu/tiling.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
+#include "passes/layout/tpu_orders.h"
 
 namespace hlokit::tpu {
 
@@ -32,9 +33,10 @@ bool IsCheap(Instruction i) {
   return i.opcode() == Opcode::kBroadcast || i.opcode() == Opcode::kIota || i.opcode() == Opcode::kConvert;
 }
 
-// A transpose that layout assignment makes a bitcast: the minor dimension stays, or products, which take operands in
-// any layout, are all that use it.
+// A transpose that moves nothing with the layouts it has. Where they are open, one that layout assignment makes a
+// bitcast: the minor dimension stays, or products, which take operands in any layout, are all that use it.
 bool IsLayoutChange(Instruction transpose) {
+  if (HasTiles(transpose.shape()) && HasTiles(transpose.operand(0).shape())) return MovesNothing(transpose);
   const absl::Span<const int64_t> order = transpose.list_attr(Attr::kDimensions);
   if (order.empty() || order[order.size() - 1] == static_cast<int64_t>(order.size()) - 1) return true;
   size_t seen = 0;
@@ -45,7 +47,7 @@ bool IsLayoutChange(Instruction transpose) {
 }
 
 StepKind KindOf(Instruction i) {
-  switch (ClassOf(i.opcode())) {
+  switch (ClassOf(Unwrapped(i).opcode())) {
     case OpClass::kCollective:
       return StepKind::kCollective;
     case OpClass::kAsyncCopy:
@@ -207,10 +209,17 @@ Instruction NameOf(const Module& module, const Kernel& kernel) {
 
 }  // namespace
 
+Instruction Unwrapped(Instruction i) {
+  if (i.opcode() != Opcode::kAsyncStart) return i;
+  const Computation callee = i.computation_attr(Attr::kCalls);
+  return callee.valid() && HasTrait(callee.root().opcode(), kCollective) ? callee.root() : i;
+}
+
 bool IsRename(Instruction i) {
   if (i.opcode() == Opcode::kTranspose) return IsLayoutChange(i);
   if (i.opcode() == Opcode::kReshape) {
     if (!i.shape().IsArray() || !i.operand(0).shape().IsArray()) return true;
+    if (HasTiles(i.shape()) && HasTiles(i.operand(0).shape())) return MovesNothing(i);
     const Minor from = MinorOf(i.operand(0).shape());
     const Minor to = MinorOf(i.shape());
     return from.columns == to.columns || from.rows == 1 || to.rows == 1;

@@ -66,6 +66,9 @@ class KernelPlan {
   std::vector<uint8_t> written_;
 };
 
+// The collective that an asynchronous start of one wraps; other instructions as they are.
+Instruction Unwrapped(Instruction instruction);
+
 // True for instructions with one operand whose value it is under another name: bitcasts, barriers, markers, reshapes
 // that keep the minor dimension.
 bool IsRename(Instruction instruction);

@@ -42,6 +42,8 @@ struct Machine {
   double HbmBytes() const { return hbm_size / static_cast<double>(devices_per_chip()); }
   double HbmRate() const { return hbm_rate / static_cast<double>(devices_per_chip()); }
   double VmemBytes() const { return vmem_size * static_cast<double>(cores_per_device()); }
+  // With the common memory that older chips have beside it, and which holds arrays as it does.
+  double OnChipBytes() const { return VmemBytes() + cmem_size / static_cast<double>(devices_per_chip()); }
 };
 
 struct MachineField {

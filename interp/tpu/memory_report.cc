@@ -146,7 +146,7 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   if (memory.peak_at.valid()) *out << "  peak is at  " << input.module.instruction(memory.peak_at).name() << "\n";
   const Simulation& s = input.simulation;
   *out << "vector memory\n";
-  *out << "  peak        " << BytesText(s.vmem_peak) << " of " << BytesText(input.options.machine.VmemBytes());
+  *out << "  peak        " << BytesText(s.vmem_peak) << " of " << BytesText(input.options.machine.OnChipBytes());
   if (s.vmem_peak_at.valid()) *out << " at " << input.module.instruction(s.vmem_peak_at).name();
   *out << "\n";
   if (memory.fits() && !details) return;
@@ -206,7 +206,7 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   memory["ways_to_fit"] = Json::array();
   for (const std::string& way : WaysToFit(input)) memory["ways_to_fit"].push_back(Ascii(way));
   const Simulation& s = input.simulation;
-  Json vmem = {{"peak_bytes", s.vmem_peak}, {"limit_bytes", input.options.machine.VmemBytes()}};
+  Json vmem = {{"peak_bytes", s.vmem_peak}, {"limit_bytes", input.options.machine.OnChipBytes()}};
   if (s.vmem_peak_at.valid()) vmem["peak_at"] = Ascii(input.module.instruction(s.vmem_peak_at).name());
   Json resident = Json::array();
   for (size_t k = 0; k < std::min(s.vmem_live.size(), kListedInJson); ++k) {

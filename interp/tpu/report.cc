@@ -94,7 +94,7 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
   const Instruction i = module.instruction(row.name);
   switch (row.kind) {
     case StepKind::kCollective:
-      return TextOf(i.opcode());
+      return TextOf(Unwrapped(i).opcode());
     case StepKind::kCopy:
       return "copy";
     case StepKind::kHost:

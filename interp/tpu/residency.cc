@@ -90,9 +90,14 @@ double PartInVmem(const Machine& machine, Shape shape) {
   return bytes > 0 ? in_vmem / bytes : 0;
 }
 
-// Takes over where a memory-space assignment has put the arrays. False if it has put none of these in vector memory.
-bool TakeAssigned(const Machine& machine, const Module& module, const std::vector<KernelWork>& works, double scale,
-                  double room, Residency* result) {
+bool IsInVmem(Shape array) {
+  return array.IsArray() && array.has_layout() && array.layout()->memory_space() == kVectorMemorySpace;
+}
+
+// What a memory-space assignment has put into vector memory, from the step that makes it, or that begins to copy it
+// there, to the last that reads it.
+std::vector<Candidate> FindAssigned(const Machine& machine, const Module& module, const ComputationPlan& plan,
+                                    const std::vector<KernelWork>& works, double scale, Residency* result) {
   std::vector<Candidate> assigned;
   absl::flat_hash_map<uint32_t, size_t> place;  // in assigned, by value
   const auto meet = [&](InstructionId value, uint32_t step) {
@@ -108,22 +113,28 @@ bool TakeAssigned(const Machine& machine, const Module& module, const std::vecto
     assigned.push_back({value.value, step, step, part * static_cast<double>(PaddedBytes(machine, shape)) * scale});
   };
   for (uint32_t s = 0; s < works.size(); ++s) {
+    if (plan.steps[s].kind == StepKind::kCopy) {
+      const Instruction start = module.instruction(plan.steps[s].name);
+      for (Instruction operand : start.operands()) {
+        const Instruction value = ValueOf(operand);
+        if (IsInVmem(value.shape())) meet(value.id(), s);
+      }
+      for (Instruction done : start.users()) {
+        if (done.opcode() == Opcode::kCopyDone && IsInVmem(done.shape())) meet(done.id(), s);
+      }
+    }
+    // Until its copy is done the source of one stays.
+    if (plan.steps[s].kind == StepKind::kDone) {
+      const Instruction done = module.instruction(plan.steps[s].name);
+      if (done.opcode() == Opcode::kCopyDone && done.operand(0).opcode() == Opcode::kCopyStart) {
+        const Instruction value = ValueOf(done.operand(0).operand(0));
+        if (IsInVmem(value.shape())) meet(value.id(), s);
+      }
+    }
     for (const Access& access : works[s].reads) meet(access.value, s);
     for (const Access& access : works[s].writes) meet(access.value, s);
   }
-  if (assigned.empty()) return false;
-  std::vector<double> change(works.size() + 1, 0);
-  for (const Candidate& candidate : assigned) {
-    change[candidate.from] += candidate.bytes;
-    change[candidate.to + 1] -= candidate.bytes;
-    result->residents.push_back({InstructionId(candidate.value), candidate.bytes, candidate.from, candidate.to});
-  }
-  double held = 0;
-  for (size_t s = 0; s < works.size(); ++s) {
-    held += change[s];
-    result->free_bytes[s] = std::max(room - held, 0.0);
-  }
-  return true;
+  return assigned;
 }
 
 }  // namespace
@@ -139,22 +150,33 @@ absl::flat_hash_set<int64_t> InvariantElements(Computation body) {
 }
 
 Residency PlaceArrays(const Machine& machine, const Module& module, const ComputationPlan& plan,
-                      const std::vector<KernelWork>& works, bool loop_body, double scale) {
+                      const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
+                      double scale) {
   Residency result;
-  double room =
-      std::max(machine.VmemBytes() - machine.vmem_scoped * static_cast<double>(machine.cores_per_device()), 0.0) +
-      machine.cmem_size / static_cast<double>(machine.devices_per_chip());
-  const double whole = room;
+  const double whole =
+      std::max(machine.OnChipBytes() - machine.vmem_scoped * static_cast<double>(machine.cores_per_device()), 0.0);
   const uint32_t last_step = plan.steps.empty() ? 0 : static_cast<uint32_t>(plan.steps.size()) - 1;
   const Computation computation = module.computation(plan.computation);
+
+  // By step: what is called holds there, and what is assigned.
+  std::vector<double> held = called;
+  const std::vector<Candidate> assigned = FindAssigned(machine, module, plan, works, scale, &result);
+  for (const Candidate& candidate : assigned) {
+    for (uint32_t s = candidate.from; s <= candidate.to; ++s) held[s] += candidate.bytes;
+    result.residents.push_back({InstructionId(candidate.value), candidate.bytes, candidate.from, candidate.to});
+  }
+  double room = whole;
+  for (double bytes : held) room = std::min(room, std::max(whole - bytes, 0.0));
+  const double before_state = room;
   absl::flat_hash_set<uint32_t> kept_roots;
   if (loop_body) PlaceState(machine, module, computation, works, scale, last_step, &room, &result, &kept_roots);
-
-  result.free_bytes.assign(plan.steps.size(), room);
-  if (TakeAssigned(machine, module, works, scale, room, &result)) {
-    for (double free : result.free_bytes) result.used_bytes.push_back(whole - free);
-    return result;
+  const double state = before_state - room;
+  result.free_bytes.resize(plan.steps.size());
+  for (size_t s = 0; s < held.size(); ++s) {
+    result.free_bytes[s] = std::max(whole - held[s] - state, 0.0);
+    result.used_bytes.push_back(held[s] - called[s] + state);
   }
+  if (!assigned.empty()) return result;
 
   // Values that leave the computation, or that a step other than a kernel uses, are in HBM.
   absl::flat_hash_set<uint32_t> outside;
@@ -173,7 +195,7 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
       const Instruction value = module.instruction(access.value);
       const double bytes = static_cast<double>(PaddedBytes(machine, value.shape())) * scale;
       if (kept_roots.contains(access.value.value)) result.part[access.value.value] = 1;
-      if (bytes > 0 && bytes <= room) candidates[access.value.value] = {access.value.value, s, s, bytes};
+      if (bytes > 0 && bytes <= whole - state) candidates[access.value.value] = {access.value.value, s, s, bytes};
     }
   }
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
@@ -199,11 +221,13 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
     bool fits = true;
     for (uint32_t s = c.from; s <= c.to && fits; ++s) fits = result.free_bytes[s] >= c.bytes;
     if (!fits) continue;
-    for (uint32_t s = c.from; s <= c.to; ++s) result.free_bytes[s] -= c.bytes;
+    for (uint32_t s = c.from; s <= c.to; ++s) {
+      result.free_bytes[s] -= c.bytes;
+      result.used_bytes[s] += c.bytes;
+    }
     result.part[c.value] = 1;
     result.residents.push_back({InstructionId(c.value), c.bytes, c.from, c.to});
   }
-  for (double free : result.free_bytes) result.used_bytes.push_back(whole - free);
   // Elements of resident tuples.
   for (const KernelWork& work : works) {
     for (const Access& access : work.reads) {

@@ -67,6 +67,7 @@ struct ComputationTime {
   double wire_bytes = 0;
   double runs = 0;                    // in one execution of the entry
   std::vector<double> vmem;           // by step: bytes of vector memory in use, tiles of the kernel included
+  double vmem_held = 0;               // most that arrays take there, those of what is called included
   std::vector<Resident> vmem_arrays;  // that stay there between kernels
 };
 

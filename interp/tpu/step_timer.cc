@@ -91,7 +91,7 @@ bool StepTimer::IsEarly(InstructionId value, const Step& step) const {
 }
 
 void StepTimer::Collective(Instruction i, StepTime* time) const {
-  const tpu::Collective collective = CollectiveOf(machine_, options_.topology, i);
+  const tpu::Collective collective = CollectiveOf(machine_, options_.topology, Unwrapped(i));
   const CollectiveTime t = TimeOf(machine_, collective.kind, collective.bytes, collective.span);
   time->times[Index(Resource::kIci)] = std::max(t.ici, t.latency);
   time->times[Index(Resource::kDcn)] = t.dcn;

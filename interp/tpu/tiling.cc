@@ -99,8 +99,7 @@ Minor MinorOf(Shape array) {
   size_t column = 0;
   size_t row = 1;
   const int64_t count = static_cast<int64_t>(dimensions.size());
-  const bool tiled = layout != nullptr && layout->extras != nullptr && !layout->extras->tiles.empty();
-  if (count > 1 && count <= kMaxChoices && !tiled) {
+  if (count > 1 && count <= kMaxChoices && !HasTiles(array)) {
     double best = Growth(SizeOf(array, dimensions[1]), SizeOf(array, dimensions[0]));
     if (best > 2) {
       for (size_t c = 0; c < dimensions.size(); ++c) {

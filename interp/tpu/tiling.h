@@ -27,6 +27,12 @@ Minor MinorOf(Shape array);
 // unbounded dimension counts as 1, a bounded one with its bound. Saturates.
 int64_t PaddedBytes(const Machine& machine, Shape shape);
 
+// The layout has tiles: a compiler has chosen it.
+inline bool HasTiles(Shape array) {
+  return array.IsArray() && array.has_layout() && array.layout()->extras != nullptr &&
+         !array.layout()->extras->tiles.empty();
+}
+
 // Elements of an array, unbounded dimensions as 1; saturates.
 int64_t ElementsOf(Shape array);
 

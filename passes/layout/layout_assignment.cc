@@ -9,6 +9,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/saturating.h"
+#include "passes/layout/tpu_orders.h"
 
 namespace hlokit {
 namespace {
@@ -24,15 +25,17 @@ class LayoutAssigner {
 
  private:
   Shape Tiled(Shape array) const;
-  // The shape with the layouts of the target in every array.
-  Shape Target(Shape shape);
-  // The same with the order of dimensions that it has.
-  Shape TiledAsItIs(Shape shape);
+  // The shape of an instruction with the layouts of the target in every array.
+  Shape Chosen(Instruction i) const;
+  // The shape of a parameter or result of the entry.
+  Shape AtBorder(Shape given, Shape own) const;
+  // With the orders of dimensions that it has.
+  Shape TiledAsItIs(Shape shape) const;
   absl::Status AdaptEntry();
   void MakeBitcasts(Computation c);
   bool IsBorder(Instruction i) const;
   template <typename OfArray>
-  Shape Map(Shape shape, const OfArray& of_array) {
+  Shape Map(Shape shape, const OfArray& of_array) const {
     if (shape.IsArray()) return of_array(shape);
     if (!shape.IsTuple() || !IsFlat(shape)) return MapNested(shape, of_array);
     std::vector<Shape> elements;
@@ -41,25 +44,22 @@ class LayoutAssigner {
   }
   // Tuples in tuples, the inner ones first.
   template <typename OfArray>
-  Shape MapNested(Shape shape, const OfArray& of_array);
+  Shape MapNested(Shape shape, const OfArray& of_array) const;
 
   Module& module_;
   ShapeTable& shapes_;
   const LayoutTarget target_;
   const CallGraph calls_;
+  std::optional<TpuOrders> orders_;
   LayoutCounts counts_;
 };
 
-// Tiles that would more than double an array of several dimensions are not given: others of them should be minor then,
-// such as batch and features of a small image, and which is left open.
 Shape LayoutAssigner::Tiled(Shape array) const {
-  if (target_ != LayoutTarget::kTpu) return array;
-  const Shape tiled = WithTpuTiles(shapes_, array);
-  return array.rank() > 1 && TiledBytes(tiled) / 2 > TiledBytes(array) ? array : tiled;
+  return target_ == LayoutTarget::kTpu ? WithTpuTiles(shapes_, array) : array;
 }
 
 template <typename OfArray>
-Shape LayoutAssigner::MapNested(Shape shape, const OfArray& of_array) {
+Shape LayoutAssigner::MapNested(Shape shape, const OfArray& of_array) const {
   if (!shape.IsTuple()) return shape;
   struct Frame {
     Shape shape;
@@ -85,13 +85,44 @@ Shape LayoutAssigner::MapNested(Shape shape, const OfArray& of_array) {
   }
 }
 
-Shape LayoutAssigner::Target(Shape shape) {
-  return Map(shape, [this](Shape array) {
-    return IsDefaultSpace(array) ? Tiled(shapes_.WithLayout(array, shapes_.DefaultLayout(array.rank()))) : array;
+// Values of one array that the module passes around have one order.
+Shape LayoutAssigner::Chosen(Instruction i) const {
+  const bool chosen = orders_.has_value() && orders_->ok();
+  std::vector<int64_t> arrays;  // leaves that are
+  if (chosen && !i.shape().IsArray()) {
+    const std::vector<Shape> leaves = Leaves(i.shape());
+    for (size_t k = 0; k < leaves.size(); ++k) {
+      if (leaves[k].IsArray()) arrays.push_back(static_cast<int64_t>(k));
+    }
+  }
+  size_t next = 0;
+  return Map(i.shape(), [&](Shape array) {
+    const int64_t leaf = arrays.empty() ? 0 : arrays[next++];
+    if (!IsDefaultSpace(array)) return array;
+    if (!chosen) return Tiled(shapes_.WithLayout(array, shapes_.DefaultLayout(array.rank())));
+    LayoutExtras extras;
+    if (array.has_layout() && array.layout()->extras != nullptr) extras = *array.layout()->extras;
+    return Tiled(shapes_.WithLayout(array, shapes_.Layout(orders_->OrderOf(i, leaf), extras)));
   });
 }
 
-Shape LayoutAssigner::TiledAsItIs(Shape shape) {
+// `own`: what the program makes of it, of the same leaves.
+Shape LayoutAssigner::AtBorder(Shape given, Shape own) const {
+  const std::vector<Shape> chosen = Leaves(own);
+  std::vector<Shape> arrays;
+  for (Shape leaf : chosen) {
+    if (leaf.IsArray()) arrays.push_back(leaf);
+  }
+  size_t next = 0;
+  return Map(given, [&](Shape array) {
+    const size_t k = next++;
+    if (!IsDefaultSpace(array)) return array;
+    const bool free = target_ == LayoutTarget::kTpu && !TpuOrders::IsGiven(array) && k < arrays.size();
+    return free ? arrays[k] : Tiled(array);
+  });
+}
+
+Shape LayoutAssigner::TiledAsItIs(Shape shape) const {
   return Map(shape, [this](Shape array) { return IsDefaultSpace(array) ? Tiled(array) : array; });
 }
 
@@ -125,8 +156,8 @@ absl::Status LayoutAssigner::AdaptEntry() {
   Builder builder(&module_, entry.id());
   for (int64_t p = 0; p < entry.parameter_count() && p < static_cast<int64_t>(layout->parameters.size()); ++p) {
     const InstructionId id = entry.parameter(p).id();
-    layout->parameters[p] = TiledAsItIs(layout->parameters[p]);
-    const Shape given = layout->parameters[p], wanted = Target(given);
+    const Shape wanted = module_.instruction(id).shape();
+    const Shape given = layout->parameters[p] = AtBorder(layout->parameters[p], wanted);
     module_.SetShape(id, given);
     if (given == wanted || !given.IsArray()) continue;
     bool is_copied = module_.instruction(id).has_users() && !module_.instruction(id).is_root();
@@ -142,16 +173,12 @@ absl::Status LayoutAssigner::AdaptEntry() {
     module_.ReplaceOperand(*copy, 0, id);
     ++counts_.copies;
   }
-  layout->result = TiledAsItIs(layout->result);
-  const Shape result = layout->result;
   const InstructionId root = entry.root().id();
+  const Shape result = layout->result = AtBorder(layout->result, module_.instruction(root).shape());
   if (module_.instruction(root).opcode() == Opcode::kTuple) {
     std::vector<Shape> elements;
     for (Instruction operand : module_.instruction(root).operands()) elements.push_back(operand.shape());
     module_.SetShape(root, shapes_.Tuple(elements));
-  } else if (module_.instruction(root).opcode() != Opcode::kCopy &&
-             module_.instruction(root).opcode() != Opcode::kParameter) {
-    module_.SetShape(root, Target(module_.instruction(root).shape()));
   }
   if (module_.instruction(root).shape() == result) return absl::OkStatus();
   const MetadataScope scope(&builder, module_.record(root).metadata);
@@ -191,12 +218,10 @@ absl::Status LayoutAssigner::AdaptEntry() {
   return absl::OkStatus();
 }
 
-// Parameters of the entry have the caller's order of dimensions, and so has its root with the copies that it is made
-// of.
+// A copy that gives a result of the entry the caller's order.
 bool LayoutAssigner::IsBorder(Instruction i) const {
-  if (!i.parent().is_entry()) return false;
-  if (i.opcode() == Opcode::kParameter || i.is_root()) return true;
-  if (i.opcode() != Opcode::kCopy) return false;
+  if (!i.parent().is_entry() || i.opcode() != Opcode::kCopy) return false;
+  if (i.is_root()) return true;
   for (Instruction user : i.users()) {
     if (user.is_root() && user.opcode() == Opcode::kTuple) return true;
   }
@@ -204,23 +229,40 @@ bool LayoutAssigner::IsBorder(Instruction i) const {
 }
 
 absl::StatusOr<LayoutCounts> LayoutAssigner::Run() {
+  if (target_ == LayoutTarget::kTpu) orders_.emplace(module_);
   std::vector<ShapeId> before(module_.instruction_id_bound());
   for (Computation c : module_.computations()) {
     for (Instruction i : c.instructions()) {
       before[i.id().value] = i.record().shape;
       const bool constrained = i.has(Attr::kOperandLayoutConstraints) || i.bool_attr(Attr::kConstrainLayout);
-      const Shape wanted = constrained || IsBorder(i) ? TiledAsItIs(i.shape()) : Target(i.shape());
+      const Shape wanted = constrained || IsBorder(i) ? TiledAsItIs(i.shape()) : Chosen(i);
       if (wanted != i.shape()) module_.SetShape(i.id(), wanted);
     }
   }
   if (absl::Status status = AdaptEntry(); !status.ok()) return status;
   for (Computation c : module_.computations()) {
-    if (calls_.IsSequential(c)) MakeBitcasts(c);
+    if (target_ == LayoutTarget::kPlain && calls_.IsSequential(c)) MakeBitcasts(c);
     for (Instruction i : c.instructions()) {
       counts_.shapes += i.id().value < before.size() && before[i.id().value] != i.record().shape;
     }
   }
   return counts_;
+}
+
+// All arrays for which there are tiles have some.
+bool HasTiles(const Module& module) {
+  bool any = false;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      const Shape array = i.shape();
+      if (!array.IsArray() || array.rank() == 0 || BitsOf(array.element_type()) > 32) continue;
+      if (!IsDefaultSpace(array)) continue;
+      if (!array.has_layout() || array.layout()->extras == nullptr || array.layout()->extras->tiles.empty())
+        return false;
+      any = true;
+    }
+  }
+  return any;
 }
 
 }  // namespace
@@ -254,7 +296,9 @@ Shape WithTpuTiles(ShapeTable& shapes, Shape array) {
   if (array.layout()->extras != nullptr) extras = *array.layout()->extras;
   extras.tiles.clear();
   if (array.rank() == 1) {
-    extras.tiles.push_back({1024});
+    int64_t tile = 128 * packing;
+    while (tile < 1024 && tile < array.dim(0)) tile *= 2;
+    extras.tiles.push_back({array.is_unbounded(0) ? 1024 : tile});
     if (packing > 1) extras.tiles.push_back({128});
   } else {
     const int64_t rows = array.dim(array.layout()->minor_to_major[1]);
@@ -272,6 +316,7 @@ absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, LayoutTarget target) 
       if (i.opcode() == Opcode::kBitcast) return LayoutCounts();
     }
   }
+  if (target == LayoutTarget::kTpu && HasTiles(module)) return LayoutCounts();
   return LayoutAssigner(&module, target).Run();
 }
 

@@ -20,15 +20,17 @@ struct LayoutCounts {
   int64_t copies = 0;
 };
 
-// Gives every array the layout with the last dimension minor, except
+// Plain: gives every array the layout with the last dimension minor, except
 //   - the parameters and the result of the entry, whose order of dimensions is the caller's: where it is another one, a
 //     copy changes it;
 //   - transposes that only dots and convolutions read: their layout makes them bitcasts;
 //   - operands of custom-calls with constrained layouts, and instructions in other memory spaces, which stay as they
 //   are.
-// For TPU tiles are added, to the entry's layouts too: (8,128), fewer rows where an array has at most 4, with (2,1) or
-// (4,1) more for types of 16 and 8 bits; one-dimensional arrays have tiles of 1024. A module with a schedule is left
-// alone.
+// For TPU the orders are those of tpu_orders.h, and tiles are added, to the entry's layouts too: (8,128), fewer rows
+// where an array has at most 4, with (2,1) or (4,1) more for types of 16 and 8 bits; one-dimensional arrays have tiles
+// of 1024, less if they fit. Parameters and results of the entry that have the default order, but whose tiles would
+// take a fifth less with another, get an order of the program's choice, as the runtimes that call the compiler choose
+// one. A module with a schedule is left alone, and so is one with tiles.
 absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, LayoutTarget target);
 
 // Bytes of an array with the padding of its layout's tiles; without, where it has none. Unbounded dimensions count

@@ -39,8 +39,10 @@ void RegisterLayoutPasses(PassRegistry* registry) {
        .doc =
            "The last dimension is minor, but for parameters and results of the entry, which keep the caller's "
            "order and are copied where that is another one, and for transposes that only dots and "
-           "convolutions read, which become bitcasts. Target `tpu` adds the tiles of a TPU's memory, but not to arrays "
-           "that they would more than double, such as small images: which of their dimensions are minor is left open.",
+           "convolutions read, which become bitcasts. Target `tpu` adds the tiles of a TPU's memory and chooses the "
+           "minor dimensions that they pad: arrays that lie alike (through elementwise operations, slices, transposes, "
+           "loops and calls) share the order that moves least bytes, with padding, copies at the border, reshapes and "
+           "what products want: convolutions batch and features, dots no batch dimension minor.",
        .example = kExample,
        .options = {{.name = "target",
                     .type = OptionInfo::Type::kString,

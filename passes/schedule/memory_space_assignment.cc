@@ -11,7 +11,9 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/saturating.h"
 #include "passes/layout/layout_assignment.h"
+#include "passes/layout/tpu_orders.h"
 
 namespace hlokit {
 namespace {
@@ -19,6 +21,8 @@ namespace {
 constexpr int32_t kLongestStay = 512;      // places that an array may stay
 constexpr int32_t kLongestPrefetch = 128;  // places from the start of a copy to its use
 constexpr size_t kMostReaders = 64;        // of an array that is prefetched
+constexpr size_t kMostAliases = 16;        // of an array, under other shapes
+constexpr double kCopyLatency = 1.2e-6;    // seconds that a copy takes beside its bytes
 
 int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
 
@@ -35,18 +39,41 @@ bool IsKernel(Instruction i) {
          opcode != Opcode::kConstant && opcode != Opcode::kUnknown;
 }
 
-// The result takes the memory of an operand if it can: both stand in one place.
-bool UpdatesInPlace(Instruction i) {
+// Operands whose memory the result takes: both stand in one place.
+std::vector<int64_t> UpdatedOperands(Instruction i) {
   const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kScatter) return true;
-  if (opcode != Opcode::kFusion) return false;
-  for (Instruction inner : i.computation_attr(Attr::kCalls).instructions()) {
-    if (inner.opcode() == Opcode::kDynamicUpdateSlice || inner.opcode() == Opcode::kScatter) return true;
+  if (opcode == Opcode::kDynamicUpdateSlice) return {0};
+  std::vector<int64_t> updated;
+  if (opcode == Opcode::kScatter) {
+    for (int64_t k = 0; k < i.operand_count() / 2; ++k) updated.push_back(k);
   }
-  return false;
+  if (opcode != Opcode::kFusion) return updated;
+  for (Instruction inner : i.computation_attr(Attr::kCalls).instructions()) {
+    if (inner.opcode() != Opcode::kDynamicUpdateSlice && inner.opcode() != Opcode::kScatter) continue;
+    Instruction from = inner.operand(0);
+    while (from.opcode() == Opcode::kBitcast || from.opcode() == Opcode::kReshape || from.opcode() == Opcode::kCopy ||
+           from.opcode() == Opcode::kDynamicUpdateSlice || from.opcode() == Opcode::kScatter) {
+      from = from.operand(0);
+    }
+    if (from.opcode() == Opcode::kParameter) updated.push_back(from.parameter_number());
+  }
+  return updated;
 }
 
-bool CanTakeFromVmem(Instruction user) { return IsKernel(user) && !UpdatesInPlace(user); }
+bool CanTakeFromVmem(Instruction user, int64_t operand) {
+  if (!IsKernel(user)) return false;
+  const std::vector<int64_t> updated = UpdatedOperands(user);
+  return std::find(updated.begin(), updated.end(), operand) == updated.end();
+}
+
+// With the padding of tiles, as if there were some where the layout has none.
+int64_t PaddedBytes(Shape array) {
+  const LayoutRecord* layout = array.layout();
+  if (layout == nullptr || (layout->extras != nullptr && !layout->extras->tiles.empty())) return TiledBytes(array);
+  const int64_t bits = std::max(BitsOf(array.element_type()), 8);
+  if (array.rank() < 2) return SatMul((std::max<int64_t>(array.element_count(), 0) + 1023) / 1024 * 1024, bits) / 8;
+  return SatMul(TiledElements(array, layout->minor_to_major), bits) / 8;
+}
 
 class Assigner {
  public:
@@ -55,7 +82,9 @@ class Assigner {
         options_(options),
         calls_(calls),
         costs_(*module),
-        held_by_callee_(module->computation_id_bound(), 0) {}
+        held_by_callee_(module->computation_id_bound(), 0) {
+    FindLoops();
+  }
 
   absl::Status Run(Computation c);
   const MemorySpaceCounts& counts() const { return counts_; }
@@ -68,8 +97,9 @@ class Assigner {
     int32_t to = 0;       // last use that can take it from VMEM
     bool leaves = false;  // somebody needs it in HBM, or later
     int64_t bytes = 0;
-    int32_t elsewhere = 0;  // first place at which somebody does
-    int32_t copied = 0;     // at which the copy to HBM is done
+    int32_t elsewhere = 0;                    // first place at which somebody does
+    int32_t copied = 0;                       // at which the copy to HBM is done
+    std::vector<InstructionId> aliases = {};  // the same bytes under other shapes
   };
   struct Prefetch {
     InstructionId source;
@@ -78,6 +108,7 @@ class Assigner {
     std::vector<InstructionId> readers;
   };
 
+  void FindLoops();
   void FindPlaces(Computation c);
   // The kernel that makes an array of its own for this value; none if none does.
   Instruction MakerOf(Instruction value) const;
@@ -106,6 +137,7 @@ class Assigner {
   const CallGraph& calls_;
   const CostAnalysis costs_;
   std::vector<int64_t> held_by_callee_;  // by ComputationId: most VMEM that it holds
+  std::vector<uint8_t> loops_;           // by ComputationId: it runs a loop
   MemorySpaceCounts counts_;
 
   // Of the computation at hand.
@@ -116,6 +148,17 @@ class Assigner {
   std::vector<double> idle_;   // by place: seconds in which HBM is not needed
   absl::flat_hash_set<uint32_t> in_vmem_;
 };
+
+void Assigner::FindLoops() {
+  loops_.assign(module_.computation_id_bound(), 0);
+  for (ComputationId id : calls_.CalleesFirst()) {
+    for (Instruction i : module_.computation(id).instructions()) {
+      if (i.opcode() == Opcode::kWhile) loops_[id.value] = 1;
+      if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
+      for (Computation callee : i.called_computations()) loops_[id.value] |= loops_[callee.id().value];
+    }
+  }
+}
 
 void Assigner::FindPlaces(Computation c) {
   order_.clear();
@@ -132,7 +175,10 @@ void Assigner::FindPlaces(Computation c) {
     place_of_[order_[place].value - lowest_] = static_cast<int32_t>(place);
     const Instruction i = module_.instruction(order_[place]);
     if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
+    // What is left there is for the state of loops.
+    if (i.opcode() == Opcode::kWhile) room_[place] = 0;
     for (Computation callee : i.called_computations()) {
+      if (loops_[callee.id().value] != 0) room_[place] = 0;
       room_[place] = std::min(room_[place], options_.vmem_bytes - held_by_callee_[callee.id().value]);
     }
   }
@@ -142,10 +188,12 @@ void Assigner::FindPlaces(Computation c) {
 Instruction Assigner::MakerOf(Instruction value) const {
   if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return Instruction();
   if (value.opcode() != Opcode::kGetTupleElement) {
-    return IsKernel(value) && !UpdatesInPlace(value) ? value : Instruction();
+    return IsKernel(value) && !MovesNothing(value) && UpdatedOperands(value).empty() ? value : Instruction();
   }
   const Instruction maker = value.operand(0);
-  if (!IsKernel(maker) || !IsFlat(maker.shape()) || UpdatesInPlace(maker) || maker.is_root()) return Instruction();
+  if (!IsKernel(maker) || !IsFlat(maker.shape()) || !UpdatedOperands(maker).empty() || maker.is_root()) {
+    return Instruction();
+  }
   for (const auto use : maker.uses()) {
     if (use.user.opcode() != Opcode::kGetTupleElement) return Instruction();
     if (use.user != value && use.user.int_attr(Attr::kIndex) == value.int_attr(Attr::kIndex)) return Instruction();
@@ -160,17 +208,28 @@ std::vector<Assigner::Stay> Assigner::FindStays() const {
     const Instruction maker = MakerOf(i);
     if (!maker.valid()) continue;
     const auto end = static_cast<int32_t>(order_.size());
-    Stay stay{i.id(), PlaceOf(maker.id()), -1, i.is_root(), TiledBytes(i.shape()), end, end};
+    Stay stay{i.id(), PlaceOf(maker.id()), -1, i.is_root(), PaddedBytes(i.shape()), end, end};
     if (stay.bytes <= 0 || stay.bytes > options_.vmem_bytes) continue;
-    for (const auto use : i.uses()) {
-      const int32_t at = PlaceOf(use.user.id());
-      if (!CanTakeFromVmem(use.user) || at - stay.from > kLongestStay) {
-        stay.leaves = true;
-        stay.elsewhere = std::min(stay.elsewhere, at);
-      } else {
-        stay.to = std::max(stay.to, at);
+    std::vector<Instruction> open = {i};
+    bool lost = false;  // under another shape
+    while (!open.empty()) {
+      const Instruction value = open.back();
+      open.pop_back();
+      for (const auto use : value.uses()) {
+        const int32_t at = PlaceOf(use.user.id());
+        if (MovesNothing(use.user) && !use.user.is_root() && stay.aliases.size() < kMostAliases) {
+          stay.aliases.push_back(use.user.id());
+          open.push_back(use.user);
+        } else if (!CanTakeFromVmem(use.user, use.operand_index) || at - stay.from > kLongestStay) {
+          stay.leaves = true;
+          lost |= value != i;
+          stay.elsewhere = std::min(stay.elsewhere, at);
+        } else {
+          stay.to = std::max(stay.to, at);
+        }
       }
     }
+    if (lost) continue;
     if (stay.to > place) stays.push_back(stay);
   }
   // Those that stay shortly first; among equals in the order of the schedule.
@@ -205,12 +264,13 @@ void Assigner::Keep(const std::vector<Stay>& stays) {
     if (stay.leaves || !Fits(stay.from, stay.to, stay.bytes)) continue;
     Hold(stay.from, stay.to, stay.bytes);
     in_vmem_.insert(stay.value.value);
+    for (InstructionId alias : stay.aliases) in_vmem_.insert(alias.value);
     ++counts_.kept;
   }
 }
 
 double Assigner::TransferOf(Shape array) const {
-  return static_cast<double>(BufferBytes(array)) / options_.hbm_bytes_per_second;
+  return static_cast<double>(PaddedBytes(array)) / options_.hbm_bytes_per_second + kCopyLatency;
 }
 
 void Assigner::TakeIdle(int32_t from, int32_t to, double seconds) {
@@ -238,6 +298,7 @@ void Assigner::FindEvictions(std::vector<Stay>* stays) {
     Hold(stay.from, last, stay.bytes);
     stay.copied = end;
     in_vmem_.insert(stay.value.value);
+    for (InstructionId alias : stay.aliases) in_vmem_.insert(alias.value);
     ++counts_.evicted;
   }
 }
@@ -265,12 +326,13 @@ std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
   absl::flat_hash_set<uint32_t> done;  // arrays that were looked at
   for (int32_t use = 0; use < static_cast<int32_t>(order_.size()); ++use) {
     const Instruction reader = module_.instruction(At(use));
-    if (!CanTakeFromVmem(reader)) continue;
+    if (!IsKernel(reader) || MovesNothing(reader)) continue;
     for (int64_t k = 0; k < reader.operand_count(); ++k) {
+      if (!CanTakeFromVmem(reader, k)) continue;
       const Instruction source = reader.operand(k);
       if (!source.shape().IsArray() || source.shape().IsScalar() || MemorySpaceOf(source.shape()) != 0) continue;
       if (in_vmem_.contains(source.id().value) || !done.insert(source.id().value).second) continue;
-      const int64_t bytes = TiledBytes(source.shape());
+      const int64_t bytes = PaddedBytes(source.shape());
       if (bytes <= 0 || bytes > options_.vmem_bytes) continue;
       // Those that read it soon after, while there is room.
       std::vector<int32_t> places = {use};
@@ -278,7 +340,10 @@ std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
       for (const auto other : source.uses()) {
         if (++uses > kMostReaders) break;
         const int32_t at = PlaceOf(other.user.id());
-        if (at > use && at - use <= kLongestPrefetch && CanTakeFromVmem(other.user)) places.push_back(at);
+        if (at > use && at - use <= kLongestPrefetch && !MovesNothing(other.user) &&
+            CanTakeFromVmem(other.user, other.operand_index)) {
+          places.push_back(at);
+        }
       }
       std::sort(places.begin(), places.end());
       while (places.size() > 1 && !Fits(use, places.back(), bytes)) places.pop_back();
@@ -329,10 +394,12 @@ absl::Status Assigner::Evict(const Stay& stay) {
     elements[static_cast<size_t>(part.int_attr(Attr::kIndex))] = in_vmem;
     module_.SetShape(part.operand(0).id(), module_.context().shapes.Tuple(elements));
   }
+  for (InstructionId alias : stay.aliases) module_.SetShape(alias, InVmem(module_.instruction(alias).shape()));
   if (!stay.leaves) return absl::OkStatus();
   std::vector<std::pair<InstructionId, int64_t>> elsewhere;
   for (const auto use : module_.instruction(stay.value).uses()) {
-    if (CanTakeFromVmem(use.user) && PlaceOf(use.user.id()) <= stay.to) continue;
+    if (MovesNothing(use.user) && !use.user.is_root()) continue;
+    if (CanTakeFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
     elsewhere.push_back({use.user.id(), use.operand_index});
   }
   const absl::StatusOr<InstructionId> copy = Copy(stay.value, in_hbm, At(PlaceOf(stay.value) + 1), At(stay.copied));
@@ -348,8 +415,8 @@ absl::Status Assigner::Fetch(const Prefetch& prefetch) {
   if (!copy.ok()) return copy.status();
   for (InstructionId reader : prefetch.readers) {
     for (int64_t k = 0; k < module_.instruction(reader).operand_count(); ++k) {
-      const bool reads = module_.instruction(reader).operand(k).id() == prefetch.source;
-      if (reads) module_.ReplaceOperand(reader, k, *copy);
+      if (module_.instruction(reader).operand(k).id() != prefetch.source) continue;
+      if (CanTakeFromVmem(module_.instruction(reader), k)) module_.ReplaceOperand(reader, k, *copy);
     }
   }
   return absl::OkStatus();

@@ -1,5 +1,6 @@
 // The passes of this room.
 #include "passes/rooms.h"
+#include "passes/schedule/collective_pipeliner.h"
 #include "passes/schedule/copy_insertion.h"
 #include "passes/schedule/memory_space_assignment.h"
 #include "passes/schedule/rematerialization.h"
@@ -29,6 +30,7 @@ class LatencyHidingScheduler : public Pass {
     rates.flops_per_second = static_cast<double>(options().Int("tflops")) * 1e12;
     rates.bytes_per_second = static_cast<double>(options().Int("hbm-gbps")) * 1e9;
     rates.link_bytes_per_second = static_cast<double>(options().Int("ici-gbps")) * 1e9;
+    rates.memory_bytes = options().Int("hbm-bytes");
     const absl::StatusOr<ScheduleCounts> counts = ScheduleModule(module, rates);
     if (!counts.ok()) return counts.status();
     Count("computations ordered", counts->computations);
@@ -76,6 +78,50 @@ class CopyInsertion : public Pass {
     return *copies > 0;
   }
 };
+
+class CollectivePipeliner : public Pass {
+ public:
+  absl::StatusOr<bool> Run(Module& module) override {
+    const absl::StatusOr<int64_t> made = PipelineCollectives(module);
+    if (!made.ok()) return made.status();
+    if (*made > 0) Count("collectives issued a trip ahead", *made);
+    return *made > 0;
+  }
+};
+
+constexpr char kLayers[] = R"(HloModule layers
+
+cond {
+  p = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+body {
+  p = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  x = f32[8,64]{1,0} get-tuple-element(p), index=1
+  all = f32[4,32,64]{2,1,0} get-tuple-element(p), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  part = f32[1,32,64]{2,1,0} dynamic-slice(all, i, zero, zero), dynamic_slice_sizes={1,32,64}
+  half = f32[32,64]{1,0} reshape(part)
+  w = f32[64,64]{1,0} all-gather(half), replica_groups={{0,1}}, dimensions={0}
+  y = f32[8,64]{1,0} dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) tuple(next, y, all)
+}
+
+ENTRY main {
+  x = f32[8,64]{1,0} parameter(0)
+  all = f32[4,32,64]{2,1,0} parameter(1)
+  zero = s32[] constant(0)
+  t = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) tuple(zero, x, all)
+  w = (s32[], f32[8,64]{1,0}, f32[4,32,64]{2,1,0}) while(t), condition=cond, body=body
+  ROOT y = f32[8,64]{1,0} get-tuple-element(w), index=1
+}
+)";
 
 constexpr char kOverlap[] = R"(HloModule overlap
 
@@ -155,6 +201,18 @@ const OptionInfo kFlops = {.name = "tflops",
 }  // namespace
 
 void RegisterSchedulePasses(PassRegistry* registry) {
+  registry->Add(
+      {.name = "collective-pipeliner",
+       .room = "schedule",
+       .summary = "issue collectives of a loop's body a trip ahead",
+       .doc =
+           "A collective that depends only on what the loop passes on unchanged and on the number of the trip, such "
+           "as the all-gather of a layer's weights, is made in the trip before and handed on in the state, the first "
+           "in front of the loop. The last trip makes one that nobody reads. For loops with a known number of "
+           "trips.",
+       .example = kLayers,
+       .needs = "No schedule: a module that has one is left alone.",
+       .make = MakePass<CollectivePipeliner>});
   registry->Add({.name = "latency-hiding-scheduler",
                  .room = "schedule",
                  .summary = "order the instructions so that communication runs beside computation",
@@ -166,7 +224,11 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                               .type = OptionInfo::Type::kInt,
                               .default_text = "90",
                               .doc = "bytes that go between devices in a nanosecond",
-                              .min = 1}},
+                              .min = 1},
+                             {.name = "hbm-bytes",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "17179869184",
+                              .doc = "above this peak, what needs less memory goes first"}},
                  .make = MakePass<LatencyHidingScheduler>});
   registry->Add({.name = "memory-space-assignment",
                  .room = "schedule",

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
@@ -23,11 +24,26 @@ int64_t BytesMoved(Instruction i) {
   return bytes;
 }
 
-bool GoesOverLinks(Instruction i) {
-  if (HasTrait(i.opcode(), kCollective)) return true;
-  if (i.opcode() != Opcode::kAsyncStart) return false;
-  const Computation callee = i.computation_attr(Attr::kCalls);
-  return callee.valid() && HasTrait(callee.root().opcode(), kCollective);
+// The collective that an instruction is, starts or wraps; invalid if it is none.
+Instruction CollectiveIn(Instruction i) {
+  if (i.opcode() == Opcode::kAsyncStart) {
+    const Computation callee = i.computation_attr(Attr::kCalls);
+    if (callee.valid() && HasTrait(callee.root().opcode(), kCollective)) return callee.root();
+    return Instruction();
+  }
+  return HasTrait(i.opcode(), kCollective) ? i : Instruction();
+}
+
+// Bytes that pass the links of a device, at the rate of both directions of a ring.
+int64_t WireBytes(Instruction collective) {
+  int64_t bytes = BytesMoved(collective);
+  const Opcode opcode = collective.opcode();
+  if (opcode == Opcode::kAllGatherStart && collective.shape().IsTuple() && collective.shape().tuple_size() > 1) {
+    return std::max(bytes, BufferBytes(collective.shape().element(1)));
+  }
+  if (opcode == Opcode::kAllGather) return std::max(bytes, BufferBytes(collective.shape()));
+  if (opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart) return SatMul(bytes, 2);
+  return bytes;
 }
 
 class ListScheduler {
@@ -35,22 +51,28 @@ class ListScheduler {
   ListScheduler(Computation computation, const CostAnalysis& costs, const ScheduleOptions& options)
       : module_(computation.module()), costs_(costs), options_(options), order_(PostOrder(computation)) {}
 
-  std::vector<InstructionId> Run();
+  // Once.
+  std::vector<InstructionId> Run(SchedulePriority priority);
+  // How long what was scheduled takes, waits included.
+  int64_t duration() const { return now_; }
 
  private:
   // Least first.
   struct Rank {
-    int stage;     // 0: starts, 1: ordinary work, 2: waiting for what has had no time yet
-    int64_t gain;  // bytes made less bytes freed
+    int stage;    // 0: starts, 1: ordinary work
+    int64_t key;  // by priority: bytes made less bytes freed, nothing, or less the time until the end
     uint32_t place;
     friend auto operator<=>(const Rank&, const Rank&) = default;
   };
 
   void Prepare();
   void KeepOrderOfEffects();
+  void FindHeights();
   int64_t TimeOf(Instruction i) const;
+  // When work that starts now off the core is done: transfers among the same groups of devices take turns.
+  int64_t EndOf(Instruction start);
   Rank RankOf(uint32_t n) const;
-  void Enter(uint32_t n) { ready_.insert(rank_[n] = RankOf(n)); }
+  void Enter(uint32_t n);
   void Update(uint32_t n);
   void Take(uint32_t n);
 
@@ -69,10 +91,14 @@ class ListScheduler {
   std::vector<uint8_t> value_stays_;  // arguments, constants and results
   std::vector<int64_t> made_bytes_;   // by node
   std::vector<uint8_t> is_ready_;
+  SchedulePriority priority_ = SchedulePriority::kMemory;
   std::vector<Rank> rank_;
   std::set<Rank> ready_;
-  int64_t now_ = 0;           // time that what has run took
-  std::vector<int64_t> due_;  // by node: for a done, when its work is covered
+  std::set<std::pair<int64_t, uint32_t>> waiting_;    // dones whose work was started, by when it ends
+  int64_t now_ = 0;                                   // time that what has run took
+  std::vector<int64_t> due_;                          // by node: for a done, when its work ends
+  std::vector<int64_t> height_;                       // by node: time from its beginning to the end of what needs it
+  absl::flat_hash_map<uint32_t, int64_t> link_free_;  // by groups of devices: when their links are
 };
 
 // In picoseconds, or in bytes where no rates are given.
@@ -81,7 +107,9 @@ int64_t ListScheduler::TimeOf(Instruction i) const {
   const auto picoseconds = [](double amount, double rate) {
     return static_cast<int64_t>(std::min(rate > 0 ? amount / rate * 1e12 : 0, 4e18));
   };
-  if (GoesOverLinks(i)) return picoseconds(static_cast<double>(BytesMoved(i)), options_.link_bytes_per_second);
+  if (const Instruction collective = CollectiveIn(i); collective.valid()) {
+    return picoseconds(static_cast<double>(WireBytes(collective)), options_.link_bytes_per_second);
+  }
   if (StartsAsync(i)) return picoseconds(static_cast<double>(BytesMoved(i)), options_.bytes_per_second);
   const Cost& cost = costs_.Of(i);
   return std::max(picoseconds(static_cast<double>(cost.flops), options_.flops_per_second),
@@ -166,61 +194,90 @@ void ListScheduler::KeepOrderOfEffects() {
   }
 }
 
+int64_t ListScheduler::EndOf(Instruction start) {
+  const int64_t time = TimeOf(start);
+  const Instruction collective = CollectiveIn(start);
+  if (!collective.valid()) return SatAdd(now_, time);
+  const uint32_t groups = collective.payload(Attr::kReplicaGroups).value_or(0xffffffffu);
+  int64_t& free = link_free_[groups];
+  return free = SatAdd(std::max(now_, free), time);
+}
+
+// Along the longest way; what an asynchronous operation takes stands for its start.
+void ListScheduler::FindHeights() {
+  height_.assign(order_.size(), 0);
+  for (size_t n = order_.size(); n-- > 0;) {
+    int64_t after = 0;
+    for (uint32_t next : next_[n]) after = std::max(after, height_[next]);
+    const Instruction i = module_.instruction(order_[n]);
+    height_[n] = SatAdd(after, EndsAsync(i) ? 0 : TimeOf(i));
+  }
+}
+
 ListScheduler::Rank ListScheduler::RankOf(uint32_t n) const {
   const Instruction i = module_.instruction(order_[n]);
+  const int stage = options_.overlap && StartsAsync(i) ? 0 : 1;
+  if (priority_ == SchedulePriority::kProgram) return {stage, 0, n};
+  if (priority_ == SchedulePriority::kCriticalPath) return {stage, -height_[n], n};
   int64_t freed = 0;
   for (uint32_t v : reads_[n]) {
     if (readers_left_[v] == 1 && !value_stays_[v]) freed = SatAdd(freed, value_bytes_[v]);
   }
-  int stage = 1;
-  if (options_.overlap && StartsAsync(i)) stage = 0;
-  if (options_.overlap && EndsAsync(i) && now_ < due_[n]) stage = 2;
   return {stage, made_bytes_[n] - freed, n};
 }
 
+void ListScheduler::Enter(uint32_t n) {
+  is_ready_[n] = 1;
+  if (options_.overlap && EndsAsync(module_.instruction(order_[n]))) {
+    waiting_.insert({due_[n], n});
+  } else {
+    ready_.insert(rank_[n] = RankOf(n));
+  }
+}
+
 void ListScheduler::Update(uint32_t n) {
-  if (!is_ready_[n]) return;
-  const Rank rank = RankOf(n);
-  if (rank == rank_[n]) return;
-  ready_.erase(rank_[n]);
-  ready_.insert(rank_[n] = rank);
+  if (!is_ready_[n] || ready_.erase(rank_[n]) == 0) return;
+  ready_.insert(rank_[n] = RankOf(n));
 }
 
 void ListScheduler::Take(uint32_t n) {
-  ready_.erase(rank_[n]);
   is_ready_[n] = 0;
   const Instruction i = module_.instruction(order_[n]);
   if (StartsAsync(i)) {
-    for (uint32_t next : next_[n]) due_[next] = SatAdd(now_, TimeOf(i));
+    const int64_t end = EndOf(i);
+    for (uint32_t next : next_[n]) due_[next] = end;
   } else if (!EndsAsync(i)) {
     now_ = SatAdd(now_, TimeOf(i));
+  } else {
+    now_ = std::max(now_, due_[n]);
   }
   for (uint32_t v : reads_[n]) {
-    if (--readers_left_[v] != 1) continue;
+    if (--readers_left_[v] != 1 || priority_ != SchedulePriority::kMemory) continue;
     for (uint32_t reader : readers_[v]) Update(reader);
   }
   for (uint32_t next : next_[n]) {
-    if (--waits_for_[next] != 0) continue;
-    is_ready_[next] = 1;
-    Enter(next);
+    if (--waits_for_[next] == 0) Enter(next);
   }
 }
 
-std::vector<InstructionId> ListScheduler::Run() {
+std::vector<InstructionId> ListScheduler::Run(SchedulePriority priority) {
+  priority_ = priority;
   Prepare();
+  if (priority == SchedulePriority::kCriticalPath) FindHeights();
   std::vector<InstructionId> schedule;
   schedule.reserve(order_.size());
   for (uint32_t n = 0; n < order_.size(); ++n) {
-    if (waits_for_[n] != 0) continue;
-    is_ready_[n] = 1;
-    Enter(n);
+    if (waits_for_[n] == 0) Enter(n);
   }
-  while (!ready_.empty()) {
-    uint32_t n = ready_.begin()->place;
-    // A wait is over when enough has run: look again before it is put off.
-    if (ready_.begin()->stage == 1 && ready_.rbegin()->stage == 2) {
-      const uint32_t waiting = ready_.rbegin()->place;
-      if (now_ >= due_[waiting]) n = waiting;
+  while (!ready_.empty() || !waiting_.empty()) {
+    uint32_t n;
+    // What is over costs no wait; else there is a wait only where nothing else is left to do.
+    if (!waiting_.empty() && (waiting_.begin()->first <= now_ || ready_.empty())) {
+      n = waiting_.begin()->second;
+      waiting_.erase(waiting_.begin());
+    } else {
+      n = ready_.begin()->place;
+      ready_.erase(ready_.begin());
     }
     Take(n);
     schedule.push_back(order_[n]);
@@ -234,12 +291,10 @@ void Reorder(Module& module, absl::Span<const InstructionId> order) {
 
 }  // namespace
 
-std::vector<InstructionId> ListSchedule(Computation computation, const CostAnalysis& costs,
-                                        const ScheduleOptions& options) {
-  return ListScheduler(computation, costs, options).Run();
-}
+namespace {
 
-absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOptions& options) {
+// Orders all computations. With `fast`, those with asynchronous work by how long they take, else by memory.
+absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& options, bool fast) {
   ScheduleCounts counts;
   const CallGraph calls(module);
   const CostAnalysis costs(module);
@@ -269,7 +324,19 @@ absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOpti
     const absl::StatusOr<MemoryUse> before = peak_of(post_order, needed);
     if (!before.ok()) return before.status();
     needed[id.value] = before->own_peak_bytes;
-    std::vector<InstructionId> list = ListSchedule(c, costs, options);
+    std::vector<InstructionId> list;
+    int64_t shortest = 0;
+    for (SchedulePriority priority :
+         {SchedulePriority::kMemory, SchedulePriority::kProgram, SchedulePriority::kCriticalPath}) {
+      ListScheduler scheduler(c, costs, options);
+      std::vector<InstructionId> order = scheduler.Run(priority);
+      // What needs less memory is worth a little time.
+      if (list.empty() || SatAdd(scheduler.duration(), scheduler.duration() / 100) < shortest) {
+        list = std::move(order);
+        shortest = scheduler.duration();
+      }
+      if (!fast || !async || !options.overlap) break;
+    }
     const absl::StatusOr<MemoryUse> as_list = peak_of(list, needs), as_post_order = peak_of(post_order, needs);
     if (!as_list.ok()) return as_list.status();
     if (!as_post_order.ok()) return as_post_order.status();
@@ -282,7 +349,17 @@ absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOpti
     }
     Reorder(module, take_list ? list : post_order);
   }
-  module.header().is_scheduled = true;
+  return counts;
+}
+
+}  // namespace
+
+absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOptions& options) {
+  absl::StatusOr<ScheduleCounts> counts = Order(module, options, /*fast=*/true);
+  if (counts.ok() && options.memory_bytes > 0 && counts->peak_bytes > options.memory_bytes) {
+    counts = Order(module, options, /*fast=*/false);
+  }
+  if (counts.ok()) module.header().is_scheduled = true;
   return counts;
 }
 

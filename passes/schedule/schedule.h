@@ -3,12 +3,9 @@
 #define HLOKIT_PASSES_SCHEDULE_SCHEDULE_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "ir/module.h"
-#include "passes/analysis/cost.h"
 
 namespace hlokit {
 
@@ -21,12 +18,16 @@ struct ScheduleOptions {
   double flops_per_second = 0;
   double bytes_per_second = 0;
   double link_bytes_per_second = 0;
+  // Above this peak, memory goes before time. Zero: no limit.
+  int64_t memory_bytes = 0;
 };
 
-// A list schedule: of the instructions that can run, the one that frees most bytes beyond those it makes; the first in
-// post-order among equals. n log n.
-std::vector<InstructionId> ListSchedule(Computation computation, const CostAnalysis& costs,
-                                        const ScheduleOptions& options);
+// Which of the instructions that can run comes first.
+enum class SchedulePriority : uint8_t {
+  kMemory,        // the one that frees most bytes beyond those it makes
+  kProgram,       // the first in post-order
+  kCriticalPath,  // the one that most time depends on
+};
 
 struct ScheduleCounts {
   int64_t computations = 0;
@@ -34,8 +35,10 @@ struct ScheduleCounts {
   int64_t post_order_peak_bytes = 0;  // what the post-order would have needed
 };
 
-// Orders all computations and marks the module as scheduled. Of the list schedule and the post-order, each computation
-// gets the one that needs less memory; with overlap, computations with asynchronous operations get the list schedule.
+// Orders all computations and marks the module as scheduled. List schedules: of what can run, the first by a priority,
+// the first in post-order among equals; n log n. Asynchronous work starts when it can, and is waited for when it is
+// over or nothing else is left to do. Of the schedule by memory and the post-order, each computation gets the one that
+// needs less; with overlap, one with asynchronous operations gets the priority with which it takes least time.
 absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOptions& options);
 
 }  // namespace hlokit

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Real programs on a simulated TPU: each gives a report, whose times add up, also when every device is walked.
+"""Real programs on a simulated TPU: each gives a report, whose times add up, also when every device is walked, and never needs
+more vector memory than there is.
 
   simulated_programs.py HLO_RUN FILE|FOLDER... [--device=v5e]
 
@@ -31,6 +32,9 @@ def check(binary, path, device):
     total = alike["device_time_us"]
     if not (math.isfinite(total) and total >= 0 and alike["step_time_us"] > 0):
         raise ValueError(f"device time {total}, step time {alike['step_time_us']}")
+    vmem = alike["memory"]["vmem"]
+    if vmem["peak_bytes"] > vmem["limit_bytes"]:
+        raise ValueError(f"{vmem['peak_bytes']} bytes of {vmem['limit_bytes']} in vector memory")
     walked = report(binary, path, device, "--straggler=any:1")
     near = 1e-6 * total + 1e-6
     if abs(walked["device_time_us"] - total) > near:

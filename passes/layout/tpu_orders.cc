@@ -1,0 +1,623 @@
+#include "passes/layout/tpu_orders.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "ir/attribute_views.h"
+#include "ir/traversal.h"
+#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/saturating.h"
+#include "passes/layout/layout_assignment.h"
+
+namespace hlokit {
+
+namespace {
+
+constexpr int64_t kMostLeaves = int64_t{1} << 22;
+constexpr size_t kMostCandidates = 16;
+constexpr size_t kMostDefaults = 4;     // of members that lie differently
+constexpr double kPinned = 1e6;         // times what a copy costs
+constexpr double kProductMismatch = 4;  // a product that has to turn its operand, in passes over it
+
+// Results have the dimensions of operands: those of the same rank lie alike.
+constexpr Opcode kSameDimensions[] = {Opcode::kAllGather,
+                                      Opcode::kAllReduce,
+                                      Opcode::kAllToAll,
+                                      Opcode::kCollectiveBroadcast,
+                                      Opcode::kCollectivePermute,
+                                      Opcode::kConcatenate,
+                                      Opcode::kDynamicSlice,
+                                      Opcode::kDynamicUpdateSlice,
+                                      Opcode::kPad,
+                                      Opcode::kReduceScatter,
+                                      Opcode::kReduceWindow,
+                                      Opcode::kReverse,
+                                      Opcode::kSelectAndScatter,
+                                      Opcode::kSlice,
+                                      Opcode::kSort};
+
+bool KeepsDimensions(Opcode opcode) {
+  return HasTrait(opcode, kElementwise) ||
+         std::find(std::begin(kSameDimensions), std::end(kSameDimensions), opcode) != std::end(kSameDimensions);
+}
+
+int64_t SizeOf(Shape array, int64_t d) { return array.is_unbounded(d) ? 1 : std::max<int64_t>(array.dim(d), 0); }
+
+bool HasTiles(Shape array) {
+  return array.IsArray() && array.has_layout() && array.layout()->extras != nullptr &&
+         !array.layout()->extras->tiles.empty();
+}
+
+double BitsIn(Shape array) {
+  return array.element_type() == ElementType::kPred ? 8 : std::max(BitsOf(array.element_type()), 1);
+}
+
+DimensionOrder DefaultOrder(int64_t rank) {
+  DimensionOrder order;
+  for (int64_t d = rank; d-- > 0;) order.push_back(d);
+  return order;
+}
+
+// `first` minor, then the others of more than one element from the last to the first, then those of one.
+DimensionOrder OrderWithMinor(Shape array, absl::Span<const int64_t> first) {
+  DimensionOrder order;
+  for (int64_t d : first) {
+    if (SizeOf(array, d) != 1) order.push_back(d);
+  }
+  for (const bool ones : {false, true}) {
+    for (int64_t d = array.rank(); d-- > 0;) {
+      if ((SizeOf(array, d) == 1) == ones && std::find(order.begin(), order.end(), d) == order.end())
+        order.push_back(d);
+    }
+  }
+  return order;
+}
+
+// Where the elements next to the first lie in an array of other dimensions; false if one lies elsewhere.
+bool StepsAgree(Shape from, absl::Span<const int64_t> from_order, Shape to, absl::Span<const int64_t> to_order) {
+  DimensionOrder place(static_cast<size_t>(from.rank()), 0), to_place(static_cast<size_t>(to.rank()), 0);
+  int64_t stride = 1;
+  for (int64_t d : from_order) {
+    place[static_cast<size_t>(d)] = stride;
+    stride *= SizeOf(from, d);
+  }
+  stride = 1;
+  for (int64_t d : to_order) {
+    to_place[static_cast<size_t>(d)] = stride;
+    stride *= SizeOf(to, d);
+  }
+  int64_t step = 1;
+  for (int64_t d = from.rank(); d-- > 0; step *= SizeOf(from, d + 1)) {
+    if (SizeOf(from, d) == 1) continue;
+    int64_t rest = step, at = 0;
+    for (int64_t t = to.rank(); t-- > 0 && rest > 0;) {
+      const int64_t size = std::max<int64_t>(SizeOf(to, t), 1);
+      at += rest % size * to_place[static_cast<size_t>(t)];
+      rest /= size;
+    }
+    if (at != place[static_cast<size_t>(d)]) return false;
+  }
+  return true;
+}
+
+int64_t MinorSize(Shape array, absl::Span<const int64_t> order) {
+  for (int64_t d : order) {
+    if (SizeOf(array, d) != 1) return SizeOf(array, d);
+  }
+  return 1;
+}
+
+// A reshape that moves nothing: elements keep their places, and rows their length or there is but one.
+bool IsFree(Shape from, absl::Span<const int64_t> from_order, Shape to, absl::Span<const int64_t> to_order) {
+  if (from.element_count() <= 0 || to.element_count() <= 0) return from.element_count() == to.element_count();
+  const int64_t row = MinorSize(from, from_order), to_row = MinorSize(to, to_order), all = from.element_count();
+  return (row == to_row || row == all || to_row == all) && StepsAgree(from, from_order, to, to_order) &&
+         StepsAgree(to, to_order, from, from_order);
+}
+
+// The order in which tiles pad least; the default one among equals.
+DimensionOrder LeastPadding(Shape array) {
+  DimensionOrder best = DefaultOrder(array.rank());
+  if (array.rank() > 8) return best;
+  for (int64_t a = array.rank(); a-- > 0;) {
+    for (int64_t b = array.rank(); b-- > 0;) {
+      if (a == b) continue;
+      const int64_t first[] = {a, b};
+      DimensionOrder order = OrderWithMinor(array, first);
+      if (TiledElements(array, order) < TiledElements(array, best)) best = std::move(order);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+int64_t TiledElements(Shape array, absl::Span<const int64_t> minor_to_major) {
+  int64_t elements = 1;
+  for (size_t k = 0; k < minor_to_major.size(); ++k) {
+    int64_t size = SizeOf(array, minor_to_major[k]);
+    int64_t unit = 1;
+    if (minor_to_major.size() > 1 && k == 0) unit = 128;
+    if (k == 1) unit = size <= 2 ? 2 : size <= 4 ? 4 : 8;
+    if (size % unit != 0) size = SatAdd(size, unit - size % unit);
+    elements = SatMul(elements, size);
+  }
+  return elements;
+}
+
+bool TpuOrders::IsGiven(Shape array) {
+  if (array.rank() < 2) return true;
+  const DimensionOrder plain = DefaultOrder(array.rank());
+  DimensionOrder order = plain;
+  if (array.has_layout()) order.assign(array.layout()->minor_to_major.begin(), array.layout()->minor_to_major.end());
+  if (order != plain || array.element_count() <= 0) return true;
+  return TiledElements(array, LeastPadding(array)) > TiledElements(array, order) / 5 * 4;
+}
+
+bool MovesNothing(Instruction i) {
+  if (i.opcode() == Opcode::kBitcast) return true;
+  if (i.opcode() != Opcode::kReshape && i.opcode() != Opcode::kTranspose) return false;
+  const Shape from = i.operand(0).shape(), to = i.shape();
+  if (!HasTiles(from) || !HasTiles(to)) return false;
+  const absl::Span<const int64_t> in = from.layout()->minor_to_major, out = to.layout()->minor_to_major;
+  if (i.opcode() == Opcode::kReshape) return IsFree(from, in, to, out);
+  // Dimension d of the result is permutation[d] of the operand; those of one element have no place.
+  const absl::Span<const int64_t> permutation = i.list_attr(Attr::kDimensions);
+  if (static_cast<int64_t>(permutation.size()) != to.rank()) return false;
+  DimensionOrder of, there;
+  for (int64_t d : in) {
+    if (SizeOf(from, d) != 1) of.push_back(d);
+  }
+  for (int64_t d : out) {
+    if (SizeOf(to, d) != 1) there.push_back(permutation[static_cast<size_t>(d)]);
+  }
+  return of == there;
+}
+
+class OrderChooser {
+ public:
+  OrderChooser(const Module& module, TpuOrders* orders) : module_(module), orders_(*orders) {}
+
+  void Run() {
+    if (!CountLeaves()) return;
+    LinkAll();
+    Compress();
+    FindWishes();
+    ChooseAll();
+    orders_.ok_ = true;
+  }
+
+ private:
+  struct Wish {
+    enum Kind : uint8_t { kPair, kNotMinor, kGiven, kReshape } kind;
+    uint32_t leaf;
+    int64_t a = 0, b = 0;       // kPair: the dimensions that are to be minor
+    uint64_t dimensions = 0;    // kNotMinor: bits
+    DimensionOrder order = {};  // kGiven
+    uint32_t other = 0;         // kReshape: the leaf on the other side
+    double weight = 1;          // times the bytes of the array
+  };
+
+  bool CountLeaves() {
+    orders_.first_.assign(module_.instruction_id_bound() + 1, 0);
+    int64_t count = 0;
+    for (Computation c : module_.computations()) {
+      for (Instruction i : c.instructions()) {
+        orders_.first_[i.id().value] = static_cast<uint32_t>(count);
+        count = SatAdd(count, i.shape().leaf_count());
+        if (count > kMostLeaves) return false;
+        if (i.shape().IsArray()) {
+          shape_.push_back(i.shape());
+        } else {
+          for (Shape leaf : Leaves(i.shape())) shape_.push_back(leaf);
+        }
+        made_.resize(shape_.size(), PassesOver(i));
+      }
+    }
+    parent_.resize(shape_.size());
+    for (uint32_t n = 0; n < parent_.size(); ++n) parent_[n] = n;
+    orders_.to_class_.resize(shape_.size());
+    return true;
+  }
+
+  // How often its bytes are moved for it: what is made is written and read, what comes from outside is read.
+  static uint8_t PassesOver(Instruction i) {
+    if (i.opcode() == Opcode::kParameter) return i.parent().is_entry() ? 1 : 0;
+    const bool made = !PassesValuesOn(i.opcode()) && !HasTrait(i.opcode(), kControlFlow);
+    return made && i.opcode() != Opcode::kConstant ? 2 : 0;
+  }
+
+  uint32_t LeafOf(Instruction i, int64_t leaf = 0) const {
+    return orders_.first_[i.id().value] + static_cast<uint32_t>(leaf);
+  }
+
+  // ---- classes: a forest in which each leaf knows how its dimensions are called in its parent ----
+
+  static DimensionOrder Then(const DimensionOrder& a, const DimensionOrder& b) {
+    if (a.empty()) return b;
+    if (b.empty()) return a;
+    DimensionOrder both;
+    for (int64_t d : a) both.push_back(b[static_cast<size_t>(d)]);
+    return both;
+  }
+
+  static DimensionOrder Inverse(const DimensionOrder& a) {
+    DimensionOrder inverse(a.size(), 0);
+    for (size_t d = 0; d < a.size(); ++d) inverse[static_cast<size_t>(a[d])] = static_cast<int64_t>(d);
+    return inverse;
+  }
+
+  uint32_t Find(uint32_t leaf) {
+    uint32_t root = leaf;
+    std::vector<uint32_t>& path = path_;
+    path.clear();
+    while (parent_[root] != root) {
+      path.push_back(root);
+      root = parent_[root];
+    }
+    // From the root down, each is told what the root calls its dimensions.
+    for (size_t k = path.size(); k-- > 0;) {
+      const uint32_t n = path[k];
+      if (parent_[n] == root) continue;
+      orders_.to_class_[n] = Then(orders_.to_class_[n], orders_.to_class_[parent_[n]]);
+      parent_[n] = root;
+    }
+    return root;
+  }
+
+  // `b_of`: what b calls the dimensions of a; empty: the same.
+  void Link(uint32_t a, uint32_t b, const DimensionOrder& b_of = {}) {
+    if (!shape_[a].IsArray() || !shape_[b].IsArray() || shape_[a].rank() != shape_[b].rank()) return;
+    const uint32_t ra = Find(a), rb = Find(b);
+    if (ra == rb) return;
+    const DimensionOrder a_to_class = orders_.to_class_[a], b_to_class = orders_.to_class_[b];
+    DimensionOrder to = Then(b_of, b_to_class);
+    if (!a_to_class.empty()) to = Then(Inverse(a_to_class), to);
+    parent_[ra] = rb;
+    orders_.to_class_[ra] = to;
+  }
+
+  void LinkLeaves(uint32_t a, uint32_t b, int64_t count) {
+    for (uint32_t k = 0; k < static_cast<uint32_t>(count); ++k) Link(a + k, b + k);
+  }
+  void LinkWhole(Instruction a, Instruction b) {
+    if (a.shape().leaf_count() == b.shape().leaf_count()) LinkLeaves(LeafOf(a), LeafOf(b), a.shape().leaf_count());
+  }
+
+  static int64_t LeafOfElement(Shape tuple, int64_t index) {
+    int64_t leaf = 0;
+    for (int64_t k = 0; k < index; ++k) leaf += tuple.element(k).leaf_count();
+    return leaf;
+  }
+
+  void LinkAll() {
+    for (Computation c : module_.computations()) {
+      for (Instruction i : c.instructions()) LinkOne(i);
+    }
+    LinkAliases();
+    for (Computation c : module_.computations()) {
+      for (Instruction i : c.instructions()) {
+        if (i.opcode() != Opcode::kTranspose) continue;
+        // Dimension permutation[d] of the operand is d of the result.
+        const absl::Span<const int64_t> permutation = i.list_attr(Attr::kDimensions);
+        if (static_cast<int64_t>(permutation.size()) != i.shape().rank()) continue;
+        Link(LeafOf(i), LeafOf(i.operand(0)), DimensionOrder(permutation.begin(), permutation.end()));
+      }
+    }
+  }
+
+  void LinkOne(Instruction i) {
+    const Opcode opcode = i.opcode();
+    if (opcode == Opcode::kTuple) {
+      int64_t leaf = 0;
+      for (Instruction operand : i.operands()) {
+        LinkLeaves(LeafOf(i, leaf), LeafOf(operand), operand.shape().leaf_count());
+        leaf += operand.shape().leaf_count();
+      }
+    } else if (opcode == Opcode::kGetTupleElement) {
+      const Shape tuple = i.operand(0).shape();
+      const int64_t index = i.int_attr(Attr::kIndex);
+      if (!tuple.IsTuple() || index < 0 || index >= tuple.tuple_size()) return;
+      LinkLeaves(LeafOf(i), LeafOf(i.operand(0), LeafOfElement(tuple, index)), i.shape().leaf_count());
+    } else if (PassesValuesOn(opcode)) {
+      if (i.operand_count() > 0) LinkWhole(i, i.operand(0));
+    } else if (opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kFusion ||
+               opcode == Opcode::kConditional) {
+      LinkCallees(i);
+    } else if (KeepsDimensions(opcode)) {
+      const int64_t leaves = i.shape().leaf_count();
+      for (int64_t k = 0; k < i.operand_count(); ++k) {
+        if (i.operand(k).shape().IsArray())
+          Link(LeafOf(i, leaves > 1 ? std::min(k, leaves - 1) : 0), LeafOf(i.operand(k)));
+      }
+    }
+  }
+
+  void LinkCallees(Instruction i) {
+    const std::vector<Computation> callees = i.called_computations();
+    const bool branches = i.opcode() == Opcode::kConditional, loop = i.opcode() == Opcode::kWhile;
+    if (loop) LinkWhole(i, i.operand(0));
+    for (size_t n = 0; n < callees.size(); ++n) {
+      const Computation callee = callees[n];
+      for (int64_t k = 0; k < callee.parameter_count(); ++k) {
+        const int64_t operand = branches ? static_cast<int64_t>(n) + 1 : k;
+        if (operand < i.operand_count()) LinkWhole(callee.parameter(k), i.operand(operand));
+      }
+      if (!loop || callee == i.computation_attr(Attr::kBody)) LinkWhole(i, callee.root());
+    }
+  }
+
+  // A result that takes the memory of a parameter lies as it does.
+  void LinkAliases() {
+    const Computation entry = module_.entry();
+    for (const InputOutputAlias& alias : module_.header().input_output_alias) {
+      if (alias.parameter < 0 || alias.parameter >= entry.parameter_count()) continue;
+      const std::optional<int64_t> from = LeafAt(entry.parameter(alias.parameter).shape(), alias.parameter_index);
+      const std::optional<int64_t> to = LeafAt(entry.root().shape(), alias.output_index);
+      if (from && to) Link(LeafOf(entry.parameter(alias.parameter), *from), LeafOf(entry.root(), *to));
+    }
+  }
+
+  std::optional<int64_t> LeafAt(Shape shape, ListId index) const {
+    int64_t leaf = 0;
+    for (int64_t k : module_.context().list(index)) {
+      if (!shape.IsTuple() || k < 0 || k >= shape.tuple_size()) return std::nullopt;
+      leaf += LeafOfElement(shape, k);
+      shape = shape.element(k);
+    }
+    return shape.IsArray() ? std::optional<int64_t>(leaf) : std::nullopt;
+  }
+
+  // Classes numbered in the order of their first leaves, members of each together.
+  void Compress() {
+    std::vector<uint32_t> number(shape_.size(), UINT32_MAX);
+    orders_.class_.resize(shape_.size());
+    uint32_t classes = 0;
+    for (uint32_t n = 0; n < shape_.size(); ++n) {
+      const uint32_t root = Find(n);
+      if (number[root] == UINT32_MAX) {
+        number[root] = classes++;
+        root_.push_back(root);
+      }
+      orders_.class_[n] = number[root];
+    }
+    members_.resize(classes);
+    wishes_.resize(classes);
+    for (uint32_t n = 0; n < shape_.size(); ++n) members_[orders_.class_[n]].push_back(n);
+    orders_.order_.resize(classes);
+  }
+
+  // ---- what is asked of classes ----
+
+  void Ask(Wish wish) {
+    const Shape array = shape_[wish.leaf];
+    if (array.IsArray() && array.rank() > 1) wishes_[orders_.class_[wish.leaf]].push_back(std::move(wish));
+  }
+
+  void AskGiven(uint32_t leaf, double weight) {
+    const Shape array = shape_[leaf];
+    if (!array.IsArray()) return;
+    Wish wish{.kind = Wish::kGiven, .leaf = leaf, .weight = weight};
+    wish.order = DefaultOrder(array.rank());
+    if (array.has_layout()) {
+      wish.order.assign(array.layout()->minor_to_major.begin(), array.layout()->minor_to_major.end());
+    }
+    if (static_cast<int64_t>(wish.order.size()) == array.rank()) Ask(std::move(wish));
+  }
+
+  void FindWishes() {
+    const Computation entry = module_.entry();
+    for (Computation c : module_.computations()) {
+      for (Instruction i : c.instructions()) AskFor(i);
+    }
+    for (int64_t p = 0; p < entry.parameter_count(); ++p) {
+      const Instruction parameter = entry.parameter(p);
+      for (int64_t k = 0; k < parameter.shape().leaf_count(); ++k) {
+        const uint32_t leaf = LeafOf(parameter, k);
+        if (!shape_[leaf].IsArray()) continue;
+        // Arrays in tuples cannot be copied at the border.
+        if (!parameter.shape().IsArray()) {
+          AskGiven(leaf, kPinned);
+        } else if (TpuOrders::IsGiven(shape_[leaf])) {
+          AskGiven(leaf, 2);
+        }
+      }
+    }
+    for (int64_t k = 0; k < entry.root().shape().leaf_count(); ++k) {
+      const uint32_t leaf = LeafOf(entry.root(), k);
+      if (shape_[leaf].IsArray() && TpuOrders::IsGiven(shape_[leaf])) AskGiven(leaf, 2);
+    }
+  }
+
+  void AskFor(Instruction i) {
+    const Opcode opcode = i.opcode();
+    if (opcode == Opcode::kConvolution) {
+      const ConvolutionDims dims = ConvolutionDims::Of(AttrReader(i));
+      if (!dims.ok() || i.operand_count() < 2) return;
+      AskPair(LeafOf(i.operand(0)), dims.input_feature, dims.input_batch);
+      AskPair(LeafOf(i.operand(1)), dims.kernel_output_feature, dims.kernel_input_feature);
+      AskPair(LeafOf(i), dims.output_feature, dims.output_batch);
+    } else if (opcode == Opcode::kDot) {
+      const DotDims dims = DotDims::Of(AttrReader(i));
+      AskNotMinor(LeafOf(i.operand(0)), dims.lhs_batch);
+      AskNotMinor(LeafOf(i.operand(1)), dims.rhs_batch);
+      DimensionOrder batch;
+      for (size_t d = 0; d < dims.lhs_batch.size(); ++d) batch.push_back(static_cast<int64_t>(d));
+      AskNotMinor(LeafOf(i), batch);
+    } else if (opcode == Opcode::kReshape && i.shape().IsArray() && i.operand(0).shape().IsArray()) {
+      Ask({.kind = Wish::kReshape, .leaf = LeafOf(i), .other = LeafOf(i.operand(0)), .weight = 2});
+      Ask({.kind = Wish::kReshape, .leaf = LeafOf(i.operand(0)), .other = LeafOf(i), .weight = 2});
+    } else if (opcode == Opcode::kCustomCall || HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) ||
+               HasTrait(opcode, kEndsAsync)) {
+      for (int64_t k = 0; k < i.shape().leaf_count(); ++k) AskGiven(LeafOf(i, k), kPinned);
+      for (Instruction operand : i.operands()) {
+        if (operand.shape().IsArray()) AskGiven(LeafOf(operand), 2);
+      }
+    }
+  }
+
+  void AskPair(uint32_t leaf, int64_t a, int64_t b) {
+    const Shape array = shape_[leaf];
+    if (!array.IsArray() || a < 0 || b < 0 || a >= array.rank() || b >= array.rank() || a == b) return;
+    Ask({.kind = Wish::kPair, .leaf = leaf, .a = a, .b = b, .weight = kProductMismatch});
+  }
+
+  void AskNotMinor(uint32_t leaf, absl::Span<const int64_t> dimensions) {
+    uint64_t bits = 0;
+    for (int64_t d : dimensions) bits |= d < 64 ? uint64_t{1} << d : 0;
+    if (bits != 0) Ask({.kind = Wish::kNotMinor, .leaf = leaf, .dimensions = bits, .weight = kProductMismatch});
+  }
+
+  // ---- choosing ----
+
+  double BytesOf(uint32_t leaf, const DimensionOrder& order) const {
+    return static_cast<double>(TiledElements(shape_[leaf], order)) * BitsIn(shape_[leaf]) / 8;
+  }
+
+  DimensionOrder ToClass(uint32_t leaf, const DimensionOrder& order) const {
+    const DimensionOrder& to = orders_.to_class_[leaf];
+    if (to.empty()) return order;
+    DimensionOrder mapped;
+    for (int64_t d : order) mapped.push_back(to[static_cast<size_t>(d)]);
+    return mapped;
+  }
+  DimensionOrder FromClass(uint32_t leaf, const DimensionOrder& order) const {
+    const DimensionOrder& to = orders_.to_class_[leaf];
+    if (to.empty()) return order;
+    return Then(order, Inverse(to));
+  }
+
+  void Propose(uint32_t leaf, const DimensionOrder& order, std::vector<DimensionOrder>* candidates) const {
+    if (candidates->size() >= kMostCandidates) return;
+    DimensionOrder mapped = ToClass(leaf, order);
+    if (std::find(candidates->begin(), candidates->end(), mapped) == candidates->end()) {
+      candidates->push_back(std::move(mapped));
+    }
+  }
+
+  std::vector<DimensionOrder> Candidates(uint32_t c) const {
+    std::vector<DimensionOrder> candidates;
+    uint32_t largest = members_[c][0];
+    for (uint32_t leaf : members_[c]) {
+      if (shape_[leaf].element_count() > shape_[largest].element_count()) largest = leaf;
+    }
+    for (uint32_t leaf : members_[c]) {
+      if (candidates.size() >= kMostDefaults) break;
+      Propose(leaf, DefaultOrder(shape_[leaf].rank()), &candidates);
+    }
+    Propose(largest, OrderWithMinor(shape_[largest], {}), &candidates);
+    for (const Wish& wish : wishes_[c]) {
+      if (wish.kind == Wish::kPair) {
+        const int64_t ab[] = {wish.a, wish.b}, ba[] = {wish.b, wish.a};
+        Propose(wish.leaf, OrderWithMinor(shape_[wish.leaf], ab), &candidates);
+        Propose(wish.leaf, OrderWithMinor(shape_[wish.leaf], ba), &candidates);
+      } else if (wish.kind == Wish::kGiven) {
+        Propose(wish.leaf, wish.order, &candidates);
+      }
+    }
+    Propose(largest, LeastPadding(shape_[largest]), &candidates);
+    return candidates;
+  }
+
+  // In bytes that are moved.
+  double CostOf(uint32_t c, const DimensionOrder& order) const {
+    double cost = 0;
+    for (uint32_t leaf : members_[c]) {
+      if (made_[leaf] != 0) cost += made_[leaf] * BytesOf(leaf, FromClass(leaf, order));
+    }
+    for (const Wish& wish : wishes_[c]) {
+      const DimensionOrder own = FromClass(wish.leaf, order);
+      if (IsMet(wish, own)) continue;
+      double bytes = BytesOf(wish.leaf, own);
+      if (wish.kind == Wish::kGiven) bytes = (bytes + BytesOf(wish.leaf, wish.order)) / 2;
+      cost += wish.weight * bytes;
+    }
+    return cost;
+  }
+
+  bool IsMet(const Wish& wish, const DimensionOrder& order) const {
+    const Shape array = shape_[wish.leaf];
+    switch (wish.kind) {
+      case Wish::kPair: {
+        size_t seen = 0;
+        for (int64_t d : order) {
+          if (SizeOf(array, d) == 1) continue;
+          if (seen++ == 2) return true;
+          if (d != wish.a && d != wish.b)
+            return SizeOf(array, wish.a) == 1 || SizeOf(array, wish.b) == 1 ? seen > 1 : false;
+        }
+        return true;
+      }
+      case Wish::kNotMinor:
+        for (int64_t d : order) {
+          if (SizeOf(array, d) != 1) return d >= 64 || (wish.dimensions >> d & 1) == 0;
+        }
+        return true;
+      case Wish::kGiven:
+        return order == wish.order;
+      case Wish::kReshape: {
+        const Shape other = shape_[wish.other];
+        if (orders_.class_[wish.other] == orders_.class_[wish.leaf]) return true;
+        DimensionOrder theirs = orders_.order_[orders_.class_[wish.other]];
+        theirs = theirs.empty() ? DefaultOrder(other.rank()) : FromClass(wish.other, theirs);
+        return IsFree(array, order, other, theirs);
+      }
+    }
+    return true;
+  }
+
+  void ChooseAll() {
+    std::vector<std::pair<double, uint32_t>> by_size;
+    for (uint32_t c = 0; c < members_.size(); ++c) {
+      double bytes = 0;
+      for (uint32_t leaf : members_[c]) {
+        if (shape_[leaf].IsArray() && made_[leaf]) bytes += static_cast<double>(shape_[leaf].element_count());
+      }
+      by_size.emplace_back(-bytes, c);
+    }
+    std::sort(by_size.begin(), by_size.end());
+    for (const auto& [bytes, c] : by_size) {
+      const Shape array = shape_[members_[c][0]];
+      if (!array.IsArray()) continue;
+      if (array.rank() < 2) {
+        orders_.order_[c] = DefaultOrder(array.rank());
+        continue;
+      }
+      double least = -1;
+      DimensionOrder best;
+      for (DimensionOrder& order : Candidates(c)) {
+        const double cost = CostOf(c, order);
+        if (least >= 0 && cost >= least) continue;
+        least = cost;
+        best = std::move(order);
+      }
+      orders_.order_[c] = std::move(best);
+    }
+  }
+
+  const Module& module_;
+  TpuOrders& orders_;
+  std::vector<Shape> shape_;      // by leaf
+  std::vector<uint8_t> made_;     // by leaf: PassesOver; 0 for what is passed on from elsewhere
+  std::vector<uint32_t> parent_;  // by leaf
+  std::vector<uint32_t> path_;
+  std::vector<uint32_t> root_;                  // by class
+  std::vector<std::vector<uint32_t>> members_;  // by class
+  std::vector<std::vector<Wish>> wishes_;       // by class
+};
+
+TpuOrders::TpuOrders(const Module& module) { OrderChooser(module, this).Run(); }
+
+DimensionOrder TpuOrders::OrderOf(Instruction instruction, int64_t leaf) const {
+  const size_t n = first_[instruction.id().value] + static_cast<size_t>(leaf);
+  const DimensionOrder& order = order_[class_[n]];
+  const DimensionOrder& to = to_class_[n];
+  if (to.empty()) return order;
+  DimensionOrder inverse(to.size(), 0), own;
+  for (size_t d = 0; d < to.size(); ++d) inverse[static_cast<size_t>(to[d])] = static_cast<int64_t>(d);
+  for (int64_t d : order) own.push_back(inverse[static_cast<size_t>(d)]);
+  return own;
+}
+
+}  // namespace hlokit

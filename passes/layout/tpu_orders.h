@@ -1,0 +1,54 @@
+// In which order the dimensions of each array lie in a TPU's memory.
+//
+// The two minor dimensions of an array are padded to tiles of 8 by 128, so it matters which these are. Arrays that must
+// lie alike (what elementwise operations, slices, loops and calls pass on, through transposes with the dimensions
+// renamed) form a class. Every class gets one order: of the orders that its members ask for, the one that moves least
+// bytes, with the padding, copies at the border of the program, reshapes that would move elements, and what reads it:
+//   - convolutions want batch and features minor, as the matrix unit takes them;
+//   - dots do not want a batch dimension minor.
+// Larger classes choose first, so that reshapes of theirs can follow.
+#ifndef HLOKIT_PASSES_LAYOUT_TPU_ORDERS_H_
+#define HLOKIT_PASSES_LAYOUT_TPU_ORDERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/module.h"
+
+namespace hlokit {
+
+using DimensionOrder = std::vector<int64_t>;  // minor to major
+
+class TpuOrders {
+ public:
+  // Chooses orders for all arrays of the module; linear in its leaves.
+  explicit TpuOrders(const Module& module);
+
+  // False if the module holds too many arrays in tuples: then nothing was chosen.
+  bool ok() const { return ok_; }
+  // Of leaf `leaf` of the instruction's shape, an array.
+  DimensionOrder OrderOf(Instruction instruction, int64_t leaf) const;
+  // The caller's order of a parameter or result of the entry stands: it is not the default one, or with another its
+  // tiles would not take a fifth less. The runtimes that call the compiler lay others out anew; here, as the program
+  // likes.
+  static bool IsGiven(Shape array);
+
+ private:
+  friend class OrderChooser;
+  bool ok_ = false;
+  std::vector<uint32_t> first_;           // by InstructionId: of its leaves in the next two
+  std::vector<uint32_t> class_;           // by leaf
+  std::vector<DimensionOrder> to_class_;  // by leaf: the class's dimension for each of its own; empty: the same
+  std::vector<DimensionOrder> order_;     // by class, in its dimensions
+};
+
+// A reshape, transpose or bitcast between tiled layouts after which all elements are where they were.
+bool MovesNothing(Instruction instruction);
+
+// Elements of an array in this order, in tiles of 8 by 128 (short second-minor dimensions compact).
+int64_t TiledElements(Shape array, absl::Span<const int64_t> minor_to_major);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_LAYOUT_TPU_ORDERS_H_

@@ -1,0 +1,24 @@
+// Collectives of a loop's body that can be issued a trip ahead.
+//
+// A loop over the layers of a model gathers the weights of a layer in that layer's trip, and its first product waits
+// for them. What depends only on what the loop passes on unchanged and on the number of the trip can be had a trip
+// before: the state of the loop gets a place for the result, the first is made in front of the loop, and each trip
+// makes the one of the next while it works with the one it was given (after XLA's collective pipeliner, in its backward
+// direction). The last trip makes one that nobody reads.
+#ifndef HLOKIT_PASSES_SCHEDULE_COLLECTIVE_PIPELINER_H_
+#define HLOKIT_PASSES_SCHEDULE_COLLECTIVE_PIPELINER_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "ir/module.h"
+
+namespace hlokit {
+
+// Gives the number of collectives that are issued a trip ahead from now on: those of loops whose trips are known and at
+// least two. Those that already are stay as they are, and so does a module with a schedule. Linear in the module.
+absl::StatusOr<int64_t> PipelineCollectives(Module& module);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SCHEDULE_COLLECTIVE_PIPELINER_H_
