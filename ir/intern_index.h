@@ -1,5 +1,6 @@
 // The index behind every intern table: an open-addressing set of 32-bit ids with 32 bits of each hash beside them. The
-// table that owns the contents compares candidates. 8 bytes a slot, at most 7/8 full (power-of-two growth).
+// table that owns the contents compares candidates. 8 bytes a slot, at most 5/8 full (power-of-two growth): names that
+// are made up are mostly not there, and looking for what is not there takes long in a fuller table.
 #ifndef HLOKIT_IR_INTERN_INDEX_H_
 #define HLOKIT_IR_INTERN_INDEX_H_
 
@@ -15,7 +16,7 @@ class InternIndex {
   // Returns the id whose contents `same(id)` accepts, or inserts `make()`'s id. The hash decides placement alone.
   template <typename Same, typename Make>
   uint32_t FindOrInsert(uint64_t hash, Same same, Make make) {
-    if ((count_ + 1) * 8 > slots_.size() * 7) Grow();
+    if ((count_ + 1) * 8 > slots_.size() * 5) Grow();
     const uint32_t tag = static_cast<uint32_t>(hash >> 32);
     const size_t mask = slots_.size() - 1;
     for (size_t i = Start(tag, mask);; i = (i + 1) & mask) {
@@ -50,7 +51,7 @@ class InternIndex {
 
   void Reserve(size_t n) {
     size_t want = 16;
-    while (want * 7 < n * 8) want *= 2;
+    while (want * 5 < n * 8) want *= 2;
     if (want > slots_.size()) Rehash(want);
   }
 

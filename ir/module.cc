@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "ir/name_table.h"
 #include "ir/str_cat.h"
 
 namespace hlokit {
@@ -127,6 +128,8 @@ Module Module::Clone() const {
   copy.order_ = order_;
   copy.entry_ = entry_;
   copy.control_successors_ = control_successors_;
+  if (instruction_names_ != nullptr) copy.instruction_names_ = std::make_unique<UniqueNames>(*instruction_names_);
+  if (computation_names_ != nullptr) copy.computation_names_ = std::make_unique<UniqueNames>(*computation_names_);
   return copy;
 }
 
@@ -279,6 +282,33 @@ InstructionId Module::AddInstruction(ComputationId parent, Opcode opcode, Shape 
   return id;
 }
 
+InstructionId Module::AddCopy(ComputationId parent, InstructionId source, StringId name,
+                              absl::Span<const InstructionId> operands) {
+  const InstructionId id(static_cast<uint32_t>(instructions_.size()));
+  InstructionRecord r = instructions_[source.value];
+  r.flags = 0;
+  r.source_offset = InstructionRecord::SourceOffsetNone();
+  r.name = name;
+  r.parent = parent;
+  r.first_use = UseId();
+  r.operand_begin = static_cast<uint32_t>(uses_.size());
+  r.operand_count = static_cast<uint32_t>(operands.size());
+  const size_t from = r.attr_begin;
+  r.attr_begin = static_cast<uint32_t>(attrs_.size());
+  attrs_.resize(attrs_.size() + r.attr_count);
+  std::copy_n(attrs_.begin() + static_cast<std::ptrdiff_t>(from), r.attr_count, attrs_.begin() + r.attr_begin);
+  instructions_.push_back(r);
+  for (InstructionId operand : operands) {
+    uses_.push_back({operand, id, UseId(), UseId()});
+    Link(UseId(static_cast<uint32_t>(uses_.size() - 1)));
+  }
+  for (const AttrValue& value : attrs_of(r)) {
+    if (value.attr == Attr::kControlPredecessors) AddControlEdges(id);
+  }
+  AppendToOrder(id, parent);
+  return id;
+}
+
 // ---- Module: editing ----
 
 void Module::SetAttr(InstructionId id, Attr attr, uint32_t payload) {
@@ -401,6 +431,26 @@ void Module::Erase(InstructionId id) {
   r.parent = ComputationId();
 }
 
+void Module::EraseTogether(absl::Span<const InstructionId> ids) {
+  if (!control_successors_.empty()) {
+    for (size_t k = ids.size(); k-- > 0;) Erase(ids[k]);
+    return;
+  }
+  for (InstructionId id : ids) {
+    InstructionRecord& r = instructions_[id.value];
+    for (uint32_t i = 0; i < r.operand_count; ++i) {
+      const UseId use(r.operand_begin + i);
+      // What is gone needs no list of its uses any more.
+      if (instructions_[uses_[use.value].def.value].parent.valid()) Unlink(use);
+    }
+    RemoveFromOrder(id);
+    r.operand_count = 0;
+    r.attr_count = 0;
+    r.first_use = UseId();
+    r.parent = ComputationId();
+  }
+}
+
 void Module::RemoveParameter(InstructionId id) {
   const InstructionRecord r = instructions_[id.value];
   Erase(id);
@@ -460,7 +510,7 @@ ComputationId Module::CloneComputation(ComputationId source, std::string_view su
     for (const AttrValue& value : attrs) {
       if (value.attr != Attr::kControlPredecessors) kept.push_back(value);
     }
-    const StringId unique = UniqueInstructionName(context_->str(r.name));
+    const StringId unique = UniqueInstructionName(r.name);
     const InstructionId c = AddInstruction(copy, r.opcode, context_->shape(r.shape), unique, {}, kept, r.payload);
     instructions_[c.value].metadata = r.metadata;
     instructions_[c.value].source_offset = r.source_offset;
@@ -489,24 +539,29 @@ ComputationId Module::CloneComputation(ComputationId source, std::string_view su
   return copy;
 }
 
-StringId Module::UniqueInstructionName(std::string_view base) {
+UniqueNames& Module::InstructionNames() {
   if (instruction_names_ == nullptr) {
-    instruction_names_ = std::make_unique<UniqueNames>();
+    instruction_names_ = std::make_unique<UniqueNames>(&context_->strings);
     for (const InstructionRecord& r : instructions_) {
-      if (r.parent.valid()) instruction_names_->Take(context_->str(r.name));
+      if (r.parent.valid()) instruction_names_->Add(r.name);
     }
   }
-  return context_->strings.Intern(instruction_names_->Take(base));
+  return *instruction_names_;
 }
 
-StringId Module::UniqueComputationName(std::string_view base) {
+UniqueNames& Module::ComputationNames() {
   if (computation_names_ == nullptr) {
-    computation_names_ = std::make_unique<UniqueNames>();
+    computation_names_ = std::make_unique<UniqueNames>(&context_->strings);
     for (const ComputationRecord& c : computations_) {
-      if (!c.erased) computation_names_->Take(context_->str(c.name));
+      if (!c.erased) computation_names_->Add(c.name);
     }
   }
-  return context_->strings.Intern(computation_names_->Take(base));
+  return *computation_names_;
 }
+
+StringId Module::UniqueInstructionName(std::string_view base) { return InstructionNames().Take(base); }
+StringId Module::UniqueInstructionName(StringId base) { return InstructionNames().Take(base); }
+StringId Module::UniqueComputationName(std::string_view base) { return ComputationNames().Take(base); }
+StringId Module::UniqueComputationName(StringId base) { return ComputationNames().Take(base); }
 
 }  // namespace hlokit

@@ -25,12 +25,12 @@
 #include "ir/context.h"
 #include "ir/ids.h"
 #include "ir/module_header.h"
-#include "ir/name_table.h"
 #include "ir/opcode.h"
 
 namespace hlokit {
 
 class Module;
+class UniqueNames;
 
 struct InstructionRecord {
   Opcode opcode;
@@ -238,6 +238,9 @@ class Module {
   InstructionId AddInstruction(ComputationId parent, Opcode opcode, Shape shape, StringId name,
                                absl::Span<const InstructionId> operands, absl::Span<const AttrValue> attrs = {},
                                uint32_t payload = 0);
+  // A copy of `source` with another name and other operands at the end of `parent`.
+  InstructionId AddCopy(ComputationId parent, InstructionId source, StringId name,
+                        absl::Span<const InstructionId> operands);
   void SetParameters(ComputationId id, std::vector<InstructionId> by_number) {
     computations_[id.value].parameters = std::move(by_number);
   }
@@ -262,6 +265,8 @@ class Module {
   // Removes an instruction that has no users and is not the root. Control edges through it are closed: its predecessors
   // become predecessors of its successors. A parameter leaves an empty slot: see RemoveParameter.
   void Erase(InstructionId id);
+  // The same for many: none is a parameter or root, only others of the list use them, and operands come before users.
+  void EraseTogether(absl::Span<const InstructionId> ids);
   // Removes an unused parameter and renumbers those after it.
   void RemoveParameter(InstructionId id);
   // Moves `id` before `position` (none: to the end) in its computation.
@@ -274,7 +279,9 @@ class Module {
   // A name not used by any instruction (computation) of the module: `base`, or `base.N` with the smallest free N as XLA
   // numbers names. The result counts as used.
   StringId UniqueInstructionName(std::string_view base);
+  StringId UniqueInstructionName(StringId base);
   StringId UniqueComputationName(std::string_view base);
+  StringId UniqueComputationName(StringId base);
 
   // Payload of a list-valued attribute.
   uint32_t ListPayload(absl::Span<const int64_t> list) { return context_->lists.Intern(list).value; }
@@ -296,6 +303,8 @@ class Module {
   void StoreAttrs(InstructionId id, absl::Span<const AttrValue> attrs);
   void AddControlEdges(InstructionId successor);
   void DropControlEdges(InstructionId successor);
+  UniqueNames& InstructionNames();
+  UniqueNames& ComputationNames();
 
   std::shared_ptr<Context> context_;
   ModuleHeader header_;

@@ -1,28 +1,48 @@
 // Unique names, numbered as XLA numbers them: a name is a root and an optional number behind a dot ("add.5"). Asking
-// for a taken name gives the root with the smallest number not yet given out.
+// for a taken name gives the root with the smallest number not yet given out. "add" and "add.0" are the same name, and
+// so are "add.5" and "add.05"; what is handed out has no leading zeros.
+//
+// A taken name is a bit at its place in the string pool, so that adding the names of a module hashes nothing.
 #ifndef HLOKIT_IR_NAME_TABLE_H_
 #define HLOKIT_IR_NAME_TABLE_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "ir/ids.h"
+#include "ir/string_pool.h"
 
 namespace hlokit {
 
 class UniqueNames {
  public:
+  // The pool must outlive this.
+  explicit UniqueNames(StringPool* strings) : strings_(strings) {}
+
+  // Marks a name as taken that is as Take would give it.
+  void Add(StringId name);
+
   // Returns `name` if it is free, else root.N; either way the result is taken afterwards.
-  std::string Take(std::string_view name);
+  StringId Take(std::string_view name);
+  StringId Take(StringId name);
 
  private:
-  struct Numbers {
-    absl::flat_hash_set<int64_t> used;
-    int64_t next = 0;
-  };
-  absl::flat_hash_map<std::string, Numbers> roots_;
+  bool IsTaken(StringId name) const {
+    const size_t word = name.value / 64;
+    return word < taken_.size() && (taken_[word] >> (name.value % 64) & 1) != 0;
+  }
+  // Whether there is the root without a number, or with zero.
+  bool IsZeroTaken(std::string_view root) const;
+  // The root with the smallest number not yet given out; `numbered` is what zero looks like. `root_id` if it is known.
+  StringId TakeNext(std::string_view root, StringId root_id, bool numbered);
+
+  StringPool* strings_;
+  std::vector<uint64_t> taken_;                  // a bit for each name of the pool
+  absl::flat_hash_map<uint32_t, int64_t> next_;  // by root: lower numbers have been given out
+  std::string candidate_;
 };
 
 }  // namespace hlokit

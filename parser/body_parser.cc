@@ -33,17 +33,17 @@ void ModuleParser::Define(StringId name, InstructionId id, ComputationId computa
   // Numbers are compared as numbers, so that "x.0" and "x.01" can meet "x" and "x.1".
   const size_t dot = text.rfind('.');
   if (dot != std::string_view::npos && dot + 1 < text.size() && text[dot + 1] == '0') duplicate_names_ = true;
-  if (anonymous_ != nullptr && (module_->record(id).flags & kGeneratedName) == 0) anonymous_->Take(text);
+  if (anonymous_ != nullptr && (module_->record(id).flags & kGeneratedName) == 0) anonymous_->Take(name);
 }
 
 StringId ModuleParser::AnonymousName(Opcode opcode) {
   if (anonymous_ == nullptr) {
-    anonymous_ = std::make_unique<UniqueNames>();
+    anonymous_ = std::make_unique<UniqueNames>(&context_->strings);
     for (uint32_t i = 0; i < module_->instruction_id_bound(); ++i) {
-      anonymous_->Take(context_->str(module_->record(InstructionId(i)).name));
+      anonymous_->Take(module_->record(InstructionId(i)).name);
     }
   }
-  return context_->strings.Intern(anonymous_->Take(StrCat(TextOf(opcode), ".anon")));
+  return anonymous_->Take(StrCat(TextOf(opcode), ".anon"));
 }
 
 // ---- the machine ----

@@ -209,11 +209,11 @@ bool ModuleParser::FinishModule() {
 }
 
 void ModuleParser::UniquifyNames() {
-  UniqueNames computations, instructions;
+  UniqueNames computations(&context_->strings), instructions(&context_->strings);
   for (ComputationId c : finished_) {
-    module_->SetName(c, context_->strings.Intern(computations.Take(context_->str(module_->record(c).name))));
+    module_->SetName(c, computations.Take(module_->record(c).name));
     for (InstructionId i = module_->record(c).first; i.valid(); i = module_->record(i).next) {
-      module_->SetName(i, context_->strings.Intern(instructions.Take(context_->str(module_->record(i).name))));
+      module_->SetName(i, instructions.Take(module_->record(i).name));
     }
   }
 }

@@ -109,6 +109,8 @@ struct PassInfo {
   // How far floats may be from what they were, relative to the largest value of their array; 0: nothing is rounded
   // differently.
   double tolerance = 0;
+  // Opcodes whose results HLO leaves open: where a module has them, it may compute something else afterwards.
+  std::vector<Opcode> redefines = {};
   std::function<std::unique_ptr<Pass>()> make;
 };
 

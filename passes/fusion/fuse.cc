@@ -36,10 +36,12 @@ class FusionMaker {
   std::vector<InstructionId> made_;        // by place in the group
   std::vector<InstructionId> inputs_;      // operands of the fusion
   std::vector<InstructionId> parameters_;  // of its body, by input
+  std::vector<StringId> parameter_names_;  // by number
   std::vector<uint32_t> input_of_;         // by instruction: index of inputs_, from `input_base_`
   uint32_t input_base_ = 0;
   std::vector<InstructionId> operands_;  // of the copy being made
-  std::vector<AttrValue> attrs_;
+  std::vector<InstructionId> results_;   // of the group, in its body
+  std::vector<Shape> shapes_;            // of those
   std::vector<InstructionId> fusions_;   // by group
   std::vector<InstructionId> replaced_;  // originals
 };
@@ -56,7 +58,10 @@ InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId 
     if (id >= input_of_.size()) input_of_.resize(module_.instruction_id_bound() + 64, 0);
     if (input_of_[id] < input_base_) {
       input_of_[id] = input_base_ + static_cast<uint32_t>(inputs_.size());
-      const StringId name = module_.UniqueInstructionName(StrCat("param_", inputs_.size()));
+      while (parameter_names_.size() <= inputs_.size()) {
+        parameter_names_.push_back(module_.context().strings.Intern(StrCat("param_", parameter_names_.size())));
+      }
+      const StringId name = module_.UniqueInstructionName(parameter_names_[inputs_.size()]);
       const auto number = static_cast<uint32_t>(inputs_.size());
       inputs_.push_back(operand);
       parameters_.push_back(
@@ -64,15 +69,10 @@ InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId 
     }
     operand = parameters_[input_of_[id] - input_base_];
   }
-  const InstructionRecord record = module_.record(source);
-  const absl::Span<const AttrValue> stored = module_.attrs_of(record);
-  attrs_.assign(stored.begin(), stored.end());
   // What moves keeps its name: the original goes.
-  const StringId name = moved ? record.name : module_.UniqueInstructionName(module_.instruction(source).name());
-  const InstructionId copy = module_.AddInstruction(body, record.opcode, module_.instruction(source).shape(), name,
-                                                    operands_, attrs_, record.payload);
-  module_.SetMetadata(copy, record.metadata);
-  return copy;
+  StringId name = module_.record(source).name;
+  if (!moved) name = module_.UniqueInstructionName(name);
+  return module_.AddCopy(body, source, name, operands_);
 }
 
 void FusionMaker::ReplaceResults(const FusionGroup& group, InstructionId fusion) {
@@ -95,7 +95,6 @@ void FusionMaker::Begin(ComputationId computation) {
   computation_ = computation;
   first_base_ = base_ + static_cast<uint32_t>(made_.size()) + 1;
   fusions_.clear();
-  replaced_.clear();
 }
 
 void FusionMaker::Make(const FusionGroup& group) {
@@ -113,47 +112,65 @@ void FusionMaker::Make(const FusionGroup& group) {
     made_.push_back(Copy(source, group.moved[k] != 0, body));
     inside_[source.value] = base_ + k;
   }
-  std::vector<InstructionId> results;
-  std::vector<Shape> shapes;
+  results_.clear();
+  shapes_.clear();
   for (InstructionId result : group.results) {
-    results.push_back(made_[inside_[result.value] - base_]);
-    shapes.push_back(module_.instruction(result).shape());
+    results_.push_back(made_[inside_[result.value] - base_]);
+    shapes_.push_back(module_.instruction(result).shape());
   }
-  InstructionId root = results[0];
-  Shape shape = shapes[0];
-  if (results.size() > 1) {
-    shape = module_.context().shapes.Tuple(shapes);
-    root = module_.AddInstruction(body, Opcode::kTuple, shape, module_.UniqueInstructionName("tuple"), results);
+  InstructionId root = results_[0];
+  Shape shape = shapes_[0];
+  if (results_.size() > 1) {
+    shape = module_.context().shapes.Tuple(shapes_);
+    root = module_.AddInstruction(body, Opcode::kTuple, shape, module_.UniqueInstructionName("tuple"), results_);
     module_.SetMetadata(root, module_.record(group.namesake).metadata);
   }
   module_.SetRoot(body, root);
   const AttrValue attrs[] = {{Attr::kFusionKind, static_cast<uint32_t>(group.kind)}, {Attr::kCalls, body.value}};
   const InstructionId fusion = module_.AddInstruction(computation_, Opcode::kFusion, shape,
                                                       module_.UniqueInstructionName("fusion"), inputs_, attrs);
-  std::vector<InstructionId> sources = {group.namesake};
-  sources.insert(sources.end(), group.instructions.begin(), group.instructions.end());
-  Annotate(module_, fusion, sources);
+  module_.SetMetadata(fusion, module_.record(group.namesake).metadata);
+  for (InstructionId source : group.instructions) Carry(module_, source, fusion);
   if (group.results.size() == 1) {
     const std::optional<uint32_t> sharding = module_.instruction(group.results[0]).payload(Attr::kSharding);
     if (sharding) module_.SetAttr(fusion, Attr::kSharding, *sharding);
   }
   fusions_.push_back(fusion);
-  replaced_.insert(replaced_.end(), group.instructions.begin(), group.instructions.end());
 }
 
 void FusionMaker::Finish(absl::Span<const FusionGroup> plan) {
-  // Only now, since what one fusion takes another may have copied.
+  // Only now, since what one fusion takes another may have copied. First what has moved and only its group uses.
+  replaced_.clear();
+  for (const FusionGroup& group : plan) {
+    size_t result = 0;  // results are in the order of the instructions
+    for (size_t k = 0; k < group.instructions.size(); ++k) {
+      if (result < group.results.size() && group.instructions[k] == group.results[result]) {
+        ++result;
+      } else if (group.moved[k] != 0) {
+        replaced_.push_back(group.instructions[k]);
+      }
+    }
+  }
+  module_.EraseTogether(replaced_);
   for (size_t k = 0; k < plan.size(); ++k) ReplaceResults(plan[k], fusions_[k]);
+  // Then results, and what was copied to every user.
   std::vector<InstructionId>& work = replaced_;
+  work.clear();
+  for (const FusionGroup& group : plan) {
+    work.insert(work.end(), group.results.begin(), group.results.end());
+    for (size_t k = 0; k < group.instructions.size(); ++k) {
+      if (group.moved[k] == 0) work.push_back(group.instructions[k]);
+    }
+  }
   while (!work.empty()) {
     const InstructionId id = work.back();
     work.pop_back();
     const Instruction i = module_.instruction(id);
     if (!i.record().parent.valid() || i.has_users() || i.is_root()) continue;
-    std::vector<InstructionId> operands;
-    for (Instruction operand : i.operands()) operands.push_back(operand.id());
+    operands_.clear();
+    for (Instruction operand : i.operands()) operands_.push_back(operand.id());
     module_.Erase(id);
-    for (InstructionId operand : operands) {
+    for (InstructionId operand : operands_) {
       if (operand.value < inside_.size() && inside_[operand.value] >= first_base_) work.push_back(operand);
     }
   }

@@ -58,7 +58,7 @@ InstructionId CloneBody(Module& module, Computation source, absl::Span<const Ins
       }
       attrs.push_back(value);
     }
-    const StringId name = module.UniqueInstructionName(module.context().str(r.name));
+    const StringId name = module.UniqueInstructionName(r.name);
     const InstructionId copy =
         module.AddInstruction(target, r.opcode, module.context().shape(r.shape), name, operands, attrs, r.payload);
     module.SetMetadata(copy, r.metadata);

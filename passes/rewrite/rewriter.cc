@@ -238,8 +238,20 @@ bool Rewriter::MayErase(Instruction i) const {
 }
 
 bool Rewriter::Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed) {
+  if (old.id() == by || at(by).shape() != old.shape() || !IsReplaceable(old)) return false;
+  Put(old, by, absorbed);
+  return true;
+}
+
+bool Rewriter::ReplaceEffect(Instruction old, InstructionId by) {
+  if (old.id() == by || at(by).shape() != old.shape() || !MayReplaceEffect(old)) return false;
+  Put(old, by, {});
+  return true;
+}
+
+// Puts `by` in the place of `old`.
+void Rewriter::Put(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed) {
   const Instruction replacement = at(by);
-  if (old.id() == by || replacement.shape() != old.shape() || !IsReplaceable(old)) return false;
   PushUsers(old);
   const bool is_new = std::find(made_.begin(), made_.end(), by) != made_.end();
   if (is_new && replacement.opcode() != old.opcode()) {
@@ -270,7 +282,6 @@ bool Rewriter::Replace(Instruction old, InstructionId by, std::initializer_list<
   }
   Push(by);
   changed_ = true;
-  return true;
 }
 
 bool Rewriter::ReplaceWithNew(Instruction old, Opcode opcode, Operands operands, Attrs attrs,

@@ -112,6 +112,11 @@ class Rewriter {
   // stands for beyond that, although it may have other users. A new instruction of the opcode of an absorbed one does
   // that one's work and has its op_name.
   bool Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed = {});
+  // The same for an instruction with an effect of its own, which what was made has too.
+  bool ReplaceEffect(Instruction old, InstructionId by);
+  bool MayReplaceEffect(Instruction old) const {
+    return !old.has(Attr::kControlPredecessors) && old.control_successors().empty();
+  }
   // Make and Replace; nothing is made if it would not replace.
   bool ReplaceWithNew(Instruction old, Opcode opcode, Operands operands, Attrs attrs = {},
                       std::initializer_list<Instruction> absorbed = {});
@@ -125,6 +130,7 @@ class Rewriter {
   bool IsReplaceable(Instruction instruction) const;
 
  private:
+  void Put(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed);
   void Push(InstructionId id);
   void PushUsers(Instruction instruction);
   // Erases `id` if it is unused and may go, then what it alone used; `by` stands for all of that, if there is one.

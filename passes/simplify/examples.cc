@@ -161,6 +161,19 @@ ENTRY e {
   s = s32[] get-dimension-size(p), dimensions={0}
   ROOT r = s32[] negate(s)
 })"},
+    {"dynamic-padder", R"(sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  p = f32[8] parameter(0)
+  n = s32[] parameter(1)
+  d = f32[<=8] set-dimension-size(p, n), dimensions={0}, metadata={op_name="f/resize"}
+  x = f32[<=8] exponential(d), metadata={op_name="f/exp"}
+  zero = f32[] constant(0)
+  ROOT r = f32[] reduce(x, zero), dimensions={0}, to_apply=sum, metadata={op_name="f/sum"}
+})"},
     {"flatten-call-graph", R"(f {
   x = f32[4] parameter(0)
   y = f32[4] parameter(1)
@@ -203,6 +216,11 @@ ENTRY e {
   cs = f32[4,6] broadcast(c), dimensions={}
   s = f32[4,6] add(a, b), metadata={op_name="f/add"}
   ROOT r = f32[4,6] multiply(s, cs), metadata={op_name="f/mul"}
+})"},
+    {"rng-expander", R"(ENTRY e {
+  a = f32[] constant(-1)
+  b = f32[] constant(1)
+  ROOT r = f32[4] rng(a, b), distribution=rng_uniform, metadata={op_name="f/noise"}
 })"},
     {"sort-simplifier", R"(less {
   a = f32[] parameter(0)

@@ -9,6 +9,7 @@
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
 #include "passes/simplify/dot_merger.h"
+#include "passes/simplify/dynamic_padder.h"
 #include "passes/simplify/examples.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
@@ -88,6 +89,18 @@ void RegisterRulePasses(PassRegistry* registry) {
        .options = {{"max-bytes", OptionInfo::Type::kInt, "33554432",
                     "dots with an operand or result larger than this stay"}},
        .make = MakePass<DotMerger>});
+  Add(registry,
+      {.name = "dynamic-padder",
+       .room = "simplify",
+       .summary = "make arrays with dynamic dimensions static",
+       .doc = "They get the size of the bound, and what set-dimension-size said stands beside them as a scalar. "
+              "Reductions and dots leave out what lies behind it, by a select before them; elementwise operations, "
+              "broadcasts, transposes, reshapes that keep the dimension, and what cuts, pads, reverses or joins "
+              "other dimensions need nothing. Results keep their dynamic dimensions. A module in which something "
+              "else meets a dynamic dimension, a dynamic parameter say, stays as it is, and the error names that. "
+              "(The interpreter computes dynamic arrays at their bounds, and sums over all of them.)",
+       .redefines = {Opcode::kSetDimensionSize},
+       .make = MakePass<DynamicPadder>});
   Add(registry, {.name = "dynamic-dimension-simplifier",
                  .room = "simplify",
                  .summary = "remove dynamic sizes that are static",
@@ -110,9 +123,10 @@ void RegisterRulePasses(PassRegistry* registry) {
   Add(registry,
       {.name = "transpose-folding",
        .room = "simplify",
-       .summary = "fold transposes into dots",
+       .summary = "fold transposes into dots and convolutions",
        .doc = "A transpose of an operand that keeps the order of the free dimensions renumbers the dimensions "
-              "of the dot; one of the result that exchanges the two sides exchanges the operands.",
+              "of the dot; one of the result that exchanges the two sides exchanges the operands. A transpose of an "
+              "operand of a convolution renumbers that operand's dimensions.",
        .make = MakePass<RulesOf<AddTransposeFoldingRules>>});
   Add(registry, {.name = "zero-sized-hlo-elimination",
                  .room = "simplify",
@@ -157,6 +171,21 @@ void RegisterRulePasses(PassRegistry* registry) {
                  .doc = "ThreeFry and Philox as integer arithmetic on arrays of counters: the same bits and the same "
                         "next state. The default algorithm is Philox.",
                  .make = MakePass<RulesOf<AddRngBitGeneratorExpanderRules>>});
+  Add(registry,
+      {.name = "rng-expander",
+       .room = "expand",
+       .summary = "expand random numbers",
+       .doc = "Uniform and normal numbers as arithmetic on bits of Philox or ThreeFry, whose counter is the random "
+              "state of the program, read and advanced by rng-get-and-update-state. Other numbers of the same "
+              "distribution than another implementation of rng gives.",
+       .options = {{.name = "algorithm",
+                    .type = OptionInfo::Type::kString,
+                    .default_text = "philox",
+                    .doc = "the generator of bits",
+                    .choices = {"philox", "three-fry"}},
+                   {"key", OptionInfo::Type::kInt, "0", "the key of the generator: another one gives other numbers"}},
+       .redefines = {Opcode::kRng},
+       .make = MakePass<RulesOf<AddRngExpanderRules, Where::kSequential>>});
   Add(registry, {.name = "gather-expander",
                  .room = "expand",
                  .summary = "expand gathers into loops",
@@ -168,8 +197,8 @@ void RegisterRulePasses(PassRegistry* registry) {
        .room = "expand",
        .summary = "expand scatters into loops",
        .doc = "A trip for each index vector, in order, with a dynamic slice, the function of the scatter as a "
-              "map over the window, and a dynamic update; windows that do not fit are left out. Scatters "
-              "into one array.",
+              "map over the window, and a dynamic update; windows that do not fit are left out. A scatter "
+              "into several arrays has one loop, and a map for each of them.",
        .make = MakePass<RulesOf<AddScatterExpanderRules, Where::kSequential>>});
   Add(registry, {.name = "logistic-expander",
                  .room = "expand",
@@ -182,14 +211,15 @@ void RegisterRulePasses(PassRegistry* registry) {
 }  // namespace
 
 void RegisterSimplifyPasses(PassRegistry* registry) {
-  Add(registry, {.name = "algsimp",
-                 .room = "simplify",
-                 .summary = "algebraic simplification",
-                 .doc = "Rewrites single instructions and small groups into cheaper ones until no rule applies: "
-                        "arithmetic with zero and one, comparisons and selections with a known result, chains of "
-                        "conversions, reshapes, broadcasts, transposes, slices, concatenations and padding, reductions "
-                        "of nothing, transposes into dots, elements of tuples. No float is reassociated.",
-                 .make = MakePass<AlgebraicSimplifier>});
+  Add(registry,
+      {.name = "algsimp",
+       .room = "simplify",
+       .summary = "algebraic simplification",
+       .doc = "Rewrites single instructions and small groups into cheaper ones until no rule applies: "
+              "arithmetic with zero and one, comparisons and selections with a known result, chains of "
+              "conversions, reshapes, broadcasts, transposes, slices, concatenations and padding, reductions "
+              "of nothing, transposes into dots and convolutions, elements of tuples. No float is reassociated.",
+       .make = MakePass<AlgebraicSimplifier>});
   Add(registry,
       {.name = "reshape-mover",
        .room = "simplify",

@@ -48,6 +48,33 @@ bool DotOfTranspose(Rewriter& rewriter, Instruction dot) {
   return false;
 }
 
+// A transpose of an operand only renumbers its dimensions: which is the batch, which the feature.
+bool ConvolutionOfTranspose(Rewriter& rewriter, Instruction convolution) {
+  const ConvolutionDims dims = ConvolutionDims::Of(convolution);
+  if (convolution.operand_count() != 2 || !dims.ok() || !rewriter.IsReplaceable(convolution)) return false;
+  for (int64_t side = 0; side < 2; ++side) {
+    const Instruction transpose = convolution.operand(side);
+    if (transpose.opcode() != Opcode::kTranspose) continue;
+    const absl::Span<const int64_t> permutation = transpose.list_attr(Attr::kDimensions);
+    const absl::Span<const int64_t> labels = convolution.list_attr(Attr::kDimLabels);
+    // Behind the number of spatial dimensions stand those of input, kernel and output.
+    std::vector<int64_t> renumbered(labels.begin(), labels.end());
+    const auto rank = static_cast<size_t>(dims.rank());
+    for (size_t k = 1 + static_cast<size_t>(side) * rank; k < 1 + static_cast<size_t>(side + 1) * rank; ++k) {
+      renumbered[k] = permutation[static_cast<size_t>(labels[k])];
+    }
+    std::vector<AttrValue> attrs;
+    for (AttrValue value : convolution.attrs()) {
+      if (value.attr == Attr::kDimLabels) value = rewriter.List(Attr::kDimLabels, renumbered);
+      if (!IsCommon(value.attr) || value.attr == Attr::kBackendConfig) attrs.push_back(value);
+    }
+    InstructionId operands[] = {convolution.operand(0).id(), convolution.operand(1).id()};
+    operands[side] = transpose.operand(0).id();
+    if (rewriter.ReplaceWithNew(convolution, Opcode::kConvolution, operands, attrs, {transpose})) return true;
+  }
+  return false;
+}
+
 // A transpose of the result that exchanges the free dimensions of the two sides is the dot with its sides exchanged.
 bool TransposeOfDot(Rewriter& rewriter, Instruction transpose) {
   const Instruction dot = transpose.operand(0);
@@ -99,6 +126,7 @@ bool EmptyDot(Rewriter& rewriter, Instruction dot) {
 
 void AddTransposeFoldingRules(RuleSet* rules) {
   rules->Add({Opcode::kDot}, "transposes folded into dots", DotOfTranspose);
+  rules->Add({Opcode::kConvolution}, "transposes folded into convolutions", ConvolutionOfTranspose);
   rules->Add({Opcode::kTranspose}, "dots exchanged to save a transpose", TransposeOfDot);
 }
 

@@ -38,6 +38,7 @@ void AddCholeskyExpanderRules(RuleSet* rules);
 void AddGatherExpanderRules(RuleSet* rules);
 void AddScatterExpanderRules(RuleSet* rules);
 void AddRngBitGeneratorExpanderRules(RuleSet* rules);
+void AddRngExpanderRules(RuleSet* rules);
 void AddGatherScatterSimplifierRules(RuleSet* rules);
 
 }  // namespace hlokit

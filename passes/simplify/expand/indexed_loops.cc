@@ -124,9 +124,9 @@ class IndexedLoop {
   }
 
   // A loop with `state` behind a counter. `body` gets the builder, the counter and the elements, and gives the elements
-  // of the next trip. Gives element `result` of the last state.
+  // of the next trip.
   template <typename Body>
-  InstructionId Loop(std::vector<InstructionId> state, int64_t result, Body body) {
+  InstructionId Loop(std::vector<InstructionId> state, Body body) {
     Module& module = rewriter_.module();
     state.insert(state.begin(), rewriter_.MakeNumber(ElementType::kS32, 0));
     std::vector<Shape> shapes;
@@ -153,9 +153,12 @@ class IndexedLoop {
     b.SetRoot(Get(b.Tuple(next)));
     const InstructionId init = rewriter_.Make(Opcode::kTuple, tuple, state);
     const AttrValue attrs[] = {{Attr::kCondition, condition.value}, {Attr::kBody, trip.value}};
-    const InstructionId loop = rewriter_.Make(Opcode::kWhile, tuple, {init}, attrs);
-    const AttrValue index[] = {rewriter_.Int(Attr::kIndex, result + 1)};
-    return rewriter_.Make(Opcode::kGetTupleElement, shapes[static_cast<size_t>(result + 1)], {loop}, index);
+    return rewriter_.Make(Opcode::kWhile, tuple, {init}, attrs);
+  }
+  // Element `k` of the last state.
+  InstructionId ResultOf(InstructionId loop, int64_t k) {
+    const AttrValue index[] = {rewriter_.Int(Attr::kIndex, k + 1)};
+    return rewriter_.Make(Opcode::kGetTupleElement, rewriter_.at(loop).shape().element(k + 1), {loop}, index);
   }
 
   // ---- in the body ----
@@ -233,13 +236,15 @@ bool ExpandGather(Rewriter& rewriter, Instruction gather) {
   const ElementType type = gather.shape().element_type();
   const InstructionId zeros =
       rewriter.MakeSplat(loop.Array(type, loop.ForEach(sizes, loop.count())), rewriter.MakeNumber(type, 0));
-  const InstructionId rows = loop.Loop({loop.Starts(), gather.operand(0).id(), zeros}, 2,
-                                       [&](Builder& b, InstructionId counter, std::vector<InstructionId> state) {
-                                         const std::vector<InstructionId> starts = loop.StartsOf(b, state[0], counter);
-                                         const InstructionId window = loop.Get(b.DynamicSlice(state[1], starts, sizes));
-                                         state[2] = loop.WriteRow(b, state[2], window, counter, sizes);
-                                         return state;
-                                       });
+  const InstructionId trips = loop.Loop({loop.Starts(), gather.operand(0).id(), zeros},
+                                        [&](Builder& b, InstructionId counter, std::vector<InstructionId> state) {
+                                          const std::vector<InstructionId> starts = loop.StartsOf(b, state[0], counter);
+                                          const InstructionId window =
+                                              loop.Get(b.DynamicSlice(state[1], starts, sizes));
+                                          state[2] = loop.WriteRow(b, state[2], window, counter, sizes);
+                                          return state;
+                                        });
+  const InstructionId rows = loop.ResultOf(trips, 2);
   std::vector<int64_t> apart = indexing.BatchSizes();
   for (int64_t d = 0; d < indexing.array.shape().rank(); ++d) {
     if (indexing.IsKept(d)) apart.push_back(sizes[static_cast<size_t>(d)]);
@@ -248,19 +253,68 @@ bool ExpandGather(Rewriter& rewriter, Instruction gather) {
   return rewriter.Replace(gather, loop.Transpose(result, loop.Order()));
 }
 
-bool ExpandScatter(Rewriter& rewriter, Instruction scatter) {
-  if (scatter.operand_count() != 3) return false;
-  const Instruction array = scatter.operand(0), updates = scatter.operand(2);
-  const ElementType type = scatter.shape().element_type();
-  const Computation combine = scatter.computation_attr(Attr::kToApply);
-  if (array.shape().element_type() != type || updates.shape().element_type() != type ||
-      combine.parameter_count() != 2 || combine.root().shape() != combine.parameter(0).shape() ||
-      combine.parameter(1).shape() != combine.parameter(0).shape() || combine.root().shape().element_type() != type) {
-    return false;
+// A scatter into one array or into several of the same dimensions.
+class ScatterParts {
+ public:
+  explicit ScatterParts(Instruction scatter)
+      : scatter_(scatter),
+        count_((scatter.operand_count() - 1) / 2),
+        combine_(scatter.computation_attr(Attr::kToApply)) {}
+
+  int64_t count() const { return count_; }
+  Instruction array(int64_t k) const { return scatter_.operand(k); }
+  Instruction indices() const { return scatter_.operand(count_); }
+  Instruction updates(int64_t k) const { return scatter_.operand(count_ + 1 + k); }
+  // No conversions of types hide in it.
+  bool IsPlain() const {
+    if (count_ < 1 || scatter_.operand_count() != 2 * count_ + 1 || combine_.parameter_count() != 2 * count_)
+      return false;
+    if (scatter_.shape().IsTuple() != (count_ > 1)) return false;
+    if (count_ > 1 && (!combine_.root().shape().IsTuple() || combine_.root().shape().tuple_size() != count_))
+      return false;
+    for (int64_t k = 0; k < count_; ++k) {
+      const ElementType type = array(k).shape().element_type();
+      const Shape result = count_ > 1 ? combine_.root().shape().element(k) : combine_.root().shape();
+      if (array(k).shape().dims() != array(0).shape().dims() ||
+          updates(k).shape().dims() != updates(0).shape().dims() || updates(k).shape().element_type() != type ||
+          result.element_type() != type || combine_.parameter(k).shape() != result ||
+          combine_.parameter(count_ + k).shape() != result) {
+        return false;
+      }
+    }
+    return true;
   }
+  // Computes what becomes of array `k`, from elements of the arrays, then updates. A new one if there are several.
+  ComputationId CombineOf(Module& module, int64_t k) const {
+    if (count_ == 1) return combine_.id();
+    const ComputationId part = module.CloneComputation(combine_.id());
+    const Instruction root = module.computation(part).root();
+    if (root.opcode() == Opcode::kTuple) {
+      module.SetRoot(part, root.operand(k).id());
+    } else {
+      const AttrValue index[] = {{Attr::kIndex, module.Int64Payload(k)}};
+      const InstructionId element =
+          module.AddInstruction(part, Opcode::kGetTupleElement, root.shape().element(k),
+                                module.UniqueInstructionName(TextOf(Opcode::kGetTupleElement)), {root.id()}, index);
+      module.SetMetadata(element, root.metadata_id());
+      module.SetRoot(part, element);
+    }
+    return part;
+  }
+
+ private:
+  Instruction scatter_;
+  int64_t count_;
+  Computation combine_;
+};
+
+bool ExpandScatter(Rewriter& rewriter, Instruction scatter) {
+  const ScatterParts parts(scatter);
+  if (!parts.IsPlain()) return false;
+  const Instruction array = parts.array(0), updates = parts.updates(0);
   const ScatterDims dims = ScatterDims::Of(scatter);
   const Indexing indexing = {array,
-                             scatter.operand(1),
+                             parts.indices(),
                              updates.shape(),
                              dims.update_window_dims,
                              dims.inserted_window_dims,
@@ -279,24 +333,40 @@ bool ExpandScatter(Rewriter& rewriter, Instruction scatter) {
   const std::vector<int64_t> order = loop.Order();
   std::vector<int64_t> inverse(order.size());
   for (size_t d = 0; d < order.size(); ++d) inverse[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
-  const InstructionId rows =
-      rewriter.MakeReshape(loop.Transpose(updates.id(), inverse), loop.Array(type, loop.ForEach(sizes, loop.count())));
+  const auto count = static_cast<size_t>(parts.count());
+  std::vector<InstructionId> state = {loop.Starts()};  // then all updates, then all arrays
+  std::vector<ComputationId> combines;
+  for (int64_t k = 0; k < parts.count(); ++k) {
+    const Shape rows = loop.Array(parts.updates(k).shape().element_type(), loop.ForEach(sizes, loop.count()));
+    state.push_back(rewriter.MakeReshape(loop.Transpose(parts.updates(k).id(), inverse), rows));
+    combines.push_back(parts.CombineOf(rewriter.module(), k));
+  }
+  for (int64_t k = 0; k < parts.count(); ++k) state.push_back(parts.array(k).id());
   std::vector<int64_t> all(sizes.size());
   std::iota(all.begin(), all.end(), 0);
-  const InstructionId result = loop.Loop(
-      {loop.Starts(), rows, array.id()}, 2, [&](Builder& b, InstructionId counter, std::vector<InstructionId> state) {
-        const std::vector<InstructionId> starts = loop.StartsOf(b, state[0], counter);
-        const InstructionId update = loop.ReadRow(b, state[1], counter, sizes);
-        const InstructionId before = loop.Get(b.DynamicSlice(state[2], starts, sizes));
-        const AttrValue attrs[] = {b.List(Attr::kDimensions, all), Builder::Calls(Attr::kToApply, combine.id())};
-        const InstructionId combined = loop.Get(b.Add(Opcode::kMap, {before, update}, attrs));
-        // Windows that do not fit are left out as a whole.
-        const InstructionId fits = loop.Get(b.Broadcast(loop.Fits(b, starts), sizes, {}));
-        const InstructionId after = loop.Get(b.Select(fits, combined, before));
-        state[2] = loop.Get(b.DynamicUpdateSlice(state[2], after, starts));
-        return state;
-      });
-  return rewriter.Replace(scatter, result);
+  const InstructionId trips = loop.Loop(state, [&](Builder& b, InstructionId counter, std::vector<InstructionId> at) {
+    const std::vector<InstructionId> starts = loop.StartsOf(b, at[0], counter);
+    std::vector<InstructionId> elements(2 * count);  // windows of the arrays, then updates
+    for (size_t k = 0; k < count; ++k) {
+      elements[count + k] = loop.ReadRow(b, at[1 + k], counter, sizes);
+      elements[k] = loop.Get(b.DynamicSlice(at[1 + count + k], starts, sizes));
+    }
+    std::vector<InstructionId> combined;
+    for (ComputationId combine : combines) {
+      const AttrValue attrs[] = {b.List(Attr::kDimensions, all), Builder::Calls(Attr::kToApply, combine)};
+      combined.push_back(loop.Get(b.Add(Opcode::kMap, elements, attrs)));
+    }
+    // Windows that do not fit are left out as a whole.
+    const InstructionId fits = loop.Get(b.Broadcast(loop.Fits(b, starts), sizes, {}));
+    for (size_t k = 0; k < count; ++k) {
+      const InstructionId after = loop.Get(b.Select(fits, combined[k], elements[k]));
+      at[1 + count + k] = loop.Get(b.DynamicUpdateSlice(at[1 + count + k], after, starts));
+    }
+    return at;
+  });
+  std::vector<InstructionId> results;
+  for (int64_t k = 0; k < parts.count(); ++k) results.push_back(loop.ResultOf(trips, 1 + parts.count() + k));
+  return rewriter.Replace(scatter, count == 1 ? results[0] : rewriter.Make(Opcode::kTuple, scatter.shape(), results));
 }
 
 }  // namespace

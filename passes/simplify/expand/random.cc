@@ -3,10 +3,12 @@
 // the same next state, exactly.
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "passes/rewrite/rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
+#include "passes/simplify/expand/random_bits.h"
 
 namespace hlokit {
 namespace {
@@ -16,30 +18,14 @@ struct Words {
   InstructionId low, high;
 };
 
-class RandomBits {
+class BitGenerator {
  public:
-  RandomBits(Rewriter& rewriter, Instruction i)
-      : rewriter_(rewriter), instruction_(i), state_(i.operand(0)), values_(i.shape().element(1)) {}
+  BitGenerator(Rewriter& rewriter, RngAlgorithm algorithm, std::vector<InstructionId> state, Shape values)
+      : rewriter_(rewriter), algorithm_(algorithm), words_(std::move(state)), values_(values) {}
 
-  bool Applies() const {
-    const ElementType type = values_.element_type();
-    const int64_t state_bytes = ByteSize(state_.shape());
-    const bool is_word =
-        state_.shape().element_type() == ElementType::kU64 || state_.shape().element_type() == ElementType::kU32;
-    return rewriter_.IsReplaceable(instruction_) && is_word && state_.shape().rank() == 1 &&
-           (state_bytes == 16 || (state_bytes == 24 && !IsThreeFry())) && BitsOf(type) >= 8 && BitsOf(type) <= 64 &&
-           !IsComplex(type) && type != ElementType::kPred && values_.element_count() > 0;
-  }
-
-  InstructionId Expand() {
-    for (int64_t k = 0; k < ByteSize(state_.shape()) / 8; ++k) words_.push_back(StateWord(k));
-    return IsThreeFry() ? ThreeFry() : Philox();
-  }
+  RandomBits Generate() { return algorithm_ == RngAlgorithm::kThreeFry ? ThreeFry() : Philox(); }
 
  private:
-  bool IsThreeFry() const {
-    return instruction_.enum_attr(Attr::kRngAlgorithm, RngAlgorithm::kDefault) == RngAlgorithm::kThreeFry;
-  }
   bool Is64() const { return BitsOf(values_.element_type()) == 64; }
 
   // ---- arithmetic on arrays, or on scalars ----
@@ -77,29 +63,6 @@ class RandomBits {
     return rewriter_.MakeInferred(Opcode::kConcatenate, parts, attrs);
   }
 
-  // ---- the state ----
-  // Number k of the state as a scalar u64.
-  InstructionId StateWord(int64_t k) {
-    const Shape scalar = rewriter_.shapes().Scalar(state_.shape().element_type());
-    if (scalar.element_type() == ElementType::kU64) {
-      return rewriter_.MakeReshape(Slice(state_.id(), k, k + 1), scalar);
-    }
-    return Join(rewriter_.MakeReshape(Slice(state_.id(), 2 * k, 2 * k + 1), scalar),
-                rewriter_.MakeReshape(Slice(state_.id(), 2 * k + 1, 2 * k + 2), scalar));
-  }
-  InstructionId Result(const std::vector<InstructionId>& state, InstructionId values) {
-    std::vector<InstructionId> parts;
-    for (InstructionId word : state) {
-      if (state_.shape().element_type() == ElementType::kU64) {
-        parts.push_back(rewriter_.MakeReshape(word, Array(ElementType::kU64, {1})));
-        continue;
-      }
-      parts.push_back(rewriter_.MakeReshape(Low(word), Array(ElementType::kU32, {1})));
-      parts.push_back(rewriter_.MakeReshape(High(word), Array(ElementType::kU32, {1})));
-    }
-    const InstructionId next = Concatenate(parts, 0);
-    return rewriter_.Make(Opcode::kTuple, instruction_.shape(), {next, values});
-  }
   // Unsigned words of 32 or 64 bits, in the dimensions of the result, as its elements: the low bits.
   InstructionId Elements(InstructionId bits) {
     const ElementType type = values_.element_type();
@@ -138,7 +101,7 @@ class RandomBits {
     return Add(Spread(words_[1], blocks), iota);
   }
 
-  InstructionId ThreeFry() {
+  RandomBits ThreeFry() {
     const Words key = {Low(words_[0]), High(words_[0])};
     // Numbers of 32 bits come in pairs, which are neighbours in dimension `split`: the first of even size, or else the
     // first of the largest ones, counted as rounded up.
@@ -171,7 +134,7 @@ class RandomBits {
       bits = rewriter_.MakeReshape(bits, Array(ElementType::kU32, values_.dims()));
     }
     const InstructionId next = Add(words_[1], Number(words_[1], static_cast<uint64_t>(blocks)));
-    return Result({words_[0], next}, Elements(bits));
+    return {{words_[0], next}, Elements(bits)};
   }
 
   std::array<InstructionId, 4> PhiloxBlocks(std::array<InstructionId, 4> x, Words key, int64_t count) {
@@ -196,7 +159,7 @@ class RandomBits {
   }
 
   // The counter has 128 bits. A state of two numbers holds its low half beside the key, which is the high half too.
-  InstructionId Philox() {
+  RandomBits Philox() {
     const InstructionId high = words_.size() >= 3 ? words_[2] : words_[0];
     const int64_t per_block = Is64() ? 2 : 4, count = values_.element_count();
     const int64_t blocks = (count + per_block - 1) / per_block;
@@ -218,22 +181,94 @@ class RandomBits {
     const InstructionId next = Add(words_[1], Number(words_[1], static_cast<uint64_t>(blocks)));
     std::vector<InstructionId> state = {words_[0], next};
     if (words_.size() >= 3) state.push_back(Carried(high, next, words_[1]));
-    return Result(state, Elements(bits));
+    return {state, Elements(bits)};
+  }
+
+  Rewriter& rewriter_;
+  RngAlgorithm algorithm_;
+  std::vector<InstructionId> words_;  // of the state, scalars u64
+  Shape values_;
+};
+
+// rng-bit-generator, whose state is an array of u64, or of u32 in pairs.
+class GeneratorExpander {
+ public:
+  GeneratorExpander(Rewriter& rewriter, Instruction i)
+      : rewriter_(rewriter),
+        instruction_(i),
+        state_(i.operand(0)),
+        algorithm_(i.enum_attr(Attr::kRngAlgorithm, RngAlgorithm::kDefault)) {}
+
+  bool Applies() const {
+    const Shape values = instruction_.shape().element(1);
+    const ElementType type = values.element_type();
+    const int64_t state_bytes = ByteSize(state_.shape());
+    const bool is_word =
+        state_.shape().element_type() == ElementType::kU64 || state_.shape().element_type() == ElementType::kU32;
+    return rewriter_.IsReplaceable(instruction_) && is_word && state_.shape().rank() == 1 &&
+           (state_bytes == 16 || (state_bytes == 24 && algorithm_ != RngAlgorithm::kThreeFry)) && BitsOf(type) >= 8 &&
+           BitsOf(type) <= 64 && !IsComplex(type) && type != ElementType::kPred && values.element_count() > 0;
+  }
+
+  InstructionId Expand() {
+    std::vector<InstructionId> words;
+    for (int64_t k = 0; k < ByteSize(state_.shape()) / 8; ++k) words.push_back(StateWord(k));
+    const RandomBits bits = MakeRandomBits(rewriter_, algorithm_, std::move(words), instruction_.shape().element(1));
+    return rewriter_.Make(Opcode::kTuple, instruction_.shape(), {NextState(bits.state), bits.values});
+  }
+
+ private:
+  bool IsWide() const { return state_.shape().element_type() == ElementType::kU64; }
+  // Element k of the state.
+  InstructionId Element(int64_t k) {
+    const ElementType type = state_.shape().element_type();
+    const AttrValue attrs[] = {rewriter_.List(Attr::kSlice, {k, k + 1, 1})};
+    const Shape one = rewriter_.shapes().Array(type, {1});
+    return rewriter_.MakeReshape(rewriter_.Make(Opcode::kSlice, one, {state_.id()}, attrs),
+                                 rewriter_.shapes().Scalar(type));
+  }
+  // Number k of the state as a scalar u64.
+  InstructionId StateWord(int64_t k) {
+    if (IsWide()) return Element(k);
+    const InstructionId low = rewriter_.MakeConvert(Element(2 * k), ElementType::kU64);
+    const InstructionId high = rewriter_.MakeConvert(Element(2 * k + 1), ElementType::kU64);
+    const InstructionId bits = rewriter_.MakeNumber(ElementType::kU64, 32);
+    return rewriter_.MakeLike(Opcode::kOr, {low, rewriter_.MakeLike(Opcode::kShiftLeft, {high, bits})});
+  }
+  InstructionId NextState(const std::vector<InstructionId>& state) {
+    std::vector<InstructionId> parts;
+    const Shape one = rewriter_.shapes().Array(state_.shape().element_type(), {1});
+    for (InstructionId word : state) {
+      if (IsWide()) {
+        parts.push_back(rewriter_.MakeReshape(word, one));
+        continue;
+      }
+      const InstructionId bits = rewriter_.MakeNumber(ElementType::kU64, 32);
+      const InstructionId high = rewriter_.MakeLike(Opcode::kShiftRightLogical, {word, bits});
+      for (InstructionId half : {word, high}) {
+        parts.push_back(rewriter_.MakeReshape(rewriter_.MakeConvert(half, ElementType::kU32), one));
+      }
+    }
+    const AttrValue attrs[] = {rewriter_.List(Attr::kDimensions, {0})};
+    return rewriter_.MakeInferred(Opcode::kConcatenate, parts, attrs);
   }
 
   Rewriter& rewriter_;
   Instruction instruction_, state_;
-  Shape values_;
-  std::vector<InstructionId> words_;  // of the state, scalars u64
+  RngAlgorithm algorithm_;
 };
 
 bool ExpandBits(Rewriter& rewriter, Instruction i) {
   if (!i.shape().IsTuple() || i.shape().tuple_size() != 2 || !i.shape().element(1).IsArray()) return false;
-  RandomBits bits(rewriter, i);
-  return bits.Applies() && rewriter.Replace(i, bits.Expand());
+  GeneratorExpander expander(rewriter, i);
+  return expander.Applies() && rewriter.Replace(i, expander.Expand());
 }
 
 }  // namespace
+
+RandomBits MakeRandomBits(Rewriter& rewriter, RngAlgorithm algorithm, std::vector<InstructionId> state, Shape values) {
+  return BitGenerator(rewriter, algorithm, std::move(state), values).Generate();
+}
 
 void AddRngBitGeneratorExpanderRules(RuleSet* rules) {
   rules->Add({Opcode::kRngBitGenerator}, "random bit generators expanded", ExpandBits);

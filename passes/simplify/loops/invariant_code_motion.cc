@@ -117,7 +117,7 @@ class Hoister {
       for (Instruction operand : i.operands()) operands.push_back(outside_.at(operand.id().value));
       const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
       const InstructionRecord r = i.record();
-      const StringId name = module_.UniqueInstructionName(module_.context().str(r.name));
+      const StringId name = module_.UniqueInstructionName(r.name);
       const InstructionId copy = module_.AddInstruction(
           plain_.loop.record().parent, r.opcode, module_.context().shape(r.shape), name, operands, attrs, r.payload);
       module_.SetMetadata(copy, r.metadata);
