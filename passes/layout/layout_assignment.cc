@@ -90,7 +90,7 @@ Shape LayoutAssigner::Chosen(Instruction i) const {
   const bool chosen = orders_.has_value() && orders_->ok();
   std::vector<int64_t> arrays;  // leaves that are
   if (chosen && !i.shape().IsArray()) {
-    const std::vector<Shape> leaves = Leaves(i.shape());
+    const std::vector<Shape> leaves = NumberedLeaves(i.shape());
     for (size_t k = 0; k < leaves.size(); ++k) {
       if (leaves[k].IsArray()) arrays.push_back(static_cast<int64_t>(k));
     }

@@ -133,6 +133,21 @@ DimensionOrder LeastPadding(Shape array) {
 
 }  // namespace
 
+std::vector<Shape> NumberedLeaves(Shape shape) {
+  std::vector<Shape> leaves;
+  std::vector<Shape> open = {shape};
+  while (!open.empty()) {
+    const Shape s = open.back();
+    open.pop_back();
+    if (s.IsTuple() && s.tuple_size() > 0) {
+      for (int64_t k = s.tuple_size(); k-- > 0;) open.push_back(s.element(k));
+    } else if (!s.IsTuple() || s != shape) {
+      leaves.push_back(s);
+    }
+  }
+  return leaves;
+}
+
 int64_t TiledElements(Shape array, absl::Span<const int64_t> minor_to_major) {
   int64_t elements = 1;
   for (size_t k = 0; k < minor_to_major.size(); ++k) {
@@ -210,7 +225,7 @@ class OrderChooser {
         if (i.shape().IsArray()) {
           shape_.push_back(i.shape());
         } else {
-          for (Shape leaf : Leaves(i.shape())) shape_.push_back(leaf);
+          for (Shape leaf : NumberedLeaves(i.shape())) shape_.push_back(leaf);
         }
         made_.resize(shape_.size(), PassesOver(i));
       }
@@ -287,7 +302,7 @@ class OrderChooser {
 
   static int64_t LeafOfElement(Shape tuple, int64_t index) {
     int64_t leaf = 0;
-    for (int64_t k = 0; k < index; ++k) leaf += tuple.element(k).leaf_count();
+    for (int64_t k = 0; k < index; ++k) leaf += std::max<int64_t>(tuple.element(k).leaf_count(), 1);
     return leaf;
   }
 
@@ -313,7 +328,7 @@ class OrderChooser {
       int64_t leaf = 0;
       for (Instruction operand : i.operands()) {
         LinkLeaves(LeafOf(i, leaf), LeafOf(operand), operand.shape().leaf_count());
-        leaf += operand.shape().leaf_count();
+        leaf += std::max<int64_t>(operand.shape().leaf_count(), 1);
       }
     } else if (opcode == Opcode::kGetTupleElement) {
       const Shape tuple = i.operand(0).shape();

@@ -20,6 +20,9 @@ namespace hlokit {
 
 using DimensionOrder = std::vector<int64_t>;  // minor to major
 
+// The leaves of a shape as leaf_count() numbers them: in a depth-first walk, an empty tuple within one as well.
+std::vector<Shape> NumberedLeaves(Shape shape);
+
 class TpuOrders {
  public:
   // Chooses orders for all arrays of the module; linear in its leaves.
@@ -27,7 +30,7 @@ class TpuOrders {
 
   // False if the module holds too many arrays in tuples: then nothing was chosen.
   bool ok() const { return ok_; }
-  // Of leaf `leaf` of the instruction's shape, an array.
+  // Of leaf `leaf` of the instruction's shape (NumberedLeaves), an array.
   DimensionOrder OrderOf(Instruction instruction, int64_t leaf) const;
   // The caller's order of a parameter or result of the entry stands: it is not the default one, or with another its
   // tiles would not take a fifth less. The runtimes that call the compiler lay others out anew; here, as the program
