@@ -49,7 +49,7 @@ class Planner {
     array.value = value.id();
     array.bytes = Bytes(value.shape());
     const double own = static_cast<double>(std::max<int64_t>(ByteSize(value.shape()), 0)) / parts_;
-    array.own_bytes = static_cast<int64_t>(std::min(own, kMostBytes));
+    array.own_bytes = std::min(static_cast<int64_t>(std::min(own, kMostBytes)), array.bytes);
     array.parameter = value.opcode() == Opcode::kParameter;
     return array;
   }

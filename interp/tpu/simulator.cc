@@ -21,6 +21,7 @@ class Simulator {
 
   Simulation Run() {
     FindParts();
+    FindDynamicSizes();
     FindLoopBodies();
     const CostAnalysis costs(module_);
     const StepTimer timer(module_, plan_, options_, 1 / result_.parts);
@@ -75,6 +76,18 @@ class Simulator {
     if (!shardings) return;
     result_.parts = static_cast<double>(module_.header().num_partitions);
     Miss("partitioning: shapes are those of all partitions; the work is divided evenly and no collective counted");
+  }
+
+  void FindDynamicSizes() {
+    for (Computation c : module_.computations()) {
+      for (Instruction i : c.instructions()) {
+        if (i.shape().has_unbounded_dims()) {
+          Miss("sizes: arrays with a dimension of no known bound count as if it were empty");
+        } else if (i.shape().has_dynamic_dims()) {
+          Miss("sizes: arrays with a dimension that is known when the program runs count at its bound");
+        }
+      }
+    }
   }
 
   void FindLoopBodies() {

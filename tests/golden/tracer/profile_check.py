@@ -1,0 +1,50 @@
+"""Checks the events of a profile of data-parallel training: profile_check.py DEVICES FILE.xplane.pb
+
+Every step has its scopes on the host and on each device, and its all-reduce on all of them at the same time.
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "simulate"))
+from xplane_check import Plane, group, one  # noqa: E402
+
+SCOPES = ("forward", "backward", "optimizer")
+
+
+def steps_of(plane, line, wanted):
+    """For each name that is wanted: the steps in which an event has it, by name or scope, and when it began."""
+    found = {name: {} for name in wanted}
+    for event in plane.lines[line]:
+        metadata = plane.events[one(event, 1)]
+        text = one(metadata, 2, b"").decode() + " " + plane.stats(metadata, 5).get("tf_op", b"").decode()
+        step = plane.stats(event, 4).get("group_id")
+        for name in wanted:
+            if name in text and step is not None:
+                found[name].setdefault(step, one(event, 2, 0))
+    return found
+
+
+def main():
+    devices = int(sys.argv[1])
+    with open(sys.argv[2], "rb") as file:
+        planes = {plane.name: plane for plane in map(Plane, group(file.read())[1])}
+    host = steps_of(planes["/host:CPU"], "main", ("StepMarker", "TPUExecute") + SCOPES)
+    steps = set(host["StepMarker"])
+    assert len(steps) >= 4, steps
+    for name, found in host.items():
+        assert set(found) == steps, f"{name}: in steps {sorted(found)} of {sorted(steps)}"
+    first = None
+    for device in range(devices):
+        plane = planes[f"/device:TPU:{device}"]
+        for scope, found in steps_of(plane, "XLA Ops", SCOPES).items():
+            assert set(found) == steps, f"device {device}, {scope}: {sorted(found)}"
+        reduced = steps_of(plane, "Async XLA Ops", ("all-reduce",))["all-reduce"]
+        assert set(reduced) == steps, f"device {device}: all-reduce in {sorted(reduced)}"
+        first = first or reduced
+        assert reduced == first, f"device {device} begins its all-reduce alone"
+    assert f"/device:TPU:{devices}" not in planes
+    print(f"{devices} devices, each with forward, backward, optimizer and an all-reduce in every step")
+    print("host: a step marker, a call and three scopes in every step")
+
+
+main()
