@@ -22,6 +22,7 @@ DeviceState::DeviceState(Tracer* tracer, runtime::Device* device)
     : tracer_(tracer),
       device_(device),
       context_(std::make_shared<Context>()),
+      no_attrs_(context_->lists.Intern({})),
       warn_at_nodes_(static_cast<size_t>(tracer->options().warn_pending_nodes)),
       cache_(static_cast<size_t>(tracer->options().cache_entries)) {}
 
@@ -101,7 +102,7 @@ Shape DeviceState::ShapeOf(IrRef ref) {
 
 NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::Buffer> buffer, Shape shape) {
   NodeRecord node{Op::device_data};
-  node.attrs = context_->lists.Intern({});
+  node.attrs = no_attrs_;
   node.shape = shape.id();
   return graph_.AddLeaf(node, std::move(buffer));
 }

@@ -115,6 +115,7 @@ class DeviceState {
   runtime::Device* device_;
   std::recursive_mutex mutex_;
   std::shared_ptr<Context> context_;
+  const ListId no_attrs_;  // of a node without arguments
   Graph graph_;
   std::vector<Frame> frames_;
 

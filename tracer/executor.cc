@@ -384,8 +384,7 @@ std::vector<std::shared_ptr<runtime::Buffer>> Start(DeviceState& device, const C
 
 }  // namespace
 
-absl::StatusOr<Launched> Launch(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
-                                Cause cause) {
+absl::StatusOr<Launched> Launch(DeviceState& device, GraphSlice slice, const SliceOptions& options, Cause cause) {
   const TracerOptions& tracer_options = device.tracer()->options();
   if (!tracer_options.save_graphs_file.empty()) {
     absl::Status saved =
@@ -396,7 +395,7 @@ absl::StatusOr<Launched> Launch(DeviceState& device, const GraphSlice& slice, co
   if (!found.ok()) return found.status();
   if (absl::Status s = Announce(device, *found, cause); !s.ok()) return s;
   Launched launched{std::move(found->graph), {}};
-  launched.results = Start(device, *launched.program, slice.inputs);
+  launched.results = Start(device, *launched.program, std::move(slice.inputs));
   return launched;
 }
 

@@ -48,7 +48,7 @@ struct Launched {
   std::vector<std::shared_ptr<runtime::Buffer>> results;
 };
 // Runs the slice's program, compiling it if it is not known. Under the device's mutex, as what follows.
-absl::StatusOr<Launched> Launch(DeviceState& device, const GraphSlice& slice, const SliceOptions& options, Cause cause);
+absl::StatusOr<Launched> Launch(DeviceState& device, GraphSlice slice, const SliceOptions& options, Cause cause);
 // Runs a known program on buffers of the caller's.
 absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Replay(
     DeviceState& device, const std::shared_ptr<CompiledGraph>& program,

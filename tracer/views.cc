@@ -144,7 +144,7 @@ void RefreshView(const Tensor& tensor) {
     if (impl->generation == generation) continue;
     impl->generation = generation;
     const std::unique_ptr<ViewInfo> view = std::move(impl->view);  // as itself it is no argument of its own op
-    Outputs outputs = Dispatch(view->op, view->args);
+    Outputs outputs = Dispatch(view->op, Args(view->args));
     Tensor fresh = outputs.size() > static_cast<size_t>(view->output) ? outputs[view->output] : Tensor();
     impl->view = std::make_unique<ViewInfo>(*view);
     if (!fresh.defined()) continue;

@@ -23,6 +23,7 @@
 #include "interp/runtime/buffer.h"
 #include "interp/runtime/metrics.h"
 #include "interp/runtime/persistent_cache.h"
+#include "interp/runtime/recycled_blocks.h"
 #include "interp/runtime/rendezvous.h"
 #include "ir/digest.h"
 #include "ir/module.h"
@@ -77,7 +78,9 @@ class Device {
   int ordinal() const { return ordinal_; }
   std::string name() const { return platform_ + ":" + std::to_string(ordinal_); }
   // A buffer for a value that an execution on this device will make.
-  std::shared_ptr<Buffer> Promise() const { return std::make_shared<Buffer>(discarded_); }
+  std::shared_ptr<Buffer> Promise() const {
+    return std::allocate_shared<Buffer>(RecyclingAllocator<Buffer>(), discarded_);
+  }
   // A buffer that holds a value; `context` owns its shape.
   std::shared_ptr<Buffer> Hold(Literal value, std::shared_ptr<Context> context) const {
     return std::make_shared<Buffer>(std::move(value), std::move(context), discarded_);

@@ -40,9 +40,12 @@ void ForEachTensor(const Op op, Args& args, Fn fn) {
   const Schema& schema = SchemaOf(op);
   for (size_t i = 0; i < args.size(); ++i) {
     if (schema.args[i].type == ArgType::kTensor) {
-      Tensor none;
-      Tensor* t = args[i].get<Tensor>();
-      fn(t == nullptr ? none : *t);
+      if (Tensor* t = args[i].get<Tensor>()) {
+        fn(*t);
+      } else {
+        Tensor none;
+        fn(none);
+      }
     } else if (schema.args[i].type == ArgType::kTensorList) {
       if (Tensors* list = args[i].get<Tensors>()) {
         for (Tensor& t : *list) fn(t);
@@ -77,7 +80,7 @@ GradMode::~GradMode() { grad_enabled = previous_; }
 
 bool NeedsGrad(const Tensor& t) { return t.defined() && (t.impl()->grad_fn || t.impl()->requires_grad); }
 
-void NoteCall(Op op, Args args, const Outputs& outputs) {
+void NoteCall(Op op, Args&& args, const Outputs& outputs) {
   bool needed = false;
   ForEachTensor(op, args, [&](const Tensor& t) { needed |= NeedsGrad(t); });
   if (!needed) return;
@@ -111,14 +114,14 @@ void NoteCall(Op op, Args args, const Outputs& outputs) {
 
 void derivative::None(GradCall&) {}
 
-GradCall::GradCall(const Function* function, const Tensors* gradients)
+GradCall::GradCall(const Function* function, const Outputs* gradients)
     : function_(*function), gradients_(*gradients), saved_(function->slots.size()), results_(function->slots.size()) {
   const Schema& schema = SchemaOf(function_.op);
-  size_t slot = 0;
+  uint32_t slot = 0;
   for (size_t i = 0; i < function_.args.size(); ++i) {
     slots_.push_back(slot);
     if (schema.args[i].type == ArgType::kTensor) ++slot;
-    if (const Tensors* list = function_.args[i].get<Tensors>()) slot += list->size();
+    if (const Tensors* list = function_.args[i].get<Tensors>()) slot += static_cast<uint32_t>(list->size());
   }
 }
 
@@ -185,11 +188,12 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
                                       const DifferentiateOptions& options) {
   struct Pending {
     Ref<Function> function;
-    Tensors gradients;
+    Outputs gradients;
   };
   const bool retain_graph = options.retain_graph || options.create_graph;
   const GradMode mode(options.create_graph);
   absl::flat_hash_map<Function*, Pending> pending;
+  pending.reserve(64);
   const auto older = [](const Function* a, const Function* b) { return a->sequence < b->sequence; };
   std::priority_queue<Function*, std::vector<Function*>, decltype(older)> ready(older);
   Tensors wanted(inputs.size());
@@ -243,8 +247,9 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
   while (!ready.empty()) {
     Function* const key = ready.top();
     ready.pop();
-    Pending work = std::move(pending[key]);
-    pending.erase(key);
+    const auto at = pending.find(key);
+    Pending work = std::move(at->second);
+    pending.erase(at);
     Function& function = *work.function;
     if (function.released) {
       return absl::FailedPreconditionError(

@@ -77,7 +77,7 @@ struct NoGradGuard : GradMode {
 // Whether a gradient can reach the tensor.
 bool NeedsGrad(const Tensor& t);
 // Notes a call whose results are `outputs`, if any of its arguments needs a gradient. `args` are taken.
-void NoteCall(Op op, Args args, const Outputs& outputs);
+void NoteCall(Op op, Args&& args, const Outputs& outputs);
 
 struct DifferentiateOptions {
   bool retain_graph = false;

@@ -17,7 +17,7 @@ namespace hlokit::lazy {
 
 class GradCall {
  public:
-  GradCall(const Function* function, const Tensors* gradients);
+  GradCall(const Function* function, const Outputs* gradients);
 
   Op op() const { return function_.op; }
   bool has(size_t i) const { return !function_.args[i].none(); }
@@ -55,7 +55,8 @@ class GradCall {
   void set(size_t i, Tensor gradient, size_t k = 0) {
     if (needs(i, k)) results_[slots_[i] + k] = std::move(gradient);
   }
-  Tensors& results() { return results_; }
+  // By slot.
+  const Outputs& results() const { return results_; }
   void Fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
@@ -66,10 +67,10 @@ class GradCall {
   const Tensor& Saved(size_t slot);
 
   const Function& function_;
-  const Tensors& gradients_;
-  std::vector<size_t> slots_;  // by argument: its first place among tensors
-  Tensors saved_;              // by slot, made when asked for
-  Tensors results_;
+  const Outputs& gradients_;
+  absl::InlinedVector<uint32_t, 12> slots_;  // by argument: its first place among tensors
+  Outputs saved_;                            // by slot, made when asked for
+  Outputs results_;
   absl::Status status_;
 };
 
