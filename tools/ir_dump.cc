@@ -16,6 +16,7 @@
 #include "tracer/environment.h"
 #include "tracer/nn/lr_schedule.h"
 #include "tracer/op.h"
+#include "tracer/text/tensor_methods_text.h"
 
 extern char** environ;
 
@@ -60,6 +61,7 @@ int Run(int argc, char** argv) {
   std::string pipeline = lazy::TracerOptions().client.pipeline;
   bool gradients = false, summary = false, debug = false, explain = false, json = false, analysis = false;
   bool list_variables = false;
+  std::string list_ops;
   cli::InputOptions input;
   cli::ProfileFlags profile;
   CLI::Option* const op_option =
@@ -145,6 +147,13 @@ int Run(int argc, char** argv) {
       app.add_option("--pipeline", pipeline, "passes of compilation, as hlo-opt --passes takes them")
           ->capture_default_str();
   app.add_flag("--list-variables", list_variables, "print the variables of the environment that are honoured and exit");
+  app.add_option(
+         "--list-ops", list_ops,
+         "print the ops and exit: their schemas, or what C++ programs see of them, the methods and method-bodies "
+         "of lazy::Tensor")
+      ->check(CLI::IsMember({"schemas", "methods", "method-bodies"}))
+      ->expected(0, 1)
+      ->default_str("schemas");
   app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
   input.AddFlags(&app);
   profile.AddTo(&app);
@@ -152,6 +161,13 @@ int Run(int argc, char** argv) {
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   if (list_variables) {
     std::fputs(lazy::DescribeEnvironment().c_str(), stdout);
+    return cli::kOk;
+  }
+  if (app.count("--list-ops") > 0) {
+    const std::string text = list_ops == "methods"         ? lazy::TensorMethodDeclarations()
+                             : list_ops == "method-bodies" ? lazy::TensorMethodDefinitions()
+                                                           : lazy::OpList();
+    std::fputs(text.c_str(), stdout);
     return cli::kOk;
   }
   if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() + !model.config.name.empty() != 1) {

@@ -64,18 +64,18 @@ class SampledTiming {
 
 }  // namespace
 
-Outputs Dispatch(Op op, Args args) {
+Outputs Dispatch(Op op, Args&& args) {
   SampledTiming timing;
   const OpInfo& info = InfoOf(op);
   const Schema& schema = SchemaOf(op);
   DeviceState* device = nullptr;
-  Outputs failed(static_cast<size_t>(schema.outputs));
+  const auto failed = [&] { return Outputs(static_cast<size_t>(schema.outputs)); };
   const auto fail = [&](const std::string& message) {
     DeviceState* d = device != nullptr ? device : CurrentDevice();
     if (d != nullptr) {
       d->tracer()->SetError(absl::InvalidArgumentError(StrCat(schema.full_name(), ": ", message)));
     }
-    return failed;
+    return failed();
   };
   if (args.size() > schema.args.size()) return fail("too many arguments");
   for (size_t i = 0; i < schema.args.size(); ++i) {
@@ -95,18 +95,19 @@ Outputs Dispatch(Op op, Args args) {
     if (const char* problem = Mismatch(spec, args[i])) {
       // What an earlier error left undefined passes through in silence.
       if (spec.type == ArgType::kTensor && CurrentDevice() != nullptr && !CurrentDevice()->tracer()->status().ok()) {
-        return failed;
+        return failed();
       }
       return fail(StrCat("argument ", spec.name, " ", problem));
     }
     if (const Tensor* t = args[i].get<Tensor>()) {
-      RefreshView(*t);
-      if (device == nullptr) device = t->device();
-      if (t->device() != device) return fail("tensors on different devices");
+      if (t->impl()->view != nullptr) RefreshView(*t);
+      DeviceState* const at = t->impl()->data->device;
+      if (device == nullptr) device = at;
+      if (at != device) return fail("tensors on different devices");
     } else if (const Tensors* list = args[i].get<Tensors>()) {
       for (const Tensor& t : *list) {
         if (!t.defined()) {
-          if (!spec.optional_items) return failed;
+          if (!spec.optional_items) return failed();
           continue;
         }
         RefreshView(t);
@@ -116,7 +117,7 @@ Outputs Dispatch(Op op, Args args) {
     }
   }
   if (device == nullptr) device = CurrentDevice();
-  if (device == nullptr) return failed;
+  if (device == nullptr) return failed();
   device->tracer()->CountOp(op);
 
   // A node without a derivative is noted too: that there is none is an error when somebody asks for it. Ops that are
@@ -130,9 +131,9 @@ Outputs Dispatch(Op op, Args args) {
     info.kernel(call);
   }
   Outputs outputs = std::move(call.outputs());
-  if (call.failed() || outputs.empty()) return failed;
+  if (call.failed() || outputs.empty()) return failed();
   for (const Tensor& t : outputs) {
-    if (!t.defined() && !device->tracer()->status().ok()) return failed;
+    if (!t.defined() && !device->tracer()->status().ok()) return failed();
   }
   if ((info.flags & kView) != 0 && args[0].get<Tensor>() != nullptr) {
     for (size_t k = 0; k < outputs.size(); ++k) {

@@ -41,6 +41,10 @@ enum OpFlag : uint8_t {
   kInternal = 1 << 4,
   // The result does not depend on the arguments smoothly anywhere: it needs no gradient, as torch has it.
   kNotDifferentiable = 1 << 5,
+  // torch's tensors have it as a method of this name, called on `self`; and with a `_` behind the name, a method that
+  // writes the result over `self`. Ops that write in place themselves are rows of their own.
+  kMethod = 1 << 6,
+  kInPlace = 1 << 7,
 };
 
 using Kernel = void (*)(Call&);

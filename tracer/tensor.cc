@@ -45,6 +45,11 @@ Tensor Tensor::Detach() const {
   return Tensor(new TensorImpl(impl()->data));
 }
 
+Tensor Tensor::to(ElementType type) const {
+  if (defined() && dtype() == type) return *this;
+  return Dispatch(Op::to_copy, Args{*this, type})[0];
+}
+
 absl::StatusOr<Literal> Tensor::ToLiteral(const std::source_location& location) const {
   const CallSite site(location);
   if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");

@@ -8,9 +8,13 @@
 #define HLOKIT_TRACER_TENSOR_H_
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,17 +22,21 @@
 #include "ir/element_type.h"
 #include "ir/literal.h"
 #include "ir/shape.h"
+#include "tracer/dim_list.h"
 #include "tracer/ref_counted.h"
 #include "tracer/scalar.h"
 
 namespace hlokit::lazy {
 
 class DeviceState;
+class Tensor;
 class TensorImpl;
+
+using Tensors = std::vector<Tensor>;
 
 class Tensor {
  public:
-  Tensor() = default;
+  Tensor() : impl_(nullptr) {}
   inline explicit Tensor(TensorImpl* impl);  // takes a reference; tensor_impl.h
   Tensor(const Tensor& o) : impl_(o.impl_) {
     if (impl_ != nullptr) impl_->AddRef();
@@ -74,8 +82,15 @@ class Tensor {
   // next step computes it again.
   absl::StatusOr<Scalar> Item(const std::source_location& location = std::source_location::current()) const;
 
+  // ---- ops, as torch has them as methods ----
+  // Of the rows of aten_ops.def. Arguments are those of the schema in its order; a name with `_` at its end writes the
+  // result over this tensor.
+#include "tracer/tensor_methods.def"
+  // The tensor itself if it has the type.
+  Tensor to(ElementType type) const;
+
  private:
-  RefCounted* impl_ = nullptr;  // a TensorImpl, whose definition few need
+  RefCounted* impl_;  // a TensorImpl, whose definition few need
 };
 
 }  // namespace hlokit::lazy

@@ -3,7 +3,9 @@
 #define HLOKIT_TRACER_VALUE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -16,10 +18,6 @@
 
 namespace hlokit::lazy {
 
-using Dims = absl::Span<const int64_t>;
-using IntList = absl::InlinedVector<int64_t, 4>;
-using Tensors = std::vector<Tensor>;
-
 class Value {
  public:
   using Storage =
@@ -29,19 +27,27 @@ class Value {
   Value(Tensor t) {  // NOLINT: arguments are written as they are; a tensor that is not there is None
     if (t.defined()) v_ = std::move(t);
   }
-  Value(Tensors t) : v_(std::move(t)) {}                                     // NOLINT
-  Value(Scalar s) : v_(s) {}                                                 // NOLINT
-  Value(bool s) : v_(Scalar(s)) {}                                           // NOLINT
-  Value(int s) : v_(Scalar(s)) {}                                            // NOLINT
-  Value(int64_t s) : v_(Scalar(s)) {}                                        // NOLINT
-  Value(double s) : v_(Scalar(s)) {}                                         // NOLINT
-  Value(IntList l) : v_(std::move(l)) {}                                     // NOLINT
-  Value(Dims l) : v_(IntList(l.begin(), l.end())) {}                         // NOLINT
+  Value(Tensors t) : v_(std::move(t)) {}              // NOLINT
+  Value(Scalar s) : v_(s) {}                          // NOLINT
+  Value(bool s) : v_(Scalar(s)) {}                    // NOLINT
+  Value(int s) : v_(Scalar(s)) {}                     // NOLINT
+  Value(int64_t s) : v_(Scalar(s)) {}                 // NOLINT
+  Value(double s) : v_(Scalar(s)) {}                  // NOLINT
+  Value(IntList l) : v_(std::move(l)) {}              // NOLINT
+  Value(Dims l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
+  Value(DimList l) {                                  // NOLINT
+    if (!l.none()) v_ = std::move(l).values();
+  }
   Value(const std::vector<int64_t>& l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
   Value(std::vector<double> l) : v_(std::move(l)) {}                         // NOLINT
   Value(std::string s) : v_(std::move(s)) {}                                 // NOLINT
   Value(const char* s) : v_(std::string(s)) {}                               // NOLINT
-  Value(ElementType t) : v_(t) {}                                            // NOLINT
+  Value(std::string_view s) : v_(std::string(s)) {}                          // NOLINT
+  template <typename T>
+  Value(const std::optional<T>& v) {  // NOLINT
+    if (v) *this = Value(*v);
+  }
+  Value(ElementType t) : v_(t) {}  // NOLINT
 
   bool none() const { return std::holds_alternative<std::monostate>(v_); }
   template <typename T>
@@ -57,7 +63,8 @@ class Value {
   Storage v_;
 };
 
-using Args = absl::InlinedVector<Value, 5>;
+inline constexpr size_t kArgsInline = 5;
+using Args = absl::InlinedVector<Value, kArgsInline>;
 // Results of an op. A list output is as many entries.
 using Outputs = absl::InlinedVector<Tensor, 3>;
 

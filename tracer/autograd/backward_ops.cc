@@ -1,10 +1,96 @@
 // Derivatives of backward ops, for gradients of gradients. Those of the table that have none here end such a second
 // derivative with an error.
+#include <numbers>
+
 #include "tracer/autograd/grad_call.h"
 #include "tracer/functions.h"
 
 namespace hlokit::lazy::derivative {
+namespace {
 
+IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
+Tensor ZerosOf(GradCall& c, size_t i) { return Zeros(c.shape(i).dims(), c.g().dtype()); }
+
+}  // namespace
+
+// ---- activations: g f'(x), of which the derivatives are f'(x) and g f''(x) ----
+
+// f = x P(X <= x)
+void GeluBackward(GradCall& c) {
+  const Tensor x = c.in(1);
+  const std::string approximate(c.str(2));
+  if (c.needs(0)) c.set(0, Run(Op::gelu_backward, c.g(), x, approximate));
+  if (!c.needs(1)) return;
+  Tensor second;
+  if (approximate == "none") {
+    // (2 - x^2) exp(-x^2 / 2) / sqrt(2 pi)
+    const Tensor square = x * x;
+    second = Rsub(square, 2) * Exp(square * Scalar(-0.5)) * Scalar(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  } else {
+    // f = x (1 + tanh(u)) / 2 with u = k (x + a x^3)
+    const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, a = 0.044715;
+    const Tensor square = x * x;
+    const Tensor t = Tanh(x * Add(square * Scalar(a), 1) * Scalar(k));
+    const Tensor du = Add(square * Scalar(3 * a), 1) * Scalar(k);
+    const Tensor slope = Rsub(t * t, 1);
+    second = slope * (du + x * (x * Scalar(3 * a * k) - t * du * du));
+  }
+  c.set(1, c.g() * c.in(0) * second);
+}
+// f = x s(x); f'' = s (1 - s) (2 + x (1 - 2 s))
+void SiluBackward(GradCall& c) {
+  const Tensor x = c.in(1);
+  if (c.needs(0)) c.set(0, Run(Op::silu_backward, c.g(), x));
+  if (!c.needs(1)) return;
+  const Tensor s = Sigmoid(x);
+  c.set(1, c.g() * c.in(0) * s * Rsub(s, 1) * Add(x * Rsub(s * Scalar(2), 1), 2));
+}
+// f = x t, t = tanh(log(1 + exp(x))); f'' = (1 - t^2) s (2 + x (1 - s - 2 t s))
+void MishBackward(GradCall& c) {
+  const Tensor x = c.in(1);
+  if (c.needs(0)) c.set(0, Run(Op::mish_backward, c.g(), x));
+  if (!c.needs(1)) return;
+  const Tensor s = Sigmoid(x);
+  const Tensor t = Tanh(Run(Op::softplus, x));
+  c.set(1, c.g() * c.in(0) * Rsub(t * t, 1) * s * Add(x * (Rsub(s, 1) - t * s * Scalar(2)), 2));
+}
+// f'' = 1/3 between -3 and 3
+void HardswishBackward(GradCall& c) {
+  const Tensor x = c.in(1);
+  if (c.needs(0)) c.set(0, Run(Op::hardswish_backward, c.g(), x));
+  if (c.needs(1)) c.set(1, Where(Lt(Abs(x), 3), c.g() * c.in(0) * Scalar(1.0 / 3), 0));
+}
+// f'' = beta s (1 - s) where beta x is not above the threshold
+void SoftplusBackward(GradCall& c) {
+  const Tensor x = c.in(1);
+  const double beta = c.d(2);
+  if (c.needs(0)) c.set(0, Run(Op::softplus_backward, c.g(), x, c.s(2), c.s(3)));
+  if (!c.needs(1)) return;
+  const Tensor s = Sigmoid(x * Scalar(beta));
+  const Tensor second = c.g() * c.in(0) * s * Rsub(s, 1) * Scalar(beta);
+  c.set(1, MaskedFill(second, Gt(x * Scalar(beta), c.s(3)), 0));
+}
+// Of the input x: f'' = scale alpha input_scale^2 exp(input_scale x) below 0; of the result y, alpha scale less, the
+// same.
+void EluBackward(GradCall& c) {
+  const double alpha = c.d(1), scale = c.d(2), input_scale = c.d(3);
+  const bool is_result = c.b(4);
+  const Tensor v = c.in(5);
+  if (c.needs(0)) c.set(0, Run(Op::elu_backward, c.g(), c.s(1), c.s(2), c.s(3), is_result, v));
+  if (!c.needs(5)) return;
+  // For a result f' is input_scale (y + scale alpha), which y alone changes.
+  const Tensor slope = c.g() * c.in(0) * Scalar(input_scale);
+  const Tensor second = is_result ? slope : slope * Exp(v * Scalar(input_scale)) * Scalar(scale * alpha * input_scale);
+  c.set(5, Where(Le(v, 0), second, 0));
+}
+// f' = s(-x)
+void LogSigmoidBackward(GradCall& c) {
+  const Tensor x = c.in(1);
+  if (c.needs(0)) c.set(0, c.g() * Sigmoid(-x));
+  if (!c.needs(1)) return;
+  const Tensor s = Sigmoid(x);
+  c.set(1, c.g() * c.in(0) * s * (s - Scalar(1)));
+}
 // g y (1 - y)
 void SigmoidBackward(GradCall& c) {
   const Tensor y = c.in(1);
@@ -21,12 +107,15 @@ void TanhBackward(GradCall& c) {
 void MaskedBackward(GradCall& c) {
   const Tensor& g = c.g();
   if (c.needs(0)) {
-    c.set(0, c.op() == Op::threshold_backward    ? Run(Op::threshold_backward, g, c.in(1), c.s(2))
-             : c.op() == Op::leaky_relu_backward ? Run(Op::leaky_relu_backward, g, c.in(1), c.s(2), c.b(3))
-                                                 : Run(Op::hardtanh_backward, g, c.in(1), c.s(2), c.s(3)));
+    c.set(0, c.op() == Op::threshold_backward     ? Run(Op::threshold_backward, g, c.in(1), c.s(2))
+             : c.op() == Op::leaky_relu_backward  ? Run(Op::leaky_relu_backward, g, c.in(1), c.s(2), c.b(3))
+             : c.op() == Op::hardsigmoid_backward ? Run(Op::hardsigmoid_backward, g, c.in(1))
+                                                  : Run(Op::hardtanh_backward, g, c.in(1), c.s(2), c.s(3)));
   }
   if (c.needs(1)) c.set(1, Zeros(c.shape(1).dims(), g.dtype()));
 }
+// ---- softmax and losses ----
+
 // y (g - sum(g y))
 void SoftmaxBackward(GradCall& c) {
   const Tensor &g = c.in(0), y = c.in(1), &gg = c.g();
@@ -59,16 +148,158 @@ void MseLossBackward(GradCall& c) {
     if (c.needs(2)) c.set(2, -slope);
   }
 }
+// g w (x - t) / (x (1 - x)), divided by the number of elements for a mean.
+void BceBackward(GradCall& c) {
+  const Tensor x = c.in(1), t = c.in(2), w = c.in(3), &gg = c.g();
+  const int64_t reduction = c.i(4);
+  const auto scaled = [&](Tensor v) {
+    if (w.defined()) v = v * w;
+    return reduction == 1 ? v / Scalar(x.numel()) : v;
+  };
+  const Tensor spread = x * Rsub(x, 1);
+  if (c.needs(0)) {
+    const Tensor slope = gg * scaled((x - t) / spread);
+    c.set(0, reduction == 0 ? slope : Sum(slope));
+  }
+  const Tensor both = gg * c.in(0);
+  if (c.needs(1)) c.set(1, both * scaled((x * x - x * t * Scalar(2) + t) / (spread * spread)));
+  if (c.needs(2)) c.set(2, -both * scaled(Reciprocal(spread)));
+}
+// g (x - t) / beta near 0, g sign(x - t) elsewhere, divided by the number of elements for a mean.
+void SmoothL1LossBackward(GradCall& c) {
+  const Tensor d = c.in(1) - c.in(2), &gg = c.g();
+  const int64_t reduction = c.i(3);
+  const double beta = c.d(4), share = reduction == 1 ? 1 / static_cast<double>(d.numel()) : 1;
+  if (c.needs(0)) {
+    const Tensor slope = beta > 0 ? Run(Op::clamp, d / Scalar(beta), -1.0, 1.0) : Sgn(d);
+    c.set(0, reduction == 0 ? gg * slope : Sum(gg * slope) * Scalar(share));
+  }
+  if (!c.needs(1) && !c.needs(2)) return;
+  Tensor second = Zeros(d.sizes(), d.dtype());
+  if (beta > 0) second = Where(Lt(Abs(d), beta), gg * c.in(0) * Scalar(share / beta), 0);
+  c.set(1, second);
+  if (c.needs(2)) c.set(2, -second);
+}
 void EmbeddingBackward(GradCall& c) {
   Tensor rows = Run(Op::embedding, c.g(), c.in(1), c.i(3));
   if (c.i(3) >= 0 && rows.defined()) rows = MaskedFill(rows, Unsqueeze(Eq(c.in(1), c.i(3)), -1), 0);
   c.set(0, rows);
+}
+// ---- pooling and resizing: linear in the gradient ----
+
+// A gradient goes back to the element that was greatest.
+void MaxPoolBackward(GradCall& c) {
+  const Tensor& gg = c.g();
+  if (c.needs(0)) {
+    const Tensor indices = c.in(7);
+    const int64_t spatial = static_cast<int64_t>(c.ints(2).size());
+    const Tensor flat = Flatten(gg, gg.dim() - spatial);
+    c.set(0, Reshape(Gather(flat, -1, Flatten(indices, indices.dim() - spatial)), Sizes(indices.shape())));
+  }
+  if (c.needs(1)) c.set(1, ZerosOf(c, 1));
+}
+void AvgPoolBackward(GradCall& c) {
+  const Op forward = c.ints(2).size() == 3 ? Op::avg_pool3d : Op::avg_pool2d;
+  const Value divisor = c.has(7) ? Value(c.i(7)) : Value();
+  if (c.needs(0)) c.set(0, Run(forward, c.g(), c.ints(2), c.ints(3), c.ints(4), c.b(5), c.b(6), divisor));
+  if (c.needs(1)) c.set(1, ZerosOf(c, 1));
+}
+void UpsampleBackward(GradCall& c) {
+  const bool nearest = c.op() == Op::upsample_nearest2d_backward;
+  const size_t first = nearest ? 3 : 4;
+  const auto scale = [&](size_t i) { return c.has(i) ? Value(c.d(i)) : Value(); };
+  c.set(0, nearest ? Run(Op::upsample_nearest2d, c.g(), c.ints(1), scale(first), scale(first + 1))
+                   : Run(Op::upsample_bilinear2d, c.g(), c.ints(1), c.b(3), scale(first), scale(first + 1)));
 }
 void AdaptiveAvgPoolBackward(GradCall& c) {
   const Shape g = c.shape(0);
   if (c.needs(0)) c.set(0, Run(Op::adaptive_avg_pool2d, c.g(), IntList{g.dim(g.rank() - 2), g.dim(g.rank() - 1)}));
   if (c.needs(1)) c.set(1, Zeros(c.shape(1).dims(), c.g().dtype()));
 }
+
+// ---- convolution ----
+
+// With gx, gw, gb the results and a, b, d their gradients: the sum of gx a + gw b + gb d is that of
+// g (conv(a, w) + conv(x, b) + d), which is linear in each of g, x and w.
+void ConvolutionBackward(GradCall& c) {
+  // grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+  const Tensor &a = c.g(0), &b = c.g(1), &d = c.g(2);
+  const Tensor g = c.in(0), x = c.in(1), w = c.in(2);
+  if (c.needs(0)) {
+    const auto forward = [&](const Tensor& input, const Tensor& kernel) {
+      return Run(Op::convolution, input, kernel, Tensor(), c.ints(4), c.ints(5), c.ints(6), c.b(7), c.ints(8), c.i(9));
+    };
+    Tensor sum;
+    const auto add = [&](const Tensor& t) { sum = sum.defined() ? sum + t : t; };
+    if (a.defined()) add(forward(a, w));
+    if (b.defined()) add(forward(x, b));
+    if (d.defined()) {
+      IntList wide(static_cast<size_t>(g.dim()), 1);
+      wide[1] = d.numel();
+      add(Expand(Reshape(d, wide), Sizes(g.shape())));
+    }
+    c.set(0, sum);
+  }
+  const auto backward = [&](const Tensor& input, const Tensor& kernel, size_t which) {
+    const IntList mask = {which == 0, which == 1, 0};
+    return RunAll(Op::convolution_backward, g, input, kernel, Value(), c.ints(4), c.ints(5), c.ints(6), c.b(7),
+                  c.ints(8), c.i(9), mask)[which];
+  };
+  if (c.needs(1) && b.defined()) c.set(1, backward(x, b, 0));
+  if (c.needs(2) && a.defined()) c.set(2, backward(a, w, 1));
+}
+
+// ---- batch normalization ----
+
+void NativeBatchNormBackward(GradCall& c) {
+  // grad_out, input, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, eps, output_mask
+  const Shape shape = c.shape(1);
+  const ElementType type = shape.element_type();
+  const ElementType wide = type == ElementType::kBF16 || type == ElementType::kF16 ? ElementType::kF32 : type;
+  const bool train = c.b(7);
+  IntList inner = {0}, per_feature(static_cast<size_t>(shape.rank()), 1);
+  for (int64_t i = 2; i < shape.rank(); ++i) inner.push_back(i);
+  per_feature[1] = shape.dim(1);
+  const auto feature = [&](const Tensor& t) { return t.defined() ? Reshape(t.to(wide), per_feature) : t; };
+  const auto mean = [&](const Tensor& t) { return Mean(t, inner, true); };
+  const auto total = [&](const Tensor& t) { return Sum(t, inner); };
+  const Tensor g = c.in(0).to(wide), x = c.in(1).to(wide), w = feature(c.in(2));
+  const auto weighted = [&](const Tensor& t) { return w.defined() ? t * w : t; };
+  // Gradients of the results.
+  const Tensor a = c.g(0).defined() ? c.g(0).to(wide) : Tensor();
+  const Tensor b = feature(c.g(1)), d = feature(c.g(2));
+  // Statistics are computed again, so that they depend on the input.
+  const Tensor centered = x - (train ? mean(x) : feature(c.in(3)));
+  const Tensor s = Rsqrt(Add(train ? mean(centered * centered) : feature(c.in(4)), c.d(8)));
+  const Tensor x_hat = centered * s;
+  // What the op gives for a gradient t and weight 1.
+  const auto back = [&](const Tensor& t) { return train ? (t - mean(t) - x_hat * mean(t * x_hat)) * s : t * s; };
+  if (c.needs(0)) {
+    Tensor sum;
+    const auto add = [&](const Tensor& t) { sum = sum.defined() ? sum + t : t; };
+    if (a.defined()) add(weighted(back(a)));
+    if (b.defined()) add(x_hat * b);
+    if (d.defined()) add(Expand(d, Sizes(shape)));
+    c.set(0, sum);
+  }
+  if (c.needs(1)) {
+    Tensor sum;
+    if (a.defined() && train) {
+      const Tensor all = mean(a) * mean(g) - mean(a * g) + mean(g * x_hat) * mean(a * x_hat) * Scalar(3);
+      sum = weighted(s * s * (x_hat * all + mean(a * x_hat) * (mean(g) - g) + mean(g * x_hat) * (mean(a) - a)));
+    }
+    if (b.defined()) {
+      // gw is the sum of g x_hat.
+      const Tensor t = back(g) * b;
+      sum = sum.defined() ? sum + t : t;
+    }
+    c.set(1, sum);
+  }
+  if (c.needs(2) && a.defined()) c.set(2, total(a * back(g)));
+}
+
+// ---- dropout ----
+
 void NativeDropout(GradCall& c) {
   if (!c.g(0).defined()) return;
   if (c.has(2) && !c.b(2)) return c.set(0, c.g(0));

@@ -114,19 +114,59 @@ void NativeBatchNorm(GradCall& c) {
                              training ? Tensor() : c.in(4), c.out(1), c.out(2), training, c.d(7), Mask(c, 0, 1, 2));
   for (size_t i = 0; i < 3 && i < out.size(); ++i) c.set(i, out[i]);
 }
+namespace {
+
+// What the gradients of the mean and of 1/deviation of `count` elements of `x` give those elements; gradients of
+// gradients come this way. All are of shapes that broadcast to x's.
+Tensor OfStatistics(const Tensor& x, const Tensor& mean, const Tensor& rstd, const Tensor& g_mean, const Tensor& g_rstd,
+                    int64_t count) {
+  const Scalar share = 1 / static_cast<double>(count);
+  Tensor sum;
+  if (g_mean.defined()) sum = Expand(g_mean * share, Sizes(x.shape()));
+  if (g_rstd.defined()) {
+    const Tensor t = (x - mean) * (g_rstd * (rstd * rstd * rstd) * -share);
+    sum = sum.defined() ? sum + t : t;
+  }
+  return sum;
+}
+
+}  // namespace
+
 void NativeLayerNorm(GradCall& c) {
-  if (!c.g(0).defined()) return;
-  const Outputs out = RunAll(Op::native_layer_norm_backward, c.g(0), c.in(0), c.ints(1), c.out(1), c.out(2), c.in(2),
-                             c.in(3), Mask(c, 0, 2, 3));
-  c.set(0, out[0]);
-  c.set(2, out[1]);
-  c.set(3, out[2]);
+  Tensor dx;
+  if (c.g(0).defined()) {
+    const Outputs out = RunAll(Op::native_layer_norm_backward, c.g(0), c.in(0), c.ints(1), c.out(1), c.out(2), c.in(2),
+                               c.in(3), Mask(c, 0, 2, 3));
+    dx = out[0];
+    c.set(2, out[1]);
+    c.set(3, out[2]);
+  }
+  if (c.needs(0) && (c.g(1).defined() || c.g(2).defined())) {
+    int64_t count = 1;
+    for (int64_t size : c.ints(1)) count *= size;
+    const Tensor more = OfStatistics(c.in(0), c.out(1), c.out(2), c.g(1), c.g(2), count);
+    dx = dx.defined() ? dx + more : more;
+  }
+  c.set(0, dx);
 }
 void NativeGroupNorm(GradCall& c) {
-  if (!c.g(0).defined()) return;
-  const Outputs out = RunAll(Op::native_group_norm_backward, c.g(0), c.in(0), c.out(1), c.out(2), c.in(1), c.i(3),
-                             c.i(4), c.i(5), c.i(6), Mask(c, 0, 1, 2));
-  for (size_t i = 0; i < 3 && i < out.size(); ++i) c.set(i, out[i]);
+  Tensor dx;
+  if (c.g(0).defined()) {
+    const Outputs out = RunAll(Op::native_group_norm_backward, c.g(0), c.in(0), c.out(1), c.out(2), c.in(1), c.i(3),
+                               c.i(4), c.i(5), c.i(6), Mask(c, 0, 1, 2));
+    dx = out[0];
+    c.set(1, out[1]);
+    c.set(2, out[2]);
+  }
+  if (c.needs(0) && (c.g(1).defined() || c.g(2).defined())) {
+    const int64_t n = c.i(3), groups = c.i(6), count = c.i(4) / groups * c.i(5);
+    const auto stats = [&](const Tensor& t) { return t.defined() ? Reshape(t, {n, groups, 1}) : t; };
+    const Tensor more = Reshape(OfStatistics(Reshape(c.in(0), {n, groups, count}), stats(c.out(1)), stats(c.out(2)),
+                                             stats(c.g(1)), stats(c.g(2)), count),
+                                Sizes(c.shape(0)));
+    dx = dx.defined() ? dx + more : more;
+  }
+  c.set(0, dx);
 }
 
 // ---- softmax and losses ----

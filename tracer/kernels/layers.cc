@@ -73,7 +73,7 @@ void NativeLayerNorm(Call& c) {
   IntList stats(x.sizes().begin(), x.sizes().begin() + kept);
   stats.resize(x.dim(), 1);
   // Saved in the type of the input, as torch does.
-  const auto saved = [&](const Tensor& t) { return lazy::To(lazy::Reshape(t, stats), x.dtype()); };
+  const auto saved = [&](const Tensor& t) { return lazy::Reshape(t, stats).to(x.dtype()); };
   c.Return(y, saved(all[1]), saved(all[2]));
 }
 void LayerNorm(Call& c) {
@@ -87,22 +87,22 @@ void NativeLayerNormBackward(Call& c) {
   const int64_t kept = x.dim() - static_cast<int64_t>(c.ints(2).size());
   IntList inner, outer;
   for (int64_t d = 0; d < x.dim(); ++d) (d < kept ? outer : inner).push_back(d);
-  const Tensor g = lazy::To(c.t(0), wide);
-  const Tensor rstd = lazy::To(c.t(4), wide);
-  const Tensor x_hat = (lazy::To(x, wide) - lazy::To(c.t(3), wide)) * rstd;
+  const Tensor g = c.t(0).to(wide);
+  const Tensor rstd = c.t(4).to(wide);
+  const Tensor x_hat = (x.to(wide) - c.t(3).to(wide)) * rstd;
   const Dims mask = c.ints(7);
   Tensor dx, dw, db;
   if (mask[0] != 0) {
-    const Tensor gw = c.has(5) ? g * lazy::To(c.t(5), wide) : g;
+    const Tensor gw = c.has(5) ? g * c.t(5).to(wide) : g;
     if (inner.empty()) {
       dx = lazy::ZerosLike(x);
     } else {
-      dx = lazy::To((gw - lazy::Mean(gw, inner, true) - x_hat * lazy::Mean(gw * x_hat, inner, true)) * rstd, type);
+      dx = ((gw - lazy::Mean(gw, inner, true) - x_hat * lazy::Mean(gw * x_hat, inner, true)) * rstd).to(type);
     }
   }
   const auto reduce = [&](const Tensor& t) { return outer.empty() ? t : lazy::Sum(t, outer); };
-  if (mask[1] != 0) dw = lazy::To(reduce(g * x_hat), c.has(5) ? c.t(5).dtype() : type);
-  if (mask[2] != 0) db = lazy::To(reduce(g), c.has(6) ? c.t(6).dtype() : type);
+  if (mask[1] != 0) dw = reduce(g * x_hat).to(c.has(5) ? c.t(5).dtype() : type);
+  if (mask[2] != 0) db = reduce(g).to(c.has(6) ? c.t(6).dtype() : type);
   c.Return(dx, dw, db);
 }
 
@@ -134,20 +134,20 @@ void NativeGroupNormBackward(Call& c) {
   const ElementType type = input.dtype(), wide = WideOf(type);
   const int64_t n = c.i(5), channels = c.i(6), inner = c.i(7), groups = c.i(8);
   const IntList grouped = {n, groups, channels / groups, inner};
-  const auto shaped = [&](const Tensor& t) { return lazy::Reshape(lazy::To(t, wide), grouped); };
-  const auto stats = [&](const Tensor& t) { return lazy::Reshape(lazy::To(t, wide), {n, groups, 1, 1}); };
+  const auto shaped = [&](const Tensor& t) { return lazy::Reshape(t.to(wide), grouped); };
+  const auto stats = [&](const Tensor& t) { return lazy::Reshape(t.to(wide), {n, groups, 1, 1}); };
   const Tensor g = shaped(c.t(0)), rstd = stats(c.t(3));
   const Tensor x_hat = (shaped(input) - stats(c.t(2))) * rstd;
   const Dims mask = c.ints(9);
   Tensor dx, dw, db;
   if (mask[0] != 0) {
-    const Tensor gw = c.has(4) ? g * lazy::Reshape(lazy::To(c.t(4), wide), {1, groups, channels / groups, 1}) : g;
+    const Tensor gw = c.has(4) ? g * lazy::Reshape(c.t(4).to(wide), {1, groups, channels / groups, 1}) : g;
     const IntList within = {2, 3};
     dx = (gw - lazy::Mean(gw, within, true) - x_hat * lazy::Mean(gw * x_hat, within, true)) * rstd;
-    dx = lazy::To(lazy::Reshape(dx, Sizes(input)), type);
+    dx = lazy::Reshape(dx, Sizes(input)).to(type);
   }
   const auto reduce = [&](const Tensor& t) {
-    return lazy::To(lazy::Reshape(lazy::Sum(t, {0, 3}), {channels}), c.has(4) ? c.t(4).dtype() : type);
+    return lazy::Reshape(lazy::Sum(t, {0, 3}), {channels}).to(c.has(4) ? c.t(4).dtype() : type);
   };
   if (mask[1] != 0) dw = reduce(g * x_hat);
   if (mask[2] != 0) db = reduce(g);

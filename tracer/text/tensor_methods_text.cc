@@ -1,0 +1,201 @@
+#include "tracer/text/tensor_methods_text.h"
+
+#include <cstddef>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "ir/str_cat.h"
+#include "tracer/op.h"
+#include "tracer/schema.h"
+
+namespace hlokit::lazy {
+namespace {
+
+constexpr std::string_view kOpIds[] = {
+#define ATEN_OP(id, ...) #id,
+#include "tracer/aten_ops.def"
+};
+
+constexpr size_t kWidth = 120;
+
+std::string ParameterType(const ArgSpec& spec) {
+  const auto optional = [&](std::string_view type) {
+    return spec.optional ? StrCat("std::optional<", type, ">") : std::string(type);
+  };
+  switch (spec.type) {
+    case ArgType::kTensor:
+      return "const Tensor&";
+    case ArgType::kTensorList:
+      return "const Tensors&";
+    case ArgType::kScalar:
+      return optional("Scalar");
+    case ArgType::kInt:
+      return optional("int64_t");
+    case ArgType::kFloat:
+      return optional("double");
+    case ArgType::kBool:
+      return optional("bool");
+    case ArgType::kIntList:
+      return "DimList";
+    case ArgType::kFloatList:
+      return optional("std::vector<double>");
+    case ArgType::kString:
+      return optional("std::string_view");
+    case ArgType::kDtype:
+      return optional("ElementType");
+  }
+  return "";
+}
+
+std::string DefaultText(const ArgSpec& spec) {
+  const Value& value = spec.default_value;
+  if (value.none()) return spec.type == ArgType::kTensor ? "{}" : "std::nullopt";
+  if (const IntList* list = value.get<IntList>()) {
+    std::string text = "{";
+    for (size_t i = 0; i < list->size(); ++i) text += StrCat(i == 0 ? "" : ", ", (*list)[i]);
+    // Empty braces would be None.
+    return list->empty() ? "DimList(Dims())" : text + "}";
+  }
+  if (const Scalar* s = value.get<Scalar>()) {
+    if (s->kind() == Scalar::Kind::kBool || spec.type == ArgType::kBool) return s->ToBool() ? "true" : "false";
+    if (!s->is_float()) return StrCat(s->ToInt());
+    char text[40];
+    std::snprintf(text, sizeof(text), "%.17g", s->ToDouble());
+    return text;
+  }
+  if (const std::string* text = value.get<std::string>()) return StrCat("\"", *text, "\"");
+  return "{}";
+}
+
+// One method: the row it calls, whether it writes over `self`.
+struct Method {
+  size_t row;
+  const Schema* schema;
+  size_t self;
+  bool writes;  // of itself or by its row
+  bool over;    // the result is to be written over self
+
+  std::string name() const { return schema->name.substr(schema->name.find("::") + 2) + (over ? "_" : ""); }
+  std::string type() const {
+    if (writes) return "const Tensor&";
+    if (schema->list_output) return "Tensors";
+    if (schema->outputs == 1) return "Tensor";
+    std::string text = "std::tuple<";
+    for (int k = 0; k < schema->outputs; ++k) text += k == 0 ? "Tensor" : ", Tensor";
+    return text + ">";
+  }
+  std::string parameters(bool defaults) const {
+    // A default is of use only where all that follow have one.
+    size_t first = schema->args.size();
+    while (first > 0 && (first - 1 == self || schema->args[first - 1].has_default)) --first;
+    std::string text;
+    for (size_t i = 0; i < schema->args.size(); ++i) {
+      if (i == self) continue;
+      const ArgSpec& spec = schema->args[i];
+      text += StrCat(text.empty() ? "" : ", ", ParameterType(spec), " ", spec.name);
+      if (defaults && i >= first) text += StrCat(" = ", DefaultText(spec));
+    }
+    return text;
+  }
+  std::string call() const {
+    std::string text = StrCat("(Op::", kOpIds[row]);
+    for (size_t i = 0; i < schema->args.size(); ++i) {
+      text += StrCat(", ", i == self ? "*this" : std::string_view(schema->args[i].name));
+    }
+    return text + ")";
+  }
+};
+
+std::vector<Method> Methods() {
+  std::vector<Method> methods;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const uint8_t flags = InfoOf(static_cast<Op>(i)).flags;
+    if ((flags & kMethod) == 0) continue;
+    const Schema& schema = SchemaOf(static_cast<Op>(i));
+    const int self = schema.Find("self");
+    if (self < 0) continue;
+    methods.push_back({i, &schema, static_cast<size_t>(self), schema.args[self].written, false});
+    if ((flags & kInPlace) != 0) methods.push_back({i, &schema, static_cast<size_t>(self), true, true});
+  }
+  return methods;
+}
+
+// `head(parameters)tail`, broken after a comma where a line would be too long.
+std::string Broken(std::string_view indent, std::string_view head, std::string_view parameters, std::string_view tail) {
+  const std::string line = StrCat(indent, head, "(", parameters, ")", tail, "\n");
+  if (line.size() <= kWidth + 1) return line;
+  const std::string next(indent.size() + head.size() + 1, ' ');
+  std::string text = StrCat(indent, head, "(");
+  size_t column = text.size();
+  while (!parameters.empty()) {
+    size_t end = parameters.find(", ");
+    while (end != std::string_view::npos && parameters.substr(0, end).find('<') != std::string_view::npos &&
+           parameters.substr(0, end).find('>') == std::string_view::npos) {
+      end = parameters.find(", ", end + 1);
+    }
+    const bool last = end == std::string_view::npos;
+    const std::string_view piece = parameters.substr(0, last ? end : end + 1);
+    if (column != next.size() && column + piece.size() + (last ? tail.size() + 2 : 1) > kWidth) {
+      text += StrCat("\n", next);
+      column = next.size();
+    } else if (column != next.size()) {
+      text += " ";
+      ++column;
+    }
+    text += piece;
+    column += piece.size();
+    parameters.remove_prefix(last ? parameters.size() : end + 2);
+  }
+  return StrCat(text, ")", tail, "\n");
+}
+
+}  // namespace
+
+std::string TensorMethodDeclarations() {
+  std::string text =
+      "// Written by `ir-dump --list-ops=methods` from the rows of aten_ops.def. Part of class Tensor.\n"
+      "// clang-format off\n";
+  for (const Method& m : Methods()) {
+    text += Broken("  ", StrCat(m.type(), " ", m.name()), m.parameters(true), " const;");
+  }
+  return text + "// clang-format on\n";
+}
+
+std::string TensorMethodDefinitions() {
+  std::string text =
+      "// Written by `ir-dump --list-ops=method-bodies` from the rows of aten_ops.def.\n"
+      "#include \"tracer/dispatch.h\"\n"
+      "#include \"tracer/tensor.h\"\n"
+      "\n"
+      "// clang-format off\n"
+      "namespace hlokit::lazy {\n"
+      "\n";
+  for (const Method& m : Methods()) {
+    text += Broken("", StrCat(m.type(), " Tensor::", m.name()), m.parameters(false), " const {");
+    if (m.over) {
+      text += StrCat("  WriteInPlace(*this, Run", m.call(), ");\n  return *this;\n");
+    } else if (m.writes) {
+      text += StrCat("  Run", m.call(), ";\n  return *this;\n");
+    } else if (m.schema->list_output) {
+      text += StrCat("  return ListOf(RunAll", m.call(), ");\n");
+    } else if (m.schema->outputs > 1) {
+      text += StrCat("  return TupleOf<", m.schema->outputs, ">(RunAll", m.call(), ");\n");
+    } else {
+      text += StrCat("  return Run", m.call(), ";\n");
+    }
+    text += "}\n";
+  }
+  return text + "\n}  // namespace hlokit::lazy\n";
+}
+
+std::string OpList() {
+  std::string text;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const OpInfo& info = InfoOf(static_cast<Op>(i));
+    if ((info.flags & kInternal) == 0) text += StrCat(info.schema_text, "\n");
+  }
+  return text;
+}
+
+}  // namespace hlokit::lazy
