@@ -3,8 +3,8 @@
 
   tools/torch_traces.py FOLDER [--bin build/release/bin/ir-dump] [--programs tests/torch_traces] [--ops]
 
-FOLDER holds NAME.lazy.txt, the nodes of a step by torch's tracer, one op a line; the programs are NAME.prog. Nodes are
-counted by op; leaves and constants are left out, and ops that only have another name here are renamed. What then differs
+FOLDER holds NAME.lazy.txt, the nodes of a step by torch's tracer, one op a line, or where that tracer failed NAME.txt, the
+calls of the same step in eager mode; the programs are NAME.prog. Nodes are counted by op; leaves and constants are left out, and ops that only have another name here are renamed. What then differs
 must be in differences.tsv beside the programs, with the reason, and what is there must differ: anything else is a failure.
 Exit code 1 if there is one.
 """
@@ -19,7 +19,9 @@ import sys
 # torch's name of a node: ours, which is PyTorch/XLA's.
 NAMES = {
     "aten::_log_softmax": "aten::log_softmax",
+    "aten::_reshape_alias": "aten::view",
     "aten::_softmax": "aten::softmax",
+    "aten::_unsafe_view": "aten::view",
     "aten::convolution": "aten::convolution_overrideable",
     "aten::convolution_backward": "aten::convolution_backward_overrideable",
     "aten::expand_copy": "aten::expand",
@@ -27,7 +29,9 @@ NAMES = {
     "aten::permute_copy": "aten::permute",
     "aten::select_copy": "xla::select",
     "aten::slice_copy": "xla::generic_slice",
+    "aten::t": "aten::permute",
     "aten::t_copy": "aten::permute",
+    "aten::transpose": "aten::permute",
     "aten::transpose_copy": "aten::permute",
     "aten::unsqueeze_copy": "aten::view",
     "aten::view_copy": "aten::view",
@@ -35,9 +39,13 @@ NAMES = {
 LEAVES = {"lazy_tensors::device_data", "xla::device_data", "prim::Constant"}
 
 
-def theirs(path):
+def theirs(folder, name):
+    path = folder / f"{name}.lazy.txt"
+    if not path.exists():
+        path = folder / f"{name}.txt"
     ops = (line.strip() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#"))
-    return collections.Counter(NAMES.get(op, op) for op in ops if op not in LEAVES)
+    names = (op.split(".")[0] for op in ops if op not in LEAVES)  # without overloads
+    return collections.Counter(NAMES.get(op, op) for op in names)
 
 
 def ours(binary, path):
@@ -63,7 +71,7 @@ def main():
     right = total = same = all_ops = 0
     for path in sorted(options.programs.glob("*.prog")):
         name = path.stem
-        a, b = theirs(options.folder / f"{name}.lazy.txt"), ours(options.bin, path)
+        a, b = theirs(options.folder, name), ours(options.bin, path)
         differ = {op: (a[op], b[op]) for op in sorted(set(a) | set(b)) if a[op] != b[op]}
         wrong = {op: n for op, n in differ.items() if explained[name].get(op) != n}
         stale = [op for op in explained[name] if op not in differ]
