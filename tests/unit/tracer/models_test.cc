@@ -1,0 +1,117 @@
+// Every model traces a training step that lowers to a program that verifies; small ones learn their batch.
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "ir/verifier.h"
+#include "tests/unit/tracer/tracing.h"
+#include "tracer/executor.h"
+#include "tracer/models/model.h"
+#include "tracer/models/training.h"
+#include "tracer/text/ir_text.h"
+
+namespace hlokit::lazy {
+namespace {
+
+// Convnets in their own size, transformers small.
+models::ModelConfig ConfigOf(std::string_view name) {
+  models::ModelConfig config{.name = std::string(name), .batch = 1};
+  if (name == "vit") {
+    config.image = 16;
+    config.patch = 8;
+    config.classes = 5;
+  } else if (name == "mlp") {
+    config.hidden = 16;
+  }
+  if (name == "vit" || name.starts_with("bert") || name == "gpt2" || name == "llama") {
+    config.seq = name == "vit" ? 0 : 4;
+    config.vocab = 11;
+    config.hidden = 8;
+    config.layers = 2;
+    config.heads = 2;
+    config.kv_heads = name == "llama" ? 1 : 0;
+    config.ff = 16;
+  }
+  return config;
+}
+
+class ModelsTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ModelsTest, TracesAStepThatLowersAndVerifies) {
+  Tracer tracer;
+  const DeviceGuard guard(tracer.device());
+  const absl::StatusOr<models::ModelConfig> config = models::Complete(ConfigOf(GetParam()));
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  // Zeros: nothing is run.
+  nn::Registry registry(&tracer, config->type, [](const nn::ParameterSpec&, Literal*) {});
+  const std::unique_ptr<models::Model> model = models::MakeModel(*config, &registry);
+  int64_t count = 0;
+  for (const nn::NamedTensor& p : registry.parameters()) count += p.tensor.numel();
+  // What torchvision and the papers say.
+  const std::map<std::string, int64_t> published = {
+      {"alexnet", 61100840},  {"vgg16", 138357544},      {"squeezenet1_1", 1235496}, {"resnet18", 11689512},
+      {"resnet50", 25557032}, {"mobilenet_v2", 3504872}, {"mnasnet1_0", 4383312},    {"resnext50_32x4d", 25028904}};
+  if (const auto it = published.find(GetParam()); it != published.end()) {
+    EXPECT_EQ(count, it->second);
+  }
+
+  const models::Batch batch = model->MakeBatch(tracer);
+  const Tensor loss = model->Loss(model->Logits(batch, true), batch);
+  ASSERT_TRUE(tracer.status().ok()) << tracer.status().message();
+  EXPECT_EQ(loss.numel(), 1);
+  const absl::Status backward = loss.Backward();
+  ASSERT_TRUE(backward.ok()) << backward.message();
+  for (const nn::NamedTensor& p : registry.parameters()) {
+    ASSERT_TRUE(p.tensor.grad().defined()) << p.name;
+    EXPECT_EQ(p.tensor.grad().sizes(), p.tensor.sizes()) << p.name;
+  }
+  models::MakeOptimizer({}, registry)->Step();
+  ASSERT_TRUE(tracer.status().ok()) << tracer.status().message();
+  Tensors roots = {loss};
+  for (const nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
+  const absl::StatusOr<std::unique_ptr<Module>> module = LowerSlice(*tracer.device(), SliceOfTensors(roots), "step");
+  ASSERT_TRUE(module.ok()) << module.status().message();
+  DiagnosticSink sink;
+  VerifyModule(**module, VerifierOptions(), &sink);
+  EXPECT_FALSE(sink.has_errors());
+}
+
+TEST_P(ModelsTest, SmallOnesLearnTheirBatch) {
+  models::ModelConfig small = ConfigOf(GetParam());
+  if (small.hidden == 0) GTEST_SKIP() << "a convnet of full size";
+  small.batch = 2;
+  TracerOptions options;
+  options.client.evaluator.num_threads = 1;
+  Tracer tracer(options);
+  const DeviceGuard guard(tracer.device());
+  const absl::StatusOr<models::ModelConfig> config = models::Complete(small);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  nn::Registry registry(&tracer, config->type, nn::FormulaInitializer(Formula::kHash, 3));
+  const std::unique_ptr<models::Model> model = models::MakeModel(*config, &registry);
+  models::TrainingOptions training;
+  training.steps = 4;
+  training.optimizer = "adam";
+  const absl::StatusOr<std::vector<models::Figure>> figures = models::Train(tracer, *model, registry, training);
+  ASSERT_TRUE(figures.ok()) << figures.status().message();
+  std::vector<double> losses;
+  for (const models::Figure& figure : *figures) {
+    EXPECT_TRUE(std::isfinite(figure.value)) << figure.key;
+    if (figure.key.starts_with("loss_step ")) losses.push_back(figure.value);
+  }
+  ASSERT_EQ(losses.size(), 4u);
+  EXPECT_LT(losses.back(), losses.front());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ModelsTest, ::testing::ValuesIn([] {
+                           std::vector<std::string> names;
+                           for (std::string_view name : models::ModelNames()) names.emplace_back(name);
+                           return names;
+                         }()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace hlokit::lazy
