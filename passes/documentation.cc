@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
 #include "ir/printer.h"
 #include "ir/str_cat.h"
@@ -28,6 +29,16 @@ std::string Bodies(const Module& module, bool layouts) {
   return text + "\n";
 }
 
+// A long text without its middle.
+std::string Shortened(std::string_view text) {
+  constexpr size_t kMostLines = 100, kFirst = 30, kLast = 20;
+  std::vector<size_t> ends;
+  for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) ends.push_back(at + 1);
+  if (ends.size() <= kMostLines) return std::string(text);
+  return StrCat(text.substr(0, ends[kFirst - 1]), "  ... ", ends.size() - kFirst - kLast, " more lines ...\n",
+                text.substr(ends[ends.size() - kLast - 1]));
+}
+
 std::string Example(const PassInfo& info) {
   if (info.example.empty()) return "";
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(info.example);
@@ -39,7 +50,8 @@ std::string Example(const PassInfo& info) {
   WriteOrigins(**module);
   // Layouts are shown where memory spaces are what it is about.
   const bool layouts = Bodies(**module, true).find("S(1)") != std::string::npos;
-  return StrCat("Before:\n\n```\n", before[layouts], "```\n\nAfter:\n\n```\n", Bodies(**module, layouts), "```\n\n");
+  return StrCat("Before:\n\n```\n", before[layouts], "```\n\nAfter:\n\n```\n", Shortened(Bodies(**module, layouts)),
+                "```\n\n");
 }
 
 std::string_view TypeText(OptionInfo::Type type) {
