@@ -340,6 +340,9 @@ class OrderChooser {
     } else if (opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kFusion ||
                opcode == Opcode::kConditional) {
       LinkCallees(i);
+    } else if (opcode == Opcode::kSend) {
+      // The first part of the result is the operand.
+      if (i.operand_count() > 0) LinkLeaves(LeafOf(i), LeafOf(i.operand(0)), i.operand(0).shape().leaf_count());
     } else if (KeepsDimensions(opcode)) {
       const int64_t leaves = i.shape().leaf_count();
       for (int64_t k = 0; k < i.operand_count(); ++k) {
