@@ -28,6 +28,9 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "tpu-simplify",
                          .summary = "what the simulated TPU runs on a program that no compiler has seen",
                          .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*"});
+  registry->AddPipeline({.name = "licm",
+                         .summary = "short for the pass that moves code out of loops",
+                         .text = "while-loop-invariant-code-motion"});
   RegisterFusingPipelines(registry);
   registry->AddPipeline(
       {.name = "tpu",

@@ -6,6 +6,7 @@
 #include "ir/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
+#include "passes/analysis/cost_key.h"
 #include "passes/analysis/cost_rules.h"
 #include "passes/analysis/saturating.h"
 #include "passes/analysis/trip_count.h"
@@ -42,6 +43,8 @@ std::string SourceLineOf(Instruction i) {
   return file == nullptr ? std::string(kNone) : StrCat(context.str(*file), ":", location->line);
 }
 
+}  // namespace
+
 std::string KeyOf(Instruction i, CostKey key) {
   switch (key) {
     case CostKey::kInstruction:
@@ -57,6 +60,8 @@ std::string KeyOf(Instruction i, CostKey key) {
   }
   return "";
 }
+
+namespace {
 
 // How often each computation runs in one run of the entry, and whether as part of a fusion.
 struct Runs {

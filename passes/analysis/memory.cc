@@ -13,6 +13,9 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffffu;
 
+// Whether what it calls has buffers of its own.
+bool Runs(Instruction i) { return HasTrait(i.opcode(), kControlFlow) || i.opcode() == Opcode::kAsyncStart; }
+
 // Operands whose memory the result may take over, one after another if `all`.
 struct Reuse {
   int64_t first = 0;
@@ -171,6 +174,34 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
   return use;
 }
 
+std::vector<LiveBuffer> MemoryAnalysis::AtPeak(const Module& module) const {
+  std::vector<LiveBuffer> live;
+  ComputationId next = entry_;
+  while (next.valid()) {
+    const MemoryUse& use = uses_[next.value];
+    const bool outermost = next == entry_;
+    next = ComputationId();
+    if (use.order.empty()) break;
+    for (const LiveBuffer& buffer : use.buffers) {
+      if (buffer.kind == BufferKind::kConstant || buffer.bytes == 0) continue;
+      if (buffer.kind == BufferKind::kArgument && !outermost) continue;  // the caller's
+      if (buffer.begin <= use.peak_place && use.peak_place <= buffer.end) live.push_back(buffer);
+    }
+    int64_t most = 0;
+    const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_place)]);
+    if (!Runs(at)) break;
+    for (Computation callee : at.called_computations()) {
+      const int64_t bytes = uses_[callee.id().value].own_peak_bytes;
+      if (bytes <= most) continue;
+      most = bytes;
+      next = callee.id();
+    }
+  }
+  std::stable_sort(live.begin(), live.end(),
+                   [](const LiveBuffer& a, const LiveBuffer& b) { return a.bytes > b.bytes; });
+  return live;
+}
+
 absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Make(const Module& module) {
   MemoryAnalysis result;
   result.uses_.resize(module.computation_id_bound());
@@ -189,7 +220,7 @@ absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Make(const Module& module) {
     callee_bytes.assign(order.size(), 0);
     for (size_t place = 0; place < order.size(); ++place) {
       const Instruction i = module.instruction(order[place]);
-      if (!HasTrait(i.opcode(), kControlFlow) && i.opcode() != Opcode::kAsyncStart) continue;
+      if (!Runs(i)) continue;
       for (Computation callee : i.called_computations()) {
         callee_bytes[place] = std::max(callee_bytes[place], result.uses_[callee.id().value].own_peak_bytes);
       }

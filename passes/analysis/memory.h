@@ -52,6 +52,10 @@ class MemoryAnalysis {
   const MemoryUse& Of(Computation computation) const { return uses_[computation.id().value]; }
   const MemoryUse& OfModule() const { return uses_[entry_.value]; }
 
+  // What is alive when the module takes most, constants aside: buffers of the entry computation and of those it is
+  // running then, largest first.
+  std::vector<LiveBuffer> AtPeak(const Module& module) const;
+
  private:
   std::vector<MemoryUse> uses_;  // by ComputationId
   ComputationId entry_;

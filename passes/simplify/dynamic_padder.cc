@@ -73,7 +73,7 @@ class Padder {
   ShapeTable& shapes() const { return module_.context().shapes; }
   Shape StaticOf(Shape array) const { return shapes().Array(array.element_type(), array.dims(), {}, array.layout()); }
   absl::Status CannotPad(Instruction i, std::string_view why) const {
-    return absl::UnimplementedError(StrCat("dynamic-padder: ", i.opcode_text(), " %", i.name(), ": ", why));
+    return absl::UnimplementedError(StrCat(i.opcode_text(), " %", i.name(), ": ", why));
   }
 
   // Of an instruction that has been visited; empty if all its dimensions are static.

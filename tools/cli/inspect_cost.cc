@@ -24,13 +24,6 @@ const std::map<std::string, CostKey> kKeys = {{"instruction", CostKey::kInstruct
                                               {"line", CostKey::kSourceLine},
                                               {"scope", CostKey::kScope}};
 
-std::string_view NameOf(CostKey key) {
-  for (const auto& [name, value] : kKeys) {
-    if (value == key) return name;
-  }
-  return "";
-}
-
 // As C's %.9g, which tells all floats apart.
 std::string Digits(float value) {
   char text[32];
@@ -57,7 +50,7 @@ void WriteJson(const CostFlags& flags, const InputPart& part, const Module& modu
   json->Key("as_xla_sums").BeginObject();
   json->Member("flops", Digits(sums.flops)).Member("transcendentals", Digits(sums.transcendentals));
   json->Member("bytes", Digits(sums.bytes)).EndObject();
-  json->Member("by", NameOf(flags.by)).Member("trip_counts", flags.trip_counts);
+  json->Member("by", KeyName(flags.by)).Member("trip_counts", flags.trip_counts);
   json->Key("rows").BeginArray();
   for (const CostRow& row : rows) {
     json->BeginObject().Member("key", row.key).Member("count", row.count);
@@ -84,7 +77,7 @@ void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis&
   };
   for (std::string_view head : {"bytes", "read", "written", "flops", "transcend."}) cell(head, 16);
   cell("count", 7);
-  *out << NameOf(flags.by) << "\n";
+  *out << KeyName(flags.by) << "\n";
   for (size_t k = 0; k < std::min(rows.size(), flags.top); ++k) {
     const CostRow& row = rows[k];
     for (int64_t n :
@@ -119,16 +112,25 @@ int Run(const CostFlags& flags) {
 
 }  // namespace
 
+std::string_view KeyName(CostKey key) {
+  for (const auto& [name, value] : kKeys) {
+    if (value == key) return name;
+  }
+  return "";
+}
+
+void AddCostKey(CLI::App* command, CostKey* key, const std::string& what, const std::string& absent) {
+  command->add_option("--by", *key, what + ": instruction, opcode, computation, line (of the source), scope")
+      ->transform(CLI::CheckedTransformer(kKeys).description(""))
+      ->default_str(absent);
+}
+
 InspectCommand AddCostCommand(CLI::App* app) {
   auto flags = std::make_shared<CostFlags>();
   CLI::App* command = app->add_subcommand(
       "cost", "Counts operations, transcendental functions and bytes read and written, as XLA's cost analysis does");
   flags->AddTo(command);
-  command
-      ->add_option("--by", flags->by,
-                   "What rows stand for: instruction, opcode, computation, line (of the source), scope")
-      ->transform(CLI::CheckedTransformer(kKeys).description(""))
-      ->default_str("opcode");
+  AddCostKey(command, &flags->by, "What rows stand for", "opcode");
   command->add_flag("--trip-counts", flags->trip_counts,
                     "In the rows, count loop bodies once for each trip where the number is known, not once");
   command->add_option("--top", flags->top, "Rows of the text; the JSON has all")->default_str("20");

@@ -2,11 +2,20 @@
 #ifndef HLOKIT_TOOLS_CLI_INSPECT_COST_H_
 #define HLOKIT_TOOLS_CLI_INSPECT_COST_H_
 
+#include <string>
+#include <string_view>
+
+#include "passes/analysis/cost.h"
 #include "tools/cli/inspect_command.h"
 
 namespace hlokit::cli {
 
 InspectCommand AddCostCommand(CLI::App* app);
+
+// As --by spells it.
+std::string_view KeyName(CostKey key);
+// The flag --by. `what`: what it is about, for --help; `absent`: the spelling of what `key` is.
+void AddCostKey(CLI::App* command, CostKey* key, const std::string& what, const std::string& absent);
 
 }  // namespace hlokit::cli
 

@@ -1,16 +1,21 @@
 #include "tools/cli/inspect_memory.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "ir/module_statistics.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/cost_key.h"
 #include "passes/analysis/memory.h"
+#include "tools/cli/inspect_cost.h"
 
 namespace hlokit::cli {
 namespace {
 
 struct MemoryFlags : InspectFlags {
+  CostKey by = CostKey::kInstruction;
   size_t top = 20;
   bool timeline = false;
 };
@@ -29,16 +34,27 @@ std::string_view NameOf(BufferKind kind) {
   return "";
 }
 
-// Alive at the peak, largest first.
-std::vector<const LiveBuffer*> BuffersAtPeak(const MemoryUse& use) {
-  std::vector<const LiveBuffer*> buffers;
-  for (const LiveBuffer& buffer : use.buffers) {
-    if (buffer.kind == BufferKind::kConstant || buffer.bytes == 0) continue;
-    if (buffer.begin <= use.peak_place && use.peak_place <= buffer.end) buffers.push_back(&buffer);
+// What is alive at the peak under one key.
+struct MemoryRow {
+  std::string key;
+  int64_t bytes = 0;
+  int64_t buffers = 0;
+};
+
+// Largest first, then by key.
+std::vector<MemoryRow> RowsAtPeak(const Module& module, const MemoryAnalysis& memory, CostKey by) {
+  std::map<std::string, MemoryRow> by_key;
+  for (const LiveBuffer& buffer : memory.AtPeak(module)) {
+    const std::string key = KeyOf(module.instruction(buffer.maker), by);
+    MemoryRow& row = by_key[key];
+    row.key = key;
+    row.bytes += buffer.bytes;
+    ++row.buffers;
   }
-  std::stable_sort(buffers.begin(), buffers.end(),
-                   [](const LiveBuffer* a, const LiveBuffer* b) { return a->bytes > b->bytes; });
-  return buffers;
+  std::vector<MemoryRow> rows;
+  for (auto& [key, row] : by_key) rows.push_back(std::move(row));
+  std::stable_sort(rows.begin(), rows.end(), [](const MemoryRow& a, const MemoryRow& b) { return a.bytes > b.bytes; });
+  return rows;
 }
 
 std::string_view PeakInstruction(const Module& module, const MemoryUse& use) {
@@ -64,12 +80,19 @@ void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& mo
   }
   json->EndArray();
   json->Key("live_at_peak").BeginArray();
-  for (const LiveBuffer* buffer : BuffersAtPeak(use)) {
-    json->BeginObject().Member("instruction", module.instruction(buffer->maker).name());
-    json->Member("leaf", buffer->leaf).Member("bytes", buffer->bytes).Member("kind", NameOf(buffer->kind));
-    json->Member("begin", buffer->begin).Member("end", buffer->end).EndObject();
+  for (const LiveBuffer& buffer : memory.AtPeak(module)) {
+    json->BeginObject().Member("instruction", module.instruction(buffer.maker).name());
+    json->Member("leaf", buffer.leaf).Member("bytes", buffer.bytes).Member("kind", NameOf(buffer.kind));
+    json->Member("begin", buffer.begin).Member("end", buffer.end).EndObject();
   }
   json->EndArray();
+  if (flags.by != CostKey::kInstruction) {
+    json->Member("by", KeyName(flags.by)).Key("rows").BeginArray();
+    for (const MemoryRow& row : RowsAtPeak(module, memory, flags.by)) {
+      json->BeginObject().Member("key", row.key).Member("bytes", row.bytes).Member("buffers", row.buffers).EndObject();
+    }
+    json->EndArray();
+  }
   if (flags.timeline) {
     json->Key("timeline").BeginArray();
     for (size_t place = 0; place < use.order.size(); ++place) {
@@ -79,6 +102,44 @@ void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& mo
     json->EndArray();
   }
   json->EndObject();
+}
+
+void WriteCell(std::string_view text, size_t width, TextWriter* out) {
+  for (size_t n = text.size(); n < width; ++n) *out << ' ';
+  *out << text << "  ";
+}
+
+void WriteMore(size_t all, size_t shown, TextWriter* out) {
+  if (all > shown) *out << "... " << static_cast<int64_t>(all - shown) << " more\n";
+}
+
+void WriteBuffers(const MemoryFlags& flags, const Module& module, const MemoryAnalysis& memory, TextWriter* out) {
+  for (std::string_view head : {"live at peak", "kind"}) WriteCell(head, 14, out);
+  *out << "instruction\n";
+  const std::vector<LiveBuffer> buffers = memory.AtPeak(module);
+  for (size_t k = 0; k < std::min(buffers.size(), flags.top); ++k) {
+    WriteCell(std::to_string(buffers[k].bytes), 14, out);
+    WriteCell(NameOf(buffers[k].kind), 14, out);
+    const Instruction maker = module.instruction(buffers[k].maker);
+    *out << maker.name();
+    if (maker.shape().IsTuple()) *out << "  leaf " << buffers[k].leaf;
+    if (!maker.parent().is_entry()) *out << "  in " << maker.parent().name();
+    *out << "\n";
+  }
+  WriteMore(buffers.size(), flags.top, out);
+}
+
+void WriteRows(const MemoryFlags& flags, const Module& module, const MemoryAnalysis& memory, TextWriter* out) {
+  WriteCell("live at peak", 14, out);
+  WriteCell("buffers", 7, out);
+  *out << KeyName(flags.by) << "\n";
+  const std::vector<MemoryRow> rows = RowsAtPeak(module, memory, flags.by);
+  for (size_t k = 0; k < std::min(rows.size(), flags.top); ++k) {
+    WriteCell(std::to_string(rows[k].bytes), 14, out);
+    WriteCell(std::to_string(rows[k].buffers), 7, out);
+    *out << rows[k].key << "\n";
+  }
+  WriteMore(rows.size(), flags.top, out);
 }
 
 void WriteText(const MemoryFlags& flags, const Module& module, const MemoryAnalysis& memory, TextWriter* out) {
@@ -94,29 +155,18 @@ void WriteText(const MemoryFlags& flags, const Module& module, const MemoryAnaly
   line("arguments", use.argument_bytes);
   line("results", use.result_bytes, "  beyond those in the memory of arguments");
   line("constants", use.constant_bytes, "  not in the peak");
-  const auto cell = [out](std::string_view text, size_t width) {
-    for (size_t n = text.size(); n < width; ++n) *out << ' ';
-    *out << text << "  ";
-  };
   *out << "\n";
-  for (std::string_view head : {"live at peak", "kind"}) cell(head, 14);
-  *out << "instruction\n";
-  const std::vector<const LiveBuffer*> buffers = BuffersAtPeak(use);
-  for (size_t k = 0; k < std::min(buffers.size(), flags.top); ++k) {
-    cell(std::to_string(buffers[k]->bytes), 14);
-    cell(NameOf(buffers[k]->kind), 14);
-    const Instruction maker = module.instruction(buffers[k]->maker);
-    *out << maker.name();
-    if (maker.shape().IsTuple()) *out << "  leaf " << buffers[k]->leaf;
-    *out << "\n";
+  if (flags.by == CostKey::kInstruction) {
+    WriteBuffers(flags, module, memory, out);
+  } else {
+    WriteRows(flags, module, memory, out);
   }
-  if (buffers.size() > flags.top) *out << "... " << static_cast<int64_t>(buffers.size() - flags.top) << " more\n";
   if (!flags.timeline) return;
   *out << "\n";
-  cell("live", 14);
+  WriteCell("live", 14, out);
   *out << "at\n";
   for (size_t place = 0; place < use.order.size(); ++place) {
-    cell(std::to_string(use.live_bytes[place]), 14);
+    WriteCell(std::to_string(use.live_bytes[place]), 14, out);
     *out << module.instruction(use.order[place]).name() << "\n";
   }
 }
@@ -152,12 +202,14 @@ InspectCommand AddMemoryCommand(CLI::App* app) {
       "memory",
       "Estimates the memory that buffers take when the instructions run in order, and what is alive at the peak");
   flags->AddTo(command);
-  command->add_option("--top", flags->top, "Buffers that the text shows; the JSON has all")->default_str("20");
+  AddCostKey(command, &flags->by, "What rows of what is alive at the peak stand for", "instruction");
+  command->add_option("--top", flags->top, "Rows that the text shows; the JSON has all")->default_str("20");
   command->add_flag("--timeline", flags->timeline, "Also the bytes alive at each instruction of the entry computation");
   command->footer(
       "The order is that of the text of a scheduled module, else post-order. Bytes are without padding.\n"
       "Examples:\n"
       "  hlo-inspect memory module.hlo\n"
+      "  hlo-inspect memory --by=scope module.hlo\n"
       "  hlo-opt --passes=default,schedule module.hlo | hlo-inspect memory\n"
       "  hlo-inspect memory --json --timeline module.hlo | jq '.[0].timeline[].bytes'");
   return {command, [flags] { return Run(*flags); }};
