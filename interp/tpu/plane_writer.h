@@ -10,12 +10,40 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "interp/runtime/xplane.pb.h"
 
 namespace hlokit::tpu {
 
 inline int64_t Picoseconds(double seconds) { return std::llround(std::min(seconds * 1e12, 9e18)); }
+
+// Events of a line that follow or hold each other, in the order of their starts. Sums of seconds are rounded one way
+// and another: where an event would overlap its neighbour or what holds it by that little, it is moved; viewers draw
+// what overlaps on rows of its own.
+class Nesting {
+ public:
+  struct Span {
+    int64_t start;
+    int64_t end;
+  };
+  Span Place(Span span) {
+    while (!ends_.empty() && ends_.back() <= span.start + kRounding) {
+      last_ = ends_.back();
+      ends_.pop_back();
+    }
+    span.start = std::max(span.start, std::min(last_, span.start + kRounding));
+    span.end = std::max(span.end, span.start);
+    if (!ends_.empty() && span.end > ends_.back()) span.end = ends_.back();
+    ends_.push_back(span.end);
+    return span;
+  }
+
+ private:
+  static constexpr int64_t kRounding = 1000;  // picoseconds
+  std::vector<int64_t> ends_;                 // of what is open, the innermost last
+  int64_t last_ = 0;                          // when the latest that is over ended
+};
 
 class PlaneWriter {
  public:

@@ -78,6 +78,7 @@ class DevicePlanes {
   void WriteDevice(int64_t device) {
     PlaneWriter writer(&out_, device + 1, StrCat("/device:TPU:", device));
     WritePeaks(device, &writer);
+    nesting_ = Nesting();
     // Lines are stored in a vector that grows: ask for them by index.
     for (TimelineLine line :
          {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps, TimelineLine::kAsyncOps}) {
@@ -132,12 +133,13 @@ class DevicePlanes {
   }
 
   proto::XEvent* AddEvent(TimelineLine line, int64_t metadata, double start_seconds, double seconds,
-                          PlaneWriter* writer) const {
+                          PlaneWriter* writer) {
     proto::XEvent* event = writer->plane().mutable_lines(static_cast<int>(line) - 1)->add_events();
     event->set_metadata_id(metadata);
-    const int64_t start = Picoseconds(start_seconds);
-    event->set_offset_ps(start);
-    event->set_duration_ps(Picoseconds(start_seconds + seconds) - start);
+    Nesting::Span span = {Picoseconds(start_seconds), Picoseconds(start_seconds + seconds)};
+    if (line == TimelineLine::kOps) span = nesting_.Place(span);
+    event->set_offset_ps(span.start);
+    event->set_duration_ps(span.end - span.start);
     return event;
   }
 
@@ -148,7 +150,7 @@ class DevicePlanes {
     return id;
   }
 
-  void WriteEvent(const TimelineEvent& e, size_t run, PlaneWriter* writer) const {
+  void WriteEvent(const TimelineEvent& e, size_t run, PlaneWriter* writer) {
     // Gaps between operations show the waits.
     if (e.line == TimelineLine::kWaits || e.line == TimelineLine::kSteps) return;
     const SpaceRun& r = space_.runs[run];
@@ -211,6 +213,7 @@ class DevicePlanes {
   proto::XSpace& out_;
   std::vector<std::map<uint32_t, const OpRow*>> rows_;                 // by program, then name
   std::vector<std::map<int64_t, std::vector<TimelineEvent>>> events_;  // by program, then device
+  Nesting nesting_;                                                    // of the device's operations
 };
 
 void WriteHost(const Space& space, proto::XSpace* out) {

@@ -125,6 +125,14 @@ def check_device(plane, devices, steps, report):
         own = plane.stats(event, 4)
         assert own.get("group_id", 0) < steps and own["run_id"] > 0
         assert own["device_offset_ps"] == one(event, 2, 0) and own["device_duration_ps"] == one(event, 3, 0)
+    open_until = []
+    for event in plane.lines["XLA Ops"]:
+        start = one(event, 2, 0)
+        end = start + one(event, 3, 0)
+        while open_until and open_until[-1] <= start:
+            open_until.pop()
+        assert not open_until or end <= open_until[-1], "operations follow or hold each other"
+        open_until.append(end)
     assert devices == 1 or any("all-reduce" in one(plane.events[one(e, 1)], 2).decode() for e in ops), "all-reduce"
     assert {op["name"] for op in report["ops"]} >= names
 
