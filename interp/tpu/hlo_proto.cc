@@ -128,8 +128,8 @@ void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_i
 
 class Buffers {
  public:
-  Buffers(const Module& module, const KernelPlan& plan, const MemoryPlan& memory, xla::BufferAssignmentProto* out)
-      : module_(module), plan_(plan), memory_(memory), out_(*out) {}
+  Buffers(const ReportInput& input, const KernelPlan& plan, xla::BufferAssignmentProto* out)
+      : input_(input), module_(input.module), plan_(plan), memory_(input.memory), out_(*out) {}
 
   void Write() {
     const Computation entry = module_.entry();
@@ -168,9 +168,65 @@ class Buffers {
       event->set_instruction_name(Ascii(module_.instruction(steps[e.step].name).name()));
     });
     heap_allocation->set_size(size);
+    WriteVectorMemory(steps, input_.simulation.computations[at].vmem_arrays);
   }
 
  private:
+  // Where the arrays lie is not planned: each takes the first free block.
+  void WriteVectorMemory(const std::vector<Step>& steps, const std::vector<Resident>& arrays) {
+    std::vector<std::vector<size_t>> begins(steps.size()), ends(steps.size());
+    for (size_t a = 0; a < arrays.size(); ++a) {
+      if (arrays[a].from >= steps.size() || arrays[a].bytes < 1) continue;
+      begins[arrays[a].from].push_back(a);
+      ends[std::min<size_t>(std::max(arrays[a].from, arrays[a].to), steps.size() - 1)].push_back(a);
+    }
+    // From its first use to its last an array may leave vector memory and come back: where they all together are more
+    // than it holds, nothing is said.
+    double alive = 0, most = 0;
+    for (size_t s = 0; s < steps.size(); ++s) {
+      for (size_t a : begins[s]) alive += arrays[a].bytes;
+      most = std::max(most, alive);
+      for (size_t a : ends[s]) alive -= arrays[a].bytes;
+    }
+    if (most == 0 || most > input_.options.machine.VmemBytes()) return;
+    xla::BufferAllocationProto* allocation = out_.add_buffer_allocations();
+    allocation->set_index(static_cast<int64_t>(out_.buffer_allocations_size()) - 1);
+    allocation->set_color(kVectorMemory);
+    xla::HeapSimulatorTrace* trace = out_.add_heap_simulator_traces();
+    trace->set_whole_module_simulation(true);
+    trace->set_buffer_allocation_index(allocation->index());
+    Heap heap;
+    struct Block {
+      int64_t buffer = 0;
+      int64_t offset = 0;
+    };
+    std::vector<Block> blocks(arrays.size());
+    const auto note = [&](xla::HeapSimulatorTrace::Event::Kind kind, size_t array, size_t step) {
+      xla::HeapSimulatorTrace::Event* event = trace->add_events();
+      event->set_kind(kind);
+      event->set_buffer_id(blocks[array].buffer);
+      event->set_computation_name(Ascii(module_.entry().name()));
+      event->set_instruction_name(Ascii(module_.instruction(steps[step].name).name()));
+    };
+    for (size_t s = 0; s < steps.size(); ++s) {
+      for (size_t a : begins[s]) {
+        const int64_t bytes = static_cast<int64_t>(arrays[a].bytes);
+        blocks[a] = {AddBuffer(arrays[a].value, bytes), heap.Allocate(bytes)};
+        out_.mutable_logical_buffers(out_.logical_buffers_size() - 1)->set_color(kVectorMemory);
+        xla::BufferAllocationProto::Assigned* assigned = allocation->add_assigned();
+        assigned->set_logical_buffer_id(blocks[a].buffer);
+        assigned->set_offset(blocks[a].offset);
+        assigned->set_size(bytes);
+        note(xla::HeapSimulatorTrace::Event::ALLOC, a, s);
+      }
+      for (size_t a : ends[s]) {
+        heap.Free(blocks[a].offset, static_cast<int64_t>(arrays[a].bytes));
+        note(xla::HeapSimulatorTrace::Event::FREE, a, s);
+      }
+    }
+    allocation->set_size(heap.size());
+  }
+
   int64_t AddBuffer(InstructionId value, int64_t bytes) {
     xla::LogicalBufferProto* buffer = out_.add_logical_buffers();
     buffer->set_id(static_cast<int64_t>(out_.logical_buffers_size()));
@@ -189,6 +245,9 @@ class Buffers {
     return allocation;
   }
 
+  static constexpr int64_t kVectorMemory = 1;  // its colour, as S(1) in layouts
+
+  const ReportInput& input_;
   const Module& module_;
   const KernelPlan& plan_;
   const MemoryPlan& memory_;
@@ -197,10 +256,10 @@ class Buffers {
 
 }  // namespace
 
-std::string HloProtoBytes(const Module& module, const KernelPlan& plan, const MemoryPlan& memory, int64_t program_id) {
+std::string HloProtoBytes(const ReportInput& input, const KernelPlan& plan, int64_t program_id) {
   xla::HloProto proto;
-  WriteModule(module, plan, program_id, proto.mutable_hlo_module());
-  Buffers(module, plan, memory, proto.mutable_buffer_assignment()).Write();
+  WriteModule(input.module, plan, program_id, proto.mutable_hlo_module());
+  Buffers(input, plan, proto.mutable_buffer_assignment()).Write();
   return proto.SerializeAsString();
 }
 

@@ -8,14 +8,14 @@
 #include <string>
 
 #include "interp/tpu/kernel_plan.h"
-#include "interp/tpu/memory_plan.h"
-#include "ir/module.h"
+#include "interp/tpu/report.h"
 
 namespace hlokit::tpu {
 
-// The serialized message. The buffers are those of HBM (colour 0): one allocation for each parameter and result, one
-// for all that lives in between, with a trace of its heap.
-std::string HloProtoBytes(const Module& module, const KernelPlan& plan, const MemoryPlan& memory, int64_t program_id);
+// The serialized message. The buffers of HBM (colour 0): one allocation for each parameter and constant, one for all
+// that lives in between, with a trace of its heap; of vector memory (colour 1): one for the arrays that the entry
+// computation keeps there, with its trace.
+std::string HloProtoBytes(const ReportInput& input, const KernelPlan& plan, int64_t program_id);
 
 }  // namespace hlokit::tpu
 

@@ -253,8 +253,7 @@ void WriteMetadata(const Space& space, proto::XSpace* out) {
     plane.Event(id, StrCat(Ascii(program.input->module.name()), "(", id, ")"), &metadata);
     metadata->set_display_name(Ascii(program.input->module.name()));
     plane.Stat(metadata, "program_id", id);
-    plane.Add(metadata, "Hlo Proto")
-        ->set_bytes_value(HloProtoBytes(program.input->module, *program.plan, program.input->memory, id));
+    plane.Add(metadata, "Hlo Proto")->set_bytes_value(HloProtoBytes(*program.input, *program.plan, id));
   }
 }
 

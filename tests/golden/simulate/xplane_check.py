@@ -162,7 +162,7 @@ def check_program(plane, report):
     allocations = [group(a) for a in buffers[3]]
     trace = group(one(buffers, 4))
     heap_index = one(trace, 3, 0)
-    standing = sum(one(a, 2, 0) for a in allocations if one(a, 1, 0) != heap_index)
+    standing = sum(one(a, 2, 0) for a in allocations if one(a, 1, 0) != heap_index and one(a, 8, 0) == 0)
     alive = peak = 0
     live = set()
     for event in trace.get(1, []):
@@ -178,9 +178,22 @@ def check_program(plane, report):
     check(standing + peak == report["memory"]["peak_bytes"], "replaying the heap gives the peak of the report")
     heap = allocations[heap_index]
     check(one(heap, 2, 0) >= peak, "the heap holds its peak")
-    for place in heap.get(9, []):
-        place = group(place)
-        assert one(place, 2, 0) + one(place, 3, 0) <= one(heap, 2, 0)
+    for allocation in allocations:
+        for place in allocation.get(9, []):
+            place = group(place)
+            assert one(place, 2, 0) + one(place, 3, 0) <= one(allocation, 2, 0)
+    for trace in buffers[4][1:]:
+        trace = group(trace)
+        allocation = allocations[one(trace, 3)]
+        assert one(allocation, 8) == 1, "vector memory"
+        colors = {one(group(b), 1): one(group(b), 4, 0) for b in buffers[1]}
+        live = set()
+        highest = 0
+        for event in map(group, trace[1]):
+            assert colors[one(event, 2)] == 1
+            (live.add if one(event, 1, 0) == 0 else live.remove)(one(event, 2))
+            highest = max(highest, sum(sizes[buffer] for buffer in live))
+        check(not live and 0 < highest <= report["memory"]["vmem"]["peak_bytes"], "arrays come and go in vector memory")
 
 
 def check_memory(plane, report):
