@@ -33,12 +33,24 @@ class Propagation {
         if (Give(operand.id(), id)) break;
       }
     }
-    // What this brought may reach users' other operands.
+    // What this brought may reach users' other operands, their other users, and so on.
+    std::vector<InstructionId> pending;
     for (InstructionId id = c.record().last; id.valid(); id = module_.record(id).previous) {
       if (Named(id)) continue;
-      for (const auto& use : module_.instruction(id).uses()) {
+      const Instruction i = module_.instruction(id);
+      for (const auto& use : i.uses()) {
         if (Give(use.user.id(), id)) break;
       }
+      for (int64_t k = 0; k < i.operand_count() && !Named(id); ++k) Give(i.operand(k).id(), id);
+      if (Named(id)) pending.push_back(id);
+    }
+    for (size_t k = 0; k < pending.size(); ++k) {
+      const Instruction named = module_.instruction(pending[k]);
+      const auto pass_on = [&](InstructionId id) {
+        if (!Named(id) && Give(named.id(), id)) pending.push_back(id);
+      };
+      for (const auto& use : named.uses()) pass_on(use.user.id());
+      for (Instruction operand : named.operands()) pass_on(operand.id());
     }
     return filled_;
   }
