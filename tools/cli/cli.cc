@@ -43,7 +43,18 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv) {
   bool flags_end = false;
   for (int i = 1; i < argc; ++i) {
     flags_end = flags_end || std::string_view(argv[i]) == "--";
-    arguments.push_back(flags_end ? std::string(argv[i]) : NormalizeFlag(argv[i]));
+    std::string argument = flags_end ? std::string(argv[i]) : NormalizeFlag(argv[i]);
+    // CLI11 would take what stands after `--name=` for its value; nothing is one too.
+    if (!flags_end && argument.size() > 3 && argument.compare(0, 2, "--") == 0 &&
+        argument.find('=') + 1 == argument.size()) {
+      argument.pop_back();
+      const CLI::Option* option = app->get_option_no_throw(argument);
+      const bool empty = option != nullptr && option->get_type_size() > 0 && option->get_items_expected_max() > 0;
+      arguments.push_back(empty ? argument : argument + "=");
+      if (empty) arguments.emplace_back();
+      continue;
+    }
+    arguments.push_back(std::move(argument));
   }
   std::reverse(arguments.begin(), arguments.end());
   try {
