@@ -35,7 +35,7 @@ void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline(
       {.name = "tpu",
        .summary = "compiles for a TPU, down to a schedule with memory spaces; what has a schedule is left alone",
-       .text = "tpu-simplify,collective-pipeliner,layout-assignment{target=tpu},fuse,all-reduce-combiner,"
+       .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,fuse,all-reduce-combiner,"
                "all-gather-combiner,reduce-scatter-combiner,async-collective-creator,latency-hiding-scheduler,"
                "rematerialization,memory-space-assignment",
        .compiles = true});

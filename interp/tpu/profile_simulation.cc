@@ -34,7 +34,8 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const
     absl::StatusOr<SimulationOptions> machine = options.machine(module);
     if (!machine.ok()) return machine.status();
     if (!module.header().is_scheduled) {
-      absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(PipelineFor(machine->machine, options.pipeline));
+      absl::StatusOr<Pipeline> pipeline =
+          Pipeline::Parse(PipelineFor(machine->machine, options.pipeline, PartsOf(module)));
       if (!pipeline.ok()) return pipeline.status();
       if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(module); !run.ok()) return run.status();
     }

@@ -132,7 +132,18 @@ std::vector<Candidate> FindAssigned(const Machine& machine, const Module& module
       }
     }
     for (const Access& access : works[s].reads) meet(access.value, s);
-    for (const Access& access : works[s].writes) meet(access.value, s);
+    for (const Access& access : works[s].writes) {
+      // What is written over an array is that array.
+      const Instruction written = module.instruction(access.value);
+      for (int64_t k = 0; k < written.operand_count(); ++k) {
+        const auto found = place.find(ValueOf(written.operand(k)).id().value);
+        if (found == place.end() || !IsUpdatedBy(written.operand(k), written, k)) continue;
+        const size_t at = found->second;
+        place[written.id().value] = at;
+      }
+      if (place.contains(written.id().value)) result->part[written.id().value] = 1;
+      meet(access.value, s);
+    }
   }
   return assigned;
 }
@@ -176,6 +187,11 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
     result.free_bytes[s] = std::max(whole - held[s] - state, 0.0);
     result.used_bytes.push_back(held[s] - called[s] + state);
   }
+  for (const KernelWork& work : works) {
+    for (const Access& access : work.writes) {
+      if (kept_roots.contains(access.value.value)) result.part[access.value.value] = 1;
+    }
+  }
   if (!assigned.empty()) return result;
 
   // Values that leave the computation, or that a step other than a kernel uses, are in HBM.
@@ -194,7 +210,6 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
       if (outside.contains(access.value.value)) continue;
       const Instruction value = module.instruction(access.value);
       const double bytes = static_cast<double>(PaddedBytes(machine, value.shape())) * scale;
-      if (kept_roots.contains(access.value.value)) result.part[access.value.value] = 1;
       if (bytes > 0 && bytes <= whole - state) candidates[access.value.value] = {access.value.value, s, s, bytes};
     }
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "interp/tpu/compile.h"
 #include "interp/tpu/computation_schedule.h"
 #include "interp/tpu/device_walk.h"
 #include "interp/tpu/step_timer.h"
@@ -63,18 +64,9 @@ class Simulator {
   }
 
  private:
-  // A module with shardings but without collectives has not been partitioned: its shapes are those of all devices.
   void FindParts() {
-    if (module_.header().num_partitions <= 1) return;
-    bool shardings = false;
-    for (Computation c : module_.computations()) {
-      for (Instruction i : c.instructions()) {
-        if (HasTrait(i.opcode(), kCollective)) return;
-        shardings |= i.has(Attr::kSharding);
-      }
-    }
-    if (!shardings) return;
-    result_.parts = static_cast<double>(module_.header().num_partitions);
+    result_.parts = PartsOf(module_);
+    if (result_.parts == 1) return;
     Miss("partitioning: shapes are those of all partitions; the work is divided evenly and no collective counted");
   }
 

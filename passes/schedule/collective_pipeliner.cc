@@ -8,6 +8,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/side_effects.h"
 #include "ir/traversal.h"
+#include "passes/analysis/cost.h"
+#include "passes/analysis/memory.h"
+#include "passes/analysis/saturating.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/simplify/loops/loop.h"
 
@@ -37,10 +40,8 @@ class LoopPipeliner {
                 int64_t* next_channel)
       : module_(*module), plain_(plain), counter_(counter), effects_(effects), next_channel_(*next_channel) {}
 
-  // Collectives that go a trip ahead.
-  int64_t Run() {
-    const std::vector<InstructionId> ahead = FindAhead();
-    if (ahead.empty()) return 0;
+  // Issues them a trip ahead.
+  void Run(const std::vector<InstructionId>& ahead) {
     // In front of the loop, for its first trip.
     std::vector<InstructionId> first;
     {
@@ -64,12 +65,6 @@ class LoopPipeliner {
       module_.ReplaceOperand(root, place, made);
     }
     EraseUnused();
-    return static_cast<int64_t>(ahead.size());
-  }
-
- private:
-  bool IsState(Instruction i) const {
-    return i.opcode() == Opcode::kGetTupleElement && i.operand(0) == plain_.body.parameter(0);
   }
 
   // Collectives whose value the trip uses for more than the next one's state, operands first.
@@ -102,6 +97,11 @@ class LoopPipeliner {
       if (used) ahead.push_back(id);
     }
     return ahead;
+  }
+
+ private:
+  bool IsState(Instruction i) const {
+    return i.opcode() == Opcode::kGetTupleElement && i.operand(0) == plain_.body.parameter(0);
   }
 
   bool ReachesTrip(InstructionId from, const absl::flat_hash_set<uint32_t>& early) const {
@@ -185,12 +185,13 @@ int64_t FreeChannel(const Module& module) {
 
 }  // namespace
 
-absl::StatusOr<int64_t> PipelineCollectives(Module& module) {
+absl::StatusOr<int64_t> PipelineCollectives(Module& module, int64_t memory_bytes) {
   if (module.header().is_scheduled || !module.entry().valid()) return 0;
   int64_t channel = FreeChannel(module);
   if (channel < 0) return 0;
   const std::vector<uint32_t> callers = CountCallers(module);
   int64_t made = 0;
+  std::optional<int64_t> left;  // of the memory
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);
     const std::optional<PlainLoop> plain = AsPlainLoop(loop, callers);
@@ -198,7 +199,25 @@ absl::StatusOr<int64_t> PipelineCollectives(Module& module) {
     const std::optional<CountedLoop> counted = CountLoop(loop);
     if (!counted || counted->trips < 2) continue;
     const SideEffects effects(module);
-    made += LoopPipeliner(&module, *plain, counted->index, effects, &channel).Run();
+    LoopPipeliner pipeliner(&module, *plain, counted->index, effects, &channel);
+    const std::vector<InstructionId> ahead = pipeliner.FindAhead();
+    if (ahead.empty()) continue;
+    if (memory_bytes > 0) {
+      if (!left) {
+        const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
+        if (!memory.ok()) return memory.status();
+        left = memory_bytes - memory->OfModule().peak_bytes;
+      }
+      // What a trip was given, and what it makes for the next.
+      int64_t bytes = 0;
+      for (InstructionId collective : ahead) {
+        bytes = SatAdd(bytes, SatMul(BufferBytes(module.instruction(collective).shape()), 2));
+      }
+      if (bytes > *left) continue;
+      *left -= bytes;
+    }
+    pipeliner.Run(ahead);
+    made += static_cast<int64_t>(ahead.size());
   }
   return made;
 }

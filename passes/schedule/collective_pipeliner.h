@@ -16,8 +16,9 @@
 namespace hlokit {
 
 // Gives the number of collectives that are issued a trip ahead from now on: those of loops whose trips are known and at
-// least two. Those that already are stay as they are, and so does a module with a schedule. Linear in the module.
-absl::StatusOr<int64_t> PipelineCollectives(Module& module);
+// least two, as long as the program's peak then stays below `memory_bytes` (zero: no limit). Those that already are
+// stay as they are, and so does a module with a schedule. Linear in the module.
+absl::StatusOr<int64_t> PipelineCollectives(Module& module, int64_t memory_bytes);
 
 }  // namespace hlokit
 

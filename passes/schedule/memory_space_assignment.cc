@@ -18,7 +18,7 @@
 namespace hlokit {
 namespace {
 
-constexpr int32_t kLongestStay = 512;      // places that an array may stay
+constexpr int32_t kLongestStay = 1024;     // places that an array may stay
 constexpr int32_t kLongestPrefetch = 128;  // places from the start of a copy to its use
 constexpr size_t kMostReaders = 64;        // of an array that is prefetched
 constexpr size_t kMostAliases = 16;        // of an array, under other shapes
@@ -75,6 +75,16 @@ int64_t PaddedBytes(Shape array) {
   return SatMul(TiledElements(array, layout->minor_to_major), bits) / 8;
 }
 
+}  // namespace
+
+bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand) {
+  if (!IsKernel(user) || !user.shape().IsArray() || user.shape().bare() != value.shape().bare()) return false;
+  const std::vector<int64_t> updated = UpdatedOperands(user);
+  return updated.size() == 1 && updated[0] == operand;
+}
+
+namespace {
+
 class Assigner {
  public:
   Assigner(Module* module, const MemorySpaceOptions& options, const CallGraph& calls)
@@ -99,7 +109,7 @@ class Assigner {
     int64_t bytes = 0;
     int32_t elsewhere = 0;                    // first place at which somebody does
     int32_t copied = 0;                       // at which the copy to HBM is done
-    std::vector<InstructionId> aliases = {};  // the same bytes under other shapes
+    std::vector<InstructionId> aliases = {};  // the same bytes, under other shapes or updated
   };
   struct Prefetch {
     InstructionId source;
@@ -217,7 +227,8 @@ std::vector<Assigner::Stay> Assigner::FindStays() const {
       open.pop_back();
       for (const auto use : value.uses()) {
         const int32_t at = PlaceOf(use.user.id());
-        if (MovesNothing(use.user) && !use.user.is_root() && stay.aliases.size() < kMostAliases) {
+        const bool same = MovesNothing(use.user) || IsUpdatedBy(value, use.user, use.operand_index);
+        if (same && !use.user.is_root() && stay.aliases.size() < kMostAliases) {
           stay.aliases.push_back(use.user.id());
           open.push_back(use.user);
         } else if (!CanTakeFromVmem(use.user, use.operand_index) || at - stay.from > kLongestStay) {
@@ -398,7 +409,9 @@ absl::Status Assigner::Evict(const Stay& stay) {
   if (!stay.leaves) return absl::OkStatus();
   std::vector<std::pair<InstructionId, int64_t>> elsewhere;
   for (const auto use : module_.instruction(stay.value).uses()) {
-    if (MovesNothing(use.user) && !use.user.is_root()) continue;
+    const bool same =
+        MovesNothing(use.user) || IsUpdatedBy(module_.instruction(stay.value), use.user, use.operand_index);
+    if (same && !use.user.is_root()) continue;
     if (CanTakeFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
     elsewhere.push_back({use.user.id(), use.operand_index});
   }

@@ -44,6 +44,9 @@ struct MemorySpaceCounts {
 // module, times the longest stay, which is bounded.
 absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const MemorySpaceOptions& options);
 
+// The user writes its result over this operand: both are one array.
+bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_PASSES_SCHEDULE_MEMORY_SPACE_ASSIGNMENT_H_

@@ -82,7 +82,7 @@ class CopyInsertion : public Pass {
 class CollectivePipeliner : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<int64_t> made = PipelineCollectives(module);
+    const absl::StatusOr<int64_t> made = PipelineCollectives(module, options().Int("hbm-bytes"));
     if (!made.ok()) return made.status();
     if (*made > 0) Count("collectives issued a trip ahead", *made);
     return *made > 0;
@@ -209,8 +209,12 @@ void RegisterSchedulePasses(PassRegistry* registry) {
            "A collective that depends only on what the loop passes on unchanged and on the number of the trip, such "
            "as the all-gather of a layer's weights, is made in the trip before and handed on in the state, the first "
            "in front of the loop. The last trip makes one that nobody reads. For loops with a known number of "
-           "trips.",
+           "trips, where there is memory for what is handed on.",
        .example = kLayers,
+       .options = {{.name = "hbm-bytes",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "17179869184",
+                    .doc = "memory that the program may need at its peak; 0: no limit"}},
        .needs = "No schedule: a module that has one is left alone.",
        .make = MakePass<CollectivePipeliner>});
   registry->Add({.name = "latency-hiding-scheduler",

@@ -130,7 +130,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
 bool CompileFor(const SimulationFlags& flags, const tpu::Machine& machine, Module* module,
                 cli::Diagnostics* diagnostics) {
   if (flags.pipeline.empty() || module->header().is_scheduled) return true;
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(tpu::PipelineFor(machine, flags.pipeline));
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(tpu::PipelineFor(machine, flags.pipeline, tpu::PartsOf(*module)));
   if (!pipeline.ok()) {
     diagnostics->ShowError("--pipeline", std::string(pipeline.status().message()), cli::kUsage);
     return false;
