@@ -236,7 +236,8 @@ void ListScheduler::Enter(uint32_t n) {
 }
 
 void ListScheduler::Update(uint32_t n) {
-  if (!is_ready_[n] || ready_.erase(rank_[n]) == 0) return;
+  // What waits has no rank.
+  if (!is_ready_[n] || rank_[n].place != n || ready_.erase(rank_[n]) == 0) return;
   ready_.insert(rank_[n] = RankOf(n));
 }
 
