@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/attribute_views.h"
 #include "ir/traversal.h"
 #include "passes/analysis/leaf_flow.h"
@@ -340,9 +342,9 @@ class OrderChooser {
     } else if (opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kFusion ||
                opcode == Opcode::kConditional) {
       LinkCallees(i);
-    } else if (opcode == Opcode::kSend) {
-      // The first part of the result is the operand.
-      if (i.operand_count() > 0) LinkLeaves(LeafOf(i), LeafOf(i.operand(0)), i.operand(0).shape().leaf_count());
+    } else if (opcode == Opcode::kSend || HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) ||
+               HasTrait(opcode, kEndsAsync)) {
+      LinkAsync(i);
     } else if (KeepsDimensions(opcode)) {
       const int64_t leaves = i.shape().leaf_count();
       for (int64_t k = 0; k < i.operand_count(); ++k) {
@@ -350,6 +352,28 @@ class OrderChooser {
           Link(LeafOf(i, leaves > 1 ? std::min(k, leaves - 1) : 0), LeafOf(i.operand(k)));
       }
     }
+  }
+
+  // Results that hold operands, or what the start gave, lie as these do: leaves of one shape are taken for the same.
+  void LinkAsync(Instruction i) {
+    absl::flat_hash_map<uint32_t, uint32_t> first;  // by shape: a leaf of an operand
+    const auto for_operands = [&](const auto& visit) {
+      for (Instruction operand : i.operands()) {
+        for (int64_t m = 0; m < operand.shape().leaf_count(); ++m) visit(LeafOf(operand, m));
+      }
+    };
+    for_operands([&](uint32_t leaf) { first.emplace(shape_[leaf].bare().id().value, leaf); });
+    absl::flat_hash_set<uint32_t> shared;
+    for (int64_t k = 0; k < i.shape().leaf_count(); ++k) {
+      const auto found = first.find(shape_[LeafOf(i, k)].bare().id().value);
+      if (found == first.end()) continue;
+      Link(LeafOf(i, k), found->second);
+      shared.insert(found->first);
+    }
+    for_operands([&](uint32_t leaf) {
+      const uint32_t shape = shape_[leaf].bare().id().value;
+      if (shared.contains(shape)) Link(leaf, first[shape]);
+    });
   }
 
   void LinkCallees(Instruction i) {
