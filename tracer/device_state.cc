@@ -1,5 +1,6 @@
 #include "tracer/device_state.h"
 
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -122,6 +123,12 @@ IrRef DeviceState::ScalarNode(Scalar value, ElementType type) {
   if (options.all_scalars_special || (!options.no_special_scalars && (d == 0 || d == 1 || d == -1))) {
     return ConstantNode(value, type);
   }
+  const uint64_t bits = value.is_float() ? std::bit_cast<uint64_t>(d) : static_cast<uint64_t>(value.ToInt());
+  for (const RecentScalar& recent : recent_scalars_) {
+    if (recent.bits != bits || recent.type != type || recent.kind != value.kind()) continue;
+    scalars_.splice(scalars_.begin(), scalars_, recent.place);
+    return {AddDeviceData(recent.place->second, context_->shapes.Scalar(type)), 0};
+  }
   ScalarKey key{type, 0};
   std::byte bytes[16] = {};
   StoreScalar(type, value, bytes);
@@ -137,10 +144,13 @@ IrRef DeviceState::ScalarNode(Scalar value, ElementType type) {
     scalars_.emplace_front(key, buffer);
     scalar_index_[key] = scalars_.begin();
     if (scalars_.size() > kScalarCacheSize) {
+      recent_scalars_ = {};
       scalar_index_.erase(scalars_.back().first);
       scalars_.pop_back();
     }
   }
+  recent_scalars_[next_recent_] = {value.kind(), type, bits, scalars_.begin()};
+  next_recent_ = (next_recent_ + 1) % recent_scalars_.size();
   return {AddDeviceData(std::move(buffer), context_->shapes.Scalar(type)), 0};
 }
 

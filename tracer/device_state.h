@@ -2,6 +2,7 @@
 #ifndef HLOKIT_TRACER_DEVICE_STATE_H_
 #define HLOKIT_TRACER_DEVICE_STATE_H_
 
+#include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -129,6 +130,15 @@ class DeviceState {
   using ScalarList = std::list<std::pair<ScalarKey, std::shared_ptr<runtime::Buffer>>>;
   ScalarList scalars_;
   absl::flat_hash_map<ScalarKey, ScalarList::iterator> scalar_index_;
+  // Where the numbers of the last calls are in it: an optimizer uses the same few for every parameter.
+  struct RecentScalar {
+    Scalar::Kind kind;
+    ElementType type = ElementType::kTuple;  // none
+    uint64_t bits = 0;
+    ScalarList::iterator place;
+  };
+  std::array<RecentScalar, 8> recent_scalars_;
+  size_t next_recent_ = 0;
 
   std::vector<uint32_t> key_words_;
   size_t warn_at_nodes_;  // pending nodes at which the next warning is due

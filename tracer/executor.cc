@@ -376,8 +376,11 @@ std::vector<std::shared_ptr<runtime::Buffer>> Start(DeviceState& device, const C
                                                     std::vector<std::shared_ptr<runtime::Buffer>> inputs) {
   const runtime::Trace trace("ScheduleSyncTensorsGraph");
   std::vector<std::shared_ptr<runtime::Buffer>> results;
-  results.reserve(static_cast<size_t>(graph.outputs));
-  for (int64_t i = 0; i < graph.outputs; ++i) results.push_back(device.device()->Promise());
+  {
+    const runtime::TimedSection timed(&device.tracer()->metrics(), "WrapXlaData");
+    results.reserve(static_cast<size_t>(graph.outputs));
+    for (int64_t i = 0; i < graph.outputs; ++i) results.push_back(device.device()->Promise());
+  }
   device.tracer()->client().Execute(device.device(), graph.executable, std::move(inputs), results);
   return results;
 }

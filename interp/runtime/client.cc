@@ -174,12 +174,15 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
     timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
     std::vector<const Literal*> values;
-    for (const std::shared_ptr<Buffer>& argument : arguments) {
-      if (absl::Status status = argument->Wait(); !status.ok()) {
-        if (executable->collective_) rendezvous_.Decline(ordinal, status);
-        return fail(status);
+    {
+      const TimedSection unwrapping(metrics_, "UnwrapXlaData");
+      for (const std::shared_ptr<Buffer>& argument : arguments) {
+        if (absl::Status status = argument->Wait(); !status.ok()) {
+          if (executable->collective_) rendezvous_.Decline(ordinal, status);
+          return fail(status);
+        }
+        values.push_back(&argument->literal());
       }
-      values.push_back(&argument->literal());
     }
     const auto run = [&](absl::Span<const Literal* const> given) -> absl::StatusOr<std::vector<Literal>> {
       DiagnosticSink sink;
