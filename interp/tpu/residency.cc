@@ -160,9 +160,20 @@ absl::flat_hash_set<int64_t> InvariantElements(Computation body) {
   return result;
 }
 
+bool HasAssignment(const Module& module) {
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      for (Shape leaf : Leaves(i.shape())) {
+        if (IsInVmem(leaf)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 Residency PlaceArrays(const Machine& machine, const Module& module, const ComputationPlan& plan,
                       const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
-                      double scale) {
+                      bool assigned, double scale) {
   Residency result;
   const double whole =
       std::max(machine.OnChipBytes() - machine.vmem_scoped * static_cast<double>(machine.cores_per_device()), 0.0);
@@ -171,8 +182,7 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
 
   // By step: what is called holds there, and what is assigned.
   std::vector<double> held = called;
-  const std::vector<Candidate> assigned = FindAssigned(machine, module, plan, works, scale, &result);
-  for (const Candidate& candidate : assigned) {
+  for (const Candidate& candidate : FindAssigned(machine, module, plan, works, scale, &result)) {
     for (uint32_t s = candidate.from; s <= candidate.to; ++s) held[s] += candidate.bytes;
     result.residents.push_back({InstructionId(candidate.value), candidate.bytes, candidate.from, candidate.to});
   }
@@ -192,7 +202,7 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
       if (kept_roots.contains(access.value.value)) result.part[access.value.value] = 1;
     }
   }
-  if (!assigned.empty()) return result;
+  if (assigned) return result;
 
   // Values that leave the computation, or that a step other than a kernel uses, are in HBM.
   absl::flat_hash_set<uint32_t> outside;

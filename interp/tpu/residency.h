@@ -33,12 +33,15 @@ struct Residency {
   }
 };
 
+// A layout of the module puts an array into vector memory: what does not say so is elsewhere.
+bool HasAssignment(const Module& module);
+
 // `works`: by step, empty for steps that are no kernels. `loop_body`: the computation is one, and its state may stay.
-// `called`: by step, the vector memory that what it calls needs for arrays. All together never take more than there is
-// but for the tiles of kernels, unless the module's own assignment does.
+// `called`: by step, the vector memory that what it calls needs for arrays. `assigned`: HasAssignment of the module.
+// All together never take more than there is but for the tiles of kernels, unless the module's own assignment does.
 Residency PlaceArrays(const Machine& machine, const Module& module, const ComputationPlan& plan,
                       const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
-                      double scale);
+                      bool assigned, double scale);
 
 // Of a loop body: elements of the state that it passes on as they are.
 absl::flat_hash_set<int64_t> InvariantElements(Computation body);

@@ -7,6 +7,7 @@
 #include "interp/tpu/compile.h"
 #include "interp/tpu/computation_schedule.h"
 #include "interp/tpu/device_walk.h"
+#include "interp/tpu/residency.h"
 #include "interp/tpu/step_timer.h"
 #include "ir/replica_groups.h"
 #include "ir/str_cat.h"
@@ -26,9 +27,16 @@ class Simulator {
     FindLoopBodies();
     const CostAnalysis costs(module_);
     const StepTimer timer(module_, plan_, options_, 1 / result_.parts);
-    const ScheduleContext context{
-        module_,         plan_, options_, timer, costs, 1 / result_.parts, loop_of_body_, result_.computations,
-        &result_.missing};
+    const ScheduleContext context{module_,
+                                  plan_,
+                                  options_,
+                                  timer,
+                                  costs,
+                                  1 / result_.parts,
+                                  HasAssignment(module_),
+                                  loop_of_body_,
+                                  result_.computations,
+                                  &result_.missing};
     for (const ComputationPlan& computation : plan_.computations()) {
       result_.computations.push_back(ScheduleComputation(context, computation));
     }
