@@ -11,7 +11,7 @@
 #include "interp/tpu/tiling.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
-#include "passes/layout/tpu_orders.h"
+#include "passes/layout/dimension_order.h"
 
 namespace hlokit::tpu {
 

@@ -13,12 +13,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "ir/module.h"
+#include "passes/layout/dimension_order.h"
 
 namespace hlokit {
-
-using DimensionOrder = std::vector<int64_t>;  // minor to major
 
 // The leaves of a shape as leaf_count() numbers them: in a depth-first walk, an empty tuple within one as well.
 std::vector<Shape> NumberedLeaves(Shape shape);
@@ -45,12 +43,6 @@ class TpuOrders {
   std::vector<DimensionOrder> to_class_;  // by leaf: the class's dimension for each of its own; empty: the same
   std::vector<DimensionOrder> order_;     // by class, in its dimensions
 };
-
-// A reshape, transpose or bitcast between tiled layouts after which all elements are where they were.
-bool MovesNothing(Instruction instruction);
-
-// Elements of an array in this order, in tiles of 8 by 128 (short second-minor dimensions compact).
-int64_t TiledElements(Shape array, absl::Span<const int64_t> minor_to_major);
 
 }  // namespace hlokit
 

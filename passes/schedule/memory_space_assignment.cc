@@ -12,8 +12,8 @@
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/saturating.h"
+#include "passes/layout/dimension_order.h"
 #include "passes/layout/layout_assignment.h"
-#include "passes/layout/tpu_orders.h"
 
 namespace hlokit {
 namespace {
