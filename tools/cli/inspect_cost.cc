@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ir/module_statistics.h"
 #include "passes/analysis/cost.h"
@@ -120,8 +121,13 @@ std::string_view KeyName(CostKey key) {
 }
 
 void AddCostKey(CLI::App* command, CostKey* key, const std::string& what, const std::string& absent) {
-  command->add_option("--by", *key, what + ": instruction, opcode, computation, line (of the source), scope")
-      ->transform(CLI::CheckedTransformer(kKeys).description(""))
+  std::vector<std::string> names;
+  for (const auto& named : kKeys) names.push_back(named.first);
+  command
+      ->add_option_function<std::string>(
+          "--by", [key](const std::string& name) { *key = kKeys.at(name); },
+          what + ": instruction, opcode, computation, line (of the source), scope")
+      ->check(CLI::IsMember(names))
       ->default_str(absent);
 }
 

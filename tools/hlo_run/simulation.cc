@@ -60,6 +60,10 @@ std::optional<tpu::HostPlan> HostFor(const SimulationFlags& flags, const tpu::Si
   constexpr std::string_view kProfile = "profile:";
   if (flags.host.compare(0, kProfile.size(), kProfile) == 0) {
     const std::string path = flags.host.substr(kProfile.size());
+    if (path.empty()) {
+      diagnostics->ShowError("--host", "profile: is followed by the name of a file", cli::kUsage);
+      return std::nullopt;
+    }
     const std::vector<cli::InputPart> parts = diagnostics->Read(path);
     if (parts.empty()) return std::nullopt;
     absl::StatusOr<tpu::HostPlan> plan = tpu::HostPlanOfProfile(parts[0].source->text());
