@@ -156,6 +156,8 @@ absl::Span<const Attr> AttrsFromText(std::string_view text);
 // Spellings of an enum type's values; the position is the payload.
 absl::Span<const std::string_view> EnumTexts(EnumType type);
 std::optional<uint32_t> EnumFromText(EnumType type, std::string_view text);
+// The number that stands for a value in XLA's protocol buffers; 0 where these have none.
+int EnumProtoNumber(EnumType type, uint32_t value);
 
 // One attribute of one instruction, as stored.
 struct AttrValue {

@@ -303,6 +303,7 @@ std::vector<std::string_view> TraitNames(Opcode opcode) {
       {kUpdatesAsync, "continues an asynchronous chain"},
       {kEndsAsync, "ends an asynchronous chain"},
       {kInferable, "shape may be left out"},
+      {kKeepsDimensions, "dimensions of the operands"},
   };
   std::vector<std::string_view> names;
   for (const auto& [trait, name] : kNames) {

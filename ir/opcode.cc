@@ -177,17 +177,32 @@ absl::Span<const Attr> AttrsFromText(std::string_view text) {
   return absl::MakeConstSpan(Attrs().attrs).subspan(range->begin, range->size);
 }
 
-absl::Span<const std::string_view> EnumTexts(EnumType type) {
-  struct Tables {
-    std::vector<std::string_view> texts[static_cast<size_t>(EnumType::kNone) + 1];
-  };
-  static const Tables* const tables = [] {
-    auto* t = new Tables;
-#define ENUM_VALUE(type, name, text) t->texts[static_cast<size_t>(EnumType::k##type)].push_back(text);
+namespace {
+
+struct EnumTables {
+  std::vector<std::string_view> texts[static_cast<size_t>(EnumType::kNone) + 1];
+  std::vector<int> numbers[static_cast<size_t>(EnumType::kNone) + 1];
+};
+
+const EnumTables& Enums() {
+  static const EnumTables* const tables = [] {
+    auto* t = new EnumTables;
+#define ENUM_VALUE(type, name, text, number)                        \
+  t->texts[static_cast<size_t>(EnumType::k##type)].push_back(text); \
+  t->numbers[static_cast<size_t>(EnumType::k##type)].push_back(number);
 #include "ir/enums.def"
     return t;
   }();
-  return tables->texts[static_cast<size_t>(type)];
+  return *tables;
+}
+
+}  // namespace
+
+absl::Span<const std::string_view> EnumTexts(EnumType type) { return Enums().texts[static_cast<size_t>(type)]; }
+
+int EnumProtoNumber(EnumType type, uint32_t value) {
+  const std::vector<int>& numbers = Enums().numbers[static_cast<size_t>(type)];
+  return value < numbers.size() ? numbers[value] : 0;
 }
 
 std::optional<uint32_t> EnumFromText(EnumType type, std::string_view text) {

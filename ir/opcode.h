@@ -32,6 +32,7 @@ enum OpTrait : uint16_t {
   kUpdatesAsync = 1 << 6,
   kEndsAsync = 1 << 7,
   kInferable = 1 << 8,
+  kKeepsDimensions = 1 << 9,
 };
 
 // How a result shape follows from operands and attributes. One rule serves many opcodes.

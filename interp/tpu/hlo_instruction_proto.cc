@@ -117,12 +117,6 @@ void WriteScatter(Instruction i, xla::ScatterDimensionNumbers* out) {
   AddAll(dims.scatter_indices_batching_dims, out->mutable_scatter_indices_batching_dims());
 }
 
-// PrecisionConfig.Algorithm of the names in enums.def, in their order; 0 where it has none.
-int DotAlgorithmNumber(uint32_t algorithm) {
-  static constexpr int kNumbers[] = {0, 1, 2, 0, 0, 3, 4, 5, 6, 7, 8, 13, 9, 10, 11, 12};
-  return algorithm < std::size(kNumbers) ? kNumbers[algorithm] : 0;
-}
-
 void WriteAliasing(absl::Span<const int64_t> encoded, xla::HloInstructionProto* out) {
   // For each entry: size and values of the output index, operand, size and values of its index.
   size_t at = 0;
@@ -165,7 +159,7 @@ class AttributeWriter {
     const Attr attr = value.attr;
     switch (attr) {
       case Attr::kApiVersion:
-        out_.set_custom_call_api_version(static_cast<int>(value.payload));
+        out_.set_custom_call_api_version(Number(value));
         return;
       case Attr::kAsyncExecutionThread:
         out_.set_async_execution_thread(Text(attr));
@@ -205,7 +199,7 @@ class AttributeWriter {
         return;
       case Attr::kDistribution:
         // RNG_UNIFORM is 1.
-        out_.set_distribution(static_cast<int>(value.payload) + 1);
+        out_.set_distribution(Number(value));
         return;
       case Attr::kDomain: {
         const absl::Span<const int64_t> domain = context_.list(ListId(value.payload));
@@ -215,7 +209,7 @@ class AttributeWriter {
         return;
       }
       case Attr::kDotAlgorithm:
-        out_.mutable_precision_config()->set_algorithm(DotAlgorithmNumber(value.payload));
+        out_.mutable_precision_config()->set_algorithm(Number(value));
         return;
       case Attr::kDynamicSliceSizes:
         AddAll(i_.list_attr(attr), out_.mutable_dynamic_slice_sizes());
@@ -236,7 +230,7 @@ class AttributeWriter {
         AddAll(i_.list_attr(attr), out_.mutable_fft_length());
         return;
       case Attr::kFftType:
-        out_.set_fft_type(static_cast<int>(value.payload));
+        out_.set_fft_type(Number(value));
         return;
       case Attr::kFusionKind:
         out_.set_fusion_kind(EnumText(value));
@@ -293,7 +287,8 @@ class AttributeWriter {
         return;
       case Attr::kOperandPrecision:
         for (int64_t p : i_.list_attr(attr)) {
-          out_.mutable_precision_config()->add_operand_precision(static_cast<int>(p));
+          out_.mutable_precision_config()->add_operand_precision(
+              EnumProtoNumber(EnumType::kPrecision, static_cast<uint32_t>(p)));
         }
         return;
       case Attr::kOutfeedConfig:
@@ -316,7 +311,7 @@ class AttributeWriter {
         return;
       }
       case Attr::kPaddingType:
-        out_.set_padding_type(static_cast<int>(value.payload));
+        out_.set_padding_type(Number(value));
         return;
       case Attr::kReplicaGroups:
         WriteReplicaGroups(context_, ListId(value.payload), &out_);
@@ -325,13 +320,13 @@ class AttributeWriter {
         WriteAccuracy(context_, ListId(value.payload), out_.mutable_result_accuracy());
         return;
       case Attr::kRngAlgorithm:
-        out_.set_rng_algorithm(static_cast<int>(value.payload));
+        out_.set_rng_algorithm(Number(value));
         return;
       case Attr::kScatterDimsToOperandDims:
         WriteScatter(i_, out_.mutable_scatter_dimension_numbers());
         return;
       case Attr::kSchedule:
-        out_.set_custom_call_schedule(static_cast<int>(value.payload));
+        out_.set_custom_call_schedule(Number(value));
         return;
       case Attr::kSlice: {
         const SliceView slice = SliceView::Of(i_);
@@ -358,7 +353,7 @@ class AttributeWriter {
         WriteGather(i_, &out_);
         return;
       case Attr::kTransposeA:
-        out_.mutable_triangular_solve_options()->set_transpose_a(static_cast<int>(value.payload));
+        out_.mutable_triangular_solve_options()->set_transpose_a(Number(value));
         return;
       case Attr::kUniqueIndices:
         out_.set_unique_indices(value.payload != 0);
@@ -441,6 +436,7 @@ class AttributeWriter {
 
  private:
   std::string Text(Attr attr) const { return Ascii(i_.string_attr(attr)); }
+  static int Number(AttrValue value) { return EnumProtoNumber(InfoOf(value.attr).enum_type, value.payload); }
   static std::string EnumText(AttrValue value) {
     const absl::Span<const std::string_view> texts = EnumTexts(InfoOf(value.attr).enum_type);
     return value.payload < texts.size() ? std::string(texts[value.payload]) : std::string();

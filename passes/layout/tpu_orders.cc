@@ -23,26 +23,7 @@ constexpr double kPinned = 1e6;         // times what a copy costs
 constexpr double kProductMismatch = 4;  // a product that has to turn its operand, in passes over it
 
 // Results have the dimensions of operands: those of the same rank lie alike.
-constexpr Opcode kSameDimensions[] = {Opcode::kAllGather,
-                                      Opcode::kAllReduce,
-                                      Opcode::kAllToAll,
-                                      Opcode::kCollectiveBroadcast,
-                                      Opcode::kCollectivePermute,
-                                      Opcode::kConcatenate,
-                                      Opcode::kDynamicSlice,
-                                      Opcode::kDynamicUpdateSlice,
-                                      Opcode::kPad,
-                                      Opcode::kReduceScatter,
-                                      Opcode::kReduceWindow,
-                                      Opcode::kReverse,
-                                      Opcode::kSelectAndScatter,
-                                      Opcode::kSlice,
-                                      Opcode::kSort};
-
-bool KeepsDimensions(Opcode opcode) {
-  return HasTrait(opcode, kElementwise) ||
-         std::find(std::begin(kSameDimensions), std::end(kSameDimensions), opcode) != std::end(kSameDimensions);
-}
+bool KeepsDimensions(Opcode opcode) { return HasTrait(opcode, kElementwise) || HasTrait(opcode, kKeepsDimensions); }
 
 double BitsIn(Shape array) {
   return array.element_type() == ElementType::kPred ? 8 : std::max(BitsOf(array.element_type()), 1);
