@@ -2,6 +2,7 @@
 #ifndef HLOKIT_INTERP_TPU_NUMBER_TEXT_H_
 #define HLOKIT_INTERP_TPU_NUMBER_TEXT_H_
 
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -18,7 +19,8 @@ std::string BytesText(double bytes);
 // `text` at the right end of a column of this width, and two blanks.
 void PrintCell(std::string_view text, size_t width, TextWriter* out);
 
-inline double Us(double seconds) { return seconds * 1e6; }
+// Microseconds, to the femtosecond: what is below that is the rounding of sums.
+inline double Us(double seconds) { return std::round(seconds * 1e15) / 1e9; }
 inline double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 inline std::string Percent(double part, double whole) { return Fixed(100 * Share(part, whole), 1); }
 

@@ -11,6 +11,7 @@
 #include "interp/tpu/advice.h"
 #include "interp/tpu/ascii.h"
 #include "interp/tpu/breakdown.h"
+#include "interp/tpu/number_text.h"
 #include "interp/tpu/scope_time.h"
 #include "interp/tpu/timeline.h"
 #include "ir/str_cat.h"
@@ -26,9 +27,6 @@ constexpr size_t kListedActivities = 5000;
 constexpr size_t kListedWaits = 100;
 constexpr size_t kMemoryPoints = 1500;
 constexpr size_t kDepths = 4;  // of nested loops and calls on the timeline
-
-double Us(double seconds) { return seconds * 1e6; }
-double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 std::string_view NameOf(TimeKind kind) {
   switch (kind) {
