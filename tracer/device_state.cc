@@ -34,6 +34,11 @@ DeviceState::~DeviceState() {
 
 std::string DeviceState::name() const { return device_->name(); }
 
+Shape DeviceState::ArrayShape(ElementType type, absl::Span<const int64_t> dims) {
+  std::lock_guard<std::recursive_mutex> lock(mutex_);
+  return context_->shapes.Array(type, dims);
+}
+
 absl::StatusOr<Shape> DeviceState::InferNode(Op op, ListId attrs, absl::Span<const IrRef> operands) {
   std::vector<Shape> shapes;
   for (const IrRef& operand : operands) shapes.push_back(ShapeOf(operand));

@@ -36,6 +36,9 @@ class DeviceState {
   runtime::Device* device() const { return device_; }
   // "CPU:0".
   std::string name() const;
+  // For arrays to be uploaded; whatever other threads do with this device meanwhile.
+  Shape ArrayShape(ElementType type, absl::Span<const int64_t> dims);
+  Shape ScalarShape(ElementType type) { return ArrayShape(type, {}); }
 
   // What follows is under mutex().
   std::recursive_mutex& mutex() { return mutex_; }

@@ -427,7 +427,7 @@ bool Runner::Statement(std::string_view line) {
     if (word == "item") {
       absl::StatusOr<Scalar> value = t.Item();
       if (!value.ok()) return Error(line, std::string(value.status().message()));
-      Literal literal = FilledLiteral(tracer_.device()->shapes().Scalar(t.dtype()), *value);
+      Literal literal = FilledLiteral(tracer_.device()->ScalarShape(t.dtype()), *value);
       out_ << rest << " = ";
       PrintLiteral(out_, literal);
       out_ << "\n";

@@ -54,7 +54,7 @@ std::optional<std::vector<int64_t>> MarkedPlaces(Call& c, const Tensor& mask) {
 
 Tensor UploadS64(Call& c, Dims dims, const std::vector<int64_t>& values) {
   DeviceState& device = *c.device();
-  Literal literal = Literal::Zeros(device.shapes().Array(ElementType::kS64, dims));
+  Literal literal = Literal::Zeros(device.ArrayShape(ElementType::kS64, dims));
   std::copy(values.begin(), values.end(), literal.values<int64_t>().begin());
   const DeviceGuard guard(&device);
   return device.tracer()->FromLiteral(std::move(literal));

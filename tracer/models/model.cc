@@ -41,16 +41,16 @@ constexpr Preset kPresets[] = {
 }  // namespace
 
 Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes) {
-  ShapeTable& shapes = CurrentDevice()->shapes();
+  DeviceState& device = *CurrentDevice();
   std::vector<int64_t> dims = {config.batch};
   dims.insert(dims.end(), sizes.begin(), sizes.end());
-  Literal x = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
+  Literal x = Literal::Zeros(device.ArrayShape(ElementType::kF32, dims));
   for (size_t i = 0; i < x.values<float>().size(); ++i) {
     x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
   }
-  Literal y = Literal::Zeros(shapes.Array(ElementType::kS64, {config.batch}));
+  Literal y = Literal::Zeros(device.ArrayShape(ElementType::kS64, {config.batch}));
   for (int64_t n = 0; n < config.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config.classes;
-  if (config.type != ElementType::kF32) x = Converted(x, shapes.Array(config.type, dims));
+  if (config.type != ElementType::kF32) x = Converted(x, device.ArrayShape(config.type, dims));
   return {{tracer.FromLiteral(std::move(x))}, tracer.FromLiteral(std::move(y))};
 }
 

@@ -21,8 +21,8 @@ using nn::ParameterKind;
 using nn::RmsNorm;
 using nn::Scope;
 
-Literal S64(Dims dims) { return Literal::Zeros(CurrentDevice()->shapes().Array(ElementType::kS64, dims)); }
-Literal F32(Dims dims) { return Literal::Zeros(CurrentDevice()->shapes().Array(ElementType::kF32, dims)); }
+Literal S64(Dims dims) { return Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kS64, dims)); }
+Literal F32(Dims dims) { return Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kF32, dims)); }
 
 // [batch, t, hidden] -> [batch, heads, t, width]
 Tensor SplitHeads(const Tensor& x, int64_t heads) {
@@ -47,7 +47,7 @@ Tensor Positions(nn::Registry* registry, int64_t n) {
 }
 // above[i][j] = j > i.
 Tensor Above(nn::Registry* registry, int64_t n) {
-  Literal above = Literal::Zeros(CurrentDevice()->shapes().Array(ElementType::kPred, {n, n}));
+  Literal above = Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kPred, {n, n}));
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = i + 1; j < n; ++j) above.values<uint8_t>()[i * n + j] = 1;
   }

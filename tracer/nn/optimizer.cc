@@ -126,9 +126,8 @@ std::vector<NamedTensor> Adam::State() const {
   for (size_t i = 0; i < states_.size(); ++i) {
     const AdamState& s = states_[i];
     if (!s.mean.defined()) continue;
-    ShapeTable& shapes = s.mean.device()->shapes();
-    state.push_back({StrCat(i, ".step"),
-                     Upload(s.mean, FilledLiteral(shapes.Scalar(ElementType::kF32), static_cast<double>(s.step)))});
+    const Shape number = s.mean.device()->ScalarShape(ElementType::kF32);
+    state.push_back({StrCat(i, ".step"), Upload(s.mean, FilledLiteral(number, static_cast<double>(s.step)))});
     state.push_back({StrCat(i, ".exp_avg"), s.mean});
     state.push_back({StrCat(i, ".exp_avg_sq"), s.square});
   }

@@ -34,10 +34,10 @@ Initializer FormulaInitializer(Formula formula, double gain) {
 }
 
 Tensor Registry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
-  ShapeTable& shapes = DeviceOf(*tracer_).shapes();
-  Literal value = Literal::Zeros(shapes.Array(ElementType::kF32, dims));
+  DeviceState& device = DeviceOf(*tracer_);
+  Literal value = Literal::Zeros(device.ArrayShape(ElementType::kF32, dims));
   initializer_({name, kind, parameters_.size()}, &value);
-  if (type_ != ElementType::kF32) value = Converted(value, shapes.Array(type_, dims));
+  if (type_ != ElementType::kF32) value = Converted(value, device.ArrayShape(type_, dims));
   Tensor t = tracer_->FromLiteral(std::move(value));
   t.set_requires_grad(true);
   parameters_.push_back({name, t});
@@ -54,11 +54,11 @@ Tensor Registry::AddBuffer(std::string name, Literal value) {
 
 Tensor Registry::AddBuffer(std::string name, Dims dims, double value) {
   const ElementType type = type_ == ElementType::kF64 ? type_ : ElementType::kF32;
-  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).shapes().Array(type, dims), value));
+  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).ArrayShape(type, dims), value));
 }
 
 Tensor Registry::AddCounter(std::string name) {
-  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).shapes().Scalar(ElementType::kS64), 0));
+  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).ScalarShape(ElementType::kS64), 0));
 }
 
 }  // namespace hlokit::lazy::nn

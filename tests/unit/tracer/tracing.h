@@ -26,7 +26,7 @@ class TracingTest : public ::testing::Test {
   }
 
   Tensor F32(Dims dims, const std::vector<float>& values) {
-    Literal literal = Literal::Zeros(tracer.device()->shapes().Array(ElementType::kF32, dims));
+    Literal literal = Literal::Zeros(tracer.device()->ArrayShape(ElementType::kF32, dims));
     EXPECT_EQ(literal.size_bytes(), values.size() * sizeof(float));
     std::memcpy(literal.data(), values.data(), literal.size_bytes());
     return tracer.FromLiteral(std::move(literal));
