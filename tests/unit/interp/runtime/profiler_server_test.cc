@@ -95,7 +95,7 @@ TEST_F(ProfilerServerTest, CapturesWhatTheProcessDoes) {
 }
 
 // As TensorBoard asks: the process writes where the request says, and the answer holds no data.
-class Request : public ProfilerServerTest {
+class ProfilerServerRequestTest : public ProfilerServerTest {
  protected:
   grpc::Status Ask(const std::string& session, const std::string& host) {
     const auto stub =
@@ -111,7 +111,7 @@ class Request : public ProfilerServerTest {
   tensorflow::ProfileResponse response_;
 };
 
-TEST_F(Request, WithARepositoryIsWrittenByTheProcess) {
+TEST_F(ProfilerServerRequestTest, WithARepositoryIsWrittenByTheProcess) {
   const Worker worker;
   const grpc::Status status = Ask("run", "host");
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -123,7 +123,7 @@ TEST_F(Request, WithARepositoryIsWrittenByTheProcess) {
   EXPECT_EQ(std::distance(fs::directory_iterator(run), fs::directory_iterator()), 2);
 }
 
-TEST_F(Request, StaysInItsRepository) {
+TEST_F(ProfilerServerRequestTest, StaysInItsRepository) {
   const Worker worker;
   for (const auto& [session, host] : {std::pair("..", "host"), std::pair("a/b", "host"), std::pair("", "host"),
                                       std::pair("run", "../host"), std::pair("run", "..")}) {
@@ -132,7 +132,7 @@ TEST_F(Request, StaysInItsRepository) {
   EXPECT_FALSE(fs::exists(folder_));
 }
 
-TEST_F(Request, SaysWhyItCannotWrite) {
+TEST_F(ProfilerServerRequestTest, SaysWhyItCannotWrite) {
   const Worker worker;
   std::ofstream(folder_) << "a file where the folder should be";
   const grpc::Status status = Ask("run", "host");
