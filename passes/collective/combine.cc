@@ -100,7 +100,8 @@ absl::StatusOr<CombineCounts> CombineCollectives(Module& module, Opcode opcode, 
       for (Instruction after : i.control_successors()) users.push_back(node[after.id().value]);
       begin.push_back(static_cast<uint32_t>(users.size()));
     }
-    GroupOrder groups(begin, users, kSearch);
+    GroupOrder groups(kSearch);
+    groups.Begin(begin, users);
     // By key, the bundles that may still grow.
     std::map<std::string, std::vector<Bundle>> open;
     for (uint32_t n = 0; n < order.size(); ++n) {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "ir/str_cat.h"
-#include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
+#include "passes/fusion/fusion_planner.h"
 
 namespace hlokit {
 namespace {
@@ -20,13 +20,13 @@ class FusionMaker {
 
   // What follows is for this computation.
   void Begin(ComputationId computation);
-  void Make(const FusionGroup& group);
+  void Make(const FusionPlan& plan, const FusionGroup& group);
   // Puts the fusions into the place of what they compute; call it once, after all.
-  void Finish(absl::Span<const FusionGroup> plan);
+  void Finish(const FusionPlan& plan);
 
  private:
   InstructionId Copy(InstructionId source, bool moved, ComputationId body);
-  void ReplaceResults(const FusionGroup& group, InstructionId fusion);
+  void ReplaceResults(absl::Span<const FusionMember> members, const FusionGroup& group, InstructionId fusion);
 
   Module& module_;
   ComputationId computation_;
@@ -75,14 +75,17 @@ InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId 
   return module_.AddCopy(body, source, name, operands_);
 }
 
-void FusionMaker::ReplaceResults(const FusionGroup& group, InstructionId fusion) {
-  if (group.results.size() == 1) {
-    module_.ReplaceAllUses(group.results[0], fusion);
-    return;
-  }
-  for (size_t k = 0; k < group.results.size(); ++k) {
-    const InstructionId result = group.results[k];
-    const AttrValue index{Attr::kIndex, module_.Int64Payload(static_cast<int64_t>(k))};
+void FusionMaker::ReplaceResults(absl::Span<const FusionMember> members, const FusionGroup& group,
+                                 InstructionId fusion) {
+  int64_t number = 0;
+  for (const FusionMember& member : members) {
+    if (!member.result) continue;
+    const InstructionId result = member.instruction;
+    if (group.results == 1) {
+      module_.ReplaceAllUses(result, fusion);
+      return;
+    }
+    const AttrValue index{Attr::kIndex, module_.Int64Payload(number++)};
     const InstructionId part =
         module_.AddInstruction(computation_, Opcode::kGetTupleElement, module_.instruction(result).shape(),
                                module_.UniqueInstructionName("get-tuple-element"), {fusion}, {index});
@@ -97,26 +100,28 @@ void FusionMaker::Begin(ComputationId computation) {
   fusions_.clear();
 }
 
-void FusionMaker::Make(const FusionGroup& group) {
-  const auto size = static_cast<uint32_t>(group.instructions.size());
+void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
+  const absl::Span<const FusionMember> members = plan.MembersOf(group);
   const ComputationId body = module_.AddComputation(module_.UniqueComputationName("fused_computation"));
   module_.SetExecutionThread(body, module_.record(computation_).execution_thread);
+  std::vector<InstructionId> no_parameters;  // but room for them
+  no_parameters.reserve(group.inputs);
+  module_.SetParameters(body, std::move(no_parameters));
   if (inside_.size() < module_.instruction_id_bound()) inside_.resize(module_.instruction_id_bound(), 0);
   base_ += static_cast<uint32_t>(made_.size()) + 1;
   input_base_ += static_cast<uint32_t>(inputs_.size()) + 1;
   made_.clear();
   inputs_.clear();
   parameters_.clear();
-  for (uint32_t k = 0; k < size; ++k) {
-    const InstructionId source = group.instructions[k];
-    made_.push_back(Copy(source, group.moved[k] != 0, body));
-    inside_[source.value] = base_ + k;
-  }
   results_.clear();
   shapes_.clear();
-  for (InstructionId result : group.results) {
-    results_.push_back(made_[inside_[result.value] - base_]);
-    shapes_.push_back(module_.instruction(result).shape());
+  for (const FusionMember& member : members) {
+    const InstructionId source = member.instruction;
+    inside_[source.value] = base_ + static_cast<uint32_t>(made_.size());
+    made_.push_back(Copy(source, member.moved, body));
+    if (!member.result) continue;
+    results_.push_back(made_.back());
+    shapes_.push_back(module_.instruction(source).shape());
   }
   InstructionId root = results_[0];
   Shape shape = shapes_[0];
@@ -130,36 +135,34 @@ void FusionMaker::Make(const FusionGroup& group) {
   const InstructionId fusion = module_.AddInstruction(computation_, Opcode::kFusion, shape,
                                                       module_.UniqueInstructionName("fusion"), inputs_, attrs);
   module_.SetMetadata(fusion, module_.record(group.namesake).metadata);
-  for (InstructionId source : group.instructions) Carry(module_, source, fusion);
-  if (group.results.size() == 1) {
-    const std::optional<uint32_t> sharding = module_.instruction(group.results[0]).payload(Attr::kSharding);
+  for (const FusionMember& member : members) {
+    Carry(module_, member.instruction, fusion);
+    if (!member.result || group.results > 1) continue;
+    const std::optional<uint32_t> sharding = module_.instruction(member.instruction).payload(Attr::kSharding);
     if (sharding) module_.SetAttr(fusion, Attr::kSharding, *sharding);
   }
   fusions_.push_back(fusion);
 }
 
-void FusionMaker::Finish(absl::Span<const FusionGroup> plan) {
+void FusionMaker::Finish(const FusionPlan& plan) {
   // Only now, since what one fusion takes another may have copied. First what has moved and only its group uses.
   replaced_.clear();
-  for (const FusionGroup& group : plan) {
-    size_t result = 0;  // results are in the order of the instructions
-    for (size_t k = 0; k < group.instructions.size(); ++k) {
-      if (result < group.results.size() && group.instructions[k] == group.results[result]) {
-        ++result;
-      } else if (group.moved[k] != 0) {
-        replaced_.push_back(group.instructions[k]);
-      }
-    }
+  for (const FusionMember& member : plan.members) {
+    if (member.moved && !member.result) replaced_.push_back(member.instruction);
   }
   module_.EraseTogether(replaced_);
-  for (size_t k = 0; k < plan.size(); ++k) ReplaceResults(plan[k], fusions_[k]);
+  for (size_t k = 0; k < plan.groups.size(); ++k) {
+    ReplaceResults(plan.MembersOf(plan.groups[k]), plan.groups[k], fusions_[k]);
+  }
   // Then results, and what was copied to every user.
   std::vector<InstructionId>& work = replaced_;
   work.clear();
-  for (const FusionGroup& group : plan) {
-    work.insert(work.end(), group.results.begin(), group.results.end());
-    for (size_t k = 0; k < group.instructions.size(); ++k) {
-      if (group.moved[k] == 0) work.push_back(group.instructions[k]);
+  for (const FusionGroup& group : plan.groups) {
+    for (const FusionMember& member : plan.MembersOf(group)) {
+      if (member.result) work.push_back(member.instruction);
+    }
+    for (const FusionMember& member : plan.MembersOf(group)) {
+      if (!member.moved) work.push_back(member.instruction);
     }
   }
   while (!work.empty()) {
@@ -184,25 +187,31 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
   FusionCounts counts;
   if (!HasFusibleOrder(module)) return counts;
   const CallGraph calls(module);
-  const ComputationRoles roles = RolesOf(module);
+  const auto starts_async = [&](const CallSite& site) {
+    return module.record(site.caller).opcode == Opcode::kAsyncStart;
+  };
   FusionMaker maker(&module);
+  FusionPlanner planner(module, limits);
   for (ComputationId id : calls.CalleesFirst()) {
     const Computation computation = module.computation(id);
-    if (!calls.IsLive(computation) || !calls.IsSequential(computation) || roles.async[id.value] != 0) continue;
+    const std::vector<CallSite>& sites = calls.SitesOf(computation);
+    if (!calls.IsLive(computation) || !calls.IsSequential(computation)) continue;
+    if (std::any_of(sites.begin(), sites.end(), starts_async)) continue;
     while (true) {
-      const std::vector<FusionGroup> plan = PlanFusions(computation, limits);
-      if (plan.empty()) break;
+      const FusionPlan& plan = planner.Plan(computation);
+      if (plan.groups.empty()) break;
       maker.Begin(id);
-      for (const FusionGroup& group : plan) {
-        maker.Make(group);
+      for (const FusionGroup& group : plan.groups) {
+        maker.Make(plan, group);
         counts.loop += group.kind == FusionKind::kLoop;
         counts.input += group.kind == FusionKind::kInput;
         counts.output += group.kind == FusionKind::kOutput;
-        counts.multi_output += group.results.size() > 1;
-        counts.instructions += static_cast<int64_t>(group.instructions.size());
-        for (uint8_t moved : group.moved) counts.copies += moved == 0;
+        counts.multi_output += group.results > 1;
       }
+      counts.instructions += static_cast<int64_t>(plan.members.size());
+      for (const FusionMember& member : plan.members) counts.copies += !member.moved;
       maker.Finish(plan);
+      if (!plan.maybe_more) break;
     }
   }
   return counts;

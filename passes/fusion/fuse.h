@@ -19,7 +19,7 @@ struct FusionCounts {
   int64_t fusions() const { return loop + input + output; }
 };
 
-// Fuses in the computations whose instructions run one by one; `PlanFusions` says what. Modules whose order is a
+// Fuses in the computations whose instructions run one by one; fusion_plan.h says what. Modules whose order is a
 // schedule are left alone. Run again, it finds nothing more to do.
 FusionCounts FuseModule(Module& module, const FusionLimits& limits);
 

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ir/module.h"
 
 namespace hlokit {
@@ -39,18 +40,32 @@ struct FusionLimits {
   bool output_fusion = true;  // around dots and convolutions
 };
 
-// One fusion to be made. Lists are in an order in which operands come before users.
+// An instruction that a fusion computes.
+struct FusionMember {
+  InstructionId instruction;
+  bool moved = false;   // it is computed here only; otherwise also elsewhere
+  bool result = false;  // a moved one that is used outside
+};
+
+// One fusion to be made.
 struct FusionGroup {
-  // What it computes. Those that are `moved` are computed here only; the others also elsewhere.
-  std::vector<InstructionId> instructions;
-  std::vector<uint8_t> moved;          // by instruction
-  std::vector<InstructionId> results;  // moved ones that are used outside
+  uint32_t begin = 0, end = 0;  // its members in the plan, in an order in which operands come before users
+  uint32_t results = 0;         // of those
+  uint32_t inputs = 0;          // what it reads from outside, about
   FusionKind kind = FusionKind::kLoop;
   InstructionId namesake;  // whose op_name the fusion takes: the hero, or the last instruction
 };
 
-// In an order in which each comes before those that use it. About linear: searches for circles are bounded.
-std::vector<FusionGroup> PlanFusions(Computation computation, const FusionLimits& limits);
+struct FusionPlan {
+  std::vector<FusionGroup> groups;  // in an order in which each comes before those that use it
+  std::vector<FusionMember> members;
+  // What is left after it may be fused further; if not, there is nothing more to plan.
+  bool maybe_more = false;
+
+  absl::Span<const FusionMember> MembersOf(const FusionGroup& group) const {
+    return absl::MakeConstSpan(members).subspan(group.begin, group.end - group.begin);
+  }
+};
 
 }  // namespace hlokit
 

@@ -36,71 +36,62 @@ int64_t WindowReuse(Instruction i) {
 
 }  // namespace
 
-FusionPlanner::FusionPlanner(Computation computation, const FusionLimits& limits)
-    : module_(computation.module()), computation_(computation), limits_(limits) {
-  Number();
-}
-
-FusionClass FusionPlanner::ClassOf(Instruction i) const {
+FusionClass FusionPlanner::ClassOf(Instruction i, bool plain) const {
   const FusionClass c = FusionClassOf(i.opcode());
   if (c == FusionClass::kOpaque || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
     return FusionClass::kOpaque;
   }
-  const Shape shape = i.shape();
-  if (shape.IsTuple()) {
-    if (c != FusionClass::kReduce) return FusionClass::kOpaque;
+  if (!plain) {
+    const Shape shape = i.shape();
+    if (!shape.IsTuple() || c != FusionClass::kReduce) return FusionClass::kOpaque;
     for (Shape element : shape.elements()) {
       if (!IsPlainArray(element)) return FusionClass::kOpaque;
     }
-  } else if (!IsPlainArray(shape)) {
-    return FusionClass::kOpaque;
-  }
-  for (Instruction operand : i.operands()) {
-    if (!IsPlainArray(operand.shape())) return FusionClass::kOpaque;
   }
   if (c == FusionClass::kProduct && (!limits_.output_fusion || i.operand_count() != 2)) return FusionClass::kOpaque;
   // Larger constants stay where they are: they are read either way.
-  if (i.opcode() == Opcode::kConstant && shape.element_count() > 1) return FusionClass::kOpaque;
+  if (i.opcode() == Opcode::kConstant && i.shape().element_count() > 1) return FusionClass::kOpaque;
   return c;
 }
 
-void FusionPlanner::Number() {
-  order_ = PostOrder(computation_);
-  uint32_t highest = 0;
-  lowest_ = 0xffffffffu;
-  for (InstructionId id : order_) {
-    lowest_ = std::min(lowest_, id.value);
-    highest = std::max(highest, id.value);
-  }
-  if (order_.empty()) return;
-  node_of_.resize(highest - lowest_ + 1);
+void FusionPlanner::Number(Computation computation) {
+  order_ = PostOrder(computation);
   const auto count = static_cast<uint32_t>(order_.size());
-  for (Node n = 0; n < count; ++n) node_of_[order_[n].value - lowest_] = n;
-  info_.resize(count);
-  operand_begin_.assign(count + 1, 0);
-  operands_.reserve(2 * size_t{count});
-  std::vector<uint32_t> uses(count + 1, 0);
+  // What it holds of other computations is not looked at.
+  if (node_of_.size() < module_.instruction_id_bound()) node_of_.resize(module_.instruction_id_bound());
+  for (Node n = 0; n < count; ++n) node_of_[order_[n].value] = n;
+  const InstructionId root = computation.record().root;
+  root_ = root.valid() ? node_of_[root.value] : kNone;
+  round_ = 0;
+  info_.assign(count, NodeInfo());
+  operands_.clear();
+  operand_begin_.resize(count + 1);
+  operand_begin_[0] = 0;
+  user_begin_.assign(count + 2, 0);  // while counting, two places further on
   for (Node n = 0; n < count; ++n) {
     const Instruction i = module_.instruction(order_[n]);
+    const Shape shape = i.shape();
+    NodeInfo& info = info_[n];
+    info.plain = IsPlainArray(shape);
+    bool plain_operands = true;
     for (Instruction operand : i.operands()) {
-      const Node o = node_of_[operand.id().value - lowest_];
+      const Node o = node_of_[operand.id().value];
       operands_.push_back(o);
-      ++uses[o + 1];
+      ++user_begin_[o + 2];
+      plain_operands &= info_[o].plain;
     }
     operand_begin_[n + 1] = static_cast<uint32_t>(operands_.size());
-    NodeInfo& info = info_[n];
-    info.fusion_class = ClassOf(i);
-    info.elements = i.shape().IsArray() ? std::max<int64_t>(0, i.shape().element_count()) : 0;
-    info.bytes = BufferBytes(i.shape());
+    if (plain_operands) info.fusion_class = ClassOf(i, info.plain);
+    info.read_apart = info.fusion_class == FusionClass::kBroadcast || i.opcode() == Opcode::kReshape;
+    info.elements = shape.IsArray() ? std::max<int64_t>(0, shape.element_count()) : 0;
+    info.bytes = BufferBytes(shape);
   }
-  for (Node n = 0; n < count; ++n) uses[n + 1] += uses[n];
-  user_begin_ = uses;
+  for (Node n = 0; n < count; ++n) user_begin_[n + 2] += user_begin_[n + 1];
   users_.resize(operands_.size());
   for (Node n = 0; n < count; ++n) {
-    for (uint32_t k = operand_begin_[n]; k < operand_begin_[n + 1]; ++k) users_[uses[operands_[k]]++] = n;
+    for (Node o : OperandsOf(n)) users_[user_begin_[o + 1]++] = n;
   }
-  first_copy_.assign(count, kNone);
-  seen_.assign(count, 0);
+  user_begin_.pop_back();
 }
 
 void FusionPlanner::StartGroup(Node n) {
@@ -109,120 +100,129 @@ void FusionPlanner::StartGroup(Node n) {
   info.role = Role{Zone::kResult, true, 1};
   Group& group = groups_.emplace_back();
   group.size = info.elements;
-  const Node* operands = operands_.data() + operand_begin_[n];
-  const uint32_t operand_count = operand_begin_[n + 1] - operand_begin_[n];
+  const absl::Span<const Node> operands = OperandsOf(n);
   if (IsHero(info.fusion_class)) group.hero = n;
   if (info.fusion_class == FusionClass::kReduce) {
     group.reduced_size = info_[operands[0]].elements;
-    const Shape shape = module_.instruction(order_[n]).shape();
-    if (shape.IsTuple()) {
+    if (!info.plain) {
       group.single_result = true;
-      group.size = shape.element(0).element_count();
+      group.size = module_.instruction(order_[n]).shape().element(0).element_count();
     }
   }
   if (info.fusion_class == FusionClass::kUpdate) group.size = info_[operands[1]].elements;
-  for (uint32_t k = 0; k < operand_count; ++k) {
-    if (std::find(group.inputs.begin(), group.inputs.end(), operands[k]) == group.inputs.end()) {
-      group.inputs.push_back(operands[k]);
-    }
+  for (Node o : operands) {
+    if (!Reads(group, o)) group.inputs.push_back(o);
   }
 }
 
-void FusionPlanner::FindUsers(Node n, Users* users) {
-  users->groups.clear();
-  users->others = order_[n] == computation_.record().root;
+void FusionPlanner::FindUsers(Node n) {
+  Users& users = users_at_hand_;
+  users.groups.clear();
+  users.readers.clear();
+  users.others = n == root_;
   ++round_;
-  const auto meet = [&](Node member) {
-    const Node group = groups_order_->Find(member);
+  const auto meet = [&](Node user, Node group, const Role& role) {
     if (info_[group].group < 0) {
-      users->others = true;
-    } else if (seen_[group] != round_) {
-      seen_[group] = round_;
-      users->groups.push_back(group);
+      users.others = true;
+      return;
     }
+    const auto reader = static_cast<uint32_t>(users.readers.size());
+    users.readers.push_back({user, kNone, role});
+    Group& g = GroupOf(group);
+    if (g.round != round_) {
+      g.round = round_;
+      g.met_as = static_cast<uint32_t>(users.groups.size());
+      users.groups.push_back({group, reader, reader});
+      return;
+    }
+    ReadingGroup& reading = users.groups[g.met_as];
+    reading.last = users.readers[reading.last].next = reader;
   };
-  for (uint32_t k = user_begin_[n]; k < user_begin_[n + 1]; ++k) {
-    const Node user = users_[k];
-    if (info_[user].stays) meet(user);
-    ForEachCopy(user, meet);
+  Node previous = kNone;
+  for (Node user : UsersOf(n)) {
+    if (user == previous) continue;
+    previous = user;
+    const NodeInfo& info = info_[user];
+    const Node home = info.stays ? group_order_.Find(user) : kNone;
+    if (home != kNone) meet(user, home, info.role);
+    ForEachCopy(user, [&](const CopyPlace& copy) {
+      if (const Node group = group_order_.Find(copy.member); group != home) meet(user, group, copy.role);
+    });
   }
-  if (users->groups.size() < 2) return;
-  std::sort(users->groups.begin(), users->groups.end(), [&](Node a, Node b) { return groups_order_->Before(a, b); });
+  if (users.groups.size() < 2) return;
+  std::sort(users.groups.begin(), users.groups.end(),
+            [&](const ReadingGroup& a, const ReadingGroup& b) { return group_order_.Before(a.group, b.group); });
 }
 
-std::optional<FusionPlanner::Role> FusionPlanner::RoleOf(Node n, Node group) const {
-  for (const Copy& copy : GroupOf(group).copies) {
-    if (copy.node == n) return copy.role;
+std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Reader& reader, uint32_t index,
+                                                                const Group& group) const {
+  const NodeInfo &info = info_[n], &user = info_[reader.user];
+  const Role& as = reader.role;
+  const uint32_t operand_count = operand_begin_[reader.user + 1] - operand_begin_[reader.user];
+  // Elements of the user for one of the value.
+  const auto ratio = [&] {
+    return std::max(1.0, static_cast<double>(std::max<int64_t>(1, user.elements)) / static_cast<double>(info.elements));
+  };
+  Role role{as.zone, false, as.times};
+  switch (user.fusion_class) {
+    case FusionClass::kCheap:
+    case FusionClass::kDear:
+    case FusionClass::kRearranged:
+    case FusionClass::kBroadcast:
+      role.exact = as.exact && user.elements == info.elements;
+      if (user.elements > info.elements) role.times *= ratio();
+      break;
+    case FusionClass::kCut:
+      break;
+    case FusionClass::kGather:
+      role.times *= ratio();
+      break;
+    case FusionClass::kUpdate:
+      if (index == 0) return std::nullopt;
+      role.exact = index == 1 && as.exact;
+      break;
+    case FusionClass::kReduce:
+      if (as.zone != Zone::kResult) return std::nullopt;
+      role = {Zone::kReduced, index < operand_count / 2 && as.exact && info.elements == group.reduced_size, as.times};
+      break;
+    case FusionClass::kWindow:
+      if (index < operand_count / 2) {
+        role.times *= static_cast<double>(WindowReuse(module_.instruction(order_[reader.user])));
+      }
+      break;
+    case FusionClass::kProduct:
+      role = {Zone::kMultiplied, false, limits_.operand_loads};
+      break;
+    case FusionClass::kSource:
+    case FusionClass::kOpaque:
+      return std::nullopt;
   }
-  return std::nullopt;
+  if (info.elements <= 1) role.times = 1;  // computed before the loop
+  return role;
 }
 
-std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, Node group, double* recompute) {
+std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ReadingGroup& in, double* recompute) const {
   const NodeInfo& info = info_[n];
-  const Group& g = GroupOf(group);
+  const Group& g = GroupOf(in.group);
   Role role;
   role.times = 0;
   bool all_exact = true, first = true;
-  for (uint32_t k = user_begin_[n]; k < user_begin_[n + 1]; ++k) {
-    const Node u = users_[k];
-    if (k > user_begin_[n] && u == users_[k - 1]) continue;
-    const NodeInfo& user = info_[u];
-    std::optional<Role> as;
-    if (user.stays && groups_order_->Find(u) == group) {
-      as = user.role;
-    } else if (first_copy_[u] != kNone) {
-      as = RoleOf(u, group);
-    }
-    if (!as) continue;
-    const Node* operands = operands_.data() + operand_begin_[u];
-    const auto operand_count = static_cast<int64_t>(operand_begin_[u + 1] - operand_begin_[u]);
-    for (int64_t o = 0; o < operand_count; ++o) {
+  for (uint32_t k = in.first; k != kNone; k = users_at_hand_.readers[k].next) {
+    const Reader& reader = users_at_hand_.readers[k];
+    const absl::Span<const Node> operands = OperandsOf(reader.user);
+    for (uint32_t o = 0; o < operands.size(); ++o) {
       if (operands[o] != n) continue;
-      const double ratio =
-          static_cast<double>(std::max<int64_t>(1, user.elements)) / static_cast<double>(info.elements);
-      Role here{as->zone, false, as->times};
-      switch (user.fusion_class) {
-        case FusionClass::kCheap:
-        case FusionClass::kDear:
-        case FusionClass::kRearranged:
-        case FusionClass::kBroadcast:
-          here.exact = as->exact && user.elements == info.elements;
-          here.times *= std::max(1.0, ratio);
-          break;
-        case FusionClass::kCut:
-          break;
-        case FusionClass::kGather:
-          here.times *= std::max(1.0, ratio);
-          break;
-        case FusionClass::kUpdate:
-          if (o == 0) return std::nullopt;
-          here.exact = o == 1 && as->exact;
-          break;
-        case FusionClass::kReduce:
-          if (as->zone != Zone::kResult) return std::nullopt;
-          here = {Zone::kReduced, o < operand_count / 2 && as->exact && info.elements == g.reduced_size, as->times};
-          break;
-        case FusionClass::kWindow:
-          here.times *= o < operand_count / 2 ? static_cast<double>(WindowReuse(module_.instruction(order_[u]))) : 1;
-          break;
-        case FusionClass::kProduct:
-          here = {Zone::kMultiplied, false, limits_.operand_loads};
-          break;
-        case FusionClass::kSource:
-        case FusionClass::kOpaque:
-          return std::nullopt;
-      }
-      if (info.elements <= 1) here.times = 1;  // computed before the loop
-      all_exact &= here.exact;
-      role.times = std::max(role.times, here.times);
-      if (first || (here.exact && !role.exact)) {
-        role.zone = here.zone;
-        role.exact = here.exact;
+      const std::optional<Role> here = RoleAsOperand(n, reader, o, g);
+      if (!here) return std::nullopt;
+      all_exact &= here->exact;
+      role.times = std::max(role.times, here->times);
+      if (first || (here->exact && !role.exact)) {
+        role.zone = here->zone;
+        role.exact = here->exact;
       }
       first = false;
     }
   }
-  if (first) return std::nullopt;
   *recompute = 0;
   const bool once = role.times <= kOnce;
   switch (info.fusion_class) {
@@ -272,73 +272,79 @@ bool FusionPlanner::SameReduction(Node a, Node b) const {
          x.list_attr(Attr::kDimensions) == y.list_attr(Attr::kDimensions);
 }
 
+bool FusionPlanner::Reads(const Group& group, Node n) {
+  return std::find(group.inputs.begin(), group.inputs.end(), n) != group.inputs.end();
+}
+
 bool FusionPlanner::HasRoom(const Group& group, Node n) const {
-  if (group.members + static_cast<int64_t>(group.copies.size()) >= limits_.max_instructions) return false;
+  if (group.size_in_all() >= limits_.max_instructions) return false;
+  const absl::Span<const Node> operands = OperandsOf(n);
   int64_t inputs = static_cast<int64_t>(group.inputs.size()) + group.results;
-  for (uint32_t k = operand_begin_[n]; k < operand_begin_[n + 1]; ++k) {
-    inputs += std::find(group.inputs.begin(), group.inputs.end(), operands_[k]) == group.inputs.end();
-  }
+  if (inputs + static_cast<int64_t>(operands.size()) <= limits_.max_operands) return true;
+  for (Node o : operands) inputs += !Reads(group, o);
   return inputs <= limits_.max_operands;
 }
 
-int64_t FusionPlanner::BytesReadBy(Node n, const Group* group) const {
+int64_t FusionPlanner::FindReads(Node n) {
+  reads_.clear();
   int64_t bytes = 0;
-  for (uint32_t k = operand_begin_[n]; k < operand_begin_[n + 1]; ++k) {
-    const Node o = operands_[k];
-    if (std::find(operands_.begin() + operand_begin_[n], operands_.begin() + k, o) != operands_.begin() + k) continue;
-    if (info_[o].fusion_class == FusionClass::kSource) continue;
+  const absl::Span<const Node> operands = OperandsOf(n);
+  for (auto o = operands.begin(); o != operands.end(); ++o) {
+    if (std::find(operands.begin(), o, *o) != o || info_[*o].fusion_class == FusionClass::kSource) continue;
     // A slice reads what it keeps, and is counted apart from other readers.
-    if (k == operand_begin_[n] && info_[n].fusion_class == FusionClass::kCut && info_[n].elements < info_[o].elements) {
-      bytes = SatAdd(bytes, info_[n].bytes);
-      continue;
-    }
-    const bool counted_apart =
-        info_[n].fusion_class == FusionClass::kBroadcast || module_.record(order_[n]).opcode == Opcode::kReshape;
-    if (group != nullptr && !counted_apart &&
-        std::find(group->inputs.begin(), group->inputs.end(), o) != group->inputs.end()) {
-      continue;
-    }
-    bytes = SatAdd(bytes, info_[o].bytes);
+    const bool cut =
+        o == operands.begin() && info_[n].fusion_class == FusionClass::kCut && info_[n].elements < info_[*o].elements;
+    reads_.push_back({*o, info_[cut ? n : *o].bytes, cut || info_[n].read_apart});
+    bytes = SatAdd(bytes, reads_.back().bytes);
   }
   return bytes;
 }
 
-bool FusionPlanner::TryJoin(Node a, Node b) {
-  const Group &x = GroupOf(a), &y = GroupOf(b);
-  if (x.single_result || y.single_result) return false;
-  const int64_t results = x.results + y.results;
-  if (x.members + y.members + static_cast<int64_t>(x.copies.size() + y.copies.size()) > limits_.max_instructions) {
-    return false;
+int64_t FusionPlanner::ReadsMissingIn(const Group& group) const {
+  int64_t bytes = 0;
+  for (const Read& read : reads_) {
+    if (read.apart || !Reads(group, read.operand)) bytes = SatAdd(bytes, read.bytes);
   }
-  int64_t inputs = static_cast<int64_t>(x.inputs.size());
-  for (Node n : y.inputs) inputs += std::find(x.inputs.begin(), x.inputs.end(), n) == x.inputs.end();
-  if (inputs + results > limits_.max_operands) return false;
-  // Which of them runs over what a reduction of the other reads.
-  Node inside = kNone;
+  return bytes;
+}
+
+bool FusionPlanner::MayJoin(const Group& x, const Group& y) {
+  if (x.single_result || y.single_result) return false;
+  if (x.size_in_all() + y.size_in_all() > limits_.max_instructions) return false;
   if (x.hero != kNone && y.hero != kNone) {
     if (x.size != y.size || x.reduced_size != y.reduced_size || !SameReduction(x.hero, y.hero)) return false;
-  } else if (x.size != y.size) {
-    if (x.hero == kNone && x.size == y.reduced_size) {
-      inside = a;
-    } else if (y.hero == kNone && y.size == x.reduced_size) {
-      inside = b;
-    } else {
-      return false;
-    }
+  } else if (x.size != y.size && (x.hero != kNone || x.size != y.reduced_size) &&
+             (y.hero != kNone || y.size != x.reduced_size)) {
+    return false;
   }
-  std::vector<Node> moved_in;
-  if (inside != kNone) groups_order_->ForEachNode(inside, [&](Node n) { moved_in.push_back(n); });
+  int64_t inputs = static_cast<int64_t>(x.inputs.size() + y.inputs.size()) + x.results + y.results;
+  if (inputs <= limits_.max_operands) return true;
+  ++round_;
+  for (Node n : x.inputs) info_[n].mark = round_;
+  for (Node n : y.inputs) inputs -= info_[n].mark == round_;
+  return inputs <= limits_.max_operands;
+}
+
+bool FusionPlanner::TryJoin(Node a, Node b) {
+  if (!MayJoin(GroupOf(a), GroupOf(b))) return false;
   const uint64_t pair = uint64_t{std::min(a, b)} << 32 | std::max(a, b);
   if (apart_.contains(pair)) return false;
-  if (!groups_order_->Join(a, b)) {
+  // Which of them runs over what a reduction of the other reads.
+  Node inside = kNone;
+  if (GroupOf(a).size != GroupOf(b).size) {
+    inside = GroupOf(a).hero == kNone && GroupOf(a).size == GroupOf(b).reduced_size ? a : b;
+  }
+  moved_in_.clear();
+  if (inside != kNone) group_order_.ForEachNode(inside, [&](Node n) { moved_in_.push_back(n); });
+  if (!group_order_.Join(a, b)) {
     apart_.insert(pair);
     return false;
   }
-  for (Node n : moved_in) info_[n].role.zone = Zone::kReduced;
+  for (Node n : moved_in_) info_[n].role.zone = Zone::kReduced;
   if (inside != kNone) {
-    for (Copy& copy : GroupOf(inside).copies) copy.role.zone = Zone::kReduced;
+    for (const Copy& copy : GroupOf(inside).copies) copy_places_[copy.place].role.zone = Zone::kReduced;
   }
-  const Node kept = groups_order_->Find(a);
+  const Node kept = group_order_.Find(a);
   Group& into = GroupOf(kept);
   Group from = std::move(GroupOf(kept == a ? b : a));
   if (inside == kept || (into.hero == kNone && from.hero != kNone)) {
@@ -352,10 +358,16 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
   for (const Copy& copy : from.copies) {
     const bool known =
         std::any_of(into.copies.begin(), into.copies.end(), [&](const Copy& mine) { return mine.node == copy.node; });
-    if (!known) into.copies.push_back(copy);
+    if (known) {
+      copy_places_[copy.place].member = kNone;
+    } else {
+      into.copies.push_back(copy);
+    }
   }
+  ++round_;
+  for (Node n : into.inputs) info_[n].mark = round_;
   for (Node n : from.inputs) {
-    if (std::find(into.inputs.begin(), into.inputs.end(), n) == into.inputs.end()) into.inputs.push_back(n);
+    if (info_[n].mark != round_) into.inputs.push_back(n);
   }
   for (const Copy& copy : into.copies) {
     into.inputs.erase(std::remove(into.inputs.begin(), into.inputs.end(), copy.node), into.inputs.end());
@@ -363,42 +375,46 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
   return true;
 }
 
-void FusionPlanner::JoinReaders(Node n, Users* users) {
-  if (!limits_.multi_output || users->groups.size() < 2 || info_[n].elements < 2) return;
+void FusionPlanner::JoinReaders(Node n) {
+  const std::vector<ReadingGroup>& groups = users_at_hand_.groups;
+  if (!limits_.multi_output || groups.size() < 2 || info_[n].elements < 2) return;
   absl::InlinedVector<Node, kMaxReaders> joined;
   bool changed = false;
-  for (size_t k = 0; k < std::min(users->groups.size(), kMaxReaders); ++k) {
-    Node group = users->groups[k];
+  for (size_t k = 0; k < std::min(groups.size(), kMaxReaders); ++k) {
+    const Node group = groups[k].group;
     const Group& g = GroupOf(group);
     if (g.size != info_[n].elements && g.reduced_size != info_[n].elements) continue;
     bool done = false;
     for (Node& other : joined) {
       if (!TryJoin(other, group)) continue;
-      other = groups_order_->Find(other);
+      other = group_order_.Find(other);
       done = changed = true;
       break;
     }
     if (!done) joined.push_back(group);
   }
-  if (changed) FindUsers(n, users);
+  if (changed) FindUsers(n);
 }
 
 void FusionPlanner::ReplaceInput(Group& group, Node n) {
-  group.inputs.erase(std::remove(group.inputs.begin(), group.inputs.end(), n), group.inputs.end());
-  for (uint32_t k = operand_begin_[n]; k < operand_begin_[n + 1]; ++k) {
-    const Node o = operands_[k];
-    if (std::find(group.inputs.begin(), group.inputs.end(), o) == group.inputs.end()) group.inputs.push_back(o);
+  const auto found = std::find(group.inputs.begin(), group.inputs.end(), n);
+  if (found != group.inputs.end()) {
+    *found = group.inputs.back();
+    group.inputs.pop_back();
+  }
+  for (Node o : OperandsOf(n)) {
+    if (!Reads(group, o)) group.inputs.push_back(o);
   }
 }
 
 bool FusionPlanner::Absorb(Node n, Node group, const Role& role, double recompute, bool result) {
-  if (!groups_order_->Absorb(n, group)) return false;
+  if (!group_order_.Absorb(n, group)) return false;
   Group& g = GroupOf(group);
   NodeInfo& info = info_[n];
   info.role = role;
   if (g.hero == kNone && IsHero(info.fusion_class)) {
     g.hero = n;
-    if (info.fusion_class == FusionClass::kReduce) g.reduced_size = info_[operands_[operand_begin_[n]]].elements;
+    if (info.fusion_class == FusionClass::kReduce) g.reduced_size = info_[OperandsOf(n)[0]].elements;
   }
   g.recompute += recompute;
   ++g.members;
@@ -409,50 +425,43 @@ bool FusionPlanner::Absorb(Node n, Node group, const Role& role, double recomput
 
 void FusionPlanner::AddCopy(Node n, Node group, const Role& role, double recompute) {
   Group& g = GroupOf(group);
-  g.copies.push_back({n, role});
+  const auto place = static_cast<uint32_t>(copy_places_.size());
+  copy_places_.push_back({group, info_[n].first_copy, role});
+  info_[n].first_copy = place;
+  g.copies.push_back({n, place});
   g.recompute += recompute;
   ReplaceInput(g, n);
-  copy_places_.push_back({group, first_copy_[n]});
-  first_copy_[n] = static_cast<uint32_t>(copy_places_.size() - 1);
 }
 
-void FusionPlanner::Place(Node n, const Users& users) {
+void FusionPlanner::Place(Node n) {
+  const Users& users = users_at_hand_;
   NodeInfo& info = info_[n];
-  struct Fit {
-    Node group;
-    Role role;
-    double recompute;
-    int64_t reads;  // what the group has to read more to compute n
-  };
-  absl::InlinedVector<Fit, 4> fits;
+  int64_t reads = FindReads(n);
+  fits_.clear();
   for (size_t k = 0; k < std::min(users.groups.size(), kMaxReaders); ++k) {
-    Fit fit{users.groups[k], {}, 0, 0};
-    const Group& group = GroupOf(fit.group);
-    const std::optional<Role> role = RoleIn(n, fit.group, &fit.recompute);
-    if (!role || !HasRoom(group, n)) continue;
-    fit.role = *role;
-    fit.reads = BytesReadBy(n, &group);
-    fits.push_back(fit);
+    const Group& group = GroupOf(users.groups[k].group);
+    double recompute = 0;
+    const std::optional<Role> role = RoleIn(n, users.groups[k], &recompute);
+    if (role && HasRoom(group, n)) fits_.push_back({users.groups[k].group, *role, recompute, ReadsMissingIn(group)});
   }
-  if (fits.empty()) return;
+  if (fits_.empty()) return;
   const bool only = users.groups.size() == 1 && !users.others;
   const int64_t bytes = info.bytes;
-  int64_t reads = BytesReadBy(n, nullptr);
   // On its own a gather reads what it takes, and the indices; in a fusion all of its operand counts.
-  if (info.fusion_class == FusionClass::kGather) reads = SatAdd(bytes, info_[operands_[operand_begin_[n] + 1]].bytes);
+  if (info.fusion_class == FusionClass::kGather) reads = SatAdd(bytes, info_[OperandsOf(n)[1]].bytes);
   // Savings of computing it at every user; of computing it in one group, and at others where that is cheaper than to
   // read it; of the latter alone.
   const bool may_copy = !IsDear(info.fusion_class);
   int64_t everywhere = 0, some = 0;
-  for (const Fit& fit : fits) {
+  for (const Fit& fit : fits_) {
     everywhere = SatAdd(everywhere, bytes - fit.reads);
     if (fit.reads < bytes) some = SatAdd(some, bytes - fit.reads);
   }
   everywhere = SatAdd(everywhere, SatAdd(reads, bytes));
-  const bool can_vanish = may_copy && !users.others && fits.size() == users.groups.size();
+  const bool can_vanish = may_copy && !users.others && fits_.size() == users.groups.size();
   const Fit* home = nullptr;
   int64_t at_home = 0;
-  for (const Fit& fit : fits) {
+  for (const Fit& fit : fits_) {
     if (!only && !MayBeResult(GroupOf(fit.group), fit.role)) continue;
     int64_t saved = bytes + reads - fit.reads + (only ? bytes : 0);
     if (may_copy) saved += some - std::max<int64_t>(0, bytes - fit.reads);
@@ -465,101 +474,122 @@ void FusionPlanner::Place(Node n, const Users& users) {
     const Node group = home->group;
     if (Absorb(n, group, home->role, home->recompute, !only)) {
       if (!may_copy) return;
-      for (const Fit& fit : fits) {
-        if (fit.group != group && fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, fit.group));
+      for (const Fit& fit : fits_) {
+        if (fit.group != group && fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
       }
       return;
     }
   }
   if (!may_copy) return;
   const bool vanishes = can_vanish && everywhere > 0 && everywhere >= some;
-  for (const Fit& fit : fits) {
-    if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, fit.group));
+  for (const Fit& fit : fits_) {
+    if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
   }
   if (vanishes) info.stays = false;
 }
 
-double FusionPlanner::CopyCost(Node n, Node group) const {
+double FusionPlanner::CopyCost(Node n, const Group& group) const {
   if (info_[n].fusion_class != FusionClass::kCheap) return 0;
-  const Group& g = GroupOf(group);
-  const double loop = static_cast<double>(std::max<int64_t>(1, std::max(g.size, g.reduced_size)));
+  const double loop = static_cast<double>(std::max<int64_t>(1, std::max(group.size, group.reduced_size)));
   return std::min(1.0, static_cast<double>(info_[n].elements) / loop);
 }
 
-FusionGroup FusionPlanner::Finish(Node representative) {
-  FusionGroup result;
+void FusionPlanner::Finish(Node representative) {
   const Group& group = GroupOf(representative);
-  struct Entry {
-    Node node;
-    bool moved;
-  };
-  std::vector<Entry> entries;
-  groups_order_->ForEachNode(representative, [&](Node n) { entries.push_back({n, true}); });
-  for (const Copy& copy : group.copies) entries.push_back({copy.node, false});
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.node < b.node; });
-  for (const Entry& entry : entries) {
+  entries_.clear();
+  ++round_;
+  group_order_.ForEachNode(representative, [&](Node n) {
+    info_[n].mark = round_;
+    entries_.push_back({n, true});
+  });
+  for (const Copy& copy : group.copies) {
+    if (info_[copy.node].mark != round_) entries_.push_back({copy.node, false});
+  }
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.node < b.node; });
+  FusionGroup made;
+  made.begin = static_cast<uint32_t>(plan_.members.size());
+  const auto is_outside = [&](Node member) { return group_order_.Find(member) != representative; };
+  for (const Entry& entry : entries_) {
     const Node n = entry.node;
-    result.instructions.push_back(order_[n]);
-    result.moved.push_back(entry.moved);
-    if (!entry.moved) continue;
     // What nothing uses is a result too: it is not for this pass to remove it.
-    bool used_outside = order_[n] == computation_.record().root || user_begin_[n] == user_begin_[n + 1];
-    for (uint32_t k = user_begin_[n]; k < user_begin_[n + 1] && !used_outside; ++k) {
-      const Node user = users_[k];
-      used_outside |= info_[user].stays && groups_order_->Find(user) != representative;
-      ForEachCopy(user, [&](Node member) { used_outside |= groups_order_->Find(member) != representative; });
+    bool result = entry.moved && (n == root_ || UsersOf(n).empty());
+    if (entry.moved && !result) {
+      for (Node user : UsersOf(n)) {
+        result |= info_[user].stays && is_outside(user);
+        ForEachCopy(user, [&](const CopyPlace& copy) { result |= is_outside(copy.member); });
+        if (result) break;
+      }
     }
-    if (used_outside) result.results.push_back(order_[n]);
+    plan_.members.push_back({order_[n], entry.moved, result});
+    made.results += result;
   }
-  result.namesake = order_[entries.back().node];
+  made.end = static_cast<uint32_t>(plan_.members.size());
+  made.inputs = static_cast<uint32_t>(group.inputs.size());
+  made.namesake = order_[entries_.back().node];
   if (group.hero != kNone) {
-    result.namesake = order_[group.hero];
-    result.kind = info_[group.hero].fusion_class == FusionClass::kReduce ? FusionKind::kInput : FusionKind::kOutput;
+    made.namesake = order_[group.hero];
+    made.kind = info_[group.hero].fusion_class == FusionClass::kReduce ? FusionKind::kInput : FusionKind::kOutput;
   }
-  return result;
+  plan_.groups.push_back(made);
 }
 
-// False if no two instructions could be put together: neither does one that may be fused use another, nor do two use
-// the same value.
-bool FusionPlanner::HasCandidates() const {
-  const auto may_be_fused = [this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; };
+template <typename MayBeFused>
+bool FusionPlanner::HasCandidates(MayBeFused may_be_fused) const {
   for (Node n = 0; n < order_.size(); ++n) {
     int readers = may_be_fused(n) ? 1 : 0;
-    for (uint32_t k = user_begin_[n]; k < user_begin_[n + 1]; ++k) {
-      const bool again = k > user_begin_[n] && users_[k] == users_[k - 1];
-      if (!again && may_be_fused(users_[k]) && ++readers == 2) return true;
+    Node previous = kNone;
+    for (Node user : UsersOf(n)) {
+      if (user != previous && may_be_fused(user) && ++readers == 2) return true;
+      previous = user;
     }
   }
   return false;
 }
 
-std::vector<FusionGroup> FusionPlanner::Plan() {
-  std::vector<FusionGroup> plan;
-  if (!HasCandidates()) return plan;
-  groups_order_.emplace(user_begin_, users_);
-  Users users;
-  for (Node n = static_cast<Node>(order_.size()); n-- > 0;) {
-    const FusionClass c = info_[n].fusion_class;
-    FindUsers(n, &users);
-    JoinReaders(n, &users);
-    if (c != FusionClass::kOpaque && c != FusionClass::kUpdate) Place(n, users);
-    const bool alone = info_[n].stays && groups_order_->Find(n) == n;
-    if (alone && c != FusionClass::kOpaque && c != FusionClass::kSource) StartGroup(n);
-  }
-  std::vector<Node> representatives;
+bool FusionPlanner::LeavesCandidates() {
+  ++round_;
+  bool any = false;
   for (Node n = 0; n < order_.size(); ++n) {
-    if (groups_order_->Find(n) != n || info_[n].group < 0 || !info_[n].stays) continue;
-    const Group& group = GroupOf(n);
-    if (group.members + static_cast<int64_t>(group.copies.size()) >= 2) representatives.push_back(n);
+    NodeInfo& info = info_[n];
+    if (info.fusion_class == FusionClass::kOpaque || !info.stays) continue;
+    const NodeInfo& group = info_[group_order_.Find(n)];
+    if (group.group >= 0 && groups_[static_cast<size_t>(group.group)].planned) continue;
+    info.mark = round_;
+    any = true;
   }
-  std::sort(representatives.begin(), representatives.end(),
-            [&](Node a, Node b) { return groups_order_->Before(a, b); });
-  for (Node n : representatives) plan.push_back(Finish(n));
-  return plan;
+  return any && HasCandidates([this](Node n) { return info_[n].mark == round_; });
 }
 
-std::vector<FusionGroup> PlanFusions(Computation computation, const FusionLimits& limits) {
-  return FusionPlanner(computation, limits).Plan();
+const FusionPlan& FusionPlanner::Plan(Computation computation) {
+  plan_.groups.clear();
+  plan_.members.clear();
+  plan_.maybe_more = false;
+  Number(computation);
+  if (!HasCandidates([this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; })) return plan_;
+  groups_.clear();
+  copy_places_.clear();
+  apart_.clear();
+  group_order_.Begin(user_begin_, users_);
+  for (Node n = static_cast<Node>(order_.size()); n-- > 0;) {
+    const FusionClass c = info_[n].fusion_class;
+    FindUsers(n);
+    JoinReaders(n);
+    if (c != FusionClass::kOpaque && c != FusionClass::kUpdate) Place(n);
+    const bool alone = info_[n].stays && group_order_.Find(n) == n;
+    if (alone && c != FusionClass::kOpaque && c != FusionClass::kSource) StartGroup(n);
+  }
+  representatives_.clear();
+  for (Node n = 0; n < order_.size(); ++n) {
+    if (group_order_.Find(n) != n || info_[n].group < 0 || !info_[n].stays) continue;
+    Group& group = GroupOf(n);
+    group.planned = group.size_in_all() >= 2;
+    if (group.planned) representatives_.push_back(n);
+  }
+  std::sort(representatives_.begin(), representatives_.end(),
+            [&](Node a, Node b) { return group_order_.Before(a, b); });
+  for (Node n : representatives_) Finish(n);
+  plan_.maybe_more = LeavesCandidates();
+  return plan_;
 }
 
 }  // namespace hlokit

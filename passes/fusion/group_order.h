@@ -21,13 +21,18 @@ class GroupOrder {
     size_t edges = 128;
   };
 
-  // `users[user_begin[n] .. user_begin[n + 1])` are the users of node n.
-  GroupOrder(absl::Span<const uint32_t> user_begin, absl::Span<const uint32_t> users, SearchLimits limits);
-  GroupOrder(absl::Span<const uint32_t> user_begin, absl::Span<const uint32_t> users)
-      : GroupOrder(user_begin, users, SearchLimits()) {}
+  GroupOrder() : GroupOrder(SearchLimits()) {}
+  explicit GroupOrder(SearchLimits limits) : limits_(limits) {}
 
-  uint32_t Find(uint32_t node);
-  bool Before(uint32_t a, uint32_t b) { return label_[Find(a)] < label_[Find(b)]; }
+  // From now on each node is a group of its own. `users[user_begin[n] .. user_begin[n + 1])` are the users of node n;
+  // both lists must live as long as they are worked with.
+  void Begin(absl::Span<const uint32_t> user_begin, absl::Span<const uint32_t> users);
+
+  uint32_t Find(uint32_t node) {
+    while (nodes_[node].parent != node) node = nodes_[node].parent = nodes_[nodes_[node].parent].parent;
+    return node;
+  }
+  bool Before(uint32_t a, uint32_t b) { return nodes_[Find(a)].label < nodes_[Find(b)].label; }
 
   // Joins the single node `producer` to the group of one of its users. True if done: no path leads from the producer to
   // the group by way of other groups.
@@ -38,11 +43,24 @@ class GroupOrder {
   // Nodes of a group, in no particular order.
   template <typename Visit>
   void ForEachNode(uint32_t group, Visit visit) const {
-    for (uint32_t n = first_[group]; n != kEnd; n = next_node_[n]) visit(n);
+    for (uint32_t n = nodes_[group].first; n != kEnd; n = nodes_[n].next) visit(n);
   }
 
  private:
   static constexpr uint32_t kEnd = 0xffffffffu;
+
+  // A node and, if it is the representative of one, its group. Together, since a search asks each group that it comes
+  // to for nearly all of this.
+  struct Node {
+    uint32_t parent;         // union-find
+    uint32_t next;           // node of the group
+    uint32_t first, last;    // nodes of the group
+    uint32_t before, after;  // neighbours of the group in the order
+    uint32_t mark;           // search in which the group was found
+    uint32_t given_up_at;    // changes_ when a search from the group was given up
+    int64_t given_up_end;    // and how far that was to go
+    int64_t label;           // ascending in the order
+  };
 
   // Collects into found_ the groups before `limit` that the users of the nodes of `from` lead to. False if `limit` is
   // among them (edges straight to it are passed over if `direct`), or they are too many, or may not be moved any more.
@@ -56,12 +74,9 @@ class GroupOrder {
   const SearchLimits limits_;
   absl::Span<const uint32_t> user_begin_;
   absl::Span<const uint32_t> users_;
-  std::vector<uint32_t> parent_;                    // union-find
-  std::vector<uint32_t> first_, last_, next_node_;  // nodes of a group, by representative; next by node
-  std::vector<uint32_t> before_, after_;            // neighbours in the order, by representative
-  std::vector<int64_t> label_;                      // ascending in the order
-  std::vector<uint32_t> mark_;                      // search in which a group was found
+  std::vector<Node> nodes_;
   uint32_t search_ = 0;
+  uint32_t changes_ = 0;  // joins so far
   uint32_t last_group_ = kEnd;
   int label_bits_ = 0;  // log of the room between neighbours after numbering
   int relabels_ = 0;

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace hlokit {
@@ -12,7 +13,8 @@ namespace {
 // A graph in which edges lead from lower to higher numbers, and the groups made of it.
 class Graph {
  public:
-  explicit Graph(uint32_t nodes) : users_(nodes) {}
+  explicit Graph(uint32_t nodes, GroupOrder::SearchLimits limits = GroupOrder::SearchLimits())
+      : limits_(limits), users_(nodes) {}
   void Edge(uint32_t from, uint32_t to) { users_[from].push_back(to); }
 
   GroupOrder& Order() {
@@ -22,9 +24,15 @@ class Graph {
         flat_.insert(flat_.end(), list.begin(), list.end());
         begin_.push_back(static_cast<uint32_t>(flat_.size()));
       }
-      order_ = std::make_unique<GroupOrder>(begin_, flat_);
+      order_ = std::make_unique<GroupOrder>(FreshOrder());
     }
     return *order_;
+  }
+  // One in which nothing is joined yet.
+  GroupOrder FreshOrder() const {
+    GroupOrder order(limits_);
+    order.Begin(begin_, flat_);
+    return order;
   }
   // Every edge leads forward in the order of the groups, which is then an order of all.
   bool Consistent() {
@@ -37,6 +45,7 @@ class Graph {
   }
 
  private:
+  GroupOrder::SearchLimits limits_;
   std::vector<std::vector<uint32_t>> users_;
   std::vector<uint32_t> begin_, flat_;
   std::unique_ptr<GroupOrder> order_;
@@ -84,6 +93,33 @@ TEST(GroupOrderTest, StaysAnOrderWhateverIsJoined) {
   }
   EXPECT_GT(joined, 500);
   EXPECT_GT(refused, 500);
+}
+
+// A search that was given up is remembered; an order that has made the same joins, and no other search, agrees.
+TEST(GroupOrderTest, RefusesNoMoreForWhatItRemembers) {
+  std::mt19937 random(11);
+  const GroupOrder::SearchLimits limits = {.groups = 4, .edges = 12};
+  int refused = 0;
+  for (int round = 0; round < 100; ++round) {
+    const uint32_t nodes = 2 + random() % 40;
+    Graph g(nodes, limits);
+    for (uint32_t k = 0; k < 2 * nodes; ++k) {
+      const uint32_t a = random() % nodes, b = random() % nodes;
+      if (a != b) g.Edge(std::min(a, b), std::max(a, b));
+    }
+    std::vector<std::pair<uint32_t, uint32_t>> joins;
+    for (int k = 0; k < 60; ++k) {
+      const uint32_t a = random() % nodes, b = random() % nodes;
+      if (g.Order().Find(a) == g.Order().Find(b)) continue;
+      GroupOrder again = g.FreshOrder();
+      for (const auto& [x, y] : joins) ASSERT_TRUE(again.Join(x, y));
+      const bool joined = g.Order().Join(a, b);
+      ASSERT_EQ(joined, again.Join(a, b)) << "round " << round << ", step " << k;
+      if (joined) joins.push_back({a, b});
+      refused += !joined;
+    }
+  }
+  EXPECT_GT(refused, 1000);
 }
 
 }  // namespace
