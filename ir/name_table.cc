@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ir/str_cat.h"
-
 namespace hlokit {
 namespace {
 
@@ -16,15 +14,12 @@ struct NameParts {
 };
 
 NameParts PartsOf(std::string_view name) {
-  NameParts parts{.root = name};
-  const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos || dot == 0 || dot + 1 == name.size()) return parts;
-  const char* begin = name.data() + dot + 1;
-  const char* end = name.data() + name.size();
-  int64_t value;
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error != std::errc() || stop != end || value < 0) return parts;
-  return {.root = name.substr(0, dot), .number = value, .numbered = true, .leading_zero = *begin == '0'};
+  size_t digits = name.size();
+  while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
+  if (digits == name.size() || digits < 2 || name[digits - 1] != '.') return {.root = name};
+  int64_t number = 0;
+  if (std::from_chars(name.data() + digits, name.data() + name.size(), number).ec != std::errc()) return {.root = name};
+  return {.root = name.substr(0, digits - 1), .number = number, .numbered = true, .leading_zero = name[digits] == '0'};
 }
 
 }  // namespace
@@ -35,41 +30,35 @@ void UniqueNames::Add(StringId name) {
   taken_[word] |= uint64_t{1} << (name.value % 64);
 }
 
-bool UniqueNames::IsZeroTaken(std::string_view root) const {
+std::string_view UniqueNames::Numbered(std::string_view root, int64_t number) {
+  constexpr size_t kMaxDigits = 20;
+  candidate_.resize(root.size() + 1 + kMaxDigits);
+  char* digits = std::copy(root.begin(), root.end(), candidate_.data());
+  *digits++ = '.';
+  const char* end = std::to_chars(digits, digits + kMaxDigits, number).ptr;
+  return {candidate_.data(), static_cast<size_t>(end - candidate_.data())};
+}
+
+bool UniqueNames::IsZeroTaken(std::string_view root, StringId root_id) {
   // "x.5" is the root of "x.5.0", but by itself number 5 of "x".
-  if (!PartsOf(root).numbered) {
-    const StringId bare = strings_->Find(root);
-    if (bare.valid() && IsTaken(bare)) return true;
-  }
-  const StringId zero = strings_->Find(StrCat(root, ".0"));
+  if (root_id.valid() && IsTaken(root_id) && !PartsOf(root).numbered) return true;
+  const StringId zero = strings_->Find(Numbered(root, 0));
   return zero.valid() && IsTaken(zero);
 }
 
 StringId UniqueNames::TakeNext(std::string_view root, StringId root_id, bool numbered) {
-  candidate_.assign(root);
-  root = candidate_;
   if (!root_id.valid()) root_id = strings_->Intern(root);
   int64_t& next = next_[root_id.value];
   if (next == 0) {
     next = 1;
-    if (!IsZeroTaken(root)) {
-      if (!numbered) {
-        Add(root_id);
-        return root_id;
-      }
-      const StringId zero = strings_->Intern(StrCat(root, ".0"));
-      Add(zero);
-      return zero;
+    if (!IsZeroTaken(root, root_id)) {
+      const StringId free = numbered ? strings_->Intern(Numbered(root, 0)) : root_id;
+      Add(free);
+      return free;
     }
   }
-  const size_t prefix = root.size() + 1;
-  candidate_.push_back('.');
   while (true) {
-    char digits[24];
-    const char* end = std::to_chars(digits, digits + sizeof(digits), next++).ptr;
-    candidate_.resize(prefix);
-    candidate_.append(digits, static_cast<size_t>(end - digits));
-    const StringId id = strings_->Intern(candidate_);
+    const StringId id = strings_->Intern(Numbered(root, next++));
     if (IsTaken(id)) continue;
     Add(id);
     return id;
@@ -85,10 +74,12 @@ StringId UniqueNames::Take(StringId id) {
   const StringId root_id = parts.numbered ? StringId() : id;
   if (IsTaken(id)) return TakeNext(parts.root, root_id, parts.numbered);
   if (parts.number == 0) {
-    if (IsZeroTaken(parts.root)) return TakeNext(parts.root, root_id, parts.numbered);
-    if (parts.numbered) id = strings_->Intern(StrCat(parts.root, ".0"));
+    if (IsZeroTaken(parts.root, parts.numbered ? strings_->Find(parts.root) : id)) {
+      return TakeNext(parts.root, root_id, parts.numbered);
+    }
+    if (parts.numbered) id = strings_->Intern(Numbered(parts.root, 0));
   } else if (parts.leading_zero) {
-    id = strings_->Intern(StrCat(parts.root, '.', parts.number));
+    id = strings_->Intern(Numbered(parts.root, parts.number));
     if (IsTaken(id)) return TakeNext(parts.root, root_id, parts.numbered);
   }
   Add(id);

@@ -7,7 +7,6 @@
 #define HLOKIT_IR_NAME_TABLE_H_
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,15 +33,18 @@ class UniqueNames {
     const size_t word = name.value / 64;
     return word < taken_.size() && (taken_[word] >> (name.value % 64) & 1) != 0;
   }
-  // Whether there is the root without a number, or with zero.
-  bool IsZeroTaken(std::string_view root) const;
+  // "root.number", until the next call.
+  std::string_view Numbered(std::string_view root, int64_t number);
+  // Whether there is the root without a number, or with zero. `root_id`: none if there is no such string.
+  bool IsZeroTaken(std::string_view root, StringId root_id);
   // The root with the smallest number not yet given out; `numbered` is what zero looks like. `root_id` if it is known.
+  // `root` is a string of the pool, or part of one.
   StringId TakeNext(std::string_view root, StringId root_id, bool numbered);
 
   StringPool* strings_;
   std::vector<uint64_t> taken_;                  // a bit for each name of the pool
   absl::flat_hash_map<uint32_t, int64_t> next_;  // by root: lower numbers have been given out
-  std::string candidate_;
+  std::vector<char> candidate_;
 };
 
 }  // namespace hlokit
