@@ -1,7 +1,9 @@
 #include "passes/annotations/annotations.h"
 
 #include <algorithm>
+#include <cstddef>
 
+#include "absl/algorithm/container.h"
 #include "ir/call_traits.h"
 
 namespace hlokit {
@@ -38,9 +40,16 @@ void CarryAll(Module& module, std::vector<Computation> from, InstructionId to) {
 }
 
 MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionId> sources) {
+  // Sources that stand close together often have the same metadata, and a merger costs a cache miss: of those the last
+  // one is enough, apart from the first source of all.
+  constexpr size_t kCloseBy = 8;
   MetadataId merged;
-  for (InstructionId source : sources) {
-    merged = module.context().metadata.Merge(merged, module.record(source).metadata);
+  for (size_t k = 0; k < sources.size(); ++k) {
+    const MetadataId source = module.record(sources[k]).metadata;
+    const absl::Span<const InstructionId> close = sources.subspan(k + 1, kCloseBy);
+    const auto is_same = [&](InstructionId other) { return module.record(other).metadata == source; };
+    if (merged.valid() && absl::c_any_of(close, is_same)) continue;
+    merged = module.context().metadata.Merge(merged, source);
   }
   return merged;
 }
