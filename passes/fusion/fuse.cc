@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "ir/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
@@ -16,7 +17,10 @@ namespace {
 // Makes one fusion after another.
 class FusionMaker {
  public:
-  explicit FusionMaker(Module* module) : module_(*module) {}
+  explicit FusionMaker(Module* module)
+      : module_(*module),
+        fusion_name_(module->context().strings.Intern("fusion")),
+        body_name_(module->context().strings.Intern("fused_computation")) {}
 
   // What follows is for this computation.
   void Begin(ComputationId computation);
@@ -29,6 +33,7 @@ class FusionMaker {
   void ReplaceResults(absl::Span<const FusionMember> members, const FusionGroup& group, InstructionId fusion);
 
   Module& module_;
+  const StringId fusion_name_, body_name_;
   ComputationId computation_;
   uint32_t first_base_ = 0;                // places from here on are of groups of this computation
   std::vector<uint32_t> inside_;           // by original: its place in the group, from `base_`
@@ -40,6 +45,7 @@ class FusionMaker {
   std::vector<uint32_t> input_of_;         // by instruction: index of inputs_, from `input_base_`
   uint32_t input_base_ = 0;
   std::vector<InstructionId> operands_;  // of the copy being made
+  std::vector<InstructionId> sources_;   // of the fusion: the namesake, and all members
   std::vector<InstructionId> results_;   // of the group, in its body
   std::vector<Shape> shapes_;            // of those
   std::vector<InstructionId> fusions_;   // by group
@@ -102,7 +108,7 @@ void FusionMaker::Begin(ComputationId computation) {
 
 void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
   const absl::Span<const FusionMember> members = plan.MembersOf(group);
-  const ComputationId body = module_.AddComputation(module_.UniqueComputationName("fused_computation"));
+  const ComputationId body = module_.AddComputation(module_.UniqueComputationName(body_name_));
   module_.SetExecutionThread(body, module_.record(computation_).execution_thread);
   std::vector<InstructionId> no_parameters;  // but room for them
   no_parameters.reserve(group.inputs);
@@ -133,12 +139,13 @@ void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
   module_.SetRoot(body, root);
   const AttrValue attrs[] = {{Attr::kFusionKind, static_cast<uint32_t>(group.kind)}, {Attr::kCalls, body.value}};
   const InstructionId fusion = module_.AddInstruction(computation_, Opcode::kFusion, shape,
-                                                      module_.UniqueInstructionName("fusion"), inputs_, attrs);
-  module_.SetMetadata(fusion, module_.record(group.namesake).metadata);
-  for (const FusionMember& member : members) {
-    Carry(module_, member.instruction, fusion);
-    if (!member.result || group.results > 1) continue;
-    const std::optional<uint32_t> sharding = module_.instruction(member.instruction).payload(Attr::kSharding);
+                                                      module_.UniqueInstructionName(fusion_name_), inputs_, attrs);
+  sources_.assign(1, group.namesake);
+  for (const FusionMember& member : members) sources_.push_back(member.instruction);
+  Annotate(module_, fusion, sources_);
+  if (group.results == 1) {
+    const InstructionId result = absl::c_find_if(members, [](const FusionMember& m) { return m.result; })->instruction;
+    const std::optional<uint32_t> sharding = module_.instruction(result).payload(Attr::kSharding);
     if (sharding) module_.SetAttr(fusion, Attr::kSharding, *sharding);
   }
   fusions_.push_back(fusion);

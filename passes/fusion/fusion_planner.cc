@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"
 #include "ir/traversal.h"
 #include "passes/analysis/cost.h"
@@ -36,21 +37,24 @@ int64_t WindowReuse(Instruction i) {
 
 }  // namespace
 
-FusionClass FusionPlanner::ClassOf(Instruction i, bool plain) const {
-  const FusionClass c = FusionClassOf(i.opcode());
-  if (c == FusionClass::kOpaque || i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
-    return FusionClass::kOpaque;
-  }
-  if (!plain) {
-    const Shape shape = i.shape();
-    if (!shape.IsTuple() || c != FusionClass::kReduce) return FusionClass::kOpaque;
-    for (Shape element : shape.elements()) {
-      if (!IsPlainArray(element)) return FusionClass::kOpaque;
-    }
-  }
-  if (c == FusionClass::kProduct && (!limits_.output_fusion || i.operand_count() != 2)) return FusionClass::kOpaque;
+const FusionPlanner::ShapeFacts& FusionPlanner::FactsOf(ShapeId id) {
+  if (shapes_.size() <= id.value) shapes_.resize(module_.context().shapes.size());
+  ShapeFacts& facts = shapes_[id.value];
+  if (facts.bytes >= 0) return facts;
+  const Shape shape = module_.context().shape(id);
+  facts.bytes = BufferBytes(shape);
+  facts.elements = shape.IsArray() ? std::max<int64_t>(0, shape.element_count()) : 0;
+  facts.plain = IsPlainArray(shape);
+  facts.plain_tuple = shape.IsTuple() && absl::c_all_of(shape.elements(), IsPlainArray);
+  return facts;
+}
+
+FusionClass FusionPlanner::ClassOf(const InstructionRecord& r, const ShapeFacts& shape) const {
+  const FusionClass c = FusionClassOf(r.opcode);
+  if (!shape.plain && !(shape.plain_tuple && c == FusionClass::kReduce)) return FusionClass::kOpaque;
+  if (c == FusionClass::kProduct && (!limits_.output_fusion || r.operand_count != 2)) return FusionClass::kOpaque;
   // Larger constants stay where they are: they are read either way.
-  if (i.opcode() == Opcode::kConstant && i.shape().element_count() > 1) return FusionClass::kOpaque;
+  if (r.opcode == Opcode::kConstant && shape.elements > 1) return FusionClass::kOpaque;
   return c;
 }
 
@@ -69,22 +73,29 @@ void FusionPlanner::Number(Computation computation) {
   operand_begin_[0] = 0;
   user_begin_.assign(count + 2, 0);  // while counting, two places further on
   for (Node n = 0; n < count; ++n) {
-    const Instruction i = module_.instruction(order_[n]);
-    const Shape shape = i.shape();
+    const InstructionRecord& r = module_.record(order_[n]);
+    const ShapeFacts& shape = FactsOf(r.shape);
     NodeInfo& info = info_[n];
-    info.plain = IsPlainArray(shape);
-    bool plain_operands = true;
-    for (Instruction operand : i.operands()) {
-      const Node o = node_of_[operand.id().value];
+    info.plain = shape.plain;
+    info.elements = shape.elements;
+    info.bytes = shape.bytes;
+    bool may_be_fused = true;
+    for (uint32_t k = 0; k < r.operand_count; ++k) {
+      const Node o = node_of_[module_.use(UseId(r.operand_begin + k)).def.value];
       operands_.push_back(o);
       ++user_begin_[o + 2];
-      plain_operands &= info_[o].plain;
+      may_be_fused &= info_[o].plain;
     }
     operand_begin_[n + 1] = static_cast<uint32_t>(operands_.size());
-    if (plain_operands) info.fusion_class = ClassOf(i, info.plain);
-    info.read_apart = info.fusion_class == FusionClass::kBroadcast || i.opcode() == Opcode::kReshape;
-    info.elements = shape.IsArray() ? std::max<int64_t>(0, shape.element_count()) : 0;
-    info.bytes = BufferBytes(shape);
+    for (const AttrValue& a : module_.attrs_of(r)) {
+      if (a.attr != Attr::kControlPredecessors) continue;
+      may_be_fused = false;
+      for (int64_t before : module_.context().list(ListId(a.payload))) {
+        info_[node_of_[static_cast<size_t>(before)]].fusion_class = FusionClass::kOpaque;
+      }
+    }
+    if (may_be_fused) info.fusion_class = ClassOf(r, shape);
+    info.read_apart = info.fusion_class == FusionClass::kBroadcast || r.opcode == Opcode::kReshape;
   }
   for (Node n = 0; n < count; ++n) user_begin_[n + 2] += user_begin_[n + 1];
   users_.resize(operands_.size());
@@ -209,9 +220,10 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ReadingGr
   bool all_exact = true, first = true;
   for (uint32_t k = in.first; k != kNone; k = users_at_hand_.readers[k].next) {
     const Reader& reader = users_at_hand_.readers[k];
-    const absl::Span<const Node> operands = OperandsOf(reader.user);
-    for (uint32_t o = 0; o < operands.size(); ++o) {
-      if (operands[o] != n) continue;
+    uint32_t index = 0;
+    for (Node operand : OperandsOf(reader.user)) {
+      const uint32_t o = index++;
+      if (operand != n) continue;
       const std::optional<Role> here = RoleAsOperand(n, reader, o, g);
       if (!here) return std::nullopt;
       all_exact &= here->exact;
@@ -375,9 +387,15 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
   return true;
 }
 
+bool FusionPlanner::MayHaveReadersToJoin(Node n) const {
+  if (!limits_.multi_output || info_[n].elements < 2) return false;
+  const absl::Span<const Node> users = UsersOf(n);
+  return users.size() > 1 || (users.size() == 1 && info_[users[0]].first_copy != kNone);
+}
+
 void FusionPlanner::JoinReaders(Node n) {
   const std::vector<ReadingGroup>& groups = users_at_hand_.groups;
-  if (!limits_.multi_output || groups.size() < 2 || info_[n].elements < 2) return;
+  if (groups.size() < 2 || !MayHaveReadersToJoin(n)) return;
   absl::InlinedVector<Node, kMaxReaders> joined;
   bool changed = false;
   for (size_t k = 0; k < std::min(groups.size(), kMaxReaders); ++k) {
@@ -572,9 +590,12 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
   group_order_.Begin(user_begin_, users_);
   for (Node n = static_cast<Node>(order_.size()); n-- > 0;) {
     const FusionClass c = info_[n].fusion_class;
-    FindUsers(n);
-    JoinReaders(n);
-    if (c != FusionClass::kOpaque && c != FusionClass::kUpdate) Place(n);
+    const bool may_move = c != FusionClass::kOpaque && c != FusionClass::kUpdate;
+    if (may_move || MayHaveReadersToJoin(n)) {
+      FindUsers(n);
+      JoinReaders(n);
+      if (may_move) Place(n);
+    }
     const bool alone = info_[n].stays && group_order_.Find(n) == n;
     if (alone && c != FusionClass::kOpaque && c != FusionClass::kSource) StartGroup(n);
   }

@@ -60,10 +60,16 @@ class FusionPlanner {
 
     int64_t size_in_all() const { return members + static_cast<int64_t>(copies.size()); }
   };
+  struct ShapeFacts {
+    int64_t elements = 0;
+    int64_t bytes = -1;        // not looked at yet
+    bool plain = false;        // an array that fusions read and write
+    bool plain_tuple = false;  // of such arrays
+  };
   // What becomes of an instruction.
   struct NodeInfo {
     FusionClass fusion_class = FusionClass::kOpaque;
-    bool plain = false;       // an array that fusions read and write
+    bool plain = false;       // of its shape
     bool read_apart = false;  // it reads its operand for itself, whoever else in the fusion does
     bool stays = true;        // its own instruction (or that of its group) computes it
     int32_t group = -1;       // by representative in the order: index of groups_
@@ -109,9 +115,11 @@ class FusionPlanner {
   bool HasCandidates(MayBeFused may_be_fused) const;
   // The same for what is in no fusion of the plan, once those are made: their classes stay, as do the shapes they read.
   bool LeavesCandidates();
-  FusionClass ClassOf(Instruction i, bool plain) const;
+  const ShapeFacts& FactsOf(ShapeId id);
+  FusionClass ClassOf(const InstructionRecord& r, const ShapeFacts& shape) const;
   void StartGroup(Node n);
   void FindUsers(Node n);
+  bool MayHaveReadersToJoin(Node n) const;
   void JoinReaders(Node n);
   void Place(Node n);
   // The role the node would have in the group; nullopt if it must not be there.
@@ -145,6 +153,7 @@ class FusionPlanner {
 
   const Module& module_;
   const FusionLimits limits_;
+  std::vector<ShapeFacts> shapes_;  // by ShapeId
   Node root_ = kNone;
   std::vector<InstructionId> order_;  // by Node
   std::vector<Node> node_of_;         // by InstructionId, of this computation

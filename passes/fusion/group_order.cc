@@ -47,18 +47,21 @@ bool GroupOrder::Reach(uint32_t from, uint32_t limit, bool direct) {
     nodes_[from].given_up_end = end;
     return false;
   };
+  // What stays the same, for the innermost loop of fusion.
+  const uint32_t *const user_begin = user_begin_.data(), *const users = users_.data();
+  Node* const nodes = nodes_.data();
   size_t edges = 0, next = 0;
   uint32_t at = from;
   while (true) {
-    for (uint32_t node = nodes_[at].first; node != kEnd; node = nodes_[node].next) {
-      for (uint32_t u = user_begin_[node]; u < user_begin_[node + 1]; ++u) {
+    for (uint32_t node = nodes[at].first; node != kEnd; node = nodes[node].next) {
+      for (const uint32_t *u = users + user_begin[node], *last = users + user_begin[node + 1]; u != last; ++u) {
         if (++edges > limits_.edges) return give_up();
-        const uint32_t group = Find(users_[u]);
+        const uint32_t group = Find(*u);
         if (group == limit) {
           if (at == from && direct) continue;
           return false;
         }
-        Node& g = nodes_[group];
+        Node& g = nodes[group];
         if (group == from || g.label > end || g.mark == search_) continue;
         g.mark = search_;
         found_.push_back(group);

@@ -29,7 +29,8 @@ class GroupOrder {
   void Begin(absl::Span<const uint32_t> user_begin, absl::Span<const uint32_t> users);
 
   uint32_t Find(uint32_t node) {
-    while (nodes_[node].parent != node) node = nodes_[node].parent = nodes_[nodes_[node].parent].parent;
+    Node* const nodes = nodes_.data();
+    while (nodes[node].parent != node) node = nodes[node].parent = nodes[nodes[node].parent].parent;
     return node;
   }
   bool Before(uint32_t a, uint32_t b) { return nodes_[Find(a)].label < nodes_[Find(b)].label; }
