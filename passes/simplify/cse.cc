@@ -111,9 +111,7 @@ void CarryCallees(Module& module, Instruction goes, Instruction stays, absl::fla
   if (!MayCall(goes.opcode())) return;
   const std::vector<Computation> from = goes.called_computations(), to = stays.called_computations();
   for (size_t k = 0; k < from.size() && k < to.size(); ++k) {
-    const uint64_t pair = uint64_t{from[k].id().value} << 32 | to[k].id().value;
-    if (from[k] == to[k] || !carried->insert(pair).second) continue;
-    CarryBetweenEqual(module, from[k], to[k]);
+    CarryBetweenEqual(module, from[k].id(), to[k].id(), carried);
   }
 }
 

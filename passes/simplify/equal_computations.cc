@@ -1,4 +1,8 @@
+#include <utility>
+#include <vector>
+
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/call_traits.h"
 #include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
@@ -49,9 +53,23 @@ std::vector<uint32_t> EqualComputations(const Module& module) {
   return same;
 }
 
-void CarryBetweenEqual(Module& module, Computation from, Computation to) {
-  const std::vector<InstructionId> old = PostOrder(from), kept = PostOrder(to);
-  for (size_t k = 0; k < old.size() && k < kept.size(); ++k) Carry(module, old[k], kept[k]);
+void CarryBetweenEqual(Module& module, ComputationId from, ComputationId to, absl::flat_hash_set<uint64_t>* carried) {
+  std::vector<std::pair<ComputationId, ComputationId>> open = {{from, to}};
+  while (!open.empty()) {
+    const auto [goes, stays] = open.back();
+    open.pop_back();
+    if (goes == stays || !carried->insert(uint64_t{goes.value} << 32 | stays.value).second) continue;
+    const std::vector<InstructionId> old = PostOrder(module.computation(goes));
+    const std::vector<InstructionId> kept = PostOrder(module.computation(stays));
+    for (size_t k = 0; k < old.size() && k < kept.size(); ++k) {
+      Carry(module, old[k], kept[k]);
+      const Instruction a = module.instruction(old[k]), b = module.instruction(kept[k]);
+      if (!MayCall(a.opcode())) continue;
+      const std::vector<Computation> callees = a.called_computations(), equals = b.called_computations();
+      for (size_t n = 0; n < callees.size() && n < equals.size(); ++n)
+        open.emplace_back(callees[n].id(), equals[n].id());
+    }
+  }
 }
 
 absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
@@ -81,10 +99,9 @@ absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
   }
   if (!changed) return false;
   // The one that stays stands for those that go.
+  absl::flat_hash_set<uint64_t> carried;
   for (Computation c : module.computations()) {
-    const Computation kept = module.computation(ComputationId(same[c.id().value]));
-    if (kept == c) continue;
-    CarryBetweenEqual(module, c, kept);
+    CarryBetweenEqual(module, c.id(), ComputationId(same[c.id().value]), &carried);
   }
   Count("computations merged", EraseUnreachable(module));
   return true;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "ir/module.h"
 #include "ir/side_effects.h"
@@ -65,8 +66,9 @@ int64_t EraseUnused(Module& module, Computation computation, const KnownEffects&
 // Computations with control edges stand for themselves.
 std::vector<uint32_t> EqualComputations(const Module& module);
 
-// The instructions of `to` stand for those of `from`, which is equal to it, too.
-void CarryBetweenEqual(Module& module, Computation from, Computation to);
+// The instructions of `to` stand for those of `from`, which is equal to it, too; so do those that they call. `carried`:
+// pairs done before.
+void CarryBetweenEqual(Module& module, ComputationId from, ComputationId to, absl::flat_hash_set<uint64_t>* carried);
 
 }  // namespace hlokit
 

@@ -61,6 +61,8 @@ bool Bf16ThroughF32(Rewriter& rewriter, Instruction i) {
     const Instruction operand = i.operand(k);
     const bool narrow = operand.shape().element_type() == ElementType::kBF16;
     operands.push_back(narrow ? rewriter.MakeConvert(operand.id(), ElementType::kF32) : operand.id());
+    // One that goes on with another conversion merges with it, and is then that one.
+    if (narrow && operand.opcode() == Opcode::kConvert) rewriter.StandsFor(operands.back(), operand);
   }
   if (i.shape().element_type() != ElementType::kBF16) {
     return rewriter.ReplaceWithNew(i, i.opcode(), operands, OwnAttrs(i));

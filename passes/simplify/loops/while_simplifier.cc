@@ -24,6 +24,36 @@ std::optional<int64_t> FewTrips(Instruction loop) {
   return counted && counted->trips <= 1 ? std::optional(counted->trips) : std::nullopt;
 }
 
+// `result` of a loop whose trips were counted stands for what they were counted by: the condition, the elements of the
+// state that it reads, where these start, and, if the loop ran, what the body makes of them.
+void CarryCount(Module& module, Instruction loop, bool ran, InstructionId result) {
+  const Computation condition = loop.computation_attr(Attr::kCondition), body = loop.computation_attr(Attr::kBody);
+  Carry(module, loop.id(), result);  // its name comes first
+  CarryAll(module, {condition}, result);
+  std::vector<InstructionId> open;
+  for (const auto& use : condition.parameter(0).uses()) {
+    if (use.user.opcode() != Opcode::kGetTupleElement) continue;
+    const int64_t index = use.user.int_attr(Attr::kIndex);
+    const Instruction root = body.root(), init = loop.operand(0);
+    if (ran && root.opcode() == Opcode::kTuple) open.push_back(root.operand(index).id());
+    if (init.opcode() == Opcode::kTuple && init.operand(index).operand_count() <= 1) {
+      open.push_back(init.operand(index).id());
+    }
+  }
+  std::vector<InstructionId> seen;
+  while (!open.empty()) {
+    const Instruction i = module.instruction(open.back());
+    open.pop_back();
+    if (i.opcode() == Opcode::kParameter || std::find(seen.begin(), seen.end(), i.id()) != seen.end()) continue;
+    seen.push_back(i.id());
+    Carry(module, i.id(), result);
+    for (Instruction operand : i.operands()) {
+      // Counters are followed through what has one operand, and through the step.
+      if (i.operand_count() == 1 || i.parent() == body) open.push_back(operand.id());
+    }
+  }
+}
+
 // Elements of the state that the results, the condition or effects need, by way of any number of trips.
 std::vector<uint8_t> NeededElements(const PlainLoop& plain, const KnownEffects& effects) {
   const Module& module = plain.loop.module();
@@ -128,7 +158,7 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
     const std::optional<int64_t> few = FewTrips(loop);
     if (few && *few == 0 && !effects.Of(loop.computation_attr(Attr::kCondition)) &&
         loop.operand(0).shape() == loop.shape()) {
-      CarryAll(module, {loop.computation_attr(Attr::kCondition)}, loop.operand(0).id());
+      CarryCount(module, loop, /*ran=*/false, loop.operand(0).id());
       Replace(module, id, loop.operand(0).id());
       Count("loops without trips removed");
       changed = inlined = true;
@@ -139,9 +169,8 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
         !effects.Of(loop.computation_attr(Attr::kCondition)) && body.root().shape() == loop.shape() &&
         body.root().opcode() != Opcode::kParameter && loop.operand(0).shape() == loop.shape()) {
       const InstructionId argument = loop.operand(0).id();
-      const Computation condition = loop.computation_attr(Attr::kCondition);
       const InstructionId result = CloneBody(module, body, {argument}, id);
-      CarryAll(module, {condition}, result);
+      CarryCount(module, module.instruction(id), /*ran=*/true, result);
       Replace(module, id, result);
       Count("loops of one trip removed");
       changed = inlined = true;
@@ -249,7 +278,7 @@ absl::StatusOr<bool> WhileLoopUnroller::Run(Module& module) {
     InstructionId state = loop.operand(0).id();
     for (int64_t trip = 0; trip < counted->trips; ++trip) state = CloneBody(module, body, {state}, id);
     if (state == id) continue;
-    CarryAll(module, {module.instruction(id).computation_attr(Attr::kCondition)}, state);
+    CarryCount(module, module.instruction(id), /*ran=*/true, state);
     Replace(module, id, state);
     Count("loops unrolled");
     changed = true;
