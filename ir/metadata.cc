@@ -8,18 +8,20 @@ std::vector<MetadataId> MetadataPool::Origins(MetadataId id) const {
   std::vector<MetadataId> origins;
   if (!id.valid()) return origins;
   if (!IsMerged(id)) return {id};
-  absl::flat_hash_set<uint32_t> seen = {id.value};
+  // Depth first, and each where it comes first: a part may hold what comes before it once more.
+  absl::flat_hash_set<uint32_t> seen;
   std::vector<MetadataId> open = {id};
   while (!open.empty()) {
     const MetadataId at = open.back();
     open.pop_back();
+    if (!seen.insert(at.value).second) continue;
     const Record& r = records_[at.value];
     if (!r.merged_main.valid()) {
       origins.push_back(at);
       continue;
     }
-    if (seen.insert(r.merged_other.value).second) open.push_back(r.merged_other);
-    if (seen.insert(r.merged_main.value).second) open.push_back(r.merged_main);
+    open.push_back(r.merged_other);
+    open.push_back(r.merged_main);
   }
   return origins;
 }

@@ -237,6 +237,21 @@ class Propagation {
     return narrowed;
   }
 
+  // The conversion of the program that rounds what `user` carries, if it is near.
+  Instruction ConversionBehind(Instruction user) {
+    std::vector<Instruction> open = {user};
+    for (size_t k = 0; k < open.size() && open.size() < 64; ++k) {
+      for (const auto& use : open[k].uses()) {
+        if (use.user.id().value >= first_.size()) continue;
+        if (use.user.opcode() == Opcode::kConvert && use.user.shape().element_type() == ElementType::kBF16) {
+          return use.user;
+        }
+        if (use.user.shape().IsArray() && IsNarrow(use.user)) open.push_back(use.user);
+      }
+    }
+    return {};
+  }
+
   // `value` rounded, made where `user` needs it first.
   InstructionId Rounded(Instruction value, InstructionId user) {
     const auto [at, inserted] = rounded_values_.try_emplace(value.id().value, InstructionId());
@@ -246,8 +261,11 @@ class Propagation {
     const InstructionId made =
         module_.AddInstruction(value.parent().id(), Opcode::kConvert, shape,
                                module_.UniqueInstructionName(TextOf(Opcode::kConvert)), {source});
-    const MetadataId own = module_.record(source).metadata;
-    module_.SetMetadata(made, own.valid() ? own : module_.record(user).metadata);
+    const Instruction conversion = ConversionBehind(module_.instruction(user));
+    MetadataId metadata = conversion.valid() ? conversion.metadata_id() : MetadataId();
+    if (!metadata.valid()) metadata = module_.record(source).metadata;
+    if (!metadata.valid()) metadata = module_.record(user).metadata;
+    module_.SetMetadata(made, metadata);
     const InstructionId next = module_.record(source).next;
     if (next.valid()) module_.Move(made, next);
     return at->second = made;

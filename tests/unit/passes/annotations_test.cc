@@ -65,6 +65,19 @@ class AnnotationsTest : public testing::Test {
   std::unique_ptr<Module> module_;
 };
 
+TEST_F(AnnotationsTest, TheFirstOriginStaysFirstWhenItIsMergedAgain) {
+  Context& context = module_->context();
+  std::vector<MetadataId> sources;
+  for (std::string_view name : {"p", "q", "r"}) {
+    Metadata metadata;
+    metadata.op_name = context.strings.Intern(name);
+    sources.push_back(context.metadata.Intern(metadata));
+  }
+  MetadataId merged = context.metadata.Merge(context.metadata.Merge(sources[0], sources[1]), sources[2]);
+  merged = context.metadata.Merge(merged, sources[0]);
+  EXPECT_EQ(context.metadata.Origins(merged), sources);
+}
+
 TEST_F(AnnotationsTest, ReplacingCarriesThem) {
   Replace(*module_, Id("c"), Id("b"));
   EXPECT_FALSE(Id("c").valid());
