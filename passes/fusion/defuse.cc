@@ -2,12 +2,28 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
+#include "passes/annotations/annotations.h"
 #include "passes/fusion/fuse.h"
 
 namespace hlokit {
 namespace {
+
+// `heir` stands for those sources of the fusion that no instruction of the body stands for.
+void CarryRest(Module& module, Instruction fusion, Computation body, InstructionId heir) {
+  MetadataPool& pool = module.context().metadata;
+  absl::flat_hash_set<uint32_t> carried;
+  for (Instruction i : body.instructions()) {
+    for (MetadataId origin : pool.Origins(i.metadata_id())) carried.insert(origin.value);
+  }
+  MetadataId merged = module.record(heir).metadata;
+  for (MetadataId origin : pool.Origins(fusion.metadata_id())) {
+    if (!carried.contains(origin.value)) merged = pool.Merge(merged, origin);
+  }
+  module.SetMetadata(heir, merged);
+}
 
 // Puts copies of the instructions of the body in front of the fusion's users, and removes the fusion.
 void Inline(Module& module, Instruction fusion, Computation body) {
@@ -38,12 +54,14 @@ void Inline(Module& module, Instruction fusion, Computation body) {
     for (Instruction user : fusion.users()) {
       if (user.opcode() != Opcode::kGetTupleElement || user.is_root()) continue;
       const InstructionId part = copy_of(root.operand(user.int_attr(Attr::kIndex)).id());
+      Carry(module, user.id(), part);
       module.ReplaceAllUses(user.id(), part);
       module.Erase(user.id());
     }
   }
   const InstructionId result = copy_of(root.id());
-  if (!module.record(result).metadata.valid()) module.SetMetadata(result, fusion.record().metadata);
+  const bool parts = root.opcode() == Opcode::kTuple && root.operand_count() > 0;  // the tuple itself goes
+  CarryRest(module, fusion, body, parts ? copy_of(root.operand(0).id()) : result);
   if (const std::optional<uint32_t> sharding = fusion.payload(Attr::kSharding)) {
     const Instruction by = module.instruction(result);
     if (!by.has(Attr::kSharding) && by.opcode() != Opcode::kParameter) {

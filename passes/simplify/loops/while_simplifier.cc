@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "ir/side_effects.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
@@ -40,12 +41,11 @@ void CarryCount(Module& module, Instruction loop, bool ran, InstructionId result
       open.push_back(init.operand(index).id());
     }
   }
-  std::vector<InstructionId> seen;
+  absl::flat_hash_set<uint32_t> seen;
   while (!open.empty()) {
     const Instruction i = module.instruction(open.back());
     open.pop_back();
-    if (i.opcode() == Opcode::kParameter || std::find(seen.begin(), seen.end(), i.id()) != seen.end()) continue;
-    seen.push_back(i.id());
+    if (i.opcode() == Opcode::kParameter || !seen.insert(i.id().value).second) continue;
     Carry(module, i.id(), result);
     for (Instruction operand : i.operands()) {
       // Counters are followed through what has one operand, and through the step.
