@@ -17,6 +17,11 @@ namespace {
 
 constexpr size_t kScalarCacheSize = 128;
 
+// Of the double, or of the integer.
+uint64_t BitsOfNumber(Scalar value) {
+  return value.is_float() ? std::bit_cast<uint64_t>(value.ToDouble()) : static_cast<uint64_t>(value.ToInt());
+}
+
 }  // namespace
 
 DeviceState::DeviceState(Tracer* tracer, runtime::Device* device)
@@ -114,11 +119,19 @@ NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::Buffer> buffer, Shape
 }
 
 IrRef DeviceState::ConstantNode(Scalar value, ElementType type) {
+  NodeRecord node{Op::constant};
+  const uint64_t bits = BitsOfNumber(value);
+  for (const RecentConstant& recent : recent_constants_) {
+    if (recent.bits != bits || recent.type != type || recent.kind != value.kind()) continue;
+    node.attrs = recent.attrs;
+    node.shape = recent.shape;
+    return {graph_.Add(node, {}), 0};
+  }
   ArgEncoder encoder;
   encoder.Number(IsFloat(type) ? Scalar(value.ToDouble()) : Scalar(value.ToInt()));
-  NodeRecord node{Op::constant};
   node.attrs = context_->lists.Intern(encoder.words());
   node.shape = context_->shapes.Scalar(type).id();
+  recent_constants_[next_constant_++ % recent_constants_.size()] = {value.kind(), type, bits, node.attrs, node.shape};
   return {graph_.Add(node, {}), 0};
 }
 
@@ -128,35 +141,33 @@ IrRef DeviceState::ScalarNode(Scalar value, ElementType type) {
   if (options.all_scalars_special || (!options.no_special_scalars && (d == 0 || d == 1 || d == -1))) {
     return ConstantNode(value, type);
   }
-  const uint64_t bits = value.is_float() ? std::bit_cast<uint64_t>(d) : static_cast<uint64_t>(value.ToInt());
+  const uint64_t bits = BitsOfNumber(value);
   for (const RecentScalar& recent : recent_scalars_) {
     if (recent.bits != bits || recent.type != type || recent.kind != value.kind()) continue;
-    scalars_.splice(scalars_.begin(), scalars_, recent.place);
-    return {AddDeviceData(recent.place->second, context_->shapes.Scalar(type)), 0};
+    if (recent.place != scalars_.begin()) scalars_.splice(scalars_.begin(), scalars_, recent.place);
+    return {AddDeviceData(recent.place->buffer, recent.place->shape), 0};
   }
   ScalarKey key{type, 0};
   std::byte bytes[16] = {};
   StoreScalar(type, value, bytes);
   std::memcpy(&key.bits, bytes, sizeof(key.bits));
-  std::shared_ptr<runtime::Buffer> buffer;
   if (const auto it = scalar_index_.find(key); it != scalar_index_.end()) {
     scalars_.splice(scalars_.begin(), scalars_, it->second);
-    buffer = it->second->second;
   } else {
     tracer_->metrics().Add("DeviceDataCacheMiss");
-    buffer = tracer_->client().TransferToDevice(device_, FilledLiteral(context_->shapes.Scalar(type), value), context_);
-    buffer->read_only = true;
-    scalars_.emplace_front(key, buffer);
+    const Shape shape = context_->shapes.Scalar(type);
+    scalars_.push_front(
+        {key, tracer_->client().TransferToDevice(device_, FilledLiteral(shape, value), context_), shape});
+    scalars_.front().buffer->read_only = true;
     scalar_index_[key] = scalars_.begin();
     if (scalars_.size() > kScalarCacheSize) {
       recent_scalars_ = {};
-      scalar_index_.erase(scalars_.back().first);
+      scalar_index_.erase(scalars_.back().key);
       scalars_.pop_back();
     }
   }
-  recent_scalars_[next_recent_] = {value.kind(), type, bits, scalars_.begin()};
-  next_recent_ = (next_recent_ + 1) % recent_scalars_.size();
-  return {AddDeviceData(std::move(buffer), context_->shapes.Scalar(type)), 0};
+  recent_scalars_[next_scalar_++ % recent_scalars_.size()] = {value.kind(), type, bits, scalars_.begin()};
+  return {AddDeviceData(scalars_.front().buffer, scalars_.front().shape), 0};
 }
 
 IrRef DeviceState::ValueOf(TensorData* data) {
@@ -247,6 +258,13 @@ void DeviceState::Unregister(TensorData* data) {
   (data->previous == nullptr ? oldest_ : data->previous->next) = data->next;
   (data->next == nullptr ? newest_ : data->next->previous) = data->previous;
   --live_count_;
+}
+
+void DeviceState::Renew(TensorData* data) {
+  std::lock_guard<std::recursive_mutex> lock(mutex_);
+  Unregister(data);
+  data->next = nullptr;
+  Register(data);
 }
 
 std::vector<TensorData*> DeviceState::LiveTensors() {

@@ -75,6 +75,8 @@ class DeviceState {
 
   void Register(TensorData* data);
   void Unregister(TensorData* data);
+  // Makes a value the newest, as if it took the place of one that was just made.
+  void Renew(TensorData* data);
   std::vector<TensorData*> LiveTensors();
   int64_t live_count() const { return live_count_; }
   int64_t created_count() const { return created_count_; }
@@ -130,10 +132,16 @@ class DeviceState {
   std::vector<uint32_t> key_;
 
   // Parameters for numbers, the 128 used last.
-  using ScalarList = std::list<std::pair<ScalarKey, std::shared_ptr<runtime::Buffer>>>;
+  struct CachedScalar {
+    ScalarKey key;
+    std::shared_ptr<runtime::Buffer> buffer;
+    Shape shape;
+  };
+  using ScalarList = std::list<CachedScalar>;
   ScalarList scalars_;
   absl::flat_hash_map<ScalarKey, ScalarList::iterator> scalar_index_;
-  // Where the numbers of the last calls are in it: an optimizer uses the same few for every parameter.
+  // Where the numbers of the last calls are in it, and what constants of the last calls became: an optimizer uses the
+  // same few for every parameter.
   struct RecentScalar {
     Scalar::Kind kind;
     ElementType type = ElementType::kTuple;  // none
@@ -141,7 +149,16 @@ class DeviceState {
     ScalarList::iterator place;
   };
   std::array<RecentScalar, 8> recent_scalars_;
-  size_t next_recent_ = 0;
+  size_t next_scalar_ = 0;
+  struct RecentConstant {
+    Scalar::Kind kind;
+    ElementType type = ElementType::kTuple;  // none
+    uint64_t bits = 0;
+    ListId attrs{};
+    ShapeId shape{};
+  };
+  std::array<RecentConstant, 4> recent_constants_;
+  size_t next_constant_ = 0;
 
   std::vector<uint32_t> key_words_;
   size_t warn_at_nodes_;  // pending nodes at which the next warning is due

@@ -69,7 +69,7 @@ void Assign(const Tensor& t, const Tensor& value) {
   std::lock_guard<std::recursive_mutex> lock(device.mutex());
   if (to != from) {
     const IrRef ir = device.ValueOf(from);
-    if (to->buffer != nullptr && to->overwritten == nullptr) to->overwritten = to->buffer;
+    if (to->overwritten == nullptr) to->overwritten = std::move(to->buffer);
     to->buffer = from->buffer;
     to->ir = ir;
     to->ir_epoch = device.graph().epoch();
@@ -107,6 +107,11 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
   }
   if (value.dtype() != tensor.dtype()) value = To(value, tensor.dtype());
   if (!value.defined()) return;
+  if (impl->view == nullptr) {
+    Assign(tensor, value);
+    ++impl->generation;
+    return;
+  }
   RefreshView(tensor);
   std::vector<std::pair<Tensor, Tensor>> writes;  // tensor, new value
   Tensor at = tensor;

@@ -63,12 +63,17 @@ Tensor Fit(Tensor gradient, Shape shape) {
 }
 
 // The same value in a tensor of its own, if others hold or see this one: writing a gradient in place must not change
-// theirs.
-Tensor Unshared(Tensor gradient) {
+// theirs. It counts as made now either way, unless it was `made` for its leaf.
+Tensor Unshared(Tensor gradient, bool made) {
   TensorImpl* impl = gradient.impl();
-  if (impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr) return gradient;
+  const bool alone = impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr;
+  if (alone && made) return gradient;
   DeviceState& device = *gradient.device();
   std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  if (alone && !impl->grad_fn && impl->data->buffer == nullptr) {
+    device.Renew(impl->data.get());
+    return gradient;
+  }
   return device.NewTensor(device.ValueOf(impl->data.get()));
 }
 
@@ -198,7 +203,8 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
   std::priority_queue<Function*, std::vector<Function*>, decltype(older)> ready(older);
   Tensors wanted(inputs.size());
 
-  const auto deliver = [&](const Edge& edge, Tensor gradient) {
+  // `made`: for this edge, by Fit.
+  const auto deliver = [&](const Edge& edge, Tensor gradient, bool made) {
     if (!gradient.defined()) return;
     if (edge.function) {
       Pending& p = pending[edge.function.get()];
@@ -208,7 +214,7 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
         ready.push(edge.function.get());
       }
       Tensor& slot = p.gradients[edge.output];
-      slot = slot.defined() ? Add(slot, gradient) : gradient;
+      slot = slot.defined() ? Add(slot, gradient) : std::move(gradient);
       for (size_t i = 0; i < inputs.size(); ++i) {
         if (inputs[i].impl()->grad_fn == edge.function && inputs[i].impl()->output_number == edge.output) {
           wanted[i] = slot;
@@ -219,7 +225,7 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
     if (!edge.accumulator || edge.accumulator->leaf == nullptr) return;
     TensorImpl* leaf = edge.accumulator->leaf;
     if (inputs.empty()) {
-      leaf->grad = leaf->grad.defined() ? Add(leaf->grad, gradient) : Unshared(std::move(gradient));
+      leaf->grad = leaf->grad.defined() ? Add(leaf->grad, gradient) : Unshared(std::move(gradient), made);
       return;
     }
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -241,7 +247,7 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
       }
       gradient = OnesLike(root);
     }
-    deliver(EdgeOf(root), Fit(gradient, root.shape()));
+    deliver(EdgeOf(root), Fit(gradient, root.shape()), false);
   }
 
   while (!ready.empty()) {
@@ -268,7 +274,12 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
     if (!call.status().ok()) return call.status();
     for (size_t k = 0; k < function.slots.size(); ++k) {
       const Slot& slot = function.slots[k];
-      if (slot.edge.valid()) deliver(slot.edge, Fit(call.results()[k], slot.shape));
+      if (!slot.edge.valid()) continue;
+      Tensor result = call.TakeResult(k);
+      const TensorImpl* const before = result.defined() ? result.impl() : nullptr;
+      Tensor gradient = Fit(std::move(result), slot.shape);
+      const bool made = gradient.defined() && gradient.impl() != before;
+      deliver(slot.edge, std::move(gradient), made);
     }
     if (!retain_graph) {
       function.args.clear();

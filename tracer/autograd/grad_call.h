@@ -55,8 +55,7 @@ class GradCall {
   void set(size_t i, Tensor gradient, size_t k = 0) {
     if (needs(i, k)) results_[slots_[i] + k] = std::move(gradient);
   }
-  // By slot.
-  const Outputs& results() const { return results_; }
+  Tensor TakeResult(size_t slot) { return std::move(results_[slot]); }
   void Fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
