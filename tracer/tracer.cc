@@ -55,6 +55,7 @@ absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::s
   const CallSite site(location);
   if (absl::Status s = status(); !s.ok()) return s;
   const runtime::Trace trace("StepMarker");
+  if (options_.step_log) Warn("torch_xla.torch_xla::sync");
   {
     std::lock_guard<std::recursive_mutex> lock(state.mutex());
     state.SetCollectiveToken(Tensor());  // which is no result of the step

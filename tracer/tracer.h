@@ -62,6 +62,8 @@ struct TracerOptions {
   int64_t wrap_parameters = 3200;
   // Steps wait for their execution.
   bool sync_wait = false;
+  // Each step says that it is marked.
+  bool step_log = false;
   // Keeps a record of every execution.
   bool log_executions = false;
   // What is said of compilations (1 and more) and of executions (2 and more); 0 and less: nothing.

@@ -12,6 +12,7 @@ TEST(EnvironmentTest, SetsWhatItKnows) {
                                      "XLA_ENABLE_PARAM_ALIASING=0",
                                      "XLA_COMPILATION_CACHE_SIZE=7",
                                      "XLA_PERSISTENT_CACHE_PATH=/tmp/x",
+                                     "XLA_EMIT_STEPLOG=1",
                                      nullptr};
   TracerOptions options;
   ASSERT_TRUE(ApplyEnvironment(environment, &options).ok());
@@ -19,6 +20,7 @@ TEST(EnvironmentTest, SetsWhatItKnows) {
   EXPECT_FALSE(options.donate);
   EXPECT_EQ(options.client.num_devices, 4);
   EXPECT_EQ(options.cache_entries, 7);
+  EXPECT_TRUE(options.step_log);
   EXPECT_EQ(options.persistent_cache.folder, "/tmp/x");
 }
 
