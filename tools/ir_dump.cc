@@ -41,6 +41,8 @@ Examples:
   ir-dump --model=mlp --steps=6 --device=v3:2x2 --replicas=8 --profile=log --report=report
                                             six steps of data-parallel training, profiled: the host as it is, the device
                                             simulated
+  ir-dump --model=mlp --batch=8 --devices=4 --steps=3 --emit=hlo,values
+                                            a step with its all-reduce, and three of them on four devices
   ir-dump --program=step.prog --emit=graphs,metrics --json -o report.json
                                             how many graphs a step takes and what broke them, as JSON
   ir-dump --input=save.ir.0 --as=dedupe     which graphs of a dump are equal, and where the others differ
@@ -101,6 +103,12 @@ int Run(int argc, char** argv) {
       ->check(CLI::IsMember({"f32", "bf16", "f64"}));
   app.add_option("--step", model.step, "of a model: train (forward, backward, update) or infer")
       ->check(CLI::IsMember({"train", "infer"}));
+  CLI::Option* const devices_option =
+      app.add_option("--devices", model.devices,
+                     "devices that train a model together, each on its part of the batch; gradients are summed over "
+                     "them")
+          ->check(CLI::Range(1, 1024))
+          ->capture_default_str();
   app.add_option("--steps", model.training.steps,
                  "steps of a model to run, for metrics, graphs, values, --expect and --save");
   app.add_option("--optimizer", model.training.optimizer, "sgd, adam or adamw")
@@ -190,6 +198,15 @@ int Run(int argc, char** argv) {
     }
     if (!s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   }
+  if (model.devices > 1) {
+    if (model.config.name.empty() || model.step != "train") {
+      return cli::UsageError("ir-dump", "--devices is of a --model that is trained");
+    }
+    if (model.config.batch % model.devices != 0) {
+      return cli::UsageError("ir-dump", StrCat("--devices: a batch of ", model.config.batch,
+                                               " cannot be divided among ", model.devices, " devices"));
+    }
+  }
   if (!op.empty() && !lazy::FindOp(op)) {
     return cli::UsageError("ir-dump", StrCat("there is no op `", op, "`", lazy::SuggestedOp(op)));
   }
@@ -204,6 +221,7 @@ int Run(int argc, char** argv) {
   // The simulated TPU fuses programs its own way: it gets them as they were traced.
   if ((profile.wanted() || profile.port >= 0) && pipeline_option->count() == 0) options.client.pipeline = "cse,dce";
   options.client.evaluator.num_threads = 1;
+  if (devices_option->count() > 0) options.client.num_devices = static_cast<int>(model.devices);
   options.debug |= debug;
   options.explain_recompiles = explain;
   options.log_executions = emit.graphs;

@@ -14,6 +14,7 @@
 #include "tracer/device_state.h"
 #include "tracer/execution_log.h"
 #include "tracer/executor.h"
+#include "tracer/nn/data_parallel.h"
 #include "tracer/nn/registry.h"
 #include "tracer/nn/state_dict.h"
 #include "tracer/program.h"
@@ -186,6 +187,7 @@ bool Session::RunProgramFile(const SourceBuffer& source) {
 bool Session::RunModel(const ModelRequest& request) {
   absl::StatusOr<lazy::models::ModelConfig> config = lazy::models::Complete(request.config);
   if (!config.ok()) return Fail(request.config.name, config.status());
+  config->batch /= request.devices;
   // What is shown of a graph is of a session of its own, so that the others count what ran and nothing else.
   if ((emit.params || emit.graph()) && !ShowModelStep(request, *config)) return false;
   if (!emit.metrics && !emit.graphs && !emit.values && !request.compare && !train_only && request.save.empty()) {
@@ -220,6 +222,7 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
     if (absl::Status s = loss.Backward(); !s.ok()) return Fail(config.name, s);
     roots.push_back(loss);
     const std::unique_ptr<lazy::nn::Optimizer> optimizer = lazy::models::MakeOptimizer(request.training, registry);
+    if (request.devices > 1) lazy::nn::ReduceGradients(*optimizer);
     optimizer->Step();
     for (const lazy::nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
     for (const lazy::nn::NamedTensor& b : registry.buffers()) roots.push_back(b.tensor);
@@ -234,15 +237,28 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
 bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config) {
   lazy::Tracer tracer(options);
   const lazy::DeviceGuard guard(tracer.device());
-  lazy::nn::Registry registry(&tracer, config.type, lazy::nn::FormulaInitializer(request.formula, request.gain));
-  const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(config, &registry);
-  if (!request.load.empty()) {
-    if (absl::Status s = lazy::nn::LoadState(request.load, registry.state()); !s.ok()) return Fail(config.name, s);
+  std::vector<std::unique_ptr<lazy::nn::Registry>> registries;
+  std::vector<std::unique_ptr<lazy::models::Model>> models;
+  std::vector<lazy::models::Replica> replicas;
+  for (int64_t d = 0; d < request.devices; ++d) {
+    lazy::DeviceState* const device = tracer.device(static_cast<int>(d));
+    const lazy::DeviceGuard on(device);
+    registries.push_back(std::make_unique<lazy::nn::Registry>(
+        &tracer, config.type, lazy::nn::FormulaInitializer(request.formula, request.gain)));
+    lazy::models::ModelConfig part = config;
+    part.first = d * config.batch;
+    models.push_back(lazy::models::MakeModel(part, registries.back().get()));
+    if (!request.load.empty()) {
+      const absl::Status loaded = lazy::nn::LoadState(request.load, registries.back()->state());
+      if (!loaded.ok()) return Fail(config.name, loaded);
+    }
+    replicas.push_back({device, models.back().get(), registries.back().get()});
   }
+  const lazy::nn::Registry& registry = *registries[0];
   absl::StatusOr<std::vector<lazy::models::Figure>> figures = std::vector<lazy::models::Figure>();
   if (request.training.steps > 0) {
-    figures = request.step == "train" ? lazy::models::Train(tracer, *model, registry, request.training)
-                                      : lazy::models::Infer(tracer, *model, request.training.steps);
+    figures = request.step == "train" ? lazy::models::Train(tracer, replicas, request.training)
+                                      : lazy::models::Infer(tracer, *models[0], request.training.steps);
   }
   if (!figures.ok()) return Fail(config.name, figures.status());
   if (emit.values) {

@@ -36,6 +36,7 @@ struct ModelRequest {
   lazy::models::ModelConfig config;
   lazy::models::TrainingOptions training;
   std::string step = "train";
+  int64_t devices = 1;  // that train together, each on its part of the batch, which they divide
   double gain = 6;
   lazy::Formula formula = lazy::Formula::kHash;  // of parameters
   std::string expected;                          // figures to compare with; empty: none

@@ -45,11 +45,15 @@ Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes) {
   std::vector<int64_t> dims = {config.batch};
   dims.insert(dims.end(), sizes.begin(), sizes.end());
   Literal x = Literal::Zeros(device.ArrayShape(ElementType::kF32, dims));
-  for (size_t i = 0; i < x.values<float>().size(); ++i) {
-    x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(i)));
+  const size_t numbers = x.values<float>().size();
+  const size_t before = static_cast<size_t>(config.first) * (numbers / static_cast<size_t>(config.batch));
+  for (size_t i = 0; i < numbers; ++i) {
+    x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(before + i)));
   }
   Literal y = Literal::Zeros(device.ArrayShape(ElementType::kS64, {config.batch}));
-  for (int64_t n = 0; n < config.batch; ++n) y.values<int64_t>()[n] = (7 * n + 3) % config.classes;
+  for (int64_t n = 0; n < config.batch; ++n) {
+    y.values<int64_t>()[n] = (7 * (config.first + n) + 3) % config.classes;
+  }
   if (config.type != ElementType::kF32) x = Converted(x, device.ArrayShape(config.type, dims));
   return {{tracer.FromLiteral(std::move(x))}, tracer.FromLiteral(std::move(y))};
 }

@@ -20,6 +20,7 @@ namespace hlokit::lazy::models {
 struct ModelConfig {
   std::string name;
   int64_t batch = 2;
+  int64_t first = 0;  // example that the batch begins with: devices that train together take parts of one batch
   int64_t image = 0;  // height and width
   int64_t classes = 0;
   int64_t seq = 0;  // tokens

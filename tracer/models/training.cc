@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -64,15 +66,105 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, con
       nn::AdamOptions{options.lr, 0.9, 0.999, options.eps, options.weight_decay, options.optimizer == "adamw"});
 }
 
+namespace {
+
+// What one replica does in a step.
+class Trainer {
+ public:
+  Trainer(Tracer* tracer, const Replica& replica, const TrainingOptions& options, bool reduce, nn::LrSchedule schedule)
+      : tracer_(*tracer),
+        replica_(replica),
+        options_(options),
+        reduce_(reduce),
+        batch_(replica.model->MakeBatch(*tracer)),
+        optimizer_(MakeOptimizer(options, *replica.registry)),
+        scheduler_(optimizer_.get(), std::move(schedule)) {}
+
+  absl::Status Step() {
+    logits_ = loss_ = Tensor();
+    gradients_.clear();
+    optimizer_->ZeroGrad();
+    {
+      const Trace forward("forward");
+      logits_ = replica_.model->Logits(batch_, /*training=*/true);
+      if (logits_.defined()) loss_ = replica_.model->Loss(logits_, batch_);
+    }
+    if (absl::Status s = tracer_.status(); !s.ok()) return s;
+    {
+      const Trace backward("backward");
+      if (absl::Status s = loss_.Backward(); !s.ok()) return s;
+    }
+    for (const nn::NamedTensor& p : replica_.registry->parameters()) gradients_.push_back(p.tensor.grad());
+    if (reduce_) {
+      const Trace reduce("all_reduce");
+      nn::ReduceGradients(*optimizer_);
+    }
+    {
+      const Trace update("optimizer");
+      if (options_.clip_norm > 0) nn::ClipGradNorm(optimizer_->parameters(), options_.clip_norm);
+      if (options_.clip_value > 0) nn::ClipGradValue(optimizer_->parameters(), options_.clip_value);
+      optimizer_->Step();
+      scheduler_.Step();
+    }
+    return tracer_.MarkStep(replica_.device);
+  }
+
+  // Of the last step.
+  const Tensor& logits() const { return logits_; }
+  const Tensor& loss() const { return loss_; }
+  const Tensors& gradients() const { return gradients_; }
+
+ private:
+  Tracer& tracer_;
+  const Replica replica_;
+  const TrainingOptions& options_;
+  const bool reduce_;
+  const Batch batch_;
+  const std::unique_ptr<nn::Optimizer> optimizer_;
+  nn::LrScheduler scheduler_;
+  Tensor logits_, loss_;
+  Tensors gradients_;
+};
+
+// A step of each: on threads, as devices that meet at a collective may wait for one another.
+absl::Status StepAll(absl::Span<const Replica> replicas, absl::Span<const std::unique_ptr<Trainer>> trainers) {
+  std::vector<absl::Status> done(trainers.size());
+  const auto step = [&](size_t i) {
+    const DeviceGuard on(replicas[i].device);
+    done[i] = trainers[i]->Step();
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < trainers.size(); ++i) others.emplace_back(step, i);
+  step(0);
+  for (std::thread& other : others) other.join();
+  for (absl::Status& s : done) {
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, const nn::Registry& registry,
                                           const TrainingOptions& options) {
+  DeviceState* const device = CurrentDevice() != nullptr ? CurrentDevice() : tracer.device();
+  const Replica alone = {device, &model, &registry};
+  return Train(tracer, absl::MakeConstSpan(&alone, 1), options);
+}
+
+absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
+                                          const TrainingOptions& options) {
   std::vector<Figure> figures;
-  const Batch batch = model.MakeBatch(tracer);
-  const std::unique_ptr<nn::Optimizer> optimizer = MakeOptimizer(options, registry);
+  const nn::Registry& registry = *replicas[0].registry;
   absl::StatusOr<nn::LrSchedule> schedule =
       nn::ParseLrSchedule(options.lr_schedule.empty() ? "constant" : options.lr_schedule, options.lr);
   if (!schedule.ok()) return schedule.status();
-  nn::LrScheduler scheduler(optimizer.get(), *std::move(schedule));
+  const bool reduce = replicas.size() > 1 || tracer.options().replicas > 1;
+  std::vector<std::unique_ptr<Trainer>> trainers;
+  for (const Replica& replica : replicas) {
+    const DeviceGuard on(replica.device);
+    trainers.push_back(std::make_unique<Trainer>(&tracer, replica, options, reduce, *schedule));
+  }
   std::vector<std::vector<double>> before;
   for (const nn::NamedTensor& p : registry.parameters()) {
     absl::StatusOr<std::vector<double>> values = Values(p.tensor);
@@ -81,38 +173,18 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
   }
   std::vector<double> losses;
   for (int64_t step = 0; step < options.steps; ++step) {
-    optimizer->ZeroGrad();
-    Tensor logits, loss;
-    {
-      const Trace forward("forward");
-      logits = model.Logits(batch, /*training=*/true);
-      if (logits.defined()) loss = model.Loss(logits, batch);
+    if (absl::Status s = StepAll(replicas, trainers); !s.ok()) return s;
+    double sum = 0;
+    for (const std::unique_ptr<Trainer>& trainer : trainers) {
+      absl::StatusOr<std::vector<double>> value = Values(trainer->loss());
+      if (!value.ok()) return value.status();
+      sum += (*value)[0];
     }
-    if (absl::Status s = tracer.status(); !s.ok()) return s;
-    {
-      const Trace backward("backward");
-      if (absl::Status s = loss.Backward(); !s.ok()) return s;
-    }
-    Tensors gradients;
-    for (const nn::NamedTensor& p : registry.parameters()) gradients.push_back(p.tensor.grad());
-    if (tracer.options().replicas > 1) {
-      const Trace reduce("all_reduce");
-      nn::ReduceGradients(*optimizer);
-    }
-    {
-      const Trace update("optimizer");
-      if (options.clip_norm > 0) nn::ClipGradNorm(optimizer->parameters(), options.clip_norm);
-      if (options.clip_value > 0) nn::ClipGradValue(optimizer->parameters(), options.clip_value);
-      optimizer->Step();
-      scheduler.Step();
-    }
-    if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
-    absl::StatusOr<std::vector<double>> value = Values(loss);
-    if (!value.ok()) return value.status();
-    losses.push_back((*value)[0]);
+    losses.push_back(sum / static_cast<double>(trainers.size()));
     if (step > 0) continue;
-    if (absl::Status added = AddLogits(logits, &figures); !added.ok()) return added;
+    if (absl::Status added = AddLogits(trainers[0]->logits(), &figures); !added.ok()) return added;
     figures.push_back({"loss", losses[0]});
+    const Tensors& gradients = trainers[0]->gradients();
     for (size_t k = 0; k < gradients.size(); ++k) {
       double norm = 0;
       if (gradients[k].defined()) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/optimizer.h"
 
@@ -35,8 +36,19 @@ struct Figure {
 
 std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::Registry& registry);
 
+// A model on a device of its own.
+struct Replica {
+  DeviceState* device = nullptr;
+  const Model* model = nullptr;
+  const nn::Registry* registry = nullptr;
+};
+
 // Forward, backward and update, `steps` times on one batch with a step of the tracer after each.
 absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, const nn::Registry& registry,
+                                          const TrainingOptions& options);
+// The same on all devices of the tracer, a replica on each, with gradients summed over them before each update. Figures
+// are those of the first replica, losses the means over all.
+absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
                                           const TrainingOptions& options);
 
 // The forward pass alone, `steps` times: figures of the logits.

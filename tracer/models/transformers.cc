@@ -84,8 +84,10 @@ class LanguageModel : public Model {
   }
   Batch MakeBatch(Tracer& tracer) const override {
     Literal ids = S64({config_.batch, config_.seq});
+    const size_t before = static_cast<size_t>(config_.first * config_.seq);
     for (size_t i = 0; i < ids.values<int64_t>().size(); ++i) {
-      ids.values<int64_t>()[i] = HashWord(1001, static_cast<uint32_t>(i)) % static_cast<uint32_t>(config_.vocab);
+      ids.values<int64_t>()[i] =
+          HashWord(1001, static_cast<uint32_t>(before + i)) % static_cast<uint32_t>(config_.vocab);
     }
     const Tensor t = tracer.FromLiteral(std::move(ids));
     return {{t}, t};
@@ -250,10 +252,12 @@ class Bert : public Model {
     Literal ids = S64({n, t}), types = S64({n, t}), labels = S64({n, t}), bias = F32({n, 1, 1, t});
     for (int64_t b = 0; b < n; ++b) {
       // Every other sequence is shorter by three tokens; every fifth token is masked.
-      const int64_t real = b % 2 == 0 ? t : std::max<int64_t>(1, t - 3);
+      const int64_t example = config_.first + b;
+      const int64_t real = example % 2 == 0 ? t : std::max<int64_t>(1, t - 3);
       for (int64_t k = 0; k < t; ++k) {
         const int64_t i = b * t + k;
-        const int64_t token = 4 + HashWord(1001, static_cast<uint32_t>(i)) % static_cast<uint32_t>(config_.vocab - 4);
+        const uint32_t number = static_cast<uint32_t>(example * t + k);
+        const int64_t token = 4 + HashWord(1001, number) % static_cast<uint32_t>(config_.vocab - 4);
         const bool masked = k < real && k % 5 == 2;
         ids.values<int64_t>()[i] = masked ? 3 : k >= real ? 0 : token;
         types.values<int64_t>()[i] = k >= t / 2;

@@ -1,6 +1,7 @@
 // Several devices of one process: all-reduce, data-parallel training, loaders.
 #include "tracer/nn/data_parallel.h"
 
+#include <filesystem>
 #include <future>
 #include <thread>
 
@@ -8,6 +9,7 @@
 #include "tracer/collective.h"
 #include "tracer/executor.h"
 #include "tracer/models/model.h"
+#include "tracer/models/training.h"
 #include "tracer/nn/device_loader.h"
 #include "tracer/nn/state_dict.h"
 #include "tracer/text/ir_text.h"
@@ -77,6 +79,27 @@ TEST(CollectiveTest, ADeviceThatDoesNotComeIsNamed) {
     ASSERT_TRUE(tracer.MarkStep(tracer.device(d)).ok());
   }
   EXPECT_EQ(tracer.Wait().message(), "a program with collectives waited 0.5 s for device 1");
+}
+
+TEST(CollectiveTest, ProgramsWithCollectivesAreKeptInTheFolder) {
+  TracerOptions options = Devices(2);
+  options.persistent_cache.folder = testing::TempDir() + "/collective_programs";
+  std::filesystem::remove_all(options.persistent_cache.folder);
+  for (const int hits : {1, 2}) {  // the second device finds what the first has made
+    Tracer tracer(options);
+    std::vector<Tensor> sums;
+    for (int d = 0; d < 2; ++d) {
+      const DeviceGuard on(tracer.device(d));
+      const Tensor x = Full({2}, 3 + d, ElementType::kF32);
+      sums.push_back(AllReduce(ReduceType::kSum, {x})[0]);
+      ASSERT_TRUE(tracer.MarkStep(tracer.device(d)).ok());
+    }
+    const absl::Status done = tracer.Wait();
+    ASSERT_TRUE(done.ok()) << done.message();
+    for (const Tensor& sum : sums) EXPECT_EQ(LoadScalar(ElementType::kF32, sum.ToLiteral()->data()).ToDouble(), 7);
+    EXPECT_EQ(tracer.metrics().counter("PersistentCacheHit").value_or(0), hits);
+    EXPECT_EQ(tracer.metrics().counter("ExecuteReplicated").value_or(0), 2);
+  }
 }
 
 // ---- data-parallel training ----
@@ -163,6 +186,39 @@ TEST_F(DataParallelTest, TrainingOnSeveralDevicesIsTrainingOnTheWholeBatch) {
         }
       }
     }
+  }
+}
+
+TEST(ReplicasTest, FiguresOfATrainingOnSeveralDevicesAreThoseOfOne) {
+  std::vector<std::vector<models::Figure>> figures;
+  for (const int devices : {1, 4}) {
+    Tracer tracer(Devices(devices));
+    std::vector<std::unique_ptr<nn::Registry>> registries;
+    std::vector<std::unique_ptr<models::Model>> made;
+    std::vector<models::Replica> replicas;
+    for (int d = 0; d < devices; ++d) {
+      const DeviceGuard on(tracer.device(d));
+      registries.push_back(
+          std::make_unique<nn::Registry>(&tracer, ElementType::kF32, nn::FormulaInitializer(Formula::kHash, 6)));
+      models::ModelConfig config = *models::Complete({.name = "mlp", .image = 4, .classes = 5, .hidden = 16});
+      config.batch = 8 / devices;
+      config.first = d * config.batch;
+      made.push_back(models::MakeModel(config, registries.back().get()));
+      replicas.push_back({tracer.device(d), made.back().get(), registries.back().get()});
+    }
+    models::TrainingOptions training;
+    training.steps = 3;
+    training.lr = 0.1;
+    absl::StatusOr<std::vector<models::Figure>> trained = models::Train(tracer, replicas, training);
+    ASSERT_TRUE(trained.ok()) << trained.status().message();
+    figures.push_back(*std::move(trained));
+  }
+  ASSERT_EQ(figures[0].size(), figures[1].size());
+  for (size_t i = 0; i < figures[0].size(); ++i) {
+    EXPECT_EQ(figures[0][i].key, figures[1][i].key);
+    // Sums of logits are over device 0's part.
+    if (figures[0][i].key.starts_with("logit")) continue;
+    EXPECT_NEAR(figures[0][i].value, figures[1][i].value, 1e-5) << figures[0][i].key;
   }
 }
 
