@@ -109,6 +109,8 @@ TEST_F(DoubleBackwardTest, Activations) {
   for (const Op op : {Op::silu, Op::mish, Op::softplus, Op::hardswish, Op::elu, Op::log_sigmoid_forward}) {
     Check([&](const Tensor& x) { return Sum(lazy::Run(op, x) * weight); }, at);
   }
+  // Straight between its corners: what is curved comes from around it.
+  Check([&](const Tensor& x) { return Sum(lazy::Run(Op::hardsigmoid, x * x * x) * weight); }, at);
   // The gradient of a gradient's gradient follows from the same formulas.
   Check([&](const Tensor& x) { return Sum(Gelu(x * x) * weight); }, at);
 }
@@ -197,7 +199,26 @@ TEST_F(DoubleBackwardTest, PoolingAndResizing) {
       },
       at, true);
   Check([&](const Tensor& x) { return cube(lazy::Run(Op::adaptive_avg_pool2d, image(x), IntList{1, 2})); }, at, true);
+  Check(
+      [&](const Tensor& x) {
+        const Tensor volume = Reshape(x * x * x, {1, 1, 1, 2, 2});
+        return cube(lazy::Run(Op::avg_pool3d, volume, IntList{1, 2, 1}, IntList{1, 1, 1}, IntList{0, 1, 0}));
+      },
+      at, true);
   Check([&](const Tensor& x) { return cube(lazy::Run(Op::upsample_nearest2d, image(x), IntList{4, 4})); }, at, true);
+  // Scales that the sizes were rounded from decide which elements are taken.
+  Check(
+      [&](const Tensor& x) {
+        return cube(lazy::Run(Op::upsample_nearest2d, image(x), IntList{3, 5}, 1.75, 2.6));
+      },
+      at, true);
+  for (const bool corners : {false, true}) {
+    Check(
+        [&](const Tensor& x) {
+          return cube(lazy::Run(Op::upsample_bilinear2d, image(x), IntList{3, 5}, corners, 1.75, 2.6));
+        },
+        at, true);
+  }
   Check(
       [&](const Tensor& x) {
         return cube(lazy::Run(Op::upsample_bilinear2d, image(x), IntList{3, 3}, false));
