@@ -9,7 +9,7 @@
 #include "passes/simplify/cse.h"
 #include "passes/simplify/dce.h"
 #include "passes/simplify/dot_merger.h"
-#include "passes/simplify/dynamic_padder.h"
+#include "passes/simplify/dynamic/dynamic_padder.h"
 #include "passes/simplify/examples.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
@@ -93,12 +93,14 @@ void RegisterRulePasses(PassRegistry* registry) {
       {.name = "dynamic-padder",
        .room = "simplify",
        .summary = "make arrays with dynamic dimensions static",
-       .doc = "They get the size of the bound, and what set-dimension-size said stands beside them as a scalar. "
-              "Reductions and dots leave out what lies behind it, by a select before them; elementwise operations, "
-              "broadcasts, transposes, reshapes that keep the dimension, and what cuts, pads, reverses or joins "
-              "other dimensions need nothing. Results keep their dynamic dimensions. A module in which something "
-              "else meets a dynamic dimension, a dynamic parameter say, stays as it is, and the error names that. "
-              "(The interpreter computes dynamic arrays at their bounds, and sums over all of them.)",
+       .doc =
+           "They get the size of the bound, and what set-dimension-size said stands beside them as a scalar, in calls, "
+           "loops and conditionals too. What combines elements, orders them or finds them by index leaves those behind "
+           "the size out, by a select before it, one more operand of a sort, or a limit of indices; arrays are joined, "
+           "padded and reversed so that no gap is left. Reshapes may join dimensions behind a dynamic one, or split it "
+           "so. Arguments and results of the program keep their dynamic dimensions. A module in which something else "
+           "meets one, a fusion or a convolution say, stays as it is, and the error names that. (The interpreter "
+           "computes dynamic arrays at their bounds, and sums over all of them.)",
        .redefines = {Opcode::kSetDimensionSize},
        .make = MakePass<DynamicPadder>});
   Add(registry, {.name = "dynamic-dimension-simplifier",

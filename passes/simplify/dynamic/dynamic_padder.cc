@@ -1,0 +1,112 @@
+#include "passes/simplify/dynamic/dynamic_padder.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ir/call_traits.h"
+#include "ir/str_cat.h"
+#include "passes/simplify/dynamic/padder.h"
+
+namespace hlokit {
+namespace {
+
+bool IsDynamic(Instruction i) { return i.shape().has_dynamic_dims(); }
+
+// The sizes that results of the program have in the end are set there: at its root, or at the elements of a tuple
+// there. Those instructions are dynamic before and after.
+std::vector<InstructionId> ResultsOf(Computation entry) {
+  std::vector<InstructionId> results;
+  const auto add = [&](Instruction i) {
+    while (i.opcode() == Opcode::kSetDimensionSize && IsDynamic(i)) {
+      results.push_back(i.id());
+      i = i.operand(0);
+    }
+  };
+  const Instruction root = entry.root();
+  add(root);
+  if (root.opcode() != Opcode::kTuple) return results;
+  results.push_back(root.id());
+  for (Instruction element : root.operands()) add(element);
+  return results;
+}
+
+// A dynamic argument of the program is left where only its sizes are read and its dimensions are made static.
+bool IsArgument(Instruction i) {
+  if (i.opcode() == Opcode::kGetTupleElement) i = i.operand(0);
+  return i.opcode() == Opcode::kParameter;
+}
+
+bool HasWork(Computation c) {
+  if (!c.is_entry()) {
+    for (Instruction i : c.instructions()) {
+      if (IsDynamic(i)) return true;
+    }
+    return false;
+  }
+  const std::vector<InstructionId> results = ResultsOf(c);
+  const auto is_result = [&](Instruction i) {
+    return std::find(results.begin(), results.end(), i.id()) != results.end();
+  };
+  for (Instruction i : c.instructions()) {
+    if (!IsDynamic(i)) continue;
+    const bool result = is_result(i);
+    if (!result && !IsArgument(i) && !UnsetsDimension(i)) return true;
+    for (const auto use : i.uses()) {
+      const Instruction user = use.user;
+      const bool reads = !result && (user.opcode() == Opcode::kGetDimensionSize || UnsetsDimension(user) ||
+                                     (user.opcode() == Opcode::kGetTupleElement && i.shape().IsTuple()));
+      // Others may see the size that is set at the end; an argument may be a result as it is.
+      const bool returned = is_result(user) && (result || user.opcode() == Opcode::kTuple);
+      if (!reads && !returned) return true;
+    }
+  }
+  return false;
+}
+
+// Computations that something other than a call, a loop or a conditional uses.
+std::vector<uint8_t> UsedOtherwise(const Module& module) {
+  std::vector<uint8_t> used(module.computation_id_bound(), 0);
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!MayCall(i.opcode()) || PassesSizes(i.opcode())) continue;
+      for (Computation callee : i.called_computations()) used[callee.id().value] = 1;
+    }
+  }
+  return used;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> DynamicPadder::Run(Module& module) {
+  std::vector<ComputationId> open;
+  for (Computation c : module.computations()) {
+    if (HasWork(c)) open.push_back(c.id());
+  }
+  if (open.empty()) return false;
+  const std::vector<uint8_t> used_otherwise = UsedOtherwise(module);
+  const StaticShapes static_shapes(&module.context().shapes);
+  Module padded = module.Clone();  // what fails half way is thrown away
+  int64_t settings = 0, masks = 0, passed = 0;
+  for (ComputationId id : open) {
+    if (used_otherwise[id.value] != 0) {
+      return absl::UnimplementedError(StrCat("computation %", module.computation(id).name(),
+                                             ": it has dynamic dimensions and is not called by a call, loop or "
+                                             "conditional alone"));
+    }
+    Padder padder(&padded, &module, &static_shapes, id);
+    const absl::Status status = padder.Run();
+    if (!status.ok()) return status;
+    settings += padder.settings();
+    masks += padder.masks();
+    passed += padder.passed();
+  }
+  module = std::move(padded);
+  Count("dynamic sizes made scalars", settings);
+  Count("arrays masked", masks);
+  Count("calls given sizes", passed);
+  return true;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,227 @@
+// What a dynamic dimension means to what orders elements, or finds them by index.
+#include <algorithm>
+
+#include "ir/attribute_views.h"
+#include "ir/str_cat.h"
+#include "passes/simplify/dynamic/padder.h"
+
+namespace hlokit {
+namespace {
+
+bool Contains(absl::Span<const int64_t> list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+}  // namespace
+
+// What stands behind the size is sorted behind the rest: elements are compared only with their like, told apart by one
+// more operand.
+absl::StatusOr<Padder::Followed> Padder::FollowSort(Instruction i) {
+  const int64_t arrays = i.operand_count();
+  const Shape shape = i.operand(0).shape();
+  Sizes sizes(static_cast<size_t>(shape.rank()));
+  for (Instruction operand : i.operands()) {
+    for (int64_t d = 0; d < shape.rank(); ++d) {
+      InstructionId& size = sizes[static_cast<size_t>(d)];
+      if (!size.valid()) size = SizeOf(operand.id(), d);
+    }
+  }
+  Followed result;
+  for (int64_t k = 0; k < arrays; ++k) result.sizes.insert(result.sizes.end(), sizes.begin(), sizes.end());
+  const int64_t along = i.list_attr(Attr::kDimensions)[0];
+  const InstructionId size = sizes[static_cast<size_t>(along)];
+  if (!size.valid()) return result;
+
+  const ComputationId comparison = module_.CloneComputation(i.computation_attr(Attr::kToApply).id());
+  const InstructionId before = module_.computation(comparison).root().id();
+  const Shape choice = shapes().Scalar(ElementType::kPred);
+  InstructionId sides[2];
+  for (uint32_t side = 0; side < 2; ++side) {
+    sides[side] =
+        module_.AddInstruction(comparison, Opcode::kParameter, choice, module_.UniqueInstructionName("inside"), {}, {},
+                               static_cast<uint32_t>(2 * arrays) + side);
+  }
+  const AttrValue differ[] = {{Attr::kDirection, static_cast<uint32_t>(ComparisonDirection::kNe)}};
+  const InstructionId apart = module_.AddInstruction(
+      comparison, Opcode::kCompare, choice, module_.UniqueInstructionName(TextOf(Opcode::kCompare)), sides, differ);
+  const InstructionId first =
+      module_.AddInstruction(comparison, Opcode::kSelect, choice,
+                             module_.UniqueInstructionName(TextOf(Opcode::kSelect)), {apart, sides[0], before});
+  for (InstructionId id : {apart, first}) module_.SetMetadata(id, at(before).metadata_id());
+  module_.SetRoot(comparison, first);
+
+  std::vector<InstructionId> operands;
+  std::vector<Shape> element_shapes;
+  for (Instruction operand : i.operands()) {
+    operands.push_back(operand.id());
+    element_shapes.push_back(operand.shape());
+  }
+  const Shape bare = shapes().WithLayout(shape, shapes().DefaultLayout(shape.rank()));
+  operands.push_back(Inside(shape.has_layout() ? shape : bare, along, size));
+  element_shapes.push_back(at(operands.back()).shape());
+  std::vector<AttrValue> attrs;
+  for (AttrValue value : i.attrs()) {
+    if (value.attr == Attr::kToApply) value.payload = comparison.value;
+    if (!IsCommon(value.attr)) attrs.push_back(value);
+  }
+  const InstructionId sorted = Make(Opcode::kSort, shapes().Tuple(element_shapes), operands, attrs);
+  ++masks_;
+  std::vector<InstructionId> elements;
+  for (int64_t k = 0; k < arrays; ++k) elements.push_back(Element(sorted, k));
+  result.value = arrays == 1 ? elements[0] : Tuple(elements);
+  return result;
+}
+
+absl::StatusOr<Padder::Followed> Padder::FollowGather(Instruction i) {
+  const GatherDims dims = GatherDims::Of(i);
+  const Shape operand = i.operand(0).shape(), indices = i.operand(1).shape();
+  const InstructionId operand_id = i.operand(0).id(), indices_id = i.operand(1).id();
+  // The dimensions of the result: those of the slice where offset_dims says so, of the indices elsewhere.
+  std::vector<int64_t> slice_dims, index_dims;
+  for (int64_t d = 0; d < operand.rank(); ++d) {
+    if (!Contains(dims.collapsed_slice_dims, d) && !Contains(dims.operand_batching_dims, d)) slice_dims.push_back(d);
+  }
+  for (int64_t d = 0; d < indices.rank(); ++d) {
+    if (d != dims.index_vector_dim) index_dims.push_back(d);
+  }
+  Followed result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
+  size_t next_slice = 0, next_index = 0;
+  for (int64_t d = 0; d < i.shape().rank(); ++d) {
+    InstructionId& size = result.sizes[static_cast<size_t>(d)];
+    if (Contains(dims.offset_dims, d)) {
+      const int64_t from = slice_dims[next_slice++];
+      if (dims.slice_sizes[from] == operand.dim(from)) size = SizeOf(operand_id, from);
+    } else {
+      size = SizeOf(indices_id, index_dims[next_index++]);
+    }
+  }
+  // Indices are moved to where the slice fits in front of the size.
+  bool limited = false;
+  std::vector<InstructionId> limits;
+  for (size_t c = 0; c < dims.start_index_map.size(); ++c) {
+    const int64_t d = dims.start_index_map[c];
+    const InstructionId size = SizeOf(operand_id, d);
+    const bool limit = size.valid() && dims.slice_sizes[d] != operand.dim(d);
+    limits.push_back(limit ? size : InstructionId());
+    limited |= limit;
+  }
+  for (int64_t d : dims.operand_batching_dims) {
+    if (SizeOf(operand_id, d).valid()) return CannotPad(i, StrCat("batch dimension ", d, " is dynamic"));
+  }
+  if (!limited) return result;
+  const Shape scalar = shapes().Scalar(indices.element_type());
+  for (size_t c = 0; c < limits.size(); ++c) {
+    const int64_t d = dims.start_index_map[c];
+    if (!limits[c].valid()) {
+      limits[c] = Number(indices.element_type(), operand.dim(d) - dims.slice_sizes[d]);
+      continue;
+    }
+    limits[c] = Plus(limits[c], -dims.slice_sizes[d]);
+    if (indices.element_type() != ElementType::kS32) limits[c] = Make(Opcode::kConvert, scalar, {limits[c]});
+  }
+  InstructionId most;
+  if (dims.index_vector_dim == indices.rank() || limits.size() == 1) {
+    most = Spread(indices, limits[0]);
+  } else {
+    const Shape one = shapes().Array(indices.element_type(), {1});
+    for (InstructionId& limit : limits) limit = Make(Opcode::kReshape, one, {limit});
+    const AttrValue along[] = {{Attr::kDimensions, module_.ListPayload({0})}};
+    const Shape vector = shapes().Array(indices.element_type(), {static_cast<int64_t>(limits.size())});
+    const InstructionId joined = Make(Opcode::kConcatenate, vector, limits, along);
+    const AttrValue spread[] = {{Attr::kDimensions, module_.ListPayload({dims.index_vector_dim})}};
+    most = Make(Opcode::kBroadcast, indices, {joined}, spread);
+  }
+  module_.ReplaceOperand(i.id(), 1, Make(Opcode::kMinimum, indices, {indices_id, most}));
+  return result;
+}
+
+absl::StatusOr<Padder::Followed> Padder::FollowScatter(Instruction i) {
+  const ScatterDims dims = ScatterDims::Of(i);
+  const int64_t arrays = i.operand_count() / 2;
+  const InstructionId indices_id = i.operand(arrays).id();
+  const Shape indices = i.operand(arrays).shape();
+  const Shape updates = i.operand(arrays + 1).shape(), operand = i.operand(0).shape();
+  Followed result;
+  for (int64_t k = 0; k < arrays; ++k) {
+    const Sizes& own = SizesOf(i.operand(k).id());
+    result.sizes.insert(result.sizes.end(), own.begin(), own.end());
+    if (own.empty()) result.sizes.resize(result.sizes.size() + static_cast<size_t>(i.operand(k).shape().rank()));
+  }
+  const auto size_of = [&](int64_t first, int64_t count, int64_t d) {
+    InstructionId size;
+    for (int64_t k = 0; k < count && !size.valid(); ++k) size = SizeOf(i.operand(first + k).id(), d);
+    return size;
+  };
+  // A window lies in front of the size, or behind it, or is as long as the bound: or else part of one that does not fit
+  // would be written.
+  std::vector<int64_t> window(static_cast<size_t>(operand.rank()), -1);  // dimension of the updates
+  size_t next = 0;
+  for (int64_t d = 0; d < operand.rank(); ++d) {
+    if (Contains(dims.inserted_window_dims, d) || Contains(dims.input_batching_dims, d)) continue;
+    const int64_t from = dims.update_window_dims[next++];
+    const InstructionId to = size_of(0, arrays, d), update = size_of(arrays + 1, arrays, from);
+    const int64_t length = updates.dim(from);
+    if (to.valid() && length != 1 && length != operand.dim(d)) {
+      return CannotPad(i, StrCat("windows may reach across the end of dimension ", d));
+    }
+    if (update.valid() && (!to.valid() || length != operand.dim(d))) {
+      return CannotPad(i, StrCat("dimension ", from, " of the windows is dynamic"));
+    }
+  }
+  for (int64_t d : dims.input_batching_dims) {
+    if (size_of(0, arrays, d).valid()) return CannotPad(i, StrCat("batch dimension ", d, " is dynamic"));
+  }
+  // Indices behind the size point nowhere, which leaves their updates out.
+  int64_t index_dim = 0;
+  InstructionId nowhere;
+  for (int64_t d = 0; d < updates.rank(); ++d) {
+    if (Contains(dims.update_window_dims, d)) continue;
+    if (index_dim == dims.index_vector_dim) ++index_dim;
+    InstructionId size = SizeOf(indices_id, index_dim);
+    if (!size.valid()) size = size_of(arrays + 1, arrays, d);
+    if (size.valid()) {
+      if (!nowhere.valid()) nowhere = Number(indices.element_type(), -1);
+      Mask(i, arrays, index_dim, size, nowhere);
+    }
+    ++index_dim;
+  }
+  return result;
+}
+
+absl::StatusOr<Padder::Followed> Padder::FollowDynamicSlice(Instruction i) {
+  const Shape from = i.operand(0).shape();
+  const Sizes sizes = SizesOf(i.operand(0).id());
+  Followed result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
+  for (int64_t d = 0; d < from.rank(); ++d) {
+    const InstructionId size = sizes[static_cast<size_t>(d)];
+    if (!size.valid()) continue;
+    if (i.shape().dim(d) == from.dim(d)) {
+      result.sizes[static_cast<size_t>(d)] = size;
+    } else if (i.operand_count() == 1 + from.rank() && i.operand(1 + d).shape().IsScalar()) {
+      LimitStart(i, 1 + d, size, i.shape().dim(d));
+    } else {
+      return CannotPad(i, "its starts are one array");
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<Padder::Followed> Padder::FollowDynamicUpdateSlice(Instruction i) {
+  const Shape whole = i.operand(0).shape(), part = i.operand(1).shape();
+  const Sizes sizes = SizesOf(i.operand(0).id());
+  for (int64_t d = 0; d < whole.rank(); ++d) {
+    const InstructionId size = sizes.empty() ? InstructionId() : sizes[static_cast<size_t>(d)];
+    const bool all = part.dim(d) == whole.dim(d);
+    if (SizeOf(i.operand(1).id(), d).valid() && (!all || !size.valid())) {
+      return CannotPad(i, StrCat("dimension ", d, " of what is written is dynamic"));
+    }
+    if (!size.valid() || all) continue;
+    if (i.operand_count() != 2 + whole.rank() || !i.operand(2 + d).shape().IsScalar()) {
+      return CannotPad(i, "its starts are one array");
+    }
+    LimitStart(i, 2 + d, size, part.dim(d));
+  }
+  return Followed{sizes, {}};
+}
+
+}  // namespace hlokit

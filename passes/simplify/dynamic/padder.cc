@@ -1,0 +1,245 @@
+#include "passes/simplify/dynamic/padder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "ir/str_cat.h"
+#include "ir/traversal.h"
+#include "passes/annotations/annotations.h"
+#include "passes/rewrite/splat.h"
+
+namespace hlokit {
+namespace {
+
+int64_t DimensionOf(Instruction i) {
+  const absl::Span<const int64_t> dimensions = i.list_attr(Attr::kDimensions);
+  return dimensions.empty() ? 0 : dimensions[0];
+}
+
+size_t TotalRank(Shape shape) {
+  if (shape.IsArray()) return static_cast<size_t>(shape.rank());
+  size_t rank = 0;
+  for (Shape leaf : Leaves(shape)) rank += static_cast<size_t>(leaf.rank());
+  return rank;
+}
+
+}  // namespace
+
+bool UnsetsDimension(Instruction i) {
+  if (i.opcode() != Opcode::kSetDimensionSize) return false;
+  const int64_t dim = DimensionOf(i);
+  const auto size = IntegerConstant(i.operand(1));
+  return i.operand(0).shape().is_dynamic(dim) && !i.shape().is_dynamic(dim) && size && *size == i.shape().dim(dim);
+}
+
+Padder::Padder(Module* module, const Module* original, const StaticShapes* static_shapes, ComputationId computation)
+    : module_(*module),
+      original_(*original),
+      static_shapes_(*static_shapes),
+      computation_(computation),
+      is_entry_(original->computation(computation).is_entry()),
+      root_shape_(original->computation(computation).root().shape()) {}
+
+absl::Status Padder::CannotPad(Instruction i, std::string_view why) const {
+  return absl::UnimplementedError(StrCat(i.opcode_text(), " %", i.name(), ": ", why));
+}
+
+// ---- sizes ----
+
+const Padder::Sizes& Padder::SizesOf(InstructionId id) const {
+  static const Sizes* const kNone = new Sizes();
+  const auto found = sizes_.find(id.value);
+  return found == sizes_.end() ? *kNone : found->second;
+}
+
+InstructionId Padder::SizeOf(InstructionId id, int64_t dim) const {
+  const Sizes& sizes = SizesOf(id);
+  return sizes.empty() ? InstructionId() : sizes[static_cast<size_t>(dim)];
+}
+
+void Padder::SetSizes(InstructionId id, Sizes sizes) {
+  const bool any = std::any_of(sizes.begin(), sizes.end(), [](InstructionId s) { return s.valid(); });
+  if (any) sizes_[id.value] = std::move(sizes);
+}
+
+Padder::Sizes Padder::ElementSizes(Instruction element) const {
+  const Shape tuple = element.operand(0).shape();
+  const Sizes& all = SizesOf(element.operand(0).id());
+  const int64_t index = element.int_attr(Attr::kIndex);
+  std::ptrdiff_t begin = 0;
+  for (int64_t k = 0; k < index; ++k) begin += static_cast<std::ptrdiff_t>(TotalRank(tuple.element(k)));
+  const auto size = static_cast<std::ptrdiff_t>(TotalRank(tuple.element(index)));
+  return Sizes(all.begin() + begin, all.begin() + begin + size);
+}
+
+Padder::Sizes Padder::TupleSizes(Instruction tuple) const {
+  Sizes sizes;
+  for (Instruction operand : tuple.operands()) {
+    const Sizes& own = SizesOf(operand.id());
+    sizes.insert(sizes.end(), own.begin(), own.end());
+    if (own.empty()) sizes.resize(sizes.size() + TotalRank(operand.shape()));
+  }
+  return sizes;
+}
+
+absl::Status Padder::CheckComplete(Instruction i, Shape shape, const Sizes& sizes) const {
+  size_t at = 0;
+  for (Shape leaf : Leaves(shape)) {
+    for (int64_t d = 0; d < leaf.rank(); ++d, ++at) {
+      const bool known = !sizes.empty() && sizes[at].valid();
+      if (leaf.is_dynamic(d) && !known) return CannotPad(i, StrCat("the size of dimension ", d, " is not known"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// ---- new instructions ----
+
+InstructionId Padder::Make(Opcode opcode, Shape shape, absl::Span<const InstructionId> operands,
+                           absl::Span<const AttrValue> attrs, uint32_t payload) {
+  const InstructionId made = module_.AddInstruction(
+      computation_, opcode, shape, module_.UniqueInstructionName(TextOf(opcode)), operands, attrs, payload);
+  if (position_.valid()) module_.Move(made, position_);
+  module_.SetMetadata(made, metadata_);
+  made_.push_back(made);
+  return made;
+}
+
+InstructionId Padder::Number(ElementType type, int64_t value) {
+  Literal literal = Literal::Zeros(shapes().Scalar(type));
+  // Little-endian two's complement, which the narrower types are the low bytes of.
+  if (IsInteger(type)) std::memcpy(literal.data(), &value, std::min(literal.size_bytes(), sizeof(value)));
+  return Make(Opcode::kConstant, literal.shape(), {}, {}, module_.context().literals.Add(literal).value);
+}
+
+InstructionId Padder::Zero(ElementType type) {
+  const Literal zero = Literal::Zeros(shapes().Scalar(type));
+  return Make(Opcode::kConstant, zero.shape(), {}, {}, module_.context().literals.Add(zero).value);
+}
+
+InstructionId Padder::Binary(Opcode opcode, InstructionId a, InstructionId b) {
+  return Make(opcode, at(a).shape(), {a, b});
+}
+
+InstructionId Padder::Element(InstructionId tuple, int64_t index) {
+  const AttrValue attrs[] = {{Attr::kIndex, module_.Int64Payload(index)}};
+  return Make(Opcode::kGetTupleElement, at(tuple).shape().element(index), {tuple}, attrs);
+}
+
+InstructionId Padder::Tuple(absl::Span<const InstructionId> elements) {
+  std::vector<Shape> element_shapes;
+  for (InstructionId element : elements) element_shapes.push_back(at(element).shape());
+  return Make(Opcode::kTuple, shapes().Tuple(element_shapes), elements);
+}
+
+InstructionId Padder::Spread(Shape shape, InstructionId scalar) {
+  if (shape.IsScalar()) return scalar;
+  const AttrValue none[] = {{Attr::kDimensions, module_.ListPayload({})}};
+  return Make(Opcode::kBroadcast, shape, {scalar}, none);
+}
+
+InstructionId Padder::Inside(Shape shape, int64_t dim, InstructionId size) {
+  const Shape places = shapes().WithElementType(shape, ElementType::kS32);
+  const AttrValue along[] = {{Attr::kIotaDimension, module_.Int64Payload(dim)}};
+  const InstructionId iota = Make(Opcode::kIota, places, {}, along);
+  const InstructionId end = Spread(places, size);
+  const AttrValue less[] = {{Attr::kDirection, static_cast<uint32_t>(ComparisonDirection::kLt)}};
+  return Make(Opcode::kCompare, shapes().WithElementType(shape, ElementType::kPred), {iota, end}, less);
+}
+
+void Padder::Mask(Instruction user, int64_t index, int64_t dim, InstructionId size, InstructionId value) {
+  const InstructionId operand = user.operand(index).id();
+  const Shape shape = at(operand).shape();
+  const InstructionId inside = Inside(shape, dim, size);
+  const InstructionId outside = Spread(shape, value);
+  module_.ReplaceOperand(user.id(), index, Make(Opcode::kSelect, shape, {inside, operand, outside}));
+  ++masks_;
+}
+
+void Padder::LimitStart(Instruction user, int64_t index, InstructionId size, int64_t length) {
+  const Instruction start = user.operand(index);
+  InstructionId last = Plus(size, -length);
+  if (start.shape() != at(last).shape()) last = Make(Opcode::kConvert, start.shape(), {last});
+  module_.ReplaceOperand(user.id(), index, Binary(Opcode::kMinimum, start.id(), last));
+}
+
+// ---- the walk ----
+
+void Padder::SetSize(Instruction i) {
+  const Shape shape = i.shape();
+  Sizes sizes = SizesOf(i.operand(0).id());
+  if (sizes.empty()) sizes.resize(static_cast<size_t>(shape.rank()));
+  const int64_t dim = DimensionOf(i);
+  sizes[static_cast<size_t>(dim)] = shape.is_dynamic(dim) ? i.operand(1).id() : InstructionId();
+  module_.SetShape(i.id(), StaticOf(shape));
+  SetSizes(i.id(), std::move(sizes));
+  settings_.push_back(i.id());
+}
+
+void Padder::GetSize(Instruction i) {
+  // A static one is left to dynamic-dimension-simplifier.
+  const InstructionId size = SizeOf(i.operand(0).id(), DimensionOf(i));
+  if (size.valid()) Replace(module_, i.id(), size);
+}
+
+absl::Status Padder::Visit(Instruction i) {
+  const Opcode opcode = i.opcode();
+  const Shape shape = i.shape();
+  if (is_entry_ && i.is_root() && opcode == Opcode::kTuple) return absl::OkStatus();  // for RestoreResults
+  bool follows = false;
+  for (Instruction operand : i.operands()) follows |= HasSizes(operand);
+  if (!follows && !shape.has_dynamic_dims()) return absl::OkStatus();
+  if (shape.has_unbounded_dims()) return CannotPad(i, "a dimension has no bound");
+  StandAt(i.id(), i.metadata_id());
+  if (opcode == Opcode::kGetDimensionSize) {
+    GetSize(i);
+    return absl::OkStatus();
+  }
+  if (opcode == Opcode::kSetDimensionSize) {
+    SetSize(i);
+    return absl::OkStatus();
+  }
+  if (opcode == Opcode::kParameter) {
+    if (!is_entry_) return Unpack(i);
+    return shape.IsTuple() ? absl::OkStatus() : TakeSizes(i);
+  }
+  if (PassesSizes(opcode)) return VisitCall(i);
+  if (opcode == Opcode::kGetTupleElement && !follows && is_entry_ && i.operand(0).opcode() == Opcode::kParameter &&
+      shape.IsArray()) {
+    return TakeSizes(i);
+  }
+  if (!follows) return CannotPad(i, "its dynamic size is not set by set-dimension-size");
+  if (HasTrait(opcode, kControlFlow)) return CannotPad(i, "it calls a computation with them: pad before fusing");
+  absl::StatusOr<Followed> followed = Follow(i);
+  if (!followed.ok()) return followed.status();
+  const absl::Status complete = CheckComplete(i, shape, followed->sizes);
+  if (!complete.ok()) return complete;
+  module_.SetShape(i.id(), StaticOf(shape));
+  const InstructionId value = followed->value.valid() ? followed->value : i.id();
+  SetSizes(value, std::move(followed->sizes));
+  Replace(module_, i.id(), value);
+  return absl::OkStatus();
+}
+
+absl::Status Padder::Run() {
+  for (InstructionId id : PostOrder(module_.computation(computation_))) {
+    const absl::Status status = Visit(at(id));
+    if (!status.ok()) return status;
+  }
+  if (root_shape_.has_dynamic_dims()) {
+    StandAt(InstructionId(), module_.computation(computation_).root().metadata_id());
+    const absl::Status status = is_entry_ ? RestoreResults() : PackResult();
+    if (!status.ok()) return status;
+  }
+  for (InstructionId id : settings_) Replace(module_, id, at(id).operand(0).id());
+  // Not every size is asked for.
+  for (size_t k = made_.size(); k-- > 0;) {
+    const Instruction made = at(made_[k]);
+    if (made.record().parent.valid() && !made.has_users() && !made.is_root()) module_.Erase(made_[k]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hlokit

@@ -1,0 +1,137 @@
+// Makes the arrays of one computation static: what dynamic-padder does.
+//
+// Each array with dynamic dimensions gets the size of its bounds, and beside it stands the size of each of these
+// dimensions, a scalar s32. Operands first, each instruction is given the sizes of its result, as they follow from
+// those of its operands (follow.cc, indexed.cc), and what lies behind them is masked where it would count. Computations
+// that call each other pass the sizes along with the arrays (calls.cc).
+#ifndef HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_
+#define HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "ir/module.h"
+#include "passes/simplify/dynamic/static_shapes.h"
+
+namespace hlokit {
+
+// call, while and conditional: sizes go in and come out with the arrays.
+bool PassesSizes(Opcode opcode);
+// set-dimension-size with the bound of the dimension, whose result is static there.
+bool UnsetsDimension(Instruction instruction);
+
+class Padder {
+ public:
+  // `original`: the module as it was, with the same ids.
+  Padder(Module* module, const Module* original, const StaticShapes* static_shapes, ComputationId computation);
+
+  // An error of kind Unimplemented names what cannot be done; the module is then to be thrown away.
+  absl::Status Run();
+
+  int64_t settings() const { return static_cast<int64_t>(settings_.size()); }
+  int64_t masks() const { return masks_; }
+  int64_t passed() const { return passed_; }
+
+ private:
+  // For each dimension of each leaf in turn: a scalar s32, or none where the dimension is static. Of an array: for each
+  // dimension.
+  using Sizes = std::vector<InstructionId>;
+  struct Followed {
+    Sizes sizes;
+    InstructionId value;  // stands for the result from now on; none: the instruction itself
+  };
+
+  Instruction at(InstructionId id) const { return module_.instruction(id); }
+  ShapeTable& shapes() const { return module_.context().shapes; }
+  Shape StaticOf(Shape shape) const { return static_shapes_.Of(shape); }
+  absl::Status CannotPad(Instruction i, std::string_view why) const;
+
+  // Empty if all dimensions are static.
+  const Sizes& SizesOf(InstructionId id) const;
+  bool HasSizes(Instruction i) const { return !SizesOf(i.id()).empty(); }
+  // Of an array.
+  InstructionId SizeOf(InstructionId id, int64_t dim) const;
+  void SetSizes(InstructionId id, Sizes sizes);
+
+  absl::Status Visit(Instruction i);
+  void SetSize(Instruction i);
+  void GetSize(Instruction i);
+  Sizes ElementSizes(Instruction element) const;
+  Sizes TupleSizes(Instruction tuple) const;
+  // Each dynamic dimension of `shape` has a size.
+  absl::Status CheckComplete(Instruction i, Shape shape, const Sizes& sizes) const;
+
+  // The sizes of the result, as they follow from those of the operands; masks what the instruction combines.
+  absl::StatusOr<Followed> Follow(Instruction i);
+  absl::StatusOr<Followed> FollowElementwise(Instruction i);
+  absl::StatusOr<Followed> FollowReshape(Instruction i);
+  absl::StatusOr<Followed> FollowReduce(Instruction i);
+  absl::StatusOr<Followed> FollowReduceWindow(Instruction i);
+  absl::StatusOr<Followed> FollowDot(Instruction i);
+  absl::StatusOr<Followed> FollowConcatenate(Instruction i);
+  absl::StatusOr<Followed> FollowSlice(Instruction i);
+  absl::StatusOr<Followed> FollowPad(Instruction i);
+  absl::StatusOr<Followed> FollowReverse(Instruction i);
+  absl::StatusOr<Followed> FollowSort(Instruction i);
+  absl::StatusOr<Followed> FollowGather(Instruction i);
+  absl::StatusOr<Followed> FollowScatter(Instruction i);
+  absl::StatusOr<Followed> FollowDynamicSlice(Instruction i);
+  absl::StatusOr<Followed> FollowDynamicUpdateSlice(Instruction i);
+
+  // ---- calls.cc ----
+  absl::Status VisitCall(Instruction i);
+  // A parameter of the entry, or an element of one, whose size the caller of the program knows.
+  absl::Status TakeSizes(Instruction source);
+  // Gives a parameter or result the shape with sizes; users get what they had.
+  absl::Status Unpack(Instruction i);
+  // A tuple of `value`, of the shape `shape` before, and its sizes.
+  absl::StatusOr<InstructionId> Packed(InstructionId value, Shape shape);
+  // `result` with the dynamic dimensions of `shape`.
+  absl::StatusOr<InstructionId> Restored(InstructionId result, Shape shape);
+  absl::Status RestoreResults();
+  absl::Status PackResult();
+  // One that nothing uses any more, since `by` has its elements.
+  void EraseTuple(Instruction tuple, InstructionId by);
+
+  // ---- new instructions, which stand at position_ and for what is being visited ----
+  void StandAt(InstructionId position, MetadataId metadata) { position_ = position, metadata_ = metadata; }
+  void StandBehind(Instruction i) { position_ = i.record().next; }
+  InstructionId Make(Opcode opcode, Shape shape, absl::Span<const InstructionId> operands,
+                     absl::Span<const AttrValue> attrs = {}, uint32_t payload = 0);
+  InstructionId Number(ElementType type, int64_t value);
+  InstructionId Number(int64_t value) { return Number(ElementType::kS32, value); }
+  InstructionId Zero(ElementType type);
+  // Of scalars of one type.
+  InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b);
+  InstructionId Plus(InstructionId a, int64_t b) { return b == 0 ? a : Binary(Opcode::kAdd, a, Number(b)); }
+  InstructionId Element(InstructionId tuple, int64_t index);
+  InstructionId Tuple(absl::Span<const InstructionId> elements);
+  InstructionId Spread(Shape shape, InstructionId scalar);
+  // True in front of the size in dimension `dim` of an array of these dimensions.
+  InstructionId Inside(Shape shape, int64_t dim, InstructionId size);
+  // Puts `value` into operand `index` of `user` behind the first `size` places of dimension `dim`.
+  void Mask(Instruction user, int64_t index, int64_t dim, InstructionId size, InstructionId value);
+  // Operand `index` of `user`, a start along a dimension of `size` elements: no further than where `length` fit.
+  void LimitStart(Instruction user, int64_t index, InstructionId size, int64_t length);
+
+  Module& module_;
+  const Module& original_;
+  const StaticShapes& static_shapes_;
+  const ComputationId computation_;
+  const bool is_entry_;
+  const Shape root_shape_;  // as it was
+  absl::flat_hash_map<uint32_t, Sizes> sizes_;
+  std::vector<InstructionId> settings_;  // of sizes, which go in the end
+  std::vector<InstructionId> made_;
+  int64_t masks_ = 0;
+  int64_t passed_ = 0;
+  InstructionId position_;
+  MetadataId metadata_;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_

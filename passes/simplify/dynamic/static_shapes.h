@@ -1,0 +1,29 @@
+// Shapes without their dynamic dimensions, and what computations pass each other in their place.
+#ifndef HLOKIT_PASSES_SIMPLIFY_DYNAMIC_STATIC_SHAPES_H_
+#define HLOKIT_PASSES_SIMPLIFY_DYNAMIC_STATIC_SHAPES_H_
+
+#include <vector>
+
+#include "ir/shape.h"
+
+namespace hlokit {
+
+class StaticShapes {
+ public:
+  // Knows the shapes that `table` has now.
+  explicit StaticShapes(ShapeTable* table);
+
+  // The same shape with every dimension at its bound.
+  Shape Of(Shape shape) const;
+  // With the sizes beside it: a tuple of the elements of a tuple, or of the array, followed by a scalar s32 for each
+  // dynamic dimension, in the order of Leaves(shape). A shape without any is left as it is.
+  Shape WithSizes(Shape shape) const;
+
+ private:
+  ShapeTable& table_;
+  std::vector<Shape> static_;  // by ShapeId
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SIMPLIFY_DYNAMIC_STATIC_SHAPES_H_
