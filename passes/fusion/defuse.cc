@@ -36,6 +36,7 @@ void Inline(Module& module, Instruction fusion, Computation body) {
     const Instruction i = module.instruction(id);
     if (i.opcode() == Opcode::kParameter) {
       made[id.value] = fusion.operand(i.parameter_number()).id();
+      Carry(module, id, made[id.value]);
       continue;
     }
     std::vector<InstructionId> operands;

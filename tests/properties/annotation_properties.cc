@@ -3,7 +3,8 @@
 //   complete  after a pipeline that ends with propagate-annotations, what is without one is connected with nothing that
 //             has one
 //   flops     operations count for the scope of a source instruction that did them: among the sources of an
-//             instruction its op_name is from one of the same opcode, or else from one that computes
+//             instruction its op_name is from one of the same opcode, or else from one that computes; a conversion from
+//             or to the type of a source that computes may be part of how that one is done in another type
 //   scopes    `fusion` leaves the operations of each source, counted once, as they were
 //
 //   annotation_properties [--passes=PIPELINE]... [--random=N] [--seed=N] [--seconds=S] FILE|FOLDER...
@@ -61,6 +62,8 @@ struct Source {
   InstructionId id;
   Opcode opcode;
   int64_t flops = 0;
+  bool computes = false;  // has operations, transcendental ones included
+  ElementType type;       // of its result
 };
 using Sources = absl::flat_hash_map<uint32_t, Source>;  // by MetadataId
 
@@ -76,7 +79,9 @@ Sources Mark(Module& module) {
       marked.payload = context.strings.Intern(StrCat("source ", i.id().value));
       const MetadataId id = context.metadata.Intern(marked);
       module.SetMetadata(i.id(), id);
-      sources[id.value] = {i.id(), i.opcode(), OwnFlops(costs, i)};
+      const int64_t flops = OwnFlops(costs, i);
+      const bool computes = flops != 0 || (!HasTrait(i.opcode(), kControlFlow) && costs.Of(i).transcendentals != 0);
+      sources[id.value] = {i.id(), i.opcode(), flops, computes, i.shape().element_type()};
     }
   }
   return sources;
@@ -237,10 +242,12 @@ class Checker {
         for (MetadataId origin : origins) {
           const Source& source = sources.at(origin.value);
           same_opcode |= source.opcode == i.opcode();
-          computes |= source.flops != 0;
+          computes |= source.computes;
         }
         const Source& main = sources.at(origins.front().value);
-        const bool right = same_opcode ? main.opcode == i.opcode() : !computes || main.flops != 0;
+        const bool around = i.opcode() == Opcode::kConvert && main.computes &&
+                            (i.shape().element_type() == main.type || i.operand(0).shape().element_type() == main.type);
+        const bool right = same_opcode ? main.opcode == i.opcode() || around : !computes || main.computes;
         totals->flops += static_cast<double>(flops);
         if (right) {
           totals->right_flops += static_cast<double>(flops);
