@@ -184,7 +184,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
   }
 
   const SliceOptions slice_options{true, tracer_->options().donate};
-  const GraphSlice slice = SliceOf(device, pending, slice_options);
+  GraphSlice slice = SliceOf(device, pending, slice_options);
   Candidate found;
   found.guard = guard;
   std::string why = executions.empty() ? "" : StrCat(WordOf(executions[0].cause), " of ", executions[0].root);
@@ -221,6 +221,9 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
       found.sources.push_back(std::move(source));
     }
   }
+  // Numbers are needed again by every replay.
+  std::erase_if(slice.donated,
+                [&](int64_t i) { return found.sources[static_cast<size_t>(i)].kind == Source::Kind::kNumber; });
 
   // Where results are to go. Tensors that were made and are no results take the place of as many that went.
   Variant variant;
@@ -363,7 +366,10 @@ absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const Vari
       results.push_back(r.same);
     } else {
       const Shape shape = variant.program->result_shapes[*r.root];
-      results.push_back(device.NewTensor((*roots)[*r.root], shape));
+      const std::shared_ptr<runtime::Buffer>& root = (*roots)[*r.root];
+      const auto shows = [&](const Result& other) { return other.root == r.root; };
+      if (std::count_if(variant.results.begin(), variant.results.end(), shows) > 1) root->read_only = true;
+      results.push_back(device.NewTensor(root, shape));
     }
   }
   return results;

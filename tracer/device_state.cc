@@ -258,6 +258,18 @@ void DeviceState::Unregister(TensorData* data) {
   (data->previous == nullptr ? oldest_ : data->previous->next) = data->next;
   (data->next == nullptr ? newest_ : data->next->previous) = data->previous;
   --live_count_;
+  if (data->buffer == nullptr) return;
+  dropped_bytes_ += static_cast<size_t>(LiteralBytes(data->shape));
+  dropped_.push_back(std::move(data->buffer));
+  if (dropped_bytes_ > runtime::DiscardedValues::kMostBytes) TakeDropped();
+}
+
+std::vector<std::shared_ptr<runtime::Buffer>> DeviceState::TakeDropped() {
+  dropped_bytes_ = 0;
+  std::vector<std::shared_ptr<runtime::Buffer>> dropped;
+  dropped.swap(dropped_);
+  dropped_.reserve(dropped.size());
+  return dropped;
 }
 
 void DeviceState::Renew(TensorData* data) {

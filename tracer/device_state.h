@@ -77,6 +77,8 @@ class DeviceState {
   void Unregister(TensorData* data);
   // Makes a value the newest, as if it took the place of one that was just made.
   void Renew(TensorData* data);
+  // Values that nobody needs any more, since the last call: to be dropped by the device's thread, which has the time.
+  std::vector<std::shared_ptr<runtime::Buffer>> TakeDropped();
   std::vector<TensorData*> LiveTensors();
   int64_t live_count() const { return live_count_; }
   int64_t created_count() const { return created_count_; }
@@ -174,6 +176,8 @@ class DeviceState {
   int64_t live_count_ = 0;
   int64_t created_count_ = 0;
   uint64_t next_id_ = 1;
+  std::vector<std::shared_ptr<runtime::Buffer>> dropped_;
+  size_t dropped_bytes_ = 0;
   GraphCache cache_;
 };
 

@@ -279,19 +279,18 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
   return module;
 }
 
-namespace {
-
-// The key under which the folder of programs has a graph's.
-runtime::ProgramKey StoredKey(const Tracer& tracer, std::string contents) {
-  const runtime::ClientOptions& client = tracer.options().client;
-  return {std::move(contents),
+runtime::ProgramKey StoredKeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+  const TracerOptions& tracer = device.tracer()->options();
+  return {ContentsOf(device, slice, options),
           {{"program version", std::string(kProgramVersion)},
            {"ops", OpTableDigest()},
-           {"target", client.platform},
-           {"pipeline", client.pipeline},
-           {"parameters wrapped from", StrCat(tracer.options().wrap_parameters)},
-           {"metadata", tracer.options().debug ? "yes" : "no"}}};
+           {"PJRT_DEVICE", tracer.client.platform},
+           {"pipeline", tracer.client.pipeline},
+           {"XLA_PARAMETER_WRAPPING_THREADSHOLD", StrCat(tracer.wrap_parameters)},
+           {"XLA_IR_DEBUG", tracer.debug ? "1" : "0"}}};
 }
+
+namespace {
 
 struct Found {
   std::shared_ptr<CompiledGraph> graph;
@@ -313,7 +312,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const GraphSlice& slice, c
   Found result{std::make_shared<CompiledGraph>(), Execution::Program::kCompiled};
   CompiledGraph& compiled = *result.graph;
   compiled.words.assign(words.begin(), words.end());
-  runtime::ProgramKey key = StoredKey(tracer, ContentsOf(device, slice, options));
+  runtime::ProgramKey key = StoredKeyOf(device, slice, options);
   compiled.hash = DigestOf(key.contents);
   runtime::PersistentCache* const disk = tracer.persistent_cache();
   std::string other_setting;
@@ -339,7 +338,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const GraphSlice& slice, c
   compiled.nodes = static_cast<int64_t>(slice.order.size());
   compiled.inputs = static_cast<int64_t>(slice.inputs.size());
   compiled.outputs = static_cast<int64_t>(slice.roots.size());
-  compiled.donated = static_cast<int64_t>(slice.donated.size());
+  compiled.donated_parameters = slice.donated;
   for (const IrRef& root : slice.roots) compiled.result_shapes.push_back(device.ShapeOf(root));
   compiled.root = slice.roots.empty() ? "" : SymbolOf(device.graph().node(slice.roots[0].node).op);
   metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
@@ -356,8 +355,18 @@ absl::Status Announce(DeviceState& device, const Found& found, Cause cause) {
   const bool keep = options.log_executions || options.auto_analysis;
   if (!say && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
   const CompiledGraph& graph = *found.graph;
-  Execution e{device.steps + 1, cause,       device.graph_name, graph.hash,    found.how,     device.name(),
-              graph.root,       graph.nodes, graph.inputs,      graph.outputs, graph.donated, CurrentFrames()};
+  Execution e{device.steps + 1,
+              cause,
+              device.graph_name,
+              graph.hash,
+              found.how,
+              device.name(),
+              graph.root,
+              graph.nodes,
+              graph.inputs,
+              graph.outputs,
+              static_cast<int64_t>(graph.donated_parameters.size()),
+              CurrentFrames()};
   if (device.forbid_execution) {
     tracer.Warn(AnalysisBlock(AnalysisKind::kUnexpectedExecution, e, options.debug_max_frames));
     return absl::FailedPreconditionError("Unexpected execution happens inside the compiled function, exiting");
@@ -375,13 +384,20 @@ absl::Status Announce(DeviceState& device, const Found& found, Cause cause) {
 std::vector<std::shared_ptr<runtime::Buffer>> Start(DeviceState& device, const CompiledGraph& graph,
                                                     std::vector<std::shared_ptr<runtime::Buffer>> inputs) {
   const runtime::Trace trace("ScheduleSyncTensorsGraph");
+  // A captured program may find a value that became somebody else's too since it was traced.
+  std::vector<int64_t> donated = graph.donated_parameters;
+  std::erase_if(donated, [&](int64_t i) { return inputs[static_cast<size_t>(i)]->read_only; });
   std::vector<std::shared_ptr<runtime::Buffer>> results;
   {
     const runtime::TimedSection timed(&device.tracer()->metrics(), "WrapXlaData");
     results.reserve(static_cast<size_t>(graph.outputs));
     for (int64_t i = 0; i < graph.outputs; ++i) results.push_back(device.device()->Promise());
   }
-  device.tracer()->client().Execute(device.device(), graph.executable, std::move(inputs), results);
+  device.device()->Enqueue([dropped = device.TakeDropped()]() mutable {
+    dropped.clear();
+    return absl::OkStatus();
+  });
+  device.tracer()->client().Execute(device.device(), graph.executable, std::move(inputs), results, donated);
   return results;
 }
 
@@ -466,7 +482,7 @@ absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, 
 
 absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
   DeviceState& device = *t.device();
-  std::shared_ptr<runtime::Buffer> buffer;
+  std::optional<runtime::BufferUse> use;  // begun before anybody else can give the value away
   {
     std::lock_guard<std::recursive_mutex> lock(device.mutex());
     TensorData* data = t.impl()->data.get();
@@ -476,26 +492,27 @@ absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
       if (!launched.ok()) return launched.status();
       Materialize(data, std::move(launched->results[0]));
     }
-    buffer = data->buffer;
+    use.emplace(data->buffer);
   }
-  return device.tracer()->client().TransferFromDevice(*buffer);
+  return device.tracer()->client().TransferFromDevice(*use);
 }
 
 absl::StatusOr<Literal> FetchKeepingGraph(const Tensor& t) {
   DeviceState& device = *t.device();
-  std::shared_ptr<runtime::Buffer> buffer;
+  std::optional<runtime::BufferUse> use;
   {
     std::lock_guard<std::recursive_mutex> lock(device.mutex());
     TensorData* data = t.impl()->data.get();
-    buffer = data->buffer;
+    std::shared_ptr<runtime::Buffer> buffer = data->buffer;
     if (buffer == nullptr) {
       const SliceOptions options{false, false};
       absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kItem);
       if (!launched.ok()) return launched.status();
       buffer = std::move(launched->results[0]);
     }
+    use.emplace(std::move(buffer));
   }
-  return device.tracer()->client().TransferFromDevice(*buffer);
+  return device.tracer()->client().TransferFromDevice(*use);
 }
 
 }  // namespace hlokit::lazy

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "interp/runtime/persistent_cache.h"
 #include "ir/module.h"
 #include "tracer/device_state.h"
 #include "tracer/graph_cache.h"
@@ -39,6 +40,9 @@ absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, c
 // The same in bytes that do not depend on the process, and their digest.
 std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
 Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
+// The key under which the folder of programs has the slice's: the contents, and each setting that the program depends
+// on under the name of its variable or flag.
+runtime::ProgramKey StoredKeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
 // The program of the slice, in a context of its own.
 absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const GraphSlice& slice, std::string_view name);
 

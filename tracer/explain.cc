@@ -92,7 +92,6 @@ void ExplainCompilation(DeviceState& device, const GraphSlice& slice, const Slic
                         const std::string& other_setting, CompiledGraph* compiled) {
   compiled->text = GraphText(device, slice);
   compiled->force = options.force;
-  compiled->donated_parameters = slice.donated;
   for (NodeId id : slice.order) {
     if (device.graph().node(id).op == Op::device_data) {
       compiled->parameter_sequence.push_back(device.graph().leaf(id)->number);

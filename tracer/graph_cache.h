@@ -26,13 +26,12 @@ struct CompiledGraph {
   int64_t nodes = 0;
   int64_t inputs = 0;
   int64_t outputs = 0;
-  int64_t donated = 0;
   std::string root;                  // symbol of the first result's node
   std::vector<Shape> result_shapes;  // of the device's shape table
+  std::vector<int64_t> donated_parameters;
   // For explanations, kept when the tracer is to explain: lazy IR, and what it does not show.
   std::string text;
   std::vector<uint32_t> parameter_sequence;  // of leaves in post-order: numbers of their parameters
-  std::vector<int64_t> donated_parameters;
   bool force = false;
 };
 

@@ -71,6 +71,7 @@ void Assign(const Tensor& t, const Tensor& value) {
     const IrRef ir = device.ValueOf(from);
     if (to->overwritten == nullptr) to->overwritten = std::move(to->buffer);
     to->buffer = from->buffer;
+    if (to->buffer != nullptr) to->buffer->read_only = true;  // two values in one
     to->ir = ir;
     to->ir_epoch = device.graph().epoch();
     to->shape = from->shape;

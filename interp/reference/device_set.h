@@ -20,7 +20,7 @@ namespace hlokit::interp {
 
 class DeviceSet {
  public:
-  // `arguments` holds those of each device in turn, all borrowed. The context says how many devices there are.
+  // `arguments` holds those of each device in turn, as Machine takes them. The context says how many devices there are.
   DeviceSet(RunContext& context, const Module& module, Routine* entry, absl::Span<const Value> arguments,
             StepObserver* observer);
 

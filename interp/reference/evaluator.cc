@@ -1,5 +1,6 @@
 #include "interp/reference/evaluator.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -90,8 +91,67 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
   return RunPointers(pointers, sink);
 }
 
+// Results as literals: in the bytes of arguments that were given away where they lie there, or where nothing does.
+std::vector<Literal> Evaluator::TakeResults(DeviceSet& set, Donation* donation) {
+  std::vector<Literal> results;
+  Donation none;
+  if (donation == nullptr) donation = &none;
+  std::vector<Literal*>& given = donation->given;
+  donation->taken.assign(result_shapes_.size() * static_cast<size_t>(set.size()), -1);
+  // Whose bytes each result is in, and how many are in each.
+  std::vector<std::pair<const std::byte*, size_t>> begins;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i] != nullptr) begins.emplace_back(given[i]->data(), i);
+  }
+  std::sort(begins.begin(), begins.end());
+  const auto argument_of = [&](const std::byte* data) -> std::optional<size_t> {
+    const auto after = std::upper_bound(begins.begin(), begins.end(), std::make_pair(data, SIZE_MAX));
+    if (after == begins.begin()) return std::nullopt;
+    const auto [begin, i] = *std::prev(after);
+    if (data >= begin + given[i]->size_bytes()) return std::nullopt;
+    return i;
+  };
+  std::vector<int64_t> users(given.size());
+  for (int64_t d = 0; d < set.size(); ++d) {
+    for (const Value& value : set.results(d)) {
+      if (const std::optional<size_t> i = argument_of(value.data)) ++users[*i];
+    }
+  }
+  const auto take = [&](size_t i) {
+    donation->taken[results.size()] = static_cast<int64_t>(i);
+    users[i] = -1;
+    results.push_back(std::move(*given[i]));
+  };
+  for (int64_t d = 0; d < set.size(); ++d) {
+    for (size_t r = 0; r < result_shapes_.size(); ++r) {
+      const std::byte* from = set.results(d)[r].data;
+      const auto fits = [&](size_t i) {
+        return SameShape(given[i]->shape(), result_shapes_[r], /*ignore_layout=*/true);
+      };
+      const std::optional<size_t> at = argument_of(from);
+      if (at && users[*at] == 1 && from == given[*at]->data() && fits(*at)) {
+        take(*at);
+        continue;
+      }
+      size_t room = 0;
+      while (room < given.size() && (given[room] == nullptr || users[room] != 0 || !fits(room))) ++room;
+      if (room < given.size()) {
+        take(room);
+      } else {
+        results.push_back(Literal::Zeros(result_shapes_[r]));
+      }
+      Literal& literal = results.back();
+      constexpr int64_t kGrain = int64_t{1} << 20;
+      state_->threads.ParallelFor(static_cast<int64_t>(literal.size_bytes()), kGrain, [&](int64_t begin, int64_t end) {
+        std::memcpy(literal.data() + begin, from + begin, static_cast<size_t>(end - begin));
+      });
+    }
+  }
+  return results;
+}
+
 std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Literal* const> arguments,
-                                                           DiagnosticSink* sink) {
+                                                           DiagnosticSink* sink, Donation* donation) {
   State& state = *state_;
   const size_t each = argument_shapes_.size();
   const size_t devices = static_cast<size_t>(num_devices());
@@ -101,20 +161,27 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
                        arguments.size(), " are given"));
     return std::nullopt;
   }
+  RunContext context(state.options.limits, &state.threads, state.options.cancel);
   std::vector<Value> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) {
+      for (const Value& value : values) context.pool.Release(value.owner);
       sink->Error(DiagnosticKind::kEvaluation, {},
                   StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
                          ToString(argument_shapes_[i % each], false)));
       return std::nullopt;
     }
-    std::byte* data = const_cast<std::byte*>(arguments[i]->data());  // never written: the value has no owner
-    values.push_back({nullptr, data == nullptr ? no_bytes : data});
+    // Bytes without an owner are never written. Those that were given away have one, a block that counts references.
+    Value value{nullptr, const_cast<std::byte*>(arguments[i]->data())};
+    if (value.data == nullptr) {
+      value.data = no_bytes;
+    } else if (donation != nullptr && donation->given[i] != nullptr) {
+      value.owner = context.pool.Allocate(1);
+    }
+    values.push_back(value);
   }
 
-  RunContext context(state.options.limits, &state.threads, state.options.cancel);
   context.rng_seed = state.options.seed;
   context.host_io = state.options.host_io;
   context.num_replicas = state.options.num_replicas;
@@ -124,19 +191,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   {
     DeviceSet set(context, *state.module, state.program.entry, values, state.options.observer);
     if (set.Run()) {
-      results.emplace();
-      for (int64_t d = 0; d < set.size(); ++d) {
-        for (size_t i = 0; i < result_shapes_.size(); ++i) {
-          Literal literal = Literal::Zeros(result_shapes_[i]);
-          const std::byte* from = set.results(d)[i].data;
-          constexpr int64_t kGrain = int64_t{1} << 20;
-          state.threads.ParallelFor(
-              static_cast<int64_t>(literal.size_bytes()), kGrain, [&](int64_t begin, int64_t end) {
-                std::memcpy(literal.data() + begin, from + begin, static_cast<size_t>(end - begin));
-              });
-          results->push_back(std::move(literal));
-        }
-      }
+      results = TakeResults(set, donation);
     } else {
       std::string message = context.error();
       if (devices > 1) {

@@ -30,6 +30,8 @@
 
 namespace hlokit::interp {
 
+class DeviceSet;
+
 struct EvaluatorOptions {
   // What stands for constants whose text was elided ("{...}"); without it they are errors.
   std::optional<FillKind> fill_elided;
@@ -65,6 +67,15 @@ struct RunStatistics {
   double seconds = 0;
 };
 
+// Arguments that a run may take over.
+struct Donation {
+  // By argument; null: it stays the caller's. Those that are given are written over, whatever becomes of the run.
+  std::vector<Literal*> given;
+  // By result, set by the run: the argument whose literal it is now; -1: none. Such a result keeps the argument's shape
+  // of its context.
+  std::vector<int64_t> taken;
+};
+
 // A module made ready to run any number of times, one at a time. The module must outlive it and stay as it is.
 class Evaluator {
  public:
@@ -86,13 +97,15 @@ class Evaluator {
   // one replica; the results come in the same order. Arguments are read in place. Nullopt after an error.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
   // The same with arguments that lie apart.
-  std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink);
+  std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,
+                                                  Donation* donation = nullptr);
 
   const RunStatistics& statistics() const { return statistics_; }
 
  private:
   struct State;
   Evaluator();
+  std::vector<Literal> TakeResults(DeviceSet& set, Donation* donation);
 
   std::unique_ptr<State> state_;
   std::vector<Shape> argument_shapes_;

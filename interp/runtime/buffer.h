@@ -1,7 +1,9 @@
-// One array on a device: there already, or promised by an execution that is under way.
+// One array on a device: there already, or promised by an execution that is under way. A buffer that was donated to an
+// execution is gone for everybody else, except for uses that had begun before.
 #ifndef HLOKIT_INTERP_RUNTIME_BUFFER_H_
 #define HLOKIT_INTERP_RUNTIME_BUFFER_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -46,17 +48,50 @@ class Buffer {
     state_ = State::kFailed;
     changed_.notify_all();
   }
-  // Waits for the value, or for the error of what should have made it.
+  // Waits for the value, or for the error of what should have made it. A buffer that was donated is an error.
   absl::Status Wait() const {
+    if (donated_) return Gone();
+    return WaitInUse();
+  }
+  // The same within a use, which donation does not end.
+  absl::Status WaitInUse() const {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return state_ != State::kPromised; });
     return status_;
   }
-  // After Wait was OK. Values do not change.
+
+  // Uses: who has begun one may read the value until it ends it. False once the buffer was donated.
+  bool BeginUse() const {
+    ++uses_;
+    if (!donated_) return true;
+    EndUse();
+    return false;
+  }
+  void EndUse() const {
+    if (--uses_ != 0 || !donated_) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    changed_.notify_all();
+  }
+  // Ends the buffer for everybody but the caller, who may Take its value. False if it was donated before.
+  bool Donate() { return !donated_.exchange(true); }
+  // Waits for the value, and for uses that had begun; then the value is the caller's, who knows it to be there.
+  absl::Status Take(Literal* value, std::shared_ptr<Context>* context) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return state_ != State::kPromised && uses_ == 0; });
+    if (state_ == State::kFailed) return status_;
+    *value = std::move(value_);
+    *context = std::move(context_);
+    state_ = State::kTaken;
+    return absl::OkStatus();
+  }
+  // What is said of a buffer that was donated, in PJRT's words.
+  static absl::Status Gone() { return absl::InvalidArgumentError("Buffer has been deleted or donated."); }
+
+  // After Wait was OK, or in a use. Values do not change.
   const Literal& literal() const { return value_; }
   const std::shared_ptr<Context>& context() const { return context_; }
 
-  // Never given to an execution as room for its results.
+  // Never given to an execution as room for its results: a number that is used again, or a value that several hold.
   bool read_only = false;
   // For whoever numbers the parameters of a program: the place this buffer got in the numbering `mark`. Under that
   // user's lock.
@@ -64,7 +99,7 @@ class Buffer {
   uint32_t number = 0;
 
  private:
-  enum class State { kPromised, kReady, kFailed };
+  enum class State { kPromised, kReady, kFailed, kTaken };
   const std::shared_ptr<DiscardedValues> discarded_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
@@ -72,6 +107,25 @@ class Buffer {
   absl::Status status_;
   std::shared_ptr<Context> context_;
   Literal value_;
+  std::atomic<bool> donated_{false};
+  mutable std::atomic<int64_t> uses_{0};
+};
+
+// A use of a buffer's value that ends with the object, or none if the buffer was donated already.
+class BufferUse {
+ public:
+  explicit BufferUse(std::shared_ptr<const Buffer> buffer) {
+    if (buffer->BeginUse()) buffer_ = std::move(buffer);
+  }
+  BufferUse(BufferUse&& other) noexcept : buffer_(std::move(other.buffer_)) {}
+  BufferUse& operator=(BufferUse&&) = delete;
+  ~BufferUse() {
+    if (buffer_ != nullptr) buffer_->EndUse();
+  }
+  const Buffer* get() const { return buffer_.get(); }
+
+ private:
+  std::shared_ptr<const Buffer> buffer_;
 };
 
 }  // namespace hlokit::runtime

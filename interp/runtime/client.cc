@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "interp/reference/instruction_evaluator.h"
 #include "interp/runtime/profiler.h"
 #include "ir/fingerprint.h"
@@ -158,13 +159,92 @@ absl::Status Executable::PrepareLocked() {
   return status_;
 }
 
+namespace {
+
+// The arguments of one execution: those it uses, and those it was given.
+class Arguments {
+ public:
+  // An error names the first that cannot be an argument, in PJRT's words.
+  absl::Status Begin(std::vector<std::shared_ptr<Buffer>> buffers, absl::Span<const int64_t> donated, int replica) {
+    buffers_ = std::move(buffers);
+    given_.resize(buffers_.size());
+    absl::flat_hash_set<const Buffer*> gone;
+    for (int64_t i : donated) {
+      Buffer* const buffer = buffers_[static_cast<size_t>(i)].get();
+      if (!gone.insert(buffer).second) {
+        return absl::InvalidArgumentError(
+            StrCat("Attempt to donate the same buffer twice in Execute() (second use: "
+                   "flattened argument ",
+                   i, ", replica ", replica, ")."));
+      }
+      given_[static_cast<size_t>(i)] = true;
+    }
+    for (; begun_ < buffers_.size(); ++begun_) {
+      Buffer& buffer = *buffers_[begun_];
+      if (!given_[begun_] && gone.contains(&buffer)) {
+        return absl::InvalidArgumentError(
+            StrCat("Attempt to use a buffer that was previously donated in the same call "
+                   "to Execute() (second use: flattened argument ",
+                   begun_, ", replica ", replica, ")."));
+      }
+      if (given_[begun_] ? !buffer.Donate() : !buffer.BeginUse()) {
+        return absl::InvalidArgumentError(StrCat("Invalid buffer passed to Execute() as argument ", begun_,
+                                                 " to replica ", replica, ": ", std::string(Buffer::Gone().message())));
+      }
+    }
+    return absl::OkStatus();
+  }
+  Arguments() = default;
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+  ~Arguments() {
+    for (size_t i = 0; i < begun_; ++i) {
+      if (!given_[i]) buffers_[i]->EndUse();
+    }
+  }
+
+  // Waits for all of them.
+  absl::Status Wait() {
+    taken_.resize(buffers_.size());
+    contexts_.resize(buffers_.size());
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      const absl::Status status = given_[i] ? buffers_[i]->Take(&taken_[i], &contexts_[i]) : buffers_[i]->WaitInUse();
+      if (!status.ok()) return status;
+      values_.push_back(given_[i] ? &taken_[i] : &buffers_[i]->literal());
+      donation.given.push_back(given_[i] ? &taken_[i] : nullptr);
+    }
+    return absl::OkStatus();
+  }
+  const std::vector<const Literal*>& values() const { return values_; }
+  // The context of result `r` if it is in the bytes of an argument; null if not.
+  std::shared_ptr<Context> ContextOf(size_t r) const {
+    const int64_t from = r < donation.taken.size() ? donation.taken[r] : -1;
+    return from < 0 ? nullptr : contexts_[static_cast<size_t>(from)];
+  }
+  interp::Donation donation;
+
+ private:
+  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<bool> given_;
+  size_t begun_ = 0;
+  std::vector<Literal> taken_;  // of those given
+  std::vector<std::shared_ptr<Context>> contexts_;
+  std::vector<const Literal*> values_;
+};
+
+}  // namespace
+
 void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
-                     std::vector<std::shared_ptr<Buffer>> arguments, std::vector<std::shared_ptr<Buffer>> results) {
+                     std::vector<std::shared_ptr<Buffer>> arguments, std::vector<std::shared_ptr<Buffer>> results,
+                     absl::Span<const int64_t> donated) {
   const Trace trace("PjRtComputationClient::ExecuteComputation");
   const std::shared_ptr<Executable> called = executable;
   metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
+  auto taken = std::make_shared<Arguments>();
+  absl::Status begun = taken->Begin(std::move(arguments), donated, device->ordinal());
   device->Enqueue([this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
-                   arguments = std::move(arguments), results = std::move(results)]() -> absl::Status {
+                   arguments = std::move(taken), results = std::move(results),
+                   begun = std::move(begun)]() -> absl::Status {
     std::optional<TimedSection> timed;
     const auto fail = [&](const absl::Status& status) {
       for (const std::shared_ptr<Buffer>& result : results) result->Fail(status);
@@ -173,32 +253,34 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
     metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
     timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
-    std::vector<const Literal*> values;
     {
       const TimedSection unwrapping(metrics_, "UnwrapXlaData");
-      for (const std::shared_ptr<Buffer>& argument : arguments) {
-        if (absl::Status status = argument->Wait(); !status.ok()) {
-          if (executable->collective_) rendezvous_.Decline(ordinal, status);
-          return fail(status);
-        }
-        values.push_back(&argument->literal());
+      absl::Status status = begun.ok() ? arguments->Wait() : begun;
+      if (!status.ok()) {
+        if (executable->collective_) rendezvous_.Decline(ordinal, status);
+        return fail(status);
       }
     }
+    // What devices run together reads arguments where they are.
+    interp::Donation* const donation = executable->collective_ ? nullptr : &arguments->donation;
     const auto run = [&](absl::Span<const Literal* const> given) -> absl::StatusOr<std::vector<Literal>> {
       DiagnosticSink sink;
       std::lock_guard<std::mutex> lock(executable->mutex_);
-      std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink);
+      std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink, donation);
       if (!computed) return FirstError(sink, "execution failed");
       return *std::move(computed);
     };
     absl::StatusOr<std::vector<Literal>> computed =
-        executable->collective_ ? rendezvous_.Meet(ordinal, executable->digest_, run, values) : run(values);
+        executable->collective_ ? rendezvous_.Meet(ordinal, executable->digest_, run, arguments->values())
+                                : run(arguments->values());
     if (!computed.ok()) return fail(computed.status());
     if (computed->size() != results.size())
       return fail(absl::InternalError("a program with another number of results"));
     timed.reset();  // whoever waits for a result finds the time in the metrics
     for (size_t i = 0; i < results.size(); ++i) {
-      results[i]->Fulfil(std::move((*computed)[i]), executable->module_->shared_context());
+      std::shared_ptr<Context> context = arguments->ContextOf(i);
+      if (context == nullptr) context = executable->module_->shared_context();
+      results[i]->Fulfil(std::move((*computed)[i]), std::move(context));
     }
     return absl::OkStatus();
   });
@@ -213,15 +295,16 @@ std::shared_ptr<Buffer> Client::TransferToDevice(Device* device, Literal value, 
   return device->Hold(std::move(value), std::move(context));
 }
 
-absl::StatusOr<Literal> Client::TransferFromDevice(const Buffer& buffer) {
+absl::StatusOr<Literal> Client::TransferFromDevice(const BufferUse& use) {
   TimedSection timed(metrics_, "TransferFromDeviceTime");
   const Trace trace("PjRtComputationClient::TransferFromDevice");
   {
     const Trace wait("WaitForDevice");
-    if (absl::Status status = buffer.Wait(); !status.ok()) return status;
+    if (use.get() == nullptr) return Buffer::Gone();
+    if (absl::Status status = use.get()->WaitInUse(); !status.ok()) return status;
   }
-  metrics_->AddSample("InboundData", MetricKind::kBytes, static_cast<double>(buffer.literal().size_bytes()));
-  return buffer.literal();
+  metrics_->AddSample("InboundData", MetricKind::kBytes, static_cast<double>(use.get()->literal().size_bytes()));
+  return use.get()->literal();
 }
 
 }  // namespace hlokit::runtime

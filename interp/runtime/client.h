@@ -52,6 +52,8 @@ class Executable {
   // Shapes of what Execute takes and gives: parameters, and the elements of the root tuple.
   const std::vector<Shape>& parameter_shapes() const { return evaluator_->argument_shapes(); }
   const std::vector<Shape>& result_shapes() const { return evaluator_->result_shapes(); }
+  // Of the last run.
+  const interp::RunStatistics& statistics() const { return evaluator_->statistics(); }
 
  private:
   friend class Client;
@@ -119,13 +121,17 @@ class Client {
   // A compiled program as text, and back. Load takes no time; Executable::Prepare does.
   std::string Serialize(const Executable& executable) const;
   std::shared_ptr<Executable> Load(StoredProgram program) const;
-  // `results` are promised buffers, one for each result shape.
+  // `results` are promised buffers, one for each result shape. `donated` are numbers of arguments that the program may
+  // take over for its values and results: their buffers are gone from now on, whoever else holds them.
   void Execute(Device* device, std::shared_ptr<Executable> executable, std::vector<std::shared_ptr<Buffer>> arguments,
-               std::vector<std::shared_ptr<Buffer>> results);
+               std::vector<std::shared_ptr<Buffer>> results, absl::Span<const int64_t> donated = {});
   // Takes a value to a device; `context` owns its shape.
   std::shared_ptr<Buffer> TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context);
   // A copy of a value; its shape lives as long as the buffer's context.
-  absl::StatusOr<Literal> TransferFromDevice(const Buffer& buffer);
+  absl::StatusOr<Literal> TransferFromDevice(std::shared_ptr<const Buffer> buffer) {
+    return TransferFromDevice(BufferUse(std::move(buffer)));
+  }
+  absl::StatusOr<Literal> TransferFromDevice(const BufferUse& use);
 
  private:
   const ClientOptions options_;
