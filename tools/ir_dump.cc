@@ -139,10 +139,11 @@ int Run(int argc, char** argv) {
   app.add_flag("--summary", summary, "with --case: one line a file, and counts by family at the end")
       ->needs(case_option);
   app.add_flag("--grad", gradients, "differentiate: by the args that requires_grad names, or all that are floats");
-  app.add_option(
-      "--emit", emit_list,
-      "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, values (the default of an op), "
-      "metrics, graphs (those that ran: how many a step takes and what broke one); of a model also params");
+  app.add_option("--emit", emit_list,
+                 "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest for each "
+                 "thing that a "
+                 "stored program depends on), values (the default of an op), "
+                 "metrics, graphs (those that ran: how many a step takes and what broke one); of a model also params");
   app.add_flag("--json", json, "print one JSON object with a member for each of them");
   app.add_option("--quirks", quirks, "torch_xla: leave op attributes out of lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));

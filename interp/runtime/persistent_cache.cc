@@ -25,18 +25,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'h', 'l', 'o', 'k', 'i', 't', 'C', '\0'};
-constexpr uint64_t kFormat = 2;
+constexpr uint64_t kFormat = 3;
 
 struct Header {
   char magic[8];
   uint64_t format;
   Digest contents;
-  Digest settings;
-  uint64_t contents_size;
+  uint64_t settings;  // how many; their digests follow the header, then their text
   uint64_t settings_size;
+  uint64_t contents_size;
   uint64_t program_size;
 };
-static_assert(sizeof(Header) == 72);
+static_assert(sizeof(Header) == 64);
 static_assert(sizeof(Digest) == 16);
 constexpr size_t kTrailer = sizeof(Digest);
 
@@ -56,6 +56,15 @@ std::optional<std::string_view> SettingIn(std::string_view text, std::string_vie
     if (eq != std::string_view::npos && line.substr(0, eq) == name) return line.substr(eq + 1);
   }
   return std::nullopt;
+}
+
+std::string DigestsOfSettings(const ProgramKey& key) {
+  std::string digests;
+  for (const auto& [name, value] : key.settings) {
+    const Digest digest = DigestOf(value);
+    digests.append(reinterpret_cast<const char*>(&digest), sizeof(digest));
+  }
+  return digests;
 }
 
 // What a file holds.
@@ -113,20 +122,26 @@ std::optional<FileBytes> ReadFile(const std::string& path, size_t most = SIZE_MA
 
 }  // namespace
 
+std::vector<std::pair<std::string, Digest>> IngredientsOf(const ProgramKey& key) {
+  std::vector<std::pair<std::string, Digest>> ingredients = {{"graph", DigestOf(key.contents)}};
+  for (const auto& [name, value] : key.settings) ingredients.emplace_back(name, DigestOf(value));
+  return ingredients;
+}
+
 std::string EncodeEntry(const ProgramKey& key, std::string_view program) {
-  const std::string settings = SettingsText(key);
+  const std::string settings = SettingsText(key), digests = DigestsOfSettings(key);
   Header header;
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.format = kFormat;
   header.contents = DigestOf(key.contents);
-  header.settings = DigestOf(settings);
-  header.contents_size = key.contents.size();
+  header.settings = key.settings.size();
   header.settings_size = settings.size();
+  header.contents_size = key.contents.size();
   header.program_size = program.size();
   std::string entry;
-  entry.reserve(sizeof(header) + key.contents.size() + settings.size() + program.size() + kTrailer);
+  entry.reserve(sizeof(header) + digests.size() + settings.size() + key.contents.size() + program.size() + kTrailer);
   entry.append(reinterpret_cast<const char*>(&header), sizeof(header));
-  entry.append(key.contents).append(settings).append(program);
+  entry.append(digests).append(settings).append(key.contents).append(program);
   const Digest sum = DigestOf(entry);
   entry.append(reinterpret_cast<const char*>(&sum), kTrailer);
   return entry;
@@ -136,20 +151,25 @@ std::optional<std::string_view> DecodeEntry(std::string_view entry, const Progra
   Header header;
   if (entry.size() < sizeof(header) + kTrailer) return std::nullopt;
   std::memcpy(&header, entry.data(), sizeof(header));
+  const std::string settings = SettingsText(key), digests = DigestsOfSettings(key);
   const uint64_t body = entry.size() - sizeof(header) - kTrailer;
+  const uint64_t key_size = digests.size() + settings.size() + key.contents.size();
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.format != kFormat ||
-      header.contents_size > body || header.settings_size > body - header.contents_size ||
-      header.program_size != body - header.contents_size - header.settings_size) {
+      header.settings != key.settings.size() || header.settings_size != settings.size() ||
+      header.contents_size != key.contents.size() || key_size > body || header.program_size != body - key_size) {
     return std::nullopt;
   }
   // A digest is no proof: what was compiled, and under which settings, must be what is asked for.
-  const std::string_view contents = entry.substr(sizeof(header), header.contents_size);
-  const std::string_view settings = entry.substr(sizeof(header) + contents.size(), header.settings_size);
-  if (contents != key.contents || settings != SettingsText(key)) return std::nullopt;
+  std::string_view rest = entry.substr(sizeof(header));
+  for (const std::string_view part :
+       {std::string_view(digests), std::string_view(settings), std::string_view(key.contents)}) {
+    if (!rest.starts_with(part)) return std::nullopt;
+    rest.remove_prefix(part.size());
+  }
   Digest sum;
   std::memcpy(&sum, entry.data() + entry.size() - kTrailer, kTrailer);
   if (DigestOf(entry.substr(0, entry.size() - kTrailer)) != sum) return std::nullopt;
-  return entry.substr(sizeof(header) + contents.size() + settings.size(), header.program_size);
+  return rest.substr(0, header.program_size);
 }
 
 PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics* metrics)
@@ -212,14 +232,21 @@ std::string PersistentCache::OtherSetting(const ProgramKey& key) const {
   std::sort(paths.begin(), paths.end());
   for (const fs::path& path : paths) {
     constexpr size_t kMostSettings = 1 << 16;
-    const std::optional<FileBytes> file = ReadFile(path, sizeof(Header) + key.contents.size() + kMostSettings);
+    const std::optional<FileBytes> file = ReadFile(path, sizeof(Header) + kMostSettings);
     Header header;
     if (!file || file->size < sizeof(header)) continue;
     std::memcpy(&header, file->bytes.get(), sizeof(header));
-    if (header.format != kFormat || header.contents_size != key.contents.size()) continue;
-    if (header.settings_size > file->size - std::min(file->size, sizeof(header) + key.contents.size())) continue;
-    const std::string_view settings = file->view().substr(sizeof(header) + header.contents_size, header.settings_size);
-    for (const auto& [name, value] : key.settings) {
+    const std::string_view rest = file->view().substr(sizeof(header));
+    if (header.format != kFormat || header.settings > rest.size() / sizeof(Digest)) continue;
+    const size_t digests_size = header.settings * sizeof(Digest);
+    if (header.settings_size > rest.size() - digests_size) continue;
+    const std::string_view digests = rest.substr(0, digests_size);
+    const std::string_view settings = rest.substr(digests_size, header.settings_size);
+    const std::string wanted = DigestsOfSettings(key);
+    for (size_t i = 0; i < key.settings.size(); ++i) {
+      const auto digest = [i](std::string_view of) { return of.substr(std::min(i * sizeof(Digest), of.size())); };
+      if (digest(digests).substr(0, sizeof(Digest)) == digest(wanted).substr(0, sizeof(Digest))) continue;
+      const auto& [name, value] = key.settings[i];
       const std::optional<std::string_view> was = SettingIn(settings, name);
       if (was == value) continue;
       return StrCat(name, " is `", value, was ? StrCat("`, it was `", *was, "`") : "`, it was not there");

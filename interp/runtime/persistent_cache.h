@@ -1,7 +1,8 @@
 // Compiled programs kept in a folder, for other processes and other days.
 //
-// An entry is one file: a header (magic, format, lengths, digests), the contents of what was compiled, the settings
-// that it was compiled under, the program, and a checksum over all of it. Its name is made of the digests of the
+// An entry is one file: a header (magic, format, lengths, digest of the contents), the digest of each setting that the
+// program was compiled under, the settings, the contents of what was compiled, the program, and a checksum over all of
+// it. Its name is made of the digests of the
 // contents and of the settings, so that the programs one graph became under several settings lie side by side, and a
 // miss can name the setting that differs. A reader trusts nothing: wrong magic, format, length or checksum, or contents
 // or settings other than those asked for, is a miss. A writer fills a temporary file of its own and renames it, so a
@@ -39,6 +40,9 @@ struct ProgramKey {
   // What else decides the program, by name. Compared on every hit too.
   std::vector<std::pair<std::string, std::string>> settings;
 };
+
+// The digest of each thing that the key is made of, by name: "graph" for the contents, then the settings.
+std::vector<std::pair<std::string, Digest>> IngredientsOf(const ProgramKey& key);
 
 // A program as it lies in the folder, checked.
 class StoredProgram {

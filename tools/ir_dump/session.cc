@@ -38,9 +38,8 @@ std::string ModuleText(const Module& module) {
 
 absl::Status Emission::Parse(std::string_view list) {
   const std::vector<std::pair<std::string_view, bool*>> names = {
-      {"lazy", &lazy},    {"lazy-dot", &dot},  {"hlo", &hlo},         {"optimized-hlo", &optimized},
-      {"hash", &hash},    {"values", &values}, {"metrics", &metrics}, {"graphs", &graphs},
-      {"params", &params}};
+      {"lazy", &lazy}, {"lazy-dot", &dot},  {"hlo", &hlo},         {"optimized-hlo", &optimized}, {"hash", &hash},
+      {"key", &key},   {"values", &values}, {"metrics", &metrics}, {"graphs", &graphs},           {"params", &params}};
   while (!list.empty()) {
     const std::string_view what = list.substr(0, list.find(','));
     list.remove_prefix(std::min(what.size() + 1, list.size()));
@@ -79,7 +78,7 @@ bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
   const lazy::IrTextOptions text{quirks};
   if (emit.lazy) Put("lazy", lazy::TensorsText(roots, text));
   if (emit.dot) Put("lazy-dot", lazy::TensorsDot(roots, text));
-  if (!emit.hlo && !emit.optimized && !emit.hash) return true;
+  if (!emit.hlo && !emit.optimized && !emit.hash && !emit.key) return true;
   lazy::DeviceState& device = *tracer.device();
   const lazy::GraphSlice slice = lazy::SliceOfTensors(roots);
   if (emit.hlo || emit.optimized) {
@@ -96,7 +95,23 @@ bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
   if (emit.hash)
     Put("hash",
         json ? ToString(lazy::HashOf(device, slice, {})) : StrCat(ToString(lazy::HashOf(device, slice, {})), "\n"));
+  if (emit.key) EmitKey(lazy::StoredKeyOf(device, slice, {}));
   return true;
+}
+
+void Session::EmitKey(const runtime::ProgramKey& key) {
+  Json list = Json::array();
+  for (const auto& [name, digest] : runtime::IngredientsOf(key)) {
+    const auto setting = std::find_if(key.settings.begin(), key.settings.end(),
+                                      [&name = name](const auto& s) { return s.first == name; });
+    list.push_back({{"name", name}, {"digest", ToString(digest)}});
+    if (setting != key.settings.end()) list.back()["value"] = setting->second;
+    if (json) continue;
+    out_ << ToString(digest) << " " << name;
+    if (setting != key.settings.end()) out_ << "=" << setting->second;
+    out_ << "\n";
+  }
+  if (json) object_["key"] = std::move(list);
 }
 
 bool Session::EmitValues(const lazy::Tensors& roots) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "interp/runtime/persistent_cache.h"
 #include "ir/source_buffer.h"
 #include "ir/text_writer.h"
 #include "tools/cli/cli.h"
@@ -22,11 +23,11 @@ namespace hlokit {
 // What is printed, in this order.
 struct Emission {
   bool params = false;
-  bool lazy = false, dot = false, hlo = false, optimized = false, hash = false;  // of a graph
+  bool lazy = false, dot = false, hlo = false, optimized = false, hash = false, key = false;  // of a graph
   bool values = false;
   bool metrics = false, graphs = false;  // of what ran
 
-  bool graph() const { return lazy || dot || hlo || optimized || hash; }
+  bool graph() const { return lazy || dot || hlo || optimized || hash || key; }
   bool any() const { return params || graph() || values || metrics || graphs; }
   // Sets what a list with commas names. OK, or what is wrong with it.
   absl::Status Parse(std::string_view list);
@@ -68,6 +69,7 @@ class Session {
   bool Fail(std::string_view label, const absl::Status& status);
   void Put(const char* name, std::string text);
   bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots);
+  void EmitKey(const runtime::ProgramKey& key);
   bool EmitValues(const lazy::Tensors& roots);
   void EmitReports(lazy::Tracer& tracer);
   bool ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config);
