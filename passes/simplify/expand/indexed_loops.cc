@@ -9,6 +9,9 @@
 
 #include "ir/attribute_views.h"
 #include "ir/builder.h"
+#include "ir/call_traits.h"
+#include "ir/side_effects.h"
+#include "passes/annotations/annotations.h"
 #include "passes/rewrite/rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
@@ -17,6 +20,17 @@ namespace {
 
 bool Contains(absl::Span<const int64_t> list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// What computes the other results; users stand behind what they use.
+void EraseUnused(Module& module, Computation c) {
+  for (InstructionId id = c.record().last, previous; id.valid(); id = previous) {
+    previous = module.record(id).previous;
+    const Instruction i = module.instruction(id);
+    const bool plain = !HasOwnSideEffect(i) && !MayCall(i.opcode()) && !i.has(Attr::kControlPredecessors) &&
+                       i.control_successors().empty();
+    if (plain && !i.has_users() && !i.is_root() && i.opcode() != Opcode::kParameter) module.Erase(id);
+  }
 }
 
 // What gathers and scatters have in common: an array that is indexed, and vectors of starts of windows in it. The other
@@ -290,7 +304,10 @@ class ScatterParts {
     const ComputationId part = module.CloneComputation(combine_.id());
     const Instruction root = module.computation(part).root();
     if (root.opcode() == Opcode::kTuple) {
-      module.SetRoot(part, root.operand(k).id());
+      const InstructionId element = root.operand(k).id();
+      module.SetRoot(part, element);
+      if (!root.has_users()) Carry(module, root.id(), element);
+      EraseUnused(module, module.computation(part));
     } else {
       const AttrValue index[] = {{Attr::kIndex, module.Int64Payload(k)}};
       const InstructionId element =
