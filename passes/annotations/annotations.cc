@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
 #include "ir/call_traits.h"
 
 namespace hlokit {
@@ -43,13 +43,14 @@ MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionI
   // Sources that stand close together often have the same metadata, and a merger costs a cache miss: of those the last
   // one is enough, apart from the first source of all.
   constexpr size_t kCloseBy = 8;
+  absl::InlinedVector<MetadataId, 64> all;
+  for (InstructionId source : sources) all.push_back(module.record(source).metadata);
   MetadataId merged;
-  for (size_t k = 0; k < sources.size(); ++k) {
-    const MetadataId source = module.record(sources[k]).metadata;
-    const absl::Span<const InstructionId> close = sources.subspan(k + 1, kCloseBy);
-    const auto is_same = [&](InstructionId other) { return module.record(other).metadata == source; };
-    if (merged.valid() && absl::c_any_of(close, is_same)) continue;
-    merged = module.context().metadata.Merge(merged, source);
+  for (auto at = all.begin(); at != all.end(); ++at) {
+    const auto close = at + std::min<std::ptrdiff_t>(kCloseBy, all.end() - at);
+    if (!merged.valid() || std::find(at + 1, close, *at) == close) {
+      merged = module.context().metadata.Merge(merged, *at);
+    }
   }
   return merged;
 }

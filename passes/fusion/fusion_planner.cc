@@ -69,6 +69,7 @@ void FusionPlanner::Number(Computation computation) {
   round_ = 0;
   info_.assign(count, NodeInfo());
   operands_.clear();
+  operands_.reserve(2 * size_t{count});
   operand_begin_.resize(count + 1);
   operand_begin_[0] = 0;
   user_begin_.assign(count + 2, 0);  // while counting, two places further on
@@ -585,6 +586,7 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
   Number(computation);
   if (!HasCandidates([this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; })) return plan_;
   groups_.clear();
+  groups_.reserve(order_.size());  // moving groups takes longer than the room for more than there will be
   copy_places_.clear();
   apart_.clear();
   group_order_.Begin(user_begin_, users_);
