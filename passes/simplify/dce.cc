@@ -1,20 +1,20 @@
 #include "passes/simplify/dce.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "ir/call_traits.h"
 #include "ir/side_effects.h"
-#include "ir/traversal.h"
 #include "passes/simplify/unreachable.h"
 
 namespace hlokit {
 
 absl::StatusOr<bool> Dce::Run(Module& module) {
-  // Most modules have little that is dead: effects and roles are found when something may be.
+  // Most modules have little that is dead: effects are found when something may be.
   std::optional<SideEffects> effects;
-  std::optional<ComputationRoles> roles;
   const auto dead = [&](Instruction i) {
     if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter) return false;
     if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || HasOwnSideEffect(i)) return false;
@@ -22,10 +22,10 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
     if (!effects) effects.emplace(module);
     return !effects->Of(i);
   };
-  bool changed = false;
   std::vector<InstructionId> work;
   CallerList callers(module);
-  for (Computation c : module.computations()) {
+  const std::vector<Computation> computations = module.computations();
+  for (Computation c : computations) {
     callers.Begin(c.id());
     for (InstructionId id = c.record().first; id.valid();) {
       const InstructionRecord& r = module.record(id);
@@ -34,25 +34,36 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
       id = r.next;
     }
     callers.End(c.id());
-    if (work.empty()) continue;
-    if (!roles) roles = RolesOf(module);
+  }
+  if (!work.empty()) {
     // What a fusion or an asynchronous operation holds is settled.
-    if (roles->fusion[c.id().value] || roles->async[c.id().value]) work.clear();
-    while (!work.empty()) {
-      const Instruction i = module.instruction(work.back());
-      work.pop_back();
-      if (!i.record().parent.valid()) continue;
-      absl::InlinedVector<InstructionId, 8> operands;
-      for (Instruction operand : i.operands()) operands.push_back(operand.id());
-      module.Erase(i.id());
-      Count("instructions removed");
-      changed = true;
-      for (InstructionId operand : operands) {
-        const Instruction o = module.instruction(operand);
-        if (o.record().parent.valid() && dead(o)) work.push_back(operand);
+    std::vector<uint8_t> settled(module.computation_id_bound(), 0);
+    for (Computation c : computations) {
+      for (InstructionId caller : callers.Of(c.id())) {
+        const Instruction i = module.instruction(caller);
+        if (i.opcode() != Opcode::kFusion && i.opcode() != Opcode::kAsyncStart) continue;
+        if (const Computation body = i.computation_attr(Attr::kCalls); body.valid()) settled[body.id().value] = 1;
       }
     }
+    const auto is_settled = [&](InstructionId id) { return settled[module.record(id).parent.value] != 0; };
+    work.erase(std::remove_if(work.begin(), work.end(), is_settled), work.end());
   }
+  int64_t removed = 0;
+  while (!work.empty()) {
+    const Instruction i = module.instruction(work.back());
+    work.pop_back();
+    if (!i.record().parent.valid()) continue;
+    absl::InlinedVector<InstructionId, 8> operands;
+    for (Instruction operand : i.operands()) operands.push_back(operand.id());
+    module.Erase(i.id());
+    ++removed;
+    for (InstructionId operand : operands) {
+      const Instruction o = module.instruction(operand);
+      if (o.record().parent.valid() && dead(o)) work.push_back(operand);
+    }
+  }
+  bool changed = removed != 0;
+  if (changed) Count("instructions removed", removed);
   if (const int64_t erased = EraseUnreachable(module, callers); erased != 0) {
     Count("computations removed", erased);
     changed = true;
