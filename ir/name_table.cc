@@ -32,7 +32,7 @@ void UniqueNames::Add(StringId name) {
 
 std::string_view UniqueNames::Numbered(std::string_view root, int64_t number) {
   constexpr size_t kMaxDigits = 20;
-  candidate_.resize(root.size() + 1 + kMaxDigits);
+  if (const size_t size = root.size() + 1 + kMaxDigits; candidate_.size() < size) candidate_.resize(size);
   char* digits = std::copy(root.begin(), root.end(), candidate_.data());
   *digits++ = '.';
   const char* end = std::to_chars(digits, digits + kMaxDigits, number).ptr;

@@ -34,8 +34,9 @@ std::vector<InstructionId> PostOrder(Computation computation) {
       s = kOpen;
       const InstructionRecord& r = module.record(id);
       const auto push = [&](InstructionId next) {
-        if (module.record(next).parent != r.parent || next.value < low || next.value > high) return;
-        if (state[next.value - low] == kNew) stack.push_back(next);
+        // The record of what has been visited is not looked at: it may be far away.
+        if (next.value < low || next.value > high || state[next.value - low] != kNew) return;
+        if (module.record(next).parent == r.parent) stack.push_back(next);
       };
       for (uint32_t k = r.operand_count; k-- > 0;) push(module.use(UseId(r.operand_begin + k)).def);
       for (const AttrValue& a : module.attrs_of(r)) {
