@@ -1,5 +1,7 @@
 #include "passes/analysis/call_graph.h"
 
+#include "ir/call_traits.h"
+
 namespace hlokit {
 namespace {
 
@@ -21,6 +23,7 @@ CallGraph::CallGraph(const Module& module)
   for (Computation c : computations) {
     site_begin_[c.id().value] = static_cast<uint32_t>(sites_.size());
     for (Instruction i : c.instructions()) {
+      if (!MayCall(i.opcode())) continue;
       const auto add = [&](int64_t callee) {
         if (callee < 0 || static_cast<size_t>(callee) >= module.computation_id_bound()) return;
         const ComputationId id(static_cast<uint32_t>(callee));
