@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "ir/attribute_views.h"
 #include "ir/traversal.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/saturating.h"
@@ -13,7 +12,6 @@ namespace hlokit {
 namespace {
 
 constexpr size_t kMaxReaders = 32;  // groups around one value that are looked at
-constexpr double kOnce = 1.0001;
 
 bool IsHero(FusionClass c) { return c == FusionClass::kReduce || c == FusionClass::kProduct; }
 
@@ -24,15 +22,6 @@ bool InDefaultMemory(Shape shape) { return !shape.has_layout() || shape.layout()
 
 bool IsPlainArray(Shape shape) {
   return shape.IsArray() && !shape.has_dynamic_dims() && shape.element_count() > 0 && InDefaultMemory(shape);
-}
-
-int64_t WindowReuse(Instruction i) {
-  const WindowView window = WindowView::Of(i);
-  int64_t reuse = 1;
-  for (int64_t d = 0; d < window.rank(); ++d) {
-    reuse = SatMul(reuse, std::max<int64_t>(1, window[d].size / std::max<int64_t>(1, window[d].stride)));
-  }
-  return reuse;
 }
 
 }  // namespace
@@ -164,125 +153,6 @@ void FusionPlanner::FindUsers(Node n) {
   if (users.groups.size() < 2) return;
   std::sort(users.groups.begin(), users.groups.end(),
             [&](const ReadingGroup& a, const ReadingGroup& b) { return group_order_.Before(a.group, b.group); });
-}
-
-std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Reader& reader, uint32_t index,
-                                                                const Group& group) const {
-  const NodeInfo &info = info_[n], &user = info_[reader.user];
-  const Role& as = reader.role;
-  const uint32_t operand_count = operand_begin_[reader.user + 1] - operand_begin_[reader.user];
-  // Elements of the user for one of the value.
-  const auto ratio = [&] {
-    return std::max(1.0, static_cast<double>(std::max<int64_t>(1, user.elements)) / static_cast<double>(info.elements));
-  };
-  Role role{as.zone, false, as.times};
-  switch (user.fusion_class) {
-    case FusionClass::kCheap:
-    case FusionClass::kDear:
-    case FusionClass::kRearranged:
-    case FusionClass::kBroadcast:
-      role.exact = as.exact && user.elements == info.elements;
-      if (user.elements > info.elements) role.times *= ratio();
-      break;
-    case FusionClass::kCut:
-      break;
-    case FusionClass::kGather:
-      role.times *= ratio();
-      break;
-    case FusionClass::kUpdate:
-      if (index == 0) return std::nullopt;
-      role.exact = index == 1 && as.exact;
-      break;
-    case FusionClass::kReduce:
-      if (as.zone != Zone::kResult) return std::nullopt;
-      role = {Zone::kReduced, index < operand_count / 2 && as.exact && info.elements == group.reduced_size, as.times};
-      break;
-    case FusionClass::kWindow:
-      if (index < operand_count / 2) {
-        role.times *= static_cast<double>(WindowReuse(module_.instruction(order_[reader.user])));
-      }
-      break;
-    case FusionClass::kProduct:
-      role = {Zone::kMultiplied, false, limits_.operand_loads};
-      break;
-    case FusionClass::kSource:
-    case FusionClass::kOpaque:
-      return std::nullopt;
-  }
-  if (info.elements <= 1) role.times = 1;  // computed before the loop
-  return role;
-}
-
-std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ReadingGroup& in, double* recompute) const {
-  const NodeInfo& info = info_[n];
-  const Group& g = GroupOf(in.group);
-  Role role;
-  role.times = 0;
-  bool all_exact = true, first = true;
-  for (uint32_t k = in.first; k != kNone; k = users_at_hand_.readers[k].next) {
-    const Reader& reader = users_at_hand_.readers[k];
-    uint32_t index = 0;
-    for (Node operand : OperandsOf(reader.user)) {
-      const uint32_t o = index++;
-      if (operand != n) continue;
-      const std::optional<Role> here = RoleAsOperand(n, reader, o, g);
-      if (!here) return std::nullopt;
-      all_exact &= here->exact;
-      role.times = std::max(role.times, here->times);
-      if (first || (here->exact && !role.exact)) {
-        role.zone = here->zone;
-        role.exact = here->exact;
-      }
-      first = false;
-    }
-  }
-  *recompute = 0;
-  const bool once = role.times <= kOnce;
-  switch (info.fusion_class) {
-    case FusionClass::kReduce:
-      if (!all_exact || !once || role.zone != Zone::kResult || g.single_result) return std::nullopt;
-      if (info.elements != g.size) return std::nullopt;
-      if (g.hero != kNone && !SameReduction(n, g.hero)) return std::nullopt;
-      break;
-    case FusionClass::kProduct:
-      if (!all_exact || !once || role.zone != Zone::kResult || g.single_result || g.hero != kNone) return std::nullopt;
-      if (info.elements != g.size) return std::nullopt;
-      break;
-    case FusionClass::kDear:
-    case FusionClass::kWindow:
-      if (!once) return std::nullopt;
-      break;
-    case FusionClass::kCheap:
-      if (!once) {
-        const double loop = static_cast<double>(std::max<int64_t>(1, std::max(g.size, g.reduced_size)));
-        *recompute =
-            role.zone == Zone::kMultiplied ? 1 : std::min(1.0, role.times * static_cast<double>(info.elements) / loop);
-        if (g.recompute + *recompute > limits_.max_recompute) return std::nullopt;
-      }
-      break;
-    case FusionClass::kSource:
-    case FusionClass::kRearranged:
-    case FusionClass::kBroadcast:
-    case FusionClass::kCut:
-    case FusionClass::kGather:
-      break;
-    case FusionClass::kUpdate:
-    case FusionClass::kOpaque:
-      return std::nullopt;
-  }
-  return role;
-}
-
-bool FusionPlanner::MayBeResult(const Group& group, const Role& role) const {
-  return limits_.multi_output && role.exact && role.times <= kOnce && role.zone != Zone::kMultiplied &&
-         !group.single_result;
-}
-
-bool FusionPlanner::SameReduction(Node a, Node b) const {
-  const Instruction x = module_.instruction(order_[a]), y = module_.instruction(order_[b]);
-  if (x.opcode() != Opcode::kReduce || y.opcode() != Opcode::kReduce) return false;
-  return x.operand(0).shape().dims() == y.operand(0).shape().dims() &&
-         x.list_attr(Attr::kDimensions) == y.list_attr(Attr::kDimensions);
 }
 
 bool FusionPlanner::Reads(const Group& group, Node n) {
@@ -505,12 +375,6 @@ void FusionPlanner::Place(Node n) {
     if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
   }
   if (vanishes) info.stays = false;
-}
-
-double FusionPlanner::CopyCost(Node n, const Group& group) const {
-  if (info_[n].fusion_class != FusionClass::kCheap) return 0;
-  const double loop = static_cast<double>(std::max<int64_t>(1, std::max(group.size, group.reduced_size)));
-  return std::min(1.0, static_cast<double>(info_[n].elements) / loop);
 }
 
 void FusionPlanner::Finish(Node representative) {
