@@ -40,6 +40,12 @@ bool IsPlainName(std::string_view name) {
          name.find('\0') == std::string_view::npos;
 }
 
+// TensorBoard's plugin calls a host by its address, whose colon is `_` in names of files.
+std::string FileNameOf(std::string host) {
+  std::replace(host.begin(), host.end(), ':', '_');
+  return host;
+}
+
 // "localhost:9012", "127.0.0.1:9012", "[::1]:9012".
 bool IsLoopback(std::string_view address) {
   const size_t colon = address.rfind(':');
@@ -100,7 +106,7 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
 
   grpc::Status Profile(grpc::ServerContext* context, const tensorflow::ProfileRequest* request,
                        tensorflow::ProfileResponse* response) override {
-    const std::string host = request->host_name().empty() ? ProfileHostName() : request->host_name();
+    const std::string host = FileNameOf(request->host_name().empty() ? ProfileHostName() : request->host_name());
     const bool save = !request->repository_root().empty();
     if (!IsPlainName(host) || (save && !IsPlainName(request->session_id()))) {
       return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,

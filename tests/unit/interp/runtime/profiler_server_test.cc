@@ -123,6 +123,13 @@ TEST_F(ProfilerServerRequestTest, WithARepositoryIsWrittenByTheProcess) {
   EXPECT_EQ(std::distance(fs::directory_iterator(run), fs::directory_iterator()), 2);
 }
 
+TEST_F(ProfilerServerRequestTest, NamesAHostByItsAddress) {
+  const Worker worker;
+  const grpc::Status status = Ask("run", "localhost:9012");
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(fs::exists(folder_ / "plugins" / "profile" / "run" / "localhost_9012.xplane.pb"));
+}
+
 TEST_F(ProfilerServerRequestTest, StaysInItsRepository) {
   const Worker worker;
   for (const auto& [session, host] : {std::pair("..", "host"), std::pair("a/b", "host"), std::pair("", "host"),
