@@ -57,10 +57,19 @@ class PassOptions {
   std::vector<std::string> values_;  // by option
 };
 
+// What an instruction takes on a machine.
+struct Latency {
+  double seconds = 0;  // of what starts asynchronous work: until that is done
+  // Of what runs beside the core: the links that it needs, a bit for each. What shares one takes turns.
+  uint32_t links = 0;
+};
+
 // What a pass may ask of whoever runs it: what lies to the right of this room. A hook that is not set answers nothing.
 struct PassEnvironment {
   // The value of an instruction whose operands are constants; an error if it cannot be had within the limits.
   std::function<absl::StatusOr<Literal>(Instruction)> evaluate;
+  // By InstructionId: what each instruction of a module takes, with all that it calls.
+  std::function<std::vector<Latency>(const Module&)> latencies;
 };
 
 class Pass {

@@ -11,7 +11,8 @@ namespace hlokit {
 
 class PipelineParser {
  public:
-  explicit PipelineParser(const PassRegistry& registry) : registry_(registry) {}
+  PipelineParser(const PassRegistry& registry, absl::Span<const OptionDefault> defaults)
+      : registry_(registry), defaults_(defaults) {}
 
   absl::StatusOr<Pipeline> Parse(std::string_view text) {
     pipeline_.nodes_.emplace_back();
@@ -130,19 +131,26 @@ class PipelineParser {
     return Eat('}') ? absl::OkStatus() : Error("the options of ", owner, " do not end with `}`");
   }
 
+  static bool HasOption(const PassInfo& info, std::string_view name) {
+    return std::any_of(info.options.begin(), info.options.end(),
+                       [name](const OptionInfo& option) { return option.name == name; });
+  }
+
   absl::Status PassItem(const PassInfo& info) {
     PassOptions options(info.options);
     const auto set = [&](std::string_view name, std::string_view value) {
       const absl::Status status = options.Set(name, value);
       return status.ok() ? status : Error("pass ", info.name, ": ", std::string(status.message()));
     };
+    for (const OptionDefault& given : defaults_) {
+      if (!HasOption(info, given.name)) continue;
+      if (absl::Status status = set(given.name, given.value); !status.ok()) return status;
+    }
     if (absl::Status status = OptionList(info.name, set); !status.ok()) return status;
     // Those of pipelines around it, the outermost last: what the user wrote counts most.
     for (size_t t = texts_.size(); t-- > 0;) {
       for (SharedOption& shared : texts_[t].options) {
-        const bool has = std::any_of(info.options.begin(), info.options.end(),
-                                     [&](const OptionInfo& option) { return option.name == shared.name; });
-        if (!has) continue;
+        if (!HasOption(info, shared.name)) continue;
         shared.taken = true;
         if (absl::Status status = set(shared.name, shared.value); !status.ok()) return status;
       }
@@ -188,13 +196,15 @@ class PipelineParser {
   }
 
   const PassRegistry& registry_;
+  const absl::Span<const OptionDefault> defaults_;
   Pipeline pipeline_;
   std::vector<Source> texts_;
   std::vector<uint32_t> groups_;  // open ones
 };
 
-absl::StatusOr<Pipeline> Pipeline::Parse(std::string_view text, const PassRegistry& registry) {
-  return PipelineParser(registry).Parse(text);
+absl::StatusOr<Pipeline> Pipeline::Parse(std::string_view text, const PassRegistry& registry,
+                                         absl::Span<const OptionDefault> defaults) {
+  return PipelineParser(registry, defaults).Parse(text);
 }
 
 }  // namespace hlokit

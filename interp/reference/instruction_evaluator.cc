@@ -146,7 +146,9 @@ PassEnvironment EvaluatingEnvironment() {
   options.num_threads = 1;
   options.limits.max_steps = int64_t{1} << 20;
   options.limits.max_bytes = int64_t{1} << 28;
-  return {.evaluate = [options](Instruction instruction) { return EvaluateInstruction(instruction, options); }};
+  PassEnvironment environment;
+  environment.evaluate = [options](Instruction instruction) { return EvaluateInstruction(instruction, options); };
+  return environment;
 }
 
 }  // namespace hlokit::interp

@@ -2,11 +2,14 @@
 #ifndef HLOKIT_INTERP_TPU_COMPILE_H_
 #define HLOKIT_INTERP_TPU_COMPILE_H_
 
-#include <string>
 #include <string_view>
 
+#include "absl/status/statusor.h"
 #include "interp/tpu/machine.h"
+#include "interp/tpu/simulator.h"
 #include "ir/module.h"
+#include "passes/pass.h"
+#include "passes/pipeline.h"
 
 namespace hlokit::tpu {
 
@@ -14,9 +17,12 @@ namespace hlokit::tpu {
 // its shapes are those of all devices.
 double PartsOf(const Module& module);
 
-// A pipeline's text for this machine: `tpu` alone takes its figures from it, anything else stays as it is. `parts`: so
-// many devices share the program's work and memory (PartsOf).
-std::string PipelineFor(const Machine& machine, std::string_view pipeline, double parts = 1);
+// The pipeline that a text names; where it does not say otherwise, its passes take the machine's figures (memory,
+// rates) instead of their defaults. `parts`: so many devices share the program's work and memory (PartsOf).
+absl::StatusOr<Pipeline> PipelineFor(const Machine& machine, std::string_view pipeline, double parts = 1);
+
+// What passes may ask about a machine and its devices: the scheduler, how long instructions take.
+PassEnvironment EnvironmentFor(const SimulationOptions& options);
 
 }  // namespace hlokit::tpu
 

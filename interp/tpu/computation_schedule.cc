@@ -53,8 +53,9 @@ class Scheduler {
     const size_t n = plan_.steps.size();
     result_.steps.resize(n);
     FindWorks();
-    residency_ = PlaceArrays(machine_, module_, plan_, works_, context_.loop_of_body[plan_.computation.value].valid(),
-                             FindCalled(), context_.assigned, context_.scale);
+    residency_ =
+        PlaceArrays(machine_, module_, plan_, works_, context_.loop_of_body[plan_.computation.value].valid(),
+                    FindCalled(), context_.held_by_callers[plan_.computation.value], context_.assigned, context_.scale);
     const std::vector<uint8_t> ahead = FindAhead(context_, plan_);
     for (size_t s = 0; s < n; ++s) result_.steps[s].ahead = ahead[s] != 0;
     if (module_.header().is_scheduled) {

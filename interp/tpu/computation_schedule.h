@@ -24,6 +24,7 @@ struct ScheduleContext {
   const CostAnalysis& costs;
   double scale = 1;
   bool assigned = false;                              // HasAssignment of the module
+  const std::vector<double>& held_by_callers;         // by ComputationId: HeldByCallers of the module
   const std::vector<InstructionId>& loop_of_body;     // by ComputationId; of bodies of loops
   const std::vector<ComputationTime>& done;           // of the plan's computations before this one: all that it calls
   std::map<std::string, int64_t>* missing = nullptr;  // what the estimate lacks

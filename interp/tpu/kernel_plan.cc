@@ -1,8 +1,6 @@
 #include "interp/tpu/kernel_plan.h"
 
 #include <algorithm>
-#include <iterator>
-#include <string_view>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -11,22 +9,15 @@
 #include "interp/tpu/tiling.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
+#include "passes/analysis/markers.h"
 #include "passes/layout/dimension_order.h"
 
 namespace hlokit::tpu {
 
 namespace {
 
-constexpr std::string_view kMarkers[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "LayoutConstraint",
-                                         "xla.sdy.FuncResultSharding"};
 constexpr size_t kMaxCopies = 8;      // consumers that a cheap producer is repeated in
 constexpr size_t kMaxMembers = 1000;  // of a kernel
-
-bool IsMarker(Instruction i) {
-  if (i.opcode() != Opcode::kCustomCall || i.operand_count() != 1) return false;
-  const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
-  return std::find(std::begin(kMarkers), std::end(kMarkers), target) != std::end(kMarkers);
-}
 
 // Repeated rather than stored when several kernels want it.
 bool IsCheap(Instruction i) {

@@ -34,10 +34,10 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const
     absl::StatusOr<SimulationOptions> machine = options.machine(module);
     if (!machine.ok()) return machine.status();
     if (!module.header().is_scheduled) {
-      absl::StatusOr<Pipeline> pipeline =
-          Pipeline::Parse(PipelineFor(machine->machine, options.pipeline, PartsOf(module)));
+      absl::StatusOr<Pipeline> pipeline = PipelineFor(machine->machine, options.pipeline, PartsOf(module));
       if (!pipeline.ok()) return pipeline.status();
-      if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(module); !run.ok()) return run.status();
+      const PipelineOptions passes = {.environment = EnvironmentFor(*machine)};
+      if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(module, passes); !run.ok()) return run.status();
     }
     result->programs_.push_back(std::make_unique<Program>(std::move(module), *std::move(machine)));
   }

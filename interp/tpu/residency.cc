@@ -1,9 +1,14 @@
 #include "interp/tpu/residency.h"
 
 #include <algorithm>
+#include <tuple>
+#include <vector>
 
 #include "interp/tpu/op_class.h"
 #include "interp/tpu/tiling.h"
+#include "ir/call_traits.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/schedule/loop_state.h"
 #include "passes/schedule/memory_space_assignment.h"
 
 namespace hlokit::tpu {
@@ -11,6 +16,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr uint32_t kLongestStay = 512;  // steps
+constexpr uint32_t kNoArray = 0xffffffffu;
 
 struct Candidate {
   uint32_t value = 0;
@@ -40,21 +46,23 @@ bool IsStateElement(Instruction value, Computation body) {
          value.parent() == body;
 }
 
-// The state of a loop: small elements that change stay if all fit, of those that only are read a part.
+// The state of a loop: elements that change stay where they fit, of those that only are read a part.
 void PlaceState(const Machine& machine, const Module& module, Computation body, const std::vector<KernelWork>& works,
                 double scale, uint32_t last_step, double* room, Residency* result,
                 absl::flat_hash_set<uint32_t>* kept_roots) {
   if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return;
   const absl::flat_hash_set<int64_t> invariant = InvariantElements(body);
-  std::vector<std::pair<double, int64_t>> changing;
-  for (int64_t k = 0; k < body.root().operand_count(); ++k) {
-    if (invariant.contains(k) || !body.root().operand(k).shape().IsArray()) continue;
-    changing.push_back({static_cast<double>(PaddedBytes(machine, body.root().operand(k).shape())) * scale, k});
+  // What is made anew in each trip before what is written over in part; the smallest first.
+  std::vector<std::tuple<bool, double, int64_t>> changing;
+  for (const ChangingElement& element : ChangingElements(body)) {
+    if (invariant.contains(element.index)) continue;
+    const double bytes = static_cast<double>(PaddedBytes(machine, element.value.shape())) * scale;
+    changing.emplace_back(element.in_place, bytes, element.index);
   }
   std::sort(changing.begin(), changing.end());
   absl::flat_hash_set<int64_t> kept;
-  for (const auto& [bytes, k] : changing) {
-    if (bytes > *room) break;
+  for (const auto& [in_place, bytes, k] : changing) {
+    if (bytes > *room) continue;
     *room -= bytes;
     kept.insert(k);
     result->residents.push_back({ValueOf(body.root().operand(k)).id(), bytes, 0, last_step});
@@ -88,6 +96,46 @@ double PartInVmem(const Machine& machine, Shape shape) {
     if (leaf.has_layout() && leaf.layout()->memory_space() == kVectorMemorySpace) in_vmem += size;
   }
   return bytes > 0 ? in_vmem / bytes : 0;
+}
+
+// The arrays of a tuple that a kernel makes, as the computation takes them out of it. One that is taken out twice, or
+// not by its index alone, is none.
+std::vector<Instruction> TakenFrom(Instruction tuple) {
+  std::vector<Instruction> elements;
+  for (const auto [user, index] : tuple.uses()) {
+    if (user.opcode() != Opcode::kGetTupleElement) return {};
+    elements.push_back(user);
+  }
+  std::sort(elements.begin(), elements.end(), [](Instruction a, Instruction b) {
+    const int64_t ka = a.int_attr(Attr::kIndex), kb = b.int_attr(Attr::kIndex);
+    return ka != kb ? ka < kb : a.id().value < b.id().value;
+  });
+  std::vector<Instruction> once;
+  for (size_t e = 0; e < elements.size(); ++e) {
+    const int64_t index = elements[e].int_attr(Attr::kIndex);
+    const bool again = (e > 0 && elements[e - 1].int_attr(Attr::kIndex) == index) ||
+                       (e + 1 < elements.size() && elements[e + 1].int_attr(Attr::kIndex) == index);
+    if (!again) once.push_back(elements[e]);
+  }
+  return once;
+}
+
+// What kernels with several results write there: the parts of their tuples that stay.
+void CountWrittenParts(const Machine& machine, const Module& module, const std::vector<KernelWork>& works,
+                       Residency* result) {
+  for (const KernelWork& work : works) {
+    for (const Access& access : work.writes) {
+      const Instruction value = module.instruction(access.value);
+      if (!value.shape().IsTuple()) continue;
+      double there = 0;
+      for (Instruction element : TakenFrom(value)) {
+        if (result->PartOf(element.id()) == 1) there += static_cast<double>(PaddedBytes(machine, element.shape()));
+      }
+      if (there == 0) continue;
+      double& part = result->part[access.value.value];
+      part = std::min(1.0, std::max(part, there / static_cast<double>(PaddedBytes(machine, value.shape()))));
+    }
+  }
 }
 
 bool IsInVmem(Shape array) {
@@ -171,12 +219,63 @@ bool HasAssignment(const Module& module) {
   return false;
 }
 
+std::vector<double> HeldByCallers(const Machine& machine, const Module& module, double scale) {
+  std::vector<double> outside(module.computation_id_bound(), 0);
+  const CallGraph calls(module);
+  const absl::Span<const ComputationId> callees_first = calls.CalleesFirst();
+  std::vector<uint32_t> array_of(module.instruction_id_bound(), kNoArray), place_of(module.instruction_id_bound(), 0);
+  for (size_t at = callees_first.size(); at-- > 0;) {
+    const Computation c = module.computation(callees_first[at]);
+    if (!calls.IsLive(c) || !calls.IsSequential(c)) continue;
+    std::vector<Candidate> arrays;
+    std::vector<std::pair<uint32_t, Instruction>> callers;
+    uint32_t place = 0;
+    for (Instruction i : c.instructions()) {
+      uint32_t array = kNoArray;
+      for (int64_t k = 0; k < i.operand_count(); ++k) {
+        const uint32_t read = array_of[i.operand(k).id().value];
+        if (read == kNoArray) continue;
+        arrays[read].to = place;
+        // The same bytes: under another name, written over, on their way.
+        const bool leaves = i.opcode() == Opcode::kCopyStart || i.opcode() == Opcode::kCopyDone;
+        if (IsRename(i) || leaves || IsUpdatedBy(i.operand(k), i, k)) array = read;
+      }
+      if (array == kNoArray && IsInVmem(i.shape())) {
+        array = static_cast<uint32_t>(arrays.size());
+        const double bytes = static_cast<double>(PaddedBytes(machine, i.shape())) * scale;
+        // What a copy brings has its place from the start.
+        const uint32_t from = i.opcode() == Opcode::kCopyDone ? place_of[i.operand(0).id().value] : place;
+        arrays.push_back({i.id().value, from, place, bytes});
+      }
+      array_of[i.id().value] = array;
+      place_of[i.id().value] = place;
+      if (MayCall(i.opcode()) && i.opcode() != Opcode::kFusion) callers.push_back({place, i});
+      ++place;
+    }
+    std::vector<double> change(place + 1, 0);
+    for (const Candidate& array : arrays) {
+      change[array.from] += array.bytes;
+      change[array.to + 1] -= array.bytes;
+    }
+    double held = outside[c.id().value];
+    uint32_t next = 0;
+    for (const auto& [where, caller] : callers) {
+      for (; next <= where; ++next) held += change[next];
+      for (Computation callee : caller.called_computations()) {
+        double& most = outside[callee.id().value];
+        most = std::max(most, held);
+      }
+    }
+  }
+  return outside;
+}
+
 Residency PlaceArrays(const Machine& machine, const Module& module, const ComputationPlan& plan,
                       const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
-                      bool assigned, double scale) {
+                      double outside_bytes, bool assigned, double scale) {
   Residency result;
-  const double whole =
-      std::max(machine.OnChipBytes() - machine.vmem_scoped * static_cast<double>(machine.cores_per_device()), 0.0);
+  const double scoped = machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
+  const double whole = std::max(machine.OnChipBytes() - scoped - outside_bytes, 0.0);
   const uint32_t last_step = plan.steps.empty() ? 0 : static_cast<uint32_t>(plan.steps.size()) - 1;
   const Computation computation = module.computation(plan.computation);
 
@@ -199,10 +298,18 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
   }
   for (const KernelWork& work : works) {
     for (const Access& access : work.writes) {
+      const Instruction value = module.instruction(access.value);
       if (kept_roots.contains(access.value.value)) result.part[access.value.value] = 1;
+      if (!value.shape().IsTuple()) continue;
+      for (Instruction element : TakenFrom(value)) {
+        if (kept_roots.contains(element.id().value)) result.part[element.id().value] = 1;
+      }
     }
   }
-  if (assigned) return result;
+  if (assigned) {
+    CountWrittenParts(machine, module, works, &result);
+    return result;
+  }
 
   // Values that leave the computation, or that a step other than a kernel uses, are in HBM.
   absl::flat_hash_set<uint32_t> outside;
@@ -215,20 +322,24 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
     }
   }
   absl::flat_hash_map<uint32_t, Candidate> candidates;
+  const auto consider = [&](Instruction value, uint32_t step) {
+    if (outside.contains(value.id().value) || !value.shape().IsArray()) return;
+    const double bytes = static_cast<double>(PaddedBytes(machine, value.shape())) * scale;
+    if (bytes > 0 && bytes <= whole - state) candidates[value.id().value] = {value.id().value, step, step, bytes};
+  };
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     for (const Access& access : works[s].writes) {
-      if (outside.contains(access.value.value)) continue;
       const Instruction value = module.instruction(access.value);
-      const double bytes = static_cast<double>(PaddedBytes(machine, value.shape())) * scale;
-      if (bytes > 0 && bytes <= whole - state) candidates[access.value.value] = {access.value.value, s, s, bytes};
+      if (!value.shape().IsTuple()) {
+        consider(value, s);
+      } else if (!outside.contains(value.id().value)) {
+        for (Instruction element : TakenFrom(value)) consider(element, s);
+      }
     }
   }
   for (uint32_t s = 0; s < plan.steps.size(); ++s) {
     for (const Access& access : works[s].reads) {
-      Instruction value = module.instruction(access.value);
-      // The elements of what a kernel with several results makes.
-      if (value.opcode() == Opcode::kGetTupleElement) value = ValueOf(value.operand(0));
-      if (const auto found = candidates.find(value.id().value); found != candidates.end()) {
+      if (const auto found = candidates.find(access.value.value); found != candidates.end()) {
         found->second.to = std::max(found->second.to, s);
       }
     }
@@ -253,15 +364,7 @@ Residency PlaceArrays(const Machine& machine, const Module& module, const Comput
     result.part[c.value] = 1;
     result.residents.push_back({InstructionId(c.value), c.bytes, c.from, c.to});
   }
-  // Elements of resident tuples.
-  for (const KernelWork& work : works) {
-    for (const Access& access : work.reads) {
-      const Instruction value = module.instruction(access.value);
-      if (value.opcode() != Opcode::kGetTupleElement) continue;
-      const auto found = result.part.find(ValueOf(value.operand(0)).id().value);
-      if (found != result.part.end()) result.part[access.value.value] = found->second;
-    }
-  }
+  CountWrittenParts(machine, module, works, &result);
   return result;
 }
 

@@ -36,12 +36,16 @@ struct Residency {
 // A layout of the module puts an array into vector memory: what does not say so is elsewhere.
 bool HasAssignment(const Module& module);
 
+// By ComputationId: vector memory that arrays of its callers take while it runs, as the module's own assignment has it.
+std::vector<double> HeldByCallers(const Machine& machine, const Module& module, double scale);
+
 // `works`: by step, empty for steps that are no kernels. `loop_body`: the computation is one, and its state may stay.
-// `called`: by step, the vector memory that what it calls needs for arrays. `assigned`: HasAssignment of the module.
+// `called`: by step, the vector memory that what it calls needs for arrays; `outside`: what its callers hold meanwhile.
+// `assigned`: HasAssignment of the module.
 // All together never take more than there is but for the tiles of kernels, unless the module's own assignment does.
 Residency PlaceArrays(const Machine& machine, const Module& module, const ComputationPlan& plan,
                       const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
-                      bool assigned, double scale);
+                      double outside, bool assigned, double scale);
 
 // Of a loop body: elements of the state that it passes on as they are.
 absl::flat_hash_set<int64_t> InvariantElements(Computation body);

@@ -27,15 +27,11 @@ class Simulator {
     FindLoopBodies();
     const CostAnalysis costs(module_);
     const StepTimer timer(module_, plan_, options_, 1 / result_.parts);
-    const ScheduleContext context{module_,
-                                  plan_,
-                                  options_,
-                                  timer,
-                                  costs,
-                                  1 / result_.parts,
-                                  HasAssignment(module_),
-                                  loop_of_body_,
-                                  result_.computations,
+    const bool assigned = HasAssignment(module_);
+    const std::vector<double> held = assigned ? HeldByCallers(machine_, module_, 1 / result_.parts)
+                                              : std::vector<double>(module_.computation_id_bound(), 0);
+    const ScheduleContext context{module_,           plan_,    options_, timer,         costs,
+                                  1 / result_.parts, assigned, held,     loop_of_body_, result_.computations,
                                   &result_.missing};
     for (const ComputationPlan& computation : plan_.computations()) {
       result_.computations.push_back(ScheduleComputation(context, computation));

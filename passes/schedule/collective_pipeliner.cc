@@ -12,27 +12,12 @@
 #include "passes/analysis/memory.h"
 #include "passes/analysis/saturating.h"
 #include "passes/analysis/trip_count.h"
+#include "passes/schedule/collective_delay.h"
+#include "passes/schedule/loop_collectives.h"
 #include "passes/simplify/loops/loop.h"
 
 namespace hlokit {
 namespace {
-
-bool IsBlockingCollective(Instruction i) {
-  return HasTrait(i.opcode(), kCollective) && !HasTrait(i.opcode(), kStartsAsync) &&
-         !HasTrait(i.opcode(), kEndsAsync) && !HasTrait(i.opcode(), kUpdatesAsync);
-}
-
-// Can be computed in another trip than its own, and once more than before.
-bool MayRepeat(Instruction i, const SideEffects& effects) {
-  if (i.is_root() || i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kSharding)) {
-    return false;
-  }
-  if (IsBlockingCollective(i)) return i.shape().IsArray() && !i.bool_attr(Attr::kConstrainLayout);
-  return !effects.Of(i) && !HasTrait(i.opcode(), kControlFlow) && !HasTrait(i.opcode(), kStartsAsync) &&
-         !HasTrait(i.opcode(), kEndsAsync) && !HasTrait(i.opcode(), kUpdatesAsync) &&
-         !HasTrait(i.opcode(), kCollective) && i.opcode() != Opcode::kParameter && i.opcode() != Opcode::kCustomCall &&
-         i.opcode() != Opcode::kFusion;
-}
 
 class LoopPipeliner {
  public:
@@ -44,20 +29,17 @@ class LoopPipeliner {
   void Run(const std::vector<InstructionId>& ahead) {
     // In front of the loop, for its first trip.
     std::vector<InstructionId> first;
-    {
-      absl::flat_hash_map<uint32_t, InstructionId> copies;
-      for (InstructionId id : ahead) {
-        const auto start = [this](int64_t index) { return InitElement(module_, plain_, index); };
-        first.push_back(Copy(id, plain_.loop.record().parent, plain_.loop.id(), start, &copies));
-      }
-    }
+    BodyCopier before(
+        &module_, plain_.body, plain_.loop.record().parent, plain_.loop.id(),
+        [this](int64_t index) { return InitElement(module_, plain_, index); }, &next_channel_);
+    for (InstructionId id : ahead) first.push_back(before.Copy(id));
     ChangeState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(plain_.size), 1), first);
     // In the body, for the next trip.
     const InstructionId root = plain_.body.root().id();
-    absl::flat_hash_map<uint32_t, InstructionId> copies;
+    const auto next = [this, root](int64_t index) { return module_.instruction(root).operand(index).id(); };
+    BodyCopier within(&module_, plain_.body, plain_.body.id(), root, next, &next_channel_);
     for (size_t k = 0; k < ahead.size(); ++k) {
-      const auto next = [&](int64_t index) { return module_.instruction(root).operand(index).id(); };
-      const InstructionId made = Copy(ahead[k], plain_.body.id(), root, next, &copies);
+      const InstructionId made = within.Copy(ahead[k]);
       const int64_t place = plain_.size + static_cast<int64_t>(k);
       const InstructionId given = module_.instruction(root).operand(place).id();
       module_.Move(given, plain_.body.record().first);
@@ -73,7 +55,7 @@ class LoopPipeliner {
     std::vector<InstructionId> collectives;
     for (InstructionId id : PostOrder(plain_.body)) {
       const Instruction i = module_.instruction(id);
-      if (IsState(i)) {
+      if (IsState(i, plain_.body)) {
         const int64_t index = i.int_attr(Attr::kIndex);
         if (index == counter_ || plain_.unchanged[static_cast<size_t>(index)]) early.insert(id.value);
         continue;
@@ -100,10 +82,6 @@ class LoopPipeliner {
   }
 
  private:
-  bool IsState(Instruction i) const {
-    return i.opcode() == Opcode::kGetTupleElement && i.operand(0) == plain_.body.parameter(0);
-  }
-
   bool ReachesTrip(InstructionId from, const absl::flat_hash_set<uint32_t>& early) const {
     std::vector<InstructionId> open = {from};
     absl::flat_hash_set<uint32_t> seen = {from.value};
@@ -117,46 +95,6 @@ class LoopPipeliner {
       }
     }
     return false;
-  }
-
-  // Copies an instruction and what it is computed from before `position`; `element` gives the parts of the state there.
-  template <typename OfState>
-  InstructionId Copy(InstructionId id, ComputationId parent, InstructionId position, const OfState& element,
-                     absl::flat_hash_map<uint32_t, InstructionId>* copies) {
-    std::vector<InstructionId> open = {id};
-    while (!open.empty()) {
-      const InstructionId at = open.back();
-      if (copies->contains(at.value)) {
-        open.pop_back();
-        continue;
-      }
-      const Instruction i = module_.instruction(at);
-      if (IsState(i)) {
-        (*copies)[at.value] = element(i.int_attr(Attr::kIndex));
-        open.pop_back();
-        continue;
-      }
-      const size_t before = open.size();
-      for (Instruction operand : i.operands()) {
-        if (!copies->contains(operand.id().value)) open.push_back(operand.id());
-      }
-      if (open.size() != before) continue;
-      open.pop_back();
-      std::vector<InstructionId> operands;
-      for (Instruction operand : i.operands()) operands.push_back(copies->at(operand.id().value));
-      std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
-      for (AttrValue& attr : attrs) {
-        if (attr.attr == Attr::kChannelId) attr.payload = module_.Int64Payload(next_channel_++);
-      }
-      const InstructionRecord r = i.record();
-      const StringId name = module_.UniqueInstructionName(module_.context().str(r.name));
-      const InstructionId copy =
-          module_.AddInstruction(parent, r.opcode, module_.context().shape(r.shape), name, operands, attrs, r.payload);
-      module_.SetMetadata(copy, r.metadata);
-      module_.Move(copy, position);
-      (*copies)[at.value] = copy;
-    }
-    return copies->at(id.value);
   }
 
   void EraseUnused() {
@@ -185,41 +123,56 @@ int64_t FreeChannel(const Module& module) {
 
 }  // namespace
 
-absl::StatusOr<int64_t> PipelineCollectives(Module& module, int64_t memory_bytes) {
-  if (module.header().is_scheduled || !module.entry().valid()) return 0;
+absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memory_bytes) {
+  if (module.header().is_scheduled || !module.entry().valid()) return PipelinedCounts();
   int64_t channel = FreeChannel(module);
-  if (channel < 0) return 0;
+  if (channel < 0) return PipelinedCounts();
   const std::vector<uint32_t> callers = CountCallers(module);
-  int64_t made = 0;
+  PipelinedCounts counts;
   std::optional<int64_t> left;  // of the memory
+  const auto fits = [&](int64_t bytes) -> absl::StatusOr<bool> {
+    if (memory_bytes <= 0) return true;
+    if (!left) {
+      const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
+      if (!memory.ok()) return memory.status();
+      left = memory_bytes - memory->OfModule().peak_bytes;
+    }
+    if (bytes > *left) return false;
+    *left -= bytes;
+    return true;
+  };
   for (InstructionId id : WhileLoops(module)) {
-    const Instruction loop = module.instruction(id);
-    const std::optional<PlainLoop> plain = AsPlainLoop(loop, callers);
-    if (!plain) continue;
-    const std::optional<CountedLoop> counted = CountLoop(loop);
+    const std::optional<CountedLoop> counted = CountLoop(module.instruction(id));
     if (!counted || counted->trips < 2) continue;
+    const std::optional<PlainLoop> plain = AsPlainLoop(module.instruction(id), callers);
+    if (!plain) continue;
     const SideEffects effects(module);
     LoopPipeliner pipeliner(&module, *plain, counted->index, effects, &channel);
-    const std::vector<InstructionId> ahead = pipeliner.FindAhead();
-    if (ahead.empty()) continue;
-    if (memory_bytes > 0) {
-      if (!left) {
-        const absl::StatusOr<MemoryAnalysis> memory = MemoryAnalysis::Make(module);
-        if (!memory.ok()) return memory.status();
-        left = memory_bytes - memory->OfModule().peak_bytes;
-      }
+    if (const std::vector<InstructionId> ahead = pipeliner.FindAhead(); !ahead.empty()) {
       // What a trip was given, and what it makes for the next.
       int64_t bytes = 0;
       for (InstructionId collective : ahead) {
         bytes = SatAdd(bytes, SatMul(BufferBytes(module.instruction(collective).shape()), 2));
       }
-      if (bytes > *left) continue;
-      *left -= bytes;
+      const absl::StatusOr<bool> room = fits(bytes);
+      if (!room.ok()) return room.status();
+      if (*room) {
+        pipeliner.Run(ahead);
+        counts.ahead += static_cast<int64_t>(ahead.size());
+      }
     }
-    pipeliner.Run(ahead);
-    made += static_cast<int64_t>(ahead.size());
+    const std::optional<PlainLoop> now = AsPlainLoop(module.instruction(id), callers);
+    if (!now) continue;
+    const SideEffects effects_now(module);
+    CollectiveDelayer delayer(&module, *now, counted->index, effects_now, &channel);
+    if (delayer.count() == 0) continue;
+    const absl::StatusOr<bool> room = fits(delayer.bytes());
+    if (!room.ok()) return room.status();
+    if (!*room) continue;
+    if (absl::Status status = delayer.Run(); !status.ok()) return status;
+    counts.late += delayer.count();
   }
-  return made;
+  return counts;
 }
 
 }  // namespace hlokit

@@ -11,9 +11,11 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/markers.h"
 #include "passes/analysis/saturating.h"
 #include "passes/layout/dimension_order.h"
 #include "passes/layout/layout_assignment.h"
+#include "passes/schedule/loop_state.h"
 
 namespace hlokit {
 namespace {
@@ -48,16 +50,36 @@ std::vector<int64_t> UpdatedOperands(Instruction i) {
     for (int64_t k = 0; k < i.operand_count() / 2; ++k) updated.push_back(k);
   }
   if (opcode != Opcode::kFusion) return updated;
-  for (Instruction inner : i.computation_attr(Attr::kCalls).instructions()) {
-    if (inner.opcode() != Opcode::kDynamicUpdateSlice && inner.opcode() != Opcode::kScatter) continue;
-    Instruction from = inner.operand(0);
-    while (from.opcode() == Opcode::kBitcast || from.opcode() == Opcode::kReshape || from.opcode() == Opcode::kCopy ||
-           from.opcode() == Opcode::kDynamicUpdateSlice || from.opcode() == Opcode::kScatter) {
-      from = from.operand(0);
+  // A result that is an update as it stands; one from which the fusion goes on to compute is its own affair.
+  const auto below_names = [](Instruction value) {
+    while (value.opcode() == Opcode::kBitcast || value.opcode() == Opcode::kReshape ||
+           value.opcode() == Opcode::kCopy) {
+      value = value.operand(0);
+    }
+    return value;
+  };
+  std::vector<Instruction> results;
+  const Instruction root = i.computation_attr(Attr::kCalls).root();
+  if (root.opcode() == Opcode::kTuple) {
+    for (Instruction result : root.operands()) results.push_back(result);
+  } else {
+    results.push_back(root);
+  }
+  for (Instruction result : results) {
+    Instruction from = below_names(result);
+    if (from.opcode() != Opcode::kDynamicUpdateSlice && from.opcode() != Opcode::kScatter) continue;
+    while (from.opcode() == Opcode::kDynamicUpdateSlice || from.opcode() == Opcode::kScatter) {
+      from = below_names(from.operand(0));
     }
     if (from.opcode() == Opcode::kParameter) updated.push_back(from.parameter_number());
   }
   return updated;
+}
+
+// The operand's bytes in the same place, under another name.
+bool IsName(Instruction i) {
+  return MovesNothing(i) ||
+         (IsMarker(i) && i.shape().bare() == i.operand(0).shape().bare() && !i.has(Attr::kOperandLayoutConstraints));
 }
 
 bool CanTakeFromVmem(Instruction user, int64_t operand) {
@@ -85,19 +107,59 @@ bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand) {
 
 namespace {
 
-class Assigner {
- public:
-  Assigner(Module* module, const MemorySpaceOptions& options, const CallGraph& calls)
-      : module_(*module),
-        options_(options),
-        calls_(calls),
-        costs_(*module),
-        held_by_callee_(module->computation_id_bound(), 0) {
+// What the computations of a module share.
+struct Shared {
+  Shared(Module* module_in, const MemorySpaceOptions& options_in)
+      : module(*module_in),
+        options(options_in),
+        calls(*module_in),
+        costs(*module_in),
+        loops(module_in->computation_id_bound(), 0),
+        body(module_in->computation_id_bound(), 0),
+        held(module_in->computation_id_bound(), 0),
+        outside(module_in->computation_id_bound(), 0) {
     FindLoops();
   }
 
-  absl::Status Run(Computation c);
-  const MemorySpaceCounts& counts() const { return counts_; }
+  Module& module;
+  const MemorySpaceOptions options;
+  const CallGraph calls;
+  const CostAnalysis costs;
+  std::vector<uint8_t> loops;    // by ComputationId: it runs a loop
+  std::vector<uint8_t> body;     // by ComputationId: of a loop
+  std::vector<int64_t> held;     // by ComputationId: most VMEM that stays taken while it runs, by it and what it calls
+  std::vector<int64_t> outside;  // by ComputationId: most VMEM that its callers hold meanwhile
+  MemorySpaceCounts counts;
+
+ private:
+  void FindLoops() {
+    for (ComputationId id : calls.CalleesFirst()) {
+      for (Instruction i : module.computation(id).instructions()) {
+        if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
+        if (i.opcode() == Opcode::kWhile) {
+          loops[id.value] = 1;
+          body[i.computation_attr(Attr::kBody).id().value] = 1;
+        }
+        for (Computation callee : i.called_computations()) loops[id.value] |= loops[callee.id().value];
+      }
+    }
+  }
+};
+
+// Of one computation.
+class Assigner {
+ public:
+  Assigner(Shared* shared, Computation computation)
+      : shared_(*shared),
+        module_(shared->module),
+        options_(shared->options),
+        counts_(shared->counts),
+        c_(computation) {}
+
+  // Finds what stays from where it is made to its last use; those of callees come first.
+  void Keep();
+  // Finds what is brought there and away beside other work, and changes the module; those of callers come first.
+  absl::Status Move();
 
  private:
   // An array made here, in places.
@@ -118,18 +180,18 @@ class Assigner {
     std::vector<InstructionId> readers;
   };
 
-  void FindLoops();
-  void FindPlaces(Computation c);
+  void FindPlaces();
+  int64_t HeldByCallees(Instruction i) const;
+  void KeepState();
   // The kernel that makes an array of its own for this value; none if none does.
   Instruction MakerOf(Instruction value) const;
-  std::vector<Stay> FindStays() const;
+  void FindStays();
   bool Fits(int32_t from, int32_t to, int64_t bytes) const;
   void Hold(int32_t from, int32_t to, int64_t bytes);
-  void Keep(const std::vector<Stay>& stays);
   void FindIdle();
   double TransferOf(Shape array) const;
   void TakeIdle(int32_t from, int32_t to, double seconds);
-  void FindEvictions(std::vector<Stay>* stays);
+  void FindEvictions();
   std::vector<Prefetch> FindPrefetches();
   Shape InVmem(Shape array) const;
   absl::StatusOr<InstructionId> Copy(InstructionId source, Shape result, InstructionId before_start,
@@ -142,57 +204,76 @@ class Assigner {
     return place < static_cast<int32_t>(order_.size()) ? order_[static_cast<size_t>(place)] : InstructionId();
   }
 
+  Shared& shared_;
   Module& module_;
-  const MemorySpaceOptions options_;
-  const CallGraph& calls_;
-  const CostAnalysis costs_;
-  std::vector<int64_t> held_by_callee_;  // by ComputationId: most VMEM that it holds
-  std::vector<uint8_t> loops_;           // by ComputationId: it runs a loop
-  MemorySpaceCounts counts_;
+  const MemorySpaceOptions& options_;
+  MemorySpaceCounts& counts_;
+  const Computation c_;
 
-  // Of the computation at hand.
   std::vector<InstructionId> order_;
   std::vector<int32_t> place_of_;  // by InstructionId, from lowest_
   uint32_t lowest_ = 0;
-  std::vector<int64_t> room_;  // by place
-  std::vector<double> idle_;   // by place: seconds in which HBM is not needed
+  std::vector<int64_t> room_;    // by place
+  std::vector<uint8_t> closed_;  // by place: a loop runs, no copy goes on beside it
+  std::vector<double> idle_;     // by place: seconds in which HBM is not needed
+  std::vector<Stay> stays_;
   absl::flat_hash_set<uint32_t> in_vmem_;
 };
 
-void Assigner::FindLoops() {
-  loops_.assign(module_.computation_id_bound(), 0);
-  for (ComputationId id : calls_.CalleesFirst()) {
-    for (Instruction i : module_.computation(id).instructions()) {
-      if (i.opcode() == Opcode::kWhile) loops_[id.value] = 1;
-      if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
-      for (Computation callee : i.called_computations()) loops_[id.value] |= loops_[callee.id().value];
-    }
-  }
+int64_t Assigner::HeldByCallees(Instruction i) const {
+  int64_t held = 0;
+  if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) return held;
+  for (Computation callee : i.called_computations()) held = std::max(held, shared_.held[callee.id().value]);
+  return held;
 }
 
-void Assigner::FindPlaces(Computation c) {
-  order_.clear();
+void Assigner::FindPlaces() {
   uint32_t highest = 0;
   lowest_ = 0xffffffffu;
-  for (Instruction i : c.instructions()) {
+  for (Instruction i : c_.instructions()) {
     order_.push_back(i.id());
     lowest_ = std::min(lowest_, i.id().value);
     highest = std::max(highest, i.id().value);
   }
   place_of_.assign(order_.empty() ? 0 : highest - lowest_ + 1, 0);
   room_.assign(order_.size(), options_.vmem_bytes);
+  closed_.assign(order_.size(), 0);
   for (size_t place = 0; place < order_.size(); ++place) {
     place_of_[order_[place].value - lowest_] = static_cast<int32_t>(place);
     const Instruction i = module_.instruction(order_[place]);
+    room_[place] -= HeldByCallees(i);
     if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
-    // What is left there is for the state of loops.
-    if (i.opcode() == Opcode::kWhile) room_[place] = 0;
-    for (Computation callee : i.called_computations()) {
-      if (loops_[callee.id().value] != 0) room_[place] = 0;
-      room_[place] = std::min(room_[place], options_.vmem_bytes - held_by_callee_[callee.id().value]);
+    closed_[place] = i.opcode() == Opcode::kWhile;
+    for (Computation callee : i.called_computations()) closed_[place] |= shared_.loops[callee.id().value];
+  }
+}
+
+// What a loop makes anew in each trip for the next one, smallest first: it stays without being asked to, and is all the
+// time in the same place.
+void Assigner::KeepState() {
+  if (shared_.body[c_.id().value] == 0 || room_.empty()) return;
+  std::vector<std::pair<int64_t, ChangingElement>> changing;
+  for (const ChangingElement& element : ChangingElements(c_)) {
+    if (!element.in_place) changing.push_back({PaddedBytes(element.value.shape()), element});
+  }
+  std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  int64_t room = *std::min_element(room_.begin(), room_.end());
+  absl::flat_hash_set<int64_t> kept;
+  for (const auto& [bytes, element] : changing) {
+    if (bytes > room) break;
+    room -= bytes;
+    for (int64_t& at : room_) at -= bytes;
+    kept.insert(element.index);
+    in_vmem_.insert(element.value.id().value);
+    for (Instruction name = c_.root().operand(element.index); name != element.value; name = name.operand(0)) {
+      in_vmem_.insert(name.id().value);
     }
   }
-  in_vmem_.clear();
+  for (const auto use : c_.parameter(0).uses()) {
+    if (use.user.opcode() == Opcode::kGetTupleElement && kept.contains(use.user.int_attr(Attr::kIndex))) {
+      in_vmem_.insert(use.user.id().value);
+    }
+  }
 }
 
 Instruction Assigner::MakerOf(Instruction value) const {
@@ -211,12 +292,11 @@ Instruction Assigner::MakerOf(Instruction value) const {
   return maker;
 }
 
-std::vector<Assigner::Stay> Assigner::FindStays() const {
-  std::vector<Stay> stays;
+void Assigner::FindStays() {
   for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
     const Instruction i = module_.instruction(At(place));
     const Instruction maker = MakerOf(i);
-    if (!maker.valid()) continue;
+    if (!maker.valid() || in_vmem_.contains(i.id().value)) continue;
     const auto end = static_cast<int32_t>(order_.size());
     Stay stay{i.id(), PlaceOf(maker.id()), -1, i.is_root(), PaddedBytes(i.shape()), end, end};
     if (stay.bytes <= 0 || stay.bytes > options_.vmem_bytes) continue;
@@ -227,7 +307,7 @@ std::vector<Assigner::Stay> Assigner::FindStays() const {
       open.pop_back();
       for (const auto use : value.uses()) {
         const int32_t at = PlaceOf(use.user.id());
-        const bool same = MovesNothing(use.user) || IsUpdatedBy(value, use.user, use.operand_index);
+        const bool same = IsName(use.user) || IsUpdatedBy(value, use.user, use.operand_index);
         if (same && !use.user.is_root() && stay.aliases.size() < kMostAliases) {
           stay.aliases.push_back(use.user.id());
           open.push_back(use.user);
@@ -241,13 +321,12 @@ std::vector<Assigner::Stay> Assigner::FindStays() const {
       }
     }
     if (lost) continue;
-    if (stay.to > place) stays.push_back(stay);
+    if (stay.to > place) stays_.push_back(stay);
   }
   // Those that stay shortly first; among equals in the order of the schedule.
-  std::stable_sort(stays.begin(), stays.end(), [](const Stay& a, const Stay& b) {
+  std::stable_sort(stays_.begin(), stays_.end(), [](const Stay& a, const Stay& b) {
     return a.to - a.from != b.to - b.from ? a.to - a.from < b.to - b.from : a.from < b.from;
   });
-  return stays;
 }
 
 bool Assigner::Fits(int32_t from, int32_t to, int64_t bytes) const {
@@ -270,14 +349,20 @@ Shape Assigner::InVmem(Shape array) const {
   return shapes.WithLayout(array, shapes.Layout(layout->minor_to_major, extras));
 }
 
-void Assigner::Keep(const std::vector<Stay>& stays) {
-  for (const Stay& stay : stays) {
+void Assigner::Keep() {
+  FindPlaces();
+  KeepState();
+  FindStays();
+  for (const Stay& stay : stays_) {
     if (stay.leaves || !Fits(stay.from, stay.to, stay.bytes)) continue;
     Hold(stay.from, stay.to, stay.bytes);
     in_vmem_.insert(stay.value.value);
     for (InstructionId alias : stay.aliases) in_vmem_.insert(alias.value);
     ++counts_.kept;
   }
+  int64_t least = options_.vmem_bytes;
+  for (int64_t room : room_) least = std::min(least, room);
+  shared_.held[c_.id().value] = options_.vmem_bytes - least;
 }
 
 double Assigner::TransferOf(Shape array) const {
@@ -293,8 +378,8 @@ void Assigner::TakeIdle(int32_t from, int32_t to, double seconds) {
 }
 
 // Those whose copy to HBM costs nobody time.
-void Assigner::FindEvictions(std::vector<Stay>* stays) {
-  for (Stay& stay : *stays) {
+void Assigner::FindEvictions() {
+  for (Stay& stay : stays_) {
     if (!stay.leaves) continue;
     const Instruction value = module_.instruction(stay.value);
     const double needed = TransferOf(value.shape());
@@ -302,7 +387,9 @@ void Assigner::FindEvictions(std::vector<Stay>* stays) {
     const int32_t latest = std::min(stay.elsewhere, stay.from + kLongestStay);
     double found = 0;
     int32_t end = start;
-    while (end < latest && found < needed) found += idle_[static_cast<size_t>(end++)];
+    while (end < latest && found < needed && closed_[static_cast<size_t>(end)] == 0) {
+      found += idle_[static_cast<size_t>(end++)];
+    }
     const int32_t last = std::min(std::max(stay.to, end), static_cast<int32_t>(order_.size()) - 1);
     if (found < needed || !Fits(stay.from, last, stay.bytes)) continue;
     TakeIdle(start, end, needed);
@@ -320,7 +407,7 @@ void Assigner::FindIdle() {
   for (size_t place = 0; place < order_.size(); ++place) {
     const Instruction i = module_.instruction(order_[place]);
     if (!IsKernel(i)) continue;
-    const Cost& cost = costs_.Of(i);
+    const Cost& cost = shared_.costs.Of(i);
     int64_t bytes = cost.bytes();
     for (Instruction operand : i.operands()) {
       if (in_vmem_.contains(operand.id().value)) bytes -= std::min(bytes, BufferBytes(operand.shape()));
@@ -365,7 +452,8 @@ std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
       const int32_t earliest = std::max(PlaceOf(source.id()) + 1, use - kLongestPrefetch);
       double found = 0;
       int32_t start = use;
-      while (start > earliest && found < needed && room_[static_cast<size_t>(start - 1)] >= bytes) {
+      while (start > earliest && found < needed && closed_[static_cast<size_t>(start - 1)] == 0 &&
+             room_[static_cast<size_t>(start - 1)] >= bytes) {
         found += idle_[static_cast<size_t>(--start)];
       }
       if (found < needed) continue;
@@ -409,8 +497,7 @@ absl::Status Assigner::Evict(const Stay& stay) {
   if (!stay.leaves) return absl::OkStatus();
   std::vector<std::pair<InstructionId, int64_t>> elsewhere;
   for (const auto use : module_.instruction(stay.value).uses()) {
-    const bool same =
-        MovesNothing(use.user) || IsUpdatedBy(module_.instruction(stay.value), use.user, use.operand_index);
+    const bool same = IsName(use.user) || IsUpdatedBy(module_.instruction(stay.value), use.user, use.operand_index);
     if (same && !use.user.is_root()) continue;
     if (CanTakeFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
     elsewhere.push_back({use.user.id(), use.operand_index});
@@ -435,19 +522,23 @@ absl::Status Assigner::Fetch(const Prefetch& prefetch) {
   return absl::OkStatus();
 }
 
-absl::Status Assigner::Run(Computation c) {
-  FindPlaces(c);
-  std::vector<Stay> stays = FindStays();
-  Keep(stays);
+absl::Status Assigner::Move() {
+  for (int64_t& room : room_) room -= shared_.outside[c_.id().value];
   FindIdle();
-  FindEvictions(&stays);
+  FindEvictions();
   std::vector<Prefetch> prefetches;
   if (options_.prefetch) prefetches = FindPrefetches();
-  int64_t least = options_.vmem_bytes;
-  for (int64_t room : room_) least = std::min(least, room);
-  held_by_callee_[c.id().value] = options_.vmem_bytes - least;
-  counts_.peak_bytes = std::max(counts_.peak_bytes, options_.vmem_bytes - least);
-  for (const Stay& stay : stays) {
+  for (size_t place = 0; place < order_.size(); ++place) {
+    counts_.peak_bytes = std::max(counts_.peak_bytes, options_.vmem_bytes - room_[place]);
+    const Instruction i = module_.instruction(order_[place]);
+    if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
+    const int64_t held = options_.vmem_bytes - room_[place] - HeldByCallees(i);
+    for (Computation callee : i.called_computations()) {
+      int64_t& outside = shared_.outside[callee.id().value];
+      outside = std::max(outside, held);
+    }
+  }
+  for (const Stay& stay : stays_) {
     if (!in_vmem_.contains(stay.value.value)) continue;
     if (absl::Status status = Evict(stay); !status.ok()) return status;
   }
@@ -470,15 +561,19 @@ bool UsesVmem(const Module& module) {
 
 absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const MemorySpaceOptions& options) {
   if (!module.header().is_scheduled || !module.entry().valid() || UsesVmem(module)) return MemorySpaceCounts();
-  const CallGraph calls(module);
+  Shared shared(&module, options);
   const ComputationRoles roles = RolesOf(module);
-  Assigner assigner(&module, options, calls);
-  for (ComputationId id : calls.CalleesFirst()) {
+  std::vector<Assigner> assigners;
+  for (ComputationId id : shared.calls.CalleesFirst()) {
     const Computation c = module.computation(id);
-    if (!calls.IsSequential(c) || !calls.IsLive(c) || roles.async[id.value] != 0) continue;
-    if (absl::Status status = assigner.Run(c); !status.ok()) return status;
+    if (!shared.calls.IsSequential(c) || !shared.calls.IsLive(c) || roles.async[id.value] != 0) continue;
+    assigners.emplace_back(&shared, c);
+    assigners.back().Keep();
   }
-  return assigner.counts();
+  for (size_t n = assigners.size(); n-- > 0;) {
+    if (absl::Status status = assigners[n].Move(); !status.ok()) return status;
+  }
+  return shared.counts;
 }
 
 }  // namespace hlokit

@@ -31,6 +31,9 @@ class LatencyHidingScheduler : public Pass {
     rates.bytes_per_second = static_cast<double>(options().Int("hbm-gbps")) * 1e9;
     rates.link_bytes_per_second = static_cast<double>(options().Int("ici-gbps")) * 1e9;
     rates.memory_bytes = options().Int("hbm-bytes");
+    std::vector<Latency> latencies;
+    if (environment().latencies) latencies = environment().latencies(module);
+    rates.latencies = latencies;
     const absl::StatusOr<ScheduleCounts> counts = ScheduleModule(module, rates);
     if (!counts.ok()) return counts.status();
     Count("computations ordered", counts->computations);
@@ -82,10 +85,11 @@ class CopyInsertion : public Pass {
 class CollectivePipeliner : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<int64_t> made = PipelineCollectives(module, options().Int("hbm-bytes"));
+    const absl::StatusOr<PipelinedCounts> made = PipelineCollectives(module, options().Int("hbm-bytes"));
     if (!made.ok()) return made.status();
-    if (*made > 0) Count("collectives issued a trip ahead", *made);
-    return *made > 0;
+    if (made->ahead > 0) Count("collectives issued a trip ahead", made->ahead);
+    if (made->late > 0) Count("collectives issued a trip later", made->late);
+    return made->ahead + made->late > 0;
   }
 };
 
@@ -204,12 +208,13 @@ void RegisterSchedulePasses(PassRegistry* registry) {
   registry->Add(
       {.name = "collective-pipeliner",
        .room = "schedule",
-       .summary = "issue collectives of a loop's body a trip ahead",
+       .summary = "issue collectives of a loop's body a trip ahead, or a trip later",
        .doc =
            "A collective that depends only on what the loop passes on unchanged and on the number of the trip, such "
            "as the all-gather of a layer's weights, is made in the trip before and handed on in the state, the first "
-           "in front of the loop. The last trip makes one that nobody reads. For loops with a known number of "
-           "trips, where there is memory for what is handed on.",
+           "in front of the loop. The last trip makes one that nobody reads. A collective whose result the trip only "
+           "puts aside, such as the reduce-scatter of a layer's gradient, is made in the trip after, the last behind "
+           "the loop. For loops with a known number of trips, where there is memory for what is handed on.",
        .example = kLayers,
        .options = {{.name = "hbm-bytes",
                     .type = OptionInfo::Type::kInt,

@@ -1,6 +1,7 @@
 #include "passes/schedule/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -49,14 +50,18 @@ int64_t WireBytes(Instruction collective) {
 class ListScheduler {
  public:
   ListScheduler(Computation computation, const CostAnalysis& costs, const ScheduleOptions& options)
-      : module_(computation.module()), costs_(costs), options_(options), order_(PostOrder(computation)) {}
+      : module_(computation.module()), costs_(costs), options_(options), order_(PostOrder(computation)) {
+    Prepare();
+  }
 
-  // Once.
-  std::vector<InstructionId> Run(SchedulePriority priority);
-  // How long what was scheduled takes, waits included.
+  std::vector<InstructionId> Run(SchedulePriority priority, StartPolicy policy);
+  // How long what was scheduled last takes, waits included.
   int64_t duration() const { return now_; }
 
  private:
+  static constexpr size_t kMostLinks = 32;
+  static constexpr size_t kMostStarts = 32;  // that are looked at for one to start
+
   // Least first.
   struct Rank {
     int stage;    // 0: starts, 1: ordinary work
@@ -67,14 +72,21 @@ class ListScheduler {
 
   void Prepare();
   void KeepOrderOfEffects();
+  void FindTimes();
   void FindHeights();
   int64_t TimeOf(Instruction i) const;
-  // When work that starts now off the core is done: transfers among the same groups of devices take turns.
-  int64_t EndOf(Instruction start);
+  // When the links of work beside the core are free.
+  int64_t LinksFree(uint32_t n) const;
+  // When such work that starts now is done.
+  int64_t EndOf(uint32_t n);
   Rank RankOf(uint32_t n) const;
   void Enter(uint32_t n);
   void Update(uint32_t n);
   void Take(uint32_t n);
+  uint32_t Next();
+  // The first start whose links are free before `until`; removed. kNone: there is none.
+  uint32_t NextStart(int64_t until);
+  static constexpr uint32_t kNone = 0xffffffffu;
 
   const Module& module_;
   const CostAnalysis& costs_;
@@ -86,23 +98,35 @@ class ListScheduler {
   std::vector<std::vector<uint32_t>> next_;     // what waits for it
   std::vector<std::vector<uint32_t>> reads_;    // values that a node reads, distinct
   std::vector<std::vector<uint32_t>> readers_;  // of values
-  std::vector<int32_t> readers_left_;           // of values
   std::vector<int64_t> value_bytes_;
   std::vector<uint8_t> value_stays_;  // arguments, constants and results
   std::vector<int64_t> made_bytes_;   // by node
-  std::vector<uint8_t> is_ready_;
+  std::vector<int64_t> time_;         // by node
+  std::vector<uint32_t> links_;       // by node: a bit for each
+  std::vector<int64_t> height_;       // by node: time from its beginning to the end of what needs it
+
+  // Of one run.
   SchedulePriority priority_ = SchedulePriority::kMemory;
+  StartPolicy policy_ = StartPolicy::kAtOnce;
+  std::vector<int32_t> waits_left_;
+  std::vector<int32_t> readers_left_;  // of values
+  std::vector<uint8_t> is_ready_;
   std::vector<Rank> rank_;
   std::set<Rank> ready_;
-  std::set<std::pair<int64_t, uint32_t>> waiting_;    // dones whose work was started, by when it ends
-  int64_t now_ = 0;                                   // time that what has run took
-  std::vector<int64_t> due_;                          // by node: for a done, when its work ends
-  std::vector<int64_t> height_;                       // by node: time from its beginning to the end of what needs it
-  absl::flat_hash_map<uint32_t, int64_t> link_free_;  // by groups of devices: when their links are
+  std::set<Rank> starts_;                           // kByNeed: work beside the core that may start
+  std::set<std::pair<int64_t, uint32_t>> waiting_;  // dones whose work was started, by when it ends
+  int64_t now_ = 0;                                 // time that what has run took
+  std::vector<int64_t> due_;                        // by node: for a done, when its work ends
+  std::array<int64_t, kMostLinks> link_free_{};     // when each link is
 };
 
 // In picoseconds, or in bytes where no rates are given.
 int64_t ListScheduler::TimeOf(Instruction i) const {
+  if (!options_.latencies.empty()) {
+    const size_t at = i.id().value;
+    const double seconds = at < options_.latencies.size() ? options_.latencies[at].seconds : 0;
+    return static_cast<int64_t>(std::clamp(seconds * 1e12, 0.0, 4e18));
+  }
   if (options_.bytes_per_second <= 0) return BytesMoved(i);
   const auto picoseconds = [](double amount, double rate) {
     return static_cast<int64_t>(std::min(rate > 0 ? amount / rate * 1e12 : 0, 4e18));
@@ -130,13 +154,9 @@ void ListScheduler::Prepare() {
   next_.resize(count);
   reads_.resize(count);
   made_bytes_.assign(count, 0);
-  is_ready_.assign(count, 0);
-  rank_.resize(count);
-  due_.assign(count, 0);
   const absl::StatusOr<LeafFlow> flow = LeafFlow::Make(module_, order_);
   const size_t values = flow.ok() ? flow->values().size() : 0;
   readers_.resize(values);
-  readers_left_.assign(values, 0);
   value_stays_.assign(values, 0);
   for (size_t v = 0; v < values; ++v) {
     const LeafValue& value = flow->values()[v];
@@ -167,12 +187,11 @@ void ListScheduler::Prepare() {
     }
     std::sort(reads.begin(), reads.end());
     reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
-    for (uint32_t v : reads) {
-      readers_[v].push_back(n);
-      ++readers_left_[v];
-    }
+    for (uint32_t v : reads) readers_[v].push_back(n);
   }
   KeepOrderOfEffects();
+  FindTimes();
+  FindHeights();
   if (flow.ok() && count > 0) {
     for (uint32_t v : flow->ValuesOf(module_.computation(module_.record(order_[0]).parent).root())) value_stays_[v] = 1;
   }
@@ -194,13 +213,39 @@ void ListScheduler::KeepOrderOfEffects() {
   }
 }
 
-int64_t ListScheduler::EndOf(Instruction start) {
-  const int64_t time = TimeOf(start);
-  const Instruction collective = CollectiveIn(start);
-  if (!collective.valid()) return SatAdd(now_, time);
-  const uint32_t groups = collective.payload(Attr::kReplicaGroups).value_or(0xffffffffu);
-  int64_t& free = link_free_[groups];
-  return free = SatAdd(std::max(now_, free), time);
+// Transfers among the same groups of devices take turns where nobody knows the links.
+void ListScheduler::FindTimes() {
+  time_.resize(order_.size());
+  links_.assign(order_.size(), 0);
+  absl::flat_hash_map<uint32_t, uint32_t> link_of;  // by groups of devices
+  for (uint32_t n = 0; n < order_.size(); ++n) {
+    const Instruction i = module_.instruction(order_[n]);
+    time_[n] = TimeOf(i);
+    if (!StartsAsync(i)) continue;
+    if (!options_.latencies.empty()) {
+      links_[n] = i.id().value < options_.latencies.size() ? options_.latencies[i.id().value].links : 0;
+    } else if (const Instruction collective = CollectiveIn(i); collective.valid()) {
+      const uint32_t groups = collective.payload(Attr::kReplicaGroups).value_or(0xffffffffu);
+      const auto [place, fresh] = link_of.insert({groups, static_cast<uint32_t>(link_of.size() % kMostLinks)});
+      links_[n] = 1u << place->second;
+    }
+  }
+}
+
+int64_t ListScheduler::LinksFree(uint32_t n) const {
+  int64_t free = 0;
+  for (size_t link = 0; link < kMostLinks; ++link) {
+    if (links_[n] >> link & 1) free = std::max(free, link_free_[link]);
+  }
+  return free;
+}
+
+int64_t ListScheduler::EndOf(uint32_t n) {
+  const int64_t end = SatAdd(std::max(now_, LinksFree(n)), time_[n]);
+  for (size_t link = 0; link < kMostLinks; ++link) {
+    if (links_[n] >> link & 1) link_free_[link] = end;
+  }
+  return end;
 }
 
 // Along the longest way; what an asynchronous operation takes stands for its start.
@@ -210,7 +255,7 @@ void ListScheduler::FindHeights() {
     int64_t after = 0;
     for (uint32_t next : next_[n]) after = std::max(after, height_[next]);
     const Instruction i = module_.instruction(order_[n]);
-    height_[n] = SatAdd(after, EndsAsync(i) ? 0 : TimeOf(i));
+    height_[n] = SatAdd(after, EndsAsync(i) ? 0 : time_[n]);
   }
 }
 
@@ -228,8 +273,11 @@ ListScheduler::Rank ListScheduler::RankOf(uint32_t n) const {
 
 void ListScheduler::Enter(uint32_t n) {
   is_ready_[n] = 1;
-  if (options_.overlap && EndsAsync(module_.instruction(order_[n]))) {
+  const Instruction i = module_.instruction(order_[n]);
+  if (options_.overlap && EndsAsync(i)) {
     waiting_.insert({due_[n], n});
+  } else if (options_.overlap && StartsAsync(i) && policy_ == StartPolicy::kByNeed) {
+    starts_.insert({0, -height_[n], n});
   } else {
     ready_.insert(rank_[n] = RankOf(n));
   }
@@ -245,10 +293,10 @@ void ListScheduler::Take(uint32_t n) {
   is_ready_[n] = 0;
   const Instruction i = module_.instruction(order_[n]);
   if (StartsAsync(i)) {
-    const int64_t end = EndOf(i);
+    const int64_t end = EndOf(n);
     for (uint32_t next : next_[n]) due_[next] = end;
   } else if (!EndsAsync(i)) {
-    now_ = SatAdd(now_, TimeOf(i));
+    now_ = SatAdd(now_, time_[n]);
   } else {
     now_ = std::max(now_, due_[n]);
   }
@@ -257,29 +305,70 @@ void ListScheduler::Take(uint32_t n) {
     for (uint32_t reader : readers_[v]) Update(reader);
   }
   for (uint32_t next : next_[n]) {
-    if (--waits_for_[next] == 0) Enter(next);
+    if (--waits_left_[next] == 0) Enter(next);
   }
 }
 
-std::vector<InstructionId> ListScheduler::Run(SchedulePriority priority) {
+uint32_t ListScheduler::NextStart(int64_t until) {
+  size_t seen = 0;
+  for (auto start = starts_.begin(); start != starts_.end() && seen < kMostStarts; ++start, ++seen) {
+    const int64_t free = LinksFree(start->place);
+    if (free > now_ && free >= until) continue;
+    const uint32_t n = start->place;
+    starts_.erase(start);
+    return n;
+  }
+  return kNone;
+}
+
+// What is over costs no wait; else there is a wait only where nothing else is left to do.
+uint32_t ListScheduler::Next() {
+  uint32_t n = kNone;
+  const bool is_over = !waiting_.empty() && waiting_.begin()->first <= now_;
+  if (!is_over && !starts_.empty()) {
+    // Until the core takes the next thing.
+    int64_t until = INT64_MAX;
+    if (!ready_.empty()) {
+      until = SatAdd(now_, time_[ready_.begin()->place]);
+    } else if (!waiting_.empty()) {
+      until = waiting_.begin()->first;
+    }
+    n = NextStart(until);
+    if (n == kNone && ready_.empty() && waiting_.empty()) {
+      n = starts_.begin()->place;
+      starts_.erase(starts_.begin());
+    }
+    if (n != kNone) return n;
+  }
+  if (is_over || ready_.empty()) {
+    n = waiting_.begin()->second;
+    waiting_.erase(waiting_.begin());
+  } else {
+    n = ready_.begin()->place;
+    ready_.erase(ready_.begin());
+  }
+  return n;
+}
+
+std::vector<InstructionId> ListScheduler::Run(SchedulePriority priority, StartPolicy policy) {
+  const size_t count = order_.size();
   priority_ = priority;
-  Prepare();
-  if (priority == SchedulePriority::kCriticalPath) FindHeights();
+  policy_ = policy;
+  waits_left_ = waits_for_;
+  readers_left_.clear();
+  for (const std::vector<uint32_t>& readers : readers_) readers_left_.push_back(static_cast<int32_t>(readers.size()));
+  is_ready_.assign(count, 0);
+  rank_.assign(count, Rank());
+  due_.assign(count, 0);
+  link_free_.fill(0);
+  now_ = 0;
   std::vector<InstructionId> schedule;
-  schedule.reserve(order_.size());
-  for (uint32_t n = 0; n < order_.size(); ++n) {
+  schedule.reserve(count);
+  for (uint32_t n = 0; n < count; ++n) {
     if (waits_for_[n] == 0) Enter(n);
   }
-  while (!ready_.empty() || !waiting_.empty()) {
-    uint32_t n;
-    // What is over costs no wait; else there is a wait only where nothing else is left to do.
-    if (!waiting_.empty() && (waiting_.begin()->first <= now_ || ready_.empty())) {
-      n = waiting_.begin()->second;
-      waiting_.erase(waiting_.begin());
-    } else {
-      n = ready_.begin()->place;
-      ready_.erase(ready_.begin());
-    }
+  while (!ready_.empty() || !waiting_.empty() || !starts_.empty()) {
+    const uint32_t n = Next();
     Take(n);
     schedule.push_back(order_[n]);
   }
@@ -293,6 +382,12 @@ void Reorder(Module& module, absl::Span<const InstructionId> order) {
 }  // namespace
 
 namespace {
+
+// What needs least memory first.
+constexpr std::pair<SchedulePriority, StartPolicy> kWays[] = {
+    {SchedulePriority::kMemory, StartPolicy::kAtOnce},       {SchedulePriority::kMemory, StartPolicy::kByNeed},
+    {SchedulePriority::kProgram, StartPolicy::kAtOnce},      {SchedulePriority::kProgram, StartPolicy::kByNeed},
+    {SchedulePriority::kCriticalPath, StartPolicy::kAtOnce}, {SchedulePriority::kCriticalPath, StartPolicy::kByNeed}};
 
 // Orders all computations. With `fast`, those with asynchronous work by how long they take, else by memory.
 absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& options, bool fast) {
@@ -327,12 +422,11 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
     needed[id.value] = before->own_peak_bytes;
     std::vector<InstructionId> list;
     int64_t shortest = 0;
-    for (SchedulePriority priority :
-         {SchedulePriority::kMemory, SchedulePriority::kProgram, SchedulePriority::kCriticalPath}) {
-      ListScheduler scheduler(c, costs, options);
-      std::vector<InstructionId> order = scheduler.Run(priority);
+    ListScheduler scheduler(c, costs, options);
+    for (const auto& [priority, policy] : kWays) {
+      std::vector<InstructionId> order = scheduler.Run(priority, policy);
       // What needs less memory is worth a little time.
-      if (list.empty() || SatAdd(scheduler.duration(), scheduler.duration() / 100) < shortest) {
+      if (list.empty() || SatAdd(scheduler.duration(), scheduler.duration() / 256) < shortest) {
         list = std::move(order);
         shortest = scheduler.duration();
       }
@@ -358,7 +452,13 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
 absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOptions& options) {
   absl::StatusOr<ScheduleCounts> counts = Order(module, options, /*fast=*/true);
   if (counts.ok() && options.memory_bytes > 0 && counts->peak_bytes > options.memory_bytes) {
+    const int64_t fast_peak = counts->peak_bytes;
     counts = Order(module, options, /*fast=*/false);
+    // Time that buys no memory is lost.
+    const int64_t worthwhile = fast_peak - fast_peak / 64;
+    if (counts.ok() && counts->peak_bytes > std::max(options.memory_bytes, worthwhile)) {
+      counts = Order(module, options, /*fast=*/true);
+    }
   }
   if (counts.ok()) module.header().is_scheduled = true;
   return counts;

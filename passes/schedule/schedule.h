@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ir/module.h"
+#include "passes/pass.h"
 
 namespace hlokit {
 
@@ -18,6 +20,8 @@ struct ScheduleOptions {
   double flops_per_second = 0;
   double bytes_per_second = 0;
   double link_bytes_per_second = 0;
+  // By InstructionId: how long an instruction takes, by who knows better than those rates. Empty: by the rates.
+  absl::Span<const Latency> latencies = {};
   // Above this peak, memory goes before time. Zero: no limit.
   int64_t memory_bytes = 0;
 };
@@ -29,6 +33,12 @@ enum class SchedulePriority : uint8_t {
   kCriticalPath,  // the one that most time depends on
 };
 
+// When work beside the core starts.
+enum class StartPolicy : uint8_t {
+  kAtOnce,  // when its operands are there: who comes first has the links first
+  kByNeed,  // when its links are free, first what most time depends on
+};
+
 struct ScheduleCounts {
   int64_t computations = 0;
   int64_t peak_bytes = 0;             // of the module
@@ -38,7 +48,8 @@ struct ScheduleCounts {
 // Orders all computations and marks the module as scheduled. List schedules: of what can run, the first by a priority,
 // the first in post-order among equals; n log n. Asynchronous work starts when it can, and is waited for when it is
 // over or nothing else is left to do. Of the schedule by memory and the post-order, each computation gets the one that
-// needs less; with overlap, one with asynchronous operations gets the priority with which it takes least time.
+// needs less; with overlap, one with asynchronous operations gets the priority and the policy with which it takes least
+// time.
 absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOptions& options);
 
 }  // namespace hlokit

@@ -127,10 +127,10 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
   return CheckStragglers(std::move(options), diagnostics);
 }
 
-bool CompileFor(const SimulationFlags& flags, const tpu::Machine& machine, Module* module,
+bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
                 cli::Diagnostics* diagnostics) {
   if (flags.pipeline.empty() || module->header().is_scheduled) return true;
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(tpu::PipelineFor(machine, flags.pipeline, tpu::PartsOf(*module)));
+  absl::StatusOr<Pipeline> pipeline = tpu::PipelineFor(options.machine, flags.pipeline, tpu::PartsOf(*module));
   if (!pipeline.ok()) {
     diagnostics->ShowError("--pipeline", std::string(pipeline.status().message()), cli::kUsage);
     return false;
@@ -146,8 +146,9 @@ bool CompileFor(const SimulationFlags& flags, const tpu::Machine& machine, Modul
   PrintIr printer({.before = {}, .after = matches, .changes = PrintIr::Changes::kNo},
                   [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   PassInstrument* const instruments[] = {&printer};
+  const PipelineOptions passes = {.environment = tpu::EnvironmentFor(options)};
   const absl::StatusOr<Pipeline::Result> result =
-      pipeline->Run(*module, {}, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
+      pipeline->Run(*module, passes, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
   if (!result.ok()) diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);
   return result.ok();
 }

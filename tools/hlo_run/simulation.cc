@@ -16,6 +16,7 @@
 #include "interp/tpu/report_document.h"
 #include "interp/tpu/timeline.h"
 #include "interp/tpu/xplane.h"
+#include "ir/source_buffer.h"
 #include "ir/str_cat.h"
 #include "tools/cli/device_machine.h"
 #include "tools/cli/output_file.h"
@@ -64,9 +65,12 @@ std::optional<tpu::HostPlan> HostFor(const SimulationFlags& flags, const tpu::Si
       diagnostics->ShowError("--host", "profile: is followed by the name of a file", cli::kUsage);
       return std::nullopt;
     }
-    const std::vector<cli::InputPart> parts = diagnostics->Read(path);
-    if (parts.empty()) return std::nullopt;
-    absl::StatusOr<tpu::HostPlan> plan = tpu::HostPlanOfProfile(parts[0].source->text());
+    const absl::StatusOr<std::shared_ptr<const SourceBuffer>> file = SourceBuffer::FromFile(path);
+    if (!file.ok()) {
+      diagnostics->ShowError("--host", std::string(file.status().message()), cli::kUsage);
+      return std::nullopt;
+    }
+    absl::StatusOr<tpu::HostPlan> plan = tpu::HostPlanOfProfile((*file)->text());
     if (plan.ok()) return *std::move(plan);
     diagnostics->ShowError(path, std::string(plan.status().message()), cli::kRejected);
     return std::nullopt;
@@ -163,8 +167,8 @@ void SimulationFlags::AddTo(CLI::App* app) {
          "an input named step.{}.hlo")
       ->group(group);
   app->add_option("--pipeline", pipeline,
-                  "passes to run before, on modules without a schedule, as for hlo-opt --passes; '' runs none; `tpu` "
-                  "alone takes its figures from the machine")
+                  "passes to run before, on modules without a schedule, as for hlo-opt --passes; '' runs none; figures "
+                  "that it does not give are the machine's")
       ->capture_default_str()
       ->group(group);
   app->add_option(
@@ -221,7 +225,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   const std::optional<tpu::HostPlan> host = HostFor(flags, *options, diagnostics);
   if (!host) return;
   Module compiled = original.Clone();
-  if (!CompileFor(flags, options->machine, &compiled, diagnostics)) return;
+  if (!CompileFor(flags, *options, &compiled, diagnostics)) return;
   const Module& module = compiled;
   const tpu::KernelPlan plan(module);
   tpu::Simulation simulation = tpu::Simulate(module, plan, *options);

@@ -157,7 +157,7 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
     const std::unique_ptr<Module> module = Prepare(what, value, programs, family, &one, diagnostics);
     if (module == nullptr) return std::nullopt;
     const std::optional<tpu::SimulationOptions> options = OptionsFor(one, *module, diagnostics);
-    if (!options || !CompileFor(one, options->machine, module.get(), diagnostics)) return std::nullopt;
+    if (!options || !CompileFor(one, *options, module.get(), diagnostics)) return std::nullopt;
     const tpu::KernelPlan plan(*module);
     const tpu::Simulation simulation = tpu::Simulate(*module, plan, *options);
     const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.parts);

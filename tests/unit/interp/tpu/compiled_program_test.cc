@@ -110,7 +110,7 @@ SimulationOptions OptionsOf(std::string_view name) {
 
 std::unique_ptr<Module> Compiled(int64_t rows, const Machine& machine) {
   std::unique_ptr<Module> module = Read(Program(rows));
-  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(PipelineFor(machine, "tpu"));
+  absl::StatusOr<Pipeline> pipeline = PipelineFor(machine, "tpu");
   EXPECT_TRUE(pipeline.ok()) << pipeline.status();
   EXPECT_TRUE(pipeline->Run(*module).ok());
   return module;

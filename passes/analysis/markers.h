@@ -1,0 +1,14 @@
+// Custom calls that say something about a value and do nothing to it.
+#ifndef HLOKIT_PASSES_ANALYSIS_MARKERS_H_
+#define HLOKIT_PASSES_ANALYSIS_MARKERS_H_
+
+#include "ir/module.h"
+
+namespace hlokit {
+
+// The result is the operand: shardings and layouts that a partitioner or a layout assignment reads and takes away.
+bool IsMarker(Instruction instruction);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_ANALYSIS_MARKERS_H_

@@ -1,0 +1,49 @@
+#include "passes/schedule/loop_state.h"
+
+#include "passes/analysis/markers.h"
+#include "passes/layout/dimension_order.h"
+#include "passes/schedule/memory_space_assignment.h"
+
+namespace hlokit {
+namespace {
+
+constexpr int kMostNames = 16;  // of one array
+
+Instruction FirstName(Instruction value) {
+  for (int n = 0; n < kMostNames && (MovesNothing(value) || IsMarker(value)); ++n) value = value.operand(0);
+  return value;
+}
+
+bool IsElement(Instruction value, Computation body, int64_t index) {
+  return value.opcode() == Opcode::kGetTupleElement && value.operand(0) == body.parameter(0) &&
+         value.int_attr(Attr::kIndex) == index;
+}
+
+// Through updates one after the other.
+bool IsUpdateOf(Instruction value, Computation body, int64_t index) {
+  for (int n = 0; n < kMostNames; ++n) {
+    Instruction before;
+    for (int64_t k = 0; k < value.operand_count(); ++k) {
+      if (IsUpdatedBy(value.operand(k), value, k)) before = FirstName(value.operand(k));
+    }
+    if (!before.valid()) return false;
+    if (IsElement(before, body, index)) return true;
+    value = before;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<ChangingElement> ChangingElements(Computation body) {
+  std::vector<ChangingElement> changing;
+  if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return changing;
+  for (int64_t k = 0; k < body.root().operand_count(); ++k) {
+    const Instruction value = FirstName(body.root().operand(k));
+    if (!value.shape().IsArray() || IsElement(value, body, k)) continue;
+    changing.push_back({k, value, IsUpdateOf(value, body, k)});
+  }
+  return changing;
+}
+
+}  // namespace hlokit

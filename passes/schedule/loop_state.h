@@ -1,0 +1,24 @@
+// Which elements of a loop's state change from trip to trip: what vector memory holds of it need not pass HBM.
+#ifndef HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_
+#define HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/module.h"
+
+namespace hlokit {
+
+struct ChangingElement {
+  int64_t index = 0;
+  Instruction value;      // what the body gives for it, under its first name
+  bool in_place = false;  // a part of it is written over, the rest stays
+};
+
+// The arrays of the state of `body` that it does not pass on as they are. None if it is no body over one tuple that
+// ends in a tuple.
+std::vector<ChangingElement> ChangingElements(Computation body);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_
