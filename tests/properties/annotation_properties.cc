@@ -247,7 +247,11 @@ class Checker {
         const Source& main = sources.at(origins.front().value);
         const bool around = i.opcode() == Opcode::kConvert && main.computes &&
                             (i.shape().element_type() == main.type || i.operand(0).shape().element_type() == main.type);
-        const bool right = same_opcode ? main.opcode == i.opcode() || around : !computes || main.computes;
+        // A scatter or gather that became a loop counts and finds places; an equal computation may have been merged
+        // with it.
+        const bool indexing = (main.opcode == Opcode::kScatter || main.opcode == Opcode::kGather) &&
+                              IsInteger(i.operand(0).shape().element_type());
+        const bool right = same_opcode ? main.opcode == i.opcode() || around || indexing : !computes || main.computes;
         totals->flops += static_cast<double>(flops);
         if (right) {
           totals->right_flops += static_cast<double>(flops);
