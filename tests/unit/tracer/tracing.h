@@ -38,9 +38,11 @@ class TracingTest : public ::testing::Test {
     absl::StatusOr<Literal> literal = t.ToLiteral();
     EXPECT_TRUE(literal.ok()) << literal.status().message() << " " << tracer.status().message();
     if (!literal.ok()) return out;
-    const size_t width = static_cast<size_t>(BytesOf(t.dtype()));
+    // Of the literal: another thread may be writing the tensor by now.
+    const ElementType type = literal->shape().element_type();
+    const size_t width = static_cast<size_t>(BytesOf(type));
     for (int64_t i = 0; i < literal->element_count(); ++i) {
-      out.push_back(LoadScalar(t.dtype(), literal->data() + static_cast<size_t>(i) * width).ToDouble());
+      out.push_back(LoadScalar(type, literal->data() + static_cast<size_t>(i) * width).ToDouble());
     }
     return out;
   }
