@@ -122,8 +122,13 @@ class PipelineParser {
   template <typename Set>
   absl::Status OptionList(std::string_view owner, const Set& set) {
     if (!Eat('{') || Eat('}')) return absl::OkStatus();
+    std::vector<std::string_view> given;
     do {
       const std::string_view name = Word("=,{}");
+      if (std::find(given.begin(), given.end(), name) != given.end()) {
+        return Error("the option `", name, "` of ", owner, " is given twice");
+      }
+      given.push_back(name);
       std::string_view value = "true";
       if (Eat('=')) value = Word(",{}");
       if (absl::Status status = set(name, value); !status.ok()) return status;

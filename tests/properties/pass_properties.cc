@@ -32,7 +32,6 @@
 #include "ir/fingerprint.h"
 #include "ir/printer.h"
 #include "ir/str_cat.h"
-#include "ir/traversal.h"
 #include "ir/verifier.h"
 #include "parser/parser.h"
 #include "passes/annotations/text.h"
@@ -70,32 +69,6 @@ std::string Print(const Module& module) {
     PrintModule(out, module, PrintOptions::Lossless());
   }
   return text;
-}
-
-// By result, a leaf each: whether it depends on an instruction of one of these opcodes.
-std::vector<uint8_t> DependentResults(const Module& module, const std::vector<Opcode>& opcodes) {
-  std::vector<uint8_t> depends(module.instruction_id_bound(), 0), holds(module.computation_id_bound(), 0);
-  for (ComputationId id : ComputationPostOrder(module)) {
-    for (InstructionId at : PostOrder(module.computation(id))) {
-      const Instruction i = module.instruction(at);
-      bool dependent = std::find(opcodes.begin(), opcodes.end(), i.opcode()) != opcodes.end();
-      for (Instruction operand : i.operands()) dependent |= depends[operand.id().value] != 0;
-      for (Computation callee : i.called_computations()) dependent |= holds[callee.id().value] != 0;
-      depends[at.value] = dependent ? 1 : 0;
-      if (dependent) holds[id.value] = 1;
-    }
-  }
-  const Instruction root = module.entry().root();
-  std::vector<uint8_t> results;
-  const auto add = [&](Instruction i) {
-    results.resize(results.size() + static_cast<size_t>(i.shape().leaf_count()), depends[i.id().value]);
-  };
-  if (root.opcode() != Opcode::kTuple) {
-    add(root);
-  } else {
-    for (Instruction operand : root.operands()) add(operand);
-  }
-  return results;
 }
 
 std::string Problems(const Module& module) {

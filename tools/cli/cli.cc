@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ir/str_cat.h"
+#include "ir/suggest.h"
 #include "tools/cli/json_writer.h"
 
 namespace hlokit::cli {
@@ -22,6 +23,41 @@ std::string NormalizeFlag(std::string argument) {
   const size_t end = std::min(argument.find('='), argument.size());
   std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
   return argument;
+}
+
+// What is wrong with the flags, where CLI11 would say it less well or not at all; "" if it may have them.
+std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const CLI::App* command = nullptr;  // the subcommand that is named
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (std::find(arguments.begin(), arguments.end(), each->get_name()) != arguments.end()) command = each;
+  }
+  for (size_t k = 0; k < arguments.size() && arguments[k] != "--"; ++k) {
+    const std::string& argument = arguments[k];
+    if (!argument.starts_with("--")) continue;
+    const size_t end = argument.find('=');
+    const std::string flag = argument.substr(0, end);
+    const CLI::Option* option = app.get_option_no_throw(flag);
+    if (option == nullptr && command != nullptr) option = command->get_option_no_throw(flag);
+    if (option == nullptr) {
+      std::vector<std::string> names;
+      const auto add = [&names](const CLI::App& from) {
+        for (const CLI::Option* known : from.get_options()) {
+          for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+        }
+      };
+      add(app);
+      if (command != nullptr) add(*command);
+      const std::vector<std::string_view> candidates(names.begin(), names.end());
+      const std::string_view near = Nearest(flag, candidates);
+      const std::string hint = near.empty() ? "" : StrCat("; did you mean ", near, "?");
+      return StrCat("there is no flag ", flag, hint);
+    }
+    const bool needs_value = option->get_items_expected_min() > 0 && option->get_type_size() > 0;
+    if (end != std::string::npos || !needs_value) continue;
+    if (k + 1 == arguments.size() || arguments[k + 1].starts_with("--")) return StrCat(flag, " takes a value");
+    ++k;
+  }
+  return "";
 }
 
 }  // namespace
@@ -56,9 +92,21 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv) {
     }
     arguments.push_back(std::move(argument));
   }
+  if (const std::string mistake = MistakeIn(*app, arguments); !mistake.empty()) {
+    PrintError(StrCat(mistake, "\nRun with --help for more information.\n"));
+    return kUsage;
+  }
   std::reverse(arguments.begin(), arguments.end());
   try {
     app->parse(std::move(arguments));
+  } catch (const CLI::ArgumentMismatch& e) {
+    const std::string what = e.what();
+    constexpr std::string_view kTooMany = ": At Most 1 required but received ";
+    const size_t at = what.find(kTooMany);
+    if (at == std::string::npos) return app->exit(e) == 0 ? kOk : kUsage;
+    PrintError(StrCat(what.substr(0, at), " is given ", what.substr(at + kTooMany.size()),
+                      " times\nRun with --help for more information.\n"));
+    return kUsage;
   } catch (const CLI::ParseError& e) {
     // Prints the help, or the mistake and a pointer to the help.
     return app->exit(e) == 0 ? kOk : kUsage;

@@ -85,8 +85,8 @@ void PassFlags::AddFlags(CLI::App* app) {
   app->add_flag("--run-before-after", run_before_after_,
                 "run the module on made-up arguments before the passes and after each, and compare the results");
   app->add_option("--run-tolerance", run_tolerance_,
-                  "how far floats may differ there, relative to their size, if that is more than 4 units in the "
-                  "last place, which is the default")
+                  "how far floats may differ there, relative to their size; else by 4 units in the last place, or more "
+                  "where a pass says that it rounds differently")
       ->check(AtLeast(0));
   app->add_option("--run-max-seconds", run_seconds_, "limit on the time of one such run")->capture_default_str();
   app->add_option("--crash-reproducer", crash_reproducer_,

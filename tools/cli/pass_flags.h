@@ -48,7 +48,7 @@ class PassFlags {
   std::string print_changed_;
   int64_t bisect_limit_ = -1;
   bool run_before_after_ = false;
-  double run_tolerance_ = -1;
+  std::optional<double> run_tolerance_;
   double run_seconds_ = 60;
   std::string crash_reproducer_;
   int64_t max_rounds_ = PipelineOptions().max_rounds;
