@@ -251,7 +251,7 @@ class Checker {
         // with it.
         const bool indexing = (main.opcode == Opcode::kScatter || main.opcode == Opcode::kGather) &&
                               IsInteger(i.operand(0).shape().element_type());
-        const bool right = same_opcode ? main.opcode == i.opcode() || around || indexing : !computes || main.computes;
+        const bool right = indexing || (same_opcode ? main.opcode == i.opcode() || around : !computes || main.computes);
         totals->flops += static_cast<double>(flops);
         if (right) {
           totals->right_flops += static_cast<double>(flops);
