@@ -178,8 +178,11 @@ absl::Status CollectiveDelayer::Run() {
     const InstructionId last = behind.Copy(sink.update);
     for (InstructionId reader : readers[static_cast<size_t>(sink.element)]) {
       module_.ReplaceAllUses(reader, last);
-      module_.Erase(reader);
     }
+  }
+  // Only now: copies are put in front of what stood behind the loop, which may be a reader.
+  for (const Sink& sink : sinks_) {
+    for (InstructionId reader : readers[static_cast<size_t>(sink.element)]) module_.Erase(reader);
   }
   return absl::OkStatus();
 }
