@@ -116,6 +116,17 @@ std::unique_ptr<Module> Compiled(int64_t rows, const Machine& machine) {
   return module;
 }
 
+TEST(CompiledProgramTest, PassesTakeTheMachinesFigures) {
+  Machine machine = *InstalledMachine("v5e");
+  machine.hbm_size = 4e9;
+  const absl::StatusOr<Pipeline> own = PipelineFor(machine, "dce,rematerialization,tpu{hbm-bytes=77}", 2);
+  ASSERT_TRUE(own.ok()) << own.status();
+  const std::string text = own->ToString(/*expand=*/true);
+  EXPECT_NE(text.find("dce,rematerialization{hbm-bytes=8000000000},tpu("), std::string::npos) << text;
+  // What the text says counts.
+  EXPECT_NE(text.find("collective-pipeliner{hbm-bytes=77}"), std::string::npos) << text;
+}
+
 constexpr int64_t kRows[] = {256, 1024, 4096};
 
 TEST(CompiledProgramTest, VectorMemoryIsNeverOvercommitted) {
