@@ -43,6 +43,23 @@ absl::Status LoadEntries(const Tensors& parameters, absl::Span<const NamedValue>
   return absl::OkStatus();
 }
 
+// Parameters and gradients were last used a step ago, and are in no cache: what a loop over them will need some turns
+// after turn `i`.
+void FetchAhead(const Tensors& parameters, size_t i) {
+  constexpr size_t kImpl = 9, kValue = 6, kBuffer = 3;
+  if (i + kImpl < parameters.size()) __builtin_prefetch(parameters[i + kImpl].impl(), 1);
+  if (i + kValue < parameters.size()) {
+    const TensorImpl* impl = parameters[i + kValue].impl();
+    __builtin_prefetch(impl->data.get(), 1);
+    if (impl->grad.defined()) __builtin_prefetch(impl->grad.impl(), 1);
+  }
+  if (i + kBuffer < parameters.size()) {
+    const TensorImpl* impl = parameters[i + kBuffer].impl();
+    __builtin_prefetch(impl->data->buffer.get(), 1);
+    if (impl->grad.defined()) __builtin_prefetch(impl->grad.impl()->data.get(), 1);
+  }
+}
+
 Tensor Upload(const Tensor& like, Literal value) {
   const DeviceGuard guard(like.device());
   return like.device()->tracer()->FromLiteral(std::move(value));
@@ -53,12 +70,16 @@ Tensor Upload(const Tensor& like, Literal value) {
 void Optimizer::Step() {
   const NoGradGuard no_grad;
   for (size_t i = 0; i < parameters_.size(); ++i) {
+    FetchAhead(parameters_, i);
     if (Tensor gradient = parameters_[i].grad(); gradient.defined()) Update(i, parameters_[i], std::move(gradient));
   }
 }
 
 void Optimizer::ZeroGrad() {
-  for (const Tensor& p : parameters_) p.set_grad(Tensor());
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    FetchAhead(parameters_, i);
+    parameters_[i].set_grad(Tensor());
+  }
 }
 
 Sgd::Sgd(Tensors parameters, const SgdOptions& options)
