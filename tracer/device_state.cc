@@ -1,5 +1,6 @@
 #include "tracer/device_state.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -16,6 +17,7 @@ namespace hlokit::lazy {
 namespace {
 
 constexpr size_t kScalarCacheSize = 128;
+constexpr size_t kFewValues = 4096;
 
 // Of the double, or of the integer.
 uint64_t BitsOfNumber(Scalar value) {
@@ -246,17 +248,17 @@ Tensor DeviceState::CollectiveToken() {
 void DeviceState::Register(TensorData* data) {
   std::lock_guard<std::recursive_mutex> lock(mutex_);
   data->id = next_id_++;
-  data->previous = newest_;
-  (newest_ == nullptr ? oldest_ : newest_->next) = data;
-  newest_ = data;
+  if (live_.size() >= kFewValues && live_.size() >= 2 * static_cast<size_t>(live_count_)) Compact();
+  data->place = static_cast<uint32_t>(live_.size());
+  live_.push_back(data);
   ++live_count_;
   ++created_count_;
 }
 
 void DeviceState::Unregister(TensorData* data) {
   std::lock_guard<std::recursive_mutex> lock(mutex_);
-  (data->previous == nullptr ? oldest_ : data->previous->next) = data->next;
-  (data->next == nullptr ? newest_ : data->next->previous) = data->previous;
+  live_[data->place] = nullptr;
+  while (!live_.empty() && live_.back() == nullptr) live_.pop_back();
   --live_count_;
   if (data->buffer == nullptr) return;
   dropped_bytes_ += static_cast<size_t>(LiteralBytes(data->shape));
@@ -275,20 +277,25 @@ std::vector<std::shared_ptr<runtime::Buffer>> DeviceState::TakeDropped() {
 void DeviceState::Renew(TensorData* data) {
   std::lock_guard<std::recursive_mutex> lock(mutex_);
   Unregister(data);
-  data->next = nullptr;
   Register(data);
 }
 
 std::vector<TensorData*> DeviceState::LiveTensors() {
-  std::vector<TensorData*> live;
-  live.reserve(static_cast<size_t>(live_count_));
-  for (TensorData* data = oldest_; data != nullptr; data = data->next) live.push_back(data);
-  return live;
+  Compact();
+  return live_;
+}
+
+void DeviceState::Compact() {
+  // Values in front of the first gap stay where they are, and are not touched.
+  const auto gap = std::find(live_.begin(), live_.end(), nullptr);
+  const auto first = static_cast<size_t>(gap - live_.begin());
+  live_.erase(std::remove(gap, live_.end(), nullptr), live_.end());
+  for (size_t i = first; i < live_.size(); ++i) live_[i]->place = static_cast<uint32_t>(i);
 }
 
 void DeviceState::TrimGraph() {
-  for (TensorData* data = oldest_; data != nullptr; data = data->next) {
-    if (data->buffer == nullptr && data->ir_epoch == graph_.epoch()) return;
+  for (const TensorData* data : live_) {
+    if (data != nullptr && data->buffer == nullptr && data->ir_epoch == graph_.epoch()) return;
   }
   graph_.Clear();
   frames_.clear();

@@ -117,6 +117,8 @@ class DeviceState {
     }
   };
   void WarnOfPendingNodes();
+  // Closes the gaps in live_.
+  void Compact();
   absl::StatusOr<Shape> InferNode(Op op, ListId attrs, absl::Span<const IrRef> operands);
 
   Tracer* tracer_;
@@ -171,8 +173,8 @@ class DeviceState {
   IrRef running_seed_;
   uint32_t running_seed_epoch_ = 0;
 
-  TensorData* oldest_ = nullptr;
-  TensorData* newest_ = nullptr;
+  // Oldest first, with null for those that are gone.
+  std::vector<TensorData*> live_;
   int64_t live_count_ = 0;
   int64_t created_count_ = 0;
   uint64_t next_id_ = 1;

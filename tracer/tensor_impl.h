@@ -30,9 +30,7 @@ class TensorData : public RefCounted, public Pooled<TensorData> {
   uint64_t id = 0;                               // in order of creation
   std::shared_ptr<runtime::Buffer> buffer;       // when the value is, or will be, on the device
   std::shared_ptr<runtime::Buffer> overwritten;  // what a pending write in place replaces: may be donated
-  // Ring of live values of the device, oldest first.
-  TensorData* next = nullptr;
-  TensorData* previous = nullptr;
+  uint32_t place = 0;                            // among the values of the device that live
 };
 
 // How a view follows from the tensor it looks at.
