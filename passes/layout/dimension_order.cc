@@ -27,7 +27,7 @@ bool StepsAgree(Shape from, absl::Span<const int64_t> from_order, Shape to, absl
     stride = SatMul(stride, SizeOf(to, d));
   }
   int64_t step = 1;
-  for (int64_t d = from.rank(); d-- > 0; step = SatMul(step, SizeOf(from, d + 1))) {
+  for (int64_t d = from.rank(); d-- > 0; step = SatMul(step, SizeOf(from, d))) {
     if (SizeOf(from, d) == 1) continue;
     int64_t rest = step, at = 0;
     for (int64_t t = to.rank(); t-- > 0 && rest > 0;) {
