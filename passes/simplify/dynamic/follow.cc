@@ -1,18 +1,10 @@
 // What a dynamic dimension of its operands means to an instruction.
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"
 #include "ir/str_cat.h"
 #include "passes/simplify/dynamic/padder.h"
 
 namespace hlokit {
-namespace {
-
-bool Contains(absl::Span<const int64_t> list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-}  // namespace
 
 absl::StatusOr<Padder::Followed> Padder::Follow(Instruction i) {
   const Opcode opcode = i.opcode();
@@ -105,7 +97,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowReduce(Instruction i) {
   for (int64_t d = 0; d < shape.rank(); ++d) {
     InstructionId size;
     for (int64_t k = 0; k < arrays && !size.valid(); ++k) size = SizeOf(i.operand(k).id(), d);
-    if (!Contains(reduced, d)) {
+    if (!absl::c_linear_search(reduced, d)) {
       kept.push_back(size);
     } else if (size.valid()) {
       for (int64_t k = 0; k < arrays; ++k) Mask(i, k, d, size, i.operand(arrays + k).id());
@@ -150,7 +142,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowDot(Instruction i) {
   }
   for (size_t side = 0; side < 2; ++side) {
     for (int64_t d = 0; d < operands[side].shape().rank(); ++d) {
-      if (Contains(batch[side], d) || Contains(contracting[side], d)) continue;
+      if (absl::c_linear_search(batch[side], d) || absl::c_linear_search(contracting[side], d)) continue;
       result.sizes.push_back(SizeOf(operands[side].id(), d));
     }
   }
@@ -264,7 +256,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowReverse(Instruction i) {
   bool dynamic = false;
   for (int64_t d = 0; d < shape.rank(); ++d) {
     const InstructionId size = sizes[static_cast<size_t>(d)];
-    const bool cut = size.valid() && Contains(reversed, d);
+    const bool cut = size.valid() && absl::c_linear_search(reversed, d);
     dynamic |= cut;
     padding.insert(padding.end(), {0, cut ? shape.dim(d) : 0, 0});
     dims.push_back(cut ? 2 * shape.dim(d) : shape.dim(d));

@@ -1,18 +1,10 @@
 // What a dynamic dimension means to what orders elements, or finds them by index.
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"
 #include "ir/str_cat.h"
 #include "passes/simplify/dynamic/padder.h"
 
 namespace hlokit {
-namespace {
-
-bool Contains(absl::Span<const int64_t> list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-}  // namespace
 
 // What stands behind the size is sorted behind the rest: elements are compared only with their like, told apart by one
 // more operand.
@@ -79,7 +71,8 @@ absl::StatusOr<Padder::Followed> Padder::FollowGather(Instruction i) {
   // The dimensions of the result: those of the slice where offset_dims says so, of the indices elsewhere.
   std::vector<int64_t> slice_dims, index_dims;
   for (int64_t d = 0; d < operand.rank(); ++d) {
-    if (!Contains(dims.collapsed_slice_dims, d) && !Contains(dims.operand_batching_dims, d)) slice_dims.push_back(d);
+    if (!absl::c_linear_search(dims.collapsed_slice_dims, d) && !absl::c_linear_search(dims.operand_batching_dims, d))
+      slice_dims.push_back(d);
   }
   for (int64_t d = 0; d < indices.rank(); ++d) {
     if (d != dims.index_vector_dim) index_dims.push_back(d);
@@ -88,7 +81,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowGather(Instruction i) {
   size_t next_slice = 0, next_index = 0;
   for (int64_t d = 0; d < i.shape().rank(); ++d) {
     InstructionId& size = result.sizes[static_cast<size_t>(d)];
-    if (Contains(dims.offset_dims, d)) {
+    if (absl::c_linear_search(dims.offset_dims, d)) {
       const int64_t from = slice_dims[next_slice++];
       if (dims.slice_sizes[from] == operand.dim(from)) size = SizeOf(operand_id, from);
     } else {
@@ -157,7 +150,8 @@ absl::StatusOr<Padder::Followed> Padder::FollowScatter(Instruction i) {
   std::vector<int64_t> window(static_cast<size_t>(operand.rank()), -1);  // dimension of the updates
   size_t next = 0;
   for (int64_t d = 0; d < operand.rank(); ++d) {
-    if (Contains(dims.inserted_window_dims, d) || Contains(dims.input_batching_dims, d)) continue;
+    if (absl::c_linear_search(dims.inserted_window_dims, d) || absl::c_linear_search(dims.input_batching_dims, d))
+      continue;
     const int64_t from = dims.update_window_dims[next++];
     const InstructionId to = size_of(0, arrays, d), update = size_of(arrays + 1, arrays, from);
     const int64_t length = updates.dim(from);
@@ -175,7 +169,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowScatter(Instruction i) {
   int64_t index_dim = 0;
   InstructionId nowhere;
   for (int64_t d = 0; d < updates.rank(); ++d) {
-    if (Contains(dims.update_window_dims, d)) continue;
+    if (absl::c_linear_search(dims.update_window_dims, d)) continue;
     if (index_dim == dims.index_vector_dim) ++index_dim;
     InstructionId size = SizeOf(indices_id, index_dim);
     if (!size.valid()) size = size_of(arrays + 1, arrays, d);
