@@ -8,13 +8,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/tpu/compile.h"
-#include "interp/tpu/simulator.h"
 #include "ir/str_cat.h"
-#include "parser/parser.h"
 #include "passes/layout/layout_assignment.h"
 #include "passes/layout/tpu_orders.h"
 #include "passes/pipeline.h"
 #include "passes/schedule/memory_space_assignment.h"
+#include "tests/unit/interp/tpu/simulated.h"
 
 namespace hlokit::tpu {
 namespace {
@@ -95,17 +94,8 @@ ENTRY main {
 )");
 }
 
-std::unique_ptr<Module> Read(const std::string& text) {
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
-  EXPECT_TRUE(module.ok()) << module.status();
-  return *std::move(module);
-}
-
 SimulationOptions OptionsOf(std::string_view name) {
-  SimulationOptions options;
-  options.machine = *InstalledMachine(name);
-  options.topology = *ParseTopology(options.machine, options.machine.devices_per_chip() == 2 ? "2" : "4");
-  return options;
+  return tpu::OptionsOf(name, InstalledMachine(name)->devices_per_chip() == 2 ? "2" : "4");
 }
 
 std::unique_ptr<Module> Compiled(int64_t rows, const Machine& machine) {

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/simulator.h"
 #include "ir/str_cat.h"
-#include "parser/parser.h"
+#include "tests/unit/interp/tpu/simulated.h"
 
 namespace hlokit::tpu {
 namespace {
@@ -79,23 +78,6 @@ ENTRY main {
   ROOT t = (f32[4096,1024], f32[4096,1024]) tuple(a, b)
 }
 )");
-}
-
-std::unique_ptr<Module> Read(const std::string& text) {
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
-  EXPECT_TRUE(module.ok()) << module.status();
-  return *std::move(module);
-}
-
-SimulationOptions OptionsOf(std::string_view name, std::string_view topology) {
-  SimulationOptions options;
-  options.machine = *InstalledMachine(name);
-  options.topology = *ParseTopology(options.machine, topology);
-  return options;
-}
-
-Simulation RunOn(const Module& module, const SimulationOptions& options) {
-  return Simulate(module, KernelPlan(module), options);
 }
 
 double TotalOf(const DeviceShare& s) { return s.compute + s.exposed + s.sync + s.other + s.idle; }

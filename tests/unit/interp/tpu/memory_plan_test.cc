@@ -10,18 +10,11 @@
 #include <vector>
 
 #include "interp/tpu/heap.h"
-#include "interp/tpu/simulator.h"
 #include "ir/str_cat.h"
-#include "parser/parser.h"
+#include "tests/unit/interp/tpu/simulated.h"
 
 namespace hlokit::tpu {
 namespace {
-
-std::unique_ptr<Module> Read(const std::string& text) {
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
-  EXPECT_TRUE(module.ok()) << module.status() << "\n" << text;
-  return *std::move(module);
-}
 
 // A scheduled program of calls that nobody knows, each with operands made before it.
 std::string RandomProgram(std::mt19937* random) {

@@ -6,7 +6,7 @@
 
 #include "interp/tpu/memory_plan.h"
 #include "ir/str_cat.h"
-#include "parser/parser.h"
+#include "tests/unit/interp/tpu/simulated.h"
 
 namespace hlokit::tpu {
 namespace {
@@ -56,23 +56,6 @@ ENTRY main {
   ROOT e = f32[512] exponential(g)
 }
 )";
-
-std::unique_ptr<Module> Read(const std::string& text) {
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
-  EXPECT_TRUE(module.ok()) << module.status();
-  return *std::move(module);
-}
-
-SimulationOptions OptionsOf(std::string_view name, std::string_view topology) {
-  SimulationOptions options;
-  options.machine = *InstalledMachine(name);
-  options.topology = *ParseTopology(options.machine, topology);
-  return options;
-}
-
-Simulation RunOn(const Module& module, const SimulationOptions& options) {
-  return Simulate(module, KernelPlan(module), options);
-}
 
 TEST(SimulatorTest, CoreTimeAndWaitsAddUpToTheStep) {
   const std::unique_ptr<Module> module = Read(kLayer);

@@ -1,0 +1,36 @@
+// Programs on simulated machines, as the tests of the simulator ask for them.
+#ifndef HLOKIT_TESTS_UNIT_INTERP_TPU_SIMULATED_H_
+#define HLOKIT_TESTS_UNIT_INTERP_TPU_SIMULATED_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "interp/tpu/simulator.h"
+#include "parser/parser.h"
+
+namespace hlokit::tpu {
+
+inline std::unique_ptr<Module> Read(const std::string& text) {
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
+  EXPECT_TRUE(module.ok()) << module.status() << "\n" << text;
+  return *std::move(module);
+}
+
+inline SimulationOptions OptionsOf(std::string_view name, std::string_view topology) {
+  SimulationOptions options;
+  options.machine = *InstalledMachine(name);
+  options.topology = *ParseTopology(options.machine, topology);
+  return options;
+}
+
+inline Simulation RunOn(const Module& module, const SimulationOptions& options) {
+  return Simulate(module, KernelPlan(module), options);
+}
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_TESTS_UNIT_INTERP_TPU_SIMULATED_H_
