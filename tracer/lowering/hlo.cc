@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "ir/str_cat.h"
 #include "tracer/literal_scalar.h"
 
@@ -264,7 +265,7 @@ Hlo Unreduce(Hlo reduced, Hlo like, Dims dims) {
   if (!reduced.ok()) return reduced;
   DimVector out_dims;
   for (int64_t i = 0; i < like.rank(); ++i) {
-    if (std::find(dims.begin(), dims.end(), i) == dims.end()) out_dims.push_back(i);
+    if (!absl::c_linear_search(dims, i)) out_dims.push_back(i);
   }
   return BroadcastInDim(reduced, like.dims(), out_dims);
 }
@@ -323,6 +324,19 @@ Hlo Gather(Hlo x, Hlo indices, const GatherNumbers& n) {
             {b.List(Attr::kOffsetDims, n.offset_dims), b.List(Attr::kCollapsedSliceDims, n.collapsed_slice_dims),
              b.List(Attr::kStartIndexMap, n.start_index_map), b.Int(Attr::kIndexVectorDim, n.index_vector_dim),
              b.List(Attr::kSliceSizes, n.slice_sizes)}));
+}
+
+GatherNumbers SlicesAlong(Hlo x, int64_t dim) {
+  GatherNumbers g;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    if (d != dim) g.offset_dims.push_back(d);
+  }
+  g.collapsed_slice_dims = {dim};
+  g.start_index_map = {dim};
+  g.slice_sizes = x.dims();
+  if (x.rank() != 0) g.slice_sizes[dim] = 1;
+  g.index_vector_dim = 1;
+  return g;
 }
 
 Hlo Scatter(Hlo x, Hlo indices, Hlo updates, const ScatterNumbers& n, std::optional<Opcode> opcode) {

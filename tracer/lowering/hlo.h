@@ -155,6 +155,8 @@ struct GatherNumbers {
   int64_t index_vector_dim = 0;
 };
 Hlo Gather(Hlo x, Hlo indices, const GatherNumbers& numbers);
+// Of whole slices along `dim`, by indices of shape [count, 1]; their dimension stands at `dim`.
+GatherNumbers SlicesAlong(Hlo x, int64_t dim);
 struct ScatterNumbers {
   DimVector update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims;
   int64_t index_vector_dim = 0;

@@ -26,20 +26,6 @@ int64_t DimArg(NodeLowering& n, size_t i, Hlo x) {
   return dim;
 }
 
-// Numbers of a gather (scatter) of whole slices along `dim` by a rank-1 index; the index's dimension stands at `dim`.
-GatherNumbers SlicesAlong(Hlo x, int64_t dim) {
-  GatherNumbers g;
-  for (int64_t d = 0; d < x.rank(); ++d) {
-    if (d != dim) g.offset_dims.push_back(d);
-  }
-  g.collapsed_slice_dims = {dim};
-  g.start_index_map = {dim};
-  g.slice_sizes = x.dims();
-  if (x.rank() != 0) g.slice_sizes[dim] = 1;
-  g.index_vector_dim = 1;
-  return g;
-}
-
 ScatterNumbers AsScatter(const GatherNumbers& g) {
   return {g.offset_dims, g.collapsed_slice_dims, g.start_index_map, g.index_vector_dim};
 }
@@ -248,12 +234,7 @@ void EmbeddingDenseBackward(NodeLowering& n) {
     s.index_vector_dim = 1;
     const Hlo hits =
         Scatter(Full(e, g.type(), {rows}, 0), Column(index), Full(e, g.type(), {count}, 1), s, Opcode::kAdd);
-    GatherNumbers take;
-    take.collapsed_slice_dims = {0};
-    take.start_index_map = {0};
-    take.slice_sizes = {1};
-    take.index_vector_dim = 1;
-    g = g / BroadcastInDim(Gather(hits, Column(index), take), g.dims(), {0});
+    g = g / BroadcastInDim(Gather(hits, Column(index), SlicesAlong(hits, 0)), g.dims(), {0});
   }
   const Hlo table = Full(e, g.type(), {rows, width}, 0);
   const Hlo sum = Scatter(table, Column(index), g, AsScatter(SlicesAlong(table, 0)), Opcode::kAdd);

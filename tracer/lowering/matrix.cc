@@ -237,13 +237,7 @@ void Svd(NodeLowering& n) {
       Sort({values, IotaOf(e, ElementType::kS32, {columns}, 0)}, 0, ComparisonDirection::kGt);
   const auto pick = [&](const std::vector<Hlo>& parts, bool normalize) {
     Hlo all = parts.size() == 1 ? parts[0] : Concatenate(parts, 1);
-    GatherNumbers g;
-    g.offset_dims = {0};
-    g.collapsed_slice_dims = {1};
-    g.start_index_map = {1};
-    g.slice_sizes = {all.size(0), 1};
-    g.index_vector_dim = 1;
-    all = Gather(all, Reshape(sorted[1], {columns, 1}), g);
+    all = Gather(all, Reshape(sorted[1], {columns, 1}), SlicesAlong(all, 1));
     if (!normalize) return all;
     const Hlo s = BroadcastInDim(sorted[0], all.dims(), {1});
     return all / Select(Eq(s, Number(s, 0)), Number(s, 1), s);

@@ -285,14 +285,9 @@ void AsStrided(NodeLowering& n) {
       return;
     }
   }
-  GatherNumbers g;
-  g.collapsed_slice_dims = {0};
-  g.start_index_map = {0};
-  g.slice_sizes = {1};
-  g.index_vector_dim = 1;
-  const Hlo flat =
-      Gather(Reshape(x, {x.elements()}), Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places), g);
-  n.Return(Reshape(flat, size));
+  const Hlo all = Reshape(x, {x.elements()});
+  const Hlo indices = Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places);
+  n.Return(Reshape(Gather(all, indices, SlicesAlong(all, 0)), size));
 }
 void AsStridedScatter(NodeLowering& n) {
   const Hlo x = n.in(0);

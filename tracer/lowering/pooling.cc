@@ -298,16 +298,7 @@ Hlo TakePlaces(Hlo x, int64_t dim, const std::vector<int64_t>& places) {
   Emitter& e = x.emitter();
   Literal literal = Literal::Zeros(e.ArrayShape(ElementType::kS64, {static_cast<int64_t>(places.size()), 1}));
   std::copy(places.begin(), places.end(), literal.values<int64_t>().begin());
-  GatherNumbers g;
-  for (int64_t d = 0; d < x.rank(); ++d) {
-    if (d != dim) g.offset_dims.push_back(d);
-  }
-  g.collapsed_slice_dims = {dim};
-  g.start_index_map = {dim};
-  g.slice_sizes = x.dims();
-  g.slice_sizes[dim] = 1;
-  g.index_vector_dim = 1;
-  return Gather(x, e.Take(e.builder().Constant(literal)), g);
+  return Gather(x, e.Take(e.builder().Constant(literal)), SlicesAlong(x, dim));
 }
 
 constexpr int64_t kMaxMatrix = int64_t{1} << 24;

@@ -14,29 +14,13 @@ constexpr int32_t kNoMatch = -1;
 constexpr size_t kMaxCells = size_t{1} << 26;  // of the alignment's table
 constexpr int64_t kContext = 3;                // lines shown around a difference
 
-bool IsPlace(std::string_view tag) { return tag == "location" || tag == "scope"; }
-
 // What a node is, operands left out.
 std::string KeyOf(const TextNode& node) {
   std::string key = StrCat(node.op, " ", node.shape, " ", node.operands.size());
   for (const auto& [name, value] : node.tags) {
-    if (!IsPlace(name)) StrAppend(&key, ", ", name, "=", value);
+    if (!IsPlaceTag(name)) StrAppend(&key, ", ", name, "=", value);
   }
   return key;
-}
-
-std::string LineOf(const TextGraph& graph, size_t i) {
-  const TextNode& node = graph.nodes[i];
-  std::string line = StrCat("%", node.id, " = ", node.shape, " ", node.op, "(");
-  const char* separator = "";
-  for (const TextOperand& operand : node.operands) {
-    StrAppend(&line, separator, "%", graph.nodes[operand.node].id);
-    if (operand.output >= 0) StrAppend(&line, ".", operand.output);
-    separator = ", ";
-  }
-  line += ")";
-  for (const auto& [name, value] : node.tags) StrAppend(&line, ", ", name, "=", value);
-  return line;
 }
 
 // Matches keys in order: equal ends, then a longest common subsequence of what is between, or, where that would take
@@ -101,14 +85,14 @@ std::string Compare(const TextGraph& ga, size_t ia, const TextGraph& gb, size_t 
   if (a.op != b.op) return StrCat(where, "op ", a.op, " became ", b.op);
   if (a.shape != b.shape) return StrCat(where, "the shape of ", a.op, " became ", b.shape, ", it was ", a.shape);
   for (const auto& [name, value] : a.tags) {
-    if (!IsPlace(name) && b.tag(name) != value) {
+    if (!IsPlaceTag(name) && b.tag(name) != value) {
       const std::string_view now = b.tag(name);
       return StrCat(where, a.op == "prim::Constant" ? "the constant" : StrCat(name, " of ", a.op), " became ",
                     now.empty() ? "absent" : now, ", it was ", value);
     }
   }
   for (const auto& [name, value] : b.tags) {
-    if (!IsPlace(name) && a.tag(name).empty()) return StrCat(where, a.op, " has ", name, "=", value, " now");
+    if (!IsPlaceTag(name) && a.tag(name).empty()) return StrCat(where, a.op, " has ", name, "=", value, " now");
   }
   if (a.operands.size() != b.operands.size()) {
     return StrCat(where, a.op, " has ", b.operands.size(), " operands, it had ", a.operands.size());
@@ -151,12 +135,12 @@ GraphDiff DiffGraphs(const TextGraph& a, const TextGraph& b) {
       const bool paired = j < b.nodes.size() && !taken[j];
       note(paired ? Compare(a, i, b, j)
                   : StrCat("%", a.nodes[i].id, Place(a.nodes[i]), ": ", a.nodes[i].op, " is not there any more"));
-      lines.push_back({'-', LineOf(a, i)});
+      lines.push_back({'-', PrintNode(a, i)});
       continue;
     }
     for (; j < static_cast<size_t>(match[i]); ++j) {
       note(StrCat("%", b.nodes[j].id, Place(b.nodes[j]), ": ", b.nodes[j].op, " is new"));
-      lines.push_back({'+', LineOf(b, j)});
+      lines.push_back({'+', PrintNode(b, j)});
     }
     ++diff.matched;
     std::string rewired;
@@ -174,16 +158,16 @@ GraphDiff DiffGraphs(const TextGraph& a, const TextGraph& b) {
       }
     }
     if (rewired.empty()) {
-      lines.push_back({' ', LineOf(b, j)});
+      lines.push_back({' ', PrintNode(b, j)});
     } else {
       note(std::move(rewired));
-      lines.push_back({'~', LineOf(b, j)});
+      lines.push_back({'~', PrintNode(b, j)});
     }
     ++j;
   }
   for (; j < b.nodes.size(); ++j) {
     note(StrCat("%", b.nodes[j].id, Place(b.nodes[j]), ": ", b.nodes[j].op, " is new"));
-    lines.push_back({'+', LineOf(b, j)});
+    lines.push_back({'+', PrintNode(b, j)});
   }
   diff.equal = diff.first.empty();
   if (diff.equal) return diff;

@@ -140,8 +140,22 @@ std::string_view LabelShape(std::string_view shape) {
   return shape.substr(0, shape.find("], ") == std::string_view::npos ? shape.size() : shape.find("], ") + 1);
 }
 
-void PrintNode(const TextNode& node, std::string* out) {
-  StrAppend(out, "  %", node.id, " = ", node.shape, " ", node.op, "(");
+// `id_of`: how the node at a place is called. `places`: with location= and scope=.
+template <typename IdOf>
+std::string LineOf(const TextGraph& graph, size_t place, bool places, IdOf id_of) {
+  const TextNode& node = graph.nodes[place];
+  std::string line = StrCat("%", id_of(place), " = ", node.shape, " ", node.op, "(");
+  const char* separator = "";
+  for (const TextOperand& operand : node.operands) {
+    StrAppend(&line, separator, "%", id_of(operand.node));
+    if (operand.output >= 0) StrAppend(&line, ".", operand.output);
+    separator = ", ";
+  }
+  line += ")";
+  for (const auto& [name, value] : node.tags) {
+    if (places || !IsPlaceTag(name)) StrAppend(&line, ", ", name, "=", value);
+  }
+  return line;
 }
 
 }  // namespace
@@ -219,20 +233,15 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
   return !sink->has_errors();
 }
 
+bool IsPlaceTag(std::string_view name) { return name == "location" || name == "scope"; }
+
+std::string PrintNode(const TextGraph& graph, size_t place) {
+  return LineOf(graph, place, true, [&](size_t node) { return graph.nodes[node].id; });
+}
+
 std::string PrintGraph(const TextGraph& graph) {
   std::string out = "IR {\n";
-  for (const TextNode& node : graph.nodes) {
-    PrintNode(node, &out);
-    const char* separator = "";
-    for (const TextOperand& operand : node.operands) {
-      StrAppend(&out, separator, "%", graph.nodes[operand.node].id);
-      if (operand.output >= 0) StrAppend(&out, ".", operand.output);
-      separator = ", ";
-    }
-    out += ")";
-    for (const auto& [name, value] : node.tags) StrAppend(&out, ", ", name, "=", value);
-    out += "\n";
-  }
+  for (size_t place = 0; place < graph.nodes.size(); ++place) StrAppend(&out, "  ", PrintNode(graph, place), "\n");
   return out + "}\n";
 }
 
@@ -309,20 +318,8 @@ std::string NormalizedText(const TextGraph& graph, bool keep_places) {
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) visit(i);  // what no root needs
   std::string out = "IR {\n";
   for (uint32_t place : order) {
-    const TextNode& node = graph.nodes[place];
-    StrAppend(&out, "  %", number[place], " = ", node.shape, " ", node.op, "(");
-    const char* separator = "";
-    for (const TextOperand& operand : node.operands) {
-      StrAppend(&out, separator, "%", number[operand.node]);
-      if (operand.output >= 0) StrAppend(&out, ".", operand.output);
-      separator = ", ";
-    }
-    out += ")";
-    for (const auto& [name, value] : node.tags) {
-      if (!keep_places && (name == "location" || name == "scope")) continue;
-      StrAppend(&out, ", ", name, "=", value);
-    }
-    out += "\n";
+    const std::string line = LineOf(graph, place, keep_places, [&](size_t node) { return number[node]; });
+    StrAppend(&out, "  ", line, "\n");
   }
   return out + "}\n";
 }

@@ -55,6 +55,11 @@ struct TextDump {
 // False after errors, which are in the sink.
 bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, DiagnosticSink* sink);
 
+// True of tags that say where a node came from and not what it computes.
+bool IsPlaceTag(std::string_view name);
+
+// The line of the node at `place`, without what indents it.
+std::string PrintNode(const TextGraph& graph, size_t place);
 // One graph, "IR {" to "}".
 std::string PrintGraph(const TextGraph& graph);
 // Everything that was read.
@@ -63,7 +68,7 @@ std::string PrintGraphDot(const TextGraph& graph);
 
 // The graph with ids of a fixed order: roots by number, operands before users, the first operand first. Graphs that
 // compute the same have the same text, whatever order their nodes were printed in. `keep_places`: with location= and
-// scope=, which say where a node came from and not what it computes.
+// scope=.
 std::string NormalizedText(const TextGraph& graph, bool keep_places = false);
 
 }  // namespace hlokit::lazy
