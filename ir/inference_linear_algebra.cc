@@ -1,6 +1,7 @@
 // Rules of matrix products, factorizations, Fourier transforms and batch normalization.
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "ir/inference_rules.h"
 
 namespace hlokit::inference {
@@ -63,13 +64,6 @@ void AddProductDims(const Product& p, Inferred* out) {
   for (int64_t d = 0; d < p.rhs.rank(); ++d) {
     if (!p.rhs_bound.Has(d)) out->AddDimOf(p.rhs, d);
   }
-}
-
-bool Contains(absl::Span<const int64_t> list, int64_t value) {
-  for (int64_t v : list) {
-    if (v == value) return true;
-  }
-  return false;
 }
 
 // The scale of one factor of a scaled dot: a scalar, or an array each of whose elements scales a block of the factor.
@@ -173,8 +167,8 @@ absl::Status InferRaggedDot(const Input& in, Inferred* out) {
   if (*ragged < 0 || *ragged >= p.lhs.rank()) {
     return Error("`lhs_ragged_dims` names dimension ", *ragged, ", but operand 0 is ", Text(p.lhs));
   }
-  const bool is_batch = Contains(p.dims.lhs_batch, *ragged);
-  const bool is_contracting = Contains(p.dims.lhs_contracting, *ragged);
+  const bool is_batch = absl::c_linear_search(p.dims.lhs_batch, *ragged);
+  const bool is_contracting = absl::c_linear_search(p.dims.lhs_contracting, *ragged);
 
   // Dimensions of the left side that operand 2 may have before the groups.
   absl::InlinedVector<int64_t, 8> prefix;

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
@@ -178,12 +179,10 @@ class UseFinder {
 
   // Of dimension `dim` of the array that is scattered to.
   static int64_t ScatterWindowSize(const ScatterDims& dims, Shape array, Shape updates, int64_t dim) {
-    const auto holds = [](absl::Span<const int64_t> list, int64_t d) {
-      return std::find(list.begin(), list.end(), d) != list.end();
-    };
     size_t window = 0;
     for (int64_t d = 0; d < array.rank(); ++d) {
-      const bool in_window = !holds(dims.inserted_window_dims, d) && !holds(dims.input_batching_dims, d);
+      const bool in_window =
+          !absl::c_linear_search(dims.inserted_window_dims, d) && !absl::c_linear_search(dims.input_batching_dims, d);
       if (d == dim) {
         if (!in_window || window >= dims.update_window_dims.size()) return 1;
         const int64_t from = dims.update_window_dims[window];

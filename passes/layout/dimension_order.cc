@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "passes/analysis/saturating.h"
 
 namespace hlokit {
@@ -62,8 +63,7 @@ DimensionOrder OrderWithMinor(Shape array, absl::Span<const int64_t> first) {
   }
   for (const bool ones : {false, true}) {
     for (int64_t d = array.rank(); d-- > 0;) {
-      if ((SizeOf(array, d) == 1) == ones && std::find(order.begin(), order.end(), d) == order.end())
-        order.push_back(d);
+      if ((SizeOf(array, d) == 1) == ones && !absl::c_linear_search(order, d)) order.push_back(d);
     }
   }
   return order;

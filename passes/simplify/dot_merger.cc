@@ -1,9 +1,9 @@
 #include "passes/simplify/dot_merger.h"
 
-#include <algorithm>
 #include <map>
 #include <tuple>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
@@ -23,8 +23,7 @@ std::optional<int64_t> FreeDim(Instruction dot, int64_t side) {
       dot.list_attr(side == 0 ? Attr::kLhsContractingDims : Attr::kRhsContractingDims);
   std::optional<int64_t> free;
   for (int64_t d = 0; d < dot.operand(side).shape().rank(); ++d) {
-    const bool taken = std::find(batch.begin(), batch.end(), d) != batch.end() ||
-                       std::find(contracting.begin(), contracting.end(), d) != contracting.end();
+    const bool taken = absl::c_linear_search(batch, d) || absl::c_linear_search(contracting, d);
     if (taken) continue;
     if (free) return std::nullopt;
     free = d;

@@ -1,14 +1,8 @@
 #include "interp/reference/kernels/indexed_windows.h"
 
+#include "absl/algorithm/container.h"
+
 namespace hlokit::interp {
-namespace {
-
-bool Contains(absl::Span<const int64_t> list, int64_t v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
-
-}  // namespace
-
 bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> array_dims, const Dims& array_strides_in,
                           const View& indices, absl::Span<const int64_t> windows_dims,
                           absl::Span<const Dims> windows_strides_in) {
@@ -24,7 +18,7 @@ bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> arr
   std::vector<int64_t> window_size_of(static_cast<size_t>(array_rank), 1);
   size_t next = 0;
   for (int64_t d = 0; d < array_rank; ++d) {
-    if (Contains(dims.collapsed_dims, d) || Contains(dims.array_batching, d)) continue;
+    if (absl::c_linear_search(dims.collapsed_dims, d) || absl::c_linear_search(dims.array_batching, d)) continue;
     if (next == dims.window_dims.size()) return false;
     const int64_t w = dims.window_dims[next++];
     if (w < 0 || w >= windows_rank || windows_dims[w] > array_dims[d]) return false;
@@ -49,7 +43,7 @@ bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> arr
   std::vector<Dims> strides(2 + windows_strides_in.size());
   int64_t index_dim = 0;
   for (int64_t w = 0; w < windows_rank; ++w) {
-    if (Contains(dims.window_dims, w)) continue;
+    if (absl::c_linear_search(dims.window_dims, w)) continue;
     if (index_dim == dims.index_vector_dim) ++index_dim;
     if (index_dim >= indices_rank || indices.shape.dim(index_dim) != windows_dims[w]) return false;
     sizes.push_back(windows_dims[w]);

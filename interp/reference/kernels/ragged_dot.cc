@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "interp/reference/kernels.h"
 #include "interp/reference/kernels/emit.h"
 #include "interp/reference/kernels/index_operand.h"
@@ -165,10 +166,6 @@ void RunBatchTail(const Plan* plan, const std::byte* const* in, std::byte* const
   }
 }
 
-bool Contains(absl::Span<const int64_t> list, int64_t v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
-
 void EmitRaggedBatch(RoutineBuilder& b, absl::Span<const View> views, const DotDims& dims, int64_t ragged) {
   const std::optional<View> product = EmitDotTo(b, views[0], views[1], dims, b.shape());
   if (!product) return;
@@ -220,12 +217,12 @@ void PrepareRaggedDot(RoutineBuilder& b) {
     return;
   }
   const int64_t ragged = ragged_dims[0];
-  if (Contains(dims.lhs_batch, ragged)) {
+  if (absl::c_linear_search(dims.lhs_batch, ragged)) {
     EmitRaggedBatch(b, views, dims, ragged);
     return;
   }
   auto plan = std::make_unique<RaggedDotPlan>();
-  plan->contracting = Contains(dims.lhs_contracting, ragged);
+  plan->contracting = absl::c_linear_search(dims.lhs_contracting, ragged);
   plan->result = b.shape().element_type();
   plan->result_count = b.shape().element_count();
   plan->ragged_size = lhs.dim(ragged);
@@ -241,7 +238,8 @@ void PrepareRaggedDot(RoutineBuilder& b) {
   std::vector<int64_t> prefix(dims.lhs_batch.begin(), dims.lhs_batch.end());
   if (!plan->contracting) {
     for (int64_t d = 0; d < ragged; ++d) {
-      if (!Contains(dims.lhs_batch, d) && !Contains(dims.lhs_contracting, d)) prefix.push_back(d);
+      if (!absl::c_linear_search(dims.lhs_batch, d) && !absl::c_linear_search(dims.lhs_contracting, d))
+        prefix.push_back(d);
     }
   }
   const bool sizes_by_problem = sizes.rank() != 1;
@@ -264,7 +262,7 @@ void PrepareRaggedDot(RoutineBuilder& b) {
   plan->n = 1;
   plan->k = 1;
   for (int64_t d = 0; d < lhs.rank(); ++d) {
-    if (d == ragged || Contains(prefix, d) || Contains(dims.lhs_contracting, d)) continue;
+    if (d == ragged || absl::c_linear_search(prefix, d) || absl::c_linear_search(dims.lhs_contracting, d)) continue;
     add(&plan->lhs.free, lhs.dim(d), lhs_strides[d]);
     plan->m *= lhs.dim(d);
   }
@@ -279,8 +277,8 @@ void PrepareRaggedDot(RoutineBuilder& b) {
     plan->k *= lhs.dim(d);
   }
   for (int64_t d = 0; d < rhs.rank(); ++d) {
-    if (Contains(dims.rhs_batch, d) || Contains(dims.rhs_contracting, d)) continue;
-    if (Contains(group_dims, d)) {
+    if (absl::c_linear_search(dims.rhs_batch, d) || absl::c_linear_search(dims.rhs_contracting, d)) continue;
+    if (absl::c_linear_search(group_dims, d)) {
       plan->group_rhs_stride = rhs_strides[d];
       continue;
     }

@@ -1,16 +1,12 @@
 // Dots and convolutions.
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {
-
-bool Contains(absl::Span<const int64_t> list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 // A transpose of an operand that keeps the order of the free dimensions only renumbers the others.
 bool DotOfTranspose(Rewriter& rewriter, Instruction dot) {
@@ -25,7 +21,7 @@ bool DotOfTranspose(Rewriter& rewriter, Instruction dot) {
     int64_t last = -1;
     bool ordered = true;
     for (int64_t d = 0; d < transpose.shape().rank(); ++d) {
-      if (Contains(batch_dims, d) || Contains(contracting_dims, d)) continue;
+      if (absl::c_linear_search(batch_dims, d) || absl::c_linear_search(contracting_dims, d)) continue;
       ordered &= permutation[static_cast<size_t>(d)] > last;
       last = permutation[static_cast<size_t>(d)];
     }

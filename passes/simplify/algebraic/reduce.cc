@@ -1,6 +1,7 @@
 // Reductions and windows.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
@@ -65,7 +66,7 @@ std::vector<int64_t> Kept(Instruction reduce) {
   const absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
   std::vector<int64_t> kept;
   for (int64_t d = 0; d < reduce.operand(0).shape().rank(); ++d) {
-    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) kept.push_back(d);
+    if (!absl::c_linear_search(reduced, d)) kept.push_back(d);
   }
   return kept;
 }
@@ -113,7 +114,7 @@ bool ReduceOfUnitReshape(Rewriter& rewriter, Instruction reduce) {
       continue;
     }
     while (to[j] == 1) ++j;
-    if (std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(j)) != reduced.end()) {
+    if (absl::c_linear_search(reduced, static_cast<int64_t>(j))) {
       dims.push_back(static_cast<int64_t>(i));
     } else {
       kept_sizes.push_back(from[i]);
@@ -126,7 +127,7 @@ bool ReduceOfUnitReshape(Rewriter& rewriter, Instruction reduce) {
   std::vector<int64_t> all;
   size_t k = 0;
   for (size_t i = 0; i < from.size(); ++i) {
-    const bool is_reduced = std::find(dims.begin(), dims.end(), static_cast<int64_t>(i)) != dims.end();
+    const bool is_reduced = absl::c_linear_search(dims, static_cast<int64_t>(i));
     if (is_reduced || (from[i] == 1 && (k == result.size() || result[k] != 1))) {
       all.push_back(static_cast<int64_t>(i));
     } else if (k < result.size() && result[k] == from[i]) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -11,8 +12,7 @@ namespace {
 std::vector<int64_t> FreeDims(Shape shape, absl::Span<const int64_t> batch, absl::Span<const int64_t> contracting) {
   std::vector<int64_t> free;
   for (int64_t d = 0; d < shape.rank(); ++d) {
-    const bool taken = std::find(batch.begin(), batch.end(), d) != batch.end() ||
-                       std::find(contracting.begin(), contracting.end(), d) != contracting.end();
+    const bool taken = absl::c_linear_search(batch, d) || absl::c_linear_search(contracting, d);
     if (!taken) free.push_back(d);
   }
   return free;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"
 #include "ir/builder.h"
 #include "ir/call_traits.h"
@@ -17,10 +18,6 @@
 
 namespace hlokit {
 namespace {
-
-bool Contains(absl::Span<const int64_t> list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 // What computes the other results; users stand behind what they use.
 void EraseUnused(Module& module, Computation c) {
@@ -52,7 +49,9 @@ struct Indexing {
     }
     return sizes;
   }
-  bool IsKept(int64_t dim) const { return !Contains(collapsed, dim) && !Contains(batching, dim); }
+  bool IsKept(int64_t dim) const {
+    return !absl::c_linear_search(collapsed, dim) && !absl::c_linear_search(batching, dim);
+  }
 };
 
 // Builds the parts of such a loop.
@@ -125,7 +124,8 @@ class IndexedLoop {
   std::vector<int64_t> Order() const {
     std::vector<int64_t> order;
     int64_t window = static_cast<int64_t>(x_.BatchSizes().size()), batch = 0;
-    for (int64_t d = 0; d < x_.windows.rank(); ++d) order.push_back(Contains(x_.window_dims, d) ? window++ : batch++);
+    for (int64_t d = 0; d < x_.windows.rank(); ++d)
+      order.push_back(absl::c_linear_search(x_.window_dims, d) ? window++ : batch++);
     return order;
   }
   InstructionId Transpose(InstructionId array, const std::vector<int64_t>& order) {
@@ -199,7 +199,7 @@ class IndexedLoop {
   InstructionId Fits(Builder& b, const std::vector<InstructionId>& starts) {
     InstructionId all;
     for (int64_t d = 0; d < x_.array.shape().rank(); ++d) {
-      if (!Contains(x_.index_map, d)) continue;
+      if (!absl::c_linear_search(x_.index_map, d)) continue;
       const InstructionId start = starts[static_cast<size_t>(d)];
       const int64_t last = x_.array.shape().dim(d) - window_sizes_[static_cast<size_t>(d)];
       const InstructionId inside = Both(b, Get(b.Compare(Number(b, 0), start, ComparisonDirection::kLe)),
