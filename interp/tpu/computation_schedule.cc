@@ -11,6 +11,7 @@
 #include "interp/tpu/residency.h"
 #include "ir/str_cat.h"
 #include "passes/analysis/trip_count.h"
+#include "passes/simplify/loops/loop.h"
 
 namespace hlokit::tpu {
 
@@ -34,9 +35,7 @@ std::vector<uint8_t> FindAhead(const ScheduleContext& context, const Computation
       for (Instruction operand : module.instruction(member).operands()) {
         const Instruction value = ValueOf(operand);
         if (value.opcode() == Opcode::kParameter) free = false;
-        if (value.opcode() == Opcode::kGetTupleElement && value.operand(0).opcode() == Opcode::kParameter) {
-          free = free && steady.contains(value.int_attr(Attr::kIndex));
-        }
+        if (IsStateElement(value, body)) free = free && steady.contains(value.int_attr(Attr::kIndex));
       }
     }
     ahead[s] = free ? 1 : 0;

@@ -10,6 +10,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/schedule/loop_state.h"
 #include "passes/schedule/memory_space_assignment.h"
+#include "passes/simplify/loops/loop.h"
 
 namespace hlokit::tpu {
 
@@ -39,11 +40,6 @@ void MarkBelow(Instruction i, absl::flat_hash_set<uint32_t>* marked) {
     if (!tuples.insert(value.id().value).second) continue;
     for (Instruction operand : value.operands()) open.push_back(operand);
   }
-}
-
-bool IsStateElement(Instruction value, Computation body) {
-  return value.opcode() == Opcode::kGetTupleElement && value.operand(0).opcode() == Opcode::kParameter &&
-         value.parent() == body;
 }
 
 // The state of a loop: elements that change stay where they fit, of those that only are read a part.
@@ -203,7 +199,7 @@ absl::flat_hash_set<int64_t> InvariantElements(Computation body) {
   if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return result;
   for (int64_t k = 0; k < body.root().operand_count(); ++k) {
     const Instruction value = ValueOf(body.root().operand(k));
-    if (IsStateElement(value, body) && value.int_attr(Attr::kIndex) == k) result.insert(k);
+    if (IsStateElement(value, body, k)) result.insert(k);
   }
   return result;
 }

@@ -51,7 +51,7 @@ void CollectiveDelayer::FindKnown() {
   known_.assign(module_.instruction_id_bound(), 0);
   for (InstructionId id : PostOrder(loop_.body)) {
     const Instruction i = module_.instruction(id);
-    if (IsState(i, loop_.body)) {
+    if (IsStateElement(i, loop_.body)) {
       const int64_t index = i.int_attr(Attr::kIndex);
       if (loop_.unchanged[static_cast<size_t>(index)]) known_[id.value] = kSteady;
       if (index == counter_) known_[id.value] = kByTrip;
@@ -70,7 +70,7 @@ void CollectiveDelayer::FindKnown() {
 // The element is read by the update alone, and the update by the root alone.
 bool CollectiveDelayer::IsOnlyUpdatedBy(Instruction update, int64_t element) const {
   const Instruction old = update.operand(0);
-  if (!IsState(old, loop_.body) || old.int_attr(Attr::kIndex) != element || !HasOneUse(old) || !HasOneUse(update)) {
+  if (!IsStateElement(old, loop_.body, element) || !HasOneUse(old) || !HasOneUse(update)) {
     return false;
   }
   for (Instruction state : {loop_.body.parameter(0), loop_.condition.parameter(0)}) {
@@ -84,7 +84,7 @@ bool CollectiveDelayer::IsOnlyUpdatedBy(Instruction update, int64_t element) con
 
 bool CollectiveDelayer::FindSink(Instruction collective, Sink* sink) const {
   // What was handed on already is.
-  if (IsState(collective.operand(0), loop_.body)) return false;
+  if (IsStateElement(collective.operand(0), loop_.body)) return false;
   sink->collective = collective.id();
   Instruction value = collective;
   for (int length = 0; length < kLongestChain; ++length) {
@@ -103,7 +103,7 @@ bool CollectiveDelayer::FindSink(Instruction collective, Sink* sink) const {
         if (known == kByTrip) sink->starts.push_back(k);
       }
       const Instruction old = user.operand(0);
-      if (!IsState(old, loop_.body)) return false;
+      if (!IsStateElement(old, loop_.body)) return false;
       sink->element = old.int_attr(Attr::kIndex);
       return IsOnlyUpdatedBy(user, sink->element);
     }

@@ -55,7 +55,7 @@ class LoopPipeliner {
     std::vector<InstructionId> collectives;
     for (InstructionId id : PostOrder(plain_.body)) {
       const Instruction i = module_.instruction(id);
-      if (IsState(i, plain_.body)) {
+      if (IsStateElement(i, plain_.body)) {
         const int64_t index = i.int_attr(Attr::kIndex);
         if (index == counter_ || plain_.unchanged[static_cast<size_t>(index)]) early.insert(id.value);
         continue;

@@ -55,7 +55,7 @@ InstructionId BodyCopier::Copy(InstructionId id) {
       continue;
     }
     const Instruction i = module_.instruction(at);
-    if (IsState(i, body_)) {
+    if (IsStateElement(i, body_)) {
       copies_[at.value] = element_(i.int_attr(Attr::kIndex));
       open.pop_back();
       continue;

@@ -18,11 +18,6 @@ bool IsBlockingCollective(Instruction i);
 // one.
 bool MayRepeat(Instruction i, const SideEffects& effects);
 
-// An element of the state of the loop's body.
-inline bool IsState(Instruction i, Computation body) {
-  return i.opcode() == Opcode::kGetTupleElement && i.operand(0) == body.parameter(0);
-}
-
 // Copies instructions of a loop's body, with what they are computed from.
 class BodyCopier {
  public:

@@ -3,6 +3,7 @@
 #include "passes/analysis/markers.h"
 #include "passes/layout/dimension_order.h"
 #include "passes/schedule/memory_space_assignment.h"
+#include "passes/simplify/loops/loop.h"
 
 namespace hlokit {
 namespace {
@@ -14,11 +15,6 @@ Instruction FirstName(Instruction value) {
   return value;
 }
 
-bool IsElement(Instruction value, Computation body, int64_t index) {
-  return value.opcode() == Opcode::kGetTupleElement && value.operand(0) == body.parameter(0) &&
-         value.int_attr(Attr::kIndex) == index;
-}
-
 // Through updates one after the other.
 bool IsUpdateOf(Instruction value, Computation body, int64_t index) {
   for (int n = 0; n < kMostNames; ++n) {
@@ -27,7 +23,7 @@ bool IsUpdateOf(Instruction value, Computation body, int64_t index) {
       if (IsUpdatedBy(value.operand(k), value, k)) before = FirstName(value.operand(k));
     }
     if (!before.valid()) return false;
-    if (IsElement(before, body, index)) return true;
+    if (IsStateElement(before, body, index)) return true;
     value = before;
   }
   return false;
@@ -40,7 +36,7 @@ std::vector<ChangingElement> ChangingElements(Computation body) {
   if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return changing;
   for (int64_t k = 0; k < body.root().operand_count(); ++k) {
     const Instruction value = FirstName(body.root().operand(k));
-    if (!value.shape().IsArray() || IsElement(value, body, k)) continue;
+    if (!value.shape().IsArray() || IsStateElement(value, body, k)) continue;
     changing.push_back({k, value, IsUpdateOf(value, body, k)});
   }
   return changing;

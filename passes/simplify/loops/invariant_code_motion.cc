@@ -44,11 +44,10 @@ class Hoister {
 
   // Instructions moved out.
   int64_t Run() {
-    const Instruction state = plain_.body.parameter(0);
     // Invariant instructions in order, and of those what is worth moving with what it needs.
     std::vector<InstructionId> worth;
     for (Instruction i : plain_.body.instructions()) {
-      if (i.opcode() == Opcode::kGetTupleElement && i.operand(0) == state) {
+      if (IsStateElement(i, plain_.body)) {
         if (plain_.unchanged[static_cast<size_t>(i.int_attr(Attr::kIndex))]) invariant_[i.id().value] = true;
         continue;
       }
@@ -100,7 +99,7 @@ class Hoister {
         continue;
       }
       const Instruction i = module_.instruction(at);
-      if (i.opcode() == Opcode::kGetTupleElement && i.operand(0) == plain_.body.parameter(0)) {
+      if (IsStateElement(i, plain_.body)) {
         const InstructionId before = InitElement(module_, plain_, i.int_attr(Attr::kIndex));
         Carry(module_, at, before);
         outside_[at.value] = before;

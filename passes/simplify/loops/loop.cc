@@ -94,9 +94,7 @@ std::optional<PlainLoop> AsPlainLoop(Instruction loop, const std::vector<uint32_
   }
   if (plain.init.shape() != loop.shape() || !UsedByElementOnly(state) || !UsedByElementOnly(seen)) return std::nullopt;
   for (int64_t k = 0; k < plain.size; ++k) {
-    const Instruction out = root.operand(k);
-    plain.unchanged.push_back(out.opcode() == Opcode::kGetTupleElement && out.operand(0) == state &&
-                              out.int_attr(Attr::kIndex) == k);
+    plain.unchanged.push_back(IsStateElement(root.operand(k), plain.body, k));
   }
   return plain;
 }

@@ -21,6 +21,15 @@ struct PlainLoop {
   std::vector<uint8_t> unchanged;  // by element: the body passes it on
 };
 
+// True if `value` is an element of the state as `computation` sees it, the body or the condition of a loop; the second
+// asks for one element.
+inline bool IsStateElement(Instruction value, Computation computation) {
+  return value.opcode() == Opcode::kGetTupleElement && value.operand(0) == computation.parameter(0);
+}
+inline bool IsStateElement(Instruction value, Computation computation, int64_t index) {
+  return IsStateElement(value, computation) && value.int_attr(Attr::kIndex) == index;
+}
+
 // nullopt if `loop` is no such loop. `callers`: how many call sites each computation has, by id.
 std::optional<PlainLoop> AsPlainLoop(Instruction loop, const std::vector<uint32_t>& callers);
 

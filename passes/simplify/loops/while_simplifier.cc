@@ -78,7 +78,7 @@ std::vector<uint8_t> NeededElements(const PlainLoop& plain, const KnownEffects& 
   for (const auto& use : plain.condition.parameter(0).uses()) need(use.user.int_attr(Attr::kIndex));
   std::vector<InstructionId> reach;
   absl::flat_hash_map<uint32_t, bool> seen;
-  const Instruction root = plain.body.root(), state = plain.body.parameter(0);
+  const Instruction root = plain.body.root();
   for (Instruction i : plain.body.instructions()) {
     if (effects.Of(i) || HasControlEdges(i)) reach.push_back(i.id());
   }
@@ -87,7 +87,7 @@ std::vector<uint8_t> NeededElements(const PlainLoop& plain, const KnownEffects& 
       const Instruction i = module.instruction(reach.back());
       reach.pop_back();
       if (!seen.try_emplace(i.id().value, true).second) continue;
-      if (i.opcode() == Opcode::kGetTupleElement && i.operand(0) == state) {
+      if (IsStateElement(i, plain.body)) {
         need(i.int_attr(Attr::kIndex));
         continue;
       }
