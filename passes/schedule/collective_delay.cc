@@ -7,6 +7,7 @@
 #include "passes/analysis/cost.h"
 #include "passes/analysis/saturating.h"
 #include "passes/schedule/loop_collectives.h"
+#include "passes/simplify/loops/body_copier.h"
 
 namespace hlokit {
 namespace {
@@ -122,7 +123,8 @@ absl::Status CollectiveDelayer::Run() {
   std::vector<InstructionId> first;
   BodyCopier before(
       &module_, loop_.body, outer, loop_.loop.id(),
-      [this](int64_t index) { return InitElement(module_, loop_, index); }, &next_channel_);
+      [this](Instruction element) { return InitElement(module_, loop_, element.int_attr(Attr::kIndex)); },
+      &next_channel_);
   for (const Sink& sink : sinks_) {
     const Instruction handed = module_.instruction(sink.collective).operand(0);
     const Shape shape = handed.shape();
@@ -163,7 +165,8 @@ absl::Status CollectiveDelayer::Run() {
   }
   // Behind the loop: the last trip's.
   const InstructionId next = module_.record(loop_.loop.id()).next;
-  const auto after = [&](int64_t index) {
+  const auto after = [&](Instruction seen) {
+    const int64_t index = seen.int_attr(Attr::kIndex);
     const Shape shape = loop_.loop.shape().element(index);
     const AttrValue attrs[] = {{Attr::kIndex, module_.Int64Payload(index)}};
     const StringId name = module_.UniqueInstructionName(TextOf(Opcode::kGetTupleElement));

@@ -14,6 +14,7 @@
 #include "passes/analysis/trip_count.h"
 #include "passes/schedule/collective_delay.h"
 #include "passes/schedule/loop_collectives.h"
+#include "passes/simplify/loops/body_copier.h"
 #include "passes/simplify/loops/loop.h"
 
 namespace hlokit {
@@ -31,12 +32,15 @@ class LoopPipeliner {
     std::vector<InstructionId> first;
     BodyCopier before(
         &module_, plain_.body, plain_.loop.record().parent, plain_.loop.id(),
-        [this](int64_t index) { return InitElement(module_, plain_, index); }, &next_channel_);
+        [this](Instruction element) { return InitElement(module_, plain_, element.int_attr(Attr::kIndex)); },
+        &next_channel_);
     for (InstructionId id : ahead) first.push_back(before.Copy(id));
     ChangeState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(plain_.size), 1), first);
     // In the body, for the next trip.
     const InstructionId root = plain_.body.root().id();
-    const auto next = [this, root](int64_t index) { return module_.instruction(root).operand(index).id(); };
+    const auto next = [this, root](Instruction element) {
+      return module_.instruction(root).operand(element.int_attr(Attr::kIndex)).id();
+    };
     BodyCopier within(&module_, plain_.body, plain_.body.id(), root, next, &next_channel_);
     for (size_t k = 0; k < ahead.size(); ++k) {
       const InstructionId made = within.Copy(ahead[k]);

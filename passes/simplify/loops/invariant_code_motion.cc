@@ -4,6 +4,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/side_effects.h"
 #include "passes/annotations/annotations.h"
+#include "passes/simplify/loops/body_copier.h"
 #include "passes/simplify/loops/loop.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
@@ -60,16 +61,22 @@ class Hoister {
       if (!IsCheap(i.opcode()) && i.shape().IsArray() && IsNoLarger(i)) worth.push_back(i.id());
     }
     if (worth.empty()) return 0;
-    int64_t moved = 0;
-    for (InstructionId id : worth) moved += Move(id);
+    // Each with what it needs, in front of the loop.
+    const auto outside = [this](Instruction element) {
+      const InstructionId before = InitElement(module_, plain_, element.int_attr(Attr::kIndex));
+      Carry(module_, element.id(), before);
+      return before;
+    };
+    BodyCopier copier(&module_, plain_.body, plain_.loop.record().parent, plain_.loop.id(), outside, nullptr);
+    for (InstructionId id : worth) copier.Copy(id);
     // What is still used in the body is carried through the state.
     std::vector<InstructionId> added, inside;
     for (InstructionId id : worth) {
       bool used = false;
-      for (const auto& use : module_.instruction(id).uses()) used |= !outside_.contains(use.user.id().value);
+      for (const auto& use : module_.instruction(id).uses()) used |= !copier.CopyOf(use.user.id()).valid();
       if (!used) continue;
       inside.push_back(id);
-      added.push_back(outside_.at(id.value));
+      added.push_back(copier.CopyOf(id));
     }
     const int64_t size = plain_.size;
     ChangeState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(size), 1), added);
@@ -80,60 +87,18 @@ class Hoister {
       module_.Move(read, inside[k]);
       Replace(module_, inside[k], read);
     }
-    for (size_t k = order_.size(); k-- > 0;) {
-      const Instruction i = module_.instruction(order_[k]);
-      if (i.record().parent.valid() && !i.has_users() && !i.is_root()) module_.Erase(order_[k]);
+    for (size_t k = copier.copied().size(); k-- > 0;) {
+      const Instruction i = module_.instruction(copier.copied()[k]);
+      if (i.record().parent.valid() && !i.has_users() && !i.is_root()) module_.Erase(i.id());
     }
-    return moved;
+    return static_cast<int64_t>(copier.copied().size());
   }
 
  private:
-  // Copies an invariant instruction, and what it needs, in front of the loop.
-  int64_t Move(InstructionId id) {
-    int64_t moved = 0;
-    std::vector<InstructionId> open = {id};
-    while (!open.empty()) {
-      const InstructionId at = open.back();
-      if (outside_.contains(at.value)) {
-        open.pop_back();
-        continue;
-      }
-      const Instruction i = module_.instruction(at);
-      if (IsStateElement(i, plain_.body)) {
-        const InstructionId before = InitElement(module_, plain_, i.int_attr(Attr::kIndex));
-        Carry(module_, at, before);
-        outside_[at.value] = before;
-        open.pop_back();
-        continue;
-      }
-      const size_t before = open.size();
-      for (Instruction operand : i.operands()) {
-        if (!outside_.contains(operand.id().value)) open.push_back(operand.id());
-      }
-      if (open.size() != before) continue;
-      open.pop_back();
-      std::vector<InstructionId> operands;
-      for (Instruction operand : i.operands()) operands.push_back(outside_.at(operand.id().value));
-      const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
-      const InstructionRecord r = i.record();
-      const StringId name = module_.UniqueInstructionName(r.name);
-      const InstructionId copy = module_.AddInstruction(
-          plain_.loop.record().parent, r.opcode, module_.context().shape(r.shape), name, operands, attrs, r.payload);
-      module_.SetMetadata(copy, r.metadata);
-      module_.Move(copy, plain_.loop.id());
-      outside_[at.value] = copy;
-      order_.push_back(at);
-      ++moved;
-    }
-    return moved;
-  }
-
   Module& module_;
   const PlainLoop& plain_;
   const SideEffects& effects_;
   absl::flat_hash_map<uint32_t, bool> invariant_;
-  absl::flat_hash_map<uint32_t, InstructionId> outside_;
-  std::vector<InstructionId> order_;  // copied, operands first
 };
 
 }  // namespace
