@@ -8,6 +8,7 @@
 #include "tracer/device_state.h"
 #include "tracer/dispatch.h"
 #include "tracer/functions.h"
+#include "tracer/promotion.h"
 #include "tracer/tracer.h"
 
 namespace hlokit::lazy {
@@ -104,6 +105,12 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
   }
   if (value.sizes() != tensor.sizes()) {
     tracer->SetError(absl::InvalidArgumentError("a write in place has other sizes than the tensor"));
+    return;
+  }
+  // A float does not become an integer in silence, nor an integer a bool.
+  if (CategoryOf(value.dtype()) > CategoryOf(tensor.dtype())) {
+    tracer->SetError(absl::InvalidArgumentError(StrCat(
+        "result type ", TextOf(value.dtype()), " can't be cast to the desired output type ", TextOf(tensor.dtype()))));
     return;
   }
   if (value.dtype() != tensor.dtype()) value = To(value, tensor.dtype());

@@ -1,5 +1,6 @@
 // Derivatives of ops that work element by element.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "tracer/autograd/grad_call.h"
@@ -63,7 +64,11 @@ void NanToNum(GradCall& c) { c.set(0, Masked(c.g(), Run(Op::isfinite, c.in(0))))
 void Logit(GradCall& c) {
   const Tensor x = c.in(0);
   Tensor slope = c.g() / (x * Rsub(x, 1));
-  if (c.has(1)) slope = Masked(slope, And(Ge(x, c.d(1)), Le(x, 1 - c.d(1))));
+  if (c.has(1)) {
+    slope = Masked(slope, And(Ge(x, c.d(1)), Le(x, 1 - c.d(1))));
+  } else {
+    slope = MaskedFill(slope, Run(Op::isnan, c.out()), std::numeric_limits<double>::quiet_NaN());
+  }
   c.set(0, slope);
 }
 
@@ -158,9 +163,9 @@ void Atan2(GradCall& c) {
 void MaximumMinimum(GradCall& c) {
   // Equal elements share the gradient.
   const bool max = c.op() == Op::maximum;
-  const Tensor half = Masked(c.g() * Scalar(0.5), Eq(c.in(0), c.in(1)));
-  if (c.needs(0)) c.set(0, Masked(c.g(), max ? Gt(c.in(0), c.in(1)) : Lt(c.in(0), c.in(1))) + half);
-  if (c.needs(1)) c.set(1, Masked(c.g(), max ? Gt(c.in(1), c.in(0)) : Lt(c.in(1), c.in(0))) + half);
+  const Tensor shared = Where(Eq(c.in(0), c.in(1)), c.g() * Scalar(0.5), c.g());
+  if (c.needs(0)) c.set(0, Outside(shared, max ? Lt(c.in(0), c.in(1)) : Gt(c.in(0), c.in(1))));
+  if (c.needs(1)) c.set(1, Outside(shared, max ? Lt(c.in(1), c.in(0)) : Gt(c.in(1), c.in(0))));
 }
 
 // ---- three tensors ----

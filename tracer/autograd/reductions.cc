@@ -92,7 +92,8 @@ void AmaxAmin(GradCall& c) {
   c.set(0, hit * Kept(c.g(), s, dims) / Sum(hit, dims, true));
 }
 void MaxMinAll(GradCall& c) {
-  const Tensor hit = To(Eq(c.in(0), c.out()), c.g().dtype());
+  // A NaN is the largest and the smallest.
+  const Tensor hit = To(Run(Op::logical_or, Eq(c.in(0), c.out()), Run(Op::isnan, c.in(0))), c.g().dtype());
   c.set(0, hit * (c.g() / Sum(hit)));
 }
 void MaxMinDim(GradCall& c) {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/str_cat.h"
 #include "tracer/call.h"
 #include "tracer/functions.h"
 #include "tracer/promotion.h"
@@ -90,19 +91,39 @@ void Relu6(Call& c) { c.Return(Run(Op::hardtanh, c.t(0), 0, 6)); }
 void Glu(Call& c) {
   const int64_t dim = c.Dim(c.i(1), c.t(0).dim());
   if (c.failed()) return;
+  if (c.t(0).dim() == 0) return c.Fail("glu does not support 0-dimensional tensors");
+  if (c.t(0).size(dim) % 2 != 0) {
+    return c.Fail(StrCat("Halving dimension must be even, but dimension ", dim, " is size ", c.t(0).size(dim)));
+  }
   const int64_t half = c.t(0).size(dim) / 2;
   c.Return(lazy::Slice(c.t(0), dim, 0, half) * lazy::Sigmoid(lazy::Slice(c.t(0), dim, half, 2 * half)));
 }
 void Prelu(Call& c) {
   const Tensor& x = c.t(0);
   Tensor w = c.t(1);
+  if (w.dim() > 1) return c.Fail("`weight` must be a number or have 1 dimension");
+  const int64_t channels = x.dim() > 1 ? x.size(1) : 1;
+  if (w.numel() != 1 && w.numel() != channels) {
+    return c.Fail(StrCat("there are ", w.numel(), " weights for ", channels, " channels"));
+  }
   IntList sizes(x.dim(), 1);
-  if (x.dim() > 1 && w.numel() > 1) sizes[1] = w.numel();
+  if (x.dim() > 1) sizes[1] = w.numel();
   w = lazy::Reshape(w, sizes);
   c.Return(lazy::Where(lazy::Gt(x, 0), x, x * w));
 }
 
 // ---- products ----
+
+namespace {
+
+bool HasRank(Call& c, size_t i, int64_t rank) {
+  if (c.t(i).dim() == rank) return true;
+  c.Fail(StrCat("`", SchemaOf(c.op()).args[i].name, "` must have ", rank, rank == 1 ? " dimension" : " dimensions",
+                ", but has ", c.t(i).dim()));
+  return false;
+}
+
+}  // namespace
 
 void Addmm(Call& c) {
   const Tensor bias = c.t(0);
@@ -116,9 +137,17 @@ void Baddbmm(Call& c) {
   c.Return(c.s(3).Is(0) ? product * c.s(4) : lazy::Add(c.t(0) * c.s(3), product, c.s(4)));
 }
 void Addbmm(Call& c) { c.Return(lazy::Add(c.t(0) * c.s(3), lazy::Sum(lazy::Bmm(c.t(1), c.t(2)), {0}), c.s(4))); }
-void Addmv(Call& c) { c.Return(lazy::Add(c.t(0) * c.s(3), Run(Op::mv, c.t(1), c.t(2)), c.s(4))); }
-void Outer(Call& c) { c.Return(lazy::Unsqueeze(c.t(0), 1) * c.t(1)); }
-void Addr(Call& c) { c.Return(lazy::Add(c.t(0) * c.s(3), Run(Op::outer, c.t(1), c.t(2)), c.s(4))); }
+void Addmv(Call& c) {
+  if (!HasRank(c, 1, 2) || !HasRank(c, 2, 1)) return;
+  c.Return(lazy::Add(c.t(0) * c.s(3), Run(Op::mv, c.t(1), c.t(2)), c.s(4)));
+}
+void Outer(Call& c) {
+  if (HasRank(c, 0, 1) && HasRank(c, 1, 1)) c.Return(lazy::Unsqueeze(c.t(0), 1) * c.t(1));
+}
+void Addr(Call& c) {
+  if (!HasRank(c, 1, 1) || !HasRank(c, 2, 1)) return;
+  c.Return(lazy::Add(c.t(0) * c.s(3), Run(Op::outer, c.t(1), c.t(2)), c.s(4)));
+}
 
 void Matmul(Call& c) {
   Tensor a = c.t(0), b = c.t(1);

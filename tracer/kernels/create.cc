@@ -19,6 +19,10 @@ Tensor Filled(Call& c, Dims sizes, Scalar value, ElementType type) {
       return Tensor();
     }
   }
+  if (!IsFloat(type) && !IsComplex(type) && !(std::abs(value.ToDouble()) < 0x1p64)) {
+    c.Fail("the value cannot be converted to an integer without overflow");
+    return Tensor();
+  }
   const IrRef scalar = device.ScalarNode(value, type);
   if (sizes.empty()) return device.NewTensor(scalar);
   return Record(&device, Op::expand_node, {Value(device.NewTensor(scalar)), Value(sizes)})[0];
@@ -31,7 +35,12 @@ ElementType TypeOrOwn(Call& c, size_t i, Scalar s) { return c.dtype(i, TypeOf(s)
 
 void Range(Call& c, Scalar start, Scalar end, Scalar step, ElementType type) {
   const double span = (end.ToDouble() - start.ToDouble()) / step.ToDouble();
-  if (step.ToDouble() == 0 || span < 0 || !(span < 1e12)) return c.Fail("the range has the wrong sign or no end");
+  if (step.ToDouble() == 0 || !std::isfinite(step.ToDouble()) || span < 0 || !(span < 1e12))
+    return c.Fail("the range has the wrong sign or no end");
+  if (!IsFloat(type)) {  // numbers of the type, whatever was given
+    start = start.ToInt();
+    step = step.ToInt();
+  }
   c.Return(Record(c.device(), Op::iota,
                   {Value(static_cast<int64_t>(std::ceil(span))), Value(start), Value(step), Value(type)}));
 }

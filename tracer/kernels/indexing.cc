@@ -41,8 +41,14 @@ std::vector<std::vector<int64_t>> NonzeroPlaces(const Literal& x) {
   return places;
 }
 
+bool IsMask(const Tensor& t) { return t.dtype() == ElementType::kPred || t.dtype() == ElementType::kU8; }
+
 // The row-major places that a mask marks. Nullopt after an error.
 std::optional<std::vector<int64_t>> MarkedPlaces(Call& c, const Tensor& mask) {
+  if (mask.defined() && !IsMask(mask)) {
+    c.Fail("only boolean masks are supported");
+    return std::nullopt;
+  }
   const std::optional<Literal> value = Fetch(c, mask);
   if (!value) return std::nullopt;
   std::vector<int64_t> places;
@@ -59,8 +65,6 @@ Tensor UploadS64(Call& c, Dims dims, const std::vector<int64_t>& values) {
   const DeviceGuard guard(&device);
   return device.tracer()->FromLiteral(std::move(literal));
 }
-
-bool IsMask(const Tensor& t) { return t.dtype() == ElementType::kPred || t.dtype() == ElementType::kU8; }
 
 // Indices as integers of one shape: masks become the coordinates of what they mark.
 bool ExpandIndices(Call& c, const Tensor& self, Tensors* indices) {
@@ -106,15 +110,28 @@ bool ExpandIndices(Call& c, const Tensor& self, Tensors* indices) {
   return true;
 }
 
+bool NoIndex(const Tensors& indices) {
+  return std::none_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
+}
+
 }  // namespace
 
 void Index(Call& c) {
   Tensors indices = c.list(1);
+  if (NoIndex(indices)) return c.Return(Run(Op::clone, c.t(0)));
   if (!ExpandIndices(c, c.t(0), &indices)) return;
   c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], Value(indices)}));
 }
 void IndexPut(Call& c) {
   Tensors indices = c.list(1);
+  if (c.t(2).dtype() != c.t(0).dtype()) {
+    return c.Fail(StrCat("Index put requires the source and destination dtypes match, got ", TextOf(c.t(0).dtype()),
+                         " for the destination and ", TextOf(c.t(2).dtype()), " for the source."));
+  }
+  if (NoIndex(indices)) {  // the whole tensor
+    const Tensor all = lazy::Expand(c.t(2), Sizes(c.t(0)));
+    return c.Return(c.b(3) ? c.t(0) + all : Run(Op::clone, all));
+  }
   // One mask over the whole tensor and one number: a selection, whose size does not depend on the mask.
   if (indices.size() == 1 && indices[0].defined() && IsMask(indices[0]) && c.t(2).numel() == 1 && !c.b(3)) {
     Tensor mask = indices[0];
@@ -136,6 +153,7 @@ void Argsort(Call& c) { c.Return(RunAll(Op::sort, c.t(0), c.args()[1], c.args()[
 void OneHot(Call& c) {
   const Tensor& x = c.t(0);
   int64_t classes = c.i(1);
+  if (x.dtype() != ElementType::kS64) return c.Fail("one_hot is only applicable to index tensors, of s64");
   if (classes < 0) {
     CountFallback(c);
     const std::optional<Literal> value = Fetch(c, x);
@@ -175,6 +193,7 @@ void MaskedScatter(Call& c) {
   const std::optional<std::vector<int64_t>> places = MarkedPlaces(c, mask);
   if (!places) return;
   const int64_t count = static_cast<int64_t>(places->size());
+  if (self.dtype() != c.t(2).dtype()) return c.Fail("expected self and source to have same dtypes");
   if (count > c.t(2).numel()) return c.Fail("the source has fewer elements than the mask marks");
   const Tensor source = lazy::Slice(lazy::Reshape(c.t(2), {c.t(2).numel()}), 0, 0, count);
   const Tensor flat = lazy::Reshape(self, {self.numel()});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/str_cat.h"
 #include "tracer/autograd/function.h"
 #include "tracer/call.h"
 #include "tracer/device_state.h"
@@ -57,6 +58,7 @@ void NativeLayerNorm(Call& c) {
   const Tensor& x = c.t(0);
   const Dims normalized = c.ints(1);
   const int64_t kept = x.dim() - static_cast<int64_t>(normalized.size());
+  if (normalized.empty()) return c.Fail("normalized_shape must have at least one dimension");
   if (kept < 0 || x.sizes().subspan(kept) != normalized)
     return c.Fail("normalized_shape is not the end of the input's");
   const int64_t rows = Product(x.sizes().subspan(0, kept)), width = Product(normalized);
@@ -85,6 +87,9 @@ void NativeLayerNormBackward(Call& c) {
   const Tensor& x = c.t(1);
   const ElementType type = x.dtype(), wide = WideOf(type);
   const int64_t kept = x.dim() - static_cast<int64_t>(c.ints(2).size());
+  if (c.ints(2).empty() || kept < 0 || x.sizes().subspan(kept) != c.ints(2) || c.t(0).sizes() != x.sizes()) {
+    return c.Fail("normalized_shape is not the end of the input's, or the gradient has other sizes");
+  }
   IntList inner, outer;
   for (int64_t d = 0; d < x.dim(); ++d) (d < kept ? outer : inner).push_back(d);
   const Tensor g = c.t(0).to(wide);
@@ -116,6 +121,7 @@ void NativeGroupNorm(Call& c) {
   Outputs all = NormalizeRows(x, n * groups, channels / groups * inner, c.d(7));
   if (!all[0].defined()) return c.Return(Tensor(), Tensor(), Tensor());
   Tensor y = lazy::Reshape(all[0], Sizes(x));
+  if (x.dim() < 2 || x.size(0) != n || x.size(1) != channels) return c.Fail("the input is not N x C x ...");
   IntList wide(x.dim(), 1);
   wide[1] = channels;
   if (c.has(1) && c.has(2)) {
@@ -133,6 +139,10 @@ void NativeGroupNormBackward(Call& c) {
   const Tensor& input = c.t(1);
   const ElementType type = input.dtype(), wide = WideOf(type);
   const int64_t n = c.i(5), channels = c.i(6), inner = c.i(7), groups = c.i(8);
+  if (groups < 1 || channels % groups != 0 || n * channels * inner != input.numel() ||
+      c.t(0).numel() != input.numel()) {
+    return c.Fail("the number of channels must be divisible by the number of groups, N * C * HxW the input's size");
+  }
   const IntList grouped = {n, groups, channels / groups, inner};
   const auto shaped = [&](const Tensor& t) { return lazy::Reshape(t.to(wide), grouped); };
   const auto stats = [&](const Tensor& t) { return lazy::Reshape(t.to(wide), {n, groups, 1, 1}); };
@@ -164,7 +174,11 @@ void SoftmaxInt(Call& c) {
 
 namespace {
 
-Tensor Reduced(const Tensor& loss, int64_t reduction) {
+Tensor Reduced(Call& c, const Tensor& loss, int64_t reduction) {
+  if (reduction < 0 || reduction > 2) {
+    c.Fail(StrCat("`reduction` is 0 (none), 1 (mean) or 2 (sum), not ", reduction));
+    return Tensor();
+  }
   return reduction == 0 ? loss : reduction == 1 ? lazy::Mean(loss) : lazy::Sum(loss);
 }
 
@@ -174,6 +188,7 @@ Tensor Reduced(const Tensor& loss, int64_t reduction) {
 void CrossEntropyLoss(Call& c) {
   const Tensor& x = c.t(0);
   const Tensor& target = c.t(1);
+  if (x.dim() == 0) return c.Fail("the input needs a dimension of classes");
   const int64_t dim = x.dim() == 1 ? 0 : 1, reduction = c.i(3), ignore = c.i(4);
   const double smoothing = c.d(5);
   const int64_t classes = x.size(dim);
@@ -188,7 +203,7 @@ void CrossEntropyLoss(Call& c) {
     Tensor product = logp * t;
     if (weight.defined()) product = product * weight;
     const Tensor loss = -lazy::Sum(product, {dim});
-    if (reduction != 1) return c.Return(Reduced(loss, reduction));
+    if (reduction != 1) return c.Return(Reduced(c, loss, reduction));
     return c.Return(lazy::Div(lazy::Sum(loss), static_cast<double>(x.numel() / std::max<int64_t>(classes, 1))));
   }
   const bool spatial = x.dim() == 4;
@@ -211,7 +226,7 @@ void CrossEntropyLoss(Call& c) {
     }
     smooth = lazy::Sum(smooth) / total;
   } else {
-    smooth = Reduced(smooth, reduction);
+    smooth = Reduced(c, smooth, reduction);
   }
   c.Return(nll[0] * Scalar(1 - smoothing) + smooth * Scalar(smoothing / static_cast<double>(classes)));
 }
@@ -229,7 +244,7 @@ void BceWithLogits(Call& c) {
     loss = lazy::Rsub(t, 1) * x + tail;
   }
   if (c.has(2)) loss = loss * c.t(2);
-  c.Return(Reduced(loss, c.i(4)));
+  c.Return(Reduced(c, loss, c.i(4)));
 }
 void KlDiv(Call& c) {
   const Tensor& x = c.t(0);
@@ -243,14 +258,15 @@ void KlDiv(Call& c) {
     const Tensor safe = lazy::Where(positive, t, 1);
     loss = lazy::Where(positive, t * lazy::Log(safe), 0) - t * x;
   }
-  c.Return(Reduced(loss, c.i(2)));
+  c.Return(Reduced(c, loss, c.i(2)));
 }
-void L1Loss(Call& c) { c.Return(Reduced(lazy::Abs(c.t(0) - c.t(1)), c.i(2))); }
+void L1Loss(Call& c) { c.Return(Reduced(c, lazy::Abs(c.t(0) - c.t(1)), c.i(2))); }
 void HuberLoss(Call& c) {
   const Tensor d = lazy::Abs(c.t(0) - c.t(1));
   const double delta = c.d(3);
-  c.Return(
-      Reduced(lazy::Where(lazy::Lt(d, delta), d * d * Scalar(0.5), (d - Scalar(0.5 * delta)) * Scalar(delta)), c.i(2)));
+  if (!(delta > 0)) return c.Fail("huber_loss does not support non-positive values for delta.");
+  c.Return(Reduced(c, lazy::Where(lazy::Lt(d, delta), d * d * Scalar(0.5), (d - Scalar(0.5 * delta)) * Scalar(delta)),
+                   c.i(2)));
 }
 
 // ---- pooling, resizing, padding ----
@@ -260,6 +276,8 @@ void AvgPool(Call& c) { kernel::Record(c); }
 
 void UpsampleNearestVec(Call& c) {
   const Tensor& x = c.t(0);
+  if (x.dim() != 4) return c.Fail(StrCat("`input` must have 4 dimensions, but has ", x.dim()));
+  if (c.has(1) == c.has(2)) return c.Fail("Must specify exactly one of output_size and scale_factors");
   if (c.has(1)) return c.Return(Run(Op::upsample_nearest2d, x, c.args()[1]));
   const std::vector<double>* factors = c.args()[2].get<std::vector<double>>();
   if (factors == nullptr || factors->size() != 2) return c.Fail("output_size or two scale_factors are needed");
@@ -277,14 +295,25 @@ Tensor TakePlaces(Call& c, const Tensor& t, int64_t dim, const std::vector<doubl
   return lazy::IndexSelect(t, dim, index);
 }
 
+constexpr int64_t kMostPadding = 1 << 20;
+
 template <typename Place>
 void PadByPlaces(Call& c, Place place) {
   const Dims pad = c.ints(1);
   Tensor t = c.t(0);
+  const int64_t spatial = static_cast<int64_t>(pad.size()) / 2;
+  if (pad.size() % 2 != 0 || t.dim() < spatial + 1 || t.dim() > spatial + 2) {
+    return c.Fail(
+        StrCat("a tensor of ", spatial + 1, " or ", spatial + 2, " dimensions is expected, but it has ", t.dim()));
+  }
   for (size_t i = 0; i < pad.size() / 2 && t.defined(); ++i) {
     const int64_t dim = t.dim() - 1 - static_cast<int64_t>(i), size = t.size(dim);
+    const int64_t low = pad[2 * i], high = pad[2 * i + 1];
+    if (low > kMostPadding || high > kMostPadding || size + low + high < 1) {
+      return c.Fail("the padding does not fit the input");
+    }
     std::vector<double> places;
-    for (int64_t p = -pad[2 * i]; p < size + pad[2 * i + 1]; ++p) {
+    for (int64_t p = -low; p < size + high; ++p) {
       const int64_t at = place(p, size);
       if (at < 0 || at >= size) return c.Fail("the padding does not fit the input");
       places.push_back(static_cast<double>(at));

@@ -7,6 +7,7 @@
 #include "tracer/call.h"
 #include "tracer/device_state.h"
 #include "tracer/functions.h"
+#include "tracer/promotion.h"
 
 namespace hlokit::lazy::kernel {
 namespace {
@@ -164,10 +165,23 @@ void SelectInt(Call& c) {
   else
     c.Return(part);
 }
-void Narrow(Call& c) { c.Return(lazy::Slice(c.t(0), c.i(1), c.i(2), c.i(2) + c.i(3))); }
+void Narrow(Call& c) {
+  const Tensor& t = c.t(0);
+  if (t.dim() == 0) return c.Fail("narrow() cannot be applied to a 0-dim tensor.");
+  const int64_t dim = c.Dim(c.i(1), t.dim()), length = c.i(3);
+  if (c.failed()) return;
+  const int64_t size = t.size(dim), start = c.i(2) < 0 ? c.i(2) + size : c.i(2);
+  if (length < 0) return c.Fail("narrow(): length must be non-negative.");
+  if (start < 0 || start > size || length > size - start) {
+    return c.Fail(StrCat("start (", c.i(2), ") + length (", length, ") exceeds dimension size (", size, ")."));
+  }
+  c.Return(lazy::Slice(t, dim, start, start + length));
+}
 void Movedim(Call& c) {
   const Tensor& t = c.t(0);
   const int64_t from = c.Dim(c.i(1), t.dim()), to = c.Dim(c.i(2), t.dim());
+  if (c.failed()) return;
+  if (t.dim() == 0) return c.Return(lazy::Permute(t, {}));
   IntList dims;
   for (int64_t d = 0; d < t.dim(); ++d) {
     if (d != from) dims.push_back(d);
@@ -196,9 +210,13 @@ void Split(Call& c) {
   const Tensor& t = c.t(0);
   const int64_t dim = c.Dim(c.i(2), t.dim()), size = c.i(1);
   if (c.failed()) return;
-  if (size <= 0 || t.dim() == 0) return c.Fail("split_size must be positive");
+  if (t.dim() == 0) return c.Fail("split expects at least a 1-dimensional tensor");
+  if (size < 0 || (size == 0 && t.size(dim) != 0)) return c.Fail("split_size must be positive");
   IntList sizes;
-  for (int64_t at = 0; at < t.size(dim) || at == 0; at += size) sizes.push_back(std::min(size, t.size(dim) - at));
+  if (size == 0) sizes.push_back(0);
+  for (int64_t at = 0; size > 0 && (at < t.size(dim) || at == 0); at += size) {
+    sizes.push_back(std::min(size, t.size(dim) - at));
+  }
   SplitBySizes(c, t, dim, sizes);
 }
 void SplitWithSizes(Call& c) {
@@ -256,13 +274,28 @@ void Cat(Call& c) {
     return c.Return(c.list(0)[0]);
   }
   const int64_t dim = c.Dim(c.i(1), parts[0].dim());
-  if (!c.failed()) c.Return(lazy::Record(c.device(), c.op(), {Value(parts), Value(dim)}));
+  if (c.failed()) return;
+  // What is left out has a say in the type all the same.
+  Promotion promotion;
+  for (size_t i = 0; i < c.list(0).size(); ++i) {
+    if (c.list(0)[i].dim() == 0) {
+      return c.Fail(StrCat("zero-dimensional tensor (at position ", i, ") cannot be concatenated"));
+    }
+    promotion.Add(c.list(0)[i].shape());
+  }
+  if (parts.size() < c.list(0).size()) parts[0] = lazy::To(parts[0], promotion.result());
+  c.Return(lazy::Record(c.device(), c.op(), {Value(parts), Value(dim)}));
 }
 void Roll(Call& c) {
   const Tensor& t = c.t(0);
   if (!c.ints(2).empty()) {
     if (c.ints(1).size() != c.ints(2).size()) return c.Fail("shifts and dimensions must align");
-    return kernel::Record(c);
+    for (int64_t dim : c.ints(2)) {
+      if (t.dim() == 0) return c.Fail("Dimension specified as 0 but tensor has no dimensions");
+      c.Dim(dim, t.dim());
+    }
+    if (!c.failed()) kernel::Record(c);
+    return;
   }
   if (c.ints(1).size() != 1) return c.Fail("shifts and dimensions must align");
   if (t.dim() == 0) return c.Return(Run(Op::clone, t));
@@ -276,12 +309,14 @@ void Tile(Call& c) {
 }
 void RepeatInterleave(Call& c) {
   Tensor t = c.t(0);
-  if (!c.has(2)) t = lazy::Reshape(t, {t.numel()});
+  if (c.i(1) < 0) return c.Fail("repeats can not be negative");
+  if (!c.has(2) || t.dim() == 0) t = lazy::Reshape(t, {t.numel()});
   const int64_t dim = c.has(2) ? c.Dim(c.i(2), t.dim()) : 0, n = c.i(1);
   if (c.failed()) return;
   IntList wide = Sizes(t), joined = Sizes(t);
   wide.insert(wide.begin() + dim + 1, n);
   joined[dim] *= n;
+  if (c.has(3) && c.i(3) != joined[dim]) return c.Fail("allocated size does not match required size");
   c.Return(lazy::Reshape(lazy::Expand(lazy::Unsqueeze(t, dim + 1), wide), joined));
 }
 

@@ -47,8 +47,20 @@ void Bitwise(NodeLowering& n, Opcode opcode) {
   n.Return(Binary(opcode, a, b));
 }
 
+// Of the first three operands.
+ElementType TypeOfThree(NodeLowering& n) {
+  Promotion p;
+  for (size_t i = 0; i < 3; ++i) p.Add(n.in(i).shape());
+  return p.result();
+}
+
 // A number that multiplies, left out of the type's decision.
-Hlo Factor(NodeLowering& n, size_t i, ElementType type) { return lazy::Cast(n.in(i), type); }
+Hlo Factor(NodeLowering& n, size_t i, ElementType type) {
+  if (CategoryOf(n.in(i).type()) == 2 && CategoryOf(type) < 2) {
+    return n.emitter().Fail("For integral input tensors, argument alpha must not be a floating point number.");
+  }
+  return lazy::Cast(n.in(i), type);
+}
 
 }  // namespace
 
@@ -109,13 +121,17 @@ void Minimum(NodeLowering& n) {
   n.Return(Min(a, b));
 }
 void Addcmul(NodeLowering& n) {
-  const ElementType type = n.in(0).type();
+  const ElementType type = TypeOfThree(n);
   const ElementType wide = WideType(type);
   const auto arg = [&](size_t i) { return lazy::Cast(n.in(i), wide); };
   n.Return(lazy::Cast(arg(0) + arg(1) * arg(2) * arg(3), type));
 }
 void Addcdiv(NodeLowering& n) {
-  const ElementType type = n.in(0).type();
+  const ElementType type = TypeOfThree(n);
+  if (CategoryOf(type) < 2) {
+    n.emitter().Fail("addcdiv does not divide integers");
+    return;
+  }
   const ElementType wide = WideType(type);
   const auto arg = [&](size_t i) { return lazy::Cast(n.in(i), wide); };
   n.Return(lazy::Cast(arg(0) + arg(1) / arg(2) * arg(3), type));
@@ -146,9 +162,17 @@ void Where(NodeLowering& n) {
 }
 void MaskedFill(NodeLowering& n) {
   const Hlo x = n.in(0);
+  if (n.in(1).type() != ElementType::kPred && n.in(1).type() != ElementType::kU8) {
+    n.emitter().Fail("only boolean masks are supported");
+    return;
+  }
   n.Return(Select(lazy::Cast(n.in(1), ElementType::kPred), lazy::Cast(n.in(2), x.type()), x));
 }
 void Clamp(NodeLowering& n) {
+  if (!n.has(1) && !n.has(2)) {
+    n.emitter().Fail("at least one of 'min' or 'max' must not be none");
+    return;
+  }
   Promotion p;
   for (size_t i = 0; i < 3; ++i) {
     if (n.has(i)) p.Add(n.in(i).shape());

@@ -315,9 +315,38 @@ std::vector<Hlo> Sort(absl::Span<const Hlo> arrays, int64_t dim, ComparisonDirec
   return parts;
 }
 
+namespace {
+
+// A dimension without elements is indexed: fine as long as no index asks for one.
+Hlo GatherOfNothing(Hlo x, Hlo indices, const GatherNumbers& n) {
+  DimVector batch = indices.dims(), window, dims;
+  if (n.index_vector_dim < indices.rank()) batch.erase(batch.begin() + n.index_vector_dim);
+  for (size_t d = 0; d < n.slice_sizes.size(); ++d) {
+    const auto& collapsed = n.collapsed_slice_dims;
+    if (std::find(collapsed.begin(), collapsed.end(), static_cast<int64_t>(d)) == collapsed.end()) {
+      window.push_back(n.slice_sizes[d]);
+    }
+  }
+  size_t next_batch = 0, next_window = 0;
+  for (size_t d = 0; d < batch.size() + window.size(); ++d) {
+    const bool of_window =
+        std::find(n.offset_dims.begin(), n.offset_dims.end(), static_cast<int64_t>(d)) != n.offset_dims.end();
+    dims.push_back(of_window ? window[next_window++] : batch[next_batch++]);
+  }
+  if (std::find(dims.begin(), dims.end(), 0) == dims.end()) {
+    return x.emitter().Fail("an index is out of range: the dimension has no elements");
+  }
+  return Full(x.emitter(), x.type(), dims, 0);
+}
+
+}  // namespace
+
 Hlo Gather(Hlo x, Hlo indices, const GatherNumbers& n) {
   if (!x.ok() || !indices.ok()) return x.ok() ? indices : x;
   Emitter& e = x.emitter();
+  for (size_t d = 0; d < n.slice_sizes.size(); ++d) {
+    if (n.slice_sizes[d] > x.size(static_cast<int64_t>(d))) return GatherOfNothing(x, indices, n);
+  }
   Builder& b = e.builder();
   return e.Take(
       b.Add(Opcode::kGather, {x.id(), indices.id()},
@@ -341,6 +370,7 @@ GatherNumbers SlicesAlong(Hlo x, int64_t dim) {
 
 Hlo Scatter(Hlo x, Hlo indices, Hlo updates, const ScatterNumbers& n, std::optional<Opcode> opcode) {
   if (!x.ok() || !indices.ok() || !updates.ok()) return !x.ok() ? x : !indices.ok() ? indices : updates;
+  if (updates.elements() == 0) return x;
   Emitter& e = x.emitter();
   Builder& b = e.builder();
   ComputationId combiner;

@@ -186,7 +186,7 @@ IndexPlan PlanIndex(NodeLowering& n, Hlo x, const std::vector<Hlo>& indices) {
     plan.numbers.start_index_map.push_back(dim);
   }
   if (parts.empty()) {
-    n.emitter().Fail("no index is given");
+    plan.indices = n.emitter().Fail("at least one index is needed");
     return plan;
   }
   const int64_t index_rank = parts[0].rank() - 1;

@@ -1,14 +1,14 @@
 // Ops that move elements: shapes, slices, joins, padding, triangles, diagonals, constants.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
+#include "ir/str_cat.h"
 #include "tracer/literal_scalar.h"
 #include "tracer/lowering/arithmetic.h"
 
 namespace hlokit::lazy::lower {
 namespace {
-
-int64_t Product(Dims dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
 
 int64_t ClampIndex(int64_t i, int64_t size) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); }
 
@@ -25,9 +25,30 @@ Hlo Indices(Emitter& e, Dims dims, absl::Span<const int64_t> values) {
   return e.Take(e.builder().Constant(literal));
 }
 
-// Places in the storage of an as_strided view, row-major.
-std::vector<int64_t> StridedPlaces(Dims size, Dims stride, int64_t offset) {
-  std::vector<int64_t> places(static_cast<size_t>(Product(size)));
+constexpr int64_t kMaxPlaces = int64_t{1} << 28;
+
+// Places in the storage of an as_strided view of a tensor with `elements`, row-major. Nullopt after an error.
+std::optional<std::vector<int64_t>> StridedPlaces(NodeLowering& n, Dims size, Dims stride, int64_t offset,
+                                                  int64_t elements) {
+  if (size.size() != stride.size()) {
+    n.emitter().Fail("mismatch in length of sizes and strides");
+    return std::nullopt;
+  }
+  int64_t count = 1, last = offset;
+  for (size_t d = 0; d < size.size(); ++d) {
+    if (size[d] < 0 || stride[d] < 0 || offset < 0) {
+      n.emitter().Fail("sizes, strides and the offset cannot be negative");
+      return std::nullopt;
+    }
+    count = size[d] == 0 ? 0 : count > kMaxPlaces / size[d] ? kMaxPlaces + 1 : count * size[d];
+    if (size[d] > 1) last = stride[d] > elements ? elements : std::min(elements, last + (size[d] - 1) * stride[d]);
+    if (count == 0) return std::vector<int64_t>();
+  }
+  if (count > kMaxPlaces || offset < 0 || last >= elements) {
+    n.emitter().Fail("sizes and strides reach outside of the tensor");
+    return std::nullopt;
+  }
+  std::vector<int64_t> places(static_cast<size_t>(count));
   std::vector<int64_t> index(size.size(), 0);
   for (int64_t& place : places) {
     place = offset;
@@ -39,8 +60,6 @@ std::vector<int64_t> StridedPlaces(Dims size, Dims stride, int64_t offset) {
   }
   return places;
 }
-
-constexpr int64_t kMaxPlaces = int64_t{1} << 28;
 
 }  // namespace
 
@@ -153,6 +172,17 @@ void ConstantPad(NodeLowering& n) {
 
 // ---- writing into a part ----
 
+namespace {
+
+// Whether argument 1 has the sizes of the part that it replaces.
+bool SrcFits(NodeLowering& n, Dims part) {
+  if (n.in(1).shape().dims() == part) return true;
+  n.emitter().Fail("expected src to have a size equal to the slice of self");
+  return false;
+}
+
+}  // namespace
+
 void SliceScatter(NodeLowering& n) {
   const Hlo x = n.in(0);
   const Hlo src = lazy::Cast(n.in(1), x.type());
@@ -167,23 +197,28 @@ void SliceScatter(NodeLowering& n) {
     return;
   }
   const int64_t count = (end - start + step - 1) / step;
-  if (count == 0) return n.Return(x);
   DimVector part = x.dims();
   part[dim] = count;
-  const Hlo fitted = BroadcastTo(src, part);
+  if (!SrcFits(n, part)) return;
+  if (count == 0) return n.Return(x);
   DimVector low(static_cast<size_t>(x.rank()), 0), high = low, interior = low;
   low[dim] = start;
   interior[dim] = step - 1;
   high[dim] = size - start - ((count - 1) * step + 1);
   const Hlo mask = Pad(Full(n.emitter(), ElementType::kPred, part, true),
                        Constant(n.emitter(), ElementType::kPred, false), low, high, interior);
-  n.Return(Select(mask, Pad(fitted, Number(x, 0), low, high, interior), x));
+  n.Return(Select(mask, Pad(src, Number(x, 0), low, high, interior), x));
 }
 void SelectScatter(NodeLowering& n) {
   const Hlo x = n.in(0);
   const int64_t dim = WrapDim(n.i(2), x.rank());
   if (!CheckDim(n, dim, x.rank())) return;
   const int64_t index = n.i(3) < 0 ? n.i(3) + x.size(dim) : n.i(3);
+  if (index < 0 || index >= x.size(dim)) {
+    n.emitter().Fail(absl::InvalidArgumentError(
+        StrCat("index ", n.i(3), " is out of range for size ", x.size(dim), " of dimension ", dim)));
+    return;
+  }
   DimVector part = x.dims();
   part[dim] = 1;
   std::vector<InstructionId> starts;
@@ -192,7 +227,8 @@ void SelectScatter(NodeLowering& n) {
   }
   DimVector without = x.dims();
   without.erase(without.begin() + dim);
-  const Hlo src = Reshape(BroadcastTo(lazy::Cast(n.in(1), x.type()), without), part);
+  if (!SrcFits(n, without)) return;
+  const Hlo src = Reshape(lazy::Cast(n.in(1), x.type()), part);
   if (!x.ok() || !src.ok()) return n.Return(src);
   n.Return(n.emitter().Take(n.emitter().builder().DynamicUpdateSlice(x.id(), src.id(), starts)));
 }
@@ -209,6 +245,7 @@ DiagonalPlan PlanDiagonal(NodeLowering& n, Hlo x, size_t first_arg) {
   const int64_t offset = n.i(first_arg);
   DiagonalPlan plan{WrapDim(n.i(first_arg + 1), x.rank()), WrapDim(n.i(first_arg + 2), x.rank()),
                     std::max<int64_t>(0, -offset), std::max<int64_t>(0, offset), 0};
+  if (plan.dim1 == plan.dim2) n.emitter().Fail("the two dimensions of a diagonal cannot be the same");
   plan.length = std::max<int64_t>(0, std::min(x.size(plan.dim1) - plan.row, x.size(plan.dim2) - plan.column));
   return plan;
 }
@@ -225,6 +262,7 @@ Hlo OnDiagonal(Emitter& e, Dims dims, const DiagonalPlan& plan) {
 void Diagonal(NodeLowering& n) {
   Hlo x = n.in(0);
   const DiagonalPlan plan = PlanDiagonal(n, x, 1);
+  if (plan.dim1 == plan.dim2) return;
   // Dimensions to ..., dim1, dim2; the diagonal by a gather of pairs.
   DimVector permutation, kept;
   for (int64_t d = 0; d < x.rank(); ++d) {
@@ -251,7 +289,13 @@ void Diagonal(NodeLowering& n) {
 void DiagonalScatter(NodeLowering& n) {
   const Hlo x = n.in(0);
   const DiagonalPlan plan = PlanDiagonal(n, x, 2);
+  if (plan.dim1 == plan.dim2) return;
   Emitter& e = n.emitter();
+  DimVector part = x.dims();
+  part.erase(part.begin() + std::max(plan.dim1, plan.dim2));
+  part.erase(part.begin() + std::min(plan.dim1, plan.dim2));
+  part.push_back(plan.length);
+  if (!SrcFits(n, part)) return;
   // The source, padded to the length of dim2 (the column decides the place) and repeated along dim1.
   Hlo src = lazy::Cast(n.in(1), x.type());
   DimVector low(static_cast<size_t>(src.rank()), 0), high = low;
@@ -273,30 +317,23 @@ void DiagonalScatter(NodeLowering& n) {
 }
 void AsStrided(NodeLowering& n) {
   const Hlo x = n.in(0);
-  const Dims size = n.ints(1), stride = n.ints(2);
-  if (size.size() != stride.size() || Product(size) > kMaxPlaces) {
-    n.emitter().Fail("sizes and strides do not fit");
-    return;
-  }
-  const std::vector<int64_t> places = StridedPlaces(size, stride, n.has(3) ? n.i(3) : 0);
-  for (int64_t place : places) {
-    if (place < 0 || place >= x.elements()) {
-      n.emitter().Fail("sizes and strides reach outside of the tensor");
-      return;
-    }
-  }
+  const Dims size = n.ints(1);
+  const std::optional<std::vector<int64_t>> found =
+      StridedPlaces(n, size, n.ints(2), n.has(3) ? n.i(3) : 0, x.elements());
+  if (!found) return;
+  const std::vector<int64_t>& places = *found;
   const Hlo all = Reshape(x, {x.elements()});
   const Hlo indices = Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places);
   n.Return(Reshape(Gather(all, indices, SlicesAlong(all, 0)), size));
 }
 void AsStridedScatter(NodeLowering& n) {
   const Hlo x = n.in(0);
-  const Dims size = n.ints(2), stride = n.ints(3);
-  if (size.size() != stride.size() || Product(size) > kMaxPlaces) {
-    n.emitter().Fail("sizes and strides do not fit");
-    return;
-  }
-  const std::vector<int64_t> places = StridedPlaces(size, stride, n.has(4) ? n.i(4) : 0);
+  const Dims size = n.ints(2);
+  if (!SrcFits(n, size)) return;
+  const std::optional<std::vector<int64_t>> found =
+      StridedPlaces(n, size, n.ints(3), n.has(4) ? n.i(4) : 0, x.elements());
+  if (!found) return;
+  const std::vector<int64_t>& places = *found;
   ScatterNumbers s;
   s.inserted_window_dims = {0};
   s.scatter_dims_to_operand_dims = {0};
@@ -313,13 +350,17 @@ void Iota(NodeLowering& n) {
   const ElementType type = n.dtype(3, ElementType::kS64);
   const int64_t size = n.i(0);
   const Scalar start = n.s(1), step = n.s(2);
-  // Floats step in f64, as torch does, and are rounded once.
-  const ElementType wide = IsFloat(type) ? ElementType::kF64 : ElementType::kS64;
+  // Floats step in f64, as torch does, and are rounded once; so do the integers of a linspace.
+  const ElementType wide = IsFloat(type) || step.is_float() ? ElementType::kF64 : ElementType::kS64;
   const Hlo iota = IotaOf(n.emitter(), ElementType::kS64, {size}, 0);
   const Hlo x = lazy::Cast(iota, wide);
   n.Return(lazy::Cast(x * Number(x, step) + Number(x, start), type));
 }
 void Eye(NodeLowering& n) {
+  if (n.i(0) < 0 || n.i(1) < 0) {
+    n.emitter().Fail("n and m must be greater or equal to 0");
+    return;
+  }
   const DimVector dims = {n.i(0), n.i(1)};
   Emitter& e = n.emitter();
   n.Return(lazy::Cast(Eq(IotaOf(e, ElementType::kS64, dims, 0), IotaOf(e, ElementType::kS64, dims, 1)),

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "ir/str_cat.h"
+#include "tracer/lowering/argument_checks.h"
 
 namespace hlokit::lazy {
 
@@ -25,7 +26,7 @@ absl::StatusOr<std::vector<Shape>> TrialLowering(Op op, absl::Span<const int64_t
   const EncodedArgs args = DecodeArgs(attrs);
   NodeLowering n(&e, op, args, ids);
   const OpInfo& info = InfoOf(op);
-  (info.lower == nullptr ? &lower::None : info.lower)(n);
+  if (CheckArguments(n)) (info.lower == nullptr ? &lower::None : info.lower)(n);
   if (!e.status().ok()) {
     return absl::Status(e.status().code(),
                         absl::string_view(StrCat(SymbolOf(op), ": ", std::string(e.status().message()))));

@@ -25,6 +25,7 @@ class NodeLowering {
   size_t arg_count() const { return args_.size(); }
 
   bool has(size_t i) const { return i < args_.size() && args_[i].tag != ArgTag::kNone; }
+  bool has_operand(size_t i) const { return i < args_.size() && args_[i].tag == ArgTag::kOperand; }
   // A tensor, or a number that is an operand.
   Hlo in(size_t i) {
     if (i >= args_.size() || args_[i].tag != ArgTag::kOperand) return emitter_.Fail("an operand is missing");

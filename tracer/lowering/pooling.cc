@@ -41,6 +41,10 @@ bool ReadPool(NodeLowering& n, Hlo x, size_t first, bool has_dilation, bool ceil
       n.emitter().Fail("kernel_size and stride must be positive");
       return false;
     }
+    if (p->padding[i] < 0 || 2 * p->padding[i] > k) {
+      n.emitter().Fail("padding must be at least 0 and at most half of kernel_size");
+      return false;
+    }
     const int64_t room = in + 2 * p->padding[i] - k;
     int64_t out = (room + (ceil ? s - 1 : 0)) / s + 1;
     // The last window starts inside of the input or of its left padding.
@@ -164,6 +168,7 @@ namespace {
 Hlo Divisors(NodeLowering& n, Hlo x, const PoolPlan& p, bool include_pad, bool has_override, int64_t divisor,
              Dims dims) {
   Emitter& e = n.emitter();
+  if (has_override && divisor == 0) return e.Fail("divisor_override must not be zero");
   if (has_override) return Full(e, x.type(), dims, divisor);
   const size_t spatial = p.kernel.size();
   DimVector sizes, places;

@@ -70,6 +70,9 @@ Hlo FirstIndex(Hlo is_best, int64_t dim, bool keepdim) {
 }
 
 Hlo BestOf(Hlo x, Dims dims, bool max, bool keepdim) {
+  if (CountOf(x, dims) == 0) {
+    return x.emitter().Fail("there is no largest or smallest of no elements: a reduced dimension has size zero");
+  }
   return Reduce(max ? Opcode::kMaximum : Opcode::kMinimum, x, dims, keepdim);
 }
 
@@ -89,6 +92,10 @@ void Sum(NodeLowering& n) {
 void Mean(NodeLowering& n) {
   const Hlo x = n.in(0);
   const ElementType type = n.dtype(3, x.type());
+  if (CategoryOf(type) < 2) {
+    n.emitter().Fail("the mean of integers or bool needs a floating point dtype");
+    return;
+  }
   const DimVector dims = ReducedDims(n, 1, x);
   n.Return(lazy::Cast(MeanOf(lazy::Cast(x, WideType(type)), dims, n.b(2)), type));
 }
@@ -133,19 +140,27 @@ void AllAny(NodeLowering& n) {
   n.Return(x.type() == ElementType::kU8 ? lazy::Cast(reduced, ElementType::kU8) : reduced);
 }
 void Var(NodeLowering& n) {
+  if (CategoryOf(n.in(0).type()) < 2) {
+    n.emitter().Fail("std and var only support floating point dtypes");
+    return;
+  }
   const Hlo x = Wide(n.in(0));
   const DimVector dims = ReducedDims(n, 1, x);
   const int64_t count = CountOf(x, dims);
   const int64_t correction = n.has(2) ? n.i(2) : 1;
   const Hlo centered = x - MeanOf(x, dims, true);
-  const double divisor = static_cast<double>(std::max<int64_t>(0, count - correction));
-  // 0/0 of a single element is NaN, as in torch.
+  const double divisor = count == 0 ? 0 : static_cast<double>(std::max<int64_t>(0, count - correction));
+  // 0/0 of a single element, or of none, is NaN, as in torch.
   Hlo var = Reduce(Opcode::kAdd, centered * centered, dims, n.b(3)) / divisor;
   if (n.op() == Op::std_correction) var = Sqrt(var);
   n.Return(lazy::Cast(var, n.in(0).type()));
 }
 void VectorNorm(NodeLowering& n) {
   const ElementType type = n.dtype(4, n.in(0).type());
+  if (CategoryOf(n.in(0).type()) < 2 || CategoryOf(type) < 2) {
+    n.emitter().Fail("expected a floating point tensor as input");
+    return;
+  }
   const Hlo x = lazy::Cast(n.in(0), WideType(type));
   const DimVector dims = ReducedDims(n, 2, x);
   const bool keepdim = n.b(3);
@@ -211,6 +226,7 @@ void Cummax(NodeLowering& n) {
   const Hlo x = n.in(0);
   const DimVector dims = OneDim(n, 1, x);
   if (dims.empty()) return n.Return(x, Constant(n.emitter(), ElementType::kS64, 0));
+  if (x.elements() == 0) return n.Return(x, Full(n.emitter(), ElementType::kS64, x.dims(), 0));
   const size_t rank = static_cast<size_t>(x.rank());
   Window w{DimVector(rank, 1), {}, DimVector(rank, 0), DimVector(rank, 0), {}, {}};
   w.size[dims[0]] = x.size(dims[0]);

@@ -1,0 +1,15 @@
+// What torch demands of arguments before an op computes anything: dimensions in range, tensors of the right rank and
+// type, lists of the right length. Lowerings may rely on it.
+#ifndef HLOKIT_TRACER_LOWERING_ARGUMENT_CHECKS_H_
+#define HLOKIT_TRACER_LOWERING_ARGUMENT_CHECKS_H_
+
+#include "tracer/lowering/node_lowering.h"
+
+namespace hlokit::lazy {
+
+// False after an error, which is in the emitter.
+bool CheckArguments(NodeLowering& n);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_LOWERING_ARGUMENT_CHECKS_H_
