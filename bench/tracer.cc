@@ -1,7 +1,7 @@
 // What tracing costs: recording a training step, finding its program in the cache and handing it to the device, for
 // each op; and lowering the step to HLO.
 //
-//   hlokit_bench_tracer [--rounds=N]
+//   hlokit_bench_tracer [--rounds=N] [--model=resnet50|bert-base]
 //
 // Sizes are small and op counts those of the full models, so that the figures are of the tracer. Times are processor
 // times of the tracing thread; medians are shown. An op is a call of an aten op, those that ops make included; for
@@ -100,15 +100,17 @@ bool Measure(const Case& c, int rounds) {
 
 int Run(int argc, char** argv) {
   int rounds = 15;
+  std::string_view only;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]).starts_with("--rounds=")) rounds = std::max(1, std::atoi(argv[i] + 9));
+    if (std::string_view(argv[i]).starts_with("--model=")) only = argv[i] + 8;
   }
   models::ModelConfig resnet{.name = "resnet50", .batch = 1, .image = 32, .classes = 10};
   models::ModelConfig bert{
       .name = "bert-base", .batch = 1, .seq = 8, .vocab = 32, .hidden = 24, .layers = 12, .heads = 12, .ff = 32};
   bool ok = true;
   for (const Case& c : {Case{"resnet50, sgd", resnet, "sgd"}, Case{"bert-base, adam", bert, "adam"}}) {
-    ok = Measure(c, rounds) && ok;
+    if (only.empty() || only == c.config.name) ok = Measure(c, rounds) && ok;
   }
   return ok ? 0 : 1;
 }

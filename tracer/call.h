@@ -16,7 +16,9 @@ namespace hlokit::lazy {
 
 class Call {
  public:
-  Call(Op op, Args* args, DeviceState* device) : op_(op), args_(*args), device_(device) {}
+  // Results go to `outputs`, which is empty.
+  Call(Op op, Args* args, DeviceState* device, Outputs* outputs)
+      : op_(op), args_(*args), device_(device), outputs_(*outputs) {}
 
   Op op() const { return op_; }
   Args& args() { return args_; }
@@ -74,12 +76,13 @@ class Call {
   Op op_;
   Args& args_;
   DeviceState* device_;
-  Outputs outputs_;
+  Outputs& outputs_;
   bool failed_ = false;
 };
 
 // Makes a node of `op` from arguments as they stand, numbers turned into operands where the op has them so.
 Outputs Record(DeviceState* device, Op op, absl::Span<const Value> args);
+void RecordInto(DeviceState* device, Op op, absl::Span<const Value> args, Outputs* outputs);
 
 namespace kernel {
 #define ATEN_OP(id, schema, ir, kernel_name, lower, derivative, flags) void kernel_name(Call&);

@@ -125,7 +125,7 @@ absl::StatusOr<Tensors> CapturedFunction::operator()(const Tensors& arguments, c
     if (t.device() != &device) return absl::InvalidArgumentError("arguments of a captured function on another device");
     RefreshView(t);
   }
-  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  DeviceLock lock(device.mutex());
   ++calls_;
   const Replaced<std::string> name(&device.graph_name, options_.name);
   // What is pending now is no part of the function.

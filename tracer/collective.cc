@@ -15,13 +15,13 @@ Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale) {
   Tensor token;
   {
     // A number in f32 that each collective takes along and gives on: they run in the order of their recording.
-    std::lock_guard<std::recursive_mutex> lock(device.mutex());
+    DeviceLock lock(device.mutex());
     token = device.CollectiveToken();
   }
   Outputs all = RunAll(Op::cross_replica_sum, tensors, token, static_cast<int64_t>(type), scale, true, IntList{});
   if (all.size() != tensors.size() + 1) return Tensors(tensors.size());
   {
-    std::lock_guard<std::recursive_mutex> lock(device.mutex());
+    DeviceLock lock(device.mutex());
     device.SetCollectiveToken(all.back());
   }
   return Tensors(all.begin(), all.end() - 1);

@@ -16,7 +16,7 @@ CompileRegion::CompileRegion(Tracer* tracer, RegionOptions options, ShapeDetecto
       options_(std::move(options)),
       detector_(detector) {
   const CallSite site(location);
-  std::lock_guard<std::recursive_mutex> lock(device_->mutex());
+  DeviceLock lock(device_->mutex());
   outer_name_ = device_->graph_name;
   device_->graph_name = StrCat(options_.name, "_clear_pending");
   status_ = SyncLiveTensors(*device_, Cause::kRegionPending, /*wait=*/false);
@@ -30,7 +30,7 @@ absl::Status CompileRegion::End(const std::source_location& location) {
   if (ended_) return absl::OkStatus();
   ended_ = true;
   const CallSite site(location);
-  std::lock_guard<std::recursive_mutex> lock(device_->mutex());
+  DeviceLock lock(device_->mutex());
   device_->forbid_execution = false;
   device_->shape_detector = nullptr;
   if (status_.ok() && detector_ != nullptr) status_ = detector_->End();

@@ -42,7 +42,7 @@ DeviceState::~DeviceState() {
 std::string DeviceState::name() const { return device_->name(); }
 
 Shape DeviceState::ArrayShape(ElementType type, absl::Span<const int64_t> dims) {
-  std::lock_guard<std::recursive_mutex> lock(mutex_);
+  DeviceLock lock(mutex_);
   return context_->shapes.Array(type, dims);
 }
 
@@ -56,16 +56,19 @@ absl::StatusOr<Shape> DeviceState::InferNode(Op op, ListId attrs, absl::Span<con
 }
 
 NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const IrRef> operands) {
-  key_.clear();
-  key_.push_back(static_cast<uint32_t>(op));
-  key_.push_back(attrs.value);
-  for (const IrRef& operand : operands) key_.push_back(ShapeOf(operand).id().value);
-  uint64_t hash = key_.size();
-  for (uint32_t word : key_) hash = MixHash(hash, word);
+  const size_t size = operands.size() + 1;
+  if (key_.size() < size) key_.resize(size);
+  uint64_t* const key = key_.data();
+  key[0] = uint64_t{attrs.value} << 32 | static_cast<uint64_t>(op);
+  uint64_t hash = MixHash(size, key[0]);
+  for (size_t i = 1; i < size; ++i) {
+    const IrRef& operand = operands[i - 1];
+    key[i] = uint64_t{graph_.node(operand.node).shape.value} << 32 | operand.output;
+    hash = MixHash(hash, key[i]);
+  }
   const auto same = [&](uint32_t id) {
     const ShapeEntry& entry = shape_entries_[id];
-    return entry.size == key_.size() &&
-           std::memcmp(&shape_words_[entry.begin], key_.data(), key_.size() * sizeof(uint32_t)) == 0;
+    return entry.size == size && std::equal(key, key + size, &shape_words_[entry.begin]);
   };
   uint32_t found = shape_index_.Find(hash, same);
   if (found == 0xffffffffu) {
@@ -78,8 +81,8 @@ NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const IrRef> operand
         hash, [](uint32_t) { return false; },
         [&] {
           shape_entries_.push_back(
-              {static_cast<uint32_t>(shape_words_.size()), static_cast<uint32_t>(key_.size()), shape->id()});
-          shape_words_.insert(shape_words_.end(), key_.begin(), key_.end());
+              {static_cast<uint32_t>(shape_words_.size()), static_cast<uint32_t>(size), shape->id()});
+          shape_words_.insert(shape_words_.end(), key, key + size);
           return static_cast<uint32_t>(shape_entries_.size() - 1);
         });
   }
@@ -180,8 +183,8 @@ IrRef DeviceState::ValueOf(TensorData* data) {
   return data->ir;
 }
 
-Tensor DeviceState::NewTensor(IrRef ref) {
-  Ref<TensorData> data(new TensorData(this, ShapeOf(ref)));
+Tensor DeviceState::NewTensor(IrRef ref, Shape shape) {
+  Ref<TensorData> data(new TensorData(this, shape));
   data->ir = ref;
   data->ir_epoch = graph_.epoch();
   return Tensor(new TensorImpl(std::move(data)));
@@ -205,8 +208,8 @@ IrRef DeviceState::NextSeed() {
   ArgEncoder two;
   two.Operand();
   two.Operand();
-  ArgEncoder three = two;
-  three.Operand();
+  ArgEncoder three;
+  for (int i = 0; i < 3; ++i) three.Operand();
   const ElementType s64 = ElementType::kS64;
   const NodeId product =
       AddNode(Op::mul_Tensor, context_->lists.Intern(two.words()), {ConstantNode(kMultiplier, s64), seed});
@@ -246,7 +249,7 @@ Tensor DeviceState::CollectiveToken() {
 }
 
 void DeviceState::Register(TensorData* data) {
-  std::lock_guard<std::recursive_mutex> lock(mutex_);
+  DeviceLock lock(mutex_);
   data->id = next_id_++;
   if (live_.size() >= kFewValues && live_.size() >= 2 * static_cast<size_t>(live_count_)) Compact();
   data->place = static_cast<uint32_t>(live_.size());
@@ -256,7 +259,7 @@ void DeviceState::Register(TensorData* data) {
 }
 
 void DeviceState::Unregister(TensorData* data) {
-  std::lock_guard<std::recursive_mutex> lock(mutex_);
+  DeviceLock lock(mutex_);
   live_[data->place] = nullptr;
   while (!live_.empty() && live_.back() == nullptr) live_.pop_back();
   --live_count_;
@@ -275,7 +278,7 @@ std::vector<std::shared_ptr<runtime::Buffer>> DeviceState::TakeDropped() {
 }
 
 void DeviceState::Renew(TensorData* data) {
-  std::lock_guard<std::recursive_mutex> lock(mutex_);
+  DeviceLock lock(mutex_);
   Unregister(data);
   Register(data);
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "tracer/execution_log.h"
 #include "tracer/graph.h"
 #include "tracer/graph_cache.h"
+#include "tracer/reentrant_mutex.h"
 #include "tracer/scope.h"
 #include "tracer/shape_detector.h"
 #include "tracer/tensor_impl.h"
@@ -41,7 +41,7 @@ class DeviceState {
   Shape ScalarShape(ElementType type) { return ArrayShape(type, {}); }
 
   // What follows is under mutex().
-  std::recursive_mutex& mutex() { return mutex_; }
+  ReentrantMutex& mutex() { return mutex_; }
   Graph& graph() { return graph_; }
   Context& context() { return *context_; }
   const std::shared_ptr<Context>& shared_context() const { return context_; }
@@ -57,7 +57,8 @@ class DeviceState {
   IrRef ConstantNode(Scalar value, ElementType type);
   // The operand that stands for a tensor's value.
   IrRef ValueOf(TensorData* data);
-  Tensor NewTensor(IrRef ref);
+  Tensor NewTensor(IrRef ref) { return NewTensor(ref, ShapeOf(ref)); }
+  Tensor NewTensor(IrRef ref, Shape shape);
   Tensor NewTensor(std::shared_ptr<runtime::Buffer> buffer, Shape shape);
 
   // The seed of the next random op, chained to the last one's.
@@ -103,7 +104,7 @@ class DeviceState {
 
  private:
   struct ShapeEntry {
-    uint32_t begin;
+    uint32_t begin;  // of its key in shape_words_
     uint32_t size;
     ShapeId shape;
   };
@@ -123,17 +124,17 @@ class DeviceState {
 
   Tracer* tracer_;
   runtime::Device* device_;
-  std::recursive_mutex mutex_;
+  ReentrantMutex mutex_;
   std::shared_ptr<Context> context_;
   const ListId no_attrs_;  // of a node without arguments
   Graph graph_;
   std::vector<Frame> frames_;
 
-  // Shapes of nodes by op, attributes and operand shapes.
-  std::vector<uint32_t> shape_words_;
+  // Shapes of nodes by op, attributes and, for each operand, its node's shape and which output it is.
+  std::vector<uint64_t> shape_words_;
   std::vector<ShapeEntry> shape_entries_;
   InternIndex shape_index_;
-  std::vector<uint32_t> key_;
+  std::vector<uint64_t> key_;  // room for that of the node being added
 
   // Parameters for numbers, the 128 used last.
   struct CachedScalar {

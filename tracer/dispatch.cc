@@ -15,34 +15,28 @@
 namespace hlokit::lazy {
 namespace {
 
-// What keeps an argument from being taken, or null.
-const char* Mismatch(const ArgSpec& spec, const Value& value) {
-  if (value.none()) return spec.optional ? nullptr : "is missing";
-  switch (spec.type) {
-    case ArgType::kTensor:
-      return value.get<Tensor>() != nullptr ? nullptr : "is no tensor";
-    case ArgType::kTensorList:
-      return value.get<Tensors>() != nullptr ? nullptr : "is no list of tensors";
-    case ArgType::kScalar:
-    case ArgType::kInt:
-    case ArgType::kFloat:
-    case ArgType::kBool:
-      return value.get<Scalar>() != nullptr ? nullptr : "is no number";
-    case ArgType::kIntList:
-      return value.get<IntList>() != nullptr ? nullptr : "is no list of integers";
-    case ArgType::kFloatList:
-      return value.get<std::vector<double>>() != nullptr ? nullptr : "is no list of numbers";
-    case ArgType::kString:
-      return value.get<std::string>() != nullptr ? nullptr : "is no text";
-    case ArgType::kDtype:
-      return value.get<ElementType>() != nullptr ? nullptr : "is no element type";
+// What is said of an argument that is not held as it must be.
+std::string_view Mismatch(Value::Kind wanted) {
+  switch (wanted) {
+    case Value::Kind::kNone:
+      return "is none";
+    case Value::Kind::kTensor:
+      return "is no tensor";
+    case Value::Kind::kTensors:
+      return "is no list of tensors";
+    case Value::Kind::kScalar:
+      return "is no number";
+    case Value::Kind::kInts:
+      return "is no list of integers";
+    case Value::Kind::kFloats:
+      return "is no list of numbers";
+    case Value::Kind::kString:
+      return "is no text";
+    case Value::Kind::kType:
+      return "is no element type";
   }
-  return nullptr;
+  return "is nothing";
 }
-
-}  // namespace
-
-namespace {
 
 // Times one of sixteen calls as LazyTracing, so that measuring does not cost as much as what is measured.
 class SampledTiming {
@@ -78,36 +72,38 @@ Outputs Dispatch(Op op, Args&& args) {
     return failed();
   };
   if (args.size() > schema.args.size()) return fail("too many arguments");
-  for (size_t i = 0; i < schema.args.size(); ++i) {
-    const ArgSpec& spec = schema.args[i];
+  for (size_t i = 0; i < schema.kinds.size(); ++i) {
     if (i >= args.size()) {
+      const ArgSpec& spec = schema.args[i];
       if (!spec.has_default && !spec.optional) return fail(StrCat("argument ", spec.name, " is missing"));
       args.push_back(spec.default_value);
       continue;
     }
-    if (args[i].none() && !spec.optional && spec.has_default) args[i] = spec.default_value;
-    // One number stands for a list of them.
-    if (spec.type == ArgType::kIntList) {
-      if (const Scalar* s = args[i].get<Scalar>()) {
-        args[i] = IntList(static_cast<size_t>(std::max(spec.list_size, 1)), s->ToInt());
+    Value& arg = args[i];
+    if (arg.kind() != schema.kinds[i]) {
+      const ArgSpec& spec = schema.args[i];
+      if (arg.none() && !spec.optional && spec.has_default) arg = spec.default_value;
+      // One number stands for a list of them.
+      if (const Scalar* s = arg.get<Scalar>(); s != nullptr && spec.type == ArgType::kIntList) {
+        arg = IntList(static_cast<size_t>(std::max(spec.list_size, 1)), s->ToInt());
+      }
+      if (arg.none() ? !spec.optional : arg.kind() != schema.kinds[i]) {
+        // What an earlier error left undefined passes through in silence.
+        if (spec.type == ArgType::kTensor && CurrentDevice() != nullptr && !CurrentDevice()->tracer()->status().ok()) {
+          return failed();
+        }
+        return fail(StrCat("argument ", spec.name, " ", arg.none() ? "is missing" : Mismatch(schema.kinds[i])));
       }
     }
-    if (const char* problem = Mismatch(spec, args[i])) {
-      // What an earlier error left undefined passes through in silence.
-      if (spec.type == ArgType::kTensor && CurrentDevice() != nullptr && !CurrentDevice()->tracer()->status().ok()) {
-        return failed();
-      }
-      return fail(StrCat("argument ", spec.name, " ", problem));
-    }
-    if (const Tensor* t = args[i].get<Tensor>()) {
+    if (const Tensor* t = arg.get<Tensor>()) {
       if (t->impl()->view != nullptr) RefreshView(*t);
       DeviceState* const at = t->impl()->data->device;
       if (device == nullptr) device = at;
       if (at != device) return fail("tensors on different devices");
-    } else if (const Tensors* list = args[i].get<Tensors>()) {
+    } else if (const Tensors* list = arg.get<Tensors>()) {
       for (const Tensor& t : *list) {
         if (!t.defined()) {
-          if (!spec.optional_items) return failed();
+          if (!schema.args[i].optional_items) return failed();
           continue;
         }
         RefreshView(t);
@@ -124,13 +120,13 @@ Outputs Dispatch(Op op, Args&& args) {
   // made of others leave it to those.
   const bool note = GradEnabled() && (info.derivative != nullptr ||
                                       (info.kernel == &kernel::Record && (info.flags & kNotDifferentiable) == 0));
-  Call call(op, &args, device);
+  Outputs outputs;
+  Call call(op, &args, device, &outputs);
   {
-    std::lock_guard<std::recursive_mutex> lock(device->mutex());
+    DeviceLock lock(device->mutex());
     const GradMode mode(GradEnabled() && info.derivative == nullptr);
     info.kernel(call);
   }
-  Outputs outputs = std::move(call.outputs());
   if (call.failed() || outputs.empty()) return failed();
   for (const Tensor& t : outputs) {
     if (!t.defined() && !device->tracer()->status().ok()) return failed();
@@ -164,62 +160,80 @@ int64_t Call::Dim(int64_t dim, int64_t rank) {
   return dim < 0 ? dim + n : dim;
 }
 
-void kernel::Record(Call& c) { c.Return(lazy::Record(c.device(), c.op(), c.args())); }
+void kernel::Record(Call& c) { RecordInto(c.device(), c.op(), c.args(), &c.outputs()); }
 
 Outputs Record(DeviceState* device, Op op, absl::Span<const Value> args) {
-  const Schema& schema = SchemaOf(op);
-  const uint8_t flags = InfoOf(op).flags;
+  Outputs outputs;
+  RecordInto(device, op, args, &outputs);
+  return outputs;
+}
+
+void RecordInto(DeviceState* device, Op op, absl::Span<const Value> args, Outputs* outputs) {
   ArgEncoder encoder;
   absl::InlinedVector<IrRef, 8> operands;
-  absl::InlinedVector<int64_t, 8> present;
   for (size_t i = 0; i < args.size(); ++i) {
     const Value& value = args[i];
-    if (value.none()) {
-      encoder.None();
-    } else if (const Tensor* t = value.get<Tensor>()) {
-      encoder.Operand();
-      operands.push_back(device->ValueOf(t->impl()->data.get()));
-    } else if (const Tensors* list = value.get<Tensors>()) {
-      present.clear();
-      for (const Tensor& member : *list) {
-        present.push_back(member.defined());
-        if (member.defined()) operands.push_back(device->ValueOf(member.impl()->data.get()));
-      }
-      encoder.OperandList(present);
-    } else if (const Scalar* s = value.get<Scalar>()) {
-      if (schema.args[i].type == ArgType::kScalar && (flags & kScalarAttrs) == 0) {
-        Promotion promotion;
-        for (const Value& other : args) {
-          if (const Tensor* tensor = other.get<Tensor>()) promotion.Add(tensor->shape());
-        }
-        if ((flags & kSelfType) == 0) promotion.Add(*s);
+    switch (value.kind()) {
+      case Value::Kind::kNone:
+        encoder.None();
+        break;
+      case Value::Kind::kTensor:
         encoder.Operand();
-        operands.push_back(device->ScalarNode(*s, promotion.result()));
-      } else {
-        encoder.Number(*s);
+        operands.push_back(device->ValueOf(value.get<Tensor>()->impl()->data.get()));
+        break;
+      case Value::Kind::kTensors: {
+        absl::InlinedVector<int64_t, 8> present;
+        for (const Tensor& member : *value.get<Tensors>()) {
+          present.push_back(member.defined());
+          if (member.defined()) operands.push_back(device->ValueOf(member.impl()->data.get()));
+        }
+        encoder.OperandList(present);
+        break;
       }
-    } else if (const IntList* ints = value.get<IntList>()) {
-      encoder.Ints(*ints);
-    } else if (const std::vector<double>* floats = value.get<std::vector<double>>()) {
-      encoder.Floats(*floats);
-    } else if (const std::string* text = value.get<std::string>()) {
-      encoder.String(*text);
-    } else if (const ElementType* type = value.get<ElementType>()) {
-      encoder.Dtype(*type);
+      case Value::Kind::kScalar: {
+        const Scalar number = *value.get<Scalar>();
+        const uint8_t flags = InfoOf(op).flags;
+        if (SchemaOf(op).args[i].type == ArgType::kScalar && (flags & kScalarAttrs) == 0) {
+          Promotion promotion;
+          for (const Value& other : args) {
+            if (const Tensor* tensor = other.get<Tensor>()) promotion.Add(tensor->shape());
+          }
+          if ((flags & kSelfType) == 0) promotion.Add(number);
+          encoder.Operand();
+          operands.push_back(device->ScalarNode(number, promotion.result()));
+        } else {
+          encoder.Number(number);
+        }
+        break;
+      }
+      case Value::Kind::kInts:
+        encoder.Ints(*value.get<IntList>());
+        break;
+      case Value::Kind::kFloats:
+        encoder.Floats(*value.get<std::vector<double>>());
+        break;
+      case Value::Kind::kString:
+        encoder.String(*value.get<std::string>());
+        break;
+      case Value::Kind::kType:
+        encoder.Dtype(*value.get<ElementType>());
+        break;
     }
   }
   const NodeId id = device->AddNode(op, device->context().lists.Intern(encoder.words()), operands);
-  if (id == kNoNode) return Outputs(static_cast<size_t>(schema.outputs));
-  const Shape shape = device->context().shape(device->graph().node(id).shape);
-  Outputs outputs;
-  if (!shape.IsTuple()) {
-    outputs.push_back(device->NewTensor(IrRef{id, 0}));
-  } else {
-    for (uint32_t k = 0; k < static_cast<uint32_t>(shape.tuple_size()); ++k) {
-      outputs.push_back(device->NewTensor(IrRef{id, k}));
-    }
+  outputs->clear();
+  if (id == kNoNode) {
+    outputs->resize(static_cast<size_t>(SchemaOf(op).outputs));
+    return;
   }
-  return outputs;
+  const Shape shape = device->context().shape(device->graph().node(id).shape);
+  if (!shape.IsTuple()) {
+    outputs->push_back(device->NewTensor(IrRef{id, 0}, shape));
+    return;
+  }
+  for (uint32_t k = 0; k < static_cast<uint32_t>(shape.tuple_size()); ++k) {
+    outputs->push_back(device->NewTensor(IrRef{id, k}, shape.element(k)));
+  }
 }
 
 }  // namespace hlokit::lazy

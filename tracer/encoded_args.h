@@ -8,9 +8,11 @@
 #ifndef HLOKIT_TRACER_ENCODED_ARGS_H_
 #define HLOKIT_TRACER_ENCODED_ARGS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -50,7 +52,9 @@ struct EncodedArg {
 
 class ArgEncoder {
  public:
-  using Words = absl::InlinedVector<int64_t, 32>;
+  ArgEncoder() = default;
+  ArgEncoder(const ArgEncoder&) = delete;
+  ArgEncoder& operator=(const ArgEncoder&) = delete;
 
   void None() { Head(ArgTag::kNone, 0); }
   void Operand() { Head(ArgTag::kOperand, 0); }
@@ -58,28 +62,31 @@ class ArgEncoder {
   void Number(Scalar s) {
     if (s.is_float()) {
       Head(ArgTag::kFloat, 0);
-      words_.push_back(Bits(s.ToDouble()));
+      *Room(1) = Bits(s.ToDouble());
     } else {
       Head(s.kind() == Scalar::Kind::kBool ? ArgTag::kBool : ArgTag::kInt, 0);
-      words_.push_back(s.ToInt());
+      *Room(1) = s.ToInt();
     }
   }
   void Ints(absl::Span<const int64_t> values) { List(ArgTag::kInts, values); }
   void Floats(absl::Span<const double> values) {
     Head(ArgTag::kFloats, values.size());
-    for (double v : values) words_.push_back(Bits(v));
+    int64_t* at = Room(values.size());
+    for (double v : values) *at++ = Bits(v);
   }
   void String(const std::string& s) {
     Head(ArgTag::kString, s.size());
-    const size_t begin = words_.size();
-    words_.resize(begin + (s.size() + 7) / 8);
-    if (!s.empty()) std::memcpy(&words_[begin], s.data(), s.size());
+    if (s.empty()) return;
+    const size_t words = (s.size() + 7) / 8;
+    int64_t* const at = Room(words);
+    at[words - 1] = 0;
+    std::memcpy(at, s.data(), s.size());
   }
   void Dtype(ElementType t) {
     Head(ArgTag::kDtype, 0);
-    words_.push_back(static_cast<int64_t>(t));
+    *Room(1) = static_cast<int64_t>(t);
   }
-  absl::Span<const int64_t> words() const { return words_; }
+  absl::Span<const int64_t> words() const { return {begin_, static_cast<size_t>(end_ - begin_)}; }
 
  private:
   static int64_t Bits(double d) {
@@ -87,15 +94,31 @@ class ArgEncoder {
     std::memcpy(&bits, &d, sizeof(bits));
     return bits;
   }
-  void Head(ArgTag tag, size_t count) {
-    words_.push_back(static_cast<int64_t>(tag) | static_cast<int64_t>(count) << 8);
-  }
+  void Head(ArgTag tag, size_t count) { *Room(1) = static_cast<int64_t>(tag) | static_cast<int64_t>(count) << 8; }
   void List(ArgTag tag, absl::Span<const int64_t> values) {
     Head(tag, values.size());
-    words_.insert(words_.end(), values.begin(), values.end());
+    std::copy(values.begin(), values.end(), Room(values.size()));
+  }
+  // For `n` words more, which the caller writes.
+  int64_t* Room(size_t n) {
+    if (static_cast<size_t>(limit_ - end_) < n) Grow(n);
+    return std::exchange(end_, end_ + n);
+  }
+  [[gnu::noinline]] void Grow(size_t n) {
+    const size_t size = words().size();
+    std::vector<int64_t> more(2 * (size + n));
+    std::copy(begin_, end_, more.begin());
+    more_.swap(more);
+    begin_ = more_.data();
+    end_ = begin_ + size;
+    limit_ = begin_ + more_.size();
   }
 
-  Words words_;
+  int64_t few_[40];
+  std::vector<int64_t> more_;  // instead of few_, when they do not suffice
+  int64_t* begin_ = few_;
+  int64_t* end_ = few_;
+  int64_t* limit_ = few_ + 40;
 };
 
 using EncodedArgs = absl::InlinedVector<EncodedArg, 10>;

@@ -111,40 +111,44 @@ GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, c
 
 absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
   const Graph& graph = device.graph();
-  std::vector<uint32_t>& words = device.key_words();
-  words.clear();
-  words.push_back(options.force);
+  const bool debug = device.tracer()->options().debug;
+  std::vector<uint32_t>& room = device.key_words();
+  const size_t most = 4 + slice.order.size() * (debug ? 6 : 4) + 2 * graph.operand_count() + 2 * slice.roots.size() +
+                      slice.donated.size();
+  if (room.size() < most) room.resize(most);
+  uint32_t* at = room.data();
+  *at++ = options.force;
   for (NodeId id : slice.order) {
     const NodeRecord& node = graph.node(id);
-    words.push_back(static_cast<uint32_t>(node.op) | static_cast<uint32_t>(node.operand_count) << 16);
-    words.push_back(node.attrs.value);
+    *at++ = static_cast<uint32_t>(node.op) | static_cast<uint32_t>(node.operand_count) << 16;
+    *at++ = node.attrs.value;
     if (node.op == Op::device_data) {
-      words.push_back(node.shape.value);
-      words.push_back(graph.leaf(id)->number);
+      *at++ = node.shape.value;
+      *at++ = graph.leaf(id)->number;
       continue;
     }
-    if (node.op == Op::constant) words.push_back(node.shape.value);
+    if (node.op == Op::constant) *at++ = node.shape.value;
     for (const IrRef& operand : graph.operands(id)) {
-      words.push_back(graph.Position(operand.node));
-      words.push_back(operand.output);
+      *at++ = graph.Position(operand.node);
+      *at++ = operand.output;
     }
   }
-  words.push_back(0xffffffffu);
+  *at++ = 0xffffffffu;
   for (const IrRef& root : slice.roots) {
-    words.push_back(graph.Position(root.node));
-    words.push_back(root.output);
+    *at++ = graph.Position(root.node);
+    *at++ = root.output;
   }
-  words.push_back(0xffffffffu);
-  for (int64_t i : slice.donated) words.push_back(static_cast<uint32_t>(i));
-  if (device.tracer()->options().debug) {
+  *at++ = 0xffffffffu;
+  for (int64_t i : slice.donated) *at++ = static_cast<uint32_t>(i);
+  if (debug) {
     // Metadata is part of the program then.
-    words.push_back(0xffffffffu);
+    *at++ = 0xffffffffu;
     for (NodeId id : slice.order) {
-      words.push_back(graph.node(id).scope);
-      words.push_back(FrameKey(device, graph.node(id).frame));
+      *at++ = graph.node(id).scope;
+      *at++ = FrameKey(device, graph.node(id).frame);
     }
   }
-  return words;
+  return {room.data(), static_cast<size_t>(at - room.data())};
 }
 
 std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
@@ -454,7 +458,7 @@ absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending,
 absl::Status SyncLiveTensors(DeviceState& device, Cause cause, bool wait) {
   const runtime::Trace trace("SyncLiveTensorsGraph");
   {
-    std::unique_lock<std::recursive_mutex> lock(device.mutex(), std::try_to_lock);
+    std::unique_lock<ReentrantMutex> lock(device.mutex(), std::try_to_lock);
     if (!lock.owns_lock()) {
       const runtime::TimedSection waiting(&device.tracer()->metrics(), "DeviceLockWait");
       lock.lock();
@@ -468,7 +472,7 @@ absl::Status SyncLiveTensors(DeviceState& device, Cause cause, bool wait) {
 
 absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait) {
   {
-    std::lock_guard<std::recursive_mutex> lock(device.mutex());
+    DeviceLock lock(device.mutex());
     std::vector<TensorData*> chosen;
     absl::flat_hash_set<const TensorData*> seen;
     for (const Tensor& t : tensors) {
@@ -484,7 +488,7 @@ absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
   DeviceState& device = *t.device();
   std::optional<runtime::BufferUse> use;  // begun before anybody else can give the value away
   {
-    std::lock_guard<std::recursive_mutex> lock(device.mutex());
+    DeviceLock lock(device.mutex());
     TensorData* data = t.impl()->data.get();
     if (data->buffer == nullptr) {
       const SliceOptions options{true, false};
@@ -501,7 +505,7 @@ absl::StatusOr<Literal> FetchKeepingGraph(const Tensor& t) {
   DeviceState& device = *t.device();
   std::optional<runtime::BufferUse> use;
   {
-    std::lock_guard<std::recursive_mutex> lock(device.mutex());
+    DeviceLock lock(device.mutex());
     TensorData* data = t.impl()->data.get();
     std::shared_ptr<runtime::Buffer> buffer = data->buffer;
     if (buffer == nullptr) {

@@ -5,26 +5,33 @@ namespace hlokit::lazy {
 const std::vector<NodeId>& Graph::PostOrder(absl::Span<const IrRef> roots) {
   constexpr uint32_t kNew = 0xffffffffu;
   constexpr uint32_t kOpen = 0xfffffffeu;
-  order_.clear();
   position_.assign(nodes_.size(), kNew);
+  // Each node is emitted once, and each operand of a node is pushed at most once.
+  order_.resize(nodes_.size());
+  if (stack_.size() <= operands_.size()) stack_.resize(operands_.size() + 1);
+  uint32_t* const position = position_.data();
+  NodeId* const bottom = stack_.data();
+  NodeId* top = bottom;
+  uint32_t count = 0;
   for (const IrRef& root : roots) {
-    if (position_[root.node] != kNew) continue;
-    stack_.push_back(root.node);
-    while (!stack_.empty()) {
-      const NodeId id = stack_.back();
-      if (position_[id] == kNew) {
-        position_[id] = kOpen;
+    if (position[root.node] != kNew) continue;
+    *top++ = root.node;
+    while (top != bottom) {
+      const NodeId id = top[-1];
+      if (position[id] == kNew) {
+        position[id] = kOpen;
         for (const IrRef& operand : operands(id)) {
-          if (position_[operand.node] == kNew) stack_.push_back(operand.node);
+          if (position[operand.node] == kNew) *top++ = operand.node;
         }
         continue;
       }
-      stack_.pop_back();
-      if (position_[id] != kOpen) continue;  // met by two users before it was emitted
-      position_[id] = static_cast<uint32_t>(order_.size());
-      order_.push_back(id);
+      --top;
+      if (position[id] != kOpen) continue;  // met by two users before it was emitted
+      position[id] = count;
+      order_[count++] = id;
     }
   }
+  order_.resize(count);
   return order_;
 }
 

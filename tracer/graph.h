@@ -45,6 +45,7 @@ class Graph {
   NodeRecord& node(NodeId id) { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   uint32_t epoch() const { return epoch_; }
+  size_t operand_count() const { return operands_.size(); }  // of all nodes
   // What the pending nodes take.
   size_t bytes() const {
     return nodes_.size() * sizeof(NodeRecord) + operands_.size() * sizeof(IrRef) +
@@ -60,7 +61,7 @@ class Graph {
   NodeId Add(NodeRecord record, absl::Span<const IrRef> operands) {
     record.operand_begin = static_cast<uint32_t>(operands_.size());
     record.operand_count = static_cast<uint16_t>(operands.size());
-    operands_.insert(operands_.end(), operands.begin(), operands.end());
+    for (const IrRef& operand : operands) operands_.push_back(operand);
     nodes_.push_back(record);
     return static_cast<NodeId>(nodes_.size() - 1);
   }
@@ -90,7 +91,7 @@ class Graph {
 
   // Scratch of PostOrder.
   std::vector<NodeId> order_;
-  std::vector<NodeId> stack_;
+  std::vector<NodeId> stack_;       // room for all that can wait
   std::vector<uint32_t> position_;  // by node: place + 1 in order_, or a mark
 };
 

@@ -43,7 +43,7 @@ bool ProgramRunner::Dump(std::string_view kind, std::string_view names, std::str
     return true;
   }
   DeviceState& device = *CurrentDevice();
-  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  DeviceLock lock(device.mutex());
   const GraphSlice slice = SliceOfTensors(tensors);
   if (kind == "hash") {
     out_ << ToString(HashOf(device, slice, {})) << "\n";
@@ -120,7 +120,7 @@ bool ProgramRunner::Statement(std::string_view line) {
     if (assigned_ != nullptr)
       return Error(line, "a captured block takes the seed of the step; set it before the block");
     DeviceState& device = *CurrentDevice();
-    std::lock_guard<std::recursive_mutex> lock(device.mutex());
+    DeviceLock lock(device.mutex());
     device.SetSeed(seed);
     return true;
   }

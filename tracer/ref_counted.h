@@ -25,25 +25,25 @@ class RefCounted {
  private:
   static void Dispose(RefCounted* object) {
     if (draining_) {
-      object->next_ = pending_;
+      object->refs_.store(reinterpret_cast<intptr_t>(pending_), std::memory_order_relaxed);
       pending_ = object;
       return;
     }
     draining_ = true;
     delete object;
     while (pending_ != nullptr) {
-      RefCounted* next = pending_;
-      pending_ = next->next_;
+      RefCounted* const next = pending_;
+      pending_ = reinterpret_cast<RefCounted*>(next->refs_.load(std::memory_order_relaxed));
       delete next;
     }
     draining_ = false;
   }
 
-  static inline thread_local bool draining_ = false;
-  static inline thread_local RefCounted* pending_ = nullptr;
+  static inline constinit thread_local bool draining_ = false;
+  static inline constinit thread_local RefCounted* pending_ = nullptr;
 
-  std::atomic<int64_t> refs_{0};
-  RefCounted* next_ = nullptr;
+  // Of an object that waits for its end, and has none any more: the next that waits.
+  std::atomic<intptr_t> refs_{0};
 };
 
 template <typename T>

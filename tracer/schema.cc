@@ -175,6 +175,29 @@ absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text) 
   return error();
 }
 
+Value::Kind KindOf(ArgType type) {
+  switch (type) {
+    case ArgType::kTensor:
+      return Value::Kind::kTensor;
+    case ArgType::kTensorList:
+      return Value::Kind::kTensors;
+    case ArgType::kScalar:
+    case ArgType::kInt:
+    case ArgType::kFloat:
+    case ArgType::kBool:
+      return Value::Kind::kScalar;
+    case ArgType::kIntList:
+      return Value::Kind::kInts;
+    case ArgType::kFloatList:
+      return Value::Kind::kFloats;
+    case ArgType::kString:
+      return Value::Kind::kString;
+    case ArgType::kDtype:
+      return Value::Kind::kType;
+  }
+  return Value::Kind::kNone;
+}
+
 absl::StatusOr<Schema> ParseSchema(std::string_view text) {
   Schema schema;
   const size_t open = text.find('(');
@@ -194,6 +217,7 @@ absl::StatusOr<Schema> ParseSchema(std::string_view text) {
     }
     absl::StatusOr<ArgSpec> arg = ParseArg(part);
     if (!arg.ok()) return arg.status();
+    schema.kinds.push_back(KindOf(arg->type));
     schema.args.push_back(*std::move(arg));
     if (!after_star) ++schema.positional;
   }

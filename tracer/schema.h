@@ -29,6 +29,9 @@ enum class ArgType : uint8_t {
   kDtype,
 };
 
+// What an argument of this type is held as.
+Value::Kind KindOf(ArgType type);
+
 struct ArgSpec {
   std::string name;
   ArgType type = ArgType::kTensor;
@@ -44,8 +47,9 @@ struct Schema {
   std::string name;      // "aten::add"
   std::string overload;  // "Tensor"; may be empty
   std::vector<ArgSpec> args;
-  int positional = 0;  // arguments before the `*`
-  int outputs = 1;     // tensors; lists count as one
+  std::vector<Value::Kind> kinds;  // of the arguments, other than None
+  int positional = 0;              // arguments before the `*`
+  int outputs = 1;                 // tensors; lists count as one
   bool list_output = false;
 
   std::string full_name() const;  // "aten::add.Tensor"

@@ -26,11 +26,11 @@ class TensorData : public RefCounted, public Pooled<TensorData> {
   Shape shape;
   IrRef ir;  // valid while ir_epoch is the graph's
   uint32_t ir_epoch = 0;
-  uint32_t version = 0;                          // goes up with every write in place
-  uint64_t id = 0;                               // in order of creation
+  uint32_t place = 0;                            // among the values of the device that live
   std::shared_ptr<runtime::Buffer> buffer;       // when the value is, or will be, on the device
   std::shared_ptr<runtime::Buffer> overwritten;  // what a pending write in place replaces: may be donated
-  uint32_t place = 0;                            // among the values of the device that live
+  uint64_t id = 0;                               // in order of creation
+  uint32_t version = 0;                          // goes up with every write in place
 };
 
 // How a view follows from the tensor it looks at.
@@ -47,16 +47,17 @@ class TensorImpl : public RefCounted, public Pooled<TensorImpl> {
   ~TensorImpl() override;
 
   Ref<TensorData> data;
-  // autograd
-  bool requires_grad = false;  // as told, for leaves
-  uint32_t output_number = 0;  // of grad_fn
-  Ref<Function> grad_fn;
-  Tensor grad;
-  Ref<RefCounted> accumulator;  // the place of this leaf in graphs of derivatives
   // views
   std::unique_ptr<ViewInfo> view;
   uint32_t generation = 0;  // base: goes up with every write through any view; view: the one it shows
+  // autograd
+  uint32_t output_number : 31 = 0;  // of grad_fn
+  uint32_t requires_grad : 1 = 0;   // as told, for leaves
+  Ref<Function> grad_fn;
+  Tensor grad;
+  Ref<RefCounted> accumulator;  // the place of this leaf in graphs of derivatives
 };
+static_assert(sizeof(TensorImpl) == 64, "a handle is one line of the cache");
 
 inline Tensor::Tensor(TensorImpl* impl) : impl_(impl) { impl_->AddRef(); }
 inline TensorImpl* Tensor::impl() const { return static_cast<TensorImpl*>(impl_); }

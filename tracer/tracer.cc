@@ -40,7 +40,7 @@ Tracer::~Tracer() {
 Tensor Tracer::FromLiteral(Literal value) {
   DeviceState* state = current_device != nullptr ? current_device : device();
   const runtime::TimedSection timed(&metrics_, "TensorToData");
-  std::lock_guard<std::recursive_mutex> lock(state->mutex());
+  DeviceLock lock(state->mutex());
   const Shape shape = state->shapes().Array(value.shape().element_type(), value.shape().dims());
   // The shape is made the device's own, so that the value does not depend on where it came from.
   Literal own = Literal::Zeros(shape);
@@ -57,13 +57,13 @@ absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::s
   const runtime::Trace trace("StepMarker");
   if (options_.step_log) Warn("torch_xla.torch_xla::sync");
   {
-    std::lock_guard<std::recursive_mutex> lock(state.mutex());
+    DeviceLock lock(state.mutex());
     state.SetCollectiveToken(Tensor());  // which is no result of the step
   }
   absl::Status synced = SyncLiveTensors(state, CurrentCause(Cause::kStep), wait || options_.sync_wait);
   metrics_.Add("MarkStep");
   {
-    std::lock_guard<std::recursive_mutex> lock(state.mutex());
+    DeviceLock lock(state.mutex());
     ++state.steps;
     state.NextStepSeed();
   }
@@ -143,7 +143,7 @@ void Tracer::PublishCounters() {
   }
   int64_t created = 0, live = 0;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
-    std::lock_guard<std::recursive_mutex> lock(device->mutex());
+    DeviceLock lock(device->mutex());
     created += device->created_count();
     live += device->live_count();
   }

@@ -22,6 +22,8 @@ class Value {
  public:
   using Storage =
       std::variant<std::monostate, Tensor, Tensors, Scalar, IntList, std::vector<double>, std::string, ElementType>;
+  // In the order of Storage.
+  enum class Kind : uint8_t { kNone, kTensor, kTensors, kScalar, kInts, kFloats, kString, kType };
 
   Value() = default;
   Value(Tensor t) {  // NOLINT: arguments are written as they are; a tensor that is not there is None
@@ -49,7 +51,8 @@ class Value {
   }
   Value(ElementType t) : v_(t) {}  // NOLINT
 
-  bool none() const { return std::holds_alternative<std::monostate>(v_); }
+  Kind kind() const { return static_cast<Kind>(v_.index()); }
+  bool none() const { return kind() == Kind::kNone; }
   template <typename T>
   const T* get() const {
     return std::get_if<T>(&v_);

@@ -67,7 +67,7 @@ void Assign(const Tensor& t, const Tensor& value) {
   TensorData* to = impl->data.get();
   TensorData* from = value.impl()->data.get();
   DeviceState& device = *to->device;
-  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  DeviceLock lock(device.mutex());
   if (to != from) {
     const IrRef ir = device.ValueOf(from);
     if (to->overwritten == nullptr) to->overwritten = std::move(to->buffer);

@@ -69,12 +69,20 @@ Tensor Unshared(Tensor gradient, bool made) {
   const bool alone = impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr;
   if (alone && made) return gradient;
   DeviceState& device = *gradient.device();
-  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  DeviceLock lock(device.mutex());
   if (alone && !impl->grad_fn && impl->data->buffer == nullptr) {
     device.Renew(impl->data.get());
     return gradient;
   }
   return device.NewTensor(device.ValueOf(impl->data.get()));
+}
+
+// Of the first that is defined; null if none is.
+DeviceState* DeviceOf(const Outputs& tensors) {
+  for (const Tensor& t : tensors) {
+    if (t.defined()) return t.device();
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -254,6 +262,11 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
     Function* const key = ready.top();
     ready.pop();
     const auto at = pending.find(key);
+    // A function is of one device: what its derivative calls and drops locks it once.
+    std::unique_lock<ReentrantMutex> lock;
+    if (DeviceState* const device = DeviceOf(at->second.gradients)) {
+      lock = std::unique_lock<ReentrantMutex>(device->mutex());
+    }
     Pending work = std::move(at->second);
     pending.erase(at);
     Function& function = *work.function;

@@ -71,7 +71,10 @@ void Optimizer::Step() {
   const NoGradGuard no_grad;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     FetchAhead(parameters_, i);
-    if (Tensor gradient = parameters_[i].grad(); gradient.defined()) Update(i, parameters_[i], std::move(gradient));
+    Tensor gradient = parameters_[i].grad();
+    if (!gradient.defined()) continue;
+    const DeviceLock lock(gradient.device()->mutex());  // once for all that the update calls and drops
+    Update(i, parameters_[i], std::move(gradient));
   }
 }
 

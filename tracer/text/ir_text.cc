@@ -191,14 +191,14 @@ GraphSlice SliceOfTensors(absl::Span<const Tensor> tensors, const SliceOptions& 
 std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options) {
   if (tensors.empty() || !tensors[0].defined()) return "IR {\n}\n";
   DeviceState& device = *tensors[0].device();
-  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  DeviceLock lock(device.mutex());
   return GraphText(device, SliceOfTensors(tensors), options);
 }
 
 std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options) {
   if (tensors.empty() || !tensors[0].defined()) return "digraph G {\n}\n";
   DeviceState& device = *tensors[0].device();
-  std::lock_guard<std::recursive_mutex> lock(device.mutex());
+  DeviceLock lock(device.mutex());
   return GraphDot(device, SliceOfTensors(tensors), options);
 }
 
