@@ -109,8 +109,10 @@ int Run(int argc, char** argv) {
                      "them")
           ->check(CLI::Range(1, 1024))
           ->capture_default_str();
-  app.add_option("--steps", model.training.steps,
-                 "steps of a model to run, for metrics, graphs, values, --expect and --save");
+  CLI::Option* const steps_option =
+      app.add_option("--steps", model.training.steps,
+                     "steps of a model to run, for metrics (which are printed unless something else of the run is), "
+                     "graphs, values, --expect and --save");
   app.add_option("--optimizer", model.training.optimizer, "sgd, adam or adamw")
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
   app.add_option("--lr", model.training.lr, "learning rate")->capture_default_str();
@@ -139,11 +141,12 @@ int Run(int argc, char** argv) {
   app.add_flag("--summary", summary, "with --case: one line a file, and counts by family at the end")
       ->needs(case_option);
   app.add_flag("--grad", gradients, "differentiate: by the args that requires_grad names, or all that are floats");
-  app.add_option("--emit", emit_list,
-                 "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest for each "
-                 "thing that a "
-                 "stored program depends on), values (the default of an op), "
-                 "metrics, graphs (those that ran: how many a step takes and what broke one); of a model also params");
+  CLI::Option* const emit_option = app.add_option(
+      "--emit", emit_list,
+      "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest for each "
+      "thing that a "
+      "stored program depends on), values (the default of an op), "
+      "metrics, graphs (those that ran: how many a step takes and what broke one); of a model also params");
   app.add_flag("--json", json, "print one JSON object with a member for each of them");
   app.add_option("--quirks", quirks, "torch_xla: leave op attributes out of lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
@@ -183,6 +186,7 @@ int Run(int argc, char** argv) {
     return cli::UsageError("ir-dump", "give one of --op, --program, --model, --input and --case");
   }
 
+  if (emit_option->count() > 0 && emit_list.empty()) return cli::UsageError("ir-dump", "--emit needs what to print");
   Emission emit;
   if (absl::Status s = emit.Parse(emit_list); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   if (emit.any() && !form.path.empty()) return cli::UsageError("ir-dump", "--emit is not for --input; see --as");
@@ -287,17 +291,26 @@ int Run(int argc, char** argv) {
     if (init == "sine") model.formula = lazy::Formula::kSine;
     if (dtype == "bf16") model.config.type = ElementType::kBF16;
     if (dtype == "f64") model.config.type = ElementType::kF64;
-    if (dtype == "f64") model.config.type = ElementType::kF64;
     if (!expect_path.empty()) {
       const std::vector<cli::InputPart> parts = diagnostics.Read(expect_path);
       if (parts.empty()) return diagnostics.exit_code();
       model.expected = std::string(parts[0].source->text());
       model.compare = true;
     }
+    const bool shown = session.emit.metrics || session.emit.graphs || session.emit.values || model.compare ||
+                       !model.save.empty() || profile.wanted() || profile.port >= 0;
+    if (steps_option->count() > 0 && !shown) session.emit.metrics = true;
+    // Whatever watches a run makes the model run.
+    session.train_only |=
+        explain || options.debug_level > 0 || !options.save_graphs_file.empty() || !options.metrics_file.empty();
+    if (!shown && !session.emit.any() && !session.train_only) {
+      return cli::UsageError("ir-dump", "nothing of the model is asked for: give --emit, --steps, --expect or --save");
+    }
     session.RunModel(model);
   } else if (!form.path.empty()) {
+    if (!form.other.empty() && !form.form.empty()) return cli::UsageError("ir-dump", "give --as or --diff");
     if (!form.other.empty()) form.form = "diff";
-    if (form.form.empty()) form.form = "list";
+    if (form.form.empty()) form.form = form.graph != 0 ? "print" : "list";
     ShowGraphs(form, &diagnostics, out);
   } else if (!program.empty()) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(program);

@@ -77,6 +77,7 @@ bool ProgramRunner::Statement(std::string_view line) {
     if (!Variables(rest, &tensors)) return false;
     for (Tensor& t : tensors) {
       if (!t.is_leaf()) return Error(rest, "you can only change requires_grad flags of leaf variables.");
+      if (!IsFloat(t.dtype())) return Error(rest, "only Tensors of floating point dtype can require gradients");
       t.set_requires_grad(true);
     }
     return true;
@@ -103,6 +104,7 @@ bool ProgramRunner::Statement(std::string_view line) {
     }
     return true;
   }
+  if ((word == "mark_step" || word == "wait") && !rest.empty()) return Error(rest, StrCat(word, " takes nothing"));
   if (word == "mark_step") {
     if (absl::Status s = tracer_.MarkStep(); !s.ok()) return Error(line, std::string(s.message()));
     return true;

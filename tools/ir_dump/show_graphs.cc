@@ -18,14 +18,19 @@ void ShowGraphs(const InputForm& form, cli::Diagnostics* diagnostics, TextWriter
   const bool ok = lazy::ReadGraphs(parts[0].source, &dump, &sink);
   diagnostics->Show(sink, *parts[0].source);
   if (!ok) return;
+  if (form.graph != 0 && form.form != "print" && form.form != "normalize" && form.form != "dot") {
+    diagnostics->ShowError("--graph", "is of --as=print, normalize and dot", cli::kUsage);
+    return;
+  }
   if (form.form == "list") out << lazy::ListGraphs(dump);
   if (form.form == "json") out << lazy::ListGraphsJson(dump);
   if (form.form == "dedupe") out << lazy::DeduplicationReport(dump);
   if (form.form == "print" && form.graph == 0) out << lazy::PrintDump(dump);
   if (form.form == "diff") {
     size_t a = 0, b = 0;
-    if (std::sscanf(form.other.c_str(), "%zu,%zu", &a, &b) != 2 || a < 1 || b < 1 || a > dump.graphs.size() ||
-        b > dump.graphs.size()) {
+    int read = 0;
+    if (std::sscanf(form.other.c_str(), "%zu,%zu%n", &a, &b, &read) != 2 || form.other[read] != '\0' || a < 1 ||
+        b < 1 || a > dump.graphs.size() || b > dump.graphs.size()) {
       diagnostics->ShowError("--diff", StrCat("takes the numbers of two of the ", dump.graphs.size(), " graphs, A,B"),
                              cli::kUsage);
       return;

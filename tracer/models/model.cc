@@ -38,6 +38,10 @@ constexpr Preset kPresets[] = {
     {"llama", 0, 0, 128, 32000, 4096, 32, 32, 32, 11008, 0},
 };
 
+constexpr int64_t kMostSize = int64_t{1} << 31;
+constexpr double kMostValues = 0x1p32;  // of one tensor
+constexpr double kMostParameters = 0x1p33;
+
 }  // namespace
 
 Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes) {
@@ -83,6 +87,41 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
     if (c.batch < 1 || c.image < 0 || c.classes < 0 || c.seq < 0 || c.vocab < 0 || c.hidden < 0 || c.layers < 0 ||
         c.heads < 0 || c.kv_heads < 0 || c.ff < 0 || c.patch < 0) {
       return absl::InvalidArgumentError("sizes of a model must be positive");
+    }
+    const std::pair<const char*, std::pair<int64_t, int64_t>> lacking[] = {
+        {"image", {p.image, c.image}},
+        {"classes", {p.classes, c.classes}},
+        {"seq", {p.seq, c.seq}},
+        {"vocab", {p.vocab, c.vocab}},
+        {"hidden", {p.hidden, c.hidden}},
+        {"layers", {p.layers, c.layers}},
+        {"heads", {p.heads, c.heads}},
+        {"kv-heads", {p.kv_heads, c.kv_heads}},
+        {"ff", {p.ff, c.ff}},
+        {"patch", {p.patch, c.patch}},
+        {"batch", {1, c.batch}},
+    };
+    for (const auto& [name, sizes] : lacking) {
+      const auto [usual, given] = sizes;
+      if (usual == 0 && given != 0) return absl::InvalidArgumentError(StrCat("a model ", c.name, " has no --", name));
+      if (given > kMostSize) return absl::InvalidArgumentError(StrCat("--", name, "=", given, " is too large"));
+    }
+    if (c.patch != 0 && c.image % c.patch != 0) {
+      return absl::InvalidArgumentError(StrCat("the patch size ", c.patch, " does not divide the image's, ", c.image));
+    }
+    // Inputs and the largest parameters, so that a slip of the hand is no end of the memory.
+    const double values[] = {1.0 * c.batch * std::max<int64_t>(c.image, 1) * std::max<int64_t>(c.image, 1) * 3,
+                             1.0 * c.batch * c.seq,
+                             1.0 * c.vocab * c.hidden,
+                             1.0 * c.hidden * c.hidden,
+                             1.0 * c.hidden * c.ff,
+                             1.0 * c.seq * c.hidden,
+                             1.0 * c.classes * 4096,
+                             p.seq == 0 && p.hidden != 0 ? 1.0 * c.image * c.image * c.hidden : 0.0};
+    const double all = c.layers * (4.0 * c.hidden * c.hidden + 3.0 * c.hidden * c.ff);
+    for (double count : values) {
+      if (count > kMostValues || all > kMostParameters)
+        return absl::InvalidArgumentError("a model of these sizes does not fit into memory");
     }
     if (c.heads != 0 && (c.hidden % c.heads != 0 || (c.kv_heads != 0 && c.heads % c.kv_heads != 0))) {
       return absl::InvalidArgumentError("the number of heads must divide the width");
