@@ -91,7 +91,8 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
   return RunPointers(pointers, sink);
 }
 
-// Results as literals: in the bytes of arguments that were given away where they lie there, or where nothing does.
+// Results as literals: in the bytes of arguments that the same device gave away where they lie there, or where nothing
+// does.
 std::vector<Literal> Evaluator::TakeResults(DeviceSet& set, Donation* donation) {
   std::vector<Literal> results;
   Donation none;
@@ -112,6 +113,7 @@ std::vector<Literal> Evaluator::TakeResults(DeviceSet& set, Donation* donation) 
     return i;
   };
   std::vector<int64_t> users(given.size());
+  const size_t each = given.size() / static_cast<size_t>(set.size());
   for (int64_t d = 0; d < set.size(); ++d) {
     for (const Value& value : set.results(d)) {
       if (const std::optional<size_t> i = argument_of(value.data)) ++users[*i];
@@ -123,19 +125,20 @@ std::vector<Literal> Evaluator::TakeResults(DeviceSet& set, Donation* donation) 
     results.push_back(std::move(*given[i]));
   };
   for (int64_t d = 0; d < set.size(); ++d) {
+    const size_t first = static_cast<size_t>(d) * each, end = first + each;
     for (size_t r = 0; r < result_shapes_.size(); ++r) {
       const std::byte* from = set.results(d)[r].data;
       const auto fits = [&](size_t i) {
         return SameShape(given[i]->shape(), result_shapes_[r], /*ignore_layout=*/true);
       };
       const std::optional<size_t> at = argument_of(from);
-      if (at && users[*at] == 1 && from == given[*at]->data() && fits(*at)) {
+      if (at && *at >= first && *at < end && users[*at] == 1 && from == given[*at]->data() && fits(*at)) {
         take(*at);
         continue;
       }
-      size_t room = 0;
-      while (room < given.size() && (given[room] == nullptr || users[room] != 0 || !fits(room))) ++room;
-      if (room < given.size()) {
+      size_t room = first;
+      while (room < end && (given[room] == nullptr || users[room] != 0 || !fits(room))) ++room;
+      if (room < end) {
         take(room);
       } else {
         results.push_back(Literal::Zeros(result_shapes_[r]));

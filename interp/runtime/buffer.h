@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "interp/runtime/discarded_values.h"
 #include "ir/context.h"
 #include "ir/literal.h"
@@ -79,10 +80,18 @@ class Buffer {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return state_ != State::kPromised && uses_ == 0; });
     if (state_ == State::kFailed) return status_;
-    *value = std::move(value_);
-    *context = std::move(context_);
-    state_ = State::kTaken;
+    TakeLocked(value, context);
     return absl::OkStatus();
+  }
+  // Waits for the value only. False while there are uses that had begun: the caller, who donated the buffer, reads the
+  // value where it is then.
+  absl::StatusOr<bool> TakeUnlessInUse(Literal* value, std::shared_ptr<Context>* context) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return state_ != State::kPromised; });
+    if (state_ == State::kFailed) return status_;
+    if (uses_ != 0) return false;
+    TakeLocked(value, context);
+    return true;
   }
   // What is said of a buffer that was donated, in PJRT's words.
   static absl::Status Gone() { return absl::InvalidArgumentError("Buffer has been deleted or donated."); }
@@ -100,6 +109,13 @@ class Buffer {
 
  private:
   enum class State { kPromised, kReady, kFailed, kTaken };
+
+  void TakeLocked(Literal* value, std::shared_ptr<Context>* context) {
+    *value = std::move(value_);
+    *context = std::move(context_);
+    state_ = State::kTaken;
+  }
+
   const std::shared_ptr<DiscardedValues> discarded_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

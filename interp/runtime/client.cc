@@ -203,15 +203,27 @@ class Arguments {
     }
   }
 
-  // Waits for all of them.
-  absl::Status Wait() {
+  // Waits for all of them. Uses of what was given, which may be those of a device that waits for this one, are waited
+  // for unless it is `together` with others; what is in use stays where it is then, and is read there.
+  absl::Status Wait(bool together) {
     taken_.resize(buffers_.size());
     contexts_.resize(buffers_.size());
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      const absl::Status status = given_[i] ? buffers_[i]->Take(&taken_[i], &contexts_[i]) : buffers_[i]->WaitInUse();
+      Buffer& buffer = *buffers_[i];
+      bool taken = given_[i];
+      absl::Status status;
+      if (!given_[i]) {
+        status = buffer.WaitInUse();
+      } else if (!together) {
+        status = buffer.Take(&taken_[i], &contexts_[i]);
+      } else {
+        const absl::StatusOr<bool> unused = buffer.TakeUnlessInUse(&taken_[i], &contexts_[i]);
+        status = unused.status();
+        taken = unused.value_or(false);
+      }
       if (!status.ok()) return status;
-      values_.push_back(given_[i] ? &taken_[i] : &buffers_[i]->literal());
-      donation.given.push_back(given_[i] ? &taken_[i] : nullptr);
+      values_.push_back(taken ? &taken_[i] : &buffer.literal());
+      donation.given.push_back(taken ? &taken_[i] : nullptr);
     }
     return absl::OkStatus();
   }
@@ -255,15 +267,14 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
     {
       const TimedSection unwrapping(metrics_, "UnwrapXlaData");
-      absl::Status status = begun.ok() ? arguments->Wait() : begun;
+      absl::Status status = begun.ok() ? arguments->Wait(executable->collective_) : begun;
       if (!status.ok()) {
         if (executable->collective_) rendezvous_.Decline(ordinal, status);
         return fail(status);
       }
     }
-    // What devices run together reads arguments where they are.
-    interp::Donation* const donation = executable->collective_ ? nullptr : &arguments->donation;
-    const auto run = [&](absl::Span<const Literal* const> given) -> absl::StatusOr<std::vector<Literal>> {
+    const auto run = [&](absl::Span<const Literal* const> given,
+                         interp::Donation* donation) -> absl::StatusOr<std::vector<Literal>> {
       DiagnosticSink sink;
       std::lock_guard<std::mutex> lock(executable->mutex_);
       std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink, donation);
@@ -271,8 +282,9 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       return *std::move(computed);
     };
     absl::StatusOr<std::vector<Literal>> computed =
-        executable->collective_ ? rendezvous_.Meet(ordinal, executable->digest_, run, arguments->values())
-                                : run(arguments->values());
+        executable->collective_
+            ? rendezvous_.Meet(ordinal, executable->digest_, run, arguments->values(), &arguments->donation)
+            : run(arguments->values(), &arguments->donation);
     if (!computed.ok()) return fail(computed.status());
     if (computed->size() != results.size())
       return fail(absl::InternalError("a program with another number of results"));

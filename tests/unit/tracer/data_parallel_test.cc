@@ -59,6 +59,31 @@ TEST_F(TwoDevicesTest, ItsLazyIrAndHlo) {
             "}\n");
 }
 
+TEST_F(TwoDevicesTest, AStepWithACollectiveWritesIntoTheBuffersItOverwrites) {
+  constexpr int64_t kCount = 4096;
+  Tensors w, g;
+  std::vector<const std::byte*> bytes;
+  for (int d = 0; d < 2; ++d) {
+    const DeviceGuard on(tracer.device(d));
+    w.push_back(F32({kCount}, std::vector<float>(kCount, 100)));
+    g.push_back(F32({kCount}, std::vector<float>(kCount, 1.0f + static_cast<float>(d))));
+    bytes.push_back(w[d].impl()->data->buffer->literal().data());
+  }
+  for (int step = 0; step < 3; ++step) {
+    for (int d = 0; d < 2; ++d) {
+      const DeviceGuard on(tracer.device(d));
+      WriteInPlace(w[d], w[d] - AllReduce(ReduceType::kSum, {g[d]})[0]);
+      ASSERT_TRUE(tracer.MarkStep(tracer.device(d)).ok());
+    }
+  }
+  ASSERT_TRUE(tracer.Wait().ok());
+  for (int d = 0; d < 2; ++d) {
+    EXPECT_EQ(w[d].impl()->data->buffer->literal().data(), bytes[d]);
+    EXPECT_EQ(Values(w[d])[kCount - 1], 91);
+    EXPECT_EQ(Values(g[d])[0], 1 + d);
+  }
+}
+
 TEST_F(TwoDevicesTest, DifferentProgramsAtACollectiveAreAnError) {
   for (int d = 0; d < 2; ++d) {
     const DeviceGuard on(tracer.device(d));
