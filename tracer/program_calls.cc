@@ -61,37 +61,68 @@ bool ProgramRunner::Argument(const ArgSpec& spec, std::string_view text, Value* 
   return true;
 }
 
-// Whether the arguments as written can be those of this overload: tensors where it takes tensors, and all it needs.
-bool ProgramRunner::Fits(Op op, absl::Span<const std::string_view> args) {
+namespace {
+
+// One argument as it is written, and which of the schema's it is.
+struct WrittenArgument {
+  int at = -1;  // -1: there is none of this name, or none at this place that goes without a name
+  bool by_name = false;
+  std::string_view name;
+  std::string_view text;
+};
+
+// An overload and what is written for it.
+struct WrittenCall {
+  Op op;
+  std::vector<WrittenArgument> arguments;
+  int missing = -1;  // the first argument that must be given and is not
+};
+
+WrittenCall Match(Op op, absl::Span<const std::string_view> texts) {
   const Schema& schema = SchemaOf(op);
+  WrittenCall call{op, {}};
   std::vector<bool> given(schema.args.size(), false);
-  for (size_t i = 0; i < args.size(); ++i) {
-    std::string_view text = args[i];
-    int at = static_cast<int>(i);
-    const size_t eq = text.find('=');
-    if (eq != std::string_view::npos && text.front() != '"' && text.front() != '[') {
-      at = schema.Find(Trim(text.substr(0, eq)));
-      text = Trim(text.substr(eq + 1));
-    } else if (at >= schema.positional) {
-      return false;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    WrittenArgument written;
+    written.text = texts[i];
+    const size_t eq = texts[i].find('=');
+    if (eq != std::string_view::npos && texts[i].front() != '"' && texts[i].front() != '[') {
+      written.by_name = true;
+      written.name = Trim(texts[i].substr(0, eq));
+      written.text = Trim(texts[i].substr(eq + 1));
+      written.at = schema.Find(written.name);
+    } else if (static_cast<int>(i) < schema.positional) {
+      written.at = static_cast<int>(i);
     }
-    if (at < 0 || at >= static_cast<int>(schema.args.size())) return false;
-    const ArgSpec& spec = schema.args[at];
-    given[at] = true;
-    if (text == "none") {
+    if (written.at >= 0) given[static_cast<size_t>(written.at)] = true;
+    call.arguments.push_back(written);
+  }
+  for (size_t i = 0; i < given.size() && call.missing < 0; ++i) {
+    if (!given[i] && !schema.args[i].has_default && !schema.args[i].optional) call.missing = static_cast<int>(i);
+  }
+  return call;
+}
+
+// Whether the arguments can be those of this overload: tensors where it takes tensors, and all it needs.
+bool Fits(const WrittenCall& call) {
+  for (const WrittenArgument& written : call.arguments) {
+    if (written.at < 0) return false;
+    const ArgSpec& spec = SchemaOf(call.op).args[static_cast<size_t>(written.at)];
+    if (written.text == "none") {
       if (!spec.optional) return false;
       continue;
     }
-    const bool tensor = text.front() == '%';
+    const bool tensor = written.text.starts_with('%');
     if (tensor != (spec.type == ArgType::kTensor)) return false;
-    if (!tensor && spec.type == ArgType::kTensorList && text.front() != '[') return false;
-    if (!tensor && spec.type != ArgType::kTensorList && !ParseArgument(spec, text).ok()) return false;
+    if (tensor) continue;
+    if (spec.type == ArgType::kTensorList ? !written.text.starts_with('[') : !ParseArgument(spec, written.text).ok()) {
+      return false;
+    }
   }
-  for (size_t i = 0; i < given.size(); ++i) {
-    if (!given[i] && !schema.args[i].has_default && !schema.args[i].optional) return false;
-  }
-  return true;
+  return call.missing < 0;
 }
+
+}  // namespace
 
 bool ProgramRunner::CallOp(std::string_view call, Outputs* outputs) {
   const size_t open = call.find('(');
@@ -104,7 +135,7 @@ bool ProgramRunner::CallOp(std::string_view call, Outputs* outputs) {
     if (text.empty()) return Error(call, "an argument is empty");
   }
   // A name that is an op as it stands, or with its writing in place taken away.
-  std::optional<Op> op;
+  std::optional<WrittenCall> written;
   bool in_place = false;
   for (bool stripped : {false, true}) {
     std::string base(name);
@@ -118,45 +149,44 @@ bool ProgramRunner::CallOp(std::string_view call, Outputs* outputs) {
       if (const std::optional<Op> exact = FindOp(base)) candidates = {*exact};
     }
     for (Op candidate : candidates) {
-      if (!op && Fits(candidate, texts)) op = candidate;
+      WrittenCall match = Match(candidate, texts);
+      const bool fits = Fits(match);
+      if (fits || !written) written = std::move(match);  // none fits: the first, which says why
+      if (fits) break;
     }
-    if (!op && !candidates.empty()) op = candidates.front();
-    if (op) {
+    if (written) {
       in_place = stripped;
       break;
     }
   }
-  if (!op) {
+  if (!written) {
     return Error(name, StrCat("there is no op `", name, "`", SuggestedOp(name)));
   }
-  const Schema& schema = SchemaOf(*op);
+  const Schema& schema = SchemaOf(written->op);
   Args args(schema.args.size());
   std::vector<bool> given(schema.args.size(), false);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    std::string_view text = texts[i];
-    int at = static_cast<int>(i);
-    const size_t eq = text.find('=');
-    if (eq != std::string_view::npos && text.front() != '"' && text.front() != '[') {
-      const std::string_view key = Trim(text.substr(0, eq));
-      at = schema.Find(key);
-      if (at < 0) return Error(key, StrCat(schema.full_name(), " has no argument `", key, "`"));
-      text = Trim(text.substr(eq + 1));
-    } else if (at >= schema.positional) {
-      return Error(text, StrCat(schema.full_name(), " takes ", schema.positional, " arguments without a name"));
+  for (const WrittenArgument& argument : written->arguments) {
+    if (argument.at < 0 && argument.by_name) {
+      return Error(argument.name, StrCat(schema.full_name(), " has no argument `", argument.name, "`"));
     }
-    if (given[at]) return Error(text, StrCat("argument ", schema.args[at].name, " is given twice"));
+    if (argument.at < 0) {
+      return Error(argument.text,
+                   StrCat(schema.full_name(), " takes ", schema.positional, " arguments without a name"));
+    }
+    const size_t at = static_cast<size_t>(argument.at);
+    if (given[at]) return Error(argument.text, StrCat("argument ", schema.args[at].name, " is given twice"));
     given[at] = true;
-    if (!Argument(schema.args[at], text, &args[at])) return false;
+    if (!Argument(schema.args[at], argument.text, &args[at])) return false;
+  }
+  if (written->missing >= 0) {
+    const ArgSpec& missing = schema.args[static_cast<size_t>(written->missing)];
+    return Error(call, StrCat(schema.full_name(), ": argument ", missing.name, " is missing"));
   }
   for (size_t i = 0; i < given.size(); ++i) {
-    if (given[i]) continue;
-    if (!schema.args[i].has_default && !schema.args[i].optional) {
-      return Error(call, StrCat(schema.full_name(), ": argument ", schema.args[i].name, " is missing"));
-    }
-    args[i] = schema.args[i].default_value;
+    if (!given[i]) args[i] = schema.args[i].default_value;
   }
   const Value self = args.empty() ? Value() : args[0];
-  *outputs = Dispatch(*op, std::move(args));
+  *outputs = Dispatch(written->op, std::move(args));
   if (!CheckStatus(call)) return false;
   if (in_place) {
     const Tensor* target = self.get<Tensor>();

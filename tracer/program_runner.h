@@ -64,7 +64,6 @@ class ProgramRunner {
   bool Variable(std::string_view name, Tensor* t);
   bool Variables(std::string_view names, Tensors* tensors);
   bool Argument(const ArgSpec& spec, std::string_view text, Value* value);
-  bool Fits(Op op, absl::Span<const std::string_view> args);
   bool Dump(std::string_view kind, std::string_view names, std::string_view at);
   bool Open(std::string_view line, std::string_view word, std::string_view rest, size_t at);
   bool Close(std::string_view at, size_t* next);
