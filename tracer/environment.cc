@@ -4,9 +4,11 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/diagnostic.h"
@@ -19,164 +21,100 @@ namespace {
 
 // What the variables say before it is put together: some depend on others.
 struct Settings {
-  TracerOptions* options;
-  bool debug = false;                  // PT_XLA_DEBUG
-  std::optional<int64_t> debug_level;  // PT_XLA_DEBUG_LEVEL
-  std::string debug_file;
+  TracerOptions& options;
+  bool debug = false;                    // PT_XLA_DEBUG
+  std::optional<int64_t> debug_level{};  // PT_XLA_DEBUG_LEVEL
+  std::string debug_file{};
   int64_t rank = 0;
 };
 
-bool IsTrue(std::string_view v) { return !v.empty() && v != "0" && v != "false" && v != "False"; }
+// Kinds of variables: each reads a value, or says what it must be.
 
-absl::Status Number(std::string_view name, std::string_view value, int64_t least, int64_t most, int64_t* to) {
-  int64_t n = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), n);
-  if (error != std::errc() || end != value.data() + value.size() || n < least || n > most) {
-    return absl::InvalidArgumentError(
-        StrCat(name, " must be a number from ", least, " to ", most, ", not `", value, "`"));
+// Off where it is empty, 0 or false.
+struct Flag {
+  absl::Status Read(std::string_view, std::string_view v, bool* to) const {
+    *to = !v.empty() && v != "0" && v != "false" && v != "False";
+    return absl::OkStatus();
   }
-  *to = n;
-  return absl::OkStatus();
-}
-
-absl::Status Choice(std::string_view name, std::string_view value, const std::vector<std::string_view>& choices) {
-  if (std::find(choices.begin(), choices.end(), value) != choices.end()) return absl::OkStatus();
-  std::string all;
-  for (std::string_view choice : choices) StrAppend(&all, all.empty() ? "" : ", ", choice);
-  return absl::InvalidArgumentError(StrCat(name, " must be one of ", all, ", not `", value, "`"));
-}
-
-absl::Status Percentiles(std::string_view name, std::string_view value, std::vector<double>* to) {
-  to->clear();
-  while (true) {
-    const std::string part(value.substr(0, value.find(':')));
-    char* end = nullptr;
-    const double p = std::strtod(part.c_str(), &end);
-    if (part.empty() || *end != '\0' || !(p >= 0 && p <= 1)) {
+};
+// One of several variables, any of which turns the same on.
+struct AnyFlag {
+  absl::Status Read(std::string_view name, std::string_view v, bool* to) const {
+    bool on = false;
+    absl::Status status = Flag().Read(name, v, &on);
+    *to |= on;
+    return status;
+  }
+};
+// With what belongs behind it; one that is empty sets nothing then.
+struct Text {
+  explicit Text(std::string_view suffix = "") : suffix(suffix) {}
+  std::string_view suffix;
+  absl::Status Read(std::string_view, std::string_view v, std::string* to) const {
+    if (!v.empty() || suffix.empty()) *to = StrCat(v, suffix);
+    return absl::OkStatus();
+  }
+};
+struct Number {
+  constexpr Number(int64_t least, int64_t most) : least(least), most(most) {}
+  int64_t least, most;
+  template <typename T>
+  absl::Status Read(std::string_view name, std::string_view v, T* to) const {
+    int64_t n = 0;
+    const auto [end, error] = std::from_chars(v.data(), v.data() + v.size(), n);
+    if (error != std::errc() || end != v.data() + v.size() || n < least || n > most) {
       return absl::InvalidArgumentError(
-          StrCat(name, " must be fractions from 0 to 1 with colons between, not `", part, "`"));
+          StrCat(name, " must be a number from ", least, " to ", most, ", not `", v, "`"));
     }
-    to->push_back(p);
-    if (part.size() == value.size()) return absl::OkStatus();
-    value.remove_prefix(part.size() + 1);
+    *to = static_cast<T>(n);
+    return absl::OkStatus();
   }
-}
+};
+struct OneOf {
+  explicit OneOf(std::vector<std::string_view> choices) : choices(std::move(choices)) {}
+  std::vector<std::string_view> choices;
+  absl::Status Read(std::string_view name, std::string_view v, std::string* to) const {
+    std::string all;
+    for (std::string_view choice : choices) StrAppend(&all, all.empty() ? "" : ", ", choice);
+    if (std::find(choices.begin(), choices.end(), v) == choices.end()) {
+      return absl::InvalidArgumentError(StrCat(name, " must be one of ", all, ", not `", v, "`"));
+    }
+    *to = std::string(v);
+    return absl::OkStatus();
+  }
+};
+struct Fractions {
+  absl::Status Read(std::string_view name, std::string_view v, std::vector<double>* to) const {
+    to->clear();
+    while (true) {
+      const std::string part(v.substr(0, v.find(':')));
+      char* end = nullptr;
+      const double p = std::strtod(part.c_str(), &end);
+      if (part.empty() || *end != '\0' || !(p >= 0 && p <= 1)) {
+        return absl::InvalidArgumentError(
+            StrCat(name, " must be fractions from 0 to 1 with colons between, not `", part, "`"));
+      }
+      to->push_back(p);
+      if (part.size() == v.size()) return absl::OkStatus();
+      v.remove_prefix(part.size() + 1);
+    }
+  }
+};
 
 struct Variable {
   std::string_view name;
-  std::string_view meaning;  // empty: PyTorch/XLA reads it, and it means nothing here
-  absl::Status (*apply)(std::string_view name, std::string_view value, Settings* s) = nullptr;
+  std::string_view help;
+  absl::Status (*apply)(std::string_view value, Settings* s);  // null: ignored
 };
 
-#define APPLY [](std::string_view name, std::string_view value, Settings * s) -> absl::Status
-#define SET(statement)       \
-  APPLY {                    \
-    (void)name, (void)value; \
-    statement;               \
-    return absl::OkStatus(); \
-  }
-
-// What PyTorch/XLA reads, in the order of the names.
-const std::vector<Variable>& Variables() {
-  static const std::vector<Variable> variables = {{"ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", ""},
-                                                  {"CPU_NUM_DEVICES", "number of devices", APPLY{int64_t n = 1;
-  if (absl::Status status = Number(name, value, 1, 1024, &n); !status.ok()) return status;
-  s->options->client.num_devices = static_cast<int>(n);
-  return absl::OkStatus();
-}
-}  // namespace
-, {"PJRT_CPU_ASYNC_CLIENT", ""},
-    {"PJRT_DEVICE", "the kind of device that dumps show: CPU or TPU",
-     APPLY{if (absl::Status status = Choice(name, value, {"CPU", "TPU"}); !status.ok()) return status;
-s->options->client.platform = std::string(value);
-return absl::OkStatus();
-}  // namespace hlokit::lazy
-}
-, {"PJRT_LOCAL_PROCESS_COUNT", ""},
-    {"PJRT_LOCAL_PROCESS_RANK", "only the process of rank 0 prints analyses",
-     APPLY{return Number(name, value, 0, int64_t{1} << 30, &s->rank);
-}
-}
-, {"PJRT_SELECT_DEFAULT_DEVICE", ""},
-    {"PT_XLA_DEBUG", "1: why graphs are compiled and run, and advice after steps, on standard error",
-     SET(s->debug = IsTrue(value))},
-    {"PT_XLA_DEBUG_FILE", "file to which that is appended instead", SET(s->debug_file = std::string(value))},
-    {"PT_XLA_DEBUG_LEVEL", "1: compilations only; 2 and more: executions too; 0: neither", APPLY{int64_t level = 0;
-if (absl::Status status = Number(name, value, -1, 1000, &level); !status.ok()) return status;
-s->debug_level = level;
-return absl::OkStatus();
-}
-}
-, {"PT_XLA_DEBUG_MAX_FRAME", "lines of the program shown there", APPLY{int64_t n = 0;
-if (absl::Status status = Number(name, value, 0, 1000000, &n); !status.ok()) return status;
-s->options->debug_max_frames = static_cast<int>(n);
-return absl::OkStatus();
-}
-}
-, {"XLA_ALWAYS_ALLREDUCE", ""}, {"XLA_AUTO_SPMD", ""}, {"XLA_AUTO_SPMD_MESH", ""},
-    {"XLA_COMPILATION_CACHE_SIZE", "compiled programs kept in memory",
-     APPLY{return Number(name, value, 1, int64_t{1} << 30, &s->options->cache_entries);
-}
-}
-, {"XLA_DENSE_GATHER_FACTOR", ""}, {"XLA_DENSE_SCATTER_FACTOR", ""}, {"XLA_DISABLE_FUNCTIONALIZATION", ""},
-    {"XLA_DOWNCAST_BF16", ""}, {"XLA_DUMP_FATAL_STACK", ""}, {"XLA_DUMP_HLO_GRAPH", ""},
-    {"XLA_DUMP_POST_OPTIMIZATIONS", "1: HLO that is dumped is what the passes leave of it",
-     SET(s->options->dump_optimized = IsTrue(value))},
-    {"XLA_DYNAMO_DEBUG", ""}, {"XLA_DYNAMO_INPUT_SHARDING_CHECK_THRESHOLD", ""},
-    {"XLA_EMIT_STEPLOG", "1: each step says `torch_xla.torch_xla::sync` on standard error",
-     SET(s->options->step_log = IsTrue(value))},
-    {"XLA_ENABLE_PARAM_ALIASING", "0: steps do not reuse the buffers of what they overwrite",
-     SET(s->options->donate = IsTrue(value))},
-    {"XLA_EXPERIMENTAL", ""}, {"XLA_FLAGS", ""}, {"XLA_FNTRACKER_FILE", ""}, {"XLA_FNTRACKER_LEVEL", ""},
-    {"XLA_FNTRACKER_LIST", ""},
-    {"XLA_HLO_DEBUG", "1: scopes and source lines on nodes and on HLO", SET(s->options->debug |= IsTrue(value))},
-    {"XLA_IR_DEBUG", "the same", SET(s->options->debug |= IsTrue(value))}, {"XLA_IR_SHAPE_CACHE_SIZE", ""},
-    {"XLA_LAYOUTS", ""},
-    {"XLA_METRICS_FILE", "file to which the metrics are appended after each step, or STDOUT or STDERR",
-     SET(s->options->metrics_file = std::string(value))},
-    {"XLA_METRICS_PERCENTILES", "percentiles of the report, as 0.5:0.9",
-     APPLY{return Percentiles(name, value, &s->options->metrics.percentiles);
-}
-}
-, {"XLA_METRICS_SAMPLES", "samples kept of each metric", APPLY{int64_t n = 0;
-if (absl::Status status = Number(name, value, 1, int64_t{1} << 30, &n); !status.ok()) return status;
-s->options->metrics.max_samples = static_cast<size_t>(n);
-return absl::OkStatus();
-}
-}
-,
-    {"XLA_NO_SPECIAL_SCALARS", "1: the numbers 0, 1 and -1 are parameters too",
-     SET(s->options->no_special_scalars = IsTrue(value))},
-    {"XLA_PARAMETER_WRAPPING_THREADSHOLD", "programs with so many parameters take them as one tuple",
-     APPLY{return Number(name, value, 1, int64_t{1} << 40, &s->options->wrap_parameters);
-}
-}
-,
-    {"XLA_PERSISTENT_CACHE_PATH", "folder of compiled programs that outlives the process",
-     SET(s->options->persistent_cache.folder = std::string(value))},
-    {"XLA_PERSISTENT_CACHE_READ_ONLY", "1: nothing is written there",
-     SET(s->options->persistent_cache.read_only = IsTrue(value))},
-    {"XLA_RNG_BIT_GENERATOR", ""}, {"XLA_SAVE_HLO_FILE", ""}, {
-  "XLA_SAVE_TENSORS_FILE", "file (with .0 after it) to which every graph that runs is appended",
-      SET(if (!value.empty()) s->options->save_graphs_file = StrCat(value, ".0"))
-}
-, {"XLA_SAVE_TENSORS_FMT", "its form: text, dot or hlo",
-   APPLY{if (absl::Status status = Choice(name, value, {"text", "dot", "hlo"}); !status.ok()) return status;
-s->options->save_graphs_format = std::string(value);
-return absl::OkStatus();
-}
-}
-, {"XLA_STABLEHLO_COMPILE", ""},
-    {"XLA_SYNC_WAIT", "1: steps wait until they have run", SET(s->options->sync_wait = IsTrue(value))},
-    {"XLA_TEST_DUMP_GRAPHS", ""}, {"XLA_TPU_MAX_INFLIGHT_COMPUTATIONS", ""}, {"XLA_USE_32BIT_LONG", ""},
-    {"XLA_USE_BF16", ""}, {"XLA_USE_EAGER_DEBUG_MODE", ""}, {"XLA_USE_IFRT", ""}, {"XLA_USE_SPMD", ""},
-}
-;
-return variables;
-}
-
-#undef SET
-#undef APPLY
+#define IGNORED(name) {#name, "", nullptr},
+#define HONOURED(name, kind, to, help) \
+  {#name, help, [](std::string_view value, Settings* s) { return (kind).Read(#name, value, &s->to); }},
+constexpr Variable kVariables[] = {
+#include "tracer/environment.def"
+};
+#undef HONOURED
+#undef IGNORED
 
 // Whether a name stands where only names of the table do.
 bool Reserved(std::string_view name) {
@@ -186,23 +124,22 @@ bool Reserved(std::string_view name) {
 }  // namespace
 
 absl::Status ApplyEnvironment(const char* const* environment, TracerOptions* options) {
-  Settings settings;
-  settings.options = options;
+  Settings settings{*options};
   for (; *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
     const size_t eq = std::min(entry.find('='), entry.size());
     const std::string_view name = entry.substr(0, eq);
     const std::string_view value = entry.substr(std::min(eq + 1, entry.size()));
-    const std::vector<Variable>& known = Variables();
-    const auto it = std::find_if(known.begin(), known.end(), [&](const Variable& v) { return v.name == name; });
-    if (it != known.end()) {
-      if (it->apply == nullptr) continue;
-      if (absl::Status s = it->apply(name, value, &settings); !s.ok()) return s;
+    const Variable* const known =
+        std::find_if(std::begin(kVariables), std::end(kVariables), [&](const Variable& v) { return v.name == name; });
+    if (known != std::end(kVariables)) {
+      if (known->apply == nullptr) continue;
+      if (absl::Status s = known->apply(value, &settings); !s.ok()) return s;
       continue;
     }
     if (!Reserved(name)) continue;
     std::vector<std::string_view> names;
-    for (const Variable& v : known) names.push_back(v.name);
+    for (const Variable& v : kVariables) names.push_back(v.name);
     return absl::InvalidArgumentError(StrCat("there is no environment variable ", name, Suggested(name, names)));
   }
   if (settings.rank != 0) return absl::OkStatus();
@@ -220,13 +157,13 @@ absl::Status ApplyEnvironment(const char* const* environment, TracerOptions* opt
 
 std::string DescribeEnvironment() {
   size_t width = 0;
-  for (const Variable& v : Variables()) width = v.meaning.empty() ? width : std::max(width, v.name.size());
+  for (const Variable& v : kVariables) width = v.apply == nullptr ? width : std::max(width, v.name.size());
   std::string out, others;
-  for (const Variable& v : Variables()) {
-    if (v.meaning.empty()) {
+  for (const Variable& v : kVariables) {
+    if (v.apply == nullptr) {
       StrAppend(&others, "  ", v.name, "\n");
     } else {
-      StrAppend(&out, "  ", v.name, std::string(width - v.name.size() + 2, ' '), v.meaning, "\n");
+      StrAppend(&out, "  ", v.name, std::string(width - v.name.size() + 2, ' '), v.help, "\n");
     }
   }
   return StrCat("Variables of the environment that are honoured:\n", out,
