@@ -14,6 +14,7 @@
 #include "tracer/autograd/function.h"
 #include "tracer/debug_analysis.h"
 #include "tracer/explain.h"
+#include "tracer/graph_form.h"
 #include "tracer/lowering/node_lowering.h"
 #include "tracer/save_graphs.h"
 #include "tracer/schema.h"
@@ -291,7 +292,8 @@ runtime::ProgramKey StoredKeyOf(DeviceState& device, const GraphSlice& slice, co
            {"PJRT_DEVICE", tracer.client.platform},
            {"pipeline", tracer.client.pipeline},
            {"XLA_PARAMETER_WRAPPING_THREADSHOLD", StrCat(tracer.wrap_parameters)},
-           {"XLA_IR_DEBUG", tracer.debug ? "1" : "0"}}};
+           {"XLA_IR_DEBUG", tracer.debug ? "1" : "0"}},
+          {}};
 }
 
 namespace {
@@ -324,8 +326,9 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const GraphSlice& slice, c
     if (std::optional<runtime::StoredProgram> program = disk->Get(key)) {
       compiled.executable = tracer.client().Load(*std::move(program));
       result.how = Execution::Program::kLoaded;
-    } else if (tracer.options().explain_recompiles) {
-      other_setting = disk->OtherSetting(key);
+    } else {
+      key.form = FormOf(device, slice, options);
+      if (tracer.options().explain_recompiles) other_setting = disk->OtherSetting(key);
     }
   }
   if (compiled.executable == nullptr) {

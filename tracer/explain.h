@@ -11,7 +11,7 @@ namespace hlokit::lazy {
 
 // Notes in `compiled` what later explanations need, and tells the tracer how the graph differs from those in the cache,
 // of which `compiled` is not yet one. `other_setting`: if the folder of programs has this graph under other settings,
-// the first that differs.
+// those that differ.
 void ExplainCompilation(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
                         const std::string& other_setting, CompiledGraph* compiled);
 

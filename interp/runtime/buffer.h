@@ -61,6 +61,12 @@ class Buffer {
     return status_;
   }
 
+  // Whether the value is there now.
+  bool IsReady() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return state_ == State::kReady;
+  }
+
   // Uses: who has begun one may read the value until it ends it. False once the buffer was donated.
   bool BeginUse() const {
     ++uses_;

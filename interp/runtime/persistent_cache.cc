@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "ir/str_cat.h"
 
 namespace hlokit::runtime {
@@ -25,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'h', 'l', 'o', 'k', 'i', 't', 'C', '\0'};
-constexpr uint64_t kFormat = 3;
+constexpr uint64_t kFormat = 4;
 
 struct Header {
   char magic[8];
@@ -33,10 +34,12 @@ struct Header {
   Digest contents;
   uint64_t settings;  // how many; their digests follow the header, then their text
   uint64_t settings_size;
+  Digest bare;
+  uint64_t form_size;  // a text too
   uint64_t contents_size;
   uint64_t program_size;
 };
-static_assert(sizeof(Header) == 64);
+static_assert(sizeof(Header) == 88);
 static_assert(sizeof(Digest) == 16);
 constexpr size_t kTrailer = sizeof(Digest);
 
@@ -47,7 +50,14 @@ std::string SettingsText(const ProgramKey& key) {
   return text;
 }
 
-// The value of a setting in such a text.
+// "name=value part" lines.
+std::string FormText(const GraphForm& form) {
+  std::string text;
+  for (const GraphForm::Option& o : form.options) StrAppend(&text, o.name, "=", o.value, " ", ToString(o.part), "\n");
+  return text;
+}
+
+// The value of a setting or an option in such a text.
 std::optional<std::string_view> SettingIn(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -129,19 +139,22 @@ std::vector<std::pair<std::string, Digest>> IngredientsOf(const ProgramKey& key)
 }
 
 std::string EncodeEntry(const ProgramKey& key, std::string_view program) {
-  const std::string settings = SettingsText(key), digests = DigestsOfSettings(key);
+  const std::string settings = SettingsText(key), digests = DigestsOfSettings(key), form = FormText(key.form);
   Header header;
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   header.format = kFormat;
   header.contents = DigestOf(key.contents);
   header.settings = key.settings.size();
   header.settings_size = settings.size();
+  header.bare = key.form.bare;
+  header.form_size = form.size();
   header.contents_size = key.contents.size();
   header.program_size = program.size();
   std::string entry;
-  entry.reserve(sizeof(header) + digests.size() + settings.size() + key.contents.size() + program.size() + kTrailer);
+  entry.reserve(sizeof(header) + digests.size() + settings.size() + form.size() + key.contents.size() + program.size() +
+                kTrailer);
   entry.append(reinterpret_cast<const char*>(&header), sizeof(header));
-  entry.append(digests).append(settings).append(key.contents).append(program);
+  entry.append(digests).append(settings).append(form).append(key.contents).append(program);
   const Digest sum = DigestOf(entry);
   entry.append(reinterpret_cast<const char*>(&sum), kTrailer);
   return entry;
@@ -156,16 +169,19 @@ std::optional<std::string_view> DecodeEntry(std::string_view entry, const Progra
   const uint64_t key_size = digests.size() + settings.size() + key.contents.size();
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.format != kFormat ||
       header.settings != key.settings.size() || header.settings_size != settings.size() ||
-      header.contents_size != key.contents.size() || key_size > body || header.program_size != body - key_size) {
+      header.contents_size != key.contents.size() || key_size > body || header.form_size > body - key_size ||
+      header.program_size != body - key_size - header.form_size) {
     return std::nullopt;
   }
   // A digest is no proof: what was compiled, and under which settings, must be what is asked for.
   std::string_view rest = entry.substr(sizeof(header));
-  for (const std::string_view part :
-       {std::string_view(digests), std::string_view(settings), std::string_view(key.contents)}) {
+  for (const std::string_view part : {std::string_view(digests), std::string_view(settings)}) {
     if (!rest.starts_with(part)) return std::nullopt;
     rest.remove_prefix(part.size());
   }
+  rest.remove_prefix(header.form_size);
+  if (!rest.starts_with(key.contents)) return std::nullopt;
+  rest.remove_prefix(key.contents.size());
   Digest sum;
   std::memcpy(&sum, entry.data() + entry.size() - kTrailer, kTrailer);
   if (DigestOf(entry.substr(0, entry.size() - kTrailer)) != sum) return std::nullopt;
@@ -221,6 +237,93 @@ std::optional<StoredProgram> PersistentCache::Get(const ProgramKey& key) {
   return StoredProgram(std::move(entry->bytes), *program);
 }
 
+namespace {
+
+// What an entry says of the graph that it was made of, and under which settings.
+struct EntryHead {
+  FileBytes file;
+  Header header;
+  std::string_view digests, settings, form;
+};
+
+// Of an entry whose header is `wanted`; nullopt if it cannot be read.
+std::optional<EntryHead> ReadHead(const fs::path& path, absl::FunctionRef<bool(const Header&)> wanted) {
+  constexpr size_t kMostText = 1 << 16;
+  std::optional<FileBytes> file = ReadFile(path, sizeof(Header));
+  EntryHead head;
+  if (!file || file->size < sizeof(Header)) return std::nullopt;
+  std::memcpy(&head.header, file->bytes.get(), sizeof(Header));
+  if (head.header.format != kFormat || !wanted(head.header)) return std::nullopt;
+  file = ReadFile(path, sizeof(Header) + kMostText);
+  if (!file || file->size < sizeof(Header)) return std::nullopt;
+  std::string_view rest = file->view().substr(sizeof(Header));
+  const auto take = [&](uint64_t size, std::string_view* to) {
+    if (size > rest.size()) return false;
+    *to = rest.substr(0, size);
+    rest.remove_prefix(size);
+    return true;
+  };
+  if (head.header.settings > kMostText || !take(head.header.settings * sizeof(Digest), &head.digests) ||
+      !take(head.header.settings_size, &head.settings) || !take(head.header.form_size, &head.form)) {
+    return std::nullopt;
+  }
+  head.file = *std::move(file);
+  return head;
+}
+
+std::string IsAndWas(std::string_view name, std::string_view value, std::optional<std::string_view> was) {
+  return StrCat(name, " is `", value, was ? StrCat("`, it was `", *was, "`") : "`, it was not there");
+}
+
+// What the key says otherwise than the entry, if that is all that tells them apart; empty if not.
+std::vector<std::string> Differences(const ProgramKey& key, const EntryHead& head) {
+  std::vector<std::string> differences;
+  std::vector<std::string_view> named;
+  const bool same_contents = head.header.contents == DigestOf(key.contents);
+  if (!same_contents) {
+    for (const GraphForm::Option& option : key.form.options) {
+      const std::optional<std::string_view> line = SettingIn(head.form, option.name);
+      if (!line) return {};
+      const std::string_view was = line->substr(0, line->find(' '));
+      const std::string_view part = line->substr(std::min(was.size() + 1, line->size()));
+      if (part == ToString(option.part)) continue;
+      if (was == option.value) return {};  // something else made it another graph
+      differences.push_back(IsAndWas(option.name, option.value, was));
+      named.push_back(option.name);
+    }
+    if (differences.empty()) return {};
+  }
+  const std::string wanted = DigestsOfSettings(key);
+  for (size_t i = 0; i < key.settings.size(); ++i) {
+    const auto digest = [i](std::string_view of) { return of.substr(std::min(i * sizeof(Digest), of.size())); };
+    if (digest(head.digests).substr(0, sizeof(Digest)) == digest(wanted).substr(0, sizeof(Digest))) continue;
+    const auto& [name, value] = key.settings[i];
+    const std::optional<std::string_view> was = SettingIn(head.settings, name);
+    if (was == value || std::find(named.begin(), named.end(), name) != named.end()) continue;
+    differences.push_back(IsAndWas(name, value, was));
+  }
+  return differences;
+}
+
+// Of the entries, those that differ least and come first.
+std::string FewestDifferences(const ProgramKey& key, std::vector<fs::path> paths,
+                              absl::FunctionRef<bool(const Header&)> wanted) {
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> fewest;
+  for (const fs::path& path : paths) {
+    const std::optional<EntryHead> head = ReadHead(path, wanted);
+    if (!head) continue;
+    std::vector<std::string> differences = Differences(key, *head);
+    if (differences.empty() || (!fewest.empty() && differences.size() >= fewest.size())) continue;
+    fewest = std::move(differences);
+  }
+  std::string text;
+  for (const std::string& difference : fewest) StrAppend(&text, text.empty() ? "" : "; ", difference);
+  return text;
+}
+
+}  // namespace
+
 std::string PersistentCache::OtherSetting(const ProgramKey& key) const {
   const Digest contents = DigestOf(key.contents);
   const std::string prefix = StrCat(ToString(contents), "-");
@@ -229,30 +332,14 @@ std::string PersistentCache::OtherSetting(const ProgramKey& key) const {
   for (fs::directory_iterator it(FolderOf(contents), error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename().string().starts_with(prefix)) paths.push_back(it->path());
   }
-  std::sort(paths.begin(), paths.end());
-  for (const fs::path& path : paths) {
-    constexpr size_t kMostSettings = 1 << 16;
-    const std::optional<FileBytes> file = ReadFile(path, sizeof(Header) + kMostSettings);
-    Header header;
-    if (!file || file->size < sizeof(header)) continue;
-    std::memcpy(&header, file->bytes.get(), sizeof(header));
-    const std::string_view rest = file->view().substr(sizeof(header));
-    if (header.format != kFormat || header.settings > rest.size() / sizeof(Digest)) continue;
-    const size_t digests_size = header.settings * sizeof(Digest);
-    if (header.settings_size > rest.size() - digests_size) continue;
-    const std::string_view digests = rest.substr(0, digests_size);
-    const std::string_view settings = rest.substr(digests_size, header.settings_size);
-    const std::string wanted = DigestsOfSettings(key);
-    for (size_t i = 0; i < key.settings.size(); ++i) {
-      const auto digest = [i](std::string_view of) { return of.substr(std::min(i * sizeof(Digest), of.size())); };
-      if (digest(digests).substr(0, sizeof(Digest)) == digest(wanted).substr(0, sizeof(Digest))) continue;
-      const auto& [name, value] = key.settings[i];
-      const std::optional<std::string_view> was = SettingIn(settings, name);
-      if (was == value) continue;
-      return StrCat(name, " is `", value, was ? StrCat("`, it was `", *was, "`") : "`, it was not there");
-    }
+  const auto same_contents = [&](const Header& h) { return h.contents == contents; };
+  if (std::string found = FewestDifferences(key, std::move(paths), same_contents); !found.empty()) return found;
+  if (key.form.bare == Digest()) return "";
+  paths.clear();
+  for (fs::recursive_directory_iterator it(options_.folder, error), end; !error && it != end; it.increment(error)) {
+    if (it.depth() == 1 && !it->path().filename().string().starts_with("tmp-")) paths.push_back(it->path());
   }
-  return "";
+  return FewestDifferences(key, std::move(paths), [&](const Header& h) { return h.bare == key.form.bare; });
 }
 
 void PersistentCache::Put(const ProgramKey& key, std::string_view program) {

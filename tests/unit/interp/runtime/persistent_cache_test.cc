@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 ProgramKey Key(std::string contents, std::string pipeline = "default") {
-  return {std::move(contents), {{"target", "CPU"}, {"pipeline", std::move(pipeline)}}};
+  return {std::move(contents), {{"target", "CPU"}, {"pipeline", std::move(pipeline)}}, {}};
 }
 std::optional<std::string> Text(const std::optional<StoredProgram>& program) {
   if (!program) return std::nullopt;
@@ -83,8 +83,67 @@ TEST_F(PersistentCacheTest, AProgramOfOtherSettingsIsAMissThatNamesTheSetting) {
   EXPECT_EQ(Text(cache.Get(Key("graph"))), "other program");
 }
 
+TEST_F(PersistentCacheTest, AMissNamesAllSettingsThatDiffer) {
+  PersistentCache cache({folder}, &metrics);
+  cache.Put({"graph", {{"target", "TPU"}, {"pipeline", "cse"}}, {}}, "program");
+  EXPECT_EQ(cache.OtherSetting(Key("graph")), "target is `CPU`, it was `TPU`; pipeline is `default`, it was `cse`");
+  cache.Put(Key("graph", "dce"), "program");  // fewer
+  EXPECT_EQ(cache.OtherSetting(Key("graph")), "pipeline is `default`, it was `dce`");
+}
+
+TEST_F(PersistentCacheTest, AMissNamesOptionsThatMadeAnotherGraphOfTheSame) {
+  // A bare graph; numbers and donations, as options make them.
+  const auto key = [](std::string contents, std::string bare, std::string numbers, std::string donated, bool special,
+                      bool donates, std::string pipeline = "default") {
+    ProgramKey made = Key(std::move(contents), std::move(pipeline));
+    made.form.bare = DigestOf(bare);
+    made.form.options = {{"special", special ? "1" : "0", DigestOf(numbers)},
+                         {"donate", donates ? "1" : "0", DigestOf(donated)}};
+    return made;
+  };
+  PersistentCache cache({folder}, &metrics);
+  const ProgramKey wanted = key("graph", "bare", "constants", "0", true, true);
+  EXPECT_EQ(cache.OtherSetting(wanted), "");
+  // Other graphs, and one whose numbers differ although the option does not.
+  cache.Put(key("a", "another", "parameters", "0", false, true), "program");
+  cache.Put(key("b", "bare", "parameters", "0", true, true), "program");
+  cache.Put(key("c", "bare", "parameters", "", true, false), "program");
+  cache.Put(Key("d"), "program");  // nothing is known of its form
+  EXPECT_EQ(cache.OtherSetting(wanted), "");
+  cache.Put(key("e", "bare", "parameters", "", false, false, "cse"), "program");
+  EXPECT_EQ(cache.OtherSetting(wanted),
+            "special is `1`, it was `0`; donate is `1`, it was `0`; pipeline is `default`, it was `cse`");
+  // An option that differs and makes no difference is no reason.
+  cache.Put(key("f", "bare", "constants", "", false, false), "program");
+  EXPECT_EQ(cache.OtherSetting(wanted), "donate is `1`, it was `0`");
+  // The same contents come first, whatever options they were traced with.
+  cache.Put(key("graph", "bare", "constants", "0", false, false, "dce"), "program");
+  EXPECT_EQ(cache.OtherSetting(wanted), "pipeline is `default`, it was `dce`");
+  cache.Put(key("graph", "bare", "constants", "0", false, false), "program");
+  EXPECT_EQ(Text(cache.Get(wanted)), "program");
+}
+
+TEST_F(PersistentCacheTest, DamagedEntriesAreNoExplanation) {
+  ProgramKey wanted = Key("graph"), stored = Key("other");
+  wanted.form = {DigestOf("bare"), {{"donate", "1", DigestOf("a")}}};
+  stored.form = {DigestOf("bare"), {{"donate", "0", DigestOf("b")}}};
+  PersistentCache cache({folder}, &metrics);
+  cache.Put(stored, "program");
+  ASSERT_EQ(cache.OtherSetting(wanted), "donate is `1`, it was `0`");
+  const std::string path = cache.PathOf(stored), bytes = ReadAll(path);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 0x80);
+    WriteFile(path, changed);
+    (void)cache.OtherSetting(wanted);  // whatever it is, it ends
+    WriteFile(path, bytes.substr(0, i));
+    (void)cache.OtherSetting(wanted);
+  }
+}
+
 TEST_F(PersistentCacheTest, AnEntryCutAnywhereIsAMiss) {
-  const ProgramKey key = Key("graph");
+  ProgramKey key = Key("graph");
+  key.form = {DigestOf("bare"), {{"donate", "0", DigestOf("part")}}};
   const std::string entry = EncodeEntry(key, "program");
   ASSERT_EQ(DecodeEntry(entry, key), "program");
   for (size_t size = 0; size < entry.size(); ++size) {
@@ -93,7 +152,8 @@ TEST_F(PersistentCacheTest, AnEntryCutAnywhereIsAMiss) {
 }
 
 TEST_F(PersistentCacheTest, AnEntryWithAnyBitChangedIsAMiss) {
-  const ProgramKey key = Key("graph");
+  ProgramKey key = Key("graph");
+  key.form = {DigestOf("bare"), {{"donate", "0", DigestOf("part")}}};
   const std::string entry = EncodeEntry(key, "program");
   for (size_t i = 0; i < entry.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
