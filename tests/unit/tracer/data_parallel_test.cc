@@ -1,10 +1,10 @@
 // Several devices of one process: all-reduce, data-parallel training, loaders.
 #include "tracer/nn/data_parallel.h"
 
-#include <filesystem>
 #include <future>
 #include <thread>
 
+#include "tests/unit/temporary_folder.h"
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/collective.h"
 #include "tracer/executor.h"
@@ -108,8 +108,8 @@ TEST(CollectiveTest, ADeviceThatDoesNotComeIsNamed) {
 
 TEST(CollectiveTest, ProgramsWithCollectivesAreKeptInTheFolder) {
   TracerOptions options = Devices(2);
-  options.persistent_cache.folder = testing::TempDir() + "/collective_programs";
-  std::filesystem::remove_all(options.persistent_cache.folder);
+  const TemporaryFolder folder;
+  options.persistent_cache.folder = folder.path().string();
   for (const int hits : {1, 2}) {  // the second device finds what the first has made
     Tracer tracer(options);
     std::vector<Tensor> sums;

@@ -25,7 +25,7 @@ models::ModelConfig ConfigOf(std::string_view name) {
   }
   if (name == "vit" || name.starts_with("bert") || name == "gpt2" || name == "llama") {
     config.seq = name == "vit" ? 0 : 4;
-    config.vocab = 11;
+    config.vocab = name == "vit" ? 0 : 11;
     config.hidden = 8;
     config.layers = 2;
     config.heads = 2;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/printer.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace hlokit::lazy::nn {
 namespace {
@@ -125,8 +126,8 @@ TEST_F(SafetensorsTest, EveryCutAndEveryChangedByteIsReadOrNamed) {
 }
 
 TEST_F(SafetensorsTest, AFileThatCannotBeWrittenLeavesTheOldOne) {
-  const std::string folder = ::testing::TempDir() + "/safetensors_test";
-  std::filesystem::create_directory(folder);
+  const TemporaryFolder temporary;
+  const std::string folder = temporary.path().string();
   const std::string path = folder + "/w.safetensors";
   ASSERT_TRUE(WriteSafetensors(path, {Make("a", ElementType::kF32, {2})}).ok());
   EXPECT_FALSE(WriteSafetensors(path, {Make("z", ElementType::kC64, {2})}).ok());
@@ -138,7 +139,6 @@ TEST_F(SafetensorsTest, AFileThatCannotBeWrittenLeavesTheOldOne) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
   EXPECT_FALSE(ReadSafetensors(folder, &context_).ok());
   EXPECT_FALSE(ReadSafetensors(folder + "/none", &context_).ok());
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // Steps, caches and counters: what compiles again, what runs again, what is shared.
-#include <stdlib.h>
-
 #include <thread>
 
+#include "tests/unit/temporary_folder.h"
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/executor.h"
 #include "tracer/profiling.h"
@@ -172,12 +171,11 @@ TEST_F(StepTest, MemoryOfManyPendingNodesIsReleasedAtTheStep) {
 }
 
 TEST(PersistentCacheTest, TheSecondSessionLoadsWhatTheFirstCompiled) {
-  std::string pattern = ::testing::TempDir() + "/hlokit-step-XXXXXX";
-  const std::string folder = mkdtemp(pattern.data());
+  const TemporaryFolder folder;
   for (int session = 0; session < 2; ++session) {
     TracerOptions options;
     options.client.evaluator.num_threads = 1;
-    options.persistent_cache.folder = folder;
+    options.persistent_cache.folder = folder.path().string();
     Tracer tracer(options);
     const DeviceGuard guard(tracer.device());
     const Tensor y = Sum(Full({3}, 0.5, ElementType::kF32) + Scalar(2.5));

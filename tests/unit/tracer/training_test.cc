@@ -1,8 +1,8 @@
 // Optimizers, schedules, clipping and state dicts, against the formulas of torch.
 #include <cmath>
-#include <filesystem>
 #include <numbers>
 
+#include "tests/unit/temporary_folder.h"
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/lr_schedule.h"
@@ -214,7 +214,8 @@ TEST_F(StateTest, NamesAndOrderAreTorchvisions) {
 }
 
 TEST_F(StateTest, AFileCarriesAModelOver) {
-  const std::string path = ::testing::TempDir() + "/state_test.safetensors";
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "state.safetensors").string();
   Registry from = Start(6), to = Start(3);
   Make("mlp", &from);
   Make("mlp", &to);
@@ -226,7 +227,6 @@ TEST_F(StateTest, AFileCarriesAModelOver) {
     EXPECT_EQ(Values(from.state()[i].tensor), Values(to.state()[i].tensor));
   }
   EXPECT_TRUE(to.parameters()[0].tensor.requires_grad());
-  std::filesystem::remove(path);
 }
 
 TEST_F(StateTest, FetchingTakesOneProgramAndReusesNoBuffer) {

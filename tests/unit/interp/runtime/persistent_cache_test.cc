@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ir/str_cat.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace hlokit::runtime {
 namespace {
@@ -32,16 +33,8 @@ std::optional<std::string> Text(const std::optional<StoredProgram>& program) {
 
 class PersistentCacheTest : public ::testing::Test {
  protected:
-  PersistentCacheTest() {
-    std::string pattern = (fs::temp_directory_path() / "hlokit-cache-XXXXXX").string();
-    folder = mkdtemp(pattern.data());
-  }
-  ~PersistentCacheTest() override {
-    std::error_code ignored;
-    fs::permissions(folder, fs::perms::owner_all, ignored);
-    fs::remove_all(folder, ignored);
-  }
-  std::string folder;
+  const TemporaryFolder temporary;
+  const std::string folder = temporary.path().string();
   Metrics metrics;
 };
 

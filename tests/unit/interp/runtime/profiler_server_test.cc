@@ -15,6 +15,7 @@
 #include "interp/runtime/profiler_service.grpc.pb.h"
 #include "interp/runtime/xplane.pb.h"
 #include "ir/str_cat.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace hlokit::runtime {
 namespace {
@@ -40,20 +41,16 @@ std::string Contents(const fs::path& path) {
 class ProfilerServerTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              StrCat("profiler_server_", testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
+    folder_ = temporary_.path() / "profiles";
     absl::StatusOr<std::unique_ptr<ProfilerServer>> server = ProfilerServer::Start(0, Names);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
-  void TearDown() override {
-    server_.reset();
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { server_.reset(); }
   std::string address() const { return StrCat("localhost:", server_->port()); }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  fs::path folder_;  // in it, not there yet
   std::unique_ptr<ProfilerServer> server_;
 };
 
