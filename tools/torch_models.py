@@ -15,7 +15,7 @@ import sys
 
 def flags(name, text, sizes):
     """Flags of ir-dump for the model that a .model file describes; its sizes may stand in another."""
-    out = {"model": name, "steps": "5", "classes": "10", "init": "hash" if "v the hash of" in text else "sine"}
+    out = {"model": name, "steps": "5", "init": "hash" if "v the hash of" in text else "sine"}
     optimizer = re.search(r"^optimizer: (\w+) (.*)$", text, re.M)
     out["optimizer"] = optimizer.group(1).lower()
     for key in ("lr", "momentum", "weight_decay", "eps"):
@@ -31,6 +31,8 @@ def flags(name, text, sizes):
         out["image"] = shape[3]
     else:
         out["seq"] = shape[1]
+    if "seq" not in out:
+        out["classes"] = "10"
     summary = re.search(r"^summary: (.*)$", sizes, re.M).group(1)
     for key, pattern in (
         ("vocab", r"vocab (\d+)"), ("hidden", r"\bd (\d+)"), ("heads", r"(\d+) (?:query )?heads"), ("layers", r"(\d+) layers"),
