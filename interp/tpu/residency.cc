@@ -9,7 +9,7 @@
 #include "ir/call_traits.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/schedule/loop_state.h"
-#include "passes/schedule/memory_space_assignment.h"
+#include "passes/schedule/vector_memory.h"
 #include "passes/simplify/loops/loop.h"
 
 namespace hlokit::tpu {

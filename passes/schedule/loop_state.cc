@@ -2,7 +2,7 @@
 
 #include "passes/analysis/markers.h"
 #include "passes/layout/dimension_order.h"
-#include "passes/schedule/memory_space_assignment.h"
+#include "passes/schedule/vector_memory.h"
 #include "passes/simplify/loops/loop.h"
 
 namespace hlokit {

@@ -11,11 +11,12 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
-#include "passes/analysis/markers.h"
 #include "passes/analysis/saturating.h"
 #include "passes/layout/dimension_order.h"
 #include "passes/layout/layout_assignment.h"
 #include "passes/schedule/loop_state.h"
+#include "passes/schedule/stay_choice.h"
+#include "passes/schedule/vector_memory.h"
 
 namespace hlokit {
 namespace {
@@ -28,66 +29,6 @@ constexpr double kCopyLatency = 1.2e-6;    // seconds that a copy takes beside i
 
 int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
 
-bool IsAsync(Opcode opcode) {
-  return HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) || HasTrait(opcode, kEndsAsync);
-}
-
-// Runs on the core as one kernel, which can take its operands from VMEM and leave its result there.
-bool IsKernel(Instruction i) {
-  const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kFusion) return true;
-  return !HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kCollective) && !HasTrait(opcode, kSideEffect) &&
-         !IsAsync(opcode) && !PassesValuesOn(opcode) && opcode != Opcode::kCustomCall && opcode != Opcode::kParameter &&
-         opcode != Opcode::kConstant && opcode != Opcode::kUnknown;
-}
-
-// Operands whose memory the result takes: both stand in one place.
-std::vector<int64_t> UpdatedOperands(Instruction i) {
-  const Opcode opcode = i.opcode();
-  if (opcode == Opcode::kDynamicUpdateSlice) return {0};
-  std::vector<int64_t> updated;
-  if (opcode == Opcode::kScatter) {
-    for (int64_t k = 0; k < i.operand_count() / 2; ++k) updated.push_back(k);
-  }
-  if (opcode != Opcode::kFusion) return updated;
-  // A result that is an update as it stands; one from which the fusion goes on to compute is its own affair.
-  const auto below_names = [](Instruction value) {
-    while (value.opcode() == Opcode::kBitcast || value.opcode() == Opcode::kReshape ||
-           value.opcode() == Opcode::kCopy) {
-      value = value.operand(0);
-    }
-    return value;
-  };
-  std::vector<Instruction> results;
-  const Instruction root = i.computation_attr(Attr::kCalls).root();
-  if (root.opcode() == Opcode::kTuple) {
-    for (Instruction result : root.operands()) results.push_back(result);
-  } else {
-    results.push_back(root);
-  }
-  for (Instruction result : results) {
-    Instruction from = below_names(result);
-    if (from.opcode() != Opcode::kDynamicUpdateSlice && from.opcode() != Opcode::kScatter) continue;
-    while (from.opcode() == Opcode::kDynamicUpdateSlice || from.opcode() == Opcode::kScatter) {
-      from = below_names(from.operand(0));
-    }
-    if (from.opcode() == Opcode::kParameter) updated.push_back(from.parameter_number());
-  }
-  return updated;
-}
-
-// The operand's bytes in the same place, under another name.
-bool IsName(Instruction i) {
-  return MovesNothing(i) ||
-         (IsMarker(i) && i.shape().bare() == i.operand(0).shape().bare() && !i.has(Attr::kOperandLayoutConstraints));
-}
-
-bool CanTakeFromVmem(Instruction user, int64_t operand) {
-  if (!IsKernel(user)) return false;
-  const std::vector<int64_t> updated = UpdatedOperands(user);
-  return std::find(updated.begin(), updated.end(), operand) == updated.end();
-}
-
 // With the padding of tiles, as if there were some where the layout has none.
 int64_t PaddedBytes(Shape array) {
   const LayoutRecord* layout = array.layout();
@@ -96,16 +37,6 @@ int64_t PaddedBytes(Shape array) {
   if (array.rank() < 2) return SatMul((std::max<int64_t>(array.element_count(), 0) + 1023) / 1024 * 1024, bits) / 8;
   return SatMul(TiledElements(array, layout->minor_to_major), bits) / 8;
 }
-
-}  // namespace
-
-bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand) {
-  if (!IsKernel(user) || !user.shape().IsArray() || user.shape().bare() != value.shape().bare()) return false;
-  const std::vector<int64_t> updated = UpdatedOperands(user);
-  return updated.size() == 1 && updated[0] == operand;
-}
-
-namespace {
 
 // What the computations of a module share.
 struct Shared {
@@ -186,6 +117,12 @@ class Assigner {
   // The kernel that makes an array of its own for this value; none if none does.
   Instruction MakerOf(Instruction value) const;
   void FindStays();
+  struct Times {
+    double compute = 0;  // seconds
+    double transfer = 0;
+  };
+  Times TimesOf(Instruction i) const;
+  std::vector<StayCandidate::Spared> SparedBy(const Stay& stay) const;
   bool Fits(int32_t from, int32_t to, int64_t bytes) const;
   void Hold(int32_t from, int32_t to, int64_t bytes);
   void FindIdle();
@@ -349,12 +286,53 @@ Shape Assigner::InVmem(Shape array) const {
   return shapes.WithLayout(array, shapes.Layout(layout->minor_to_major, extras));
 }
 
+// How long it computes, and how long it moves bytes to and from HBM, arrays in VMEM not counted.
+Assigner::Times Assigner::TimesOf(Instruction i) const {
+  if (!IsKernel(i)) return {};
+  const Cost& cost = shared_.costs.Of(i);
+  int64_t bytes = cost.bytes();
+  for (Instruction operand : i.operands()) {
+    if (in_vmem_.contains(operand.id().value)) bytes -= std::min(bytes, BufferBytes(operand.shape()));
+  }
+  if (in_vmem_.contains(i.id().value)) bytes -= std::min(bytes, BufferBytes(i.shape()));
+  return {static_cast<double>(cost.flops) / options_.flops_per_second,
+          static_cast<double>(bytes) / options_.hbm_bytes_per_second};
+}
+
+// Who moves fewer bytes if the array stays: what makes it and those that read it, under any of its names.
+std::vector<StayCandidate::Spared> Assigner::SparedBy(const Stay& stay) const {
+  const double seconds =
+      static_cast<double>(BufferBytes(module_.instruction(stay.value).shape())) / options_.hbm_bytes_per_second;
+  std::vector<StayCandidate::Spared> spared = {{stay.from, seconds}};
+  const auto add_readers = [&](InstructionId name) {
+    for (const auto use : module_.instruction(name).uses()) {
+      if (!IsName(use.user)) spared.push_back({PlaceOf(use.user.id()), seconds});
+    }
+  };
+  add_readers(stay.value);
+  for (InstructionId alias : stay.aliases) add_readers(alias);
+  return spared;
+}
+
 void Assigner::Keep() {
   FindPlaces();
   KeepState();
   FindStays();
+  std::vector<StayPlace> places;
+  for (size_t place = 0; place < order_.size(); ++place) {
+    const Instruction i = module_.instruction(order_[place]);
+    const Times times = TimesOf(i);
+    places.push_back({room_[place], TakesTime(i), times.compute, times.transfer});
+  }
+  std::vector<StayCandidate> candidates;
+  std::vector<const Stay*> stay_of;
   for (const Stay& stay : stays_) {
-    if (stay.leaves || !Fits(stay.from, stay.to, stay.bytes)) continue;
+    if (stay.leaves) continue;
+    candidates.push_back({stay.from, stay.to, stay.bytes, SparedBy(stay)});
+    stay_of.push_back(&stay);
+  }
+  for (size_t k : ChooseStays(candidates, places)) {
+    const Stay& stay = *stay_of[k];
     Hold(stay.from, stay.to, stay.bytes);
     in_vmem_.insert(stay.value.value);
     for (InstructionId alias : stay.aliases) in_vmem_.insert(alias.value);
@@ -406,16 +384,8 @@ void Assigner::FindIdle() {
   idle_.assign(order_.size(), 0);
   for (size_t place = 0; place < order_.size(); ++place) {
     const Instruction i = module_.instruction(order_[place]);
-    if (!IsKernel(i)) continue;
-    const Cost& cost = shared_.costs.Of(i);
-    int64_t bytes = cost.bytes();
-    for (Instruction operand : i.operands()) {
-      if (in_vmem_.contains(operand.id().value)) bytes -= std::min(bytes, BufferBytes(operand.shape()));
-    }
-    if (in_vmem_.contains(i.id().value)) bytes -= std::min(bytes, BufferBytes(i.shape()));
-    const double compute = static_cast<double>(cost.flops) / options_.flops_per_second;
-    const double transfer = static_cast<double>(bytes) / options_.hbm_bytes_per_second;
-    idle_[place] = std::max(0.0, compute - transfer);
+    const Times times = TimesOf(i);
+    idle_[place] = std::max(0.0, times.compute - times.transfer);
   }
 }
 

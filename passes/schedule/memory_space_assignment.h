@@ -21,8 +21,6 @@
 
 namespace hlokit {
 
-inline constexpr int64_t kVectorMemorySpace = 1;
-
 struct MemorySpaceOptions {
   int64_t vmem_bytes = 0;  // for arrays: what kernels need for their tiles is not in it
   double hbm_bytes_per_second = 1;
@@ -43,9 +41,6 @@ struct MemorySpaceCounts {
 // meanwhile. Parameters, results, state of loops and what collectives or custom-calls touch stay in HBM. Linear in the
 // module, times the longest stay, which is bounded.
 absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const MemorySpaceOptions& options);
-
-// The user writes its result over this operand: both are one array.
-bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand);
 
 }  // namespace hlokit
 

@@ -12,7 +12,7 @@
 #include "passes/layout/layout_assignment.h"
 #include "passes/layout/tpu_orders.h"
 #include "passes/pipeline.h"
-#include "passes/schedule/memory_space_assignment.h"
+#include "passes/schedule/vector_memory.h"
 #include "tests/unit/interp/tpu/simulated.h"
 
 namespace hlokit::tpu {

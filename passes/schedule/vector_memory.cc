@@ -1,0 +1,81 @@
+#include "passes/schedule/vector_memory.h"
+
+#include "absl/algorithm/container.h"
+#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/markers.h"
+#include "passes/layout/dimension_order.h"
+
+namespace hlokit {
+namespace {
+
+bool IsAsync(Opcode opcode) {
+  return HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) || HasTrait(opcode, kEndsAsync);
+}
+
+}  // namespace
+
+bool IsKernel(Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kFusion) return true;
+  return !HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kCollective) && !HasTrait(opcode, kSideEffect) &&
+         !IsAsync(opcode) && !PassesValuesOn(opcode) && opcode != Opcode::kCustomCall && opcode != Opcode::kParameter &&
+         opcode != Opcode::kConstant && opcode != Opcode::kUnknown;
+}
+
+std::vector<int64_t> UpdatedOperands(Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (opcode == Opcode::kDynamicUpdateSlice) return {0};
+  std::vector<int64_t> updated;
+  if (opcode == Opcode::kScatter) {
+    for (int64_t k = 0; k < i.operand_count() / 2; ++k) updated.push_back(k);
+  }
+  if (opcode != Opcode::kFusion) return updated;
+  // A result that is an update as it stands; one from which the fusion goes on to compute is its own affair.
+  const auto below_names = [](Instruction value) {
+    while (value.opcode() == Opcode::kBitcast || value.opcode() == Opcode::kReshape ||
+           value.opcode() == Opcode::kCopy) {
+      value = value.operand(0);
+    }
+    return value;
+  };
+  std::vector<Instruction> results;
+  const Instruction root = i.computation_attr(Attr::kCalls).root();
+  if (root.opcode() == Opcode::kTuple) {
+    for (Instruction result : root.operands()) results.push_back(result);
+  } else {
+    results.push_back(root);
+  }
+  for (Instruction result : results) {
+    Instruction from = below_names(result);
+    if (from.opcode() != Opcode::kDynamicUpdateSlice && from.opcode() != Opcode::kScatter) continue;
+    while (from.opcode() == Opcode::kDynamicUpdateSlice || from.opcode() == Opcode::kScatter) {
+      from = below_names(from.operand(0));
+    }
+    if (from.opcode() == Opcode::kParameter) updated.push_back(from.parameter_number());
+  }
+  return updated;
+}
+
+bool IsName(Instruction i) {
+  return MovesNothing(i) ||
+         (IsMarker(i) && i.shape().bare() == i.operand(0).shape().bare() && !i.has(Attr::kOperandLayoutConstraints));
+}
+
+bool TakesTime(Instruction i) {
+  return i.opcode() != Opcode::kParameter && i.opcode() != Opcode::kConstant && i.opcode() != Opcode::kTuple &&
+         i.opcode() != Opcode::kGetTupleElement && !MovesNothing(i) && !IsMarker(i);
+}
+
+bool CanTakeFromVmem(Instruction user, int64_t operand) {
+  if (!IsKernel(user)) return false;
+  const std::vector<int64_t> updated = UpdatedOperands(user);
+  return !absl::c_linear_search(updated, operand);
+}
+
+bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand) {
+  if (!IsKernel(user) || !user.shape().IsArray() || user.shape().bare() != value.shape().bare()) return false;
+  const std::vector<int64_t> updated = UpdatedOperands(user);
+  return updated.size() == 1 && updated[0] == operand;
+}
+
+}  // namespace hlokit
