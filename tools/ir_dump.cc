@@ -146,7 +146,8 @@ int Run(int argc, char** argv) {
       "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest for each "
       "thing that a "
       "stored program depends on), values (the default of an op), "
-      "metrics, graphs (those that ran: how many a step takes and what broke one); of a model also params");
+      "metrics, graphs (how many a step takes and what broke one; they run as far as a value is needed, and in "
+      "full beside metrics); of a model also params");
   app.add_flag("--json", json, "print one JSON object with a member for each of them");
   app.add_option("--quirks", quirks, "torch_xla: leave op attributes out of lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
@@ -230,6 +231,9 @@ int Run(int argc, char** argv) {
   options.debug |= debug;
   options.explain_recompiles = explain;
   options.log_executions = emit.graphs;
+  // Which graphs there are is known without running them; times and counts are not.
+  options.client.hold_executions = emit.graphs && !emit.metrics && !analysis && !options.auto_analysis &&
+                                   options.metrics_file.empty() && !profile.wanted() && profile.port < 0;
   if (analysis) {
     options.debug_level = 100;
     options.auto_analysis = true;

@@ -487,19 +487,25 @@ absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, 
   return wait ? device.device()->Synchronize() : absl::OkStatus();
 }
 
+absl::Status ComputeTensor(const Tensor& t) {
+  DeviceState& device = *t.device();
+  DeviceLock lock(device.mutex());
+  TensorData* data = t.impl()->data.get();
+  if (data->buffer != nullptr) return absl::OkStatus();
+  const SliceOptions options{true, false};
+  absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kValue);
+  if (!launched.ok()) return launched.status();
+  Materialize(data, std::move(launched->results[0]));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
   DeviceState& device = *t.device();
   std::optional<runtime::BufferUse> use;  // begun before anybody else can give the value away
   {
     DeviceLock lock(device.mutex());
-    TensorData* data = t.impl()->data.get();
-    if (data->buffer == nullptr) {
-      const SliceOptions options{true, false};
-      absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kValue);
-      if (!launched.ok()) return launched.status();
-      Materialize(data, std::move(launched->results[0]));
-    }
-    use.emplace(data->buffer);
+    if (absl::Status s = ComputeTensor(t); !s.ok()) return s;
+    use.emplace(t.impl()->data->buffer);
   }
   return device.tracer()->client().TransferFromDevice(*use);
 }

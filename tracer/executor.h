@@ -66,6 +66,8 @@ std::vector<TensorData*> PendingTensors(DeviceState& device);
 absl::Status SyncLiveTensors(DeviceState& device, Cause cause, bool wait);
 // Computes these tensors of the device for good, in one program that reuses no buffer; the rest stays pending.
 absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait);
+// Starts what FetchTensor waits for.
+absl::Status ComputeTensor(const Tensor& t);
 // The value, the tensor being computed for good.
 absl::StatusOr<Literal> FetchTensor(const Tensor& t);
 // The value, the graph being kept.

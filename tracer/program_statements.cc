@@ -34,6 +34,7 @@ bool ProgramRunner::Dump(std::string_view kind, std::string_view names, std::str
     return true;
   }
   if (kind == "metrics") {
+    tracer_.client().StartHeld();
     tracer_.PublishCounters();
     out_ << tracer_.metrics().Report();
     return true;

@@ -18,6 +18,15 @@
 
 namespace hlokit::runtime {
 
+class Buffer;
+
+// Who sees to it that a promised value comes, once somebody waits for it.
+class BufferMaker {
+ public:
+  virtual ~BufferMaker() = default;
+  virtual void Make(const Buffer& buffer) = 0;
+};
+
 class Buffer {
  public:
   // `discarded`, if not null, takes the value when the buffer goes.
@@ -57,8 +66,19 @@ class Buffer {
   // The same within a use, which donation does not end.
   absl::Status WaitInUse() const {
     std::unique_lock<std::mutex> lock(mutex_);
+    if (state_ == State::kPromised && maker_ != nullptr) {
+      BufferMaker* const maker = std::exchange(maker_, nullptr);
+      lock.unlock();
+      maker->Make(*this);
+      lock.lock();
+    }
     changed_.wait(lock, [&] { return state_ != State::kPromised; });
     return status_;
+  }
+  // Nothing makes the value before somebody waits for it, who tells `maker` so.
+  void MadeBy(BufferMaker* maker) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    maker_ = maker;
   }
 
   // Whether the value is there now.
@@ -126,6 +146,7 @@ class Buffer {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   State state_ = State::kPromised;
+  mutable BufferMaker* maker_ = nullptr;  // until it was told
   absl::Status status_;
   std::shared_ptr<Context> context_;
   Literal value_;

@@ -93,6 +93,7 @@ Client::Client(const ClientOptions& options, Metrics* metrics)
       metrics_(metrics),
       rendezvous_(static_cast<size_t>(std::max(options.num_devices, 1)), options.collective_patience_seconds) {
   for (int i = 0; i < options_.num_devices; ++i) devices_.push_back(std::make_unique<Device>(i, options_.platform));
+  if (options_.hold_executions) held_ = std::make_unique<HeldExecutions>(/*selective=*/options_.num_devices == 1);
 }
 
 absl::Status Client::Optimize(Module& module) const {
@@ -253,10 +254,11 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
   const std::shared_ptr<Executable> called = executable;
   metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
   auto taken = std::make_shared<Arguments>();
+  std::optional<HeldExecutions::Execution> held;
+  if (held_ != nullptr) held.emplace(arguments, donated, results);
   absl::Status begun = taken->Begin(std::move(arguments), donated, device->ordinal());
-  device->Enqueue([this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
-                   arguments = std::move(taken), results = std::move(results),
-                   begun = std::move(begun)]() -> absl::Status {
+  auto work = [this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
+               arguments = std::move(taken), results = std::move(results), begun = std::move(begun)]() -> absl::Status {
     std::optional<TimedSection> timed;
     const auto fail = [&](const absl::Status& status) {
       for (const std::shared_ptr<Buffer>& result : results) result->Fail(status);
@@ -295,8 +297,18 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       results[i]->Fulfil(std::move((*computed)[i]), std::move(context));
     }
     return absl::OkStatus();
-  });
+  };
+  if (!held) {
+    device->Enqueue(std::move(work));
+  } else {
+    held->start = [device, work = std::move(work)]() mutable { device->Enqueue(std::move(work)); };
+    held_->Hold(*std::move(held));
+  }
   Profiler::NoteExecution(called, device->ordinal());
+}
+
+void Client::StartHeld() {
+  if (held_ != nullptr) held_->StartAll();
 }
 
 std::shared_ptr<Buffer> Client::TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context) {

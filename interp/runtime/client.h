@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "interp/reference/evaluator.h"
 #include "interp/runtime/buffer.h"
+#include "interp/runtime/held_executions.h"
 #include "interp/runtime/metrics.h"
 #include "interp/runtime/persistent_cache.h"
 #include "interp/runtime/recycled_blocks.h"
@@ -38,6 +39,9 @@ struct ClientOptions {
   interp::EvaluatorOptions evaluator;
   // How long a device waits at a collective for the others.
   double collective_patience_seconds = 60;
+  // Programs run when a value that they make is waited for, and only those that it needs; Device::Synchronize does not
+  // wait for others.
+  bool hold_executions = false;
 };
 
 // A compiled program. One that was loaded is made ready by whoever first needs more than the handle, on a device's
@@ -125,6 +129,8 @@ class Client {
   // take over for its values and results: their buffers are gone from now on, whoever else holds them.
   void Execute(Device* device, std::shared_ptr<Executable> executable, std::vector<std::shared_ptr<Buffer>> arguments,
                std::vector<std::shared_ptr<Buffer>> results, absl::Span<const int64_t> donated = {});
+  // Lets everything run that is held so far.
+  void StartHeld();
   // Takes a value to a device; `context` owns its shape.
   std::shared_ptr<Buffer> TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context);
   // A copy of a value; its shape lives as long as the buffer's context.
@@ -138,6 +144,7 @@ class Client {
   Metrics* metrics_;
   Rendezvous rendezvous_;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<HeldExecutions> held_;  // null: none are
 };
 
 }  // namespace hlokit::runtime

@@ -272,8 +272,10 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
   const lazy::nn::Registry& registry = *registries[0];
   absl::StatusOr<std::vector<lazy::models::Figure>> figures = std::vector<lazy::models::Figure>();
   if (request.training.steps > 0) {
-    figures = request.step == "train" ? lazy::models::Train(tracer, replicas, request.training)
-                                      : lazy::models::Infer(tracer, *models[0], request.training.steps);
+    lazy::models::TrainingOptions training = request.training;
+    training.figures = !options.client.hold_executions || emit.values || request.compare;
+    figures = request.step == "train" ? lazy::models::Train(tracer, replicas, training)
+                                      : lazy::models::Infer(tracer, *models[0], training.steps, training.figures);
   }
   if (!figures.ok()) return Fail(config.name, figures.status());
   if (emit.values) {

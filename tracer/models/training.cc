@@ -11,6 +11,8 @@
 #include "ir/str_cat.h"
 #include "tracer/autograd/function.h"
 #include "tracer/device_state.h"
+#include "tracer/dispatch.h"
+#include "tracer/executor.h"
 #include "tracer/functions.h"
 #include "tracer/literal_scalar.h"
 #include "tracer/nn/data_parallel.h"
@@ -20,7 +22,13 @@
 namespace hlokit::lazy::models {
 namespace {
 
-absl::StatusOr<std::vector<double>> Values(const Tensor& t) {
+// The elements. Without `fetch` the tensor is computed as for a fetch, but nobody waits for it: a 0 stands for them.
+absl::StatusOr<std::vector<double>> Values(const Tensor& t, bool fetch) {
+  if (!fetch && t.defined()) {
+    RefreshView(t);
+    if (absl::Status s = ComputeTensor(t); !s.ok()) return s;
+    return std::vector<double>(1);
+  }
   absl::StatusOr<Literal> literal = t.ToLiteral();
   if (!literal.ok()) return literal.status();
   std::vector<double> out(static_cast<size_t>(literal->element_count()));
@@ -41,8 +49,8 @@ double Squares(const std::vector<double>& v) {
 }
 
 // The first ten logits, their sum and norm.
-absl::Status AddLogits(const Tensor& logits, std::vector<Figure>* figures) {
-  absl::StatusOr<std::vector<double>> shown = Values(logits);
+absl::Status AddLogits(const Tensor& logits, bool fetch, std::vector<Figure>* figures) {
+  absl::StatusOr<std::vector<double>> shown = Values(logits, fetch);
   if (!shown.ok()) return shown.status();
   for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i) {
     figures->push_back({StrCat("logit ", i), (*shown)[i]});
@@ -167,7 +175,7 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
   }
   std::vector<std::vector<double>> before;
   for (const nn::NamedTensor& p : registry.parameters()) {
-    absl::StatusOr<std::vector<double>> values = Values(p.tensor);
+    absl::StatusOr<std::vector<double>> values = Values(p.tensor, options.figures);
     if (!values.ok()) return values.status();
     before.push_back(*std::move(values));
   }
@@ -176,19 +184,19 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
     if (absl::Status s = StepAll(replicas, trainers); !s.ok()) return s;
     double sum = 0;
     for (const std::unique_ptr<Trainer>& trainer : trainers) {
-      absl::StatusOr<std::vector<double>> value = Values(trainer->loss());
+      absl::StatusOr<std::vector<double>> value = Values(trainer->loss(), options.figures);
       if (!value.ok()) return value.status();
       sum += (*value)[0];
     }
     losses.push_back(sum / static_cast<double>(trainers.size()));
     if (step > 0) continue;
-    if (absl::Status added = AddLogits(trainers[0]->logits(), &figures); !added.ok()) return added;
+    if (absl::Status added = AddLogits(trainers[0]->logits(), options.figures, &figures); !added.ok()) return added;
     figures.push_back({"loss", losses[0]});
     const Tensors& gradients = trainers[0]->gradients();
     for (size_t k = 0; k < gradients.size(); ++k) {
       double norm = 0;
       if (gradients[k].defined()) {
-        absl::StatusOr<std::vector<double>> g = Values(gradients[k]);
+        absl::StatusOr<std::vector<double>> g = Values(gradients[k], options.figures);
         if (!g.ok()) return g.status();
         norm = std::sqrt(Squares(*g));
       }
@@ -199,7 +207,7 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
   double sum = 0, squares = 0, delta = 0;
   std::vector<Figure> deltas;
   for (size_t k = 0; k < registry.parameters().size(); ++k) {
-    absl::StatusOr<std::vector<double>> after = Values(registry.parameters()[k].tensor);
+    absl::StatusOr<std::vector<double>> after = Values(registry.parameters()[k].tensor, options.figures);
     if (!after.ok()) return after.status();
     sum += SumOf(*after);
     squares += Squares(*after);
@@ -216,7 +224,7 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
     double running_sum = 0, running_squares = 0;
     for (const nn::NamedTensor& b : registry.buffers()) {
       if (!IsFloat(b.tensor.dtype())) continue;  // a count
-      absl::StatusOr<std::vector<double>> values = Values(b.tensor);
+      absl::StatusOr<std::vector<double>> values = Values(b.tensor, options.figures);
       if (!values.ok()) return values.status();
       running_sum += SumOf(*values);
       running_squares += Squares(*values);
@@ -227,7 +235,7 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
   return figures;
 }
 
-absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, int64_t steps) {
+absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch) {
   const NoGradGuard no_grad;
   const Batch batch = model.MakeBatch(tracer);
   std::vector<Figure> figures;
@@ -235,7 +243,7 @@ absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, in
     const Tensor logits = model.Logits(batch, /*training=*/false);
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
     figures.clear();
-    if (absl::Status added = AddLogits(logits, &figures); !added.ok()) return added;
+    if (absl::Status added = AddLogits(logits, fetch, &figures); !added.ok()) return added;
   }
   return figures;
 }

@@ -27,6 +27,7 @@ struct TrainingOptions {
   std::string lr_schedule;  // as ParseLrSchedule takes it; empty: constant
   double clip_norm = 0;     // of all gradients together; 0: not clipped
   double clip_value = 0;    // of each element of a gradient; 0: not clipped
+  bool figures = true;      // false: no value is fetched, and figures are 0
 };
 
 struct Figure {
@@ -51,8 +52,8 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, co
 absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
                                           const TrainingOptions& options);
 
-// The forward pass alone, `steps` times: figures of the logits.
-absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, int64_t steps);
+// The forward pass alone, `steps` times: figures of the logits, or with `fetch` false zeros.
+absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch = true);
 
 struct Comparison {
   int64_t checked = 0;
