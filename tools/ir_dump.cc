@@ -23,6 +23,21 @@ extern char** environ;
 namespace hlokit {
 namespace {
 
+// What torch's optimizers refuse.
+absl::Status CheckTraining(const lazy::models::TrainingOptions& o, bool momentum_given) {
+  const std::pair<const char*, double> numbers[] = {
+      {"lr", o.lr},   {"momentum", o.momentum},   {"weight-decay", o.weight_decay},
+      {"eps", o.eps}, {"clip-norm", o.clip_norm}, {"clip-value", o.clip_value}};
+  for (const auto& [name, value] : numbers) {
+    if (!(value >= 0)) return absl::InvalidArgumentError(StrCat("--", name, " cannot be negative"));
+  }
+  if (o.optimizer != "sgd" && (o.nesterov || momentum_given)) {
+    return absl::InvalidArgumentError("--momentum and --nesterov are of --optimizer=sgd");
+  }
+  if (o.nesterov && o.momentum == 0) return absl::InvalidArgumentError("--nesterov requires a momentum");
+  return absl::OkStatus();
+}
+
 constexpr char kExamples[] =
     R"(A file of arguments has one value a line, the shape and the literal; `none` for a tensor that is absent:
   f32[2,2] { { 1, 2 }, { 3, 4 } }
@@ -116,7 +131,8 @@ int Run(int argc, char** argv) {
   app.add_option("--optimizer", model.training.optimizer, "sgd, adam or adamw")
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
   app.add_option("--lr", model.training.lr, "learning rate")->capture_default_str();
-  app.add_option("--momentum", model.training.momentum, "of sgd")->capture_default_str();
+  CLI::Option* const momentum_option =
+      app.add_option("--momentum", model.training.momentum, "of sgd")->capture_default_str();
   app.add_option("--weight-decay", model.training.weight_decay, "of the optimizer")->capture_default_str();
   app.add_option("--eps", model.training.eps, "of adam")->capture_default_str();
   app.add_flag("--nesterov", model.training.nesterov, "of sgd");
@@ -198,6 +214,7 @@ int Run(int argc, char** argv) {
   }
   if (!model.config.name.empty()) {
     absl::Status s = lazy::models::Complete(model.config).status();
+    if (s.ok()) s = CheckTraining(model.training, momentum_option->count() > 0);
     if (s.ok() && !model.training.lr_schedule.empty()) {
       s = lazy::nn::ParseLrSchedule(model.training.lr_schedule, model.training.lr).status();
       if (!s.ok()) s = absl::InvalidArgumentError(StrCat("--lr-schedule: ", std::string(s.message())));

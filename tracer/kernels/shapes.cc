@@ -227,6 +227,10 @@ void Chunk(Call& c) {
   const Tensor& t = c.t(0);
   const int64_t dim = c.Dim(c.i(2), t.dim()), chunks = c.i(1);
   if (c.failed() || chunks <= 0) return c.Fail("chunks must be positive");
+  if (t.dim() != 0 && t.size(dim) == 0) {  // so many pieces all the same
+    return c.Return(
+        RunAll(Op::split_with_sizes, t, IntList(static_cast<size_t>(std::min<int64_t>(chunks, 1 << 20)), 0), dim));
+  }
   c.Return(RunAll(Op::split_Tensor, t, std::max<int64_t>(1, (t.size(dim) + chunks - 1) / chunks), dim));
 }
 void Unbind(Call& c) {

@@ -85,6 +85,9 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
       if (end == at || !std::isfinite(number) || std::abs(number) > 1e15) {
         return absl::InvalidArgumentError(StrCat("the schedule `", text, "` has something that is no number"));
       }
+      if (name == "multistep" && numbers.empty() && number != std::floor(number)) {
+        return absl::InvalidArgumentError("milestones of a schedule are whole numbers");
+      }
       if (numbers.empty()) milestones.push_back(static_cast<int64_t>(number));
       if (*end == ';' && numbers.empty()) {
         at = end + 1;
@@ -101,6 +104,11 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
   const auto takes = [&](size_t least, size_t most) -> absl::Status {
     if (numbers.size() >= least && numbers.size() <= most) return absl::OkStatus();
     return absl::InvalidArgumentError(StrCat("the schedule ", name, " takes ", least, " to ", most, " numbers"));
+  };
+  const auto within = [&](double v, bool open, const char* what) {  // [0, 1], or (0, 1]
+    return v <= 1 && (open ? v > 0 : v >= 0)
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(StrCat("the schedule ", name, " needs ", what, " from 0 to 1"));
   };
   const auto positive = [&](int64_t v) {
     return v > 0 ? absl::OkStatus()
@@ -121,9 +129,12 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
     if (status.ok()) return CosineAnnealingLr(base, whole(0, 0), number(1, 0));
   } else if (name == "linear") {
     if (status = takes(0, 3); status.ok()) status = positive(whole(2, 5));
+    if (status.ok()) status = within(number(0, 1.0 / 3), /*open=*/true, "a factor to start with");
+    if (status.ok()) status = within(number(1, 1), /*open=*/false, "a factor to end with");
     if (status.ok()) return LinearLr(base, number(0, 1.0 / 3), number(1, 1), whole(2, 5));
   } else if (name == "onecycle") {
     if (status = takes(2, 3); status.ok()) status = positive(whole(1, 0));
+    if (status.ok()) status = within(number(2, 0.3), /*open=*/false, "a part of the steps that rises");
     OneCycleOptions options;
     options.max_lr = number(0, 0);
     options.total_steps = whole(1, 0);
