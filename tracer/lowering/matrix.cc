@@ -120,6 +120,10 @@ void SolveTriangular(NodeLowering& n) {
 void Cholesky(NodeLowering& n) {
   const Hlo x = n.in(0);
   if (!x.ok()) return;
+  if (x.size(-1) != x.size(-2) || CategoryOf(x.type()) < 2) {
+    n.emitter().Fail("the input must be square matrices of floats");
+    return;
+  }
   const Hlo lower =
       n.emitter().Take(n.emitter().builder().Add(Opcode::kCholesky, {x.id()}, {Builder::Bool(Attr::kLower, true)}));
   Emitter& e = n.emitter();

@@ -49,6 +49,10 @@ bool ReadPool(NodeLowering& n, Hlo x, size_t first, bool has_dilation, bool ceil
     int64_t out = (room + (ceil ? s - 1 : 0)) / s + 1;
     // The last window starts inside of the input or of its left padding.
     if (ceil && (out - 1) * s >= in + p->padding[i]) --out;
+    if (room + (ceil ? s - 1 : 0) < 0 || out < 1) {
+      n.emitter().Fail("the output size is too small: a window is larger than the padded input");
+      return false;
+    }
     p->out.push_back(out);
     const size_t d = static_cast<size_t>(p->first + i);
     p->window.size[d] = p->kernel[i];

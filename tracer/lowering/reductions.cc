@@ -234,7 +234,7 @@ void Cummax(NodeLowering& n) {
   const Hlo values = ReduceWindow(Opcode::kMaximum, x, Number(x, NeutralOf(Opcode::kMaximum, x.type())), w);
   // The last place so far where the running maximum was reached.
   const Hlo iota = IotaOf(n.emitter(), ElementType::kS64, x.dims(), dims[0]);
-  const Hlo reached = Select(Eq(x, values), iota, Number(iota, 0));
+  const Hlo reached = Select(IsBest(x, values), iota, Number(iota, 0));
   n.Return(values, ReduceWindow(Opcode::kMaximum, reached, Number(iota, 0), w));
 }
 
