@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -203,7 +204,9 @@ std::string PersistentCache::warning() const {
 
 void PersistentCache::Warn(std::string text) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (warning_.empty()) warning_ = StrCat("program cache: ", text);
+  if (!warning_.empty()) return;
+  warning_ = StrCat("program cache: ", text);
+  std::fprintf(stderr, "%s\n", warning_.c_str());
 }
 
 std::string PersistentCache::FolderOf(const Digest& contents) const {
