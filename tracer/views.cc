@@ -61,13 +61,30 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
   }
 }
 
-// Makes `t` show `value`, its place in the graph of derivatives included.
-void Assign(const Tensor& t, const Tensor& value) {
+// What the op that made a new value for `to` remembers of `to` is the value before: it gets a place of its own.
+void KeepOldValue(DeviceState& device, TensorData* to, Function* function) {
+  for (Slot& slot : function->slots) {
+    if (slot.data.get() != to || slot.version != to->version) continue;
+    Tensor old;
+    if (to->buffer != nullptr) {
+      to->buffer->read_only = true;
+      old = device.NewTensor(to->buffer, to->shape);
+    } else {
+      old = device.NewTensor(device.ValueOf(to));
+    }
+    slot.data = old.impl()->data;
+    slot.version = slot.data->version;
+  }
+}
+
+// Makes `t` show `value`, its place in the graph of derivatives included unless that is to stay.
+void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
   TensorImpl* impl = t.impl();
   TensorData* to = impl->data.get();
   TensorData* from = value.impl()->data.get();
   DeviceState& device = *to->device;
   DeviceLock lock(device.mutex());
+  if (to != from && value.impl()->grad_fn && !keep_place) KeepOldValue(device, to, value.impl()->grad_fn.get());
   if (to != from) {
     const IrRef ir = device.ValueOf(from);
     if (to->overwritten == nullptr) to->overwritten = std::move(to->buffer);
@@ -76,8 +93,9 @@ void Assign(const Tensor& t, const Tensor& value) {
     to->ir = ir;
     to->ir_epoch = device.graph().epoch();
     to->shape = from->shape;
+    ++to->version;
   }
-  ++to->version;
+  if (keep_place) return;
   if (GradEnabled() && !value.impl()->grad_fn) impl->grad_fn = Ref<Function>();
   if (value.impl()->grad_fn) {
     impl->grad_fn = value.impl()->grad_fn;
@@ -121,15 +139,26 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
     return;
   }
   RefreshView(tensor);
-  std::vector<std::pair<Tensor, Tensor>> writes;  // tensor, new value
+  struct Write {
+    Tensor tensor, value;
+    bool detached;  // the write reaches it through a detached tensor: derivatives do not see it
+  };
+  std::vector<Write> writes;
   Tensor at = tensor;
   Tensor fresh = value;
+  bool detached = false;
   while (true) {
-    writes.emplace_back(at, fresh);
+    writes.push_back({at, fresh, detached});
     if (at.impl()->view == nullptr) break;
     const ViewInfo& view = *at.impl()->view;
     const Tensor parent = view.parent;
     RefreshView(parent);
+    if (view.op == Op::detach) {  // it is its parent's value
+      detached = true;
+      at = parent;
+      continue;
+    }
+    const GradMode mode(GradEnabled() && !detached);
     if (GradEnabled() && parent.impl()->view == nullptr && !parent.impl()->grad_fn && parent.impl()->requires_grad) {
       tracer->SetError(absl::FailedPreconditionError(
           "a view of a leaf Variable that requires grad is being used in an in-place operation."));
@@ -140,9 +169,17 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
     at = parent;
   }
   const uint32_t generation = ++at.impl()->generation;
-  for (auto& [target, new_value] : writes) {
-    Assign(target, new_value);
-    target.impl()->generation = generation;
+  const TensorImpl* done = nullptr;
+  for (const Write& write : writes) {
+    TensorImpl* const target = write.tensor.impl();
+    target->generation = generation;
+    if (done == nullptr || target->data.get() != done->data.get()) {
+      Assign(write.tensor, write.value, write.detached);
+      done = target;
+    } else if (!write.detached) {  // an alias: one value, in one place of the graph of derivatives
+      target->grad_fn = done->grad_fn;
+      target->output_number = done->output_number;
+    }
   }
 }
 
@@ -156,6 +193,7 @@ void RefreshView(const Tensor& tensor) {
     TensorImpl* impl = chain[i].impl();
     if (impl->generation == generation) continue;
     impl->generation = generation;
+    if (impl->view->op == Op::detach) continue;                    // one value with its parent
     const std::unique_ptr<ViewInfo> view = std::move(impl->view);  // as itself it is no argument of its own op
     Outputs outputs = Dispatch(view->op, Args(view->args));
     Tensor fresh = outputs.size() > static_cast<size_t>(view->output) ? outputs[view->output] : Tensor();

@@ -52,6 +52,45 @@ TEST_F(AutogradTest, OnlyAScalarStartsByItself) {
   EXPECT_EQ(Values(x.grad()), (std::vector<double>{2, 40}));
 }
 
+TEST_F(AutogradTest, AnOpInPlaceRemembersTheValueBefore) {
+  Tensor x = Vector({-2, 0.25, 3});
+  x.set_requires_grad(true);
+  const Tensor y = x * Scalar(2);
+  y.clamp_(-1, 1);
+  const Tensor w = y.clone();
+  y.mul_(w).slice(0, 0, 2).add_(1);
+  EXPECT_EQ(Values(y), (std::vector<double>{2, 1.25, 1}));
+  ASSERT_TRUE(Sum(y).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{0, 2, 0}));
+}
+
+TEST_F(AutogradTest, AWriteThroughADetachedTensorIsSeenByViewsAndNotByDerivatives) {
+  Tensor x = Vector({1, 2, 3});
+  x.set_requires_grad(true);
+  const Tensor y = x * Scalar(3);
+  const Tensor view = y.slice(0, 0, 2), detached = view.detach();
+  detached.add_(10);
+  detached.select(0, 1).fill_(7);
+  EXPECT_EQ(Values(y), (std::vector<double>{13, 7, 9}));
+  EXPECT_EQ(Values(view), (std::vector<double>{13, 7}));
+  EXPECT_FALSE(detached.requires_grad());
+  ASSERT_TRUE(Sum(y).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{3, 3, 3}));
+  x.detach().fill_(5);  // a leaf may be written so
+  EXPECT_TRUE(tracer.status().ok());
+  EXPECT_EQ(Values(x), (std::vector<double>{5, 5, 5}));
+}
+
+TEST_F(AutogradTest, AnAliasIsOneValueWithItsBase) {
+  Tensor x = Vector({-1, 2});
+  x.set_requires_grad(true);
+  const Tensor y = x * Scalar(2);
+  const Tensor alias = y.alias();
+  alias.relu_();
+  ASSERT_TRUE(Sum(y * alias).Backward().ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{0, 16}));
+}
+
 TEST_F(AutogradTest, ALeafMayNotBeWrittenInPlace) {
   Tensor x = Vector({1});
   x.set_requires_grad(true);
