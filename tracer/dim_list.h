@@ -5,16 +5,25 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "ir/str_cat.h"
 
 namespace hlokit::lazy {
 
 using Dims = absl::Span<const int64_t>;
 using IntList = absl::InlinedVector<int64_t, 4>;
+
+// "torch.Size([2, 3])", as torch's messages have sizes.
+inline std::string SizeText(Dims dims) {
+  std::string text = "torch.Size([";
+  for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", dims[i]);
+  return text + "])";
+}
 
 // An argument of a method that is one: `1`, `{0, -1}`, a vector, or nothing (std::nullopt), which is None.
 class DimList {

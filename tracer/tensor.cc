@@ -18,22 +18,34 @@ TensorImpl::~TensorImpl() {
   if (Accumulator* a = static_cast<Accumulator*>(accumulator.get()); a != nullptr && a->leaf == this) a->leaf = nullptr;
 }
 
-Shape Tensor::shape() const { return impl()->data->shape; }
+namespace {
+
+Shape ShapeOfUndefined() {
+  static Context* const context = new Context();
+  static const Shape shape = context->shapes.Scalar(ElementType::kF32);
+  return shape;
+}
+
+}  // namespace
+
+Shape Tensor::shape() const { return defined() ? impl()->data->shape : ShapeOfUndefined(); }
 int64_t Tensor::size(int64_t dim) const {
   const absl::Span<const int64_t> dims = sizes();
   if (dim < 0) dim += static_cast<int64_t>(dims.size());
   return dim >= 0 && dim < static_cast<int64_t>(dims.size()) ? dims[dim] : 1;
 }
-DeviceState* Tensor::device() const { return impl()->data->device; }
+DeviceState* Tensor::device() const { return defined() ? impl()->data->device : nullptr; }
 
 bool Tensor::requires_grad() const { return NeedsGrad(*this); }
 Tensor& Tensor::set_requires_grad(bool value) {
-  impl()->requires_grad = value;
+  if (defined()) impl()->requires_grad = value;
   return *this;
 }
-bool Tensor::is_leaf() const { return !impl()->grad_fn; }
-Tensor Tensor::grad() const { return impl()->grad; }
-void Tensor::set_grad(Tensor grad) const { impl()->grad = std::move(grad); }
+bool Tensor::is_leaf() const { return !defined() || !impl()->grad_fn; }
+Tensor Tensor::grad() const { return defined() ? impl()->grad : Tensor(); }
+void Tensor::set_grad(Tensor grad) const {
+  if (defined()) impl()->grad = std::move(grad);
+}
 
 absl::Status Tensor::Backward() const { return Backward(Tensor()); }
 absl::Status Tensor::Backward(Tensor gradient, bool retain_graph, bool create_graph) const {
@@ -41,6 +53,7 @@ absl::Status Tensor::Backward(Tensor gradient, bool retain_graph, bool create_gr
 }
 
 Tensor Tensor::Detach() const {
+  if (!defined()) return Tensor();
   RefreshView(*this);
   return Tensor(new TensorImpl(impl()->data));
 }

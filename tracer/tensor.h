@@ -54,7 +54,8 @@ class Tensor {
   inline TensorImpl* impl() const;  // tensor_impl.h
   friend bool SameTensor(const Tensor& a, const Tensor& b) { return a.impl_ == b.impl_; }
 
-  // Of the device's shape table; an array. Not for undefined tensors, like all of what follows.
+  // Of the device's shape table; an array. An undefined tensor has that of a number, f32[], so that code which follows
+  // an error comes to its end; it is on no device (null), and has no gradient.
   Shape shape() const;
   absl::Span<const int64_t> sizes() const { return shape().dims(); }
   int64_t size(int64_t dim) const;  // negative: from the end

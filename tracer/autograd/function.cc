@@ -254,6 +254,13 @@ absl::StatusOr<Tensors> Differentiate(const Tensors& roots, const Tensors& gradi
         return absl::FailedPreconditionError("grad can be implicitly created only for scalar outputs");
       }
       gradient = OnesLike(root);
+    } else if (gradient.device() != root.device()) {
+      return absl::InvalidArgumentError(StrCat("grad_output[", i, "] is on device ", gradient.device()->name(),
+                                               " and output[", i, "] on ", root.device()->name()));
+    } else if (gradient.sizes() != root.sizes()) {
+      return absl::InvalidArgumentError(StrCat("Mismatch in shape: grad_output[", i, "] has a shape of ",
+                                               SizeText(gradient.sizes()), " and output[", i, "] has a shape of ",
+                                               SizeText(root.sizes()), "."));
     }
     deliver(EdgeOf(root), Fit(gradient, root.shape()), false);
   }

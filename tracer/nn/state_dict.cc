@@ -13,13 +13,6 @@
 namespace hlokit::lazy::nn {
 namespace {
 
-// "torch.Size([2, 3])"
-std::string SizeText(absl::Span<const int64_t> dims) {
-  std::string text = "torch.Size([";
-  for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", dims[i]);
-  return text + "])";
-}
-
 std::string Quoted(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) StrAppend(&text, text.empty() ? "\"" : ", \"", name, "\"");

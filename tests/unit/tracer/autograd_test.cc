@@ -12,6 +12,37 @@ TEST_F(AutogradTest, ATensorUsedTwiceGetsBothGradients) {
   EXPECT_EQ(Values(x.grad()), (std::vector<double>{3, 5, 7}));
 }
 
+TEST_F(AutogradTest, WhatFollowsAnErrorIsUndefinedAndComesToItsEnd) {
+  Tensor sum = Vector({1, 2}) + Vector({1, 2, 3});
+  ASSERT_FALSE(sum.defined());
+  const std::string first(tracer.status().message());
+  EXPECT_TRUE(sum.sizes().empty());
+  EXPECT_EQ(sum.numel(), 1);
+  EXPECT_EQ(sum.device(), nullptr);
+  EXPECT_FALSE(sum.set_requires_grad(true).requires_grad());
+  EXPECT_TRUE(sum.is_leaf());
+  sum.set_grad(Vector({1}));
+  EXPECT_FALSE(sum.grad().defined());
+  EXPECT_FALSE(sum.Detach().defined());
+  EXPECT_FALSE(sum.to(ElementType::kS32).defined());
+  EXPECT_FALSE((sum * Vector({1, 2})).defined());
+  EXPECT_FALSE(SumToSize(sum, {1}).defined());
+  EXPECT_FALSE(sum.Backward().ok());
+  EXPECT_FALSE(sum.ToLiteral().ok());
+  EXPECT_EQ(tracer.status().message(), first);
+}
+
+TEST_F(AutogradTest, AGradientHasTheSizesOfItsTensor) {
+  Tensor x = Vector({1, 2});
+  x.set_requires_grad(true);
+  const Tensor y = x * x;
+  EXPECT_EQ(y.Backward(Vector({1, 1, 1})).message(),
+            "Mismatch in shape: grad_output[0] has a shape of torch.Size([3]) and output[0] has a shape of "
+            "torch.Size([2]).");
+  EXPECT_TRUE(y.Backward(Vector({1, 10})).ok());
+  EXPECT_EQ(Values(x.grad()), (std::vector<double>{2, 40}));
+}
+
 TEST_F(AutogradTest, GradientsAccumulateOverCalls) {
   Tensor x = Vector({1, 2});
   x.set_requires_grad(true);

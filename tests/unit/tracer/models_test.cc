@@ -1,10 +1,13 @@
 // Every model traces a training step that lowers to a program that verifies; small ones learn their batch.
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "ir/verifier.h"
 #include "tests/unit/tracer/tracing.h"
+#include "tracer/autograd/grad_call.h"
 #include "tracer/executor.h"
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
@@ -74,6 +77,38 @@ TEST_P(ModelsTest, TracesAStepThatLowersAndVerifies) {
   DiagnosticSink sink;
   VerifyModule(**module, VerifierOptions(), &sink);
   EXPECT_FALSE(sink.has_errors());
+}
+
+// After an op failed, gradients are undefined, and so is what follows from them.
+TEST_P(ModelsTest, DerivativesOfUndefinedGradientsComeToTheirEnd) {
+  Tracer tracer;
+  const DeviceGuard guard(tracer.device());
+  const absl::StatusOr<models::ModelConfig> config = models::Complete(ConfigOf(GetParam()));
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  nn::Registry registry(&tracer, config->type, [](const nn::ParameterSpec&, Literal*) {});
+  const std::unique_ptr<models::Model> model = models::MakeModel(*config, &registry);
+  const models::Batch batch = model->MakeBatch(tracer);
+  const Tensor loss = model->Loss(model->Logits(batch, true), batch);
+  ASSERT_TRUE(tracer.status().ok()) << tracer.status().message();
+  tracer.SetError(absl::InvalidArgumentError("an op failed"));
+  std::vector<const Function*> reached = {loss.impl()->grad_fn.get()};
+  std::set<const Function*> seen(reached.begin(), reached.end());
+  while (!reached.empty()) {
+    const Function* const function = reached.back();
+    reached.pop_back();
+    const Outputs undefined(function->outputs.size());
+    GradCall call(function, &undefined);
+    InfoOf(function->op).derivative(call);
+    for (size_t k = 0; k < function->slots.size(); ++k) {
+      const Slot& slot = function->slots[k];
+      // One undefined gradient of several stands for zeros.
+      EXPECT_TRUE(function->outputs.size() > 1 || !call.TakeResult(k).defined()) << SymbolOf(function->op);
+      if (const Function* next = slot.edge.function.get(); next != nullptr && seen.insert(next).second) {
+        reached.push_back(next);
+      }
+    }
+  }
+  EXPECT_EQ(tracer.status().message(), "an op failed");
 }
 
 TEST_P(ModelsTest, SmallOnesLearnTheirBatch) {
