@@ -211,6 +211,9 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
         const auto owner = live.find(o->second);
         if (owner != live.end()) {
           source.state = owner->second;
+          if (why.empty() && source.state->follows_base) {
+            why = StrCat("it reads a view that was made outside of it, with ", UseOf(device, slice, i));
+          }
         } else if (why.empty()) {
           why = StrCat("it replaces a tensor that it reads, with ", UseOf(device, slice, i));
         }
@@ -244,6 +247,15 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
       variant.made.push_back(data);
     }
     variant.sinks.push_back(sink);
+  }
+  // Another tensor in the argument's place may look at something else.
+  for (const Tensor& t : arguments) {
+    for (const TensorImpl* at = t.impl(); at->view != nullptr && why.empty();) {
+      at = at->view->parent.impl();
+      if (at->data.get() != DataOf(t) && root_of.contains(at->data.get())) {
+        why = "it writes to what an argument is a view of";
+      }
+    }
   }
   const TensorData* kept_upload = nullptr;
   for (const auto& [id, data] : live) {

@@ -137,7 +137,9 @@ Outputs Dispatch(Op op, Args&& args) {
       auto view = std::make_unique<ViewInfo>(ViewInfo{*args[0].get<Tensor>(), op, args, static_cast<int>(k)});
       const TensorImpl* base = view->parent.impl();
       while (base->view != nullptr) base = base->view->parent.impl();
-      outputs[k].impl()->generation = base->generation;
+      outputs[k].impl()->generation = base->data->version;
+      TensorData* const data = outputs[k].impl()->data.get();
+      data->follows_base |= data != view->parent.impl()->data.get();
       outputs[k].impl()->view = std::move(view);
     }
   }

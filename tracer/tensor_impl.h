@@ -31,6 +31,7 @@ class TensorData : public RefCounted, public Pooled<TensorData> {
   std::shared_ptr<runtime::Buffer> overwritten;  // what a pending write in place replaces: may be donated
   uint64_t id = 0;                               // in order of creation
   uint32_t version = 0;                          // goes up with every write in place
+  bool follows_base = false;                     // of a view that has a value of its own
 };
 
 // How a view follows from the tensor it looks at.
@@ -49,7 +50,7 @@ class TensorImpl : public RefCounted, public Pooled<TensorImpl> {
   Ref<TensorData> data;
   // views
   std::unique_ptr<ViewInfo> view;
-  uint32_t generation = 0;  // base: goes up with every write through any view; view: the one it shows
+  uint32_t generation = 0;  // of a view: the version of its base's value that it shows
   // autograd
   uint32_t output_number : 31 = 0;  // of grad_fn
   uint32_t requires_grad : 1 = 0;   // as told, for leaves

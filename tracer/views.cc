@@ -135,7 +135,6 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
   if (!value.defined()) return;
   if (impl->view == nullptr) {
     Assign(tensor, value);
-    ++impl->generation;
     return;
   }
   RefreshView(tensor);
@@ -168,11 +167,9 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
     if (!fresh.defined()) return;
     at = parent;
   }
-  const uint32_t generation = ++at.impl()->generation;
   const TensorImpl* done = nullptr;
   for (const Write& write : writes) {
     TensorImpl* const target = write.tensor.impl();
-    target->generation = generation;
     if (done == nullptr || target->data.get() != done->data.get()) {
       Assign(write.tensor, write.value, write.detached);
       done = target;
@@ -181,6 +178,7 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
       target->output_number = done->output_number;
     }
   }
+  for (const Write& write : writes) write.tensor.impl()->generation = at.impl()->data->version;
 }
 
 void RefreshView(const Tensor& tensor) {
@@ -188,7 +186,7 @@ void RefreshView(const Tensor& tensor) {
   // From the base down to this view, those that are behind.
   std::vector<Tensor> chain = {tensor};
   while (chain.back().impl()->view != nullptr) chain.push_back(chain.back().impl()->view->parent);
-  const uint32_t generation = chain.back().impl()->generation;
+  const uint32_t generation = chain.back().impl()->data->version;
   for (size_t i = chain.size() - 1; i-- > 0;) {
     TensorImpl* impl = chain[i].impl();
     if (impl->generation == generation) continue;

@@ -1,6 +1,8 @@
 // Captured functions: what is traced, what is replayed, what breaks a graph.
 #include "tracer/capture.h"
 
+#include <cmath>
+
 #include "absl/strings/match.h"
 #include "tests/unit/tracer/tracing.h"
 #include "tracer/compile_region.h"
@@ -38,6 +40,50 @@ TEST_F(CaptureTest, InferenceCompilesOnceAndIsTracedOnce) {
   EXPECT_EQ(Samples("RunCachedGraphOutputData"), 4);
   EXPECT_EQ(Counter("DynamoExtractCompiledGraph"), 1);
   EXPECT_EQ(f.replays(), 3);
+}
+
+TEST_F(CaptureTest, AViewThatIsClosedOverShowsWhatItsBaseBecame) {
+  const Tensor base = Vector({1, 2, 3});
+  const Tensor view = lazy::Run(Op::slice_Tensor, base, 0, 1, 3, 1);
+  CapturedFunction f = Compile(&tracer, [&](const Tensors& x) -> Tensors { return {x[0] + view}; });
+  for (int i = 0; i < 4; ++i) {
+    absl::StatusOr<Tensors> y = f({Vector({0, 10})});
+    ASSERT_TRUE(y.ok()) << y.status().message();
+    EXPECT_EQ(Values((*y)[0]), (std::vector<double>{2.0 + i, 13.0 + i}));
+    WriteInPlace(base, base + Scalar(1));
+  }
+}
+
+TEST_F(CaptureTest, AnArgumentThatIsAViewIsWrittenInItsOwnBase) {
+  CapturedFunction f = Compile(&tracer, [&](const Tensors& x) -> Tensors {
+    WriteInPlace(x[0], x[0] * Scalar(2));
+    return {Exp(x[0])};
+  });
+  for (int i = 0; i < 3; ++i) {
+    const Tensor base = Vector({1, 2, 3});
+    ASSERT_TRUE(f({Select(base, 0, i)}).ok());
+    std::vector<double> wanted = {1, 2, 3};
+    wanted[static_cast<size_t>(i)] *= 2;
+    EXPECT_EQ(Values(base), wanted) << i;
+  }
+}
+
+TEST_F(CaptureTest, ViewsShowWhatACapturedFunctionWrites) {
+  const Tensor base = Vector({1, 2, 3});
+  const Tensor view = lazy::Run(Op::slice_Tensor, base, 0, 1, 3, 1);
+  CapturedFunction f = Compile(&tracer, [&](const Tensors& x) -> Tensors {
+    WriteInPlace(base, base + x[0]);
+    WriteInPlace(x[1], x[1] * Scalar(2));
+    return {Exp(x[0])};
+  });
+  const Tensor argument = Vector({1, 1});
+  const Tensor part = lazy::Run(Op::slice_Tensor, argument, 0, 1, 2, 1);
+  for (int i = 1; i < 5; ++i) {
+    ASSERT_TRUE(f({Vector({1, 1, 1}), argument}).ok());
+    EXPECT_EQ(Values(view), (std::vector<double>{2.0 + i, 3.0 + i})) << i;
+    EXPECT_EQ(Values(part), (std::vector<double>{std::pow(2, i)})) << i;
+  }
+  EXPECT_GT(f.replays(), 0);
 }
 
 TEST_F(CaptureTest, ANewShapeCompilesOnceMore) {
