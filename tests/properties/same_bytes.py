@@ -12,13 +12,7 @@ import os
 import subprocess
 import sys
 
-
-def files_of(paths):
-    for path in paths:
-        if os.path.isfile(path):
-            yield path
-        for folder, _, names in sorted(os.walk(path)):
-            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".hlo"))
+from hlo_files import files_of
 
 
 def digest(binary, passes, path, run):

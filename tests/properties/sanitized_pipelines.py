@@ -17,17 +17,11 @@ import subprocess
 import sys
 import time
 
+from hlo_files import files_of
+
 FOUND = 86  # exit code of a program that a sanitizer stopped
 DEFECT = 3  # of a tool that met a defect of its own
 LONGEST = 600  # seconds for one run
-
-
-def files_of(paths):
-    for path in paths:
-        if os.path.isfile(path):
-            yield path
-        for folder, _, names in sorted(os.walk(path)):
-            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".hlo"))
 
 
 def has_sanitizers(binary):
