@@ -5,6 +5,11 @@ if(HLOKIT_WERROR)
   add_compile_options(-Werror)
 endif()
 
+# GCC warns of array bounds in functions of one class template that it has merged with those of another.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fno-ipa-icf)
+endif()
+
 # Abseil's targets name dozens of shared libraries; a tool should load only those it calls.
 add_link_options(-Wl,--as-needed)
 

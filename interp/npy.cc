@@ -13,7 +13,7 @@
 namespace hlokit::interp {
 namespace {
 
-constexpr std::string_view kMagic("\x93NUMPY", 6);
+constexpr std::string_view kNpyMagic("\x93NUMPY", 6);
 constexpr size_t kMaxHeader = size_t{1} << 20;
 
 // "f4" in "<f4".
@@ -43,7 +43,7 @@ std::string TypeCode(ElementType type) {
   }
 }
 
-struct Header {
+struct ParsedHeader {
   std::string_view descr;
   bool fortran_order = false;
   std::vector<int64_t> dims;
@@ -54,8 +54,8 @@ class HeaderReader {
  public:
   explicit HeaderReader(std::string_view text) : text_(text) {}
 
-  std::optional<Header> Read() {
-    Header header;
+  std::optional<ParsedHeader> Read() {
+    ParsedHeader header;
     bool has_descr = false, has_order = false, has_shape = false;
     if (!Take('{')) return std::nullopt;
     while (!Take('}')) {
@@ -182,7 +182,7 @@ void Normalize(ElementType type, std::byte* data, size_t count) {
 }  // namespace
 
 absl::StatusOr<Literal> ReadNpy(std::string_view bytes, Shape shape) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < 10) return absl::InvalidArgumentError("not a .npy file");
+  if (!bytes.starts_with(kNpyMagic) || bytes.size() < 10) return absl::InvalidArgumentError("not a .npy file");
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(bytes[i])); };
   const size_t version = byte(6);
   if (version < 1 || version > 3) return absl::InvalidArgumentError(StrCat("unknown .npy version ", version));
@@ -195,7 +195,7 @@ absl::StatusOr<Literal> ReadNpy(std::string_view bytes, Shape shape) {
   if (bytes.size() < header_begin || length > kMaxHeader || bytes.size() - header_begin < length) {
     return absl::InvalidArgumentError("the .npy header is cut off");
   }
-  const std::optional<Header> header = HeaderReader(bytes.substr(header_begin, length)).Read();
+  const std::optional<ParsedHeader> header = HeaderReader(bytes.substr(header_begin, length)).Read();
   if (!header) return absl::InvalidArgumentError("the .npy header cannot be read");
 
   const ElementType type = shape.element_type();
@@ -251,7 +251,7 @@ std::string NpyHeader(Shape shape) {
   const size_t prefix = long_header ? 12 : 10;
   dict.resize((prefix + dict.size() + 1 + 63) / 64 * 64 - prefix - 1, ' ');
   dict += '\n';
-  std::string header(kMagic);
+  std::string header(kNpyMagic);
   header += static_cast<char>(long_header ? 2 : 1);
   header += '\0';
   for (size_t i = 0; i < prefix - 8; ++i) header += static_cast<char>(dict.size() >> (8 * i) & 0xff);

@@ -16,7 +16,7 @@
 namespace hlokit::interp {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfiniteDistance = std::numeric_limits<double>::infinity();
 
 // How far two numbers are apart, by each measure; infinite where no number of steps leads from one to the other.
 struct Distance {
@@ -60,18 +60,20 @@ Distance Between(T a, T expected) {
     const double x = static_cast<double>(a);
     const double y = static_cast<double>(expected);
     if (std::isnan(x) || std::isnan(y)) {
-      return std::isnan(x) && std::isnan(y) ? Distance() : Distance{kInfinity, kInfinity, kInfinity};
+      return std::isnan(x) && std::isnan(y) ? Distance()
+                                            : Distance{kInfiniteDistance, kInfiniteDistance, kInfiniteDistance};
     }
-    if (std::isinf(x) || std::isinf(y)) return x == y ? Distance() : Distance{kInfinity, kInfinity, kInfinity};
+    if (std::isinf(x) || std::isinf(y))
+      return x == y ? Distance() : Distance{kInfiniteDistance, kInfiniteDistance, kInfiniteDistance};
     const double off = std::fabs(x - y);
     // Ranks of f64 are up to 2^64 apart.
     const uint64_t from = static_cast<uint64_t>(Rank(expected));
     const uint64_t to = static_cast<uint64_t>(Rank(a));
     const uint64_t steps = Rank(a) > Rank(expected) ? to - from : from - to;
-    return {static_cast<double>(steps), off == 0 ? 0 : y == 0 ? kInfinity : off / std::fabs(y), off};
+    return {static_cast<double>(steps), off == 0 ? 0 : y == 0 ? kInfiniteDistance : off / std::fabs(y), off};
   } else if constexpr (std::is_same_v<T, bool>) {
     const double off = a == expected ? 0 : 1;
-    return {off, off == 0 ? 0 : kInfinity, off == 0 ? 0 : kInfinity};
+    return {off, off == 0 ? 0 : kInfiniteDistance, off == 0 ? 0 : kInfiniteDistance};
   } else {
     static_assert(AnyInteger<T>);
     const auto wide = [](T v) {
@@ -89,7 +91,7 @@ Distance Between(T a, T expected) {
     } else {
       of = static_cast<double>(wide(expected));
     }
-    return {off, off == 0 ? 0 : of == 0 ? kInfinity : off / of, off};
+    return {off, off == 0 ? 0 : of == 0 ? kInfiniteDistance : off / of, off};
   }
 }
 
@@ -155,7 +157,7 @@ void CompareLeaf(const Literal& actual, const Literal& expected, size_t leaf, co
   }
 }
 
-std::string NumberText(double v) {
+std::string FourDigits(double v) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.4g", v);
   return text;
@@ -168,11 +170,11 @@ std::string Describe(const Literal& actual, const Literal& expected, const Worst
   StrAppend(&text, " of ", ToString(shape, /*with_layout=*/false), ": ",
             ElementText(shape, actual.data(), worst.element), ", expected ",
             ElementText(shape, expected.data(), worst.element));
-  if (ClassOf(shape.element_type()) != ElementClass::kPred && worst.distance.abs < kInfinity) {
-    StrAppend(&text, " (off by ", NumberText(worst.distance.abs));
-    if (worst.distance.rel < kInfinity)
-      StrAppend(&text, ", ", NumberText(worst.distance.rel), " of the expected value");
-    if (!IsInteger(shape.element_type())) StrAppend(&text, ", ", NumberText(worst.distance.ulp), " ulp");
+  if (ClassOf(shape.element_type()) != ElementClass::kPred && worst.distance.abs < kInfiniteDistance) {
+    StrAppend(&text, " (off by ", FourDigits(worst.distance.abs));
+    if (worst.distance.rel < kInfiniteDistance)
+      StrAppend(&text, ", ", FourDigits(worst.distance.rel), " of the expected value");
+    if (!IsInteger(shape.element_type())) StrAppend(&text, ", ", FourDigits(worst.distance.ulp), " ulp");
     StrAppend(&text, ")");
   }
   return text;

@@ -29,7 +29,7 @@ void AddNumber(double v, ValueSummary* s, double* sum) {
   }
 }
 
-std::string NumberText(double v) {
+std::string SixDigits(double v) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.6g", v);
   return text;
@@ -58,7 +58,7 @@ ValueSummary Summarize(Shape array, const std::byte* data) {
 std::string ToString(const ValueSummary& s) {
   std::string text;
   if (s.finite() != 0) {
-    text = StrCat("min ", NumberText(s.min), " max ", NumberText(s.max), " mean ", NumberText(s.mean));
+    text = StrCat("min ", SixDigits(s.min), " max ", SixDigits(s.max), " mean ", SixDigits(s.mean));
   }
   const auto add = [&](int64_t count, const char* what) {
     if (count != 0) StrAppend(&text, text.empty() ? "" : ", ", count, " ", what);

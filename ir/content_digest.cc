@@ -10,9 +10,9 @@ namespace hlokit {
 namespace {
 
 // Kinds of content, so that different things never start with the same word.
-enum Tag : uint64_t { kArrayTag = 1, kLeafTag, kTupleTag, kLayoutTag, kValueTag, kElidedTag, kTupleValueTag };
+enum ContentTag : uint64_t { kArrayTag = 1, kLeafTag, kTupleTag, kLayoutTag, kValueTag, kElidedTag, kTupleValueTag };
 
-bool Known(const Digest& digest) { return digest != Digest{}; }
+bool IsSet(const Digest& digest) { return digest != Digest{}; }
 
 // The spellings hashed once. A table is made when first asked for.
 template <size_t n, typename Text>
@@ -61,7 +61,7 @@ ContentDigests::ContentDigests(const Module& module, const PrintOptions& options
 Digest ContentDigests::OfShape(Shape shape, bool with_layout) {
   if (!with_layout) shape = shape.bare();
   const Digest& digest = ShapeSlot(shape, with_layout);
-  if (!Known(digest)) FillShape(shape, with_layout);
+  if (!IsSet(digest)) FillShape(shape, with_layout);
   return digest;
 }
 
@@ -70,13 +70,13 @@ void ContentDigests::FillShape(Shape shape, bool with_layout) {
   stack_.assign(1, shape.id().value);
   while (!stack_.empty()) {
     const Shape s = context_.shape(ShapeId(stack_.back()));
-    if (Known(ShapeSlot(s, with_layout))) {
+    if (IsSet(ShapeSlot(s, with_layout))) {
       stack_.pop_back();
       continue;
     }
     const size_t waiting = stack_.size();
     for (Shape element : s.elements()) {
-      if (!Known(ShapeSlot(element, with_layout))) stack_.push_back(element.id().value);
+      if (!IsSet(ShapeSlot(element, with_layout))) stack_.push_back(element.id().value);
     }
     if (stack_.size() != waiting) continue;
     stack_.pop_back();
@@ -103,7 +103,7 @@ void ContentDigests::FillShape(Shape shape, bool with_layout) {
 
 Digest ContentDigests::OfLiteral(LiteralId id) {
   const Digest& digest = literals_[id.value];
-  if (!Known(digest)) FillLiteral(id);
+  if (!IsSet(digest)) FillLiteral(id);
   return digest;
 }
 
@@ -113,7 +113,7 @@ void ContentDigests::FillLiteral(LiteralId id) {
   while (!stack.empty()) {
     const uint32_t at = stack.back();
     const LiteralRecord& literal = context_.literals[LiteralId(at)];
-    if (Known(literals_[at])) {
+    if (IsSet(literals_[at])) {
       stack.pop_back();
       continue;
     }
@@ -121,7 +121,7 @@ void ContentDigests::FillLiteral(LiteralId id) {
     const int64_t elements = is_tuple ? literal.shape.tuple_size() : 0;
     const size_t waiting = stack.size();
     for (int64_t i = 0; i < elements; ++i) {
-      if (!Known(literals_[literal.elements[i].value])) stack.push_back(literal.elements[i].value);
+      if (!IsSet(literals_[literal.elements[i].value])) stack.push_back(literal.elements[i].value);
     }
     if (stack.size() != waiting) continue;
     stack.pop_back();

@@ -15,7 +15,7 @@ namespace hlokit {
 namespace {
 
 // First words of parts that are hashed.
-enum Tag : uint64_t {
+enum InstructionTag : uint64_t {
   kEndOfAttributes = 1,
   kOrdinalTag,
   kMetadataTag,
@@ -29,7 +29,7 @@ enum Tag : uint64_t {
 // An instruction that is being digested, which only a walk in a circle ever reads. No digest has a high word of 0.
 constexpr Digest kInProgress{0, 1};
 
-bool Known(const Digest& digest) { return digest.high != 0; }
+bool IsKnown(const Digest& digest) { return digest.high != 0; }
 
 PrintOptions PrintOptionsFor(const FingerprintOptions& options) {
   PrintOptions print;
@@ -333,14 +333,14 @@ bool Hasher::HashInstruction(InstructionId id, bool force) {
   words_.Add(r.operand_count);
   for (uint32_t i = 0; i < r.operand_count; ++i) {
     const Digest& operand = instructions_[module_.use(UseId(r.operand_begin + i)).def.value];
-    if (!Known(operand) && !force) return false;
+    if (!IsKnown(operand) && !force) return false;
     words_.Add(operand);
   }
   if (has_control) {
     std::vector<Digest> digests;
     for (InstructionId predecessor : ControlPredecessors(r)) {
       digests.push_back(instructions_[predecessor.value]);
-      if (!Known(digests.back()) && !force) return false;
+      if (!IsKnown(digests.back()) && !force) return false;
     }
     std::sort(digests.begin(), digests.end());
     words_.Add(kControlTag);

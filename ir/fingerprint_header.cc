@@ -8,7 +8,7 @@ namespace hlokit {
 namespace {
 
 // First words of the parts.
-enum Tag : uint64_t {
+enum HeaderTag : uint64_t {
   kModuleTag = 100,
   kAliasTag,
   kDonorTag,

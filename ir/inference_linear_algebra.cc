@@ -8,8 +8,8 @@ namespace hlokit::inference {
 namespace {
 
 // A product of arrays `lhs` and `rhs`, which are operands 0 and 1.
-struct Product {
-  Product(const Input& in)
+struct ProductDims {
+  ProductDims(const Input& in)
       : lhs(in.operand(0)),
         rhs(in.operand(1)),
         dims(DotDims::Of(in.attrs)),  // NOLINT: a record
@@ -24,7 +24,7 @@ struct Product {
   DimSet rhs_bound;
 };
 
-absl::Status CheckPaired(const Product& p, absl::Span<const int64_t> lhs, absl::Span<const int64_t> rhs,
+absl::Status CheckPaired(const ProductDims& p, absl::Span<const int64_t> lhs, absl::Span<const int64_t> rhs,
                          std::string_view kind) {
   if (lhs.size() != rhs.size()) {
     return Error("both sides must have as many ", kind, " dimensions, found ", Text(lhs), " and ", Text(rhs));
@@ -37,7 +37,7 @@ absl::Status CheckPaired(const Product& p, absl::Span<const int64_t> lhs, absl::
   return absl::OkStatus();
 }
 
-absl::Status CheckProduct(const Input& in, Product* p) {
+absl::Status CheckProduct(const Input& in, ProductDims* p) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
   HLOKIT_RETURN_IF_ERROR(p->lhs_bound.Take(p->dims.lhs_batch, "`lhs_batch_dims`"));
@@ -56,7 +56,7 @@ ElementType ProductType(const Input& in) {
 }
 
 // Batch dimensions, then the free ones of the left and of the right side.
-void AddProductDims(const Product& p, Inferred* out) {
+void AddProductDims(const ProductDims& p, Inferred* out) {
   for (int64_t d : p.dims.lhs_batch) out->AddDimOf(p.lhs, d);
   for (int64_t d = 0; d < p.lhs.rank(); ++d) {
     if (!p.lhs_bound.Has(d)) out->AddDimOf(p.lhs, d);
@@ -134,7 +134,7 @@ void SetNormalized(Shape a, int64_t feature, Inferred* out) {
 }  // namespace
 
 absl::Status InferDot(const Input& in, Inferred* out) {
-  Product p(in);
+  ProductDims p(in);
   HLOKIT_RETURN_IF_ERROR(CheckProduct(in, &p));
   out->SetArray(ProductType(in));
   AddProductDims(p, out);
@@ -142,7 +142,7 @@ absl::Status InferDot(const Input& in, Inferred* out) {
 }
 
 absl::Status InferScaledDot(const Input& in, Inferred* out) {
-  Product p(in);
+  ProductDims p(in);
   HLOKIT_RETURN_IF_ERROR(CheckProduct(in, &p));
   HLOKIT_RETURN_IF_ERROR(CheckScale(in, 0));
   HLOKIT_RETURN_IF_ERROR(CheckScale(in, 1));
@@ -158,7 +158,7 @@ absl::Status InferScaledDot(const Input& in, Inferred* out) {
 // Operand 2 is [g], or has before g the sizes of the batch dimensions and of those of the same kind as the ragged one
 // that stand before it.
 absl::Status InferRaggedDot(const Input& in, Inferred* out) {
-  Product p(in);
+  ProductDims p(in);
   HLOKIT_RETURN_IF_ERROR(CheckProduct(in, &p));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 2));
   const Shape groups = in.operand(2);

@@ -35,7 +35,7 @@ bool Nested(const AxisRef& a, const AxisRef& b) {
   return std::max(a.pre_size, b.pre_size) % std::min(a.end(), b.end()) == 0;
 }
 
-bool Joined(const AxisRef& a, const AxisRef& b) {
+bool IsContinuedBy(const AxisRef& a, const AxisRef& b) {
   return a.axis == b.axis && !a.whole() && !b.whole() && a.end() == b.pre_size;
 }
 
@@ -108,7 +108,7 @@ std::optional<std::string> AxisUses::AddOne(const AxisRef& ref) {
 std::optional<std::string> AxisUses::Add(absl::Span<const AxisRef> axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (std::optional<std::string> error = AddOne(axes[i])) return error;
-    if (i != 0 && Joined(axes[i - 1], axes[i])) {
+    if (i != 0 && IsContinuedBy(axes[i - 1], axes[i])) {
       return StrCat(AxisText(context_, mesh_, axes[i - 1]), ", ", AxisText(context_, mesh_, axes[i]), " is one part");
     }
   }

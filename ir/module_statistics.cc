@@ -6,20 +6,11 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/saturating.h"
 #include "ir/str_cat.h"
 
 namespace hlokit {
 namespace {
-
-int64_t SaturatingAdd(int64_t a, int64_t b) {
-  int64_t sum;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
-}
-
-int64_t SaturatingMultiply(int64_t a, int64_t b) {
-  int64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
-}
 
 // Shapes longer than this in the text are described instead.
 constexpr int64_t kMaxShapeText = 1000;
@@ -37,8 +28,8 @@ struct Tally {
   int64_t count = 0;
   int64_t bytes = 0;
   void Add(int64_t n, int64_t b) {
-    count = SaturatingAdd(count, n);
-    bytes = SaturatingAdd(bytes, b);
+    count = SatAdd(count, n);
+    bytes = SatAdd(bytes, b);
   }
 };
 
@@ -102,8 +93,8 @@ class Collector {
       ShapeFacts& facts = facts_[i];
       if (shape.IsTuple()) {
         for (Shape element : shape.elements()) {
-          facts.bytes = SaturatingAdd(facts.bytes, facts_[element.id().value].bytes);
-          facts.text_size = SaturatingAdd(facts.text_size, facts_[element.id().value].text_size + 2);
+          facts.bytes = SatAdd(facts.bytes, facts_[element.id().value].bytes);
+          facts.text_size = SatAdd(facts.text_size, facts_[element.id().value].text_size + 2);
         }
       } else {
         facts.bytes = ByteSize(shape);
@@ -133,10 +124,10 @@ class Collector {
 void Collector::CountConstant(Instruction i, int64_t bytes) {
   const bool elided = i.literal().elided;
   ++result_.constants;
-  result_.constant_bytes = SaturatingAdd(result_.constant_bytes, bytes);
+  result_.constant_bytes = SatAdd(result_.constant_bytes, bytes);
   if (elided) {
     ++result_.elided_constants;
-    result_.elided_constant_bytes = SaturatingAdd(result_.elided_constant_bytes, bytes);
+    result_.elided_constant_bytes = SatAdd(result_.elided_constant_bytes, bytes);
   }
   if (bytes > result_.largest_constant_bytes || result_.largest_constant.empty()) {
     result_.largest_constant_bytes = bytes;
@@ -172,7 +163,7 @@ void Collector::CountEntry() {
   for (int64_t i = 0; i < entry.parameter_count(); ++i) {
     const Instruction parameter = entry.parameter(i);
     if (parameter.valid()) {
-      result_.parameter_bytes = SaturatingAdd(result_.parameter_bytes, BytesOf(parameter));
+      result_.parameter_bytes = SatAdd(result_.parameter_bytes, BytesOf(parameter));
     }
   }
   if (entry.root().valid()) {
@@ -194,17 +185,17 @@ void Collector::CountShapes() {
       result_.shapes.push_back({facts.text_size <= kMaxShapeText
                                     ? ToString(shape, /*with_layout=*/false)
                                     : StrCat("tuple of ", shape.tuple_size(), " with ", shape.leaf_count(), " leaves"),
-                                facts.count, SaturatingMultiply(facts.bytes, facts.count)});
+                                facts.count, SatMul(facts.bytes, facts.count)});
     }
-    const int64_t occurs = SaturatingAdd(facts.count, facts.occurrences);
+    const int64_t occurs = SatAdd(facts.count, facts.occurrences);
     if (occurs == 0) continue;
     if (!shape.IsTuple()) {
-      types[static_cast<size_t>(shape.element_type())].Add(occurs, SaturatingMultiply(facts.bytes, occurs));
+      types[static_cast<size_t>(shape.element_type())].Add(occurs, SatMul(facts.bytes, occurs));
       continue;
     }
     for (Shape element : shape.elements()) {
       int64_t& of_element = facts_[element.id().value].occurrences;
-      of_element = SaturatingAdd(of_element, occurs);
+      of_element = SatAdd(of_element, occurs);
     }
   }
   SortCounts(&result_.shapes);

@@ -10,7 +10,7 @@
 namespace hlokit {
 namespace {
 
-enum Tag : int64_t { kListTag, kIotaTag, kMeshTag };
+enum GroupTag : int64_t { kListTag, kIotaTag, kMeshTag };
 
 // The mesh as one tile assignment whose last dimensions run through a group: every axis is split where parts of it
 // begin and end, and the used parts are brought to the end in the order they are named.
@@ -77,7 +77,7 @@ ReplicaGroups DecodeReplicaGroups(const Context& context, ListId id) {
   ReplicaGroups groups;
   if (list.empty()) return groups;
   size_t at = 1;
-  switch (static_cast<Tag>(list[0])) {
+  switch (static_cast<GroupTag>(list[0])) {
     case kListTag:
       while (at < list.size()) groups.groups.push_back(DecodeList(list, &at));
       break;

@@ -1,10 +1,10 @@
 #include "ir/sharding.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "ir/saturating.h"
 #include "ir/str_cat.h"
 
 namespace hlokit {
@@ -28,10 +28,6 @@ class RunEncoder {
   std::vector<int64_t> list_ = {kTupleTag};
 };
 
-int64_t SaturatingAdd(int64_t a, int64_t b) {
-  return a > std::numeric_limits<int64_t>::max() - b ? std::numeric_limits<int64_t>::max() : a + b;
-}
-
 }  // namespace
 
 int64_t ShardingLeaf::data_rank() const {
@@ -49,7 +45,7 @@ int64_t ShardingLeaf::device_count() const {
 
 int64_t Sharding::leaf_count() const {
   int64_t count = 0;
-  for (const Run& run : runs) count = SaturatingAdd(count, run.count);
+  for (const Run& run : runs) count = SatAdd(count, run.count);
   return count;
 }
 

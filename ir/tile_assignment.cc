@@ -7,7 +7,7 @@
 namespace hlokit {
 namespace {
 
-size_t Index(int64_t i) { return static_cast<size_t>(i); }
+size_t ToSize(int64_t i) { return static_cast<size_t>(i); }
 
 // Calls visit(position in the array) for each element of the transposed array, in its order: an odometer over the new
 // dimensions that carries the old position.
@@ -20,7 +20,7 @@ void ForEachTransposed(absl::Span<const int64_t> dims, absl::Span<const int64_t>
   for (int64_t n = 0; n < count; ++n) {
     visit(position);
     for (size_t i = perm.size(); i-- > 0;) {
-      const size_t d = Index(perm[i]);
+      const size_t d = ToSize(perm[i]);
       position += strides[d];
       if (++at[i] < dims[d]) break;
       position -= strides[d] * dims[d];
@@ -37,8 +37,8 @@ Effect EffectOf(absl::Span<const int64_t> dims, absl::Span<const int64_t> perm) 
   int64_t last = -1;
   for (size_t i = 0; i < perm.size(); ++i) {
     const int64_t d = perm[i];
-    if (dims[Index(d)] == 1) {
-      if (Index(d) != i && dims[i] != 1) effect = Effect::kMovesUnitDims;
+    if (dims[ToSize(d)] == 1) {
+      if (ToSize(d) != i && dims[i] != 1) effect = Effect::kMovesUnitDims;
       continue;
     }
     if (d <= last) return Effect::kReorders;
@@ -56,13 +56,13 @@ std::optional<IotaOrder> TransposedOrder(const TileAssignment& tiles, absl::Span
   size_t n = 0;
   for (size_t i = 0; i < tiles.dims.size(); ++i) {
     if (tiles.dims[i] == 1) continue;
-    if (n >= order.perm.size() || order.reshape[Index(order.perm[n])] != tiles.dims[i]) return std::nullopt;
+    if (n >= order.perm.size() || order.reshape[ToSize(order.perm[n])] != tiles.dims[i]) return std::nullopt;
     place[i] = static_cast<int64_t>(n++);
   }
   if (n != order.perm.size()) return std::nullopt;
   IotaOrder transposed{order.reshape, {}};
   for (int64_t d : perm) {
-    if (place[Index(d)] >= 0) transposed.perm.push_back(order.perm[Index(place[Index(d)])]);
+    if (place[ToSize(d)] >= 0) transposed.perm.push_back(order.perm[ToSize(place[ToSize(d)])]);
   }
   return transposed;
 }
@@ -76,14 +76,14 @@ std::optional<IotaOrder> GroupsSorted(const IotaOrder& order, int64_t group) {
   while (group > 1) {
     if (first == 0) return std::nullopt;
     const int64_t d = perm[--first];
-    const int64_t size = dims[Index(d)];
+    const int64_t size = dims[ToSize(d)];
     if (size <= group) {
       if (group % size != 0) return std::nullopt;
       group /= size;
       continue;
     }
     if (size % group != 0) return std::nullopt;
-    dims[Index(d)] = size / group;
+    dims[ToSize(d)] = size / group;
     dims.insert(dims.begin() + d + 1, group);
     for (int64_t& p : perm) p += p > d ? 1 : 0;
     perm.insert(perm.begin() + static_cast<std::ptrdiff_t>(++first), d + 1);
@@ -129,7 +129,7 @@ void IotaOrder::Canonicalize() {
     reshape.resize(n);
     size_t m = 0;
     for (int64_t p : perm) {
-      if (renamed[Index(p)] >= 0) perm[m++] = renamed[Index(p)];
+      if (renamed[ToSize(p)] >= 0) perm[m++] = renamed[ToSize(p)];
     }
     perm.resize(m);
     for (size_t i = 1, base = 0; i < perm.size(); ++i) {
@@ -137,8 +137,8 @@ void IotaOrder::Canonicalize() {
         base = i;
         continue;
       }
-      reshape[Index(perm[base])] *= reshape[Index(perm[i])];
-      reshape[Index(perm[i])] = 1;
+      reshape[ToSize(perm[base])] *= reshape[ToSize(perm[i])];
+      reshape[ToSize(perm[i])] = 1;
       changed = true;
     }
   }
@@ -152,7 +152,7 @@ int64_t IotaOrder::At(int64_t position) const {
   if (plain()) return position;
   int64_t device = 0;
   for (size_t i = perm.size(); i-- > 0;) {
-    const size_t d = Index(perm[i]);
+    const size_t d = ToSize(perm[i]);
     int64_t part = position % reshape[d];
     position /= reshape[d];
     for (size_t minor = d + 1; minor < reshape.size(); ++minor) part *= reshape[minor];
@@ -171,7 +171,7 @@ bool TileAssignment::Expand(int64_t limit) {
   const int64_t count = device_count();
   if (count > limit) return false;
   devices.clear();
-  devices.reserve(Index(count));
+  devices.reserve(ToSize(count));
   ForEachTransposed(iota.reshape, iota.perm, count, [this](int64_t device) { devices.push_back(device); });
   iota = {};
   return true;
@@ -181,7 +181,7 @@ bool TileAssignment::Transpose(absl::Span<const int64_t> order, int64_t limit) {
   const Effect effect = EffectOf(dims, order);
   if (effect == Effect::kNothing) return true;
   std::vector<int64_t> new_dims;
-  for (int64_t d : order) new_dims.push_back(dims[Index(d)]);
+  for (int64_t d : order) new_dims.push_back(dims[ToSize(d)]);
   if (effect == Effect::kMovesUnitDims) {
     dims = std::move(new_dims);
     return true;
@@ -196,7 +196,7 @@ bool TileAssignment::Transpose(absl::Span<const int64_t> order, int64_t limit) {
   std::vector<int64_t> moved;
   moved.reserve(devices.size());
   ForEachTransposed(dims, order, static_cast<int64_t>(devices.size()),
-                    [&](int64_t position) { moved.push_back(devices[Index(position)]); });
+                    [&](int64_t position) { moved.push_back(devices[ToSize(position)]); });
   devices = std::move(moved);
   dims = std::move(new_dims);
   return true;
@@ -205,7 +205,7 @@ bool TileAssignment::Transpose(absl::Span<const int64_t> order, int64_t limit) {
 bool TileAssignment::SortLastDim(int64_t limit) {
   const int64_t group = dims.back();
   if (is_iota()) {
-    if (iota.reshape[Index(iota.perm.back())] == group) return true;
+    if (iota.reshape[ToSize(iota.perm.back())] == group) return true;
     if (std::optional<IotaOrder> sorted = GroupsSorted(iota, group)) {
       iota = *std::move(sorted);
       iota.Canonicalize();

@@ -7,7 +7,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-constexpr DiagnosticKind kKind = DiagnosticKind::kAliasing;
+constexpr DiagnosticKind kAliasingKind = DiagnosticKind::kAliasing;
 
 // A buffer counts as the array it holds where `through_buffers`.
 bool SameStorage(Verification& v, Shape a, Shape b, bool through_buffers) {
@@ -20,7 +20,7 @@ bool SameStorage(Verification& v, Shape a, Shape b, bool through_buffers) {
 
 void ReportDifferent(Verification& v, Instruction i, const OperandAlias& alias, Shape output, Shape operand) {
   v.Report(
-      i, kKind,
+      i, kAliasingKind,
       StrCat("output ", IndexText(alias.output_index), " is ", ShapeText(output, true), " and cannot alias operand ",
              alias.operand, " ", IndexText(alias.operand_index), ", ", ShapeText(operand, true)));
 }
@@ -34,19 +34,19 @@ struct AliasedShapes {
 std::optional<AliasedShapes> Resolve(Verification& v, Instruction i, const OperandAlias& alias, Shape result,
                                      Shape operand) {
   if (!operand.valid()) {
-    v.Report(i, kKind, StrCat("aliases operand ", alias.operand, ", which it does not have"));
+    v.Report(i, kAliasingKind, StrCat("aliases operand ", alias.operand, ", which it does not have"));
     return std::nullopt;
   }
   const std::optional<Shape> from = SubshapeAt(operand, alias.operand_index);
   if (!from) {
-    v.Report(i, kKind,
+    v.Report(i, kAliasingKind,
              StrCat("aliases operand ", alias.operand, " ", IndexText(alias.operand_index), "; that operand is ",
                     ShapeText(operand, true)));
     return std::nullopt;
   }
   const std::optional<Shape> to = SubshapeAt(result, alias.output_index);
   if (!to) {
-    v.Report(i, kKind,
+    v.Report(i, kAliasingKind,
              StrCat("aliases output ", IndexText(alias.output_index), "; its shape is ", ShapeText(result, true)));
     return std::nullopt;
   }
@@ -151,7 +151,7 @@ void CheckAsyncStartAliasing(Verification& v, Instruction i) {
       }
     }
     if (alias->output_index.empty()) {
-      v.Report(i, kKind, "aliases its whole output; only parts of an asynchronous tuple can be aliased");
+      v.Report(i, kAliasingKind, "aliases its whole output; only parts of an asynchronous tuple can be aliased");
       continue;
     }
     const std::optional<AliasedShapes> shapes = Resolve(v, i, inner, whole, operand);

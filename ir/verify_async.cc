@@ -13,7 +13,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-constexpr DiagnosticKind kKind = DiagnosticKind::kAsyncPair;
+constexpr DiagnosticKind kAsyncKind = DiagnosticKind::kAsyncPair;
 
 bool IsState(Shape s) { return s.IsTuple() && s.tuple_size() >= 2 && s.element(0).IsTuple(); }
 
@@ -190,7 +190,7 @@ class ChainCheck {
   void CheckConsumer(Instruction i) {
     const Facts& facts = FactsOf(i);
     if (!facts.producer.valid()) {
-      if (!facts.given_up) v_.Report(i, kKind, "does not follow from an async-start");
+      if (!facts.given_up) v_.Report(i, kAsyncKind, "does not follow from an async-start");
       return;
     }
     const Instruction producer = v_.module.instruction(facts.producer);
@@ -209,13 +209,13 @@ class ChainCheck {
     const Shape after = i.shape();
     if (!IsState(after)) return;
     if (!BindsPrefixOfParameters(v_, after.element(0), wrapped)) {
-      v_.Report(i, kKind,
+      v_.Report(i, kAsyncKind,
                 StrCat("binds ", ShapeText(after.element(0)), ", more or other than the parameters of `",
                        wrapped.name(), "`"));
       return;
     }
     if (!IsPrefix(v_, after.element(1), wrapped.root().shape())) {
-      v_.Report(i, kKind,
+      v_.Report(i, kAsyncKind,
                 StrCat("has result ", ShapeText(after.element(1)), "; `", wrapped.name(), "` returns ",
                        ShapeText(wrapped.root().shape())));
     }
@@ -225,12 +225,12 @@ class ChainCheck {
     const Shape result = wrapped.root().shape();
     if (!SameShapes(v_, i.shape(), result)) {
       v_.Report(
-          i, kKind,
+          i, kAsyncKind,
           StrCat("is ", ShapeText(i.shape()), "; computation `", wrapped.name(), "` returns ", ShapeText(result)));
     }
     // What is bound fits; where it was bound says otherwise if not.
     if (state.element(0).tuple_size() >= wrapped.parameter_count()) return;
-    v_.Report(i, kKind,
+    v_.Report(i, kAsyncKind,
               StrCat("ends a chain that has bound ", state.element(0).tuple_size(), " of the ",
                      Count(wrapped.parameter_count(), "parameter"), " of `", wrapped.name(), "`"));
   }
@@ -239,10 +239,10 @@ class ChainCheck {
   void CheckConsumed(Instruction i) {
     int64_t direct = 0;
     for (const auto use : i.uses()) direct += IsConsumer(use.user) && use.operand_index == 0;
-    if (direct > 1) v_.Report(i, kKind, StrCat("is continued ", direct, " times"));
+    if (direct > 1) v_.Report(i, kAsyncKind, StrCat("is continued ", direct, " times"));
     if (FactsOf(i).consumed || Escapes(i)) return;
     v_.Report(
-        i, kKind,
+        i, kAsyncKind,
         i.opcode() == Opcode::kAsyncStart ? "has no async-done" : "is continued by no async-update or async-done");
   }
 
@@ -285,7 +285,7 @@ class ChainCheck {
         picks = picks && i.opcode() == Opcode::kGetTupleElement;
       }
       if (!other.valid() || picks) continue;
-      v_.Report(other, kKind,
+      v_.Report(other, kAsyncKind,
                 StrCat("stands in `", c.name(), "`, which `", start.name(),
                        "` runs asynchronously; besides its root only parameters may"));
     }

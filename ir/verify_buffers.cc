@@ -11,7 +11,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-constexpr DiagnosticKind kKind = DiagnosticKind::kBufferUse;
+constexpr DiagnosticKind kBufferUseKind = DiagnosticKind::kBufferUse;
 
 using Index = absl::InlinedVector<int64_t, 4>;
 
@@ -118,7 +118,7 @@ class BufferCheck {
     } else if (opcode == Opcode::kDynamicUpdateSlice && i.operand(0).shape().IsBuffer()) {
       CheckWriters(i);
     } else {
-      v_.Report(i, kKind,
+      v_.Report(i, kBufferUseKind,
                 opcode == Opcode::kParameter
                     ? "is a parameter of the entry, which cannot take buffers"
                     : StrCat("has a buffer among its operands or results; ", i.opcode_text(), " cannot"));
@@ -152,7 +152,7 @@ class BufferCheck {
 
   void CheckWriter(Instruction i, const Index& index) {
     if (!writers_.MoreThanOne(i, index)) return;
-    v_.Report(i, kKind, StrCat("its buffer ", IndexText(index), " has more than one writer"));
+    v_.Report(i, kBufferUseKind, StrCat("its buffer ", IndexText(index), " has more than one writer"));
   }
   void CheckWriters(Instruction i) {
     ForEachBuffer(i.shape(), [&](const Index& index) { CheckWriter(i, index); });
@@ -167,8 +167,8 @@ class BufferCheck {
     } else if (target == "Unpin") {
       CheckUnpin(i);
     } else if (target == "CreateBuffer") {
-      if (i.operand_count() != 0) v_.Report(i, kKind, "CreateBuffer takes no operands");
-      if (!i.shape().IsBuffer()) v_.Report(i, kKind, "CreateBuffer gives a buffer");
+      if (i.operand_count() != 0) v_.Report(i, kBufferUseKind, "CreateBuffer takes no operands");
+      if (!i.shape().IsBuffer()) v_.Report(i, kBufferUseKind, "CreateBuffer gives a buffer");
       CheckWriters(i);
     } else {
       CheckAliased(i);
@@ -179,7 +179,7 @@ class BufferCheck {
   void CheckPin(Instruction i) {
     const bool fits = i.operand_count() == 1 && i.operand(0).shape().IsArray() && i.shape().IsBuffer();
     if (!fits || !SameArray(i.operand(0).shape(), i.shape().element(0))) {
-      v_.Report(i, kKind, "Pin makes a buffer of its one operand, an array of the same shape");
+      v_.Report(i, kBufferUseKind, "Pin makes a buffer of its one operand, an array of the same shape");
     } else {
       CheckOneAlias(i);
       CheckWriters(i);
@@ -189,7 +189,7 @@ class BufferCheck {
   void CheckUnpin(Instruction i) {
     const bool fits = i.operand_count() == 1 && i.operand(0).shape().IsBuffer() && i.shape().IsArray();
     if (!fits || !SameArray(i.operand(0).shape().element(0), i.shape())) {
-      v_.Report(i, kKind, "Unpin makes an array of its one operand, a buffer of the same shape");
+      v_.Report(i, kBufferUseKind, "Unpin makes an array of its one operand, a buffer of the same shape");
     } else {
       CheckOneAlias(i);
     }
@@ -197,7 +197,8 @@ class BufferCheck {
 
   void CheckOneAlias(Instruction i) {
     if (AliasesOf(i).size() == 1) return;
-    v_.Report(i, kKind, StrCat(i.string_attr(Attr::kCustomCallTarget), " needs one output_to_operand_aliasing"));
+    v_.Report(i, kBufferUseKind,
+              StrCat(i.string_attr(Attr::kCustomCallTarget), " needs one output_to_operand_aliasing"));
   }
 
   std::vector<OperandAlias> AliasesOf(Instruction i) const {
@@ -212,7 +213,7 @@ class BufferCheck {
     const std::vector<OperandAlias> aliases = AliasesOf(i);
     const auto report = [&](std::string_view which, const Index& index, int64_t count, std::string_view other) {
       if (count == 1) return;
-      v_.Report(i, kKind,
+      v_.Report(i, kBufferUseKind,
                 StrCat(which, " ", IndexText(index), " is a buffer and aliases ", count == 0 ? "no " : "more than one ",
                        other));
     };

@@ -9,7 +9,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-constexpr DiagnosticKind kKind = DiagnosticKind::kCallSignature;
+constexpr DiagnosticKind kCallSignatureKind = DiagnosticKind::kCallSignature;
 
 // The sharding of those among `instructions` that have one must be the same.
 class SameSharding {
@@ -63,9 +63,9 @@ void CheckFusedComputation(Verification& v, Instruction fusion, Computation fuse
   for (Instruction i : fused.instructions()) {
     if (i == root) {
       if (i.has_users())
-        v.Report(i, kKind, StrCat("is the root of fusion `", fusion.name(), "`, so nothing may use it"));
+        v.Report(i, kCallSignatureKind, StrCat("is the root of fusion `", fusion.name(), "`, so nothing may use it"));
     } else if (!i.has_users() && !HasOwnSideEffect(i)) {
-      v.Report(i, kKind, StrCat("is in fusion `", fusion.name(), "` but nothing uses it"));
+      v.Report(i, kCallSignatureKind, StrCat("is in fusion `", fusion.name(), "` but nothing uses it"));
     }
   }
 }
@@ -87,7 +87,7 @@ void CheckFusion(Verification& v, Instruction i) {
   if (callers.fusion == i.id()) {
     CheckFusedComputation(v, i, fused);
   } else {
-    v.Report(i, kKind,
+    v.Report(i, kCallSignatureKind,
              StrCat("calls `", fused.name(), "`, which belongs to fusion `",
                     v.module.instruction(callers.fusion).name(), "`"));
   }
@@ -106,7 +106,7 @@ void CheckWhile(Verification& v, Instruction i) {
 void CheckReducerParameters(Verification& v, Instruction i) {
   const Computation reducer = i.computation_attr(Attr::kToApply);
   if (reducer.parameter_count() % 2 != 0 || reducer.parameter_count() == 0) {
-    v.Report(i, kKind,
+    v.Report(i, kCallSignatureKind,
              StrCat("reducer `", reducer.name(), "` has ", Count(reducer.parameter_count(), "parameter"),
                     "; it combines pairs"));
   }
@@ -126,7 +126,7 @@ void CheckThreads(Verification& v) {
       if (thread.empty()) thread = "main";
     }
     if (thread == callee.execution_thread()) continue;
-    v.Report(caller, async ? DiagnosticKind::kAsyncPair : kKind,
+    v.Report(caller, async ? DiagnosticKind::kAsyncPair : kCallSignatureKind,
              StrCat("runs on thread \"", thread, "\" and calls `", callee.name(), "` of thread \"",
                     callee.execution_thread(), "\""));
   }

@@ -12,7 +12,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-constexpr DiagnosticKind kKind = DiagnosticKind::kCollective;
+constexpr DiagnosticKind kCollectiveKind = DiagnosticKind::kCollective;
 
 // Saturates.
 int64_t Product(int64_t a, int64_t b) {
@@ -59,14 +59,14 @@ bool CheckListedGroups(Verification& v, Instruction i, int64_t devices) {
     const int64_t size = list[0];
     list.remove_prefix(1);
     if (size == 0) {
-      v.Report(i, kKind, "has an empty replica group");
+      v.Report(i, kCollectiveKind, "has an empty replica group");
       return false;
     }
     if (size < 0 || static_cast<size_t>(size) > list.size()) return false;
     for (int64_t device : list.first(static_cast<size_t>(size))) {
       const bool in_range = device >= 0 && device < devices;
       if (in_range && seen[static_cast<size_t>(device)]++ == 0) continue;
-      v.Report(i, kKind,
+      v.Report(i, kCollectiveKind,
                in_range ? StrCat("names ", device, " twice in replica_groups")
                         : StrCat("replica_groups list ", Count(devices, "device"), ", so ", device,
                                  " is not one of 0 to ", devices - 1));
@@ -92,7 +92,7 @@ void CheckShards(Verification& v, Instruction i, Shape whole, Shape part) {
   const int64_t shards = whole.dim(d) / part.dim(d) + (whole.dim(d) % part.dim(d) != 0);
   const Subgroup group = SubgroupOf(v, i);
   if (group.size == 1 || (group.per_partition ? shards % group.size == 0 : shards == group.size)) return;
-  v.Report(i, kKind,
+  v.Report(i, kCollectiveKind,
            StrCat("dimension ", d, " goes between ", whole.dim(d), " and ", part.dim(d), ", ", Count(shards, "part"),
                   "; a group has ", Count(group.size, "device")));
 }
@@ -101,7 +101,7 @@ void CheckShards(Verification& v, Instruction i, Shape whole, Shape part) {
 // tuple of such tuples for several slices.
 bool CheckOffsets(Verification& v, Instruction i, Shape buffer, Shape offsets, std::string_view which) {
   const auto report = [&](const std::string& message) {
-    v.Report(i, kKind, StrCat(which, " offsets are ", ShapeText(offsets), message));
+    v.Report(i, kCollectiveKind, StrCat(which, " offsets are ", ShapeText(offsets), message));
     return false;
   };
   if (!offsets.IsTuple()) return report("; they must be a tuple");
@@ -125,14 +125,14 @@ bool CheckInPlace(Verification& v, Instruction i) {
            CheckOffsets(v, i, output, i.operand(3).shape(), names[1]);
   }
   if (!input.IsTuple() || !output.IsTuple() || input.tuple_size() != output.tuple_size()) {
-    v.Report(i, kKind, "needs as many output buffers as input buffers");
+    v.Report(i, kCollectiveKind, "needs as many output buffers as input buffers");
     return false;
   }
   for (int64_t side = 0; side < 2; ++side) {
     const Shape buffers = i.operand(side).shape();
     const Shape offsets = i.operand(2 + side).shape();
     if (!offsets.IsTuple() || offsets.tuple_size() != buffers.tuple_size()) {
-      v.Report(i, kKind,
+      v.Report(i, kCollectiveKind,
                StrCat("has ", buffers.tuple_size(), " ", names[side], " buffers and offsets ", ShapeText(offsets)));
       return false;
     }
@@ -148,14 +148,14 @@ void CheckEnds(Verification& v, Instruction i, std::string_view what, int64_t li
   std::vector<int64_t>& ids = v.scratch;
   std::sort(ids.begin(), ids.end());
   if (!ids.empty() && (ids.front() < 0 || ids.back() >= limit)) {
-    v.Report(i, kKind,
+    v.Report(i, kCollectiveKind,
              StrCat(what, " ", ids.front() < 0 ? ids.front() : ids.back(),
                     " in source_target_pairs is not one of 0 to ", limit - 1));
     return;
   }
   for (size_t n = static_cast<size_t>(allowed); n < ids.size(); ++n) {
     if (ids[n] != ids[n - static_cast<size_t>(allowed)]) continue;
-    v.Report(i, kKind,
+    v.Report(i, kCollectiveKind,
              StrCat(what, " ", ids[n], " appears more than ",
                     allowed == 1 ? std::string("once") : StrCat(allowed, " times"), " in source_target_pairs"));
     return;
@@ -167,31 +167,33 @@ void CheckEnds(Verification& v, Instruction i, std::string_view what, int64_t li
 void CheckGroups(Verification& v, Instruction i) {
   const GroupMode mode = GroupModeOf(i);
   if (mode == GroupMode::kReplica && i.bool_attr(Attr::kUseGlobalDeviceIds)) {
-    v.Report(i, kKind, "has use_global_device_ids without channel_id");
+    v.Report(i, kCollectiveKind, "has use_global_device_ids without channel_id");
     return;
   }
   const ReplicaGroupCounts counts = CountsOf(v, i);
   if (counts.groups == 0) {
-    if (mode == GroupMode::kFlattened) v.Report(i, kKind, "has use_global_device_ids, so it needs replica_groups");
+    if (mode == GroupMode::kFlattened)
+      v.Report(i, kCollectiveKind, "has use_global_device_ids, so it needs replica_groups");
     return;
   }
   // Some may stay away from a broadcast.
   if (i.opcode() == Opcode::kCollectiveBroadcast || !CheckListedGroups(v, i, counts.devices)) return;
   const int64_t devices = DevicesOf(v, mode);
   if (devices > 1 && counts.devices != devices) {
-    v.Report(i, kKind,
+    v.Report(i, kCollectiveKind,
              StrCat("replica_groups name ", counts.devices, " ",
                     mode == GroupMode::kPartition ? "partitions" : "devices", "; the module has ", devices));
     return;
   }
   const bool any_size = i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kAllReduceStart;
-  if (!any_size && !counts.uniform) v.Report(i, kKind, "has replica_groups of different sizes");
+  if (!any_size && !counts.uniform) v.Report(i, kCollectiveKind, "has replica_groups of different sizes");
 }
 
 void CheckAllReduce(Verification& v, Instruction i) {
   v.all_reduces.push_back(i.id());
   if (i.int_attr(Attr::kChannelId, 1) > 0) return;
-  v.Report(i, kKind, StrCat("has channel_id ", i.int_attr(Attr::kChannelId), "; channels are numbered from 1"));
+  v.Report(i, kCollectiveKind,
+           StrCat("has channel_id ", i.int_attr(Attr::kChannelId), "; channels are numbered from 1"));
 }
 
 void CheckAllGather(Verification& v, Instruction i) {
@@ -214,7 +216,7 @@ void CheckAllToAll(Verification& v, Instruction i) {
   if (dims.empty()) {
     const bool unknown = group == 1 && i.list_attr(Attr::kReplicaGroups).empty();
     if (unknown || i.operand_count() == group) return;
-    v.Report(i, kKind,
+    v.Report(i, kCollectiveKind,
              StrCat("has ", Count(i.operand_count(), "operand"), ", one for each device; a group has ", group));
     return;
   }
@@ -222,7 +224,7 @@ void CheckAllToAll(Verification& v, Instruction i) {
   if (!operand.valid() || dims[0] < 0 || dims[0] >= operand.rank() || operand.is_unbounded(dims[0])) return;
   if (operand.dim(dims[0]) % group == 0) return;
   v.Report(
-      i, kKind,
+      i, kCollectiveKind,
       StrCat("splits dimension ", dims[0], " of ", operand.dim(dims[0]), " among the ", group, " devices of a group"));
 }
 

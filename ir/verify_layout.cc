@@ -9,7 +9,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-constexpr DiagnosticKind kKind = DiagnosticKind::kLayout;
+constexpr DiagnosticKind kLayoutKind = DiagnosticKind::kLayout;
 
 // Opcodes, elementwise ones aside, whose result has the layout of their operands of the same rank.
 const std::array<bool, kOpcodeCount + 1>& KeepsLayout() {
@@ -71,7 +71,7 @@ void CheckKeptOrder(Verification& v, Instruction i) {
     const Shape given = operand.shape();
     if (!given.IsArray() || given.rank() != result.rank() || !given.has_layout()) continue;
     if (SameOrder(i.opcode(), *result.layout(), *given.layout())) continue;
-    v.Report(i, kKind,
+    v.Report(i, kLayoutKind,
              StrCat(i.opcode_text(), " cannot change the layout of `", operand.name(), "`, ", ShapeText(given, true),
                     ", to ", ShapeText(result, true)));
     return;
@@ -80,14 +80,14 @@ void CheckKeptOrder(Verification& v, Instruction i) {
 
 void CheckPassedOn(Verification& v, Instruction i, Shape given) {
   if (i.shape() == given) return;
-  v.Report(i, kKind,
+  v.Report(i, kLayoutKind,
            StrCat("is ", ShapeText(i.shape(), true), "; ", i.opcode_text(), " passes on ", ShapeText(given, true)));
 }
 
 void CheckTuple(Verification& v, Instruction i) {
   for (int64_t n = 0; n < i.operand_count() && n < i.shape().tuple_size(); ++n) {
     if (i.operand(n).shape() == i.shape().element(n)) continue;
-    v.Report(i, kKind,
+    v.Report(i, kLayoutKind,
              StrCat("element ", n, " is ", ShapeText(i.shape().element(n), true), "; operand ", n, " is ",
                     ShapeText(i.operand(n).shape(), true)));
     return;
@@ -99,7 +99,7 @@ void CheckBitcast(Verification& v, Instruction i) {
   const int64_t from = ByteSize(i.operand(0).shape());
   const int64_t to = ByteSize(i.shape());
   if (from == to) return;
-  v.Report(i, kKind,
+  v.Report(i, kLayoutKind,
            StrCat("makes ", ShapeText(i.shape(), true), ", ", to, " bytes, of ", ShapeText(i.operand(0).shape(), true),
                   ", ", from, " bytes"));
 }
@@ -113,12 +113,12 @@ void CheckCallLayouts(Verification& v, Instruction i) {
     for (int64_t n = 0; n < callee.parameter_count(); ++n) {
       const int64_t from = i.opcode() == Opcode::kConditional ? branch : n;
       if (from >= i.operand_count() || i.operand(from).shape() == callee.parameter(n).shape()) continue;
-      v.Report(i, kKind,
+      v.Report(i, kLayoutKind,
                StrCat("passes operand ", from, ", ", ShapeText(i.operand(from).shape(), true), ", as parameter ", n,
                       " of `", callee.name(), "`, ", ShapeText(callee.parameter(n).shape(), true)));
     }
     if (!condition && callee.root().shape() != i.shape()) {
-      v.Report(i, kKind,
+      v.Report(i, kLayoutKind,
                StrCat("is ", ShapeText(i.shape(), true), "; `", callee.name(), "` returns ",
                       ShapeText(callee.root().shape(), true)));
     }

@@ -8,7 +8,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-constexpr DiagnosticKind kKind = DiagnosticKind::kAsyncPair;
+constexpr DiagnosticKind kPairKind = DiagnosticKind::kAsyncPair;
 
 struct Pair {
   Opcode start;
@@ -47,12 +47,12 @@ Instruction OnlyUser(Verification& v, Instruction i, const Pair& pair) {
   }
   if (count != 1) {
     v.Report(
-        i, kKind,
+        i, kPairKind,
         StrCat("has ", Count(count, "user"), "; ", TextOf(pair.start), " needs exactly one, its ", TextOf(pair.done)));
     return Instruction();
   }
   if (user.opcode() != pair.done && user.opcode() != pair.carrier) {
-    v.Report(i, kKind,
+    v.Report(i, kPairKind,
              StrCat("is used by `", user.name(), "`, ", user.opcode_text(), "; only ", TextOf(pair.done), " may use ",
                     TextOf(pair.start)));
     return Instruction();
@@ -88,7 +88,7 @@ void CheckDone(Verification& v, Instruction i) {
   const Instruction operand = i.operand(0);
   const bool carried = pair.carrier != Opcode::kUnknown && operand.opcode() == Opcode::kGetTupleElement;
   if (operand.opcode() == pair.start || carried) return;
-  v.Report(i, kKind,
+  v.Report(i, kPairKind,
            StrCat("its operand `", operand.name(), "` is ", operand.opcode_text(), "; ", TextOf(pair.done), " needs ",
                   TextOf(pair.start)));
 }

@@ -11,9 +11,6 @@
 namespace hlokit {
 namespace {
 
-bool IsDigit(char c) { return char_class::Is(c, char_class::kDigit); }
-bool IsWordChar(char c) { return char_class::Is(c, char_class::kName); }
-
 // True if `number`, decimal digits with optional point and exponent, is nearer to 0 than any double but 0; false if it
 // is larger than any. It is known to be one of these.
 bool Underflows(std::string_view number) {
@@ -38,16 +35,16 @@ NumberStatus ReadDigits(const char* p, const char* end, LiteralNumber* number) {
   // Up to 15 digits without point and exponent are exact.
   const char* q = p;
   int64_t integer = 0;
-  while (IsDigit(*q) && q - p < 15) integer = integer * 10 + (*q++ - '0');
+  while (char_class::IsDigit(*q) && q - p < 15) integer = integer * 10 + (*q++ - '0');
   number->end = q;
-  if (!IsWordChar(*q)) {
+  if (!char_class::IsName(*q)) {
     number->value = static_cast<double>(integer);
     return NumberStatus::kOk;
   }
   const auto [stop, error] = std::from_chars(p, end, number->value);
   number->end = stop;
-  if (IsWordChar(*stop)) {
-    while (IsWordChar(*number->end)) ++number->end;
+  if (char_class::IsName(*stop)) {
+    while (char_class::IsName(*number->end)) ++number->end;
     return NumberStatus::kMalformed;
   }
   if (error == std::errc::result_out_of_range || std::isinf(number->value)) {
@@ -72,7 +69,7 @@ NumberStatus ReadPayload(const char* end, LiteralNumber* number) {
 
 NumberStatus ReadWord(const char* p, const char* end, LiteralNumber* number) {
   number->end = p;
-  while (IsWordChar(*number->end)) ++number->end;
+  while (char_class::IsName(*number->end)) ++number->end;
   const std::string_view word(p, static_cast<size_t>(number->end - p));
   if (word == "inf") {
     number->value = std::numeric_limits<double>::infinity();
@@ -88,7 +85,7 @@ NumberStatus ReadWord(const char* p, const char* end, LiteralNumber* number) {
 NumberStatus ReadLiteralNumber(const char* p, const char* end, LiteralNumber* number) {
   const bool negative = *p == '-';
   if (negative) ++p;
-  const bool digits = IsDigit(*p) || (*p == '.' && IsDigit(p[1]));
+  const bool digits = char_class::IsDigit(*p) || (*p == '.' && char_class::IsDigit(p[1]));
   const NumberStatus status = digits ? ReadDigits(p, end, number) : ReadWord(p, end, number);
   if (negative) number->value = -number->value;
   return status;

@@ -21,9 +21,6 @@
 namespace hlokit {
 namespace {
 
-bool IsDigit(char c) { return char_class::Is(c, char_class::kDigit); }
-bool IsWordChar(char c) { return char_class::Is(c, char_class::kName); }
-
 // Elements read so far. Grows with them, up to the size of the literal.
 class ElementBuffer {
  public:
@@ -156,7 +153,7 @@ class ArrayReader {
 
 bool ArrayReader::ReadElement(const char*& p, bool* v) {
   const char* q = p;
-  while (IsWordChar(*q)) ++q;
+  while (char_class::IsName(*q)) ++q;
   const std::string_view word(p, static_cast<size_t>(q - p));
   if (word == "true" || word == "false") {
     *v = word == "true";
@@ -185,8 +182,8 @@ bool ArrayReader::ReadElement(const char*& p, T* v) {
   if (negative) ++q;
   const char* const digits = q;
   uint64_t magnitude = 0;
-  for (; IsDigit(*q); ++q) magnitude = magnitude * 10 + static_cast<uint64_t>(*q - '0');
-  if (q == digits || IsWordChar(*q)) {
+  for (; char_class::IsDigit(*q); ++q) magnitude = magnitude * 10 + static_cast<uint64_t>(*q - '0');
+  if (q == digits || char_class::IsName(*q)) {
     return FailHere(p, StrCat("expected an integer for ", TextOf(type_), ", found ", FoundAt(p)));
   }
   bool fits = true;

@@ -12,7 +12,7 @@
 namespace hlokit {
 namespace {
 
-constexpr DiagnosticKind kBad = DiagnosticKind::kBadReplicaGroups;
+constexpr DiagnosticKind kBadGroups = DiagnosticKind::kBadReplicaGroups;
 
 bool ParseList(Reader& in, ReplicaGroups* groups) {
   if (!in.Expect('{', "before replica groups")) return false;
@@ -36,27 +36,27 @@ bool ParseIota(Reader& in, ReplicaGroups* groups) {
   if (!ParseNumbers(in, '[', ']', "the number and size of replica groups", &tiles.dims)) return false;
   const std::optional<int64_t> count = DeviceCount(tiles.dims);
   if (tiles.dims.size() != 2 || !count) {
-    return in.Error(kBad, {start, in.Here() - start},
+    return in.Error(kBadGroups, {start, in.Here() - start},
                     "expected the number of replica groups and their size, both positive, with a product below 2^63");
   }
   if (!in.Eat("<=")) {
     return in.ErrorHere(DiagnosticKind::kUnexpectedToken,
                         StrCat("expected '<=' and an iota, found ", in.DescribeNext()));
   }
-  if (!ParseIotaOrder(in, kBad, &tiles.iota)) return false;
+  if (!ParseIotaOrder(in, kBadGroups, &tiles.iota)) return false;
   const std::optional<int64_t> iota_count = DeviceCount(tiles.iota.reshape);
   if (iota_count == count) return true;
-  return in.Error(kBad, {start, in.Here() - start},
+  return in.Error(kBadGroups, {start, in.Here() - start},
                   StrCat("the groups have ", *count, " devices, the iota ", iota_count.value_or(0)));
 }
 
 bool ParseMeshGroups(Reader& in, Context* context, ReplicaGroups* groups) {
   groups->kind = ReplicaGroups::Kind::kMesh;
   const uint32_t start = in.Offset();
-  if (!ParseMesh(in, context, kBad, &groups->mesh)) return false;
-  if (!AxisReader(in, *context, kBad, groups->mesh).Set(&groups->axes)) return false;
+  if (!ParseMesh(in, context, kBadGroups, &groups->mesh)) return false;
+  if (!AxisReader(in, *context, kBadGroups, groups->mesh).Set(&groups->axes)) return false;
   if (std::optional<std::string> error = CheckMeshGroups(*context, groups)) {
-    return in.Error(kBad, {start, in.Here() - start}, *std::move(error));
+    return in.Error(kBadGroups, {start, in.Here() - start}, *std::move(error));
   }
   return true;
 }

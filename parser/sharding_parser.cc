@@ -16,7 +16,7 @@
 namespace hlokit {
 namespace {
 
-constexpr DiagnosticKind kBad = DiagnosticKind::kBadSharding;
+constexpr DiagnosticKind kBadSharding = DiagnosticKind::kBadSharding;
 
 // The words of an unnamed sharding, each with or without a value; a leaf may have several.
 enum class Word : uint8_t {
@@ -74,7 +74,7 @@ class ShardingReader {
 
   // About the leaf from its start to here.
   bool Fail(std::string message) {
-    return in_.Error(kBad, {leaf_start_, in_.Here() - leaf_start_}, std::move(message));
+    return in_.Error(kBadSharding, {leaf_start_, in_.Here() - leaf_start_}, std::move(message));
   }
 
   Reader& in_;
@@ -86,8 +86,8 @@ class ShardingReader {
 
 bool ShardingReader::Named(ShardingLeaf* leaf) {
   leaf->kind = ShardingKind::kNamed;
-  if (!ParseMesh(in_, context_, kBad, &leaf->mesh)) return false;
-  AxisReader axis_reader(in_, *context_, kBad, leaf->mesh);
+  if (!ParseMesh(in_, context_, kBadSharding, &leaf->mesh)) return false;
+  AxisReader axis_reader(in_, *context_, kBadSharding, leaf->mesh);
   in_.Eat(',');
   if (in_.Peek() == '[' && !leaf->mesh.maximal()) {
     if (!Dims(axis_reader, leaf)) return false;
@@ -166,7 +166,7 @@ bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
         return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
                              StrCat("expected a part of a sharding, found ", in_.DescribeNext()));
       }
-      return in_.Error(kBad, range, StrCat("`", text, "` is no part of a sharding"),
+      return in_.Error(kBadSharding, range, StrCat("`", text, "` is no part of a sharding"),
                        Suggestion(text, {kWordTexts.begin(), kWordTexts.end()}));
     }
     if (has(*word) && *word != Word::kMetadata) {
@@ -241,14 +241,14 @@ bool ShardingReader::Devices(ShardingLeaf* leaf) {
   if (!ParseNumbers(in_, '[', ']', "the dimensions of the tiles", &tiles.dims)) return false;
   const std::optional<int64_t> count = DeviceCount(tiles.dims);
   if (!count) {
-    return in_.Error(kBad, {start, in_.Here() - start},
+    return in_.Error(kBadSharding, {start, in_.Here() - start},
                      "the dimensions of the tiles must be positive, with a product below 2^63");
   }
   if (in_.Eat("<=")) {
-    if (!ParseIotaOrder(in_, kBad, &tiles.iota)) return false;
+    if (!ParseIotaOrder(in_, kBadSharding, &tiles.iota)) return false;
     const std::optional<int64_t> iota_count = DeviceCount(tiles.iota.reshape);
     if (iota_count == count) return true;
-    return in_.Error(kBad, {start, in_.Here() - start},
+    return in_.Error(kBadSharding, {start, in_.Here() - start},
                      StrCat("there are ", *count, " tiles for an iota of ", iota_count.value_or(0), " devices"));
   }
   do {
@@ -257,11 +257,11 @@ bool ShardingReader::Devices(ShardingLeaf* leaf) {
     tiles.devices.push_back(device);
   } while (in_.Eat(','));
   if (tiles.devices.size() != static_cast<uint64_t>(*count)) {
-    return in_.Error(kBad, {start, in_.Here() - start},
+    return in_.Error(kBadSharding, {start, in_.Here() - start},
                      StrCat("there are ", *count, " tiles for ", tiles.devices.size(), " devices"));
   }
   if (*count > 1) return true;
-  return in_.Error(kBad, {start, in_.Here() - start}, "a tiled sharding needs more than one device",
+  return in_.Error(kBadSharding, {start, in_.Here() - start}, "a tiled sharding needs more than one device",
                    "write {replicated} or {maximal device=...}");
 }
 
@@ -274,7 +274,7 @@ bool ShardingReader::LastTileDims(ShardingLeaf* leaf) {
     size_t type = 0;
     while (type < std::size(kSubgroupTypeTexts) && kSubgroupTypeTexts[type] != text) ++type;
     if (type == std::size(kSubgroupTypeTexts)) {
-      return in_.Error(kBad, range, "expected manual, unreduced, replicated or maximal in last_tile_dims");
+      return in_.Error(kBadSharding, range, "expected manual, unreduced, replicated or maximal in last_tile_dims");
     }
     leaf->subgroups.push_back(static_cast<SubgroupType>(type));
   } while (in_.Eat(','));
@@ -289,7 +289,7 @@ bool ShardingReader::Reduction(ReductionOp* op) {
     *op = static_cast<ReductionOp>(i);
     return true;
   }
-  return in_.Error(kBad, range, "expected sum, max or min after unreduced=");
+  return in_.Error(kBadSharding, range, "expected sum, max or min after unreduced=");
 }
 
 // `{op_name="a"}`, or a list of such in braces.

@@ -39,7 +39,7 @@ std::string Shortened(std::string_view text) {
                 text.substr(ends[ends.size() - kLast - 1]));
 }
 
-std::string Example(const PassInfo& info) {
+std::string ExampleText(const PassInfo& info) {
   if (info.example.empty()) return "";
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(info.example);
   if (!module.ok()) return StrCat("The example does not parse: ", std::string(module.status().message()), "\n");
@@ -93,7 +93,7 @@ std::string Section(const PassInfo& info) {
     }
     text += "\n";
   }
-  return text + Example(info);
+  return text + ExampleText(info);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 using runtime::MetricData;
 
-constexpr int kWidth = 80;
+constexpr int kReportWidth = 80;
 
 // Lines with a prefix of their own.
 class Block {
@@ -27,7 +27,7 @@ class Block {
     StrAppend(&out_, "\n", prefix_, text);
     return *this;
   }
-  Block& Rule(char c) { return Line(std::string(kWidth, c)); }
+  Block& Rule(char c) { return Line(std::string(kReportWidth, c)); }
   std::string Take() { return std::move(out_); }
 
  private:

@@ -30,7 +30,7 @@ std::string NodeAndPlace(const TextNode& node) {
 }
 
 // "aten::mul (step@train.prog:3)": the first node that takes a leaf, by the leaf's number in post-order.
-std::string UseOf(const TextGraph& graph, size_t leaf) {
+std::string FirstUseOf(const TextGraph& graph, size_t leaf) {
   size_t at = 0;
   for (; at < graph.nodes.size(); ++at) {
     if (graph.nodes[at].op == "xla::device_data" && leaf-- == 0) break;
@@ -47,7 +47,7 @@ std::string UseOf(const TextGraph& graph, size_t leaf) {
 std::string UseOfParameter(const CompiledGraph& graph, const TextGraph& text, int64_t parameter) {
   const auto& sequence = graph.parameter_sequence;
   const auto it = std::find(sequence.begin(), sequence.end(), static_cast<uint32_t>(parameter));
-  return UseOf(text, static_cast<size_t>(it - sequence.begin()));
+  return FirstUseOf(text, static_cast<size_t>(it - sequence.begin()));
 }
 
 std::string RootAndPlace(const TextGraph& graph) {
@@ -69,9 +69,9 @@ std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text
                              const TextGraph& before_text) {
   for (size_t i = 0; i < now.parameter_sequence.size() && i < before.parameter_sequence.size(); ++i) {
     if (now.parameter_sequence[i] != before.parameter_sequence[i]) {
-      return StrCat("parameter order: leaf ", i, ", taken by ", UseOf(now_text, i), ", is parameter ",
+      return StrCat("parameter order: leaf ", i, ", taken by ", FirstUseOf(now_text, i), ", is parameter ",
                     now.parameter_sequence[i], "; it was ", before.parameter_sequence[i], ", taken by ",
-                    UseOf(before_text, i), " (two leaves became the same buffer, or ceased to be)");
+                    FirstUseOf(before_text, i), " (two leaves became the same buffer, or ceased to be)");
     }
   }
   if (now.force != before.force) {

@@ -123,7 +123,7 @@ class Extractor {
   absl::flat_hash_map<uint32_t, InstructionId> instructions_;
 };
 
-absl::Status FirstError(const DiagnosticSink& sink) {
+absl::Status NoValueError(const DiagnosticSink& sink) {
   return absl::FailedPreconditionError(sink.diagnostics().empty() ? "no value" : sink.diagnostics()[0].message);
 }
 
@@ -135,9 +135,9 @@ absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const Evalu
   if (module.entry().parameter_count() != 0) return absl::InvalidArgumentError("the value depends on a parameter");
   DiagnosticSink sink;
   const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
-  if (evaluator == nullptr) return FirstError(sink);
+  if (evaluator == nullptr) return NoValueError(sink);
   std::optional<std::vector<Literal>> results = evaluator->Run({}, &sink);
-  if (!results || results->size() != 1) return FirstError(sink);
+  if (!results || results->size() != 1) return NoValueError(sink);
   return std::move((*results)[0]);
 }
 

@@ -25,6 +25,8 @@ struct Plan {
 // dense, operands have the strides the plan was made for. out[j] may be in[i] where the step says so (Reuse). Errors go
 // to the context.
 using Kernel = void (*)(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
+// The kernel of a step whose results hold no elements.
+inline void RunNothing(const Plan*, const std::byte* const*, std::byte* const*, RunContext&) {}
 
 // The value of one slot: `data` points into `owner`, or into memory that outlives the run (a constant, an argument)
 // when there is none.

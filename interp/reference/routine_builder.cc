@@ -84,6 +84,12 @@ View RoutineBuilder::Dense(const View& view) {
   return copy;
 }
 
+void RoutineBuilder::AppendDense(Instruction operand, std::vector<View>* views) {
+  // Dense may add views of its own, so the leaves are copied first.
+  const std::vector<View> copied(leaves(operand).begin(), leaves(operand).end());
+  for (const View& v : copied) views->push_back(Dense(v));
+}
+
 void RoutineBuilder::SetResults(absl::Span<const View> views) {
   const std::vector<View> copy = AsDeclared(views);  // a copy, because `views` may point into views_
   if (!program_.CountViews(static_cast<int64_t>(copy.size()))) {

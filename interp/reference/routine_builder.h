@@ -64,6 +64,8 @@ class RoutineBuilder {
   // The same elements, dense: `view` itself, or the result of a copy (one copy per view, however often it is asked
   // for).
   View Dense(const View& view);
+  // Appends the leaves of an operand, dense.
+  void AppendDense(Instruction operand, std::vector<View>* views);
 
   // The result of the instruction is a view, or consists of these leaves.
   void SetResult(const View& view) { SetResults({&view, 1}); }

@@ -17,7 +17,7 @@
 namespace hlokit::runtime {
 namespace {
 
-absl::Status FirstError(const DiagnosticSink& sink, std::string_view what) {
+absl::Status InternalErrorOf(const DiagnosticSink& sink, std::string_view what) {
   for (const Diagnostic& d : sink.diagnostics()) {
     if (d.severity == Severity::kError) return absl::InternalError(StrCat(what, ": ", d.message));
   }
@@ -112,7 +112,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   executable->module_ = std::move(module);
   DiagnosticSink sink;
   VerifyModule(*executable->module_, VerifierOptions(), &sink);
-  if (sink.has_errors()) return FirstError(sink, "the program does not verify");
+  if (sink.has_errors()) return InternalErrorOf(sink, "the program does not verify");
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
   executable->devices_ = devices_.size();
@@ -156,7 +156,7 @@ absl::Status Executable::PrepareLocked() {
   }
   DiagnosticSink sink;
   evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
-  if (evaluator_ == nullptr) status_ = FirstError(sink, "the program cannot be run");
+  if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "the program cannot be run");
   return status_;
 }
 
@@ -280,7 +280,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       DiagnosticSink sink;
       std::lock_guard<std::mutex> lock(executable->mutex_);
       std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink, donation);
-      if (!computed) return FirstError(sink, "execution failed");
+      if (!computed) return InternalErrorOf(sink, "execution failed");
       return *std::move(computed);
     };
     absl::StatusOr<std::vector<Literal>> computed =

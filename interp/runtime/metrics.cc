@@ -66,7 +66,7 @@ std::optional<Rates> RatesOf(const MetricData& m) {
   return Rates{sum / seconds, static_cast<double>(m.samples.size()) / seconds};
 }
 
-const char* NameOf(MetricKind kind) {
+const char* KindName(MetricKind kind) {
   switch (kind) {
     case MetricKind::kValue:
       return "value";
@@ -214,7 +214,7 @@ std::string Metrics::JsonReport() const {
   for (const auto& [name, m] : metrics_) {
     if (m.samples.empty()) continue;
     nlohmann::ordered_json& entry = metrics[name];
-    entry["kind"] = NameOf(m.kind);
+    entry["kind"] = KindName(m.kind);
     entry["total_samples"] = m.total_samples;
     entry["accumulator"] = m.accumulator;
     if (const std::optional<Rates> rates = RatesOf(m)) {

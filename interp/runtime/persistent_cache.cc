@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "interp/runtime/whole_file.h"
 #include "ir/str_cat.h"
 
 namespace hlokit::runtime {
@@ -26,10 +27,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kMagic[8] = {'h', 'l', 'o', 'k', 'i', 't', 'C', '\0'};
+constexpr char kCacheMagic[8] = {'h', 'l', 'o', 'k', 'i', 't', 'C', '\0'};
 constexpr uint64_t kFormat = 4;
 
-struct Header {
+struct EntryHeader {
   char magic[8];
   uint64_t format;
   Digest contents;
@@ -40,7 +41,7 @@ struct Header {
   uint64_t contents_size;
   uint64_t program_size;
 };
-static_assert(sizeof(Header) == 88);
+static_assert(sizeof(EntryHeader) == 88);
 static_assert(sizeof(Digest) == 16);
 constexpr size_t kTrailer = sizeof(Digest);
 
@@ -88,20 +89,10 @@ struct FileBytes {
 std::string ErrorText(int error) { return std::system_category().message(error); }
 
 // Random, so that two writers never share a temporary file.
-std::string TemporaryName() {
+std::string TemporaryEntryName() {
   static std::atomic<uint64_t> serial{0};
   thread_local std::random_device random;
   return StrCat("tmp-", getpid(), "-", static_cast<uint64_t>(random()), "-", serial.fetch_add(1));
-}
-
-bool WriteAll(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
 }
 
 // The file, or no more than `most` bytes of it; nullopt with errno if it cannot be read. A copy: a file that is mapped
@@ -141,8 +132,8 @@ std::vector<std::pair<std::string, Digest>> IngredientsOf(const ProgramKey& key)
 
 std::string EncodeEntry(const ProgramKey& key, std::string_view program) {
   const std::string settings = SettingsText(key), digests = DigestsOfSettings(key), form = FormText(key.form);
-  Header header;
-  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  EntryHeader header;
+  std::memcpy(header.magic, kCacheMagic, sizeof(kCacheMagic));
   header.format = kFormat;
   header.contents = DigestOf(key.contents);
   header.settings = key.settings.size();
@@ -162,13 +153,13 @@ std::string EncodeEntry(const ProgramKey& key, std::string_view program) {
 }
 
 std::optional<std::string_view> DecodeEntry(std::string_view entry, const ProgramKey& key) {
-  Header header;
+  EntryHeader header;
   if (entry.size() < sizeof(header) + kTrailer) return std::nullopt;
   std::memcpy(&header, entry.data(), sizeof(header));
   const std::string settings = SettingsText(key), digests = DigestsOfSettings(key);
   const uint64_t body = entry.size() - sizeof(header) - kTrailer;
   const uint64_t key_size = digests.size() + settings.size() + key.contents.size();
-  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.format != kFormat ||
+  if (std::memcmp(header.magic, kCacheMagic, sizeof(kCacheMagic)) != 0 || header.format != kFormat ||
       header.settings != key.settings.size() || header.settings_size != settings.size() ||
       header.contents_size != key.contents.size() || key_size > body || header.form_size > body - key_size ||
       header.program_size != body - key_size - header.form_size) {
@@ -245,21 +236,21 @@ namespace {
 // What an entry says of the graph that it was made of, and under which settings.
 struct EntryHead {
   FileBytes file;
-  Header header;
+  EntryHeader header;
   std::string_view digests, settings, form;
 };
 
 // Of an entry whose header is `wanted`; nullopt if it cannot be read.
-std::optional<EntryHead> ReadHead(const fs::path& path, absl::FunctionRef<bool(const Header&)> wanted) {
+std::optional<EntryHead> ReadHead(const fs::path& path, absl::FunctionRef<bool(const EntryHeader&)> wanted) {
   constexpr size_t kMostText = 1 << 16;
-  std::optional<FileBytes> file = ReadFile(path, sizeof(Header));
+  std::optional<FileBytes> file = ReadFile(path, sizeof(EntryHeader));
   EntryHead head;
-  if (!file || file->size < sizeof(Header)) return std::nullopt;
-  std::memcpy(&head.header, file->bytes.get(), sizeof(Header));
+  if (!file || file->size < sizeof(EntryHeader)) return std::nullopt;
+  std::memcpy(&head.header, file->bytes.get(), sizeof(EntryHeader));
   if (head.header.format != kFormat || !wanted(head.header)) return std::nullopt;
-  file = ReadFile(path, sizeof(Header) + kMostText);
-  if (!file || file->size < sizeof(Header)) return std::nullopt;
-  std::string_view rest = file->view().substr(sizeof(Header));
+  file = ReadFile(path, sizeof(EntryHeader) + kMostText);
+  if (!file || file->size < sizeof(EntryHeader)) return std::nullopt;
+  std::string_view rest = file->view().substr(sizeof(EntryHeader));
   const auto take = [&](uint64_t size, std::string_view* to) {
     if (size > rest.size()) return false;
     *to = rest.substr(0, size);
@@ -310,7 +301,7 @@ std::vector<std::string> Differences(const ProgramKey& key, const EntryHead& hea
 
 // Of the entries, those that differ least and come first.
 std::string FewestDifferences(const ProgramKey& key, std::vector<fs::path> paths,
-                              absl::FunctionRef<bool(const Header&)> wanted) {
+                              absl::FunctionRef<bool(const EntryHeader&)> wanted) {
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> fewest;
   for (const fs::path& path : paths) {
@@ -335,14 +326,14 @@ std::string PersistentCache::OtherSetting(const ProgramKey& key) const {
   for (fs::directory_iterator it(FolderOf(contents), error), end; !error && it != end; it.increment(error)) {
     if (it->path().filename().string().starts_with(prefix)) paths.push_back(it->path());
   }
-  const auto same_contents = [&](const Header& h) { return h.contents == contents; };
+  const auto same_contents = [&](const EntryHeader& h) { return h.contents == contents; };
   if (std::string found = FewestDifferences(key, std::move(paths), same_contents); !found.empty()) return found;
   if (key.form.bare == Digest()) return "";
   paths.clear();
   for (fs::recursive_directory_iterator it(options_.folder, error), end; !error && it != end; it.increment(error)) {
     if (it.depth() == 1 && !it->path().filename().string().starts_with("tmp-")) paths.push_back(it->path());
   }
-  return FewestDifferences(key, std::move(paths), [&](const Header& h) { return h.bare == key.form.bare; });
+  return FewestDifferences(key, std::move(paths), [&](const EntryHeader& h) { return h.bare == key.form.bare; });
 }
 
 void PersistentCache::Put(const ProgramKey& key, std::string_view program) {
@@ -352,12 +343,12 @@ void PersistentCache::Put(const ProgramKey& key, std::string_view program) {
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
     return Warn(StrCat("cannot make the folder ", folder, ": ", ErrorText(errno)));
   }
-  const std::string temporary = StrCat(folder, "/", TemporaryName());
+  const std::string temporary = StrCat(folder, "/", TemporaryEntryName());
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return Warn(StrCat("cannot write ", temporary, ": ", ErrorText(errno)));
   const std::string entry = EncodeEntry(key, program);
-  bool ok = WriteAll(fd, entry);
-  int error = errno;
+  int error = WriteAll(fd, entry);
+  bool ok = error == 0;
   if (close(fd) != 0 && ok) {
     ok = false;
     error = errno;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "interp/runtime/trace_event_json.h"
 #include "interp/runtime/xplane.pb.h"
 #include "ir/str_cat.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 namespace proto = ::tensorflow::profiler;
 
-std::string NameOf(const proto::XPlane& plane, const proto::XEvent& event) {
+std::string EventName(const proto::XPlane& plane, const proto::XEvent& event) {
   const auto found = plane.event_metadata().find(event.metadata_id());
   if (found == plane.event_metadata().end()) return StrCat("event ", event.metadata_id());
   return found->second.display_name().empty() ? found->second.name() : found->second.display_name();
@@ -31,15 +32,6 @@ std::string Fixed(double value, int digits) {
   char buffer[64];
   std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
   return buffer;
-}
-
-std::string Number(double value) {
-  char buffer[64];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, 15).ptr);
-}
-
-std::string Quoted(std::string_view s) {
-  return nlohmann::json(std::string(s)).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 class TraceWriter {
@@ -56,14 +48,14 @@ class TraceWriter {
       if (plane.lines_size() == 0) continue;
       Begin();
       out_ << "{\"ph\": \"M\", \"pid\": " << process
-           << ", \"name\": \"process_name\", \"args\": {\"name\": " << Quoted(plane.name()) << "}}";
+           << ", \"name\": \"process_name\", \"args\": {\"name\": " << TraceString(plane.name()) << "}}";
       Begin();
       out_ << "{\"ph\": \"M\", \"pid\": " << process
            << ", \"name\": \"process_sort_index\", \"args\": {\"sort_index\": " << plane.id() << "}}";
       for (const proto::XLine& line : plane.lines()) {
         Begin();
         out_ << "{\"ph\": \"M\", \"pid\": " << process << ", \"tid\": " << line.id()
-             << ", \"name\": \"thread_name\", \"args\": {\"name\": " << Quoted(line.name()) << "}}";
+             << ", \"name\": \"thread_name\", \"args\": {\"name\": " << TraceString(line.name()) << "}}";
         for (const proto::XEvent& event : line.events()) {
           const double start = StartOf(line, event);
           if (start <= last_) WriteEvent(plane, process, line, event, start);
@@ -111,10 +103,10 @@ class TraceWriter {
 
   void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event,
                   double start) {
-    const std::string where = StrCat("\"pid\": ", process, ", \"tid\": ", line.id(), ", \"ts\": ", Number(start));
+    const std::string where = StrCat("\"pid\": ", process, ", \"tid\": ", line.id(), ", \"ts\": ", TraceNumber(start));
     Begin();
-    out_ << "{\"ph\": \"X\", " << where << ", \"dur\": " << Number(static_cast<double>(event.duration_ps()) * 1e-6)
-         << ", \"name\": " << Quoted(NameOf(plane, event)) << ", \"args\": {";
+    out_ << "{\"ph\": \"X\", " << where << ", \"dur\": " << TraceNumber(static_cast<double>(event.duration_ps()) * 1e-6)
+         << ", \"name\": " << TraceString(EventName(plane, event)) << ", \"args\": {";
     bool first = true;
     int64_t producer = 0;
     int64_t consumer = 0;
@@ -123,7 +115,7 @@ class TraceWriter {
       if (found == plane.stat_metadata().end() || stat.value_case() == proto::XStat::kBytesValue) return;
       if (found->second.name() == "_p") producer = stat.int64_value();
       if (found->second.name() == "_c") consumer = stat.int64_value();
-      out_ << (first ? "" : ", ") << Quoted(found->second.name()) << ": ";
+      out_ << (first ? "" : ", ") << TraceString(found->second.name()) << ": ";
       first = false;
       WriteValue(plane, stat);
     };
@@ -144,7 +136,8 @@ class TraceWriter {
     switch (stat.value_case()) {
       case proto::XStat::kDoubleValue:
         // JSON has no infinity.
-        out_ << (stat.double_value() - stat.double_value() == 0 ? Number(stat.double_value()) : std::string("null"));
+        out_ << (stat.double_value() - stat.double_value() == 0 ? TraceNumber(stat.double_value())
+                                                                : std::string("null"));
         return;
       case proto::XStat::kUint64Value:
         out_ << std::to_string(stat.uint64_value());
@@ -153,11 +146,11 @@ class TraceWriter {
         out_ << stat.int64_value();
         return;
       case proto::XStat::kStrValue:
-        out_ << Quoted(stat.str_value());
+        out_ << TraceString(stat.str_value());
         return;
       case proto::XStat::kRefValue: {
         const auto found = plane.stat_metadata().find(static_cast<int64_t>(stat.ref_value()));
-        out_ << Quoted(found == plane.stat_metadata().end() ? std::string() : found->second.name());
+        out_ << TraceString(found == plane.stat_metadata().end() ? std::string() : found->second.name());
         return;
       }
       case proto::XStat::kBytesValue:
@@ -201,7 +194,7 @@ absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out) 
       std::map<std::string, std::pair<int64_t, double>> sums;
       double end = 0;
       for (const proto::XEvent& event : line.events()) {
-        std::pair<int64_t, double>& sum = sums[NameOf(plane, event)];
+        std::pair<int64_t, double>& sum = sums[EventName(plane, event)];
         sum.first += 1;
         sum.second += static_cast<double>(event.duration_ps()) * 1e-6;
         end = std::max(end,

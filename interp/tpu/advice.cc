@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "interp/tpu/breakdown.h"
 #include "interp/tpu/matrix_cost.h"
+#include "interp/tpu/number_text.h"
 #include "interp/tpu/op_class.h"
 #include "ir/attribute_views.h"
 #include "ir/str_cat.h"
@@ -28,11 +29,7 @@ constexpr size_t kFetchSteps = 40;     // simulated with a fetch in each tenth
 
 std::string_view Plural(int64_t count, std::string_view one, std::string_view many) { return count == 1 ? one : many; }
 
-std::string Percent(double part, double whole) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%.1f %%", whole > 0 ? 100 * part / whole : 0);
-  return buffer;
-}
+std::string PercentText(double part, double whole) { return Percent(part, whole) + " %"; }
 
 std::string Time(double seconds) {
   char buffer[40];
@@ -259,9 +256,9 @@ class Adviser {
       advice.title = StrCat("Choose ", below, " instead of ", size);
       advice.evidence = StrCat(s.products, Plural(s.products, " product has", " products have"), " a dimension of ",
                                size, ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
-                               Percent(s.padded, s.whole), " of their time is padding.");
-      advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", Percent(less, 1), " less, or ",
-                             below + tile, " for the same time).");
+                               PercentText(s.padded, s.whole), " of their time is padding.");
+      advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", PercentText(less, 1),
+                             " less, or ", below + tile, " for the same time).");
       advice.changed = StrCat("the program with ", below, " for each dimension of ", size);
       advice.after = SimulateChanged(changed);
       // More than there is less to do.
@@ -321,7 +318,7 @@ class Adviser {
     change(&plan);
     Advice advice;
     advice.title = std::move(title);
-    advice.evidence = StrCat("The device waits ", Time(gap), " a step (", Percent(gap, now_.step_seconds),
+    advice.evidence = StrCat("The device waits ", Time(gap), " a step (", PercentText(gap, now_.step_seconds),
                              ") with nothing to run, for: ", NameOf(phase), ".");
     advice.action = std::move(action);
     advice.changed = std::move(changed);

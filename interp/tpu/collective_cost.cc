@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMaxListedDevices = int64_t{1} << 20;
 
 // Passes over the links that an all-gather needs to move `bytes` into every chip of the group.
-CollectiveTime Gather(const Machine& machine, double bytes, const GroupSpan& span) {
+CollectiveTime GatherCost(const Machine& machine, double bytes, const GroupSpan& span) {
   CollectiveTime time;
   const double rate = machine.ici_rate * machine.ici_efficiency;
   if (!span.regular) {
@@ -104,18 +104,18 @@ CollectiveTime TimeOf(const Machine& machine, CollectiveKind kind, double bytes,
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kBroadcast:
-      time = Gather(machine, bytes / static_cast<double>(span.slices), span);
+      time = GatherCost(machine, bytes / static_cast<double>(span.slices), span);
       AddSlices(machine, bytes, span, &time);
       break;
     case CollectiveKind::kAllReduce:
-      time = Gather(machine, bytes, span);
+      time = GatherCost(machine, bytes, span);
       time.ici *= 2;
       time.latency *= 2;
       AddSlices(machine, 2 * bytes, span, &time);
       break;
     case CollectiveKind::kAllToAll:
       // Half the bytes cross the middle of each axis, a quarter of what a gather moves.
-      time = Gather(machine, bytes * static_cast<double>(span.chips), span);
+      time = GatherCost(machine, bytes * static_cast<double>(span.chips), span);
       time.ici /= 4;
       AddSlices(machine, bytes * static_cast<double>(span.chips), span, &time);
       break;

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <vector>
 
-#include "passes/analysis/saturating.h"
+#include "ir/saturating.h"
 
 namespace hlokit::tpu {
 

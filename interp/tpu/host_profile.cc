@@ -19,7 +19,7 @@ namespace {
 namespace proto = ::tensorflow::profiler;
 using runtime::TraceEvent;
 
-constexpr std::string_view kHostPlane = "/host:CPU";
+constexpr std::string_view kHostPlaneName = "/host:CPU";
 constexpr std::string_view kAllocatorLine = "allocator";
 // Batches a loader on a thread of its own is ahead; what the recording does not say.
 constexpr int64_t kPrefetch = 2;
@@ -36,7 +36,7 @@ class Reader {
     proto::XSpace space;
     if (absl::Status s = runtime::ParseProfile(bytes, &space); !s.ok()) return s;
     for (const proto::XPlane& plane : space.planes()) {
-      if (plane.name() == kHostPlane) ReadPlane(plane);
+      if (plane.name() == kHostPlaneName) ReadPlane(plane);
     }
     if (profile_.events.empty()) return absl::NotFoundError("the profile has no plane /host:CPU with events");
     std::stable_sort(profile_.events.begin(), profile_.events.end(), [](const TraceEvent& a, const TraceEvent& b) {

@@ -190,7 +190,7 @@ class Grouper {
   absl::flat_hash_map<uint32_t, KernelList> of_;  // by instruction
 };
 
-Instruction NameOf(const Module& module, const Kernel& kernel) {
+Instruction NamingInstruction(const Module& module, const Kernel& kernel) {
   for (InstructionId member : kernel.members) {
     const Instruction m = module.instruction(member);
     if (ClassOf(m.opcode()) == OpClass::kProduct) return m;
@@ -270,7 +270,7 @@ void KernelPlan::Plan(Computation computation, bool scheduled) {
     written_[kernel.root.id().value] = 1;
     Step step;
     step.kind = KindOf(kernel.root);
-    step.name = NameOf(*module_, kernel).id();
+    step.name = NamingInstruction(*module_, kernel).id();
     step.members.assign(kernel.members.begin(), kernel.members.end());
     for (InstructionId returned : kernel.returned) {
       step.results.push_back(returned);

@@ -11,12 +11,12 @@ namespace hlokit::tpu {
 
 namespace {
 
-double SizeOf(Shape shape, int64_t dimension) {
+double SizeOrOne(Shape shape, int64_t dimension) {
   if (dimension < 0 || dimension >= shape.rank() || shape.is_unbounded(dimension)) return 1;
   return static_cast<double>(std::max<int64_t>(shape.dim(dimension), 1));
 }
 
-double RoundUp(double value, double unit) { return std::ceil(value / unit) * unit; }
+double RoundUpTo(double value, double unit) { return std::ceil(value / unit) * unit; }
 
 double SpeedupOf(const Machine& machine, ElementType a, ElementType b) {
   const int bits = std::max(BitsOf(a), BitsOf(b));
@@ -47,17 +47,17 @@ void DotSizes(Instruction i, Product* p) {
   const DotDims dims = DotDims::Of(i);
   const Shape lhs = i.operand(0).shape();
   const Shape rhs = i.operand(1).shape();
-  for (int64_t d : dims.lhs_batch) p->batch *= SizeOf(lhs, d);
-  for (int64_t d : dims.lhs_contracting) p->k *= SizeOf(lhs, d);
+  for (int64_t d : dims.lhs_batch) p->batch *= SizeOrOne(lhs, d);
+  for (int64_t d : dims.lhs_contracting) p->k *= SizeOrOne(lhs, d);
   p->m = std::max(static_cast<double>(ElementsOf(lhs)) / (p->batch * p->k), 1.0);
   double rhs_contracting = 1;
   double rhs_batch = 1;
-  for (int64_t d : dims.rhs_batch) rhs_batch *= SizeOf(rhs, d);
-  for (int64_t d : dims.rhs_contracting) rhs_contracting *= SizeOf(rhs, d);
+  for (int64_t d : dims.rhs_batch) rhs_batch *= SizeOrOne(rhs, d);
+  for (int64_t d : dims.rhs_contracting) rhs_contracting *= SizeOrOne(rhs, d);
   p->n = std::max(static_cast<double>(ElementsOf(rhs)) / (rhs_batch * rhs_contracting), 1.0);
   // The groups of a ragged dot share its rows among them.
   if (i.opcode() == Opcode::kRaggedDot && rhs.rank() == 3 && rhs_batch == 1 && lhs.rank() == 2) {
-    p->n = std::max(p->n / SizeOf(rhs, 0), 1.0);
+    p->n = std::max(p->n / SizeOrOne(rhs, 0), 1.0);
   }
 }
 
@@ -68,9 +68,9 @@ void ConvolutionSizes(Instruction i, Product* p) {
       std::max<int64_t>({i.int_attr(Attr::kFeatureGroupCount, 1), i.int_attr(Attr::kBatchGroupCount, 1), 1}));
   p->batch = groups;
   if (dims.ok()) {
-    for (int64_t d : dims.kernel_spatial) p->k *= SizeOf(kernel, d);
-    p->k *= SizeOf(kernel, dims.kernel_input_feature);
-    p->n = std::max(SizeOf(kernel, dims.kernel_output_feature) / groups, 1.0);
+    for (int64_t d : dims.kernel_spatial) p->k *= SizeOrOne(kernel, d);
+    p->k *= SizeOrOne(kernel, dims.kernel_input_feature);
+    p->n = std::max(SizeOrOne(kernel, dims.kernel_output_feature) / groups, 1.0);
   }
   const double products = static_cast<double>(ConvolutionFlops(i)) / 2;
   p->m = std::max(products / (groups * p->n * p->k), 1.0);
@@ -81,7 +81,7 @@ double Cycles(const Machine& machine, double m, double k, double n, double batch
   const double size = machine.mxu_size;
   const double tiles = std::ceil(k / size) * std::ceil(n / size);
   // The next weights are pushed while rows stream, so a pass takes at least the push.
-  const double pass = std::max(RoundUp(m, machine.sublanes), size) / machine.mxu_rows_per_cycle;
+  const double pass = std::max(RoundUpTo(m, machine.sublanes), size) / machine.mxu_rows_per_cycle;
   return std::ceil(tiles * batch / units) * pass;
 }
 

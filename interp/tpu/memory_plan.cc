@@ -9,7 +9,7 @@
 #include "interp/tpu/op_class.h"
 #include "interp/tpu/residency.h"
 #include "interp/tpu/tiling.h"
-#include "passes/analysis/saturating.h"
+#include "ir/saturating.h"
 
 namespace hlokit::tpu {
 

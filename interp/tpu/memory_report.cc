@@ -7,8 +7,8 @@
 
 #include "interp/tpu/ascii.h"
 #include "interp/tpu/number_text.h"
+#include "ir/saturating.h"
 #include "ir/str_cat.h"
-#include "passes/analysis/saturating.h"
 
 namespace hlokit::tpu {
 

@@ -144,7 +144,7 @@ std::vector<T> ElementsByLayout(const Literal& literal, Shape shape) {
 }
 
 template <typename T, typename Field>
-void AddAll(const std::vector<T>& values, Field* field) {
+void AddEach(const std::vector<T>& values, Field* field) {
   for (T v : values) field->Add(v);
 }
 template <typename T, typename Field>
@@ -224,19 +224,19 @@ void WriteElements(const Literal& literal, Shape shape, xla::LiteralProto* out) 
     using T = typename decltype(identity)::type;
     const std::vector<T> values = ElementsByLayout<T>(literal, shape);
     if constexpr (std::is_same_v<T, bool>) {
-      AddAll(values, out->mutable_preds());
+      AddEach(values, out->mutable_preds());
     } else if constexpr (std::is_same_v<T, int32_t>) {
-      AddAll(values, out->mutable_s32s());
+      AddEach(values, out->mutable_s32s());
     } else if constexpr (std::is_same_v<T, int64_t>) {
-      AddAll(values, out->mutable_s64s());
+      AddEach(values, out->mutable_s64s());
     } else if constexpr (std::is_same_v<T, uint32_t>) {
-      AddAll(values, out->mutable_u32s());
+      AddEach(values, out->mutable_u32s());
     } else if constexpr (std::is_same_v<T, uint64_t>) {
-      AddAll(values, out->mutable_u64s());
+      AddEach(values, out->mutable_u64s());
     } else if constexpr (std::is_same_v<T, float>) {
-      AddAll(values, out->mutable_f32s());
+      AddEach(values, out->mutable_f32s());
     } else if constexpr (std::is_same_v<T, double>) {
-      AddAll(values, out->mutable_f64s());
+      AddEach(values, out->mutable_f64s());
     } else if constexpr (std::is_same_v<T, std::complex<float>>) {
       AddComplex(values, out->mutable_c64s());
     } else if constexpr (std::is_same_v<T, std::complex<double>>) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "passes/analysis/saturating.h"
+#include "ir/saturating.h"
 
 namespace hlokit::tpu {
 

@@ -6,21 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "interp/runtime/trace_event_json.h"
 #include "ir/str_cat.h"
 
 namespace hlokit::tpu {
 
 namespace {
-
-// Digits that keep a picosecond in an hour.
-std::string Number(double value) {
-  char buffer[64];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, 15).ptr);
-}
-
-std::string Quoted(std::string_view s) {
-  return nlohmann::json(std::string(s)).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
 
 class ChromeWriter {
  public:
@@ -54,8 +45,8 @@ class ChromeWriter {
     }
     Separate();
     out_ << "{\"ph\": \"X\", \"pid\": " << e.device + 1 << ", \"tid\": " << static_cast<int64_t>(e.line)
-         << ", \"name\": " << Quoted(name) << ", \"ts\": " << Number(e.start * 1e6)
-         << ", \"dur\": " << Number(e.duration * 1e6);
+         << ", \"name\": " << runtime::TraceString(name) << ", \"ts\": " << runtime::TraceNumber(e.start * 1e6)
+         << ", \"dur\": " << runtime::TraceNumber(e.duration * 1e6);
     if (e.step != nullptr) Arguments(e);
     out_ << "}";
   }
@@ -63,19 +54,23 @@ class ChromeWriter {
  private:
   void Arguments(const TimelineEvent& e) {
     const Instruction i = input_.module.instruction(e.name);
-    out_ << ", \"args\": {\"opcode\": " << Quoted(i.opcode_text())
-         << ", \"bound_by\": " << Quoted(NameOf(e.step->bound)) << ", \"flops\": " << Number(e.step->flops)
-         << ", \"hbm_bytes\": " << Number(e.step->hbm_bytes);
-    if (e.step->wire_bytes > 0) out_ << ", \"wire_bytes\": " << Number(e.step->wire_bytes);
-    if (e.step->trips != 1) out_ << ", \"trips\": " << Number(e.step->trips);
-    if (const std::string_view scope = ScopeOf(i); !scope.empty()) out_ << ", \"tf_op\": " << Quoted(scope);
-    if (const std::string source = SourceOf(i); !source.empty()) out_ << ", \"source\": " << Quoted(source);
+    out_ << ", \"args\": {\"opcode\": " << runtime::TraceString(i.opcode_text())
+         << ", \"bound_by\": " << runtime::TraceString(NameOf(e.step->bound))
+         << ", \"flops\": " << runtime::TraceNumber(e.step->flops)
+         << ", \"hbm_bytes\": " << runtime::TraceNumber(e.step->hbm_bytes);
+    if (e.step->wire_bytes > 0) out_ << ", \"wire_bytes\": " << runtime::TraceNumber(e.step->wire_bytes);
+    if (e.step->trips != 1) out_ << ", \"trips\": " << runtime::TraceNumber(e.step->trips);
+    if (const std::string_view scope = ScopeOf(i); !scope.empty())
+      out_ << ", \"tf_op\": " << runtime::TraceString(scope);
+    if (const std::string source = SourceOf(i); !source.empty())
+      out_ << ", \"source\": " << runtime::TraceString(source);
     out_ << "}";
   }
   void Meta(std::string_view what, int64_t device, int tid, std::string_view name) {
     Separate();
-    out_ << "{\"ph\": \"M\", \"pid\": " << device + 1 << ", \"tid\": " << tid << ", \"name\": " << Quoted(what)
-         << ", \"args\": {\"name\": " << Quoted(name) << "}}";
+    out_ << "{\"ph\": \"M\", \"pid\": " << device + 1 << ", \"tid\": " << tid
+         << ", \"name\": " << runtime::TraceString(what) << ", \"args\": {\"name\": " << runtime::TraceString(name)
+         << "}}";
   }
   void Separate() {
     if (!first_) out_ << ",\n";

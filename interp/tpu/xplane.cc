@@ -244,7 +244,7 @@ void WriteHost(const Space& space, proto::XSpace* out) {
 }
 
 // The programs, each with its buffers.
-void WriteMetadata(const Space& space, proto::XSpace* out) {
+void WriteProgramMetadata(const Space& space, proto::XSpace* out) {
   PlaneWriter plane(out, kMetadataPlane, "/host:metadata");
   for (size_t p = 0; p < space.programs.size(); ++p) {
     const SpaceProgram& program = space.programs[p];
@@ -264,7 +264,7 @@ std::string XSpaceBytes(const Space& space) {
   out.add_hostnames(space.hostname);
   DevicePlanes(space, &out).Write();
   WriteHost(space, &out);
-  WriteMetadata(space, &out);
+  WriteProgramMetadata(space, &out);
   PlaneWriter task(&out, kTaskPlane, "Task Environment");
   task.Stat(&task.plane(), "profile_start_time", space.start_unix_ns);
   task.Stat(&task.plane(), "profile_stop_time", space.start_unix_ns + Picoseconds(space.seconds) / 1000 + 1);

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "ir/attribute_views.h"
+#include "ir/saturating.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost_counter.h"
 #include "passes/analysis/cost_rules.h"
-#include "passes/analysis/saturating.h"
 
 namespace hlokit {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "ir/attribute_views.h"
+#include "ir/saturating.h"
 #include "passes/analysis/cost_counter.h"
-#include "passes/analysis/saturating.h"
 
 namespace hlokit {
 namespace {

@@ -3,26 +3,26 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/saturating.h"
 #include "ir/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
 #include "passes/analysis/cost_rules.h"
-#include "passes/analysis/saturating.h"
 #include "passes/analysis/trip_count.h"
 
 namespace hlokit {
 namespace {
 
-constexpr std::string_view kNone = "(none)";
+constexpr std::string_view kNoName = "(none)";
 constexpr std::string_view kTop = "(top)";
 
 // The path of an op_name without the operation at its end.
 std::string_view ScopeOf(Instruction i) {
   const StringId name = i.metadata().op_name;
-  if (!name.valid()) return kNone;
+  if (!name.valid()) return kNoName;
   const std::string_view path = i.module().context().str(name);
-  if (path.empty()) return kNone;
+  if (path.empty()) return kNoName;
   const size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? kTop : path.substr(0, slash);
 }
@@ -40,7 +40,7 @@ std::string SourceLineOf(Instruction i) {
   const StackFrame* frame = at(frames.stack_frames, m.stack_frame_id);
   const FileLocation* location = frame == nullptr ? nullptr : at(frames.file_locations, frame->file_location_id);
   const StringId* file = location == nullptr ? nullptr : at(frames.file_names, location->file_name_id);
-  return file == nullptr ? std::string(kNone) : StrCat(context.str(*file), ":", location->line);
+  return file == nullptr ? std::string(kNoName) : StrCat(context.str(*file), ":", location->line);
 }
 
 }  // namespace
@@ -64,18 +64,18 @@ std::string KeyOf(Instruction i, CostKey key) {
 namespace {
 
 // How often each computation runs in one run of the entry, and whether as part of a fusion.
-struct Runs {
+struct RunCounts {
   int64_t times = 0;
   bool fused = false;
 };
 
-std::vector<Runs> RunsOf(const Module& module, bool trip_counts) {
+std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
   const CallGraph calls(module);
-  std::vector<Runs> runs(module.computation_id_bound());
+  std::vector<RunCounts> runs(module.computation_id_bound());
   runs[module.entry().id().value].times = 1;
   const absl::Span<const ComputationId> order = calls.CalleesFirst();
   for (size_t k = order.size(); k-- > 0;) {
-    const Runs here = runs[order[k].value];
+    const RunCounts here = runs[order[k].value];
     if (here.times == 0) continue;
     for (const CallSite& site : calls.SitesIn(module.computation(order[k]))) {
       if (site.kind == CallKind::kApplied) continue;  // counted with the caller
@@ -86,7 +86,7 @@ std::vector<Runs> RunsOf(const Module& module, bool trip_counts) {
         const bool is_test = caller.computation_attr(Attr::kCondition).id() == site.callee;
         times = SatMul(times, is_test ? SatAdd(trips, 1) : trips);
       }
-      Runs& callee = runs[site.callee.value];
+      RunCounts& callee = runs[site.callee.value];
       callee.times = SatAdd(callee.times, times);
       callee.fused |= here.fused || site.kind == CallKind::kFused;
     }
@@ -97,11 +97,11 @@ std::vector<Runs> RunsOf(const Module& module, bool trip_counts) {
 }  // namespace
 
 std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, const CostTableOptions& options) {
-  const std::vector<Runs> runs = RunsOf(module, options.trip_counts);
+  const std::vector<RunCounts> runs = RunsOf(module, options.trip_counts);
   absl::flat_hash_map<std::string, size_t> index;
   std::vector<CostRow> rows;
   for (Computation c : module.computations()) {
-    const Runs& run = runs[c.id().value];
+    const RunCounts& run = runs[c.id().value];
     if (run.times == 0) continue;
     for (Instruction i : c.instructions()) {
       Cost own = costs.Of(i);

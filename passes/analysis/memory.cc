@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "ir/saturating.h"
 #include "ir/traversal.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
-#include "passes/analysis/saturating.h"
 
 namespace hlokit {
 namespace {
 
-constexpr uint32_t kNone = 0xffffffffu;
+constexpr uint32_t kNoBuffer = 0xffffffffu;
 
 // Whether what it calls has buffers of its own.
-bool Runs(Instruction i) { return HasTrait(i.opcode(), kControlFlow) || i.opcode() == Opcode::kAsyncStart; }
+bool RunsComputations(Instruction i) { return HasTrait(i.opcode(), kControlFlow) || i.opcode() == Opcode::kAsyncStart; }
 
 // Operands whose memory the result may take over, one after another if `all`.
 struct Reuse {
@@ -91,7 +91,7 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
   if (computation.is_entry()) reusable = ReusableArguments(module);
   MemoryUse use;
   absl::flat_hash_set<uint32_t> pinned;  // arguments that stay
-  std::vector<uint32_t> buffer_of(flow.values().size(), kNone);
+  std::vector<uint32_t> buffer_of(flow.values().size(), kNoBuffer);
   for (int32_t place = 0; place < places; ++place) {
     const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
     if (PassesValuesOn(i.opcode())) continue;
@@ -121,7 +121,7 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
           const size_t from = held.size() == values.size() ? leaf : 0;
           if (from >= held.size()) continue;
           const uint32_t old = buffer_of[held[from]];
-          if (old == kNone) continue;
+          if (old == kNoBuffer) continue;
           LiveBuffer& taken = use.buffers[old];
           if (taken.end != place || taken.bytes != buffer.bytes || taken.kind == BufferKind::kConstant) continue;
           if (taken.kind == BufferKind::kResult || pinned.contains(old)) continue;
@@ -189,7 +189,7 @@ std::vector<LiveBuffer> MemoryAnalysis::AtPeak(const Module& module) const {
     }
     int64_t most = 0;
     const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_place)]);
-    if (!Runs(at)) break;
+    if (!RunsComputations(at)) break;
     for (Computation callee : at.called_computations()) {
       const int64_t bytes = uses_[callee.id().value].own_peak_bytes;
       if (bytes <= most) continue;
@@ -220,7 +220,7 @@ absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Make(const Module& module) {
     callee_bytes.assign(order.size(), 0);
     for (size_t place = 0; place < order.size(); ++place) {
       const Instruction i = module.instruction(order[place]);
-      if (!Runs(i)) continue;
+      if (!RunsComputations(i)) continue;
       for (Computation callee : i.called_computations()) {
         callee_bytes[place] = std::max(callee_bytes[place], result.uses_[callee.id().value].own_peak_bytes);
       }

@@ -10,7 +10,7 @@
 namespace hlokit {
 namespace {
 
-using Wide = __int128;
+using Int128 = __int128;
 
 // An instruction of a computation, or of the body of a fusion that `fusion` calls.
 struct Value {
@@ -113,7 +113,7 @@ ComparisonDirection Mirrored(ComparisonDirection d) {
   return d;
 }
 
-std::optional<Wide> Trips(Wide start, Wide step, Wide limit, ComparisonDirection direction) {
+std::optional<Int128> Trips(Int128 start, Int128 step, Int128 limit, ComparisonDirection direction) {
   switch (direction) {
     case ComparisonDirection::kLe:
       return Trips(start, step, limit + 1, ComparisonDirection::kLt);
@@ -131,17 +131,17 @@ std::optional<Wide> Trips(Wide start, Wide step, Wide limit, ComparisonDirection
       return (limit - start) / step;
     case ComparisonDirection::kEq:
       if (start != limit) return 0;
-      return step == 0 ? std::nullopt : std::optional<Wide>(1);
+      return step == 0 ? std::nullopt : std::optional<Int128>(1);
   }
   return std::nullopt;
 }
 
 // Integers of the type hold every value the counter takes, the last one included.
-bool Fits(ElementType type, Wide start, Wide last) {
+bool Fits(ElementType type, Int128 start, Int128 last) {
   const int bits = BitsOf(type);
   if (!IsInteger(type) || bits > 64) return false;
-  const Wide low = IsSigned(type) ? -(Wide{1} << (bits - 1)) : 0;
-  const Wide high = IsSigned(type) ? (Wide{1} << (bits - 1)) - 1 : (Wide{1} << bits) - 1;
+  const Int128 low = IsSigned(type) ? -(Int128{1} << (bits - 1)) : 0;
+  const Int128 high = IsSigned(type) ? (Int128{1} << (bits - 1)) - 1 : (Int128{1} << bits) - 1;
   return start >= low && start <= high && last >= low && last <= high;
 }
 
@@ -181,9 +181,9 @@ std::optional<CountedLoop> CountLoop(Instruction loop) {
   const std::optional<int64_t> start = StartOf(loop, *index), step = StepOf(body, *index);
   const std::optional<int64_t> limit = LimitOf(other, loop, condition, body);
   if (!start || !step || !limit) return std::nullopt;
-  const std::optional<Wide> trips = Trips(*start, *step, *limit, direction);
+  const std::optional<Int128> trips = Trips(*start, *step, *limit, direction);
   if (!trips || *trips > std::numeric_limits<int64_t>::max()) return std::nullopt;
-  if (!Fits(counter.at.shape().element_type(), *start, *start + Wide{*step} * *trips)) return std::nullopt;
+  if (!Fits(counter.at.shape().element_type(), *start, *start + Int128{*step} * *trips)) return std::nullopt;
   return CountedLoop{*index, *start, *step, static_cast<int64_t>(*trips)};
 }
 

@@ -14,9 +14,9 @@ MetadataId NameOf(Module& module, InstructionId id) {
   return pool.Intern(pool[module.record(id).metadata]);
 }
 
-class Propagation {
+class AnnotationPropagation {
  public:
-  explicit Propagation(Module& module) : module_(module) {}
+  explicit AnnotationPropagation(Module& module) : module_(module) {}
 
   int64_t Run(Computation c) {
     filled_ = 0;
@@ -80,7 +80,7 @@ class Propagation {
 }  // namespace
 
 absl::StatusOr<bool> PropagateAnnotations::Run(Module& module) {
-  Propagation propagation(module);
+  AnnotationPropagation propagation(module);
   int64_t filled = 0;
   for (Computation c : module.computations()) filled += propagation.Run(c);
   // Callers first, so that names go down any number of calls.

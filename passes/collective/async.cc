@@ -54,7 +54,7 @@ absl::StatusOr<ComputationId> Wrap(Module& module, InstructionId id) {
   return body;
 }
 
-absl::Status Split(Module& module, InstructionId id, const Pair& pair) {
+absl::Status SplitIntoPair(Module& module, InstructionId id, const Pair& pair) {
   const Instruction i = module.instruction(id);
   const ComputationId parent = i.record().parent;
   const Shape result = i.shape();
@@ -117,7 +117,8 @@ absl::StatusOr<int64_t> MakeCollectivesAsync(Module& module) {
       work.push_back(i.id());
     }
     for (InstructionId id : work) {
-      if (absl::Status status = Split(module, id, *PairOf(module.record(id).opcode)); !status.ok()) return status;
+      if (absl::Status status = SplitIntoPair(module, id, *PairOf(module.record(id).opcode)); !status.ok())
+        return status;
       ++made;
     }
   }

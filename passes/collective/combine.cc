@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/saturating.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
-#include "passes/analysis/saturating.h"
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"

@@ -46,7 +46,7 @@ class Reassociate : public Pass {
 };
 
 // A module whose entry reduces over devices with `sum`. Kept for as long as the registry is.
-std::string_view Example(std::string_view name, std::string_view type, std::string_view entry) {
+std::string_view AllReduceExample(std::string_view name, std::string_view type, std::string_view entry) {
   static auto* const kTexts = new std::deque<std::string>();
   return kTexts->emplace_back(StrCat("HloModule ", name, "\n\nsum {\n  a = ", type, "[] parameter(0)\n  b = ", type,
                                      "[] parameter(1)\n  ROOT c = ", type, "[] add(a, b)\n}\n\nENTRY main {\n", entry,
@@ -54,7 +54,7 @@ std::string_view Example(std::string_view name, std::string_view type, std::stri
 }
 
 std::string_view TwoGradients() {
-  return Example("gradients", "f32", R"(  x = f32[128]{0} parameter(0)
+  return AllReduceExample("gradients", "f32", R"(  x = f32[128]{0} parameter(0)
   y = f32[64]{0} parameter(1)
   dx = f32[128]{0} all-reduce(x), replica_groups={{0,1}}, to_apply=sum
   dy = f32[64]{0} all-reduce(y), replica_groups={{0,1}}, to_apply=sum
@@ -63,14 +63,14 @@ std::string_view TwoGradients() {
 }
 
 std::string_view TwoAxes() {
-  return Example("axes", "f32", R"(  x = f32[128]{0} parameter(0)
+  return AllReduceExample("axes", "f32", R"(  x = f32[128]{0} parameter(0)
   rows = f32[128]{0} all-reduce(x), replica_groups={{0,1},{2,3}}, to_apply=sum
   ROOT all = f32[128]{0} all-reduce(rows), replica_groups={{0,2},{1,3}}, to_apply=sum
 )");
 }
 
 std::string_view Total() {
-  return Example("total", "s32", R"(  x = s32[128]{0} parameter(0)
+  return AllReduceExample("total", "s32", R"(  x = s32[128]{0} parameter(0)
   y = s32[128]{0} parameter(1)
   rx = s32[128]{0} all-reduce(x), replica_groups={{0,1}}, to_apply=sum
   ry = s32[128]{0} all-reduce(y), replica_groups={{0,1}}, to_apply=sum

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "ir/saturating.h"
 #include "ir/traversal.h"
 #include "passes/analysis/cost.h"
-#include "passes/analysis/saturating.h"
 
 namespace hlokit {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/attribute_views.h"
-#include "passes/analysis/saturating.h"
+#include "ir/saturating.h"
 #include "passes/fusion/fusion_planner.h"
 
 namespace hlokit {

@@ -36,7 +36,7 @@ class Defuse : public Pass {
   }
 };
 
-constexpr char kExample[] = R"(HloModule normalize
+constexpr char kFusionExample[] = R"(HloModule normalize
 
 sum {
   a = f32[] parameter(0)
@@ -86,7 +86,7 @@ void RegisterFusionPasses(PassRegistry* registry) {
            "nest; what is expensive is computed once, what is cheap may be computed again where that saves memory "
            "traffic; updates in place stay in place. Of several ways the one that saves most bytes is taken. "
            "Instructions of fused computations keep their metadata, and the fusion has that of all of them.",
-       .example = kExample,
+       .example = kFusionExample,
        .options = {{.name = "max-operands",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "64",

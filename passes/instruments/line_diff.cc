@@ -15,7 +15,7 @@ constexpr size_t kContext = 3;
 
 using Lines = std::vector<std::string_view>;
 
-Lines Split(std::string_view text) {
+Lines SplitLines(std::string_view text) {
   Lines lines;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -72,7 +72,7 @@ std::vector<Edit> Edits(absl::Span<const std::string_view> a, absl::Span<const s
 }  // namespace
 
 std::string LineDiff(std::string_view before, std::string_view after) {
-  const Lines a = Split(before), b = Split(after);
+  const Lines a = SplitLines(before), b = SplitLines(after);
   size_t start = 0, end = 0;
   while (start < a.size() && start < b.size() && a[start] == b[start]) ++start;
   while (end + start < a.size() && end + start < b.size() && a[a.size() - 1 - end] == b[b.size() - 1 - end]) ++end;

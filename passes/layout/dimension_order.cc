@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "passes/analysis/saturating.h"
+#include "ir/saturating.h"
 
 namespace hlokit {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/saturating.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/leaf_flow.h"
-#include "passes/analysis/saturating.h"
 #include "passes/layout/tpu_orders.h"
 
 namespace hlokit {
@@ -250,7 +250,7 @@ absl::StatusOr<LayoutCounts> LayoutAssigner::Run() {
 }
 
 // All arrays for which there are tiles have some.
-bool HasTiles(const Module& module) {
+bool IsTiled(const Module& module) {
   bool any = false;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
@@ -316,7 +316,7 @@ absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, LayoutTarget target) 
       if (i.opcode() == Opcode::kBitcast) return LayoutCounts();
     }
   }
-  if (target == LayoutTarget::kTpu && HasTiles(module)) return LayoutCounts();
+  if (target == LayoutTarget::kTpu && IsTiled(module)) return LayoutCounts();
   return LayoutAssigner(&module, target).Run();
 }
 

@@ -19,7 +19,7 @@ class LayoutAssignment : public Pass {
   }
 };
 
-constexpr char kExample[] = R"(HloModule product
+constexpr char kLayoutExample[] = R"(HloModule product
 
 ENTRY main {
   x = bf16[256,512]{1,0} parameter(0)
@@ -43,7 +43,7 @@ void RegisterLayoutPasses(PassRegistry* registry) {
            "minor dimensions that they pad: arrays that lie alike (through elementwise operations, slices, transposes, "
            "loops and calls) share the order that moves least bytes, with padding, copies at the border, reshapes and "
            "what products want: convolutions batch and features, dots no batch dimension minor.",
-       .example = kExample,
+       .example = kLayoutExample,
        .options = {{.name = "target",
                     .type = OptionInfo::Type::kString,
                     .default_text = "plain",

@@ -175,6 +175,9 @@ inline bool HasOneUser(Instruction i) {
   }
   return true;
 }
+inline bool HasControlEdges(Instruction i) {
+  return i.has(Attr::kControlPredecessors) || !i.control_successors().empty();
+}
 
 }  // namespace hlokit
 

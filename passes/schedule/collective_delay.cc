@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "ir/builder.h"
+#include "ir/saturating.h"
 #include "ir/traversal.h"
 #include "passes/analysis/cost.h"
-#include "passes/analysis/saturating.h"
+#include "passes/rewrite/rewriter.h"
 #include "passes/schedule/loop_collectives.h"
 #include "passes/simplify/loops/body_copier.h"
 
@@ -20,14 +21,6 @@ bool MayWait(Instruction i, const SideEffects& effects) {
   if (!IsBlockingCollective(i) || i.operand_count() != 1 || !MayRepeat(i, effects)) return false;
   const Shape given = i.operand(0).shape();
   return given.IsArray() && !given.has_dynamic_dims() && !given.has_unbounded_dims();
-}
-
-bool HasOneUse(Instruction i) {
-  size_t uses = 0;
-  for ([[maybe_unused]] const auto use : i.uses()) {
-    if (++uses > 1) return false;
-  }
-  return uses == 1;
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "ir/saturating.h"
 #include "ir/side_effects.h"
 #include "ir/traversal.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/memory.h"
-#include "passes/analysis/saturating.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/schedule/collective_delay.h"
 #include "passes/schedule/loop_collectives.h"

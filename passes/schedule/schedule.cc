@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/saturating.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/memory.h"
-#include "passes/analysis/saturating.h"
 
 namespace hlokit {
 namespace {

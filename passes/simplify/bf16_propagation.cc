@@ -40,9 +40,9 @@ bool MovesOrChooses(Instruction i) {
   return false;
 }
 
-class Propagation {
+class PrecisionPropagation {
  public:
-  explicit Propagation(Module& module) : module_(module), graph_(module), roles_(RolesOf(module)) {
+  explicit PrecisionPropagation(Module& module) : module_(module), graph_(module), roles_(RolesOf(module)) {
     first_.assign(module.instruction_id_bound(), 0);
     uint32_t parts = 0;
     for (Computation c : module.computations()) {
@@ -304,7 +304,7 @@ class Propagation {
 }  // namespace
 
 absl::StatusOr<bool> Bf16Propagation::Run(Module& module) {
-  const int64_t narrowed = Propagation(module).Run();
+  const int64_t narrowed = PrecisionPropagation(module).Run();
   Count("arrays narrowed", narrowed);
   return narrowed != 0;
 }

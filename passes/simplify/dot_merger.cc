@@ -7,14 +7,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
+#include "passes/rewrite/rewriter.h"
 
 namespace hlokit {
 namespace {
 
 // How far back dependence is followed before a pair is given up.
 constexpr size_t kMaxSteps = 2000;
-
-bool HasControlEdges(Instruction i) { return i.has(Attr::kControlPredecessors) || !i.control_successors().empty(); }
 
 // The only free dimension of one side of a dot; nullopt if there is not exactly one.
 std::optional<int64_t> FreeDim(Instruction dot, int64_t side) {

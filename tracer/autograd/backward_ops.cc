@@ -8,7 +8,6 @@
 namespace hlokit::lazy::derivative {
 namespace {
 
-IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
 Tensor ZerosOf(GradCall& c, size_t i) { return Zeros(c.shape(i).dims(), c.g().dtype()); }
 
 }  // namespace

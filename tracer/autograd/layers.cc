@@ -5,7 +5,6 @@
 namespace hlokit::lazy::derivative {
 namespace {
 
-IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
 Tensor Swap(const Tensor& t) { return Transpose(t, -2, -1); }
 IntList Mask(GradCall& c, size_t a, size_t b, size_t d) { return {c.needs(a), c.needs(b), c.needs(d)}; }
 

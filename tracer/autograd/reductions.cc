@@ -9,8 +9,6 @@
 namespace hlokit::lazy::derivative {
 namespace {
 
-IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
-
 // Dimensions from an argument that may be absent or empty: from 0, sorted.
 IntList DimsOf(GradCall& c, size_t i, int64_t rank) {
   IntList dims;

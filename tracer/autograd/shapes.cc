@@ -8,9 +8,8 @@
 namespace hlokit::lazy::derivative {
 namespace {
 
-IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
 int64_t Wrap(int64_t dim, int64_t rank) { return dim < 0 ? dim + std::max<int64_t>(rank, 1) : dim; }
-Tensor ZerosOf(Shape s, const Tensor& g) { return Zeros(s.dims(), g.dtype()); }
+Tensor ZerosWithDims(Shape s, const Tensor& g) { return Zeros(s.dims(), g.dtype()); }
 
 }  // namespace
 
@@ -27,11 +26,13 @@ void TransposeInt(GradCall& c) { c.set(0, Transpose(c.g(), c.i(1), c.i(2))); }
 void T(GradCall& c) { c.set(0, T(c.g())); }
 
 void SliceTensor(GradCall& c) {
-  const Tensor zeros = ZerosOf(c.shape(0), c.g());
+  const Tensor zeros = ZerosWithDims(c.shape(0), c.g());
   const auto bound = [&](size_t i) { return c.has(i) ? Value(c.i(i)) : Value(); };
   c.set(0, Run(Op::slice_scatter, zeros, c.g(), c.i(1), bound(2), bound(3), c.i(4)));
 }
-void SelectInt(GradCall& c) { c.set(0, Run(Op::select_scatter, ZerosOf(c.shape(0), c.g()), c.g(), c.i(1), c.i(2))); }
+void SelectInt(GradCall& c) {
+  c.set(0, Run(Op::select_scatter, ZerosWithDims(c.shape(0), c.g()), c.g(), c.i(1), c.i(2)));
+}
 namespace {
 
 // Joins gradients of parts, zeros for those that nothing depends on.
@@ -51,7 +52,7 @@ void Cat(GradCall& c) {
   for (size_t k = 0; k < c.list_size(0); ++k) {
     const Shape s = c.shape(0, k);
     if (s.rank() == 1 && s.element_count() == 0 && c.out_shape().rank() != 1) {
-      c.set(0, ZerosOf(s, c.g()), k);
+      c.set(0, ZerosWithDims(s, c.g()), k);
       continue;
     }
     if (c.needs(0, k)) c.set(0, Narrow(c.g(), dim, start, s.dim(dim)), k);
@@ -103,7 +104,7 @@ void SelectScatter(GradCall& c) {
   if (c.needs(1)) c.set(1, Run(Op::select_copy_int, c.g(), c.i(2), c.i(3)));
 }
 void Diagonal(GradCall& c) {
-  c.set(0, Run(Op::diagonal_scatter, ZerosOf(c.shape(0), c.g()), c.g(), c.i(1), c.i(2), c.i(3)));
+  c.set(0, Run(Op::diagonal_scatter, ZerosWithDims(c.shape(0), c.g()), c.g(), c.i(1), c.i(2), c.i(3)));
 }
 void DiagonalScatter(GradCall& c) {
   if (c.needs(0)) {
@@ -149,7 +150,7 @@ void AsStridedScatter(GradCall& c) {
 
 void IndexSelect(GradCall& c) {
   const Shape s = c.shape(0);
-  const Tensor zeros = ZerosOf(s, c.g());
+  const Tensor zeros = ZerosWithDims(s, c.g());
   c.set(0, Run(Op::index_add, zeros, c.i(1), c.in(2), c.g()));
 }
 void IndexAdd(GradCall& c) {
@@ -163,7 +164,7 @@ void IndexCopy(GradCall& c) {
   if (c.needs(0)) c.set(0, Run(Op::index_copy, c.g(), c.i(1), c.in(2), Zeros(c.shape(3).dims(), c.g().dtype())));
   if (c.needs(3)) c.set(3, Reshape(IndexSelect(c.g(), c.i(1), c.in(2)), Sizes(c.shape(3))));
 }
-void GatherOp(GradCall& c) { c.set(0, ScatterAdd(ZerosOf(c.shape(0), c.g()), c.i(1), c.in(2), c.g())); }
+void GatherOp(GradCall& c) { c.set(0, ScatterAdd(ZerosWithDims(c.shape(0), c.g()), c.i(1), c.in(2), c.g())); }
 namespace {
 
 // The gradient of what was scattered: elements of the source beyond the index were not used.
@@ -234,7 +235,7 @@ void ScatterReduceTwo(GradCall& c) {
 
 void Index(GradCall& c) {
   Tensors indices = c.list(1);
-  c.set(0, Run(Op::index_put, ZerosOf(c.shape(0), c.g()), indices, c.g(), true));
+  c.set(0, Run(Op::index_put, ZerosWithDims(c.shape(0), c.g()), indices, c.g(), true));
 }
 void IndexPut(GradCall& c) {
   const Tensors indices = c.list(1);
@@ -244,7 +245,7 @@ void IndexPut(GradCall& c) {
   if (c.needs(2)) c.set(2, Run(Op::index_Tensor, c.g(), indices));
 }
 void MaskedSelect(GradCall& c) {
-  const Tensor zeros = ZerosOf(c.shape(0), c.g());
+  const Tensor zeros = ZerosWithDims(c.shape(0), c.g());
   IntList sizes = Sizes(c.shape(0));
   const Tensor mask = c.in(1);
   // In the broadcast shape; summed to the argument's afterwards.

@@ -28,8 +28,6 @@ Tensor Filled(Call& c, Dims sizes, Scalar value, ElementType type) {
   return Record(&device, Op::expand_node, {Value(device.NewTensor(scalar)), Value(sizes)})[0];
 }
 
-IntList Sizes(const Tensor& t) { return IntList(t.sizes().begin(), t.sizes().end()); }
-
 // float for a float, s64 for an int, pred for a bool.
 ElementType TypeOrOwn(Call& c, size_t i, Scalar s) { return c.dtype(i, TypeOf(s)); }
 

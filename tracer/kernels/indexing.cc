@@ -13,8 +13,6 @@
 namespace hlokit::lazy::kernel {
 namespace {
 
-IntList Sizes(const Tensor& t) { return IntList(t.sizes().begin(), t.sizes().end()); }
-
 // The value on the host, as a fallback to the host fetches it. Nullopt after an error.
 std::optional<Literal> Fetch(Call& c, const Tensor& t) {
   absl::StatusOr<Literal> value = t.ToLiteral();

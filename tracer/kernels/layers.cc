@@ -12,8 +12,6 @@
 namespace hlokit::lazy::kernel {
 namespace {
 
-IntList Sizes(const Tensor& t) { return IntList(t.sizes().begin(), t.sizes().end()); }
-
 int64_t Product(Dims dims) { return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>()); }
 
 ElementType WideOf(ElementType t) { return t == ElementType::kBF16 || t == ElementType::kF16 ? ElementType::kF32 : t; }

@@ -12,8 +12,6 @@
 namespace hlokit::lazy::kernel {
 namespace {
 
-IntList Sizes(const Tensor& t) { return IntList(t.sizes().begin(), t.sizes().end()); }
-
 Tensor Seed(Call& c) { return c.device()->NewTensor(c.device()->NextSeed()); }
 
 bool Negative(Call& c, Dims sizes) {

@@ -12,8 +12,6 @@
 namespace hlokit::lazy::kernel {
 namespace {
 
-IntList Sizes(const Tensor& t) { return IntList(t.sizes().begin(), t.sizes().end()); }
-
 Tensor Node(Call& c, Op op, std::initializer_list<Value> args) {
   Outputs out = lazy::Record(c.device(), op, std::vector<Value>(args));
   return out[0];

@@ -143,7 +143,10 @@ std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextO
     StrAppend(&out, "  node", at, " [label=\"", SymbolOf(node.op), "\\n", ToString(device.context().shape(node.shape)));
     for (const Tag& tag : TagsOf(device, id, options)) {
       std::string value = tag.second;
-      if (value.size() > 63) value = value.substr(0, 64) + "...";
+      if (value.size() > 63) {
+        value.resize(64);
+        value += "...";
+      }
       StrAppend(&out, "\\n", tag.first, "=", value);
     }
     if (root_numbers[at] >= 0) StrAppend(&out, "\\nROOT=", root_numbers[at]);

@@ -115,11 +115,6 @@ bool InitPairs(RoutineBuilder& b, CollectivePlan* plan, std::vector<Pair>* pairs
   return true;
 }
 
-void AppendDense(RoutineBuilder& b, Instruction operand, std::vector<View>* views) {
-  const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
-  for (const View& v : leaves) views->push_back(b.Dense(v));
-}
-
 // slice_sizes as a list for each slice.
 std::vector<Dims> SliceSizes(Instruction instruction) {
   std::vector<Dims> sizes;
@@ -141,15 +136,15 @@ void PrepareInPlace(RoutineBuilder& b) {
   }
   if (!InitPairs(b, plan.get(), &plan->pairs)) return;
   std::vector<View> views;
-  AppendDense(b, instruction.operand(0), &views);
+  b.AppendDense(instruction.operand(0), &views);
   for (const View& v : views) plan->inputs.push_back(v.shape);
   const size_t outputs = views.size();
-  AppendDense(b, instruction.operand(1), &views);
+  b.AppendDense(instruction.operand(1), &views);
   for (size_t i = outputs; i < views.size(); ++i) plan->outputs.push_back(views[i].shape);
   const size_t from = views.size();
-  AppendDense(b, instruction.operand(2), &views);
+  b.AppendDense(instruction.operand(2), &views);
   const size_t to = views.size();
-  AppendDense(b, instruction.operand(3), &views);
+  b.AppendDense(instruction.operand(3), &views);
   const size_t buffers = plan->inputs.size();
   const std::vector<Dims> sizes = SliceSizes(instruction);
   bool fits = buffers > 0 && plan->outputs.size() == buffers && to - from == views.size() - to &&
@@ -208,7 +203,7 @@ void PrepareCollectivePermute(RoutineBuilder& b) {
   auto plan = std::make_unique<PermutePlan>();
   if (!InitPairs(b, plan.get(), &plan->pairs)) return;
   std::vector<View> views;
-  for (Instruction operand : b.instruction().operands()) AppendDense(b, operand, &views);
+  for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
   std::vector<Shape> results;
   for (const View& v : views) {
     results.push_back(v.shape);

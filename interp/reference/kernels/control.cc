@@ -11,12 +11,6 @@
 namespace hlokit::interp {
 namespace {
 
-void AppendDense(RoutineBuilder& b, Instruction operand, std::vector<View>* views) {
-  // Dense may add views of its own, so the leaves are copied first.
-  const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
-  for (const View& v : leaves) views->push_back(b.Dense(v));
-}
-
 bool Matches(const Routine* callee, size_t arguments, size_t results) {
   return callee != nullptr && callee->parameters.size() == arguments && callee->results.size() == results;
 }
@@ -60,7 +54,7 @@ void PrepareCall(RoutineBuilder& b) {
   auto plan = std::make_unique<CallPlan>();
   plan->callee = called.size() == 1 ? b.program().RoutineOf(called[0]) : nullptr;
   std::vector<View> views;
-  for (Instruction operand : b.instruction().operands()) AppendDense(b, operand, &views);
+  for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
   if (!Matches(plan->callee, views.size(), ResultLeaves(b))) {
     b.Fail("the called computation does not fit the operands");
     return;
@@ -73,7 +67,7 @@ void PrepareWhile(RoutineBuilder& b) {
   plan->condition = b.program().RoutineOf(b.instruction().computation_attr(Attr::kCondition));
   plan->body = b.program().RoutineOf(b.instruction().computation_attr(Attr::kBody));
   std::vector<View> views;
-  AppendDense(b, b.instruction().operand(0), &views);
+  b.AppendDense(b.instruction().operand(0), &views);
   if (!Matches(plan->condition, views.size(), 1) || !Matches(plan->body, views.size(), ResultLeaves(b)) ||
       views.size() != ResultLeaves(b)) {
     b.Fail("condition and body of the loop do not fit its state");
@@ -96,7 +90,7 @@ void PrepareConditional(RoutineBuilder& b) {
   }
   for (size_t i = 0; i < branches.size(); ++i) {
     plan->operand_begins.push_back(static_cast<uint32_t>(views.size()));
-    AppendDense(b, instruction.operand(static_cast<int64_t>(i) + 1), &views);
+    b.AppendDense(instruction.operand(static_cast<int64_t>(i) + 1), &views);
     plan->branches.push_back(b.program().RoutineOf(branches[i]));
     if (!Matches(plan->branches[i], views.size() - plan->operand_begins[i], ResultLeaves(b))) {
       b.Fail(StrCat("branch ", i, " does not fit its operand"));

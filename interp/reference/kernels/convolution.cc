@@ -256,8 +256,6 @@ void RunConvolution(const Plan* plan, const std::byte* const* in, std::byte* con
   }
 }
 
-void RunZeros(const Plan*, const std::byte* const*, std::byte* const*, RunContext&) {}
-
 // Sums of integers of 8 to 32 bits are made in 64 bits and end at the bounds of the type; others wrap.
 bool Saturates(ElementType type) { return IsInteger(type) && BitsOf(type) >= 8 && BitsOf(type) < 64; }
 ElementType SumType(ElementType result) {
@@ -412,7 +410,7 @@ void PrepareConvolution(RoutineBuilder& b) {
   }
   const View operands[] = {input, kernel};
   if (shape.element_count() == 0) {
-    b.Emit(RunZeros, nullptr, operands);
+    b.Emit(RunNothing, nullptr, operands);
     return;
   }
   // The product has dimensions group, image, positions, feature of the group; the result is a view of it.

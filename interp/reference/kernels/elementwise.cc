@@ -54,8 +54,6 @@ void RunElementwise(const Plan* plan, const std::byte* const* in, std::byte* con
   });
 }
 
-void RunNothing(const Plan*, const std::byte* const*, std::byte* const*, RunContext&) {}
-
 }  // namespace
 
 std::optional<View> EmitElementwise(RoutineBuilder& b, Opcode opcode, const AttrReader& attrs,

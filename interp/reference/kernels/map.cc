@@ -50,8 +50,6 @@ void RunMap(const Plan* plan, const std::byte* const* in, std::byte* const* out,
   context.For(items, static_cast<double>(block) * p.function->cost() + 50, run);
 }
 
-void RunNothing(const Plan*, const std::byte* const*, std::byte* const*, RunContext&) {}
-
 }  // namespace
 
 void PrepareMap(RoutineBuilder& b) {

@@ -283,8 +283,6 @@ std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const 
   return plan;
 }
 
-void RunNothing(const Plan*, const std::byte* const*, std::byte* const*, RunContext&) {}
-
 }  // namespace
 
 void PrepareReduceWindow(RoutineBuilder& b) {

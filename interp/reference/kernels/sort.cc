@@ -203,8 +203,6 @@ void RunSort(const Plan* plan, const std::byte* const* in, std::byte* const* out
   context.For(items, static_cast<double>(p.length) * (p.by_key ? 30 : 20 * (20 + p.function->cost())), run);
 }
 
-void RunNothing(const Plan*, const std::byte* const*, std::byte* const*, RunContext&) {}
-
 struct TopKPlan : Plan {
   int64_t lines = 0;
   int64_t length = 0;

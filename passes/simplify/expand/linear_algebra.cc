@@ -93,7 +93,7 @@ bool Applies(Rewriter& rewriter, Instruction i) {
 }
 
 // What is computed with, so that only the result is rounded.
-ElementType Wide(Rewriter& rewriter, ElementType type) {
+ElementType WideTypeOf(Rewriter& rewriter, ElementType type) {
   if (rewriter.options().Bool("wide")) return ElementType::kF64;
   return BitsOf(type) < 32 ? ElementType::kF32 : type;
 }
@@ -101,7 +101,7 @@ ElementType Wide(Rewriter& rewriter, ElementType type) {
 // Substitution, forward for lower triangles and backward for upper ones. The other triangle is not looked at.
 bool TriangularSolve(Rewriter& rewriter, Instruction solve) {
   if (!Applies(rewriter, solve)) return false;
-  const ElementType type = Wide(rewriter, solve.shape().element_type());
+  const ElementType type = WideTypeOf(rewriter, solve.shape().element_type());
   Matrices m(rewriter, rewriter.shapes().WithElementType(solve.shape(), type));
   InstructionId a = rewriter.MakeConvert(solve.operand(0).id(), type);
   InstructionId b = rewriter.MakeConvert(solve.operand(1).id(), type);
@@ -140,7 +140,7 @@ bool TriangularSolve(Rewriter& rewriter, Instruction solve) {
 // zero; one before that makes NaN of what follows.
 bool Cholesky(Rewriter& rewriter, Instruction cholesky) {
   if (!Applies(rewriter, cholesky)) return false;
-  const ElementType type = Wide(rewriter, cholesky.shape().element_type());
+  const ElementType type = WideTypeOf(rewriter, cholesky.shape().element_type());
   Matrices m(rewriter, rewriter.shapes().WithElementType(cholesky.shape(), type));
   const bool lower = cholesky.bool_attr(Attr::kLower);
   const InstructionId operand = rewriter.MakeConvert(cholesky.operand(0).id(), type);

@@ -8,14 +8,13 @@
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/clone.h"
+#include "passes/rewrite/rewriter.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/loops/loop.h"
 #include "passes/simplify/unreachable.h"
 
 namespace hlokit {
 namespace {
-
-bool HasControlEdges(Instruction i) { return i.has(Attr::kControlPredecessors) || !i.control_successors().empty(); }
 
 // Trips that are known to be none or one.
 std::optional<int64_t> FewTrips(Instruction loop) {

@@ -1,7 +1,7 @@
 // Arithmetic of counts that may come from hostile shapes: stops at the largest and smallest int64 instead of
 // overflowing.
-#ifndef HLOKIT_PASSES_ANALYSIS_SATURATING_H_
-#define HLOKIT_PASSES_ANALYSIS_SATURATING_H_
+#ifndef HLOKIT_IR_SATURATING_H_
+#define HLOKIT_IR_SATURATING_H_
 
 #include <cstdint>
 #include <limits>
@@ -22,4 +22,4 @@ constexpr int64_t SatMul(int64_t a, int64_t b) {
 
 }  // namespace hlokit
 
-#endif  // HLOKIT_PASSES_ANALYSIS_SATURATING_H_
+#endif  // HLOKIT_IR_SATURATING_H_

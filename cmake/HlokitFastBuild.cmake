@@ -1,0 +1,33 @@
+# hlokit_fast_build(TARGET [HEADERS header…] [ALONE file…]): what makes a build of many files quick, without a change of
+# what is built.
+#
+#   - HEADERS, those that most files include, are compiled once (HLOKIT_PCH);
+#   - files of one folder are compiled several at a time (HLOKIT_UNITY), except those in ALONE. Such a group is one
+#     translation unit, so names in anonymous namespaces must differ within a folder; the compiler says where they do not.
+function(hlokit_fast_build target)
+  cmake_parse_arguments(PARSE_ARGV 1 fast "" "" "HEADERS;ALONE")
+  if(HLOKIT_PCH AND fast_HEADERS)
+    target_precompile_headers(${target} PRIVATE ${fast_HEADERS})
+  endif()
+  if(NOT HLOKIT_UNITY)
+    return()
+  endif()
+  set(group_size 12)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  set(folders "")
+  foreach(source IN LISTS sources)
+    if(source IN_LIST fast_ALONE)
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      continue()
+    endif()
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    if(NOT DEFINED count_${folder})
+      set(count_${folder} 0)
+    endif()
+    math(EXPR group "${count_${folder}} / ${group_size}")
+    math(EXPR count_${folder} "${count_${folder}} + 1")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}_${group}")
+  endforeach()
+endfunction()
