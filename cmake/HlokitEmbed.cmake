@@ -28,6 +28,21 @@ const size_t kInstalledMachineCount = @count@;
   target_sources(${target} PRIVATE "${output}")
 endfunction()
 
+# hlokit_row_names(TARGET TABLE MACRO HEADER): the first column of TABLE as the enumerators in HEADER, both named from the
+# top of the project. Whoever includes only HEADER is not compiled again when another column changes.
+function(hlokit_row_names target table macro header)
+  set(folder "${PROJECT_BINARY_DIR}/generated/tables")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/RowNames.cmake")
+  add_custom_command(OUTPUT "${folder}/${header}"
+    COMMAND "${CMAKE_COMMAND}" -D "table=${PROJECT_SOURCE_DIR}/${table}" -D "macro=${macro}" -D "output=${folder}/${header}"
+      -P "${script}"
+    DEPENDS "${PROJECT_SOURCE_DIR}/${table}" "${script}" VERBATIM)
+  target_sources(${target} PRIVATE "${folder}/${header}")
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${folder}>)
+  cmake_path(GET header PARENT_PATH parent)
+  install(FILES "${folder}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/${parent}")
+endfunction()
+
 # hlokit_compile_protos(TARGET FILE...): compiles .proto files, named from the top of the project, into TARGET. Their
 # headers are found as "room/file.pb.h" by the target alone.
 function(hlokit_compile_protos target)

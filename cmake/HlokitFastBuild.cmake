@@ -1,13 +1,18 @@
-# hlokit_fast_build(TARGET [HEADERS header…] [ALONE file…]): what makes a build of many files quick, without a change of
-# what is built.
+# hlokit_fast_build(TARGET [HEADER file | REUSE target] [ALONE file…]): what makes a build of many files quick, without a
+# change of what is built.
 #
-#   - HEADERS, those that most files include, are compiled once (HLOKIT_PCH);
+#   - HEADER, which includes what most files include, is compiled once (HLOKIT_PCH); REUSE takes that of another target with
+#     the same compiler flags;
 #   - files of one folder are compiled several at a time (HLOKIT_UNITY), except those in ALONE. Such a group is one
 #     translation unit, so names in anonymous namespaces must differ within a folder; the compiler says where they do not.
 function(hlokit_fast_build target)
-  cmake_parse_arguments(PARSE_ARGV 1 fast "" "" "HEADERS;ALONE")
-  if(HLOKIT_PCH AND fast_HEADERS)
-    target_precompile_headers(${target} PRIVATE ${fast_HEADERS})
+  cmake_parse_arguments(PARSE_ARGV 1 fast "" "HEADER;REUSE" "ALONE")
+  if(HLOKIT_PCH)
+    if(fast_REUSE)
+      target_precompile_headers(${target} REUSE_FROM ${fast_REUSE})
+    elseif(fast_HEADER)
+      target_precompile_headers(${target} PRIVATE "${fast_HEADER}")
+    endif()
   endif()
   if(NOT HLOKIT_UNITY)
     return()
@@ -15,7 +20,6 @@ function(hlokit_fast_build target)
   set(group_size 12)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
-  set(folders "")
   foreach(source IN LISTS sources)
     if(source IN_LIST fast_ALONE)
       set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

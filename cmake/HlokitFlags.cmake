@@ -13,6 +13,21 @@ endif()
 # Abseil's targets name dozens of shared libraries; a tool should load only those it calls.
 add_link_options(-Wl,--as-needed)
 
+# A linker that is quicker than the default one, where there is one.
+if(NOT HLOKIT_LINKER)
+  find_program(HLOKIT_MOLD mold)
+  find_program(HLOKIT_LLD ld.lld)
+  mark_as_advanced(HLOKIT_MOLD HLOKIT_LLD)
+  if(HLOKIT_MOLD)
+    set(HLOKIT_LINKER mold)
+  elseif(HLOKIT_LLD)
+    set(HLOKIT_LINKER lld)
+  endif()
+endif()
+if(HLOKIT_LINKER)
+  add_link_options(-fuse-ld=${HLOKIT_LINKER})
+endif()
+
 if(HLOKIT_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "HLOKIT_FUZZ needs clang: libFuzzer comes with it (try --preset fuzz)")

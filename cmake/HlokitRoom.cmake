@@ -1,4 +1,4 @@
-# hlokit_room(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…])
+# hlokit_room(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…] [FLAGS flags…] [ALONE regex])
 #
 # Makes the library hlokit_NAME (hlokit::NAME) of every .cc file under NAME/ and installs the headers beside them. A new
 # file needs no line here: the next build finds it. A room with no .cc file is an interface library, so that rooms to its
@@ -6,8 +6,10 @@
 #   PUBLIC       what the room's headers include
 #   PRIVATE      what its sources call; users of the installed static library link it too
 #   HEADER_ONLY  what its sources include and nobody links; users of the installed library need not have it
+#   FLAGS        of the compiler, for this room's sources
+#   ALONE        sources that are never compiled together with others (HlokitFastBuild.cmake)
 function(hlokit_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "" "ALONE" "PUBLIC;PRIVATE;HEADER_ONLY")
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "ALONE" "FLAGS;PUBLIC;PRIVATE;HEADER_ONLY")
   set(target hlokit_${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${name}/*.cc")
   if(sources)
@@ -19,7 +21,15 @@ function(hlokit_room name)
     else()
       set(alone "")
     endif()
-    hlokit_fast_build(${target} HEADERS "${PROJECT_SOURCE_DIR}/cmake/precompiled.h" ALONE ${alone})
+    # The rooms with the flags of all share one precompiled header, that of the first.
+    if(room_FLAGS)
+      target_compile_options(${target} PRIVATE ${room_FLAGS})
+      hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h" ALONE ${alone})
+    elseif(name STREQUAL "ir")
+      hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h")
+    else()
+      hlokit_fast_build(${target} REUSE hlokit_ir ALONE ${alone})
+    endif()
     target_link_libraries(${target} PRIVATE ${room_PRIVATE})
     foreach(library IN LISTS room_HEADER_ONLY)
       target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${library}>)

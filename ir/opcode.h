@@ -13,8 +13,7 @@
 namespace hlokit {
 
 enum class Opcode : uint8_t {
-#define OPCODE(name, ...) k##name,
-#include "ir/opcodes.def"
+#include "ir/opcode_names.inc"  // a line for each row of opcodes.def
   // An opcode that the table lacks, read under allow_unknown; its spelling is Attr::kUnknownOpcode.
   kUnknown,
 };

@@ -1,6 +1,7 @@
 #include "interp/tpu/device_report.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
 #include <vector>

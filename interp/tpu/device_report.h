@@ -2,7 +2,7 @@
 #ifndef HLOKIT_INTERP_TPU_DEVICE_REPORT_H_
 #define HLOKIT_INTERP_TPU_DEVICE_REPORT_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "interp/tpu/device_timelines.h"
 #include "ir/text_writer.h"

@@ -4,7 +4,7 @@
 #define HLOKIT_INTERP_TPU_MEMORY_REPORT_H_
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -151,10 +151,10 @@ TEST(CollectiveTest, ReduceScatter) {
 }
 
 TEST(CollectiveTest, AsynchronousReduceScatter) {
-  EXPECT_EQ(ResultsOf(std::string(kFour) +
-                          "s = ((s32[4]), s32[2]) reduce-scatter-start(x), channel_id=1, replica_groups={{0,1}}, "
-                          "dimensions={0}, use_global_device_ids=true, to_apply=add\n"
-                          "ROOT r = s32[2] reduce-scatter-done(s)",
+  EXPECT_EQ(ResultsOf(StrCat(kFour,
+                             "s = ((s32[4]), s32[2]) reduce-scatter-start(x), channel_id=1, replica_groups={{0,1}}, "
+                             "dimensions={0}, use_global_device_ids=true, to_apply=add\n"
+                             "ROOT r = s32[2] reduce-scatter-done(s)"),
                       1, 2),
             (Strings{"s32[2] {1, 201}", "s32[2] {401, 601}"}));
 }
@@ -196,9 +196,9 @@ TEST(CollectiveTest, CollectivePermuteOfSeveralOperands) {
 }
 
 TEST(CollectiveTest, AsynchronousAllToAll) {
-  EXPECT_EQ(ResultsOf(std::string(kFour) +
-                          "s = ((s32[4]), s32[4]) all-to-all-start(x), channel_id=1, replica_groups={{0,1}}, "
-                          "dimensions={0}\nROOT r = s32[4] all-to-all-done(s)",
+  EXPECT_EQ(ResultsOf(StrCat(kFour,
+                             "s = ((s32[4]), s32[4]) all-to-all-start(x), channel_id=1, replica_groups={{0,1}}, "
+                             "dimensions={0}\nROOT r = s32[4] all-to-all-done(s)"),
                       1, 2),
             (Strings{"s32[4] {0, 100, 1, 101}", "s32[4] {200, 300, 201, 301}"}));
 }

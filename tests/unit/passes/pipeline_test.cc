@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "ir/str_cat.h"
 #include "parser/parser.h"
 #include "passes/documentation.h"
 
@@ -120,7 +121,7 @@ TEST_F(PipelineTest, APassThatFoundNothingWaitsForAChange) {
 }
 
 TEST_F(PipelineTest, NestsOfAnyDepthRun) {
-  const std::string deep = std::string(100000, '(') + "countdown" + std::string(100000, ')');
+  const std::string deep = StrCat(std::string(100000, '('), "countdown", std::string(100000, ')'));
   EXPECT_EQ(Run(deep), "/countdown ");
 }
 

@@ -14,15 +14,10 @@
 #include "passes/registry.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/instruction_key.h"
+#include "tests/unit/parsed_module.h"
 
 namespace hlokit {
 namespace {
-
-std::unique_ptr<Module> Parse(std::string_view text) {
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
-  EXPECT_TRUE(module.ok()) << module.status();
-  return module.ok() ? *std::move(module) : nullptr;
-}
 
 bool NegateToAbs(Rewriter& rewriter, Instruction i) {
   return rewriter.ReplaceWithNew(i, Opcode::kAbs, {i.operand(0).id()});

@@ -30,7 +30,7 @@ ENTRY update {
 }
 )";
 // The same, but for a loop after it that has no end.
-constexpr char kEndless[] =
+constexpr char kEndlessCollective[] =
     R"(HloModule endless, entry_computation_layout={(f32[65536]{0}, f32[65536]{0})->(f32[65536]{0})}
 sum {
   a = f32[] parameter(0)
@@ -177,7 +177,7 @@ TEST_F(RendezvousTest, AnArgumentThatAnotherDeviceReadsIsNotOverwritten) {
 }
 
 TEST_F(RendezvousTest, AProgramThatFailsHasUsedUpWhatItWasGiven) {
-  const std::shared_ptr<Executable> endless = Program(kEndless), update = Program(kUpdate);
+  const std::shared_ptr<Executable> endless = Program(kEndlessCollective), update = Program(kUpdate);
   std::vector<std::shared_ptr<Buffer>> w, results;
   std::vector<std::weak_ptr<Context>> memory;
   for (int d = 0; d < kDevices; ++d) {
@@ -221,7 +221,7 @@ TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorCo
 }
 
 TEST_F(RendezvousTest, DifferentProgramsGiveNothingBack) {
-  const std::shared_ptr<Executable> update = Program(kUpdate), endless = Program(kEndless);
+  const std::shared_ptr<Executable> update = Program(kUpdate), endless = Program(kEndlessCollective);
   std::vector<std::shared_ptr<Buffer>> w, results;
   for (int d = 0; d < kDevices; ++d) {
     w.push_back(All(d, 10));

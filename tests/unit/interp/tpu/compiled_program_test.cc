@@ -94,7 +94,7 @@ ENTRY main {
 )");
 }
 
-SimulationOptions OptionsOf(std::string_view name) {
+SimulationOptions OneChipOptionsOf(std::string_view name) {
   return tpu::OptionsOf(name, InstalledMachine(name)->devices_per_chip() == 2 ? "2" : "4");
 }
 
@@ -121,7 +121,7 @@ constexpr int64_t kRows[] = {256, 1024, 4096};
 
 TEST(CompiledProgramTest, VectorMemoryIsNeverOvercommitted) {
   for (std::string_view name : InstalledMachines()) {
-    const SimulationOptions options = OptionsOf(name);
+    const SimulationOptions options = OneChipOptionsOf(name);
     for (int64_t rows : kRows) {
       const std::unique_ptr<Module> plain = Read(Program(rows)), compiled = Compiled(rows, options.machine);
       for (const Module* module : {plain.get(), compiled.get()}) {
@@ -185,7 +185,7 @@ TEST(CompiledProgramTest, AssignedArraysFit) {
 
 TEST(CompiledProgramTest, TimesAddUpAndScale) {
   for (std::string_view name : InstalledMachines()) {
-    SimulationOptions options = OptionsOf(name);
+    SimulationOptions options = OneChipOptionsOf(name);
     const std::unique_ptr<Module> module = Compiled(1024, options.machine);
     const KernelPlan plan(*module);
     const Simulation once = Simulate(*module, plan, options);

@@ -14,7 +14,7 @@ namespace hlokit::tpu {
 namespace {
 
 // Four devices: a loop whose trips gather weights ahead and sum results in pairs, and a sum of all at the end.
-constexpr char kProgram[] = R"(
+constexpr char kWalkedProgram[] = R"(
 HloModule step
 
 add {
@@ -83,7 +83,7 @@ ENTRY main {
 double TotalOf(const DeviceShare& s) { return s.compute + s.exposed + s.sync + s.other + s.idle; }
 
 TEST(DeviceWalkTest, OneDeviceStandsForAllThatAreAlike) {
-  const std::unique_ptr<Module> module = Read(kProgram);
+  const std::unique_ptr<Module> module = Read(kWalkedProgram);
   for (std::string_view name : InstalledMachines()) {
     SimulationOptions options = OptionsOf(name, "4");
     const Simulation one = RunOn(*module, options);
@@ -108,7 +108,7 @@ TEST(DeviceWalkTest, OneDeviceStandsForAllThatAreAlike) {
 }
 
 TEST(DeviceWalkTest, CollectivesAreCountedWithTheirBytes) {
-  const std::unique_ptr<Module> module = Read(kProgram);
+  const std::unique_ptr<Module> module = Read(kWalkedProgram);
   const Simulation s = RunOn(*module, OptionsOf("v5e", "4"));
   std::map<std::string_view, CollectiveTotals> totals;
   for (const CollectiveTotals& t : s.devices.collectives) totals[t.kind] = t;
@@ -123,7 +123,7 @@ TEST(DeviceWalkTest, CollectivesAreCountedWithTheirBytes) {
 }
 
 TEST(DeviceWalkTest, AStragglerHoldsUpTheOthers) {
-  const std::unique_ptr<Module> module = Read(kProgram);
+  const std::unique_ptr<Module> module = Read(kWalkedProgram);
   SimulationOptions options = OptionsOf("v5e", "4");
   const Simulation even = RunOn(*module, options);
   options.variation.stragglers = {{1, 1.5}};
@@ -167,7 +167,7 @@ ENTRY main {
 }
 
 TEST(DeviceWalkTest, JitterIsDrawnFromItsSeed) {
-  const std::unique_ptr<Module> module = Read(kProgram);
+  const std::unique_ptr<Module> module = Read(kWalkedProgram);
   SimulationOptions options = OptionsOf("v5e", "4");
   const double even = RunOn(*module, options).device_seconds;
   options.variation.jitter = 0.1;
@@ -207,7 +207,7 @@ TEST(DeviceWalkTest, SlicesTalkOverTheDataCentreNetwork) {
 }
 
 TEST(DeviceWalkTest, LongLoopsAreCutShort) {
-  const std::unique_ptr<Module> module = Read(kProgram);
+  const std::unique_ptr<Module> module = Read(kWalkedProgram);
   SimulationOptions options = OptionsOf("v5e", "4");
   options.variation.stragglers = {{0, 1.2}};
   const KernelPlan plan(*module);
@@ -222,7 +222,7 @@ TEST(DeviceWalkTest, LongLoopsAreCutShort) {
 }
 
 TEST(DeviceWalkTest, ShowsEachDeviceOnItsOwn) {
-  const std::unique_ptr<Module> module = Read(kProgram);
+  const std::unique_ptr<Module> module = Read(kWalkedProgram);
   SimulationOptions options = OptionsOf("v5e", "4");
   options.variation.stragglers = {{3, 2}};
   const KernelPlan plan(*module);

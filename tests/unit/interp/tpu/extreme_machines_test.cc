@@ -21,7 +21,7 @@ namespace hlokit::tpu {
 namespace {
 
 // One of each kind of work.
-constexpr char kProgram[] = R"(
+constexpr char kSmallProgram[] = R"(
 HloModule everything, replica_count=4
 
 sum {
@@ -93,7 +93,7 @@ void ExpectNumbers(const nlohmann::json& json, const std::string& where) {
 // The whole way: compile, simulate, plan memory, report, profile.
 void GoAllTheWay(const Machine& machine, const std::string& chips, const std::string& what) {
   SCOPED_TRACE(what);
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(kProgram);
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(kSmallProgram);
   ASSERT_TRUE(module.ok()) << module.status();
   SimulationOptions options;
   options.machine = machine;

@@ -15,7 +15,7 @@ namespace {
 
 namespace proto = ::tensorflow::profiler;
 
-constexpr double kMs = 1e-3;
+constexpr double kMillisecond = 1e-3;
 
 // A host plane under construction; times in milliseconds.
 class HostPlane {
@@ -79,19 +79,19 @@ TEST(HostProfile, ReadsWhatJaxRecords) {
   const absl::StatusOr<HostPlan> plan = HostPlanOfProfile(JaxTraining(4));
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->steps.size(), 4u);
-  EXPECT_NEAR(plan->steps[0].compile, 500 * kMs, 1e-9);
+  EXPECT_NEAR(plan->steps[0].compile, 500 * kMillisecond, 1e-9);
   const HostStep& step = plan->steps[2];
-  EXPECT_NEAR(step.other, 2.75 * kMs, 1e-9);
-  EXPECT_NEAR(step.transfer, 3 * kMs, 1e-9);
-  EXPECT_NEAR(step.execute, 1 * kMs, 1e-9);
-  EXPECT_NEAR(step.fetch, 0.25 * kMs, 1e-9);
+  EXPECT_NEAR(step.other, 2.75 * kMillisecond, 1e-9);
+  EXPECT_NEAR(step.transfer, 3 * kMillisecond, 1e-9);
+  EXPECT_NEAR(step.execute, 1 * kMillisecond, 1e-9);
+  EXPECT_NEAR(step.fetch, 0.25 * kMillisecond, 1e-9);
   EXPECT_EQ(step.trace, 0);
   EXPECT_EQ(step.compile, 0);
   EXPECT_TRUE(step.waits);
   EXPECT_EQ(step.graphs, 1);
   EXPECT_EQ(step.runs, 1);
   // The recorded 40 ms of waiting become what the simulated device needs.
-  EXPECT_NEAR(RunHost(*plan, 10 * kMs).step_seconds, 17 * kMs, 1e-9);
+  EXPECT_NEAR(RunHost(*plan, 10 * kMillisecond).step_seconds, 17 * kMillisecond, 1e-9);
 }
 
 TEST(HostProfile, CallsAreStepsWhereNothingMarksThem) {
@@ -105,8 +105,8 @@ TEST(HostProfile, CallsAreStepsWhereNothingMarksThem) {
   const absl::StatusOr<HostPlan> plan = HostPlanOfProfile(host.Bytes());
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->steps.size(), 5u);
-  EXPECT_NEAR(plan->steps[3].execute, 1 * kMs, 1e-9);
-  EXPECT_NEAR(plan->steps[3].other, 9 * kMs, 1e-9);
+  EXPECT_NEAR(plan->steps[3].execute, 1 * kMillisecond, 1e-9);
+  EXPECT_NEAR(plan->steps[3].other, 9 * kMillisecond, 1e-9);
   EXPECT_FALSE(plan->steps[3].waits);
 }
 
@@ -124,10 +124,10 @@ TEST(HostProfile, ALoaderOnAnotherThreadRunsAhead) {
   const absl::StatusOr<HostPlan> plan = HostPlanOfProfile(host.Bytes());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_GT(plan->prefetch, 0);
-  EXPECT_NEAR(plan->steps[1].input, 8 * kMs, 1e-9);
-  EXPECT_NEAR(plan->steps[1].trace, 2 * kMs, 1e-9);
+  EXPECT_NEAR(plan->steps[1].input, 8 * kMillisecond, 1e-9);
+  EXPECT_NEAR(plan->steps[1].trace, 2 * kMillisecond, 1e-9);
   // The wait for the batch is simulated again: 8 ms of loading bound the step.
-  EXPECT_NEAR(RunHost(*plan, 1 * kMs).step_seconds, 8 * kMs, 1e-9);
+  EXPECT_NEAR(RunHost(*plan, 1 * kMillisecond).step_seconds, 8 * kMillisecond, 1e-9);
 }
 
 TEST(HostProfile, WhatIsNoRecordingIsAnError) {
@@ -156,7 +156,7 @@ TEST(HostProfile, TimesOfAnySizeAreRead) {
     }
   }
   const absl::StatusOr<HostPlan> plan = HostPlanOfProfile(space.SerializeAsString());
-  if (plan.ok()) RunHost(*plan, kMs);
+  if (plan.ok()) RunHost(*plan, kMillisecond);
 }
 
 // What SpaceOf writes reads back as the plan it was written from.

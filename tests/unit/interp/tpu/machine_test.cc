@@ -10,7 +10,7 @@
 namespace hlokit::tpu {
 namespace {
 
-std::string ErrorOf(const std::string& text) {
+std::string MachineErrorOf(const std::string& text) {
   DiagnosticSink sink;
   const SourceBuffer source("m.tpu", text);
   EXPECT_FALSE(ParseMachine(source, &sink).has_value()) << text;
@@ -61,17 +61,17 @@ TEST(MachineTest, ADerivedMachineChangesOnlyWhatItGives) {
 }
 
 TEST(MachineTest, MistakesAreNamed) {
-  EXPECT_NE(ErrorOf("").find("no machine"), std::string::npos);
-  EXPECT_NE(ErrorOf("gpu a\n").find("m.tpu:1:1: error: expected `tpu NAME`"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n clock 1 GHz\n").find("no figure for cores_per_chip"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n like v9\n").find("no such installed machine"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n like v5e\n hbm_rat 1 GB/s\n").find("did you mean `hbm_rate`?"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n like v5e\n hbm_rate 1\n").find("expected a unit"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n like v5e\n hbm_rate 1 GiB\n").find("one of TB/s, GB/s"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n like v5e\n hbm_rate -1 GB/s\n").find("must lie between"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n like v5e\n clock nan GHz\n").find("expected a number"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n like v5e\n clock 1 GHz\n clock 1 GHz\n").find("given twice"), std::string::npos);
-  EXPECT_NE(ErrorOf("tpu a\n like v5e\n mxu_count 1e300\n").find("must lie between"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("").find("no machine"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("gpu a\n").find("m.tpu:1:1: error: expected `tpu NAME`"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n clock 1 GHz\n").find("no figure for cores_per_chip"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v9\n").find("no such installed machine"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rat 1 GB/s\n").find("did you mean `hbm_rate`?"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rate 1\n").find("expected a unit"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rate 1 GiB\n").find("one of TB/s, GB/s"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rate -1 GB/s\n").find("must lie between"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n clock nan GHz\n").find("expected a number"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n clock 1 GHz\n clock 1 GHz\n").find("given twice"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n mxu_count 1e300\n").find("must lie between"), std::string::npos);
 }
 
 TEST(TopologyTest, TextsAndLimits) {

@@ -55,7 +55,7 @@ std::string RandomProgram(std::mt19937* random) {
 }
 
 // What is alive at each call, from nothing but the uses in the program.
-std::vector<int64_t> Replay(const Module& module) {
+std::vector<int64_t> ReplayBuffers(const Module& module) {
   std::vector<Instruction> order;
   for (Instruction i : module.entry().instructions()) order.push_back(i);
   std::map<uint32_t, size_t> place;
@@ -84,7 +84,7 @@ TEST(MemoryReplayTest, PeakAndTimelineAreThoseOfAnIndependentReplay) {
     const std::string text = RandomProgram(&random);
     const std::unique_ptr<Module> module = Read(text);
     const MemoryPlan memory = PlanMemory(machine, *module, KernelPlan(*module), 1);
-    const std::vector<int64_t> replayed = Replay(*module);
+    const std::vector<int64_t> replayed = ReplayBuffers(*module);
     ASSERT_EQ(memory.timeline, replayed) << text;
     ASSERT_EQ(memory.peak_bytes, *std::max_element(replayed.begin(), replayed.end())) << text;
     int64_t listed = 0;

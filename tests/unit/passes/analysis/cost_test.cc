@@ -4,15 +4,10 @@
 
 #include "ir/str_cat.h"
 #include "parser/parser.h"
+#include "tests/unit/parsed_module.h"
 
 namespace hlokit {
 namespace {
-
-std::unique_ptr<Module> Parse(std::string_view text) {
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
-  EXPECT_TRUE(module.ok()) << module.status();
-  return module.ok() ? *std::move(module) : nullptr;
-}
 
 Cost CostOfEntry(std::string_view text) {
   const std::unique_ptr<Module> module = Parse(text);

@@ -9,15 +9,10 @@
 #include "parser/parser.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/reachability.h"
+#include "tests/unit/parsed_module.h"
 
 namespace hlokit {
 namespace {
-
-std::unique_ptr<Module> Parse(std::string_view text) {
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
-  EXPECT_TRUE(module.ok()) << module.status();
-  return module.ok() ? *std::move(module) : nullptr;
-}
 
 int64_t PeakOf(std::string_view text) {
   const auto module = Parse(text);

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# How long a build of the tools from nothing takes, and on what:
+#
+#   bench/build_time.sh [--plain] [--jobs=N]
+#
+# Prints elapsed and processor time and their ratio to the goal of 300 s on two cores, the ten translation units that take
+# longest, and the ten headers that are most costly to compile by themselves, with how many files name them.
+# --plain builds once more, file by file and without precompiled headers, and prints the ratio of both; it takes a while.
+# Compiler caches are left out. Builds in build/build-time, which it removes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+jobs=$(nproc)
+plain=
+for argument in "$@"; do
+  case $argument in
+    --plain) plain=1 ;;
+    --jobs=*) jobs=${argument#--jobs=} ;;
+    *) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  esac
+done
+readonly goal=300
+folder=build/build-time
+trap 'rm -rf "$folder"' EXIT
+
+# timed_build FLAG…: seconds elapsed and seconds of the processors.
+timed_build() {
+  rm -rf "$folder"
+  cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHLOKIT_CCACHE=OFF -DHLOKIT_TESTS=OFF -DHLOKIT_BENCH=OFF "$@" >/dev/null
+  { TIMEFORMAT='%R %U %S'; time ninja -C "$folder" -j "$jobs" hlokit_tools >"$folder/log" 2>&1 || { tail "$folder/log" >&2; exit 1; }; } 2>&1
+}
+
+read -r elapsed user system < <(timed_build)
+awk -v e="$elapsed" -v u="$user" -v s="$system" -v g="$goal" -v j="$jobs" 'BEGIN {
+  printf "tools from nothing, %d at a time: %.0f s, %.0f s of processor time; %.2f of the goal, %d s on two cores\n", j, e, u + s, e / g, g }'
+
+echo
+echo "slowest translation units, s"
+awk -F '\t' '/^#/ {next} $4 ~ /\.(o|gch)$/ {t[$4] = ($2 - $1) / 1000} END {for (o in t) printf "%8.1f  %s\n", t[o], o}' \
+  "$folder/.ninja_log" | sort -rn | head -n 10 | sed -E 's#CMakeFiles/([^/]*)\.dir/#\1: #; s#Unity/unity_##'
+
+echo
+echo "most costly headers by themselves, s (files that name them)"
+grep -rhoE '^#include ["<][^">]+[">]' --include='*.h' --include='*.cc' ir parser passes interp tracer tools |
+  sort | uniq -c | while read -r count _ name; do
+    probe=$folder/probe-$((++n)).cc
+    echo "#include $name" >"$probe"
+    # Lines after preprocessing tell which are worth a measurement.
+    lines=$(g++ -std=c++20 -E -P -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null | wc -l) || lines=0
+    echo "$lines $count $name $probe"
+  done | sort -rn | head -n 30 | while read -r _ count name probe; do
+    seconds=$( { TIMEFORMAT='%U'; time g++ -std=c++20 -fsyntax-only -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null; } 2>&1)
+    printf '%8.2f  %s (%s)\n' "$seconds" "$name" "$count"
+  done | sort -rn | head -n 10
+
+if [ -n "$plain" ]; then
+  read -r plain_elapsed plain_user plain_system < <(timed_build -DHLOKIT_PCH=OFF -DHLOKIT_UNITY=OFF)
+  echo
+  awk -v e="$plain_elapsed" -v u="$plain_user" -v s="$plain_system" -v e1="$elapsed" -v u1="$user" -v s1="$system" 'BEGIN {
+    printf "file by file: %.0f s, %.0f s of processor time; %.1f and %.1f times as long\n", e, u + s, e / e1, (u + s) / (u1 + s1) }'
+fi

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Runs the steps of tests/check/steps.tsv and counts the tests in them.
+
+  tools/check [--full] [--seed=N] [--list] [STEP...]
+
+Without --full: everything that judges correctness once, on samples where the whole takes long. --full adds sanitizer builds,
+fuzzing, packages and the long forms. STEP: only those, as tools/check --list names them. The output of a step is in build/check/;
+of one that fails the end is shown, and what to run alone. The last line is `N passed, N failed`; exit code 1 if anything failed.
+"""
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+LOGS = TOP / "build/check"
+SHOWN_LINES = 200
+
+
+@dataclasses.dataclass
+class Step:
+    name: str
+    when: str
+    alone: bool
+    budget: int
+    needs: str
+    command: str
+    process: subprocess.Popen = None
+    begin: float = 0
+    seconds: float = 0
+    status: str = ""  # "", "ok", "failed" or "skipped"
+
+    @property
+    def log(self):
+        return LOGS / (self.name.replace(" ", "-") + ".log")
+
+    @property
+    def limit(self):
+        return 3 * self.budget + 60
+
+
+def read_steps(table, words):
+    steps = []
+    for line in table.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        name, when, cores, budget, needs, command = line.split("\t")
+        for word, value in words.items():
+            command = command.replace("{" + word + "}", str(value))
+        steps.append(Step(name, when, cores == "all", int(budget), needs, command))
+    return steps
+
+
+def counts(step):
+    """Tests that passed and failed, by the step's own words."""
+    text = step.log.read_text(errors="replace")
+    if found := re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE):
+        passed, failed = map(int, found[-1])
+    elif found := re.findall(r"(\d+) tests? failed out of (\d+)", text):
+        failed, passed = int(found[-1][0]), int(found[-1][1]) - int(found[-1][0])
+    else:
+        passed = failed = 0
+    if step.status == "failed" and failed == 0:
+        failed = 1
+    elif step.status == "ok" and passed == 0:
+        passed = 1
+    return passed, failed
+
+
+def clock(seconds):
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+class Progress:
+    """A line that says what runs and how long it may still take; only on a terminal."""
+
+    def __init__(self, steps, expected):
+        self.steps, self.expected, self.begin = steps, expected, time.monotonic()
+        self.on = sys.stdout.isatty()
+
+    def left(self, cores):
+        now, alone, beside = time.monotonic(), 0.0, 0.0
+        for step in self.steps:
+            if step.status:
+                continue
+            rest = self.expected(step) - (now - step.begin if step.process else 0)
+            if step.alone:
+                alone += max(rest, 0)
+            else:
+                beside += max(rest, 0)
+        return alone + beside / cores
+
+    def show(self, cores):
+        if not self.on:
+            return
+        running = [step.name for step in self.steps if step.process and not step.status]
+        done = sum(1 for step in self.steps if step.status)
+        text = f"[{done}/{len(self.steps)}] {', '.join(running)}  {clock(time.monotonic() - self.begin)}, about {clock(self.left(cores))} left"
+        sys.stdout.write("\r\033[K" + text[:shutil.get_terminal_size().columns - 1])
+        sys.stdout.flush()
+
+    def clear(self):
+        if self.on:
+            sys.stdout.write("\r\033[K")
+
+
+class Check:
+    def __init__(self, steps, options):
+        self.steps, self.options = steps, options
+        self.passed = self.failed = 0
+        self.times = {}
+        self.times_file = LOGS / "times.tsv"
+        if self.times_file.exists():
+            self.times = dict(line.split("\t") for line in self.times_file.read_text().splitlines() if "\t" in line)
+        self.progress = Progress(steps, lambda step: float(self.times.get(step.name, step.budget / 2)))
+        self.printed = 0
+
+    def start(self, step):
+        step.begin = time.monotonic()
+        if step.needs != "-" and not (TOP / step.needs).exists():
+            step.status = "skipped"
+            return
+        with step.log.open("wb") as log:
+            step.process = subprocess.Popen(["sh", "-c", step.command], cwd=TOP, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=subprocess.STDOUT, start_new_session=True)
+
+    def finish(self, step):
+        """Notes the end of a step that has ended or must end."""
+        step.seconds = time.monotonic() - step.begin
+        code = step.process.poll()
+        if code is None and step.seconds > step.limit:
+            os.killpg(step.process.pid, signal.SIGKILL)
+            step.process.wait()
+            with step.log.open("a") as log:
+                log.write(f"\nended after {step.limit} s: its budget is {step.budget} s\n")
+            step.status = "failed"
+        elif code is not None:
+            step.status = "ok" if code == 0 else "failed"
+
+    def report(self, step):
+        if step.status == "skipped":
+            print(f"{step.name:24} skipped (no {step.needs})")
+            return
+        passed, failed = counts(step)
+        self.passed += passed
+        self.failed += failed
+        over = f", its budget is {step.budget} s" if step.seconds > step.budget else ""
+        tests = f"{passed} passed, {failed} failed, " if passed + failed > 1 else ""
+        print(f"{step.name:24} {'ok' if step.status == 'ok' else 'FAILED'} ({tests}{step.seconds:.0f} s{over})")
+        text = step.log.read_text(errors="replace").splitlines()
+        for line in text:
+            if found := re.match(r"\s*\d+ - (.*) \(Skipped\)$", line):
+                print(f"  skipped: {found[1]} (run it by itself with ctest -V to see why)")
+        if step.status == "failed":
+            for line in text[-SHOWN_LINES:]:
+                print(f"  | {line}")
+            print(f"  log: {step.log.relative_to(TOP)}")
+            print(f"  alone: tools/check '{step.name}', which runs: {step.command}")
+        else:
+            self.times[step.name] = f"{step.seconds:.1f}"
+
+    def report_finished(self):
+        """In the order of the table, whichever step ended first."""
+        while self.printed < len(self.steps) and self.steps[self.printed].status:
+            self.progress.clear()
+            self.report(self.steps[self.printed])
+            sys.stdout.flush()
+            self.printed += 1
+
+    def run(self):
+        cores = os.cpu_count() or 1
+        waiting = list(self.steps)
+        running = []
+        while waiting or running:
+            while waiting and (not running or (not waiting[0].alone and not running[0].alone and len(running) < cores)):
+                step = waiting.pop(0)
+                self.start(step)
+                if not step.status:
+                    running.append(step)
+            for step in running:
+                self.finish(step)
+            running = [step for step in running if not step.status]
+            self.report_finished()
+            # Nothing can be tested that was not built.
+            if self.steps[0].name == "build" and self.steps[0].status == "failed":
+                break
+            if running:
+                self.progress.show(cores)
+                time.sleep(0.1)
+        self.times_file.write_text("".join(f"{name}\t{seconds}\n" for name, seconds in sorted(self.times.items())))
+        print(f"\n{self.passed} passed, {self.failed} failed")
+        return 1 if self.failed else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="tools/check", usage="tools/check [--full] [--seed=N] [--list] [STEP...]",
+                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="with sanitizers, fuzzing, packages and all long forms")
+    parser.add_argument("--seed", type=int, default=1, help="of what is random, and of samples; 1 unless given")
+    parser.add_argument("--list", action="store_true", help="names the steps and their budgets")
+    parser.add_argument("steps", nargs="*", metavar="STEP")
+    options = parser.parse_args()
+    steps = read_steps(pathlib.Path(__file__).with_name("steps.tsv"),
+                       {"seed": options.seed, "seconds": 60 if options.full else 15})
+    if options.list:
+        for step in steps:
+            print(f"{step.name:24} {step.when:6} {step.budget:4} s  {step.command}")
+        return 0
+    names = {step.name for step in steps}
+    if unknown := [name for name in options.steps if name not in names]:
+        print(f"tools/check: no step `{unknown[0]}` (tools/check --list names them)", file=sys.stderr)
+        return 2
+    if options.steps:
+        steps = [step for step in steps if step.name in options.steps]
+    elif not options.full:
+        steps = [step for step in steps if step.when == "check"]
+    LOGS.mkdir(parents=True, exist_ok=True)
+    return Check(steps, options).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

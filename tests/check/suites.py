@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Runs a suite of recorded programs and compares what it reaches with the floor that is kept of it.
+
+  suites.py corpus|conformance|torch FOLDER [--bin=build/release/bin] [--logs=build/check]
+
+FOLDER holds corpus/, conformance/ and tools/. Each line of tests/corpus_floor.txt, tests/conformance_floor.txt or
+tests/torch_floor.txt is a test: what must come out right at least. A floor is what was reached; it only ever rises. The cases
+of conformance that fail must be those that tests/conformance_exceptions.txt explains. Ends with `N passed, N failed`.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+
+
+def run(*command):
+    """What a command prints; its exit status is not asked for, since some cases are known to fail."""
+    done = subprocess.run([sys.executable, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    print(done.stdout, end="")
+    return done.stdout
+
+
+def floor(name):
+    """The rows of a floor file, split."""
+    lines = (TESTS / name).read_text().splitlines()
+    return [line.split() for line in lines if re.match("[a-z]", line)]
+
+
+class Counts:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def at_least(self, what, found, minimum):
+        reached = int(found) if found else 0
+        if reached >= int(minimum):
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAILED: {what} has {reached} right, must have {minimum}")
+
+
+def first(pattern, text):
+    found = re.search(pattern, text, re.MULTILINE)
+    return found and found[1]
+
+
+def corpus(options, counts):
+    text = run(options.folder / "tools/corpus.py", options.bin / "hlo-opt", "--fails", options.logs / "corpus-fails.tsv")
+    for suite, kind, minimum in floor("corpus_floor.txt"):
+        counts.at_least(f"{suite}: {kind}", first(rf"^{suite}: (?:.*, )?{kind} (\d+)/", text), minimum)
+
+
+def conformance(options, counts):
+    fails = options.logs / "conformance-fails.tsv"
+    fails.unlink(missing_ok=True)
+    text = run(options.folder / "tools/conformance.py", options.bin / "hlo-run", "--fails", fails)
+    for suite, minimum in floor("conformance_floor.txt"):
+        counts.at_least(suite, first(rf"^{suite}: (\d+) of ", text), minimum)
+    failing = {line.split("\t")[0] for line in fails.read_text().splitlines()} if fails.exists() else set()
+    explained = {line.split(":")[0] for line in (TESTS / "conformance_exceptions.txt").read_text().splitlines()
+                 if re.match("[a-z]", line)}
+    for case in sorted(failing - explained):
+        print(f"FAILED: {case} is wrong, and tests/conformance_exceptions.txt does not say why")
+    for case in sorted(explained - failing):
+        print(f"FAILED: {case} is right, but tests/conformance_exceptions.txt names it")
+    if failing == explained:
+        counts.passed += 1
+    else:
+        counts.failed += 1
+
+
+def torch(options, counts):
+    recorded, tools = options.folder / "conformance/torch", TESTS.parent / "tools"
+    binary = f"--bin={options.bin / 'ir-dump'}"
+    ops = run(tools / "torch_ops.py", recorded / "ops", "--failures", binary)
+    reached = {
+        "ops": sum(map(int, re.findall(r"^all .*?(\d+) of \d+$", ops, re.MULTILINE))),
+        "models": first(r"^(\d+) of \d+ models$", run(tools / "torch_models.py", recorded / "models", binary)),
+        "traces": first(r"^(\d+) of \d+ traces$", run(tools / "torch_traces.py", recorded / "traces", binary)),
+    }
+    for suite, minimum in floor("torch_floor.txt"):
+        counts.at_least(suite, reached[suite], minimum)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", choices=("corpus", "conformance", "torch"))
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/release/bin"))
+    parser.add_argument("--logs", type=pathlib.Path, default=pathlib.Path("build/check"))
+    options = parser.parse_args()
+    options.logs.mkdir(parents=True, exist_ok=True)
+    counts = Counts()
+    {"corpus": corpus, "conformance": conformance, "torch": torch}[options.suite](options, counts)
+    print(f"{counts.passed} passed, {counts.failed} failed")
+    return 1 if counts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,4 @@
+// What the tests include besides what every room does, compiled once.
+#include <gtest/gtest.h>
+
+#include "cmake/precompiled.h"

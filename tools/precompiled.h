@@ -1,0 +1,5 @@
+// What the tools include besides what every room does, compiled once.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cmake/precompiled.h"
