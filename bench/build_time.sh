@@ -41,14 +41,15 @@ awk -F '\t' '/^#/ {next} $4 ~ /\.(o|gch)$/ {t[$4] = ($2 - $1) / 1000} END {for (
 
 echo
 echo "most costly headers by themselves, s (files that name them)"
+probe=$folder/probe.cc
 grep -rhoE '^#include ["<][^">]+[">]' --include='*.h' --include='*.cc' ir parser passes interp tracer tools |
   sort | uniq -c | while read -r count _ name; do
-    probe=$folder/probe-$((++n)).cc
     echo "#include $name" >"$probe"
     # Lines after preprocessing tell which are worth a measurement.
     lines=$(g++ -std=c++20 -E -P -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null | wc -l) || lines=0
-    echo "$lines $count $name $probe"
-  done | sort -rn | head -n 30 | while read -r _ count name probe; do
+    echo "$lines $count $name"
+  done | sort -rn | head -n 30 | while read -r _ count name; do
+    echo "#include $name" >"$probe"
     seconds=$( { TIMEFORMAT='%U'; time g++ -std=c++20 -fsyntax-only -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null; } 2>&1)
     printf '%8.2f  %s (%s)\n' "$seconds" "$name" "$count"
   done | sort -rn | head -n 10

@@ -1,3 +1,10 @@
+# hlokit_light_optimization(TARGET): for code that runs once and calls what is optimized, such as the reading of flags.
+function(hlokit_light_optimization target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
 # hlokit_fast_build(TARGET [HEADER file | REUSE target] [ALONE file…]): what makes a build of many files quick, without a
 # change of what is built.
 #
