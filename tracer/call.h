@@ -87,7 +87,7 @@ void RecordInto(DeviceState* device, Op op, absl::Span<const Value> args, Output
 namespace kernel {
 inline IntList Sizes(const Tensor& t) { return IntList(t.sizes().begin(), t.sizes().end()); }
 
-#define ATEN_OP(id, schema, ir, kernel_name, lower, derivative, flags) void kernel_name(Call&);
+#define ATEN_OP(id, schema, ir, kernel_name, lower, derivative, ...) void kernel_name(Call&);
 #include "tracer/aten_ops.def"
 }  // namespace kernel
 

@@ -18,13 +18,16 @@ namespace {
 constexpr Lower kNoLowering = &lower::None;
 constexpr Derivative kNoDerivative = &derivative::None;
 
-constexpr OpInfo MakeInfo(std::string_view schema, std::string_view ir, Kernel k, Lower l, Derivative d, int flags) {
-  return {schema, ir, k, l == kNoLowering ? nullptr : l, d == kNoDerivative ? nullptr : d, static_cast<uint8_t>(flags)};
+constexpr OpInfo MakeInfo(std::string_view schema, std::string_view ir, Kernel k, Lower l, Derivative d, int flags,
+                          std::string_view constraints = {}) {
+  return {
+      schema,     ir, k, l == kNoLowering ? nullptr : l, d == kNoDerivative ? nullptr : d, static_cast<uint8_t>(flags),
+      constraints};
 }
 
 const OpInfo kOps[] = {
-#define ATEN_OP(id, schema, ir, kernel_name, lower_name, derivative_name, flags) \
-  MakeInfo(schema, ir, &kernel::kernel_name, &lower::lower_name, &derivative::derivative_name, flags),
+#define ATEN_OP(id, schema, ir, kernel_name, lower_name, derivative_name, ...) \
+  MakeInfo(schema, ir, &kernel::kernel_name, &lower::lower_name, &derivative::derivative_name, __VA_ARGS__),
 #include "tracer/aten_ops.def"
 };
 
@@ -39,7 +42,7 @@ struct Tables {
     for (size_t i = 0; i < kOpCount; ++i) {
       const OpInfo& info = kOps[i];
       absl::StatusOr<Schema> schema = ParseSchema(info.schema_text);
-      if (schema.ok()) schemas[i] = *std::move(schema);
+      if (schema.ok() && ParseConstraints(info.constraints, &*schema).ok()) schemas[i] = *std::move(schema);
       const Schema& s = schemas[i];
       if ((info.flags & kInternal) == 0) {
         by_full_name.emplace(s.full_name(), static_cast<Op>(i));

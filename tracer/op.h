@@ -58,6 +58,7 @@ struct OpInfo {
   Lower lower;            // null: the op makes no node of its own
   Derivative derivative;  // null: not differentiable, or made of ops that are
   uint8_t flags;
+  std::string_view constraints;  // on arguments; noted in the schema
 };
 
 const OpInfo& InfoOf(Op op);

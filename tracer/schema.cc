@@ -1,5 +1,6 @@
 #include "tracer/schema.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -229,6 +230,42 @@ absl::StatusOr<Schema> ParseSchema(std::string_view text) {
     schema.list_output = result.size() > 2 && result.substr(result.size() - 2) == "[]";
   }
   return schema;
+}
+
+absl::Status ParseConstraints(std::string_view text, Schema* schema) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto error = [&] { return absl::InvalidArgumentError(StrCat("not a constraint on an argument: ", word)); };
+    const size_t colon = word.find(':');
+    if (colon == std::string_view::npos) return error();
+    const int arg = schema->Find(word.substr(0, colon));
+    if (arg < 0) return error();
+    ArgConstraint& constraint = schema->args[static_cast<size_t>(arg)].constraint;
+    for (std::string_view part : SplitTop(word.substr(colon + 1))) {
+      if (part == "int") {
+        constraint.integer = true;
+      } else if (part == "rank") {
+        constraint.rank_of_first = true;
+      } else if (part == "type") {
+        constraint.type_of_first = true;
+      } else {
+        const char* const stop = part.data() + part.size();
+        const auto [low_end, low_error] = std::from_chars(part.data(), stop, constraint.min_rank);
+        if (low_error != std::errc()) return error();
+        const std::string_view rest(low_end, static_cast<size_t>(stop - low_end));
+        constraint.max_rank = constraint.min_rank;
+        if (rest == "+") {
+          constraint.max_rank = ArgConstraint::kAnyRank;
+        } else if (!rest.empty()) {
+          const auto [high_end, high_error] = std::from_chars(rest.data() + 1, stop, constraint.max_rank);
+          if (rest[0] != '-' || high_error != std::errc() || high_end != stop) return error();
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hlokit::lazy

@@ -32,6 +32,16 @@ enum class ArgType : uint8_t {
 // What an argument of this type is held as.
 Value::Kind KindOf(ArgType type);
 
+// What a tensor must be for the lowerings that take it; they are written in the op table (aten_ops.def).
+struct ArgConstraint {
+  static constexpr int kAnyRank = 64;
+  int min_rank = 0;
+  int max_rank = kAnyRank;
+  bool integer = false;
+  bool rank_of_first = false;  // as many dimensions as argument 0; a number counts as one dimension
+  bool type_of_first = false;
+};
+
 struct ArgSpec {
   std::string name;
   ArgType type = ArgType::kTensor;
@@ -41,6 +51,7 @@ struct ArgSpec {
   int list_size = 0;            // int[2]: one number stands for two
   bool has_default = false;
   Value default_value;
+  ArgConstraint constraint;
 };
 
 struct Schema {
@@ -58,6 +69,8 @@ struct Schema {
 };
 
 absl::StatusOr<Schema> ParseSchema(std::string_view text);
+// Notes "self:2 mat2:2" with the arguments.
+absl::Status ParseConstraints(std::string_view text, Schema* schema);
 
 // A value of one argument as text: `3`, `0.5`, `inf`, `true`, `none`, `"text"`, `(1, -1)`, `[1, 2]`, `f32`.
 absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text);

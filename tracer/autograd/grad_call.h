@@ -76,7 +76,7 @@ class GradCall {
 namespace derivative {
 inline IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
 
-#define ATEN_OP(id, schema, ir, kernel, lower, derivative_name, flags) void derivative_name(GradCall&);
+#define ATEN_OP(id, schema, ir, kernel, lower, derivative_name, ...) void derivative_name(GradCall&);
 #include "tracer/aten_ops.def"
 }  // namespace derivative
 

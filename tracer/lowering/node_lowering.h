@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<Shape>> TrialLowering(Op op, absl::Span<const int64_t
                                                  const std::shared_ptr<Context>& context);
 
 namespace lower {
-#define ATEN_OP(id, schema, ir, kernel, lower_name, derivative, flags) void lower_name(NodeLowering&);
+#define ATEN_OP(id, schema, ir, kernel, lower_name, derivative, ...) void lower_name(NodeLowering&);
 #include "tracer/aten_ops.def"
 }  // namespace lower
 

@@ -41,6 +41,23 @@ TEST(SchemaTest, EveryRowOfTheTableIsOne) {
   }
 }
 
+TEST(SchemaTest, ConstraintsAreNotedWithTheirArguments) {
+  absl::StatusOr<Schema> schema = ParseSchema("aten::f(Tensor self, int dim, Tensor index, Tensor src) -> Tensor");
+  ASSERT_TRUE(schema.ok());
+  ASSERT_TRUE(ParseConstraints("self:2+ index:0-1,int,rank src:3,type", &*schema).ok());
+  EXPECT_EQ(schema->args[0].constraint.min_rank, 2);
+  EXPECT_EQ(schema->args[0].constraint.max_rank, ArgConstraint::kAnyRank);
+  EXPECT_FALSE(schema->args[0].constraint.integer);
+  EXPECT_EQ(schema->args[2].constraint.max_rank, 1);
+  EXPECT_TRUE(schema->args[2].constraint.integer && schema->args[2].constraint.rank_of_first);
+  EXPECT_EQ(schema->args[3].constraint.min_rank, 3);
+  EXPECT_EQ(schema->args[3].constraint.max_rank, 3);
+  EXPECT_TRUE(schema->args[3].constraint.type_of_first);
+  for (const char* wrong : {"self", "other:2", "self:x", "self:2-", "self:2*", "self:2-3x"}) {
+    EXPECT_FALSE(ParseConstraints(wrong, &*schema).ok()) << wrong;
+  }
+}
+
 TEST(SchemaTest, ArgumentsAsText) {
   ArgSpec spec;
   spec.name = "dim";
