@@ -24,7 +24,7 @@ if(NOT node OR NOT npm)
 endif()
 
 file(MAKE_DIRECTORY "${work}")
-file(COPY "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" DESTINATION "${work}")
+file(COPY "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${folder}/../../NOTICE" DESTINATION "${work}")
 file(REMOVE_RECURSE "${work}/src")
 file(COPY "${folder}/src" DESTINATION "${work}")
 
@@ -43,7 +43,7 @@ if(NOT installed STREQUAL wanted)
   endif()
   file(WRITE "${work}/installed" "${wanted}")
 endif()
-execute_process(COMMAND "${node}" build.mjs "--cc=${output}" WORKING_DIRECTORY "${work}"
+execute_process(COMMAND "${node}" build.mjs "--cc=${output}" "--packages=${work}/packages.txt" WORKING_DIRECTORY "${work}"
   RESULT_VARIABLE status OUTPUT_VARIABLE log ERROR_VARIABLE log)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "the report page does not build:\n${log}")

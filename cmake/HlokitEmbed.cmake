@@ -84,7 +84,7 @@ function(hlokit_report_page target folder)
   set(output "${PROJECT_BINARY_DIR}/generated/report_page_text.cc")
   set(script "${PROJECT_SOURCE_DIR}/cmake/BuildReportPage.cmake")
   file(GLOB_RECURSE inputs CONFIGURE_DEPENDS "${folder}/src/*")
-  list(APPEND inputs "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${script}")
+  list(APPEND inputs "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${PROJECT_SOURCE_DIR}/NOTICE" "${script}")
   add_custom_command(OUTPUT "${output}"
     COMMAND "${CMAKE_COMMAND}" -D "folder=${folder}" -D "work=${PROJECT_BINARY_DIR}/report-page" -D "output=${output}" -P "${script}"
     DEPENDS ${inputs} COMMENT "Bundling the report page" VERBATIM)

@@ -343,7 +343,8 @@ void Printer::PrintConstant(Instruction i) {
     PrintLiteral(out_, context_, i.literal_id());
     return;
   }
-  if (literal.elided || !(options_.print_large_constants || (shape.IsArray() && shape.element_count() <= 10))) {
+  const bool is_large = !shape.IsArray() || shape.element_count() > PrintOptions::kLargeConstantElements;
+  if (literal.elided || (is_large && !options_.print_large_constants)) {
     out_ << "{...}";
     return;
   }

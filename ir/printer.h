@@ -19,7 +19,9 @@ struct PrintOptions {
     kOff,
   };
 
-  bool print_large_constants = false;           // constants of more than 10 elements in full, else {...}
+  // Constants of more elements than this, and tuples, are large.
+  static constexpr int64_t kLargeConstantElements = 10;
+  bool print_large_constants = false;           // large constants in full, else {...}
   bool print_only_essential_constants = false;  // keep only constants the shape of the program depends on
   Subcomputations subcomputations = Subcomputations::kNameOnly;
   bool print_metadata = true;

@@ -29,6 +29,16 @@ constexpr char kExamples[] = R"(Examples:
   hlo-opt --no-verify --allow-unknown x.hlo read what this version does not know
   cat x.hlo | hlo-opt --print=none -        only check)";
 
+// A file is mostly written to be read again, by a run of its program too.
+void WarnOfElidedConstants(const std::string& path, const cli::PrintFlags& print,
+                           const std::vector<std::unique_ptr<Module>>& modules) {
+  int64_t count = 0;
+  for (const std::unique_ptr<Module>& module : modules) count += print.CountElided(*module);
+  if (count == 0) return;
+  std::cerr << path << ": warning: " << count << (count == 1 ? " constant is" : " constants are")
+            << " written without the value, as {...}; --print=short and --print-large-constants keep values\n";
+}
+
 int Run(int argc, char** argv) {
   CLI::App app("Reads HLO text, checks it, runs passes over it and prints it.", "hlo-opt");
   std::string path = "-";
@@ -116,6 +126,8 @@ int Run(int argc, char** argv) {
   }
   if (const absl::Status status = (*file)->Commit(); !status.ok()) {
     diagnostics.ShowError(output, std::string(status.message()), cli::kUsage);
+  } else if (output != "-" && output != "/dev/null" && !input.json_diagnostics) {
+    WarnOfElidedConstants(output, print, modules);
   }
   return diagnostics.exit_code();
 }

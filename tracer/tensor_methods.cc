@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Written by `ir-dump --list-ops=method-bodies` from the rows of aten_ops.def.
 #include "tracer/dispatch.h"
 #include "tracer/tensor.h"

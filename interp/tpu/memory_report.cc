@@ -48,7 +48,7 @@ double Part(int64_t bytes, int64_t whole) { return Share(static_cast<double>(byt
 
 void PrintGroups(std::string_view title, const std::vector<LiveGroup>& groups, int64_t whole, TextWriter* out) {
   if (groups.empty() || (groups.size() == 1 && groups[0].name.empty())) return;
-  *out << "  alive at the peak by " << title << ":\n";
+  *out << "  by " << title << ":\n";
   for (size_t k = 0; k < std::min(groups.size(), kListedGroups); ++k) {
     *out << "    " << BytesText(static_cast<double>(groups[k].bytes)) << "  "
          << Fixed(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays << " arrays  "
@@ -151,7 +151,7 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   if (s.vmem_peak_at.valid()) *out << " at " << input.module.instruction(s.vmem_peak_at).name();
   *out << "\n";
   if (memory.fits() && !details) return;
-  *out << "  largest arrays alive then:\n";
+  *out << "alive in HBM at its peak\n  largest arrays:\n";
   for (size_t k = 0; k < std::min(memory.live.size(), kListedArrays); ++k) {
     const LiveArray& array = memory.live[k];
     const Instruction i = input.module.instruction(array.value);

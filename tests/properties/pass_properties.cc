@@ -34,6 +34,7 @@
 #include "ir/str_cat.h"
 #include "ir/verifier.h"
 #include "parser/parser.h"
+#include "passes/analysis/cost.h"
 #include "passes/annotations/text.h"
 #include "passes/instruments/checks.h"
 #include "passes/pipeline.h"
@@ -141,6 +142,9 @@ class Checker {
   }
 
   std::optional<std::vector<Literal>> Evaluate(const Module& module) {
+    // What would reach the limit of time is not begun.
+    constexpr int64_t kMaxFlops = 20'000'000'000;
+    if (CostAnalysis(module).OfModule().flops > kMaxFlops) return std::nullopt;
     interp::EvaluatorOptions options;
     options.limits.max_steps = flags_.max_steps;
     options.limits.max_seconds = 10;

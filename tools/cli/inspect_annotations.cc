@@ -88,9 +88,10 @@ class Report {
     const bool both = !flags_.passes.empty();
     *out << "  annotations         " << counts_before_.annotations;
     if (both) *out << " before, " << counts_after_.annotations << " after";
-    *out << "\n  without annotation  " << counts_before_.without << " of " << counts_before_.instructions;
+    *out << "\n  without annotation  " << counts_before_.without << " of " << counts_before_.instructions
+         << " instructions";
     if (both) *out << " before, " << counts_after_.without << " of " << counts_after_.instructions << " after";
-    *out << " instructions\n\n";
+    *out << "\n\n";
     *out << (both ? "  instructions before, after         flops before, after                   bytes before, after\n"
                   : "  instructions         flops              bytes\n");
     for (const Scope& scope : Merged(before_, after_)) {

@@ -51,7 +51,9 @@ void PrintFlags::AddFlags(CLI::App* app) {
     const Toggle& t = kToggles[i];
     app->add_flag_function(
            StrCat("--print-", t.flag, "{1},--no-print-", t.flag, "{0}"),
-           [this, i](int64_t value) { toggles_[i] = static_cast<int>(value); }, StrCat("print ", t.what))
+           [this, i](int64_t value) { toggles_[i] = value > 0; },  // CLI11 counts the second form as -1
+           StrCat("print ", t.what))
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
         ->group("Printing");
   }
   app->add_flag_function(
@@ -79,6 +81,18 @@ void PrintFlags::Print(TextWriter& out, const Module& module) const {
   } else {
     PrintModule(out, module, Options());
   }
+}
+
+int64_t PrintFlags::CountElided(const Module& module) const {
+  if (form_ != "default" || Options().print_large_constants) return 0;
+  int64_t count = 0;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (i.opcode() != Opcode::kConstant || i.literal().elided) continue;
+      count += !i.shape().IsArray() || i.shape().element_count() > PrintOptions::kLargeConstantElements;
+    }
+  }
+  return count;
 }
 
 }  // namespace hlokit::cli

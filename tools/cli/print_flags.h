@@ -2,6 +2,7 @@
 #ifndef HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
 #define HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class PrintFlags {
   // PrintOptions.
   void AddFlags(CLI::App* app);
   void Print(TextWriter& out, const Module& module) const;
+  // Returns how many constants of the module have a value that the default form leaves out as {...}.
+  int64_t CountElided(const Module& module) const;
 
  private:
   PrintOptions Options() const;

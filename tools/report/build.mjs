@@ -1,8 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bundles the page into one HTML document with a place for the report's JSON.
 //
 //   node build.mjs --html=FILE    the document, with @REPORT@ where the JSON goes
 //   node build.mjs --cc=FILE      the same as a C++ source, cut in two at that place
-import { readFileSync, writeFileSync } from "node:fs";
+//   node build.mjs --packages=FILE    the npm packages with code in it, one a line; NOTICE names each
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -18,15 +20,28 @@ async function bundle() {
     target: "es2022",
     charset: "utf8",
     legalComments: "none",
+    metafile: true,
     write: false,
   });
+  const packages = Object.keys(result.metafile.inputs).map((file) => /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1]);
   // Nothing in the script may end the element it stands in.
-  return result.outputFiles[0].text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+  const script = result.outputFiles[0].text.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+  return { script, packages: [...new Set(packages.filter(Boolean))].sort() };
+}
+
+// The licenses of the libraries go with every page that holds their code.
+function notice() {
+  const file = [join(here, "NOTICE"), join(here, "../../NOTICE")].find(existsSync);
+  const text = readFileSync(file, "utf8");
+  return text.slice(text.indexOf("Third-party code")).replace(/^-+$/m, "").trim();
 }
 
 const style = readFileSync(join(here, "src/style.css"), "utf8");
-const script = await bundle();
+const { script, packages } = await bundle();
 const page = `<!doctype html>
+<!--
+${notice()}
+-->
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -67,8 +82,10 @@ for (const argument of process.argv.slice(2)) {
         `const char* const kReportPageBefore =\n${literal(before)};\nconst char* const kReportPageAfter =\n${literal(after)};\n\n` +
         `}  // namespace hlokit::cli\n`,
     );
+  } else if (name === "--packages") {
+    writeFileSync(file, packages.map((one) => `${one}\n`).join(""));
   } else {
-    console.error(`build.mjs: ${argument}: expected --html=FILE or --cc=FILE`);
+    console.error(`build.mjs: ${argument}: expected --html=FILE, --cc=FILE or --packages=FILE`);
     process.exit(2);
   }
 }

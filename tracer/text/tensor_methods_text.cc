@@ -154,6 +154,7 @@ std::string Broken(std::string_view indent, std::string_view head, std::string_v
 
 std::string TensorMethodDeclarations() {
   std::string text =
+      "// SPDX-License-Identifier: Apache-2.0\n"
       "// Written by `ir-dump --list-ops=methods` from the rows of aten_ops.def. Part of class Tensor.\n"
       "// clang-format off\n";
   for (const Method& m : Methods()) {
@@ -164,6 +165,7 @@ std::string TensorMethodDeclarations() {
 
 std::string TensorMethodDefinitions() {
   std::string text =
+      "// SPDX-License-Identifier: Apache-2.0\n"
       "// Written by `ir-dump --list-ops=method-bodies` from the rows of aten_ops.def.\n"
       "#include \"tracer/dispatch.h\"\n"
       "#include \"tracer/tensor.h\"\n"

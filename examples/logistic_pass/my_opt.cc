@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// my-opt PIPELINE FILE: runs passes of hlokit and logistic-fuser over a module, and checks that it computes the same.
+#include <iostream>
+
+#include "interp/reference/argument_generator.h"
+#include "interp/reference/evaluator.h"
+#include "interp/reference/instruction_evaluator.h"
+#include "ir/printer.h"
+#include "ir/source_buffer.h"
+#include "ir/verifier.h"
+#include "logistic_fuser.h"
+#include "parser/parser.h"
+#include "passes/annotations/text.h"
+#include "passes/instruments/checks.h"
+#include "passes/instruments/reports.h"
+#include "passes/pipeline.h"
+#include "passes/rooms.h"
+
+namespace {
+
+// The results of a module on synthetic arguments.
+absl::StatusOr<std::vector<hlokit::Literal>> Evaluate(const hlokit::Module& module) {
+  hlokit::DiagnosticSink sink;
+  const auto evaluator = hlokit::interp::Evaluator::Prepare(module, {}, &sink);
+  if (evaluator == nullptr) return absl::FailedPreconditionError("the module cannot be evaluated");
+  auto results = evaluator->Run(hlokit::interp::MakeArguments(evaluator->argument_shapes(), /*seed=*/1), &sink);
+  if (!results) return absl::FailedPreconditionError("the run failed");
+  return *std::move(results);
+}
+
+int Fail(const absl::Status& status) {
+  std::cerr << "my-opt: error: " << status.message() << "\n";
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return Fail(absl::InvalidArgumentError("usage: my-opt PIPELINE FILE"));
+
+  // The passes of hlokit, and ours.
+  hlokit::PassRegistry registry;
+  hlokit::RegisterSimplifyPasses(&registry);
+  hlokit::RegisterFusionPasses(&registry);
+  RegisterLogisticFuser(&registry);
+  absl::StatusOr<hlokit::Pipeline> pipeline = hlokit::Pipeline::Parse(argv[1], registry);
+  if (!pipeline.ok()) return Fail(pipeline.status());
+
+  auto source = hlokit::SourceBuffer::FromFile(argv[2]);
+  if (!source.ok()) return Fail(source.status());
+  hlokit::DiagnosticSink sink;
+  const std::unique_ptr<hlokit::Module> module = hlokit::ParseModule(*source, {}, &sink);
+  if (module != nullptr) hlokit::VerifyModule(*module, {}, &sink);
+  if (sink.has_errors()) {
+    std::cerr << hlokit::RenderText(sink, **source);
+    return 1;
+  }
+
+  // After each pass: does the module verify, and does it compute the same?
+  hlokit::VerifyEach verify({});
+  hlokit::RunBeforeAfter compare(Evaluate, /*tolerance=*/std::nullopt);
+  hlokit::PassStatistics statistics;
+  hlokit::PipelineOptions options;
+  options.environment = hlokit::interp::EvaluatingEnvironment();  // for constant-folding
+  hlokit::ReadOrigins(*module);
+  const auto result = pipeline->Run(*module, options, {&statistics, &compare, &verify});
+  if (!result.ok()) return Fail(result.status());
+  hlokit::WriteOrigins(*module);
+
+  std::cerr << statistics.Text();
+  std::cout << hlokit::ToString(*module, hlokit::PrintOptions::ShortParsable());
+}

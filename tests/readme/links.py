@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that what the documentation points at is there.
+
+  links.py SOURCE_FOLDER
+
+Relative links of all .md files lead to files, and to headings where they name one; files and folders of the repository
+that are named in backticks exist, unless `foo` is part of the name: that stands for another.
+"""
+
+import glob
+import os
+import re
+import sys
+
+FOLDERS = ("bench", "cmake", "docs", "examples", "interp", "ir", "parser", "passes", "tests", "tools", "tracer")
+
+
+def anchors(text):
+    """The names under which links find the headings of a page."""
+    names = set()
+    for heading in re.findall(r"^#+ +(.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE):
+        name = re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
+        while name in names:
+            name += "-1"
+        names.add(name)
+    return names
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def problems(source, page):
+    text = read(page)
+    folder = os.path.dirname(page)
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        path = os.path.join(folder, path) if path else page
+        if not os.path.exists(path):
+            yield f"links to {target}, which does not exist"
+        elif anchor and anchor not in anchors(read(path)):
+            yield f"links to {target}, but there is no such heading"
+    for name in re.findall(r"`((?:%s)/[a-z0-9_./*-]+)`" % "|".join(FOLDERS), text):
+        if "foo" not in name and not glob.glob(os.path.join(source, name)):
+            yield f"names {name}, which does not exist"
+
+
+def main():
+    source = os.path.abspath(sys.argv[1])
+    pages = glob.glob(os.path.join(source, "*.md")) + glob.glob(os.path.join(source, "*", "*.md"))
+    pages += glob.glob(os.path.join(source, "docs", "*", "*.md"))
+    pages = sorted(page for page in pages if not page.startswith(os.path.join(source, "build")))
+    bad = 0
+    for page in pages:
+        for problem in problems(source, page):
+            bad += 1
+            print(f"{os.path.relpath(page, source)}: {problem}")
+    print(f"{len(pages)} pages, {bad} problems")
+    return 1 if bad or not pages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
