@@ -42,7 +42,7 @@ class Step:
 
     @property
     def limit(self):
-        return 3 * self.budget + 60
+        return 5 * self.budget + 120
 
 
 def read_steps(table, words):
