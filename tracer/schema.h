@@ -40,6 +40,8 @@ struct ArgConstraint {
   bool integer = false;
   bool rank_of_first = false;  // as many dimensions as argument 0; a number counts as one dimension
   bool type_of_first = false;
+
+  bool operator==(const ArgConstraint&) const = default;
 };
 
 struct ArgSpec {

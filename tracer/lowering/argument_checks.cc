@@ -66,7 +66,9 @@ bool CheckArguments(NodeLowering& n) {
     }
   }
   for (size_t i = 0; i < schema.args.size(); ++i) {
-    if (n.has_operand(i) && !MeetsConstraint(n, schema.args[i], n.in(i))) return false;
+    const ArgSpec& spec = schema.args[i];
+    if (spec.constraint == ArgConstraint() || !n.has_operand(i)) continue;
+    if (!MeetsConstraint(n, spec, n.in(i))) return false;
   }
   return true;
 }
