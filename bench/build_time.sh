@@ -23,16 +23,20 @@ readonly goal=300
 folder=build/build-time
 trap 'rm -rf "$folder"' EXIT
 
-# timed_build FLAG…: seconds elapsed and seconds of the processors.
+# timed_build FLAG…: writes seconds elapsed and seconds of the processors to $folder/time.
 timed_build() {
+  local TIMEFORMAT='%R %U %S'
   rm -rf "$folder"
   cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHLOKIT_CCACHE=OFF -DHLOKIT_TESTS=OFF -DHLOKIT_BENCH=OFF "$@" >/dev/null
-  { TIMEFORMAT='%R %U %S'; time ninja -C "$folder" -j "$jobs" hlokit_tools >"$folder/log" 2>&1 || { tail "$folder/log" >&2; exit 1; }; } 2>&1
+  { time ninja -C "$folder" -j "$jobs" hlokit_tools >"$folder/log" 2>&1; } 2>"$folder/time" || { tail "$folder/log" >&2; exit 1; }
 }
 
-read -r elapsed user system < <(timed_build)
+timed_build
+read -r elapsed user system <"$folder/time"
 awk -v e="$elapsed" -v u="$user" -v s="$system" -v g="$goal" -v j="$jobs" 'BEGIN {
-  printf "tools from nothing, %d at a time: %.0f s, %.0f s of processor time; %.2f of the goal, %d s on two cores\n", j, e, u + s, e / g, g }'
+  printf "tools from nothing, %d at a time: %.0f s, %.0f s of processor time", j, e, u + s
+  if (j == 2) printf "; %.2f of the goal, %d s", e / g, g
+  print "" }'
 
 echo
 echo "slowest translation units, s"
@@ -55,7 +59,8 @@ grep -rhoE '^#include ["<][^">]+[">]' --include='*.h' --include='*.cc' ir parser
   done | sort -rn | head -n 10
 
 if [ -n "$plain" ]; then
-  read -r plain_elapsed plain_user plain_system < <(timed_build -DHLOKIT_PCH=OFF -DHLOKIT_UNITY=OFF)
+  timed_build -DHLOKIT_PCH=OFF -DHLOKIT_UNITY=OFF
+  read -r plain_elapsed plain_user plain_system <"$folder/time"
   echo
   awk -v e="$plain_elapsed" -v u="$plain_user" -v s="$plain_system" -v e1="$elapsed" -v u1="$user" -v s1="$system" 'BEGIN {
     printf "file by file: %.0f s, %.0f s of processor time; %.1f and %.1f times as long\n", e, u + s, e / e1, (u + s) / (u1 + s1) }'

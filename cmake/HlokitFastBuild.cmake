@@ -1,10 +1,3 @@
-# hlokit_light_optimization(TARGET): for code that runs once and calls what is optimized, such as the reading of flags.
-function(hlokit_light_optimization target)
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${target} PRIVATE -O1)
-  endif()
-endfunction()
-
 # hlokit_fast_build(TARGET [HEADER file | REUSE target] [ALONE file…]): what makes a build of many files quick, without a
 # change of what is built.
 #
@@ -32,7 +25,10 @@ function(hlokit_fast_build target)
       set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
       continue()
     endif()
-    cmake_path(GET source PARENT_PATH folder)
+    # Named by its place in the project: objects are the same wherever the checkout lies.
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+    cmake_path(GET folder PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
     string(MAKE_C_IDENTIFIER "${folder}" folder)
     if(NOT DEFINED count_${folder})
       set(count_${folder} 0)

@@ -29,7 +29,7 @@ constexpr char kExamples[] = R"(Examples:
   hlo-opt --no-verify --allow-unknown x.hlo read what this version does not know
   cat x.hlo | hlo-opt --print=none -        only check)";
 
-// A file is mostly written to be read again, by a run of its program too.
+// A file is mostly written to be read again, and a run of it needs the values.
 void WarnOfElidedConstants(const std::string& path, const cli::PrintFlags& print,
                            const std::vector<std::unique_ptr<Module>>& modules) {
   int64_t count = 0;

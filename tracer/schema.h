@@ -71,7 +71,7 @@ struct Schema {
 };
 
 absl::StatusOr<Schema> ParseSchema(std::string_view text);
-// Notes "self:2 mat2:2" with the arguments.
+// Records "self:2 mat2:2" in the arguments.
 absl::Status ParseConstraints(std::string_view text, Schema* schema);
 
 // A value of one argument as text: `3`, `0.5`, `inf`, `true`, `none`, `"text"`, `(1, -1)`, `[1, 2]`, `f32`.

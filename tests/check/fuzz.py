@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A short hunt for new crashes: every libFuzzer target of a folder, sharing the time.
+"""A short run of fuzzing: every libFuzzer target of a folder, sharing the time.
 
   fuzz.py FOLDER [--seconds=60]
 
-What a target finds new is kept in build/fuzz/corpus/NAME, so that the next hunt goes on from there; an input that crashes lies
+What a target finds new is kept in build/fuzz/corpus/NAME, so that the next run goes on from there; an input that crashes lies
 in build/check and can be run again with NAME_replay. Ends with `N passed, N failed`.
 """
 import argparse
@@ -20,6 +20,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     options = parser.parse_args()
     sources = sorted((TOP / "tests/fuzz").glob("*_fuzz.cc"))
+    (TOP / "build/check").mkdir(parents=True, exist_ok=True)
     passed = failed = 0
     for source in sources:
         name = source.stem.removesuffix("_fuzz")
@@ -37,7 +38,7 @@ def main():
             passed += 1
         else:
             failed += 1
-            print(f"FAILED: {name}")
+            print(f"FAILED: {name}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -4,8 +4,9 @@
   tools/check [--full] [--seed=N] [--list] [STEP...]
 
 Without --full: everything that judges correctness once, on samples where the whole takes long. --full adds sanitizer builds,
-fuzzing, packages and the long forms. STEP: only those, as tools/check --list names them. The output of a step is in build/check/;
-of one that fails the end is shown, and what to run alone. The last line is `N passed, N failed`; exit code 1 if anything failed.
+fuzzing and packages, and takes long forms of steps. STEP: only those, as tools/check --list names them, after the builds that
+they need. The output of a step is in build/check/; of one that fails the end is shown, and what to run alone. The last line is
+`N passed, N failed`; exit code 1 if anything failed.
 """
 import argparse
 import dataclasses
@@ -21,6 +22,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 LOGS = TOP / "build/check"
 SHOWN_LINES = 200
+MAX_SECONDS = 15 * 60  # of a check without --full, by the budgets
 
 
 @dataclasses.dataclass
@@ -29,12 +31,13 @@ class Step:
     when: str
     alone: bool
     budget: int
+    after: str
     needs: str
     command: str
     process: subprocess.Popen = None
     begin: float = 0
     seconds: float = 0
-    status: str = ""  # "", "ok", "failed" or "skipped"
+    status: str = ""  # "", "ok", "failed" or why it is skipped
 
     @property
     def log(self):
@@ -50,20 +53,41 @@ def read_steps(table, words):
     for line in table.read_text().splitlines():
         if not line or line.startswith("#"):
             continue
-        name, when, cores, budget, needs, command = line.split("\t")
+        name, when, cores, budget, after, needs, command = line.split("\t")
         for word, value in words.items():
             command = command.replace("{" + word + "}", str(value))
-        steps.append(Step(name, when, cores == "all", int(budget), needs, command))
+        steps.append(Step(name, when, cores == "all", int(budget), after, needs, command))
     return steps
+
+
+def chosen(steps, options):
+    """The steps to run: those named with all that they come after, those of a full check, or those of every check."""
+    by_name = {step.name: step for step in steps}
+    if options.steps:
+        names = set()
+        for name in options.steps:
+            while name != "-":
+                names.add(name)
+                name = by_name[name].after
+        return [step for step in steps if step.name in names]
+    if options.full:
+        return [step for step in steps if "long " + step.name not in by_name]
+    return [step for step in steps if step.when == "check"]
+
+
+def longest(steps, cores=2):
+    """Seconds that the steps may take by their budgets."""
+    return sum(step.budget / (1 if step.alone else cores) for step in steps)
 
 
 def counts(step):
     """Tests that passed and failed, by the step's own words."""
     text = step.log.read_text(errors="replace")
-    if found := re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE):
-        passed, failed = map(int, found[-1])
-    elif found := re.findall(r"(\d+) tests? failed out of (\d+)", text):
+    # ctest shows what a failed test printed, which may have counts of its own.
+    if found := re.findall(r"(\d+) tests? failed out of (\d+)", text):
         failed, passed = int(found[-1][0]), int(found[-1][1]) - int(found[-1][0])
+    elif found := re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE):
+        passed, failed = map(int, found[-1])
     else:
         passed = failed = 0
     if step.status == "failed" and failed == 0:
@@ -117,35 +141,44 @@ class Check:
         self.times = {}
         self.times_file = LOGS / "times.tsv"
         if self.times_file.exists():
-            self.times = dict(line.split("\t") for line in self.times_file.read_text().splitlines() if "\t" in line)
+            self.times = dict(re.findall(r"^(.+)\t(\d+\.\d)$", self.times_file.read_text(), re.MULTILINE))
         self.progress = Progress(steps, lambda step: float(self.times.get(step.name, step.budget / 2)))
+        self.by_name = {step.name: step for step in steps}
         self.printed = 0
 
     def start(self, step):
         step.begin = time.monotonic()
-        if step.needs != "-" and not (TOP / step.needs).exists():
-            step.status = "skipped"
+        before = self.by_name.get(step.after)
+        if before is not None and before.status != "ok":
+            step.status = f"not run, since `{before.name}` did not pass"
+            return
+        if step.needs != "-" and not (TOP / step.needs).exists() and not shutil.which(step.needs):
+            step.status = f"skipped: no {step.needs}"
             return
         with step.log.open("wb") as log:
             step.process = subprocess.Popen(["sh", "-c", step.command], cwd=TOP, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=subprocess.STDOUT, start_new_session=True)
 
     def finish(self, step):
-        """Notes the end of a step that has ended or must end."""
+        """Records the end of a step that has ended or must end."""
         step.seconds = time.monotonic() - step.begin
         code = step.process.poll()
         if code is None and step.seconds > step.limit:
-            os.killpg(step.process.pid, signal.SIGKILL)
-            step.process.wait()
+            self.kill(step)
             with step.log.open("a") as log:
                 log.write(f"\nended after {step.limit} s: its budget is {step.budget} s\n")
             step.status = "failed"
         elif code is not None:
             step.status = "ok" if code == 0 else "failed"
 
+    @staticmethod
+    def kill(step):
+        os.killpg(step.process.pid, signal.SIGKILL)
+        step.process.wait()
+
     def report(self, step):
-        if step.status == "skipped":
-            print(f"{step.name:24} skipped (no {step.needs})")
+        if step.status not in ("ok", "failed"):
+            print(f"{step.name:24} {step.status}")
             return
         passed, failed = counts(step)
         self.passed += passed
@@ -161,7 +194,8 @@ class Check:
             for line in text[-SHOWN_LINES:]:
                 print(f"  | {line}")
             print(f"  log: {step.log.relative_to(TOP)}")
-            print(f"  alone: tools/check '{step.name}', which runs: {step.command}")
+            seed = f" --seed={self.options.seed}" if self.options.seed != 1 else ""
+            print(f"  alone: tools/check{seed} '{step.name}', which runs: {step.command}")
         else:
             self.times[step.name] = f"{step.seconds:.1f}"
 
@@ -174,7 +208,22 @@ class Check:
             self.printed += 1
 
     def run(self):
-        cores = os.cpu_count() or 1
+        try:
+            self.run_steps()
+        except KeyboardInterrupt:
+            self.progress.clear()
+            print("interrupted")
+            self.failed += 1
+        finally:
+            for step in self.steps:
+                if step.process and step.process.poll() is None:
+                    self.kill(step)
+        self.times_file.write_text("".join(f"{name}\t{seconds}\n" for name, seconds in sorted(self.times.items())))
+        print(f"\n{self.passed} passed, {self.failed} failed")
+        return 1 if self.failed else 0
+
+    def run_steps(self):
+        cores = len(os.sched_getaffinity(0))
         waiting = list(self.steps)
         running = []
         while waiting or running:
@@ -187,39 +236,34 @@ class Check:
                 self.finish(step)
             running = [step for step in running if not step.status]
             self.report_finished()
-            # Nothing can be tested that was not built.
-            if self.steps[0].name == "build" and self.steps[0].status == "failed":
-                break
             if running:
                 self.progress.show(cores)
                 time.sleep(0.1)
-        self.times_file.write_text("".join(f"{name}\t{seconds}\n" for name, seconds in sorted(self.times.items())))
-        print(f"\n{self.passed} passed, {self.failed} failed")
-        return 1 if self.failed else 0
 
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/check", usage="tools/check [--full] [--seed=N] [--list] [STEP...]",
-                                     description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="with sanitizers, fuzzing, packages and all long forms")
-    parser.add_argument("--seed", type=int, default=1, help="of what is random, and of samples; 1 unless given")
+                                     description=__doc__.split("\n\n", 2)[2],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="with sanitizers, fuzzing, packages and long forms of steps")
+    parser.add_argument("--seed", type=int, default=1, help="seed of random inputs and samples; 1 unless given")
     parser.add_argument("--list", action="store_true", help="names the steps and their budgets")
     parser.add_argument("steps", nargs="*", metavar="STEP")
     options = parser.parse_args()
     steps = read_steps(pathlib.Path(__file__).with_name("steps.tsv"),
-                       {"seed": options.seed, "seconds": 60 if options.full else 15})
+                       {"seed": options.seed})
     if options.list:
         for step in steps:
             print(f"{step.name:24} {step.when:6} {step.budget:4} s  {step.command}")
-        return 0
+        every = [step for step in steps if step.when == "check"]
+        print(f"\nwithout --full {clock(longest(every))} minutes at most on two cores, by the budgets; allowed {clock(MAX_SECONDS)}")
+        return 0 if longest(every) <= MAX_SECONDS else 1
     names = {step.name for step in steps}
     if unknown := [name for name in options.steps if name not in names]:
         print(f"tools/check: no step `{unknown[0]}` (tools/check --list names them)", file=sys.stderr)
         return 2
-    if options.steps:
-        steps = [step for step in steps if step.name in options.steps]
-    elif not options.full:
-        steps = [step for step in steps if step.when == "check"]
+    steps = chosen(steps, options)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     LOGS.mkdir(parents=True, exist_ok=True)
     return Check(steps, options).run()
 

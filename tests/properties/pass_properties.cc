@@ -129,7 +129,9 @@ class Checker {
     }
     std::optional<std::vector<Literal>> before;
     if (flags_.run) {
-      before = Evaluate(*module);
+      // What would reach the limit of time is not begun.
+      constexpr int64_t kMaxFlops = 20'000'000'000;
+      if (CostAnalysis(*module).OfModule().flops <= kMaxFlops) before = Evaluate(*module);
       if (!before) {
         ++skipped_;
         return;
@@ -142,9 +144,6 @@ class Checker {
   }
 
   std::optional<std::vector<Literal>> Evaluate(const Module& module) {
-    // What would reach the limit of time is not begun.
-    constexpr int64_t kMaxFlops = 20'000'000'000;
-    if (CostAnalysis(module).OfModule().flops > kMaxFlops) return std::nullopt;
     interp::EvaluatorOptions options;
     options.limits.max_steps = flags_.max_steps;
     options.limits.max_seconds = 10;

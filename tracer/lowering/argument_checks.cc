@@ -33,13 +33,12 @@ bool MeetsConstraint(NodeLowering& n, const ArgSpec& spec, const Hlo& x) {
   if (constraint.integer && !IsInteger(x.type())) {
     return Fail(n, StrCat("`", spec.name, "` must be a tensor of integers, but is ", TextOf(x.type())));
   }
-  const Hlo first = n.in(0);
-  if (constraint.rank_of_first && std::max<int64_t>(x.rank(), 1) != std::max<int64_t>(first.rank(), 1)) {
+  if (constraint.rank_of_first && std::max<int64_t>(x.rank(), 1) != std::max<int64_t>(n.in(0).rank(), 1)) {
     return Fail(n, "Index tensor must have the same number of dimensions as self tensor");
   }
-  if (constraint.type_of_first && x.type() != first.type()) {
-    return Fail(
-        n, StrCat("expected dtype ", TextOf(first.type()), " for `", spec.name, "` but got dtype ", TextOf(x.type())));
+  if (constraint.type_of_first && x.type() != n.in(0).type()) {
+    return Fail(n, StrCat("expected dtype ", TextOf(n.in(0).type()), " for `", spec.name, "` but got dtype ",
+                          TextOf(x.type())));
   }
   return true;
 }

@@ -36,8 +36,10 @@ TEST(SchemaTest, RefusesWhatIsNoSchema) {
 
 TEST(SchemaTest, EveryRowOfTheTableIsOne) {
   for (size_t i = 0; i < kOpCount; ++i) {
-    const absl::StatusOr<Schema> s = ParseSchema(InfoOf(static_cast<Op>(i)).schema_text);
-    EXPECT_TRUE(s.ok()) << InfoOf(static_cast<Op>(i)).schema_text << ": " << s.status().message();
+    const OpInfo& info = InfoOf(static_cast<Op>(i));
+    absl::StatusOr<Schema> s = ParseSchema(info.schema_text);
+    ASSERT_TRUE(s.ok()) << info.schema_text << ": " << s.status().message();
+    EXPECT_TRUE(ParseConstraints(info.constraints, &*s).ok()) << info.schema_text << ": " << info.constraints;
   }
 }
 
