@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/call_traits.h"
 #include "ir/hashing.h"
 #include "ir/intern_index.h"
 #include "ir/side_effects.h"

@@ -3,7 +3,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/call_traits.h"
 #include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/simplify/calls/inline.h"

@@ -1,12 +1,11 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_UNREACHABLE_H_
 #define HLOKIT_PASSES_SIMPLIFY_UNREACHABLE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/types/span.h"
+#include "ir/caller_list.h"
 #include "ir/module.h"
 #include "ir/side_effects.h"
 
@@ -28,29 +27,6 @@ class KnownEffects {
  private:
   SideEffects effects_;
   size_t bound_;
-};
-
-// The instructions of each computation that may call others, for who looks at all instructions anyway.
-class CallerList {
- public:
-  explicit CallerList(const Module& module) : places_(module.computation_id_bound()) {}
-
-  void Begin(ComputationId id) { places_[id.value].begin = static_cast<uint32_t>(callers_.size()); }
-  void Add(InstructionId caller) { callers_.push_back(caller); }
-  void End(ComputationId id) { places_[id.value].end = static_cast<uint32_t>(callers_.size()); }
-
-  // Some may have been erased meanwhile.
-  absl::Span<const InstructionId> Of(ComputationId id) const {
-    const Place& place = places_[id.value];
-    return absl::MakeConstSpan(callers_).subspan(place.begin, place.end - place.begin);
-  }
-
- private:
-  struct Place {
-    uint32_t begin = 0, end = 0;
-  };
-  std::vector<Place> places_;  // by ComputationId
-  std::vector<InstructionId> callers_;
 };
 
 // Erases the computations that cannot be reached from the entry; their number. Linear in the module, or in the callers
