@@ -2,7 +2,6 @@
 #include <utility>
 #include <vector>
 
-#include "ir/call_traits.h"
 #include "ir/traversal.h"
 
 namespace hlokit {
@@ -10,13 +9,11 @@ namespace {
 
 class CallTable {
  public:
-  explicit CallTable(const Module& module)
+  CallTable(const Module& module, const CallerList& callers)
       : places_(module.computation_id_bound()), called_(module.computation_id_bound(), 0) {
     for (Computation c : module.computations()) {
       Begin(c.id());
-      for (Instruction i : c.instructions()) {
-        if (MayCall(i.opcode())) Add(i);
-      }
+      for (InstructionId caller : callers.Of(c.id())) Add(module.instruction(caller));
       End(c.id());
     }
     for (ComputationId callee : callees_) called_[callee.value] = 1;
@@ -114,16 +111,7 @@ class CallTable {
   // In the order XLA stores them: a loop has its body before its condition.
   void Add(Instruction i) {
     const size_t begin = callees_.size();
-    for (const AttrValue& a : i.attrs()) {
-      const AttrType type = InfoOf(a.attr).type;
-      if (type == AttrType::kComputation) {
-        callees_.push_back(ComputationId(a.payload));
-      } else if (type == AttrType::kComputationList) {
-        for (int64_t id : i.module().context().list(ListId(a.payload))) {
-          callees_.push_back(ComputationId(static_cast<uint32_t>(id)));
-        }
-      }
-    }
+    ForEachCallee(i.module(), i.record(), [&](ComputationId callee) { callees_.push_back(callee); });
     if (callees_.size() == begin) return;
     if (i.opcode() == Opcode::kWhile && callees_.size() == begin + 2) std::swap(callees_[begin], callees_[begin + 1]);
     ends_.push_back(static_cast<uint32_t>(callees_.size()));
@@ -145,13 +133,17 @@ std::vector<ComputationId> Listed(const Module& module) {
 }  // namespace
 
 std::vector<ComputationId> ComputationPostOrder(const Module& module) {
-  return CallTable(module).CalleesFirst(Listed(module));
+  return ComputationPostOrder(module, CallerList(module));
+}
+
+std::vector<ComputationId> ComputationPostOrder(const Module& module, const CallerList& callers) {
+  return CallTable(module, callers).CalleesFirst(Listed(module));
 }
 
 std::vector<ComputationId> ComputationTextOrder(const Module& module, bool settled) {
   std::vector<ComputationId> order = Listed(module);
   if (order.size() < 2) return order;
-  CallTable table(module);
+  CallTable table(module, CallerList(module));
   order = table.XlaOrder(order);
   if (!settled && table.HasCalleesFirst(order)) return order;
   table.UsePrintedOrder(module);

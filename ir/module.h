@@ -208,6 +208,8 @@ class Module {
   size_t instruction_id_bound() const { return instructions_.size(); }
   size_t computation_id_bound() const { return computations_.size(); }
   size_t instruction_count() const;
+  // False: no instruction has control predecessors.
+  bool may_have_control_edges() const { return !control_successors_.empty(); }
   const InstructionRecord& record(InstructionId id) const { return instructions_[id.value]; }
   const ComputationRecord& record(ComputationId id) const { return computations_[id.value]; }
   const Use& use(UseId id) const { return uses_[id.value]; }

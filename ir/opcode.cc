@@ -20,6 +20,14 @@ namespace {
   constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kReadOnly, 0}};
 #include "ir/opcodes.def"
 
+constexpr uint16_t CallTrait(absl::Span<const AttrSpec> specs) {
+  for (const AttrSpec& spec : specs) {
+    const AttrType type = InfoOf(spec.attr).type;
+    if (type == AttrType::kComputation || type == AttrType::kComputationList) return kCalls;
+  }
+  return 0;
+}
+
 constexpr OpcodeInfo kInfo[] = {
 #define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
                meaning, ...)                                                                                       \
@@ -27,11 +35,11 @@ constexpr OpcodeInfo kInfo[] = {
    min,                                                                                                            \
    max,                                                                                                            \
    ShapeRule::k##rule,                                                                                             \
-   static_cast<uint16_t>(traits),                                                                                  \
+   static_cast<uint16_t>((traits) | CallTrait({k##name##Specs, std::size(k##name##Specs) - 1})),                   \
    ElementSource::k##elements,                                                                                     \
    absl::Span<const AttrSpec>(k##name##Specs, std::size(k##name##Specs) - 1)},
 #include "ir/opcodes.def"
-    {"unknown", 0, kVariadic, ShapeRule::kExplicit, kSideEffect, ElementSource::kComputed, {}},
+    {"unknown", 0, kVariadic, ShapeRule::kExplicit, kSideEffect | kCalls, ElementSource::kComputed, {}},
 };
 #undef R
 #undef O
@@ -107,7 +115,15 @@ const AttrTable& Attrs() {
   return *table;
 }
 
+constexpr std::array<uint16_t, kOpcodeCount + 1> TraitsOfAll() {
+  std::array<uint16_t, kOpcodeCount + 1> traits{};
+  for (size_t i = 0; i < traits.size(); ++i) traits[i] = kInfo[i].traits;
+  return traits;
+}
+
 }  // namespace
+
+constinit const std::array<uint16_t, kOpcodeCount + 1> kOpcodeTraits = TraitsOfAll();
 
 const OpcodeInfo& InfoOf(Opcode opcode) { return kInfo[static_cast<size_t>(opcode)]; }
 

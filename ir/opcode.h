@@ -2,6 +2,7 @@
 #ifndef HLOKIT_IR_OPCODE_H_
 #define HLOKIT_IR_OPCODE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,6 +33,7 @@ enum OpTrait : uint16_t {
   kEndsAsync = 1 << 7,
   kInferable = 1 << 8,
   kKeepsDimensions = 1 << 9,
+  kCalls = 1 << 10,  // takes attributes that name computations: follows from the row. An unknown opcode might
 };
 
 // How a result shape follows from operands and attributes. One rule serves many opcodes.
@@ -146,8 +148,12 @@ struct OpcodeInfo {
 // Also valid for Opcode::kUnknown: no attributes, any operands, kSideEffect.
 const OpcodeInfo& InfoOf(Opcode opcode);
 
+// The traits of all opcodes beside each other, for who looks at those of every instruction.
+extern const std::array<uint16_t, kOpcodeCount + 1> kOpcodeTraits;
+
 inline std::string_view TextOf(Opcode opcode) { return InfoOf(opcode).text; }
-inline bool HasTrait(Opcode opcode, OpTrait trait) { return (InfoOf(opcode).traits & trait) != 0; }
+inline bool HasTrait(Opcode opcode, OpTrait trait) { return (kOpcodeTraits[static_cast<size_t>(opcode)] & trait) != 0; }
+inline bool MayCall(Opcode opcode) { return HasTrait(opcode, kCalls); }
 inline bool MovesElements(Opcode opcode) { return InfoOf(opcode).elements == ElementSource::kMoved; }
 
 // Operands [first, last), of `operand_count`, of which elements stand in the result as they are (ElementSource).

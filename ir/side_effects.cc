@@ -1,38 +1,20 @@
 #include "ir/side_effects.h"
 
-#include <array>
+#include <utility>
+#include <vector>
 
-#include "ir/call_traits.h"
-#include "ir/traversal.h"
+#include "ir/caller_list.h"
 
 namespace hlokit {
 
 namespace {
 
+// Custom-calls say for themselves whether they have one.
+constexpr uint16_t kMayHaveEffect = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
+
 // No instruction of this opcode has an effect of its own, whatever its attributes.
 bool NeverHasEffect(Opcode opcode) {
-  static const std::array<bool, kOpcodeCount + 1> kTable = [] {
-    std::array<bool, kOpcodeCount + 1> table{};
-    for (size_t i = 0; i < kOpcodeCount; ++i) {
-      constexpr uint16_t kPossible = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
-      table[i] =
-          (InfoOf(static_cast<Opcode>(i)).traits & kPossible) == 0 && static_cast<Opcode>(i) != Opcode::kCustomCall;
-    }
-    return table;
-  }();
-  return kTable[static_cast<size_t>(opcode)];
-}
-
-// Neither has an effect of its own nor calls what might.
-bool IsPure(Opcode opcode) {
-  static const std::array<bool, kOpcodeCount + 1> kTable = [] {
-    std::array<bool, kOpcodeCount + 1> table{};
-    for (size_t i = 0; i <= kOpcodeCount; ++i) {
-      table[i] = NeverHasEffect(static_cast<Opcode>(i)) && !MayCall(static_cast<Opcode>(i));
-    }
-    return table;
-  }();
-  return kTable[static_cast<size_t>(opcode)];
+  return (kOpcodeTraits[static_cast<size_t>(opcode)] & kMayHaveEffect) == 0 && opcode != Opcode::kCustomCall;
 }
 
 }  // namespace
@@ -49,32 +31,46 @@ bool HasOwnSideEffect(Instruction i) {
 }
 
 SideEffects::SideEffects(const Module& module) : computations_(module.computation_id_bound(), 0) {
-  // Callees first, so that one look at each instruction suffices.
-  for (ComputationId id : ComputationPostOrder(module)) {
-    for (Instruction i : module.computation(id).instructions()) {
-      if (!IsPure(i.opcode()) && Of(i)) {
-        computations_[id.value] = 1;
-        break;
-      }
-    }
+  std::vector<ComputationId> open;
+  const auto mark = [&](ComputationId id) {
+    if (std::exchange(computations_[id.value], 1) == 0) open.push_back(id);
+  };
+  const CallerList callers(module, [&](InstructionId id, const InstructionRecord& r) {
+    if (!NeverHasEffect(r.opcode) && HasOwnSideEffect(module.instruction(id))) mark(r.parent);
+  });
+  // Few computations have an effect of their own; who calls them is asked if there is one.
+  if (open.empty()) return;
+  // By callee, a list of those who call it.
+  struct Call {
+    ComputationId caller;
+    uint32_t next;
+  };
+  constexpr uint32_t kEnd = 0xffffffffu;
+  std::vector<Call> calls;
+  std::vector<uint32_t> first(computations_.size(), kEnd);
+  for (InstructionId caller : callers.all()) {
+    const InstructionRecord& r = module.record(caller);
+    ForEachCallee(module, r, [&](ComputationId callee) {
+      if (callee.value >= first.size()) return;
+      calls.push_back({r.parent, first[callee.value]});
+      first[callee.value] = static_cast<uint32_t>(calls.size() - 1);
+    });
+  }
+  while (!open.empty()) {
+    const ComputationId id = open.back();
+    open.pop_back();
+    for (uint32_t k = first[id.value]; k != kEnd; k = calls[k].next) mark(calls[k].caller);
   }
 }
 
 bool SideEffects::Of(Instruction i) const {
   if (HasOwnSideEffect(i)) return true;
   if (!MayCall(i.opcode())) return false;
-  const auto has = [this](size_t callee) { return callee < computations_.size() && computations_[callee] != 0; };
-  for (const AttrValue& a : i.attrs()) {
-    const AttrType type = InfoOf(a.attr).type;
-    if (type == AttrType::kComputation) {
-      if (has(a.payload)) return true;
-    } else if (type == AttrType::kComputationList) {
-      for (int64_t callee : i.module().context().list(ListId(a.payload))) {
-        if (has(static_cast<size_t>(callee))) return true;
-      }
-    }
-  }
-  return false;
+  bool effect = false;
+  ForEachCallee(i.module(), i.record(), [&](ComputationId callee) {
+    effect |= callee.value < computations_.size() && computations_[callee.value] != 0;
+  });
+  return effect;
 }
 
 }  // namespace hlokit

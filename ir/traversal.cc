@@ -18,6 +18,8 @@ std::vector<InstructionId> PostOrder(Computation computation) {
   enum : uint8_t { kNew, kOpen, kDone };
   std::vector<uint8_t> state(high - low + 1, kNew);
   std::vector<InstructionId> stack;
+  stack.reserve(64);
+  const bool control_edges = module.may_have_control_edges();
   const auto walk = [&](InstructionId root) {
     if (state[root.value - low] == kNew) stack.push_back(root);
     while (!stack.empty()) {
@@ -32,6 +34,7 @@ std::vector<InstructionId> PostOrder(Computation computation) {
         continue;
       }
       s = kOpen;
+      const size_t waiting = stack.size();
       const InstructionRecord& r = module.record(id);
       const auto push = [&](InstructionId next) {
         // The record of what has been visited is not looked at: it may be far away.
@@ -39,10 +42,16 @@ std::vector<InstructionId> PostOrder(Computation computation) {
         if (module.record(next).parent == r.parent) stack.push_back(next);
       };
       for (uint32_t k = r.operand_count; k-- > 0;) push(module.use(UseId(r.operand_begin + k)).def);
-      for (const AttrValue& a : module.attrs_of(r)) {
-        if (a.attr != Attr::kControlPredecessors) continue;
-        for (int64_t p : module.context().list(ListId(a.payload))) push(InstructionId(static_cast<uint32_t>(p)));
+      if (control_edges) {
+        for (int64_t p : module.instruction(id).list_attr(Attr::kControlPredecessors)) {
+          push(InstructionId(static_cast<uint32_t>(p)));
+        }
       }
+      if (stack.size() != waiting) continue;
+      // Nothing to wait for.
+      stack.pop_back();
+      s = kDone;
+      order.push_back(id);
     }
   };
   for (Instruction i : computation.instructions()) {
@@ -59,13 +68,15 @@ ComputationRoles RolesOf(const Module& module) {
   ComputationRoles roles;
   roles.fusion.resize(module.computation_id_bound(), 0);
   roles.async.resize(module.computation_id_bound(), 0);
-  for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) {
-      if (i.opcode() != Opcode::kFusion && i.opcode() != Opcode::kAsyncStart) continue;
-      const Computation callee = i.computation_attr(Attr::kCalls);
-      if (!callee.valid()) continue;
-      (i.opcode() == Opcode::kFusion ? roles.fusion : roles.async)[callee.id().value] = 1;
-    }
+  // In the order of ids, as records stand in memory.
+  for (uint32_t k = 0; k < module.instruction_id_bound(); ++k) {
+    const Opcode opcode = module.record(InstructionId(k)).opcode;
+    if (opcode != Opcode::kFusion && opcode != Opcode::kAsyncStart) continue;
+    const Instruction i = module.instruction(InstructionId(k));
+    if (!i.record().parent.valid()) continue;
+    const Computation callee = i.computation_attr(Attr::kCalls);
+    if (!callee.valid()) continue;
+    (opcode == Opcode::kFusion ? roles.fusion : roles.async)[callee.id().value] = 1;
   }
   return roles;
 }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "ir/caller_list.h"
 #include "ir/module.h"
 
 namespace hlokit {
@@ -16,6 +17,7 @@ std::vector<InstructionId> PostOrder(Computation computation);
 // Callees before callers. Computations that call in a circle (only in modules that do not verify) come once all the
 // same.
 std::vector<ComputationId> ComputationPostOrder(const Module& module);
+std::vector<ComputationId> ComputationPostOrder(const Module& module, const CallerList& callers);
 
 // The order in which XLA prints computations. XLA's walk can put a caller before what it calls, and such text cannot be
 // read: there, callees come first all the same. It may also depend on the order in which computations were read, so

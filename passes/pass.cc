@@ -90,7 +90,7 @@ void Pass::Count(std::string_view what, int64_t n) {
       return;
     }
   }
-  statistics_.push_back({std::string(what), n});
+  statistics_.push_back({what, n});
 }
 
 const PassEnvironment& Pass::environment() const {

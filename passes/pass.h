@@ -86,13 +86,13 @@ class Pass {
   // What the pass did, counted since it was made: "instructions removed", 12. In the order in which it was first
   // counted.
   struct Statistic {
-    std::string what;
+    std::string_view what;
     int64_t count;
   };
   const std::vector<Statistic>& statistics() const { return statistics_; }
 
  protected:
-  // `what` in the plural, lower case, the same words in every run.
+  // `what` in the plural, lower case, the same words in every run: text that outlives the pass.
   void Count(std::string_view what, int64_t n = 1);
   const PassEnvironment& environment() const;
 

@@ -55,18 +55,9 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
   // The state of the module, and the state in which each pass found nothing to do: passes of equal text share it.
   int64_t version = 0;
   int64_t run_number = 0;
-  std::vector<std::string> texts;
-  std::vector<int64_t> idle_at;
-  std::vector<size_t> text_of(nodes_.size());
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].info == nullptr) continue;
-    nodes_[i].pass->set_environment(&options.environment);
-    const std::string text = StrCat(nodes_[i].info->name, nodes_[i].pass->options().ToString());
-    text_of[i] = static_cast<size_t>(std::find(texts.begin(), texts.end(), text) - texts.begin());
-    if (text_of[i] == texts.size()) {
-      texts.push_back(text);
-      idle_at.push_back(-1);
-    }
+  std::vector<int64_t> idle_at(texts_.size(), -1);
+  for (const Node& node : nodes_) {
+    if (node.pass != nullptr) node.pass->set_environment(&options.environment);
   }
 
   struct Open {
@@ -88,7 +79,7 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
           top = {top.node, 0, top.round + 1, version, top.place_size};
           continue;
         }
-        result.unfinished.push_back(single ? texts[text_of[top.node]] : group.label);
+        result.unfinished.push_back(single ? texts_[group.text] : group.label);
       }
       place.resize(top.place_size);
       open.pop_back();
@@ -103,7 +94,7 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
       if (node.info == nullptr && !node.label.empty()) StrAppend(&place, place.empty() ? "" : "/", node.label);
       continue;
     }
-    if (idle_at[text_of[child]] == version) continue;
+    if (idle_at[node.text] == version) continue;
     const PassRun run{*node.info, *node.pass, run_number + 1, place};
     if (!std::all_of(instruments.begin(), instruments.end(), [&](auto* i) { return i->ShouldRun(run); })) continue;
     ++run_number;
@@ -120,7 +111,7 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
       ++version;
       result.changed = true;
     } else {
-      idle_at[text_of[child]] = version;
+      idle_at[node.text] = version;
     }
     for (PassInstrument* instrument : instruments) {
       if (absl::Status status = instrument->After(run, module, *changed); !status.ok()) return status;

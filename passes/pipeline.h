@@ -76,11 +76,13 @@ class Pipeline {
     bool repeat = false;
     const PassInfo* info = nullptr;  // a pass
     std::unique_ptr<Pass> pass;
+    uint32_t text = 0;               // of a pass, with its options: index into texts_
     std::vector<uint32_t> children;  // a group: indices into nodes_
   };
   Pipeline() = default;
 
-  std::vector<Node> nodes_;  // 0: the group of all
+  std::vector<Node> nodes_;         // 0: the group of all
+  std::vector<std::string> texts_;  // of passes, each once
 };
 
 }  // namespace hlokit

@@ -162,6 +162,10 @@ class PipelineParser {
     }
     Node node;
     node.info = &info;
+    std::vector<std::string>& texts = pipeline_.texts_;
+    std::string pass_text = StrCat(info.name, options.ToString());
+    node.text = static_cast<uint32_t>(std::find(texts.begin(), texts.end(), pass_text) - texts.begin());
+    if (node.text == texts.size()) texts.push_back(std::move(pass_text));
     node.pass = PassRegistry::Make(info, std::move(options));
     node.repeat = Eat('*');
     NewNode(std::move(node));

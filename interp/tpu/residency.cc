@@ -6,7 +6,6 @@
 
 #include "interp/tpu/op_class.h"
 #include "interp/tpu/tiling.h"
-#include "ir/call_traits.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/schedule/loop_state.h"
 #include "passes/schedule/vector_memory.h"

@@ -1,6 +1,6 @@
 #include "passes/analysis/call_graph.h"
 
-#include "ir/call_traits.h"
+#include "ir/caller_list.h"
 
 namespace hlokit {
 namespace {
@@ -16,33 +16,28 @@ CallKind KindOf(Opcode opcode) {
 CallGraph::CallGraph(const Module& module)
     : site_begin_(module.computation_id_bound(), 0),
       site_end_(module.computation_id_bound(), 0),
-      callers_(module.computation_id_bound()),
+      caller_begin_(module.computation_id_bound() + 2, 0),  // while counting, two places further on
       sequential_(module.computation_id_bound(), 0),
       live_(module.computation_id_bound(), 0) {
   const std::vector<Computation> computations = module.computations();
+  const CallerList callers(module);
+  sites_.reserve(callers.all().size());
   for (Computation c : computations) {
     site_begin_[c.id().value] = static_cast<uint32_t>(sites_.size());
-    for (Instruction i : c.instructions()) {
-      if (!MayCall(i.opcode())) continue;
-      const auto add = [&](int64_t callee) {
-        if (callee < 0 || static_cast<size_t>(callee) >= module.computation_id_bound()) return;
-        const ComputationId id(static_cast<uint32_t>(callee));
-        if (module.record(id).erased) return;
-        const CallSite site{i.id(), id, KindOf(i.opcode())};
-        sites_.push_back(site);
-        callers_[id.value].push_back(site);
-      };
-      for (const AttrValue& a : i.attrs()) {
-        const AttrType type = InfoOf(a.attr).type;
-        if (type == AttrType::kComputation) {
-          add(a.payload);
-        } else if (type == AttrType::kComputationList) {
-          for (int64_t id : module.context().list(ListId(a.payload))) add(id);
-        }
-      }
+    for (InstructionId caller : callers.Of(c.id())) {
+      const InstructionRecord& r = module.record(caller);
+      ForEachCallee(module, r, [&](ComputationId callee) {
+        if (callee.value >= module.computation_id_bound() || module.record(callee).erased) return;
+        sites_.push_back({caller, callee, KindOf(r.opcode)});
+        ++caller_begin_[callee.value + 2];
+      });
     }
     site_end_[c.id().value] = static_cast<uint32_t>(sites_.size());
   }
+  for (size_t k = 2; k < caller_begin_.size(); ++k) caller_begin_[k] += caller_begin_[k - 1];
+  callers_.resize(sites_.size());
+  for (const CallSite& site : sites_) callers_[caller_begin_[site.callee.value + 1]++] = site;
+  caller_begin_.pop_back();
 
   enum : uint8_t { kNew, kOpen, kDone };
   std::vector<uint8_t> state(module.computation_id_bound(), kNew);
@@ -71,7 +66,7 @@ CallGraph::CallGraph(const Module& module)
   live_[module.entry().id().value] = 1;
   for (ComputationId id : order_) {
     bool sequential = true;
-    for (const CallSite& site : callers_[id.value]) sequential &= site.kind == CallKind::kSequential;
+    for (const CallSite& site : SitesOf(module.computation(id))) sequential &= site.kind == CallKind::kSequential;
     sequential_[id.value] = sequential;
   }
   for (size_t k = order_.size(); k-- > 0;) {

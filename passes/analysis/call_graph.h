@@ -32,7 +32,10 @@ class CallGraph {
   // In the order of the computation's instructions and their attributes.
   absl::Span<const CallSite> SitesIn(Computation caller) const;
   // In the order of the module.
-  const std::vector<CallSite>& SitesOf(Computation callee) const { return callers_[callee.id().value]; }
+  absl::Span<const CallSite> SitesOf(Computation callee) const {
+    const uint32_t begin = caller_begin_[callee.id().value];
+    return absl::MakeConstSpan(callers_).subspan(begin, caller_begin_[callee.id().value + 1] - begin);
+  }
   // Called from sequential code only, or the entry: its instructions are what a schedule orders.
   bool IsSequential(Computation computation) const { return sequential_[computation.id().value] != 0; }
   // Reached from the entry.
@@ -43,7 +46,8 @@ class CallGraph {
   std::vector<CallSite> sites_;       // by caller
   std::vector<uint32_t> site_begin_;  // by ComputationId
   std::vector<uint32_t> site_end_;
-  std::vector<std::vector<CallSite>> callers_;  // by ComputationId
+  std::vector<CallSite> callers_;       // by callee
+  std::vector<uint32_t> caller_begin_;  // by ComputationId
   std::vector<uint8_t> sequential_;
   std::vector<uint8_t> live_;
 };

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "ir/attribute_views.h"
+#include "ir/caller_list.h"
 #include "ir/saturating.h"
-#include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost_counter.h"
 #include "passes/analysis/cost_rules.h"
 
@@ -75,6 +75,13 @@ int64_t WindowReductions(Instruction i) {
 
 int64_t Cost::bytes() const { return SatAdd(bytes_read, bytes_written); }
 
+void Cost::Add(const Cost& other) {
+  flops = SatAdd(flops, other.flops);
+  transcendentals = SatAdd(transcendentals, other.transcendentals);
+  bytes_read = SatAdd(bytes_read, other.bytes_read);
+  bytes_written = SatAdd(bytes_written, other.bytes_written);
+}
+
 void Cost::Add(const Cost& other, int64_t times) {
   flops = SatAdd(flops, SatMul(other.flops, times));
   transcendentals = SatAdd(transcendentals, SatMul(other.transcendentals, times));
@@ -111,21 +118,21 @@ int64_t CostAnalysis::ParameterBytesRead(Computation fused, int64_t number) cons
   return number >= 0 && number < static_cast<int64_t>(reads.size()) ? reads[number] : 0;
 }
 
-const CostCounter::LeafBytes& CostCounter::LeafBytesOf(Shape shape) {
-  if (leaf_bytes_.size() <= shape.id().value) leaf_bytes_.resize(module_.context().shapes.size());
-  LeafBytes& bytes = leaf_bytes_[shape.id().value];
-  if (bytes.exact >= 0) return bytes;
-  bytes.exact = 0;
+const CostCounter::Sizes& CostCounter::FindSizes(ShapeId id) {
+  const Shape shape = module_.context().shape(id);
+  Sizes& sizes = sizes_[id.value];
+  sizes.buffer = BufferBytes(shape);
+  sizes.elements = Elements(shape);
   if (!shape.IsTuple()) {
-    bytes.exact = BufferBytes(shape);
-    bytes.sum = static_cast<float>(bytes.exact);
-    return bytes;
+    sizes.leaves = sizes.buffer;
+    sizes.leaf_sum = static_cast<float>(sizes.leaves);
+    return sizes;
   }
   for (Shape leaf : Leaves(shape)) {
-    bytes.exact = SatAdd(bytes.exact, BufferBytes(leaf));
-    bytes.sum += static_cast<float>(BufferBytes(leaf));
+    sizes.leaves = SatAdd(sizes.leaves, BufferBytes(leaf));
+    sizes.leaf_sum += static_cast<float>(BufferBytes(leaf));
   }
-  return bytes;
+  return sizes;
 }
 
 void CostCounter::Bytes(int64_t read, int64_t written) {
@@ -163,14 +170,19 @@ void CostCounter::Become(Computation callee) {
 }
 
 void CostCounter::CountPlain(Instruction i) {
-  const LeafBytes& written = LeafBytesOf(i.shape());
-  cost_.bytes_written = written.exact;
-  sums_.bytes = written.sum;
-  for (Instruction operand : i.operands()) {
-    const int64_t read = BufferBytes(operand.shape());
-    cost_.bytes_read = SatAdd(cost_.bytes_read, read);
-    sums_.bytes += static_cast<float>(read);
+  const InstructionRecord& r = i.record();
+  const Sizes& written = SizesOf(r.shape);
+  float sum = written.leaf_sum;
+  int64_t read = 0;
+  for (uint32_t k = 0; k < r.operand_count; ++k) {
+    const InstructionId operand = module_.use(UseId(r.operand_begin + k)).def;
+    const int64_t bytes = SizesOf(module_.record(operand).shape).buffer;
+    read = SatAdd(read, bytes);
+    sum += static_cast<float>(bytes);
   }
+  cost_.bytes_written = written.leaves;
+  cost_.bytes_read = read;
+  sums_.bytes = sum;
 }
 
 void CostCounter::CountSelectAndScatter(Instruction i) {
@@ -255,7 +267,7 @@ void CostCounter::CountInstruction(Instruction i) {
   cost_ = Cost();
   sums_ = CostSums();
   const Shape shape = i.shape();
-  const auto operand_bytes = [&](int64_t k) { return k < i.operand_count() ? BufferBytes(i.operand(k).shape()) : 0; };
+  const auto operand_bytes = [&](int64_t k) { return k < i.operand_count() ? SizesOf(i.operand(k)).buffer : 0; };
   switch (CostRuleOf(i.opcode())) {
     case CostRule::kFree:
       break;
@@ -264,23 +276,23 @@ void CostCounter::CountInstruction(Instruction i) {
       break;
     case CostRule::kArithmetic:
       CountPlain(i);
-      Flops(Elements(shape));
+      Flops(SizesOf(i).elements);
       break;
     case CostRule::kTranscendental:
       CountPlain(i);
-      Transcendentals(Elements(shape));
+      Transcendentals(SizesOf(i).elements);
       break;
     case CostRule::kSlice:
-      Bytes(BufferBytes(shape), BufferBytes(shape));
+      Bytes(SizesOf(i).buffer, SizesOf(i).buffer);
       break;
     case CostRule::kDynamicSlice:
-      Bytes(SatAdd(BufferBytes(shape), operand_bytes(1)), BufferBytes(shape));
+      Bytes(SatAdd(SizesOf(i).buffer, operand_bytes(1)), SizesOf(i).buffer);
       break;
     case CostRule::kDynamicUpdateSlice:
       Bytes(SatAdd(operand_bytes(1), operand_bytes(2)), operand_bytes(1));
       break;
     case CostRule::kTuple:
-      Bytes(0, BufferBytes(shape));
+      Bytes(0, SizesOf(i).buffer);
       break;
     case CostRule::kDot:
       CountPlain(i);
@@ -331,7 +343,7 @@ void CostCounter::CountInstruction(Instruction i) {
       break;
     }
     case CostRule::kTriangularSolve: {
-      Bytes(SatAdd(Half(operand_bytes(0)), operand_bytes(1)), BufferBytes(shape));
+      Bytes(SatAdd(Half(operand_bytes(0)), operand_bytes(1)), SizesOf(i).buffer);
       const Shape a = i.operand(0).shape();
       const int64_t n = a.rank() > 0 ? std::max<int64_t>(0, a.dim(a.rank() - 1)) : 1;
       Flops(SatMul(2, SatMul(n, Elements(i.operand(1).shape()))));
@@ -345,18 +357,18 @@ void CostCounter::CountInstruction(Instruction i) {
       break;
     }
     case CostRule::kInfeed:
-      Bytes(0, LeafBytesOf(shape).exact);
+      Bytes(0, SizesOf(i).leaves);
       break;
     case CostRule::kOutfeed: {
       int64_t read = 0;
-      for (Instruction operand : i.operands()) read = SatAdd(read, LeafBytesOf(operand.shape()).exact);
+      for (Instruction operand : i.operands()) read = SatAdd(read, SizesOf(operand).leaves);
       Bytes(read, 0);
       break;
     }
     case CostRule::kAllReduce: {
       int64_t read = 0;
-      for (Instruction operand : i.operands()) read = SatAdd(read, BufferBytes(operand.shape()));
-      Bytes(read, LeafBytesOf(shape).exact);
+      for (Instruction operand : i.operands()) read = SatAdd(read, SizesOf(operand).buffer);
+      Bytes(read, SizesOf(i).leaves);
       int64_t elements = 0;
       if (shape.IsTuple()) {
         for (Shape leaf : Leaves(shape)) elements = SatAdd(elements, Elements(leaf));
@@ -382,7 +394,7 @@ void CostCounter::CountInstruction(Instruction i) {
       break;
     }
     case CostRule::kGather:
-      Bytes(SatAdd(BufferBytes(shape), operand_bytes(1)), BufferBytes(shape));
+      Bytes(SatAdd(SizesOf(i).buffer, operand_bytes(1)), SizesOf(i).buffer);
       break;
     case CostRule::kScatter: {
       const int64_t n = (i.operand_count() - 1) / 2;
@@ -504,48 +516,46 @@ void CostCounter::Count(Computation computation, bool fused) {
   if (fused) CountParameterReads(computation);
   Cost total;
   CostSums sums;
-  std::vector<InstructionId> stack;
-  enum : uint8_t { kNew, kOpen, kDone };
-  uint32_t low = 0xffffffffu, high = 0;
-  for (Instruction i : computation.instructions()) {
-    low = std::min(low, i.id().value);
-    high = std::max(high, i.id().value);
-  }
-  if (low > high) return;
-  std::vector<uint8_t> state(high - low + 1, kNew);
+  uint32_t counted = 0;
+  const bool control_edges = module_.may_have_control_edges();
   const auto push = [&](InstructionId id) {
-    if (id.value < low || id.value > high || module_.record(id).parent != computation.id()) return;
-    if (state[id.value - low] == kNew) stack.push_back(id);
+    if (state_[id.value] == kNew) stack_.push_back(id);
   };
-  const auto walk = [&](InstructionId root) {
-    push(root);
-    while (!stack.empty()) {
-      const InstructionId id = stack.back();
-      uint8_t& s = state[id.value - low];
-      if (s != kNew) {
-        stack.pop_back();
-        if (std::exchange(s, kDone) == kDone) continue;
-        CountInstruction(module_.instruction(id));
-        result_.instructions_[id.value] = cost_;
-        total.Add(cost_);
-        sums = {sums.flops + sums_.flops, sums.transcendentals + sums_.transcendentals, sums.bytes + sums_.bytes};
-        continue;
+  const auto walk = [&](InstructionId from) {
+    push(from);
+    while (!stack_.empty()) {
+      const InstructionId id = stack_.back();
+      if (state_[id.value] == kNew) {
+        state_[id.value] = kOpen;
+        const size_t waiting = stack_.size();
+        if (control_edges) {
+          const absl::Span<const int64_t> before = module_.instruction(id).list_attr(Attr::kControlPredecessors);
+          for (size_t k = before.size(); k-- > 0;) {
+            const InstructionId predecessor(static_cast<uint32_t>(before[k]));
+            if (module_.record(predecessor).parent == computation.id()) push(predecessor);
+          }
+        }
+        const InstructionRecord& r = module_.record(id);
+        for (uint32_t k = r.operand_count; k-- > 0;) push(module_.use(UseId(r.operand_begin + k)).def);
+        if (stack_.size() != waiting) continue;
       }
-      s = kOpen;
-      const Instruction i = module_.instruction(id);
-      const AttrReader attrs(i);
-      if (attrs.has(Attr::kControlPredecessors)) {
-        const absl::Span<const int64_t> before = attrs.list(Attr::kControlPredecessors);
-        for (size_t k = before.size(); k-- > 0;) push(InstructionId(static_cast<uint32_t>(before[k])));
-      }
-      for (int64_t k = i.operand_count(); k-- > 0;) push(i.operand(k).id());
+      stack_.pop_back();
+      if (state_[id.value] == kDone) continue;
+      state_[id.value] = kDone;
+      ++counted;
+      CountInstruction(module_.instruction(id));
+      result_.instructions_[id.value] = cost_;
+      total.Add(cost_);
+      sums = {sums.flops + sums_.flops, sums.transcendentals + sums_.transcendentals, sums.bytes + sums_.bytes};
     }
   };
   for (Instruction i : computation.instructions()) {
-    if (!i.has_users() && !i.is_root() && i.control_successors().empty()) walk(i.id());
+    if (!i.has_users() && !i.is_root() && (!control_edges || i.control_successors().empty())) walk(i.id());
   }
   if (computation.root().valid()) walk(computation.root().id());
-  for (Instruction i : computation.instructions()) walk(i.id());  // what only circles reach
+  if (counted < computation.instruction_count()) {  // what only circles reach
+    for (Instruction i : computation.instructions()) walk(i.id());
+  }
   result_.computations_[computation.id().value] = total;
   result_.sums_[computation.id().value] = sums;
 }
@@ -556,10 +566,17 @@ CostAnalysis::CostAnalysis(const Module& module)
       computations_(module.computation_id_bound()),
       sums_(module.computation_id_bound()),
       parameter_reads_(module.computation_id_bound()) {
-  const CallGraph calls(module);
-  const ComputationRoles roles = RolesOf(module);
+  const CallerList callers(module);
+  std::vector<uint8_t> fused(module.computation_id_bound(), 0);
+  for (InstructionId caller : callers.all()) {
+    if (module.record(caller).opcode != Opcode::kFusion) continue;
+    const Computation body = module.instruction(caller).computation_attr(Attr::kCalls);
+    if (body.valid()) fused[body.id().value] = 1;
+  }
   CostCounter counter(this);
-  for (ComputationId id : calls.CalleesFirst()) counter.Count(module.computation(id), roles.fusion[id.value] != 0);
+  for (ComputationId id : ComputationPostOrder(module, callers)) {
+    counter.Count(module.computation(id), fused[id.value] != 0);
+  }
 }
 
 }  // namespace hlokit

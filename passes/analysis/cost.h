@@ -30,7 +30,8 @@ struct Cost {
   int64_t bytes_written = 0;
 
   int64_t bytes() const;  // read and written
-  void Add(const Cost& other, int64_t times = 1);
+  void Add(const Cost& other);
+  void Add(const Cost& other, int64_t times);
   void TakeMaximum(const Cost& other);
   friend bool operator==(const Cost&, const Cost&) = default;
 };

@@ -11,7 +11,11 @@ namespace hlokit {
 
 class CostCounter {
  public:
-  explicit CostCounter(CostAnalysis* result) : result_(*result), module_(*result->module_) {}
+  explicit CostCounter(CostAnalysis* result)
+      : result_(*result),
+        module_(*result->module_),
+        sizes_(module_.context().shapes.size()),
+        state_(module_.instruction_id_bound(), kNew) {}
 
   // The callees of `computation` have been counted.
   void Count(Computation computation, bool fused);
@@ -32,19 +36,30 @@ class CostCounter {
   void Apply(Computation callee, int64_t times);
   // The current instruction costs what `callee` does.
   void Become(Computation callee);
-  // What its leaves take, exactly and in single precision.
-  struct LeafBytes {
-    int64_t exact = -1;
-    float sum = 0;
+  // What an array or tuple of a shape takes; found once for each shape, since instructions ask for those of all their
+  // operands.
+  struct Sizes {
+    int64_t buffer = -1;  // BufferBytes; not looked at yet
+    int64_t elements = 0;
+    int64_t leaves = 0;  // bytes of all leaves,
+    float leaf_sum = 0;  // and as XLA adds them up
   };
-  const LeafBytes& LeafBytesOf(Shape shape);
+  const Sizes& SizesOf(ShapeId shape) {
+    const Sizes& sizes = sizes_[shape.value];
+    return sizes.buffer >= 0 ? sizes : FindSizes(shape);
+  }
+  const Sizes& SizesOf(Instruction i) { return SizesOf(i.record().shape); }
+  const Sizes& FindSizes(ShapeId shape);
   int64_t ReadOf(Instruction source) const;
 
   CostAnalysis& result_;
   const Module& module_;
-  Cost cost_;                          // of the current instruction
-  CostSums sums_;                      // of the current instruction
-  std::vector<LeafBytes> leaf_bytes_;  // by ShapeId
+  Cost cost_;                 // of the current instruction
+  CostSums sums_;             // of the current instruction
+  std::vector<Sizes> sizes_;  // by ShapeId
+  enum State : uint8_t { kNew, kOpen, kDone };
+  std::vector<State> state_;  // by InstructionId
+  std::vector<InstructionId> stack_;
 };
 
 // Of a dot with these operands.

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "absl/container/inlined_vector.h"
-#include "ir/call_traits.h"
 
 namespace hlokit {
 namespace {

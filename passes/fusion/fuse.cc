@@ -201,7 +201,7 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
   FusionPlanner planner(module, limits);
   for (ComputationId id : calls.CalleesFirst()) {
     const Computation computation = module.computation(id);
-    const std::vector<CallSite>& sites = calls.SitesOf(computation);
+    const absl::Span<const CallSite> sites = calls.SitesOf(computation);
     if (!calls.IsLive(computation) || !calls.IsSequential(computation)) continue;
     if (std::any_of(sites.begin(), sites.end(), starts_async)) continue;
     while (true) {

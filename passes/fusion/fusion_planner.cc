@@ -26,10 +26,9 @@ bool IsPlainArray(Shape shape) {
 
 }  // namespace
 
-const FusionPlanner::ShapeFacts& FusionPlanner::FactsOf(ShapeId id) {
+const FusionPlanner::ShapeFacts& FusionPlanner::FindFacts(ShapeId id) {
   if (shapes_.size() <= id.value) shapes_.resize(module_.context().shapes.size());
   ShapeFacts& facts = shapes_[id.value];
-  if (facts.bytes >= 0) return facts;
   const Shape shape = module_.context().shape(id);
   facts.bytes = BufferBytes(shape);
   facts.elements = shape.IsArray() ? std::max<int64_t>(0, shape.element_count()) : 0;

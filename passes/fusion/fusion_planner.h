@@ -115,7 +115,10 @@ class FusionPlanner {
   bool HasCandidates(MayBeFused may_be_fused) const;
   // The same for what is in no fusion of the plan, once those are made: their classes stay, as do the shapes they read.
   bool LeavesCandidates();
-  const ShapeFacts& FactsOf(ShapeId id);
+  const ShapeFacts& FactsOf(ShapeId id) {
+    return id.value < shapes_.size() && shapes_[id.value].bytes >= 0 ? shapes_[id.value] : FindFacts(id);
+  }
+  const ShapeFacts& FindFacts(ShapeId id);
   FusionClass ClassOf(const InstructionRecord& r, const ShapeFacts& shape) const;
   void StartGroup(Node n);
   void FindUsers(Node n);

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "absl/container/inlined_vector.h"
-#include "ir/call_traits.h"
 #include "ir/float_types.h"
 #include "ir/shape_inference.h"
 #include "ir/traversal.h"

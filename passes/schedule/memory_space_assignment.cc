@@ -5,7 +5,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder.h"
-#include "ir/call_traits.h"
 #include "ir/saturating.h"
 #include "ir/str_cat.h"
 #include "ir/traversal.h"

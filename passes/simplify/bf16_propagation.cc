@@ -114,7 +114,7 @@ class PrecisionPropagation {
 
   // A parameter of computations of loops, and of nothing else.
   bool IsLoopState(Instruction parameter) {
-    const std::vector<CallSite>& sites = graph_.SitesOf(parameter.parent());
+    const absl::Span<const CallSite> sites = graph_.SitesOf(parameter.parent());
     for (const CallSite& site : sites) {
       if (module_.record(site.caller).opcode != Opcode::kWhile) return false;
     }

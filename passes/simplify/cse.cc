@@ -1,13 +1,12 @@
 #include "passes/simplify/cse.h"
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/call_traits.h"
 #include "ir/hashing.h"
 #include "ir/intern_index.h"
 #include "ir/side_effects.h"
@@ -19,18 +18,12 @@ namespace hlokit {
 
 namespace {
 
-// Instructions of one computation, no two of which are equal. An instruction is its own key: nothing is copied.
+// Instructions no two of which are equal. An instruction is its own key: nothing is copied.
 class InstructionSet {
  public:
   explicit InstructionSet(const Module& module) : module_(module) {}
 
-  // Room for `n` instructions of the next computation; those of the last are forgotten.
-  void Restart(size_t n) {
-    index_ = InternIndex();
-    index_.Reserve(n);
-  }
-
-  // The first instruction equal to this one: itself if there was none.
+  // The first instruction of its computation equal to this one: itself if there was none.
   InstructionId Find(InstructionId id) {
     const InstructionRecord& r = module_.record(id);
     return InstructionId(index_.FindOrInsert(
@@ -49,7 +42,9 @@ class InstructionSet {
 
   uint64_t Hash(const InstructionRecord& r) const {
     uint64_t hash = MixHash(static_cast<uint64_t>(r.opcode) << 32 | r.shape.value, r.payload);
-    if (r.operand_count == 2) {
+    if (r.operand_count == 0) {
+      hash = MixHash(hash, r.parent.value);
+    } else if (r.operand_count == 2) {
       uint64_t a = OperandOf(r, 0), b = OperandOf(r, 1);
       if (a > b && TurnsAround(r)) std::swap(a, b);
       hash = MixHash(hash, a << 32 | b);
@@ -71,9 +66,10 @@ class InstructionSet {
     if (a.payload == b.payload) return true;
     const AttrType type = InfoOf(a.attr).type;
     if (type != AttrType::kComputation && type != AttrType::kComputationList) return false;
-    if (!same_) same_ = EqualComputations(module_);
+    if (!same_) same_.emplace(module_);
     const auto same = [this](int64_t p, int64_t q) {
-      return (*same_)[static_cast<size_t>(p)] == (*same_)[static_cast<size_t>(q)];
+      return same_->FirstEqual(ComputationId(static_cast<uint32_t>(p))) ==
+             same_->FirstEqual(ComputationId(static_cast<uint32_t>(q)));
     };
     if (type == AttrType::kComputation) return same(a.payload, b.payload);
     const absl::Span<const int64_t> x = module_.context().list(ListId(a.payload));
@@ -82,7 +78,8 @@ class InstructionSet {
   }
 
   bool Equal(const InstructionRecord& x, const InstructionRecord& y) {
-    if (x.opcode != y.opcode || x.shape != y.shape || x.payload != y.payload || x.operand_count != y.operand_count) {
+    if (x.opcode != y.opcode || x.shape != y.shape || x.payload != y.payload || x.operand_count != y.operand_count ||
+        x.parent != y.parent) {
       return false;
     }
     bool operands = true;
@@ -101,8 +98,7 @@ class InstructionSet {
   }
 
   const Module& module_;
-  // By computation, the one that stands for all equal to it. Found when instructions differ in nothing else.
-  std::optional<std::vector<uint32_t>> same_;
+  std::optional<EqualComputationSet> same_;  // asked when instructions differ in nothing but what they call
   InternIndex index_;
 };
 
@@ -115,57 +111,83 @@ void CarryCallees(Module& module, Instruction goes, Instruction stays, absl::fla
   }
 }
 
-// Opcodes of which every instruction without control edges may be merged with its equals, whatever its attributes.
-bool IsPlain(Opcode opcode) {
-  static const std::array<bool, kOpcodeCount + 1> kTable = [] {
-    std::array<bool, kOpcodeCount + 1> table{};
-    for (size_t i = 0; i < kOpcodeCount; ++i) {
-      const Opcode op = static_cast<Opcode>(i);
-      constexpr uint16_t kMayHaveEffect = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
-      table[i] = (InfoOf(op).traits & kMayHaveEffect) == 0 && !MayCall(op) && op != Opcode::kCustomCall &&
-                 op != Opcode::kParameter && op != Opcode::kConstant;
-    }
-    return table;
-  }();
-  return kTable[static_cast<size_t>(opcode)];
-}
+class Merger {
+ public:
+  explicit Merger(Module* module) : module_(*module), seen_(*module), waiting_(module->instruction_id_bound(), 0) {}
 
-bool MayMerge(Instruction i, const SideEffects& effects) {
+  // How many of the instructions of the computation went.
+  int64_t Merge(Computation computation);
+
+ private:
+  // Some operand has no other use, so that none before it can be equal. Most instructions are so, and need not be
+  // looked for; until the operand takes over the uses of another.
+  bool IsAlone(const InstructionRecord& r) const {
+    for (uint32_t k = 0; k < r.operand_count; ++k) {
+      const UseId use(r.operand_begin + k);
+      if (module_.use(use).next == use) return true;
+    }
+    return false;
+  }
+  bool MayMerge(Instruction i);
+
+  Module& module_;
+  InstructionSet seen_;
+  std::optional<SideEffects> effects_;  // found when first asked for
+  std::vector<uint8_t> waiting_;        // by instruction: was alone when its turn came
+  absl::flat_hash_set<uint64_t> carried_;
+};
+
+bool Merger::MayMerge(Instruction i) {
   for (const AttrValue& a : i.attrs()) {
     if (a.attr == Attr::kControlPredecessors) return false;
   }
-  if (IsPlain(i.opcode())) return true;
-  return i.opcode() != Opcode::kParameter && !effects.Of(i) && !(i.opcode() == Opcode::kConstant && i.literal().elided);
+  constexpr uint16_t kAsk = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync | kCalls;
+  if (i.opcode() == Opcode::kConstant) return !i.literal().elided;
+  if ((kOpcodeTraits[static_cast<size_t>(i.opcode())] & kAsk) == 0 && i.opcode() != Opcode::kCustomCall) return true;
+  if (!effects_) effects_.emplace(module_);
+  return !effects_->Of(i);
+}
+
+int64_t Merger::Merge(Computation computation) {
+  int64_t merged = 0;
+  // In the order of the computation, in which operands stand first, so that the one that stays stands before all users.
+  for (InstructionId id = computation.record().first, next; id.valid(); id = next) {
+    const InstructionRecord& r = module_.record(id);
+    next = r.next;
+    if (r.opcode == Opcode::kParameter) continue;
+    if (IsAlone(r)) {
+      waiting_[id.value] = 1;
+      continue;
+    }
+    const Instruction i = module_.instruction(id);
+    if (!MayMerge(i)) continue;
+    const InstructionId first = seen_.Find(id);
+    if (first == id || !i.control_successors().empty()) continue;
+    CarryCallees(module_, i, module_.instruction(first), &carried_);
+    // The only user that `first` has will not be alone with it.
+    const UseId use = module_.record(first).first_use;
+    const InstructionId user = use.valid() && module_.use(use).next == use ? module_.use(use).user : InstructionId();
+    Replace(module_, id, first);
+    ++merged;
+    if (!user.valid() || waiting_[user.value] == 0 || IsAlone(module_.record(user))) continue;
+    waiting_[user.value] = 0;
+    if (MayMerge(module_.instruction(user))) seen_.Find(user);
+  }
+  return merged;
 }
 
 }  // namespace
 
 absl::StatusOr<bool> Cse::Run(Module& module) {
-  const SideEffects effects(module);
   const ComputationRoles roles = RolesOf(module);
-  InstructionSet seen(module);
-  absl::flat_hash_set<uint64_t> carried;
-  bool changed = false;
+  Merger merger(&module);
+  int64_t merged = 0;
   for (Computation c : module.computations()) {
     if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
-    const int64_t candidates = c.instruction_count() - c.parameter_count();
-    if (candidates < 2) continue;
-    seen.Restart(static_cast<size_t>(candidates));
-    // In the order of the computation, in which operands stand first, so that the one that stays stands before all
-    // users.
-    for (InstructionId id = c.record().first, next; id.valid(); id = next) {
-      next = module.record(id).next;
-      const Instruction i = module.instruction(id);
-      if (!MayMerge(i, effects)) continue;
-      const InstructionId first = seen.Find(id);
-      if (first == id || !i.control_successors().empty()) continue;
-      CarryCallees(module, i, module.instruction(first), &carried);
-      Replace(module, id, first);
-      Count("instructions merged");
-      changed = true;
-    }
+    if (c.instruction_count() - c.parameter_count() >= 2) merged += merger.Merge(c);
   }
-  return changed;
+  Count("instructions merged", merged);
+  return merged != 0;
 }
 
 }  // namespace hlokit

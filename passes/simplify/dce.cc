@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "ir/call_traits.h"
+#include "ir/caller_list.h"
 #include "ir/side_effects.h"
 #include "passes/simplify/unreachable.h"
 
@@ -23,27 +23,16 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
     return !effects->Of(i);
   };
   std::vector<InstructionId> work;
-  CallerList callers(module);
-  const std::vector<Computation> computations = module.computations();
-  for (Computation c : computations) {
-    callers.Begin(c.id());
-    for (InstructionId id = c.record().first; id.valid();) {
-      const InstructionRecord& r = module.record(id);
-      if (MayCall(r.opcode)) callers.Add(id);
-      if (!r.first_use.valid() && dead(module.instruction(id))) work.push_back(id);
-      id = r.next;
-    }
-    callers.End(c.id());
-  }
+  const CallerList callers(module, [&](InstructionId id, const InstructionRecord& r) {
+    if (!r.first_use.valid() && dead(module.instruction(id))) work.push_back(id);
+  });
   if (!work.empty()) {
     // What a fusion or an asynchronous operation holds is settled.
     std::vector<uint8_t> settled(module.computation_id_bound(), 0);
-    for (Computation c : computations) {
-      for (InstructionId caller : callers.Of(c.id())) {
-        const Instruction i = module.instruction(caller);
-        if (i.opcode() != Opcode::kFusion && i.opcode() != Opcode::kAsyncStart) continue;
-        if (const Computation body = i.computation_attr(Attr::kCalls); body.valid()) settled[body.id().value] = 1;
-      }
+    for (InstructionId caller : callers.all()) {
+      const Instruction i = module.instruction(caller);
+      if (i.opcode() != Opcode::kFusion && i.opcode() != Opcode::kAsyncStart) continue;
+      if (const Computation body = i.computation_attr(Attr::kCalls); body.valid()) settled[body.id().value] = 1;
     }
     const auto is_settled = [&](InstructionId id) { return settled[module.record(id).parent.value] != 0; };
     work.erase(std::remove_if(work.begin(), work.end(), is_settled), work.end());

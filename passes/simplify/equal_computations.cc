@@ -3,7 +3,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/call_traits.h"
 #include "ir/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/simplify/calls/inline.h"
@@ -12,43 +11,80 @@
 
 namespace hlokit {
 
+namespace {
+
+constexpr uint32_t kUnknown = 0xffffffffu;
+
+}  // namespace
+
+EqualComputationSet::EqualComputationSet(const Module& module)
+    : module_(module), same_(module.computation_id_bound(), kUnknown) {}
+
+uint32_t EqualComputationSet::Find(Computation computation) {
+  if (number_.empty()) number_.resize(module_.instruction_id_bound());
+  keys_.Add(computation.record().execution_thread.value);
+  uint32_t next = 0;
+  bool plain = true;
+  for (InstructionId k : PostOrder(computation)) {
+    const Instruction i = module_.instruction(k);
+    number_[k.value] = next++;
+    plain &= !i.has(Attr::kControlPredecessors);
+    // Elided constants are not known to be equal.
+    plain &= i.opcode() != Opcode::kConstant || !i.literal().elided;
+    keys_.Add(static_cast<uint32_t>(i.opcode()));
+    keys_.Add(i.record().shape.value);
+    keys_.Add(i.record().payload);
+    keys_.Add(static_cast<uint32_t>(i.operand_count()));
+    for (Instruction o : i.operands()) keys_.Add(number_[o.id().value]);
+    keys_.Add(static_cast<uint32_t>(i.attrs().size()));
+    AddAttributes(&keys_, i, same_);
+  }
+  keys_.Add(number_[computation.record().root.value]);
+  // One that is not plain is like no other.
+  if (!plain) keys_.Add(computation.id().value);
+  keys_.Add(plain ? 1 : 0);
+  return keys_.Find(computation.id().value);
+}
+
+ComputationId EqualComputationSet::FirstEqual(ComputationId id) {
+  if (same_[id.value] != kUnknown) return ComputationId(same_[id.value]);
+  std::vector<ComputationId> open = {id};
+  std::vector<uint8_t> is_open(same_.size(), 0);
+  while (!open.empty()) {
+    const Computation c = module_.computation(open.back());
+    if (is_open[c.id().value] == 0) {
+      is_open[c.id().value] = 1;
+      // Where computations call in a circle, as in no module that verifies, the first met stands for itself.
+      Add(c.id());
+      for (Instruction i : c.instructions()) {
+        if (!MayCall(i.opcode())) continue;
+        ForEachCallee(module_, i.record(), [&](ComputationId callee) {
+          if (same_[callee.value] == kUnknown) open.push_back(callee);
+        });
+      }
+      continue;
+    }
+    open.pop_back();
+    if (is_open[c.id().value] == 1) {
+      is_open[c.id().value] = 2;
+      same_[c.id().value] = Find(c);
+    }
+  }
+  return ComputationId(same_[id.value]);
+}
+
 std::vector<uint32_t> EqualComputations(const Module& module) {
   std::vector<uint32_t> same(module.computation_id_bound());
+  EqualComputationSet set(module);
   // Only computations of one size can be equal.
   absl::flat_hash_map<uint64_t, int64_t> twins;
   const auto size = [](Computation c) {
     return static_cast<uint64_t>(c.instruction_count()) << 32 | c.root().record().shape.value;
   };
-  for (Computation c : module.computations()) {
-    same[c.id().value] = c.id().value;
-    ++twins[size(c)];
-  }
-  std::vector<uint32_t> number(module.instruction_id_bound());
-  KeySet key;
+  for (Computation c : module.computations()) ++twins[size(c)];
   for (ComputationId id : ComputationPostOrder(module)) {
-    if (twins[size(module.computation(id))] == 1) continue;
-    key.Add(module.record(id).execution_thread.value);
-    uint32_t next = 0;
-    bool plain = true;
-    for (InstructionId k : PostOrder(module.computation(id))) {
-      const Instruction i = module.instruction(k);
-      number[k.value] = next++;
-      plain &= !i.has(Attr::kControlPredecessors);
-      // Elided constants are not known to be equal.
-      plain &= i.opcode() != Opcode::kConstant || !i.literal().elided;
-      key.Add(static_cast<uint32_t>(i.opcode()));
-      key.Add(i.record().shape.value);
-      key.Add(i.record().payload);
-      key.Add(static_cast<uint32_t>(i.operand_count()));
-      for (Instruction o : i.operands()) key.Add(number[o.id().value]);
-      key.Add(static_cast<uint32_t>(i.attrs().size()));
-      AddAttributes(&key, i, same);
-    }
-    key.Add(number[module.computation(id).record().root.value]);
-    // One that is not plain is like no other.
-    if (!plain) key.Add(id.value);
-    key.Add(plain ? 1 : 0);
-    same[id.value] = key.Find(id.value);
+    if (twins[size(module.computation(id))] == 1) set.Add(id);
+    same[id.value] = set.FirstEqual(id).value;
   }
   return same;
 }

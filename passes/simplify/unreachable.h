@@ -1,14 +1,14 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_UNREACHABLE_H_
 #define HLOKIT_PASSES_SIMPLIFY_UNREACHABLE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/types/span.h"
+#include "ir/caller_list.h"
 #include "ir/module.h"
 #include "ir/side_effects.h"
+#include "passes/simplify/instruction_key.h"
 
 namespace hlokit {
 
@@ -30,29 +30,6 @@ class KnownEffects {
   size_t bound_;
 };
 
-// The instructions of each computation that may call others, for who looks at all instructions anyway.
-class CallerList {
- public:
-  explicit CallerList(const Module& module) : places_(module.computation_id_bound()) {}
-
-  void Begin(ComputationId id) { places_[id.value].begin = static_cast<uint32_t>(callers_.size()); }
-  void Add(InstructionId caller) { callers_.push_back(caller); }
-  void End(ComputationId id) { places_[id.value].end = static_cast<uint32_t>(callers_.size()); }
-
-  // Some may have been erased meanwhile.
-  absl::Span<const InstructionId> Of(ComputationId id) const {
-    const Place& place = places_[id.value];
-    return absl::MakeConstSpan(callers_).subspan(place.begin, place.end - place.begin);
-  }
-
- private:
-  struct Place {
-    uint32_t begin = 0, end = 0;
-  };
-  std::vector<Place> places_;  // by ComputationId
-  std::vector<InstructionId> callers_;
-};
-
 // Erases the computations that cannot be reached from the entry; their number. Linear in the module, or in the callers
 // where they are known.
 int64_t EraseUnreachable(Module& module);
@@ -62,8 +39,27 @@ int64_t EraseUnreachable(Module& module, const CallerList& callers);
 // excepted; their number. Linear in the computation.
 int64_t EraseUnused(Module& module, Computation computation, const KnownEffects& effects);
 
-// For each computation, by id, the first one equal to it instruction by instruction, names and metadata apart.
-// Computations with control edges stand for themselves.
+// Tells computations apart that are not equal instruction by instruction, names and metadata left out. Those with
+// control edges are equal to none but themselves. Looks at what is asked for, and at what that calls.
+class EqualComputationSet {
+ public:
+  explicit EqualComputationSet(const Module& module);
+
+  // The first computation asked for, or called by one, that is equal to this one. Linear in what it looks at.
+  ComputationId FirstEqual(ComputationId id);
+  // It is known to be like no other.
+  void Add(ComputationId id) { same_[id.value] = id.value; }
+
+ private:
+  uint32_t Find(Computation computation);
+
+  const Module& module_;
+  std::vector<uint32_t> same_;    // by ComputationId: FirstEqual, none yet
+  std::vector<uint32_t> number_;  // by InstructionId: place in the computation at hand
+  KeySet keys_;
+};
+
+// For each computation, by id, the first one equal to it, in an order in which callees come first.
 std::vector<uint32_t> EqualComputations(const Module& module);
 
 // The instructions of `to` stand for those of `from`, which is equal to it, too; so do those that they call. `carried`:

@@ -72,7 +72,7 @@ absl::StatusOr<bool> DeadParameters::Run(Module& module) {
   for (ComputationId id : order) {
     const Computation c = module.computation(id);
     if (c.is_entry()) continue;
-    const std::vector<CallSite>& sites = graph.SitesOf(c);
+    const absl::Span<const CallSite> sites = graph.SitesOf(c);
     const bool by_calls = !sites.empty() && std::all_of(sites.begin(), sites.end(), [&](const CallSite& site) {
       const Opcode opcode = module.record(site.caller).opcode;
       const Instruction caller = module.instruction(site.caller);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "ir/call_traits.h"
 #include "ir/str_cat.h"
 #include "passes/simplify/dynamic/padder.h"
 

@@ -10,7 +10,6 @@
 #include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"
 #include "ir/builder.h"
-#include "ir/call_traits.h"
 #include "ir/side_effects.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/rewriter.h"

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "ir/builder.h"
-#include "ir/call_traits.h"
 #include "ir/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/trip_count.h"
