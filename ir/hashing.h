@@ -45,6 +45,37 @@ inline uint64_t HashBytes(const void* data, size_t size) {
   return MixHash(h ^ a, b);
 }
 
+// Whether two ranges of `size` bytes are equal. As memcmp, but in line, for the short texts that tables compare.
+inline bool SameBytes(const void* left, const void* right, size_t size) {
+  const char* a = static_cast<const char*>(left);
+  const char* b = static_cast<const char*>(right);
+  const auto differ = [](const char* x, const char* y) {
+    uint64_t u, v;
+    std::memcpy(&u, x, 8);
+    std::memcpy(&v, y, 8);
+    return u ^ v;
+  };
+  if (size > 64) return std::memcmp(a, b, size) == 0;
+  if (size >= 8) {
+    for (size_t i = 0; i + 8 < size; i += 8) {
+      if (differ(a + i, b + i) != 0) return false;
+    }
+    return differ(a + size - 8, b + size - 8) == 0;
+  }
+  if (size >= 4) {
+    uint32_t head[2], tail[2];
+    std::memcpy(&head[0], a, 4);
+    std::memcpy(&head[1], b, 4);
+    std::memcpy(&tail[0], a + size - 4, 4);
+    std::memcpy(&tail[1], b + size - 4, 4);
+    return ((head[0] ^ head[1]) | (tail[0] ^ tail[1])) == 0;
+  }
+  for (size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
 inline uint64_t HashBytes(std::string_view s) { return HashBytes(s.data(), s.size()); }
 
 }  // namespace hlokit

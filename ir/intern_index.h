@@ -64,7 +64,13 @@ class InternIndex {
     uint32_t id = kEmpty;
   };
 
-  static size_t Start(uint32_t tag, size_t mask) { return (tag * size_t{0x9e3779b1u} >> 7) & mask; }
+  static constexpr size_t kNeighbours = 16;
+
+  static size_t Start(uint32_t tag, size_t mask) {
+    const size_t block = ((tag / kNeighbours) * size_t{0x9e3779b1u} >> 7) & (mask / kNeighbours);
+    // Where a block has two families of names, these begin at different places of it.
+    return block * kNeighbours + ((tag ^ tag >> 28) % kNeighbours);
+  }
 
   void Grow() { Rehash(slots_.empty() ? 16 : slots_.size() * 2); }
 

@@ -226,22 +226,22 @@ void Module::RemoveFromOrder(InstructionId id) {
 
 void Module::StoreAttrs(InstructionId id, absl::Span<const AttrValue> attrs) {
   const uint32_t begin = static_cast<uint32_t>(attrs_.size());
-  const Opcode opcode = instructions_[id.value].opcode;
-  attrs_.insert(attrs_.end(), attrs.begin(), attrs.end());
-  // Insertion sort: lists are short and nearly in order already.
-  for (size_t i = begin + 1; i < attrs_.size(); ++i) {
-    const AttrValue value = attrs_[i];
-    const int order = AttrOrder(opcode, value.attr);
-    size_t j = i;
-    for (; j > begin && AttrOrder(opcode, attrs_[j - 1].attr) > order; --j) attrs_[j] = attrs_[j - 1];
-    attrs_[j] = value;
-  }
   InstructionRecord& r = instructions_[id.value];
   r.attr_begin = begin;
   r.attr_count = static_cast<uint16_t>(attrs.size());
-  for (const AttrValue& value : attrs) {
-    if (value.attr == Attr::kControlPredecessors) AddControlEdges(id);
+  if (attrs.empty()) return;
+  std::copy(attrs.begin(), attrs.end(), attrs_.Extend(attrs.size()));
+  bool control = attrs_[begin].attr == Attr::kControlPredecessors;
+  // Insertion sort: lists are short and nearly in order already.
+  for (size_t i = begin + 1; i < attrs_.size(); ++i) {
+    const AttrValue value = attrs_[i];
+    control |= value.attr == Attr::kControlPredecessors;
+    const int order = AttrOrder(r.opcode, value.attr);
+    size_t j = i;
+    for (; j > begin && AttrOrder(r.opcode, attrs_[j - 1].attr) > order; --j) attrs_[j] = attrs_[j - 1];
+    attrs_[j] = value;
   }
+  if (control) AddControlEdges(id);
 }
 
 void Module::AddControlEdges(InstructionId successor) {
@@ -257,22 +257,27 @@ void Module::DropControlEdges(InstructionId successor) {
   }
 }
 
+void Module::AddOperands(InstructionId id, absl::Span<const InstructionId> operands) {
+  auto use = static_cast<uint32_t>(uses_.size());
+  instructions_[id.value].operand_begin = use;
+  instructions_[id.value].operand_count = static_cast<uint32_t>(operands.size());
+  Use* const slots = uses_.Extend(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) slots[i] = {operands[i], id, UseId(), UseId()};
+  for (size_t i = 0; i < operands.size(); ++i) Link(UseId(use++));
+}
+
 InstructionId Module::AddInstruction(ComputationId parent, Opcode opcode, Shape shape, StringId name,
                                      absl::Span<const InstructionId> operands, absl::Span<const AttrValue> attrs,
                                      uint32_t payload) {
   const InstructionId id(static_cast<uint32_t>(instructions_.size()));
-  InstructionRecord& r = instructions_.emplace_back();
+  InstructionRecord r;
   r.opcode = opcode;
   r.shape = shape.id();
   r.name = name;
   r.parent = parent;
   r.payload = payload;
-  r.operand_begin = static_cast<uint32_t>(uses_.size());
-  r.operand_count = static_cast<uint32_t>(operands.size());
-  for (InstructionId operand : operands) {
-    uses_.push_back({operand, id, UseId(), UseId()});
-    Link(UseId(static_cast<uint32_t>(uses_.size() - 1)));
-  }
+  instructions_.push_back(r);
+  AddOperands(id, operands);
   StoreAttrs(id, attrs);
   AppendToOrder(id, parent);
   if (opcode == Opcode::kParameter) {
@@ -291,17 +296,12 @@ InstructionId Module::AddCopy(ComputationId parent, InstructionId source, String
   r.name = name;
   r.parent = parent;
   r.first_use = UseId();
-  r.operand_begin = static_cast<uint32_t>(uses_.size());
-  r.operand_count = static_cast<uint32_t>(operands.size());
   const size_t from = r.attr_begin;
   r.attr_begin = static_cast<uint32_t>(attrs_.size());
-  attrs_.resize(attrs_.size() + r.attr_count);
-  std::copy_n(attrs_.begin() + static_cast<std::ptrdiff_t>(from), r.attr_count, attrs_.begin() + r.attr_begin);
+  AttrValue* const attrs = attrs_.Extend(r.attr_count);
+  std::copy_n(attrs_.data() + from, r.attr_count, attrs);
   instructions_.push_back(r);
-  for (InstructionId operand : operands) {
-    uses_.push_back({operand, id, UseId(), UseId()});
-    Link(UseId(static_cast<uint32_t>(uses_.size() - 1)));
-  }
+  AddOperands(id, operands);
   for (const AttrValue& value : attrs_of(r)) {
     if (value.attr == Attr::kControlPredecessors) AddControlEdges(id);
   }
@@ -352,7 +352,7 @@ void Module::SetOperands(InstructionId user, absl::Span<const InstructionId> ope
   for (uint32_t i = 0; i < r.operand_count; ++i) Unlink(UseId(r.operand_begin + i));
   if (operands.size() > r.operand_count) {
     r.operand_begin = static_cast<uint32_t>(uses_.size());
-    uses_.resize(uses_.size() + operands.size());
+    uses_.Extend(operands.size());
   }
   r.operand_count = static_cast<uint32_t>(operands.size());
   for (uint32_t i = 0; i < r.operand_count; ++i) {

@@ -26,6 +26,7 @@
 #include "ir/ids.h"
 #include "ir/module_header.h"
 #include "ir/opcode.h"
+#include "ir/record_array.h"
 
 namespace hlokit {
 
@@ -302,6 +303,7 @@ class Module {
   void Unlink(UseId use);
   void AppendToOrder(InstructionId id, ComputationId parent);
   void RemoveFromOrder(InstructionId id);
+  void AddOperands(InstructionId id, absl::Span<const InstructionId> operands);
   void StoreAttrs(InstructionId id, absl::Span<const AttrValue> attrs);
   void AddControlEdges(InstructionId successor);
   void DropControlEdges(InstructionId successor);
@@ -310,9 +312,9 @@ class Module {
 
   std::shared_ptr<Context> context_;
   ModuleHeader header_;
-  std::vector<InstructionRecord> instructions_;
-  std::vector<Use> uses_;
-  std::vector<AttrValue> attrs_;
+  RecordArray<InstructionRecord> instructions_;
+  RecordArray<Use> uses_;
+  RecordArray<AttrValue> attrs_;
   std::vector<ComputationRecord> computations_;
   std::vector<ComputationId> order_;
   ComputationId entry_;

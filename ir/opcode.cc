@@ -51,28 +51,45 @@ constexpr AttrSpec kCommonSpecs[] = {
 #include "ir/attributes.def"
 };
 
+// Where an attribute stands among the specs of an opcode.
+struct AttrPlaces {
+  static constexpr uint8_t kNone = 0xff;
+  uint8_t of[kOpcodeCount + 1][kAttrCount];
+
+  constexpr AttrPlaces() : of() {
+    for (size_t opcode = 0; opcode <= kOpcodeCount; ++opcode) {
+      for (uint8_t& place : of[opcode]) place = kNone;
+      const absl::Span<const AttrSpec> specs = kInfo[opcode].attributes;
+      for (size_t i = specs.size(); i-- > 0;) of[opcode][static_cast<size_t>(specs[i].attr)] = static_cast<uint8_t>(i);
+    }
+  }
+};
+constexpr AttrPlaces kPlaces;
+
 // A fixed hash table from spelling to row, built once.
 template <typename Row, size_t kSlots>
 class TextTable {
  public:
   void Add(std::string_view text, Row row) {
     size_t i = HashBytes(text) % kSlots;
-    while (used_[i]) i = (i + 1) % kSlots;
-    used_[i] = true;
-    text_[i] = text;
-    row_[i] = row;
+    while (!slots_[i].text.empty()) i = (i + 1) % kSlots;
+    slots_[i] = {text, row};
   }
   const Row* Find(std::string_view text) const {
-    for (size_t i = HashBytes(text) % kSlots; used_[i]; i = (i + 1) % kSlots) {
-      if (text_[i] == text) return &row_[i];
+    if (text.empty()) return nullptr;
+    for (size_t i = HashBytes(text) % kSlots; !slots_[i].text.empty(); i = (i + 1) % kSlots) {
+      const Slot& slot = slots_[i];
+      if (slot.text.size() == text.size() && SameBytes(slot.text.data(), text.data(), text.size())) return &slot.row;
     }
     return nullptr;
   }
 
  private:
-  std::array<bool, kSlots> used_{};
-  std::array<std::string_view, kSlots> text_{};
-  std::array<Row, kSlots> row_{};
+  struct Slot {
+    std::string_view text;  // empty: free
+    Row row{};
+  };
+  std::array<Slot, kSlots> slots_{};
 };
 
 using OpcodeTable = TextTable<Opcode, 1024>;
@@ -173,18 +190,14 @@ std::optional<AsyncSugar> AsyncSugarFromText(std::string_view text) {
 }
 
 const AttrSpec* FindAttrSpec(Opcode opcode, Attr attr) {
-  for (const AttrSpec& spec : InfoOf(opcode).attributes) {
-    if (spec.attr == attr) return &spec;
-  }
+  const uint8_t place = kPlaces.of[static_cast<size_t>(opcode)][static_cast<size_t>(attr)];
+  if (place != AttrPlaces::kNone) return &InfoOf(opcode).attributes[place];
   return IsCommon(attr) ? &kCommonSpecs[static_cast<size_t>(attr)] : nullptr;
 }
 
 int AttrOrder(Opcode opcode, Attr attr) {
-  const absl::Span<const AttrSpec> specs = InfoOf(opcode).attributes;
-  for (size_t i = 0; i < specs.size(); ++i) {
-    if (specs[i].attr == attr) return static_cast<int>(i);
-  }
-  return 64 + static_cast<int>(attr);
+  const uint8_t place = kPlaces.of[static_cast<size_t>(opcode)][static_cast<size_t>(attr)];
+  return place != AttrPlaces::kNone ? place : AttrPlaces::kNone + static_cast<int>(attr);
 }
 
 absl::Span<const Attr> AttrsFromText(std::string_view text) {

@@ -7,6 +7,15 @@
 #include "parser/module_parser.h"
 
 namespace hlokit {
+namespace {
+
+// Whether the payload of a value in braces follows from its text alone.
+bool MeansTheSameEverywhere(AttrType type) {
+  if (type == AttrType::kComputationList || type == AttrType::kInstructionList) return false;
+  return type == AttrType::kStringOrJson || HoldsList(type);
+}
+
+}  // namespace
 
 // ---- names ----
 
@@ -216,7 +225,7 @@ ModuleParser::Step ModuleParser::StepInstruction(size_t frame) {
 // ---- head and operands ----
 
 bool ModuleParser::ParseHead(Frame& f) {
-  if (shapes_.AtShape() && !shapes_.Parse(&f.shape)) return false;
+  if (!shapes_.TakeKnown(&f.shape) && shapes_.AtShape() && !shapes_.Parse(&f.shape)) return false;
   if (!ParseOpcode(f)) return false;
   if (!in_.Expect('(', "after the opcode")) return false;
   f.phase = Frame::kOperands;
@@ -353,8 +362,26 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
     }
     in_.SkipBlanks();
     const char* start = in_.cursor();
+    // Nearly every operand is a name and nothing else.
+    if (*start == '%') {
+      in_.set_cursor(start + 1);
+      const std::string_view name = in_.BareName();
+      const char next = *in_.cursor();
+      if (!name.empty() && (next == ',' || next == ')')) {
+        const SourceRange range{in_.Here() - static_cast<uint32_t>(name.size()) - 1,
+                                static_cast<uint32_t>(name.size()) + 1};
+        InstructionId id;
+        if (!ResolveOperand(name, range, Shape(), &id)) return Step::kFailed;
+        operands_.push_back(id);
+        expect_operand = false;
+        continue;
+      }
+      in_.set_cursor(start);
+    }
     Shape declared;
-    if (*start != '%' && shapes_.AtShape() && !shapes_.Parse(&declared)) return Step::kFailed;
+    if (*start != '%' && !shapes_.TakeKnown(&declared) && shapes_.AtShape() && !shapes_.Parse(&declared)) {
+      return Step::kFailed;
+    }
     // In a module XLA passes over a comma between shape and name.
     if (declared.valid() && !single_instruction_) in_.Eat(',');
     const uint32_t name_offset = in_.Offset();
@@ -460,7 +487,11 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
       Error(DiagnosticKind::kDuplicateAttribute, range, "`metadata` is given twice");
       return Step::kFailed;
     }
-    return ParseMetadata(in_, context_.get(), &f.metadata, &frame_numbering_) ? Step::kDone : Step::kFailed;
+    Repeated repeated;
+    if (TakeRepeated(attr, &repeated, &f.metadata.value)) return Step::kDone;
+    if (!ParseMetadata(in_, context_.get(), &f.metadata, &frame_numbering_)) return Step::kFailed;
+    Remember(attr, repeated, f.metadata.value);
+    return Step::kDone;
   }
   if (FindAttr(f, attr) != nullptr) {
     Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
@@ -476,9 +507,31 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
     return ContinueComputationList(frame);
   }
   uint32_t payload = 0;
-  if (!ParseAttrValue(f, attr, &payload)) return Step::kFailed;
+  Repeated repeated;
+  if (!MeansTheSameEverywhere(type) || !TakeRepeated(attr, &repeated, &payload)) {
+    if (!ParseAttrValue(f, attr, &payload)) return Step::kFailed;
+    Remember(attr, repeated, payload);
+  }
   attrs_.push_back({attr, payload});
   return Step::kDone;
+}
+
+bool ModuleParser::TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload) {
+  repeated->text = in_.PeekBraced();
+  if (repeated->text.empty()) return false;
+  const auto kind = static_cast<uint32_t>(attr);
+  repeated->slot = &values_->At(repeated->text, kind);
+  repeated->warnings = sink_->warning_count();
+  if (!repeated->slot->Holds(repeated->text, kind)) return false;
+  in_.set_cursor(repeated->text.data() + repeated->text.size());
+  *payload = repeated->slot->value;
+  return true;
+}
+
+void ModuleParser::Remember(Attr attr, const Repeated& repeated, uint32_t payload) {
+  const std::string_view text = repeated.text;
+  if (text.empty() || in_.cursor() != text.data() + text.size() || sink_->warning_count() != repeated.warnings) return;
+  repeated.slot->Set(text, static_cast<uint32_t>(attr), payload);
 }
 
 ModuleParser::Step ModuleParser::ContinueComputationList(size_t frame) {

@@ -2,10 +2,13 @@
 #ifndef HLOKIT_PARSER_SHAPE_PARSER_H_
 #define HLOKIT_PARSER_SHAPE_PARSER_H_
 
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "ir/context.h"
 #include "parser/reader.h"
+#include "parser/text_cache.h"
 
 namespace hlokit {
 
@@ -15,6 +18,18 @@ class ShapeParser {
   ShapeParser(Reader* in, Context* context, int64_t max_nesting)
       : in_(*in), context_(*context), max_nesting_(max_nesting) {}
 
+  // Takes an array shape that was read before, if one stands here. False, with nothing taken, for anything else.
+  bool TakeKnown(Shape* shape) {
+    in_.SkipBlanks();
+    const std::string_view text = ArrayText();
+    if (text.empty()) return false;
+    Known::Slot& slot = known_->At(text, 0);
+    if (!slot.Holds(text, 0)) return false;
+    in_.set_cursor(text.data() + text.size());
+    *shape = slot.value;
+    return true;
+  }
+
   // True if a shape starts here: `(`, or the name of a type followed by `[` or, for a buffer, `(`.
   bool AtShape();
 
@@ -23,7 +38,30 @@ class ShapeParser {
   bool Parse(Shape* shape, bool default_layouts = true);
 
  private:
+  using Known = TextCache<Shape, 256>;
+
+  // The text of the array shape that may stand at the cursor, such that what follows it does not bear on it; empty when
+  // there is none such. It is the text of a shape only if it was read as one.
+  std::string_view ArrayText() const {
+    const char* const start = in_.cursor();
+    if (!char_class::Is(*start, char_class::kNameStart)) return {};
+    constexpr std::ptrdiff_t kLongest = 96;
+    const char* const limit = in_.end() - start > kLongest ? start + kLongest : in_.end() - 1;
+    const char* p = scan::FindAny<']', '(', ')'>(start, limit);
+    if (p >= limit || *p != ']') return {};
+    ++p;
+    if (*p == '{') {
+      p = scan::FindAny<'}'>(p, limit);
+      if (p >= limit) return {};
+      return {start, static_cast<size_t>(p + 1 - start)};
+    }
+    // A layout may come after blanks and comments.
+    if (*p == ' ' ? !char_class::Is(p[1], char_class::kNameStart) && p[1] != '%' : *p != ',' && *p != ')') return {};
+    return {start, static_cast<size_t>(p - start)};
+  }
+
   bool ParseArrayOrLeaf(Shape* shape, bool default_layouts);
+  bool ParseNewArrayOrLeaf(Shape* shape, bool default_layouts);
   bool ParseDimensions();
   bool ParseLayout(int64_t rank, const LayoutRecord** layout);
   bool ParseLayoutExtras(LayoutExtras* extras, int64_t rank);
@@ -45,6 +83,7 @@ class ShapeParser {
   std::vector<uint8_t> dynamic_;
   std::vector<int64_t> minor_to_major_;
   int physical_depth_ = 0;
+  std::unique_ptr<Known> known_ = std::make_unique<Known>();  // arrays that stand with default_layouts
 };
 
 }  // namespace hlokit
