@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scope-flops FILE: prints the operations of each part of a model, by the first two names of its scopes.
+// scope-flops FILE: prints the FLOPs of each part of a model, by the first two names of its scopes.
 #include <iostream>
 #include <map>
 #include <memory>

@@ -40,8 +40,13 @@ int main(int argc, char** argv) {
 
   // The passes of hlokit, and ours.
   hlokit::PassRegistry registry;
+  hlokit::RegisterAnnotationPasses(&registry);
   hlokit::RegisterSimplifyPasses(&registry);
   hlokit::RegisterFusionPasses(&registry);
+  hlokit::RegisterCollectivePasses(&registry);
+  hlokit::RegisterLayoutPasses(&registry);
+  hlokit::RegisterSchedulePasses(&registry);
+  hlokit::RegisterNamedPipelines(&registry);
   RegisterLogisticFuser(&registry);
   absl::StatusOr<hlokit::Pipeline> pipeline = hlokit::Pipeline::Parse(argv[1], registry);
   if (!pipeline.ok()) return Fail(pipeline.status());

@@ -13,6 +13,7 @@ run("${CMAKE_COMMAND}" --build "${scratch}/build")
 run("${scratch}/build/consumer")
 
 cmake_path(SET source NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
+# What the pages export after installing.
 set(ENV{CMAKE_PREFIX_PATH} "${scratch}/prefix")
 set(ENV{CMAKE_GENERATOR} "${generator}")
 set(ENV{CXX} "${compiler}")
