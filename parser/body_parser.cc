@@ -7,6 +7,15 @@
 #include "parser/module_parser.h"
 
 namespace hlokit {
+namespace {
+
+// Whether the payload of a value in braces follows from its text alone.
+bool MeansTheSameEverywhere(AttrType type) {
+  if (type == AttrType::kComputationList || type == AttrType::kInstructionList) return false;
+  return type == AttrType::kStringOrJson || HoldsList(type);
+}
+
+}  // namespace
 
 // ---- names ----
 
@@ -216,16 +225,17 @@ ModuleParser::Step ModuleParser::StepInstruction(size_t frame) {
 // ---- head and operands ----
 
 bool ModuleParser::ParseHead(Frame& f) {
-  if (shapes_.AtShape() && !shapes_.Parse(&f.shape)) return false;
+  if (!shapes_.TakeKnown(&f.shape) && shapes_.AtShape() && !shapes_.Parse(&f.shape)) return false;
   if (!ParseOpcode(f)) return false;
   if (!in_.Expect('(', "after the opcode")) return false;
   f.phase = Frame::kOperands;
   if (f.opcode == Opcode::kParameter) {
-    const SourceRange range = in_.Next();
+    const uint32_t at = in_.Offset();
     int64_t number;
     if (!in_.Int(&number)) return false;
     if (number < 0 || number > INT32_MAX) {
-      return Error(DiagnosticKind::kBadParameter, range, StrCat("parameter number ", number, " is out of range"));
+      return Error(DiagnosticKind::kBadParameter, {at, in_.Here() - at},
+                   StrCat("parameter number ", number, " is out of range"));
     }
     f.payload = static_cast<uint32_t>(number);
     if (!in_.Expect(')', "after the parameter number")) return false;
@@ -353,8 +363,26 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
     }
     in_.SkipBlanks();
     const char* start = in_.cursor();
+    // Nearly every operand is a name and nothing else.
+    if (*start == '%') {
+      in_.set_cursor(start + 1);
+      const std::string_view name = in_.BareName();
+      const char next = *in_.cursor();
+      if (!name.empty() && (next == ',' || next == ')')) {
+        const SourceRange range{in_.Here() - static_cast<uint32_t>(name.size()) - 1,
+                                static_cast<uint32_t>(name.size()) + 1};
+        InstructionId id;
+        if (!ResolveOperand(name, range, Shape(), &id)) return Step::kFailed;
+        operands_.push_back(id);
+        expect_operand = false;
+        continue;
+      }
+      in_.set_cursor(start);
+    }
     Shape declared;
-    if (*start != '%' && shapes_.AtShape() && !shapes_.Parse(&declared)) return Step::kFailed;
+    if (*start != '%' && !shapes_.TakeKnown(&declared) && shapes_.AtShape() && !shapes_.Parse(&declared)) {
+      return Step::kFailed;
+    }
     // In a module XLA passes over a comma between shape and name.
     if (declared.valid() && !single_instruction_) in_.Eat(',');
     const uint32_t name_offset = in_.Offset();
@@ -460,7 +488,11 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
       Error(DiagnosticKind::kDuplicateAttribute, range, "`metadata` is given twice");
       return Step::kFailed;
     }
-    return ParseMetadata(in_, context_.get(), &f.metadata, &frame_numbering_) ? Step::kDone : Step::kFailed;
+    Repeated repeated;
+    if (TakeRepeated(attr, &repeated, &f.metadata.value)) return Step::kDone;
+    if (!ParseMetadata(in_, context_.get(), &f.metadata, &frame_numbering_)) return Step::kFailed;
+    Remember(attr, repeated, f.metadata.value);
+    return Step::kDone;
   }
   if (FindAttr(f, attr) != nullptr) {
     Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
@@ -476,9 +508,30 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
     return ContinueComputationList(frame);
   }
   uint32_t payload = 0;
-  if (!ParseAttrValue(f, attr, &payload)) return Step::kFailed;
+  Repeated repeated;
+  if (!MeansTheSameEverywhere(type) || !TakeRepeated(attr, &repeated, &payload)) {
+    if (!ParseAttrValue(f, attr, &payload)) return Step::kFailed;
+    Remember(attr, repeated, payload);
+  }
   attrs_.push_back({attr, payload});
   return Step::kDone;
+}
+
+bool ModuleParser::TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload) {
+  const std::string_view text = repeated->text = in_.PeekBraced();
+  if (text.empty()) return false;
+  repeated->warnings = sink_->warning_count();
+  const uint32_t* known = values_->Find(text, static_cast<uint32_t>(attr));
+  if (known == nullptr) return false;
+  in_.set_cursor(text.data() + text.size());
+  *payload = *known;
+  return true;
+}
+
+void ModuleParser::Remember(Attr attr, const Repeated& repeated, uint32_t payload) {
+  const std::string_view text = repeated.text;
+  if (text.empty() || in_.cursor() != text.data() + text.size() || sink_->warning_count() != repeated.warnings) return;
+  values_->Set(text, static_cast<uint32_t>(attr), payload);
 }
 
 ModuleParser::Step ModuleParser::ContinueComputationList(size_t frame) {
@@ -519,7 +572,7 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
     body.computation = module_->AddComputation(context_->strings.Intern("_"));
     return Step::kPushed;
   }
-  const SourceRange range = in_.Next();
+  const uint32_t at = in_.Offset();
   std::string_view name;
   if (!in_.ExpectName(&name, "the name of a computation")) return Step::kFailed;
   const StringId string = Stable(name);
@@ -531,8 +584,8 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
       names.push_back(module_->computation(known).name());
       if (names.size() == 4096) break;
     }
-    Error(DiagnosticKind::kUndefinedComputation, range, StrCat("no computation `", name, "` stands before this one"),
-          Suggestion(name, names));
+    Error(DiagnosticKind::kUndefinedComputation, {at, in_.Here() - at},
+          StrCat("no computation `", name, "` stands before this one"), Suggestion(name, names));
     return Step::kFailed;
   }
   if (frames_[frame].in_list) {

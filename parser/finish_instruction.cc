@@ -1,6 +1,7 @@
 // The end of an instruction: attributes completed and brought into the form the IR stores, the result shape inferred
 // when the text leaves it out, and the record made.
 #include <algorithm>
+#include <array>
 
 #include "ir/async.h"
 #include "ir/shape_inference.h"
@@ -15,6 +16,30 @@ namespace {
 ComparisonType DefaultComparison(ElementType type) {
   if (IsFloat(type) || IsComplex(type)) return ComparisonType::kFloat;
   return IsSigned(type) ? ComparisonType::kSigned : ComparisonType::kUnsigned;
+}
+
+// What the attributes of an opcode ask for, so that most instructions skip what few need.
+struct AttrDuties {
+  bool complete = false;        // some are required or implied
+  bool drop_read_only = false;  // some are read but not stored
+  bool fit_to_shape = false;    // the result shape has a say even where there are none
+};
+
+const AttrDuties& DutiesOf(Opcode opcode) {
+  static const std::array<AttrDuties, kOpcodeCount + 1> table = [] {
+    std::array<AttrDuties, kOpcodeCount + 1> duties;
+    for (Opcode opcode : {Opcode::kMap, Opcode::kAsyncStart, Opcode::kAsyncUpdate}) {
+      duties[static_cast<size_t>(opcode)].fit_to_shape = true;
+    }
+    for (size_t i = 0; i <= kOpcodeCount; ++i) {
+      for (const AttrSpec& spec : InfoOf(static_cast<Opcode>(i)).attributes) {
+        duties[i].complete |= spec.presence == AttrSpec::kRequired || spec.presence == AttrSpec::kImplied;
+        duties[i].drop_read_only |= spec.presence == AttrSpec::kReadOnly;
+      }
+    }
+    return duties;
+  }();
+  return table[static_cast<size_t>(opcode)];
 }
 
 }  // namespace
@@ -65,7 +90,9 @@ bool ModuleParser::CheckOperandCount(const Frame& f) {
 
 // Required attributes are there, implied ones are added, default ones dropped.
 bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
-  for (const AttrSpec& spec : InfoOf(opcode).attributes) {
+  const absl::Span<const AttrSpec> specs =
+      DutiesOf(opcode).complete ? InfoOf(opcode).attributes : absl::Span<const AttrSpec>();
+  for (const AttrSpec& spec : specs) {
     if (spec.presence == AttrSpec::kImplied) {
       if (FindAttr(f, spec.attr) == nullptr) attrs_.push_back({spec.attr, spec.implied});
     } else if (spec.presence == AttrSpec::kRequired && FindAttr(f, spec.attr) == nullptr) {
@@ -75,9 +102,11 @@ bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
   }
   size_t kept = f.attrs_begin;
   for (size_t i = f.attrs_begin; i < attrs_.size(); ++i) {
-    const AttrSpec* spec = FindAttrSpec(opcode, attrs_[i].attr);
-    const bool implied = spec != nullptr && spec->presence == AttrSpec::kImplied;
-    if (!implied && DropByRule(attrs_[i])) continue;
+    if (InfoOf(attrs_[i].attr).drop_rule != DropRule::kKeep) {
+      const AttrSpec* spec = FindAttrSpec(opcode, attrs_[i].attr);
+      const bool implied = spec != nullptr && spec->presence == AttrSpec::kImplied;
+      if (!implied && DropByRule(attrs_[i])) continue;
+    }
     attrs_[kept++] = attrs_[i];
   }
   attrs_.resize(kept);
@@ -255,6 +284,7 @@ bool ModuleParser::InferResult(Frame& f) {
 
 // What the result shape says of the attributes, and the opcode of the shape.
 bool ModuleParser::FitToShape(Frame& f) {
+  if (attrs_.size() == f.attrs_begin && !DutiesOf(f.opcode).fit_to_shape) return true;
   const SourceRange range{f.opcode_offset, f.opcode_size};
   if (f.opcode == Opcode::kMap) {
     // XLA's map always covers all dimensions.
@@ -438,6 +468,7 @@ void ModuleParser::CopyToWrapped(InstructionId async) {
 }
 
 void ModuleParser::DropReadOnly(const Frame& f) {
+  if (!DutiesOf(f.opcode).drop_read_only) return;
   for (Attr dropped : {Attr::kMode, Attr::kToApply, Attr::kAsyncExecutionThread, Attr::kCalls}) {
     const AttrSpec* spec = FindAttrSpec(f.opcode, dropped);
     if (spec != nullptr && spec->presence == AttrSpec::kReadOnly) RemoveAttr(f, dropped);

@@ -23,6 +23,7 @@
 #include "parser/reader.h"
 #include "parser/shape_parser.h"
 #include "parser/stack_frame_numbering.h"
+#include "parser/text_cache.h"
 
 namespace hlokit {
 
@@ -73,6 +74,14 @@ class ModuleParser {
 
   enum class Step : uint8_t { kDone, kPushed, kFailed };
 
+  // Payloads of attribute values in braces (MetadataIds too), by Attr and text.
+  using Values = TextCache<uint32_t, 1024>;
+  // An attribute value in braces that is to be read and remembered.
+  struct Repeated {
+    std::string_view text;
+    size_t warnings = 0;  // before it was read
+  };
+
   // ---- module level (parser.cc) ----
   bool ParseModuleLevel();
   bool ParseTopComputation();
@@ -90,6 +99,7 @@ class ModuleParser {
   bool ParseBufferDonor();
   bool ParseEntryLayout();
   bool ParseStackFrames();
+  bool TakeFieldsInOrder(absl::Span<const std::string_view> fields, absl::Span<int64_t> values);
   bool ParseIndexedFields(absl::Span<const std::string_view> fields, absl::Span<int64_t> values);
 
   // ---- bodies and instructions (body_parser.cc) ----
@@ -103,6 +113,8 @@ class ModuleParser {
   Step ParseAttributes(size_t frame);
   Step ParseAttribute(size_t frame);
   Step ParseComputationValue(size_t frame, Attr attr);
+  bool TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload);
+  void Remember(Attr attr, const Repeated& repeated, uint32_t payload);
   Step ContinueComputationList(size_t frame);
   void DeliverComputation(ComputationId id);
   bool Recover();
@@ -187,6 +199,7 @@ class ModuleParser {
   bool duplicate_names_ = false;
   std::unique_ptr<UniqueNames> anonymous_;
   std::vector<AttrValue> wrapped_attrs_;
+  std::unique_ptr<Values> values_ = std::make_unique<Values>();
   LiteralBudget literal_budget_;
   StackFrameNumbering frame_numbering_{StackFrames()};
   AsyncStarts async_starts_;

@@ -1,5 +1,6 @@
 #include "parser/parser.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ir/printer.h"
@@ -23,6 +24,9 @@ ModuleParser::ModuleParser(std::shared_ptr<const SourceBuffer> source, std::stri
   // Dumps have about 200 bytes, 2 operands and 2 attributes to an instruction.
   const size_t guess = text.size() / 220;
   module_->Reserve(guess, guess * 3 / 2, guess);
+  // Names and annotations. The index is filled as it is made, so a text of long constants gets no large one.
+  constexpr size_t kMaxStrings = size_t{1} << 15;
+  if (guess > 64) context_->strings.Reserve(context_->strings.size() + std::min(guess * 9 / 8, kMaxStrings));
 }
 
 std::unique_ptr<Module> ModuleParser::Run() {
@@ -205,6 +209,7 @@ bool ModuleParser::FinishModule() {
   }
   AppendLateOperands();
   if (duplicate_names_) UniquifyNames();
+  module_->ShrinkToFit();
   return true;
 }
 
@@ -230,9 +235,12 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
     sink->Error(DiagnosticKind::kTooLarge, {}, "texts of 4 GiB and more are not read");
     return nullptr;
   }
-  if (context == nullptr) context = std::make_shared<Context>();
+  const bool own_context = context == nullptr;
+  if (own_context) context = std::make_shared<Context>();
   context->Keep(source);
-  return ModuleParser(source, text, options, sink, std::move(context)).Run();
+  std::unique_ptr<Module> module = ModuleParser(source, text, options, sink, std::move(context)).Run();
+  if (module != nullptr && own_context) module->context().strings.ShrinkToFit();
+  return module;
 }
 
 std::unique_ptr<Module> ParseModule(std::shared_ptr<const SourceBuffer> source, const ParseOptions& options,

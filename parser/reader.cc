@@ -31,7 +31,7 @@ const uint8_t kTable[256] = {ROWS(0), ROWS(32), ROWS(64), ROWS(96), ROWS(128), R
 #undef ROW
 }  // namespace char_class
 
-void Reader::SkipComments() {
+void Reader::SkipBlanksAndComments() {
   for (;;) {
     while (char_class::Is(*p_, char_class::kBlank)) ++p_;
     if (*p_ != '/') return;
@@ -60,16 +60,9 @@ bool Reader::Eat(std::string_view s) {
   return true;
 }
 
-bool Reader::PeekWord(std::string_view w) {
-  SkipBlanks();
+bool Reader::IsWord(std::string_view w) const {
   return static_cast<size_t>(end_ - p_) >= w.size() && std::memcmp(p_, w.data(), w.size()) == 0 &&
          !char_class::Is(p_[w.size()], char_class::kName);
-}
-
-bool Reader::EatWord(std::string_view w) {
-  if (!PeekWord(w)) return false;
-  p_ += w.size();
-  return true;
 }
 
 bool Reader::ExpectName(std::string_view* name, std::string_view what) {
@@ -78,8 +71,7 @@ bool Reader::ExpectName(std::string_view* name, std::string_view what) {
   return ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected ", what, ", found ", DescribeNext()));
 }
 
-bool Reader::Int(int64_t* value) {
-  SkipBlanks();
+bool Reader::AnyInt(int64_t* value) {
   const auto [stop, error] = std::from_chars(p_, end_, *value);
   if (error == std::errc()) {
     p_ = stop;
@@ -135,10 +127,11 @@ bool Unescape(std::string_view quoted, std::string* out) {
                                   : -1;
   };
   for (size_t i = 0; i < quoted.size(); ++i) {
-    if (quoted[i] != '\\') {
-      out->push_back(quoted[i]);
-      continue;
-    }
+    const char* const begin = quoted.data();
+    const auto plain = static_cast<size_t>(scan::FindAny<'\\'>(begin + i, begin + quoted.size()) - (begin + i));
+    out->append(begin + i, plain);
+    i += plain;
+    if (i == quoted.size()) break;
     if (++i == quoted.size()) return false;
     const char c = quoted[i];
     switch (c) {
@@ -205,12 +198,11 @@ bool Reader::String(std::string_view* value, std::string* scratch, bool* stable)
   const char* first = p_ + 1;
   const char* q = first;
   bool escaped = false;
-  while (q < end_ && *q != quote) {
-    if (*q == '\\') {
-      escaped = true;
-      if (q + 1 < end_) ++q;
-    }
-    ++q;
+  for (;;) {
+    q = quote == '"' ? scan::FindAny<'"', '\\'>(q, end_) : scan::FindAny<'\'', '\\'>(q, end_);
+    if (q >= end_ || *q == quote) break;
+    escaped = true;
+    q += q + 1 < end_ ? 2 : 1;
   }
   if (q >= end_) {
     return Error(DiagnosticKind::kUnterminatedString, {start, 1}, "string has no closing quote");
@@ -234,20 +226,10 @@ bool Reader::Braced(std::string_view* text) {
   if (*p_ != '{') {
     return ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected '{', found ", DescribeNext()));
   }
-  int64_t depth = 0;
-  for (const char* q = p_; q < end_; ++q) {
-    if (*q == '"') {
-      for (++q; q < end_ && *q != '"'; ++q) {
-        if (*q == '\\') ++q;
-      }
-      if (q >= end_) break;
-    } else if (*q == '{') {
-      ++depth;
-    } else if (*q == '}' && --depth == 0) {
-      p_ = q + 1;
-      *text = {start, static_cast<size_t>(p_ - start)};
-      return true;
-    }
+  if (const char* close = scan::BracedEnd(p_, end_); close != nullptr) {
+    p_ = close;
+    *text = {start, static_cast<size_t>(p_ - start)};
+    return true;
   }
   return Error(DiagnosticKind::kUnexpectedToken, {Here(), 1}, "'{' has no matching '}'");
 }
@@ -294,7 +276,7 @@ SourceRange Reader::Next() {
     if (q < end_ && *q == '"') ++q;
   } else {
     if (*q == '%' || *q == '-') ++q;
-    while (char_class::Is(*q, char_class::kName)) ++q;
+    q = scan::NameEnd(q, end_);
     if (q == p_) ++q;
   }
   return {Here(), static_cast<uint32_t>(q - p_)};

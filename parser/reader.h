@@ -12,20 +12,9 @@
 #include <string_view>
 
 #include "ir/diagnostic.h"
+#include "parser/scan.h"
 
 namespace hlokit {
-
-// Character classes. A name is [A-Za-z0-9_.-]+ that does not begin with a digit, '.' or '-'.
-namespace char_class {
-inline constexpr uint8_t kNameStart = 1;
-inline constexpr uint8_t kName = 2;
-inline constexpr uint8_t kDigit = 4;
-inline constexpr uint8_t kBlank = 8;
-extern const uint8_t kTable[256];
-inline bool Is(char c, uint8_t classes) { return (kTable[static_cast<unsigned char>(c)] & classes) != 0; }
-inline bool IsDigit(char c) { return Is(c, kDigit); }
-inline bool IsName(char c) { return Is(c, kName); }
-}  // namespace char_class
 
 class Reader {
  public:
@@ -48,8 +37,9 @@ class Reader {
 
   // Skips blanks, newlines, `/* */` and `//` comments. An unterminated comment is reported once and ends the text.
   void SkipBlanks() {
-    while (char_class::Is(*p_, char_class::kBlank)) ++p_;
-    if (*p_ == '/') SkipComments();
+    if (*p_ == ' ') ++p_;
+    // Everything else above the blank, letters and brackets, is where we want to be.
+    if (*p_ <= ' ' || *p_ == '/') SkipBlanksAndComments();
   }
 
   // The next character that is not blank; NUL at the end.
@@ -64,16 +54,26 @@ class Reader {
 
   // Takes `c` if it is next.
   bool Eat(char c) {
-    SkipBlanks();
-    if (*p_ != c) return false;
+    if (*p_ != c) {
+      if (*p_ > ' ' && *p_ != '/') return false;
+      SkipBlanks();
+      if (*p_ != c) return false;
+    }
     ++p_;
     return true;
   }
   // Takes the punctuation `s` ("->", "<=") if it is next.
   bool Eat(std::string_view s);
   // Takes the word `w` if it is the next whole name.
-  bool EatWord(std::string_view w);
-  bool PeekWord(std::string_view w);
+  bool EatWord(std::string_view w) {
+    if (!PeekWord(w)) return false;
+    p_ += w.size();
+    return true;
+  }
+  bool PeekWord(std::string_view w) {
+    SkipBlanks();
+    return *p_ == w[0] && IsWord(w);
+  }
 
   // Takes `c` or reports "expected 'c' <where>, found ...".
   bool Expect(char c, std::string_view where) { return Eat(c) || ReportExpected(c, where); }
@@ -87,14 +87,24 @@ class Reader {
   std::string_view BareName() {
     const char* start = p_;
     if (!char_class::Is(*p_, char_class::kNameStart)) return {};
-    while (char_class::Is(*p_, char_class::kName)) ++p_;
+    p_ = scan::NameEnd(p_ + 1, end_);
     return {start, static_cast<size_t>(p_ - start)};
   }
   // A name that must be there; reports "expected <what>".
   bool ExpectName(std::string_view* name, std::string_view what);
 
   // An integer with optional sign. Reports when there is none or it leaves int64.
-  bool Int(int64_t* value);
+  bool Int(int64_t* value) {
+    SkipBlanks();
+    // Nearly all are short and have no sign.
+    const char* p = p_;
+    int64_t number = 0;
+    for (; char_class::IsDigit(*p) && p - p_ < 18; ++p) number = number * 10 + (*p - '0');
+    if (p == p_ || char_class::IsDigit(*p)) return AnyInt(value);
+    *value = number;
+    p_ = p;
+    return true;
+  }
   // True if an integer starts here.
   bool AtInt() {
     const char c = Peek();
@@ -109,6 +119,15 @@ class Reader {
   bool String(std::string_view* value, std::string* scratch, bool* stable);
   // A balanced {...}, quotes respected, as it stands.
   bool Braced(std::string_view* text);
+  // The same without taking it. Empty if none is next or its end is far away.
+  std::string_view PeekBraced() {
+    SkipBlanks();
+    if (*p_ != '{') return {};
+    constexpr std::ptrdiff_t kFar = 4096;
+    const char* const close = scan::BracedEnd(p_, end_ - p_ > kFar ? p_ + kFar : end_);
+    if (close == nullptr) return {};
+    return {p_, static_cast<size_t>(close - p_)};
+  }
   // Anything up to a ',' or closing bracket at depth 0 (quotes and brackets respected), trimmed: for what is not known.
   std::string_view RawValue();
 
@@ -125,7 +144,10 @@ class Reader {
   DiagnosticSink* sink() const { return sink_; }
 
  private:
-  void SkipComments();
+  void SkipBlanksAndComments();
+  bool AnyInt(int64_t* value);
+  // Whether `w` stands here.
+  bool IsWord(std::string_view w) const;
   bool ReportExpected(char c, std::string_view where);
 
   const char* begin_;

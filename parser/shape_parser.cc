@@ -1,5 +1,6 @@
 #include "parser/shape_parser.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,7 @@ namespace {
 // The type whose name starts at `p`, and the end of the name.
 std::optional<ElementType> TypeAt(const char* p, const char** end) {
   const char* q = p;
-  while (char_class::Is(*q, char_class::kName)) ++q;
+  while (char_class::Is(*q, char_class::kName) && q - p <= 16) ++q;
   *end = q;
   const auto size = static_cast<size_t>(q - p);
   // The types of nearly all shapes, without a search.
@@ -99,6 +100,22 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
 
 bool ShapeParser::ParseArrayOrLeaf(Shape* shape, bool default_layouts) {
   in_.SkipBlanks();
+  const std::string_view text = default_layouts ? ArrayText() : std::string_view();
+  if (text.empty()) return ParseNewArrayOrLeaf(shape, default_layouts);
+  if (const Shape* known = known_->Find(text, 0); known != nullptr) {
+    in_.set_cursor(text.data() + text.size());
+    *shape = *known;
+    return true;
+  }
+  if (!ParseNewArrayOrLeaf(shape, default_layouts)) return false;
+  // With blanks or comments in it, it might not be taken for a shape everywhere.
+  const bool plain =
+      std::none_of(text.begin(), text.end(), [](char c) { return char_class::Is(c, char_class::kBlank) || c == '/'; });
+  if (plain && in_.cursor() == text.data() + text.size()) known_->Set(text, 0, *shape);
+  return true;
+}
+
+bool ShapeParser::ParseNewArrayOrLeaf(Shape* shape, bool default_layouts) {
   const char* name_end;
   const std::optional<ElementType> type = TypeAt(in_.cursor(), &name_end);
   if (!type) {
