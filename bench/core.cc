@@ -1,8 +1,9 @@
 // How long reading, printing, checking, fingerprinting and cloning a module take, against `gzip -6` of the same file
 // and against XLA's figures where gzip was measured beside them: ratios that hold from machine to machine.
 //
-//   hlokit_bench_core FILE.hlo [XLA-TIMES.tsv] [--rounds=N]
+//   hlokit_bench_core FILE.hlo... [XLA-TIMES.tsv] [--rounds=N]
 //
+// Of several files, the median and the worst ratio of each measurement come last.
 // The optional table has a header line with the columns name, gzip6_ms, parse_ms, print_short_ms, verify_ms,
 // fingerprint_ms and clone_ms, and a row named as the file without ".hlo"; without it, XLA's column is empty. Rounds
 // interleave all measurements, so that whatever else the machine does falls on all alike. Times are processor times, of
@@ -13,8 +14,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/measure.h"
@@ -30,23 +34,14 @@ using bench::GzipMilliseconds;
 using bench::Median;
 using bench::MillisecondsOf;
 
-int Run(int argc, char** argv) {
-  std::string file, table;
-  int rounds = 15;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument.starts_with("--rounds=")) {
-      rounds = std::max(1, std::atoi(argv[i] + 9));
-    } else if (file.empty()) {
-      file = argument;
-    } else {
-      table = argument;
-    }
-  }
-  if (file.empty()) {
-    std::fprintf(stderr, "usage: %s FILE.hlo [XLA-TIMES.tsv] [--rounds=N]\n", argv[0]);
-    return 2;
-  }
+struct Ratios {
+  std::vector<double> to_gzip, times_faster;
+};
+
+// By what was measured, in the order of measuring.
+using Summary = std::vector<std::pair<std::string, Ratios>>;
+
+int MeasureFile(const std::string& file, const bench::Table& xla, int rounds, Summary* summary) {
   const absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(file);
   if (!source.ok()) {
     std::fprintf(stderr, "%s\n", std::string(source.status().message()).c_str());
@@ -104,7 +99,6 @@ int Run(int argc, char** argv) {
     }
   }
 
-  const bench::Table xla(table);
   const std::string name = bench::ProgramName(file);
   const double gzip_ms = std::max(0.0, Median(measurements[0].times));
   const double xla_gzip_ms = xla.Number(name, "gzip6_ms");
@@ -116,16 +110,64 @@ int Run(int argc, char** argv) {
   if (gzip_ms == 0) std::printf("gzip could not be run: no ratios\n");
   std::printf("%-14s %10s %10s %10s %10s %13s\n", "what", "ours_ms", "gzip_ms", "ours/gzip", "xla/gzip",
               "times_faster");
-  for (const Measurement& m : measurements) {
+  summary->resize(std::size(measurements));
+  for (size_t i = 0; i < std::size(measurements); ++i) {
+    const Measurement& m = measurements[i];
+    Ratios& ratios = (*summary)[i].second;
+    (*summary)[i].first = m.what;
     const double ours = Median(m.times);
     std::printf("%-14s %10.3f %10.3f", m.what, ours, gzip_ms);
-    if (gzip_ms > 0) std::printf(" %10.4f", ours / gzip_ms);
+    if (gzip_ms > 0) {
+      std::printf(" %10.4f", ours / gzip_ms);
+      ratios.to_gzip.push_back(ours / gzip_ms);
+    }
     if (const double xla_ms = xla.Number(name, m.xla_column); xla_ms > 0 && gzip_ms > 0 && xla_gzip_ms > 0) {
       const double theirs = xla_ms / xla_gzip_ms;
       std::printf(" %10.4f %13.2f", theirs, theirs / (ours / gzip_ms));
+      ratios.times_faster.push_back(theirs / (ours / gzip_ms));
     }
     std::printf("\n");
   }
+  return 0;
+}
+
+void PrintSummary(const Summary& summary) {
+  const auto least = [](const std::vector<double>& v) { return v.empty() ? 0 : *std::min_element(v.begin(), v.end()); };
+  const auto most = [](const std::vector<double>& v) { return v.empty() ? 0 : *std::max_element(v.begin(), v.end()); };
+  std::printf("\n%-14s %10s %10s %13s %10s %6s\n", "all files", "ours/gzip", "most", "times_faster", "least", "files");
+  for (const auto& [what, ratios] : summary) {
+    std::printf("%-14s %10.4f %10.4f %13.2f %10.2f %6zu\n", what.c_str(), Median(ratios.to_gzip), most(ratios.to_gzip),
+                Median(ratios.times_faster), least(ratios.times_faster), ratios.times_faster.size());
+  }
+}
+
+int Run(int argc, char** argv) {
+  std::vector<std::string> files;
+  std::string table;
+  int rounds = 15;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--rounds=")) {
+      rounds = std::max(1, std::atoi(argv[i] + 9));
+    } else if (argument.ends_with(".tsv")) {
+      table = argument;
+    } else {
+      files.emplace_back(argument);
+    }
+  }
+  if (files.empty()) {
+    std::fprintf(stderr, "usage: %s FILE.hlo... [XLA-TIMES.tsv] [--rounds=N]\n", argv[0]);
+    return 2;
+  }
+  // Memory once taken is kept: else what one measurement pays for its pages would depend on what the others gave back.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  const bench::Table xla(table);
+  Summary summary;
+  for (const std::string& file : files) {
+    if (const int status = MeasureFile(file, xla, rounds, &summary); status != 0) return status;
+  }
+  if (files.size() > 1) PrintSummary(summary);
   return 0;
 }
 

@@ -28,6 +28,10 @@
 namespace hlokit {
 namespace {
 
+// For a module of a million instructions.
+constexpr int kTargetBytes = 150;  // an instruction, after parsing
+constexpr double kTargetGrowth = 1.1;
+
 std::string MakeModule(int64_t instructions) {
   std::string text =
       "HloModule growth\n\n%sum (a: f32[], b: f32[]) -> f32[] {\n  %a = f32[] parameter(0)\n  %b = f32[] parameter(1)\n"
@@ -155,15 +159,17 @@ int Run(int argc, char** argv) {
     }
   }
   std::printf("%-12s %14zu %14zu\n", "instructions", times[0].instructions, times[1].instructions);
-  std::printf("%-12s %14.0f %14.0f   heap bytes an instruction after parsing, text of %zu bytes an instruction aside\n",
-              "memory", times[0].heap_bytes / static_cast<double>(times[0].instructions),
-              times[1].heap_bytes / static_cast<double>(times[1].instructions),
-              times[1].text_bytes / times[1].instructions);
+  const double bytes = times[1].heap_bytes / static_cast<double>(times[1].instructions);
+  std::printf(
+      "%-12s %14.0f %14.0f   heap bytes an instruction after parsing, %.2f of the target of %d; text of %zu aside\n",
+      "memory", times[0].heap_bytes / static_cast<double>(times[0].instructions), bytes, bytes / kTargetBytes,
+      kTargetBytes, times[1].text_bytes / times[1].instructions);
   const auto row = [&](const char* what, const std::vector<double> Times::*member) {
     double ns[2];
     for (int k = 0; k < 2; ++k)
       ns[k] = bench::Median(times[k].*member) * 1e6 / static_cast<double>(times[k].instructions);
-    std::printf("%-12s %11.1f ns %11.1f ns   %.2f times linear\n", what, ns[0], ns[1], ns[1] / ns[0]);
+    std::printf("%-12s %11.1f ns %11.1f ns   %.2f times linear, target %.1f\n", what, ns[0], ns[1], ns[1] / ns[0],
+                kTargetGrowth);
   };
   row("parse", &Times::parse);
   row("verify", &Times::verify);
