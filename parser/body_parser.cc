@@ -230,11 +230,12 @@ bool ModuleParser::ParseHead(Frame& f) {
   if (!in_.Expect('(', "after the opcode")) return false;
   f.phase = Frame::kOperands;
   if (f.opcode == Opcode::kParameter) {
-    const SourceRange range = in_.Next();
+    const uint32_t at = in_.Offset();
     int64_t number;
     if (!in_.Int(&number)) return false;
     if (number < 0 || number > INT32_MAX) {
-      return Error(DiagnosticKind::kBadParameter, range, StrCat("parameter number ", number, " is out of range"));
+      return Error(DiagnosticKind::kBadParameter, {at, in_.Here() - at},
+                   StrCat("parameter number ", number, " is out of range"));
     }
     f.payload = static_cast<uint32_t>(number);
     if (!in_.Expect(')', "after the parameter number")) return false;
@@ -517,21 +518,20 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
 }
 
 bool ModuleParser::TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload) {
-  repeated->text = in_.PeekBraced();
-  if (repeated->text.empty()) return false;
-  const auto kind = static_cast<uint32_t>(attr);
-  repeated->slot = &values_->At(repeated->text, kind);
+  const std::string_view text = repeated->text = in_.PeekBraced();
+  if (text.empty()) return false;
   repeated->warnings = sink_->warning_count();
-  if (!repeated->slot->Holds(repeated->text, kind)) return false;
-  in_.set_cursor(repeated->text.data() + repeated->text.size());
-  *payload = repeated->slot->value;
+  const uint32_t* known = values_->Find(text, static_cast<uint32_t>(attr));
+  if (known == nullptr) return false;
+  in_.set_cursor(text.data() + text.size());
+  *payload = *known;
   return true;
 }
 
 void ModuleParser::Remember(Attr attr, const Repeated& repeated, uint32_t payload) {
   const std::string_view text = repeated.text;
   if (text.empty() || in_.cursor() != text.data() + text.size() || sink_->warning_count() != repeated.warnings) return;
-  repeated.slot->Set(text, static_cast<uint32_t>(attr), payload);
+  values_->Set(text, static_cast<uint32_t>(attr), payload);
 }
 
 ModuleParser::Step ModuleParser::ContinueComputationList(size_t frame) {
@@ -572,7 +572,7 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
     body.computation = module_->AddComputation(context_->strings.Intern("_"));
     return Step::kPushed;
   }
-  const SourceRange range = in_.Next();
+  const uint32_t at = in_.Offset();
   std::string_view name;
   if (!in_.ExpectName(&name, "the name of a computation")) return Step::kFailed;
   const StringId string = Stable(name);
@@ -584,8 +584,8 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
       names.push_back(module_->computation(known).name());
       if (names.size() == 4096) break;
     }
-    Error(DiagnosticKind::kUndefinedComputation, range, StrCat("no computation `", name, "` stands before this one"),
-          Suggestion(name, names));
+    Error(DiagnosticKind::kUndefinedComputation, {at, in_.Here() - at},
+          StrCat("no computation `", name, "` stands before this one"), Suggestion(name, names));
     return Step::kFailed;
   }
   if (frames_[frame].in_list) {

@@ -1,5 +1,6 @@
 // The header line of a module, and the stack-frame tables behind it.
 #include <algorithm>
+#include <cstring>
 
 #include "ir/printer.h"
 #include "ir/str_cat.h"
@@ -180,7 +181,30 @@ bool ModuleParser::ParseEntryLayout() {
 }
 
 // `{name=int name=int ...}`, each field once, in any order.
+// The fields as XLA writes them: each once, in order, a blank between. False, with nothing taken, for anything else.
+bool ModuleParser::TakeFieldsInOrder(absl::Span<const std::string_view> fields, absl::Span<int64_t> values) {
+  if (in_.Peek() != '{') return false;
+  const char* p = in_.cursor();
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::string_view name = fields[i];
+    // Behind the brace or blank the name, `=` and what follows the number.
+    if (static_cast<size_t>(in_.end() - p) < name.size() + 3) return false;
+    if (*p != (i == 0 ? '{' : ' ') || std::memcmp(p + 1, name.data(), name.size()) != 0) return false;
+    p += name.size() + 1;
+    if (*p++ != '=') return false;
+    const char* const digits = p;
+    int64_t number = 0;
+    for (; char_class::IsDigit(*p) && p - digits < 9; ++p) number = number * 10 + (*p - '0');
+    if (p == digits) return false;
+    values[i] = number;
+  }
+  if (*p != '}') return false;
+  in_.set_cursor(p + 1);
+  return true;
+}
+
 bool ModuleParser::ParseIndexedFields(absl::Span<const std::string_view> fields, absl::Span<int64_t> values) {
+  if (TakeFieldsInOrder(fields, values)) return true;
   if (!in_.Expect('{', "before the fields of a table entry")) return false;
   uint64_t seen = 0;
   while (!in_.Eat('}')) {

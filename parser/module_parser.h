@@ -76,10 +76,9 @@ class ModuleParser {
 
   // Payloads of attribute values in braces (MetadataIds too), by Attr and text.
   using Values = TextCache<uint32_t, 1024>;
-  // An attribute value in braces that is to be read, and where to remember it.
+  // An attribute value in braces that is to be read and remembered.
   struct Repeated {
     std::string_view text;
-    Values::Slot* slot = nullptr;
     size_t warnings = 0;  // before it was read
   };
 
@@ -100,6 +99,7 @@ class ModuleParser {
   bool ParseBufferDonor();
   bool ParseEntryLayout();
   bool ParseStackFrames();
+  bool TakeFieldsInOrder(absl::Span<const std::string_view> fields, absl::Span<int64_t> values);
   bool ParseIndexedFields(absl::Span<const std::string_view> fields, absl::Span<int64_t> values);
 
   // ---- bodies and instructions (body_parser.cc) ----

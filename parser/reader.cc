@@ -71,8 +71,7 @@ bool Reader::ExpectName(std::string_view* name, std::string_view what) {
   return ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected ", what, ", found ", DescribeNext()));
 }
 
-bool Reader::Int(int64_t* value) {
-  SkipBlanks();
+bool Reader::AnyInt(int64_t* value) {
   const auto [stop, error] = std::from_chars(p_, end_, *value);
   if (error == std::errc()) {
     p_ = stop;

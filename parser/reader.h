@@ -55,6 +55,7 @@ class Reader {
   // Takes `c` if it is next.
   bool Eat(char c) {
     if (*p_ != c) {
+      if (*p_ > ' ' && *p_ != '/') return false;
       SkipBlanks();
       if (*p_ != c) return false;
     }
@@ -93,7 +94,17 @@ class Reader {
   bool ExpectName(std::string_view* name, std::string_view what);
 
   // An integer with optional sign. Reports when there is none or it leaves int64.
-  bool Int(int64_t* value);
+  bool Int(int64_t* value) {
+    SkipBlanks();
+    // Nearly all are short and have no sign.
+    const char* p = p_;
+    int64_t number = 0;
+    for (; char_class::IsDigit(*p) && p - p_ < 18; ++p) number = number * 10 + (*p - '0');
+    if (p == p_ || char_class::IsDigit(*p)) return AnyInt(value);
+    *value = number;
+    p_ = p;
+    return true;
+  }
   // True if an integer starts here.
   bool AtInt() {
     const char c = Peek();
@@ -134,6 +145,7 @@ class Reader {
 
  private:
   void SkipBlanksAndComments();
+  bool AnyInt(int64_t* value);
   // Whether `w` stands here.
   bool IsWord(std::string_view w) const;
   bool ReportExpected(char c, std::string_view where);

@@ -102,17 +102,16 @@ bool ShapeParser::ParseArrayOrLeaf(Shape* shape, bool default_layouts) {
   in_.SkipBlanks();
   const std::string_view text = default_layouts ? ArrayText() : std::string_view();
   if (text.empty()) return ParseNewArrayOrLeaf(shape, default_layouts);
-  Known::Slot& slot = known_->At(text, 0);
-  if (slot.Holds(text, 0)) {
+  if (const Shape* known = known_->Find(text, 0); known != nullptr) {
     in_.set_cursor(text.data() + text.size());
-    *shape = slot.value;
+    *shape = *known;
     return true;
   }
   if (!ParseNewArrayOrLeaf(shape, default_layouts)) return false;
   // With blanks or comments in it, it might not be taken for a shape everywhere.
   const bool plain =
       std::none_of(text.begin(), text.end(), [](char c) { return char_class::Is(c, char_class::kBlank) || c == '/'; });
-  if (plain && in_.cursor() == text.data() + text.size()) slot.Set(text, 0, *shape);
+  if (plain && in_.cursor() == text.data() + text.size()) known_->Set(text, 0, *shape);
   return true;
 }
 

@@ -12,21 +12,22 @@
 
 namespace hlokit {
 
-// Reads shapes of one context, keeping its stacks between calls.
+// Reads shapes of one context, keeping its stacks between calls, and what shapes the texts of arrays were read as: of
+// the text that `in` reads when this is made, which must outlive it. Other texts that `in` is sent to are simply read.
 class ShapeParser {
  public:
   ShapeParser(Reader* in, Context* context, int64_t max_nesting)
-      : in_(*in), context_(*context), max_nesting_(max_nesting) {}
+      : in_(*in), context_(*context), max_nesting_(max_nesting), remembered_end_(in->end()) {}
 
   // Takes an array shape that was read before, if one stands here. False, with nothing taken, for anything else.
   bool TakeKnown(Shape* shape) {
     in_.SkipBlanks();
     const std::string_view text = ArrayText();
     if (text.empty()) return false;
-    Known::Slot& slot = known_->At(text, 0);
-    if (!slot.Holds(text, 0)) return false;
+    const Shape* known = known_->Find(text, 0);
+    if (known == nullptr) return false;
     in_.set_cursor(text.data() + text.size());
-    *shape = slot.value;
+    *shape = *known;
     return true;
   }
 
@@ -44,7 +45,7 @@ class ShapeParser {
   // there is none such. It is the text of a shape only if it was read as one.
   std::string_view ArrayText() const {
     const char* const start = in_.cursor();
-    if (!char_class::Is(*start, char_class::kNameStart)) return {};
+    if (!char_class::Is(*start, char_class::kNameStart) || in_.end() != remembered_end_) return {};
     constexpr std::ptrdiff_t kLongest = 96;
     const char* const limit = in_.end() - start > kLongest ? start + kLongest : in_.end() - 1;
     const char* p = scan::FindAny<']', '(', ')'>(start, limit);
@@ -77,6 +78,7 @@ class ShapeParser {
   Reader& in_;
   Context& context_;
   int64_t max_nesting_;
+  const char* remembered_end_;
   std::vector<Open> open_;
   std::vector<Shape> elements_;
   std::vector<int64_t> dims_;
