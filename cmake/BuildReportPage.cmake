@@ -1,7 +1,9 @@
 # Bundles tools/report into a C++ source at build time:
-#   cmake -D folder=tools/report -D work=BUILD/report-page -D output=FILE.cc -P BuildReportPage.cmake
-# Needs node and npm. Where they are missing, or the libraries cannot be fetched, the source says that there is no page: the
-# build goes on, and hlo-run --report says why it cannot write one.
+#   cmake -D folder=tools/report -D work=BUILD/report-page -D output=FILE.cc [-D node=PROGRAM -D npm=PROGRAM]
+#     -P BuildReportPage.cmake
+# A source package has the bundle ready, in tools/report/bundle, which is taken as long as it is of the same sources. Else
+# node and npm make it. Where they are missing, or the libraries cannot be fetched, the source says that there is no page:
+# the build goes on, and hlo-run --report says why it cannot write one.
 function(no_page why)
   message(WARNING "hlo-run --report will not work: ${why}. To try again, remove ${output}.")
   file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT [[
@@ -16,10 +18,29 @@ const char* const kReportPageAfter = nullptr;
 ]])
 endfunction()
 
-find_program(node NAMES node nodejs)
-find_program(npm npm)
+# The first line of a bundle names the sources that it is made of.
+file(GLOB_RECURSE sources LIST_DIRECTORIES false RELATIVE "${folder}" "${folder}/src/*")
+list(SORT sources)
+set(sums "")
+foreach(source IN ITEMS package.json package-lock.json build.mjs ../../NOTICE LISTS sources)
+  file(SHA256 "${folder}/${source}" sum)
+  string(APPEND sums "${source} ${sum}\n")
+endforeach()
+string(SHA256 sum "${sums}")
+set(head "// Sources: ${sum}")
+
+set(bundle "${folder}/bundle/report_page_text.cc")
+if(EXISTS "${bundle}")
+  file(STRINGS "${bundle}" bundle_head LIMIT_COUNT 1)
+  if(bundle_head STREQUAL head)
+    file(COPY_FILE "${bundle}" "${output}")
+    file(TOUCH "${output}")
+    return()
+  endif()
+endif()
+
 if(NOT node OR NOT npm)
-  no_page("node and npm are not installed (tools/install-deps does it)")
+  no_page("node and npm are not installed (tools/install-deps page does it)")
   return()
 endif()
 
@@ -48,3 +69,5 @@ execute_process(COMMAND "${node}" build.mjs "--cc=${output}" "--packages=${work}
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "the report page does not build:\n${log}")
 endif()
+file(READ "${output}" text)
+file(WRITE "${output}" "${head}\n${text}")

@@ -84,9 +84,15 @@ function(hlokit_report_page target folder)
   set(output "${PROJECT_BINARY_DIR}/generated/report_page_text.cc")
   set(script "${PROJECT_SOURCE_DIR}/cmake/BuildReportPage.cmake")
   file(GLOB_RECURSE inputs CONFIGURE_DEPENDS "${folder}/src/*")
-  list(APPEND inputs "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${PROJECT_SOURCE_DIR}/NOTICE" "${script}")
+  file(GLOB bundle CONFIGURE_DEPENDS "${folder}/bundle/*")
+  list(APPEND inputs "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${PROJECT_SOURCE_DIR}/NOTICE" "${script}"
+    ${bundle})
+  # As parts of the command they make it run again once they are installed.
+  find_program(HLOKIT_NODE NAMES node nodejs)
+  find_program(HLOKIT_NPM npm)
   add_custom_command(OUTPUT "${output}"
-    COMMAND "${CMAKE_COMMAND}" -D "folder=${folder}" -D "work=${PROJECT_BINARY_DIR}/report-page" -D "output=${output}" -P "${script}"
+    COMMAND "${CMAKE_COMMAND}" -D "folder=${folder}" -D "work=${PROJECT_BINARY_DIR}/report-page" -D "output=${output}"
+      -D "node=${HLOKIT_NODE}" -D "npm=${HLOKIT_NPM}" -P "${script}"
     DEPENDS ${inputs} COMMENT "Bundling the report page" VERBATIM)
   target_sources(${target} PRIVATE "${output}")
 endfunction()

@@ -281,7 +281,8 @@ int Run(int argc, char** argv) {
   CLI::App app("Looks at HLO modules without changing them.", std::string(kTool));
   app.require_subcommand(1);
   app.footer(
-      "Each subcommand has a --help of its own.\n"
+      "Notes:\n"
+      "  Each command has a --help of its own.\n\n"
       "Examples:\n"
       "  hlo-inspect hash before.hlo after.hlo\n"
       "  hlo-inspect hash --explain yesterday.hlo today.hlo\n"
@@ -298,6 +299,7 @@ int Run(int argc, char** argv) {
   hash_app
       ->add_option("--with", hash.with,
                    "Let these count too: layout, sharding, metadata, frontend-attributes, schedule; all of them: all")
+      ->type_name("WHAT")
       ->delimiter(',')
       ->allow_extra_args(false);  // the next argument is a file
   hash_app->add_flag("--computations", hash.computations, "Also the digest of each computation");
@@ -323,7 +325,12 @@ int Run(int argc, char** argv) {
   const cli::InspectCommand commands[] = {cli::AddAnnotationsCommand(&app), cli::AddCostCommand(&app),
                                           cli::AddMemoryCommand(&app), cli::AddOpsCommand(&app)};
 
-  if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  const cli::ValueKind what = {"WHAT", [](std::string_view typed, cli::Completion* out) {
+                                 std::vector<std::string_view> names = {"all"};
+                                 for (const Ingredient& i : kIngredients) names.push_back(i.name);
+                                 cli::CompleteList(typed, names, out);
+                               }};
+  if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, {what})) return *exit_code;
   for (const cli::InspectCommand& command : commands) {
     if (command.app->parsed()) return command.run();
   }

@@ -50,8 +50,10 @@ int Run(int argc, char** argv) {
   cli::PassFlags passes;
   cli::PrintFlags print;
   std::optional<FillKind> fill_elided;
-  app.add_option("input", path, "HLO text; - is standard input")->capture_default_str();
-  app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
+  app.add_option("input", path, "HLO text; - is standard input")->type_name("FILE")->capture_default_str();
+  app.add_option("-o,--output", output, "where the result goes; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
   app.add_flag(
       "--verify,!--no-verify", verify,
       "check the module before the passes and after each (default on); before passes it is checked in any case");

@@ -75,14 +75,16 @@ int Run(int argc, char** argv) {
   app.require_subcommand(1);
   for (CLI::App* sub : {capture, monitor}) {
     sub->add_option("--address", flags.capture.address, "of the program: a loopback address and a port, localhost:9012")
+        ->type_name("ADDRESS")
         ->required();
   }
   capture->add_option("--logdir", flags.capture.logdir, "the profile goes below it, for tensorboard --logdir")
+      ->type_name("FOLDER")
       ->required();
   capture->add_option("--duration-ms", flags.capture.duration_ms, "for how long")
       ->check(CLI::Range(int64_t{1}, int64_t{600000}))
       ->capture_default_str();
-  capture->add_option("--run", flags.capture.run, "name of the run; without it the time");
+  capture->add_option("--run", flags.capture.run, "name of the run; without it the time")->type_name("NAME");
   capture->add_option("--attempts", flags.capture.attempts, "while nothing happens in the time")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
@@ -90,13 +92,19 @@ int Run(int argc, char** argv) {
       ->check(CLI::Range(int64_t{1}, int64_t{600000}))
       ->capture_default_str();
   for (CLI::App* sub : {show, trace}) {
-    sub->add_option("file", flags.file, "an .xplane.pb file")->required();
+    sub->add_option("file", flags.file, "an .xplane.pb file")->type_name("FILE")->required();
   }
   show->add_option("--top", flags.top, "events of each line")->capture_default_str();
   for (CLI::App* sub : {capture, monitor, show, trace}) {
-    sub->add_option("-o,--output", flags.output, "where the result goes; - is standard output")->capture_default_str();
+    sub->add_option("-o,--output", flags.output, "where the result goes; - is standard output")
+        ->type_name("FILE")
+        ->capture_default_str();
   }
   app.footer(kExamples);
+  capture->footer("Examples:\n  hlo-profile capture --address=localhost:9012 --logdir=log --duration-ms=2000");
+  monitor->footer("Examples:\n  hlo-profile monitor --address=localhost:9012 --duration-ms=500");
+  show->footer("Examples:\n  hlo-profile show --top=20 log/plugins/profile/*/*.xplane.pb");
+  trace->footer("Examples:\n  hlo-profile trace host.xplane.pb -o trace.json");
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
 
   cli::Diagnostics diagnostics((cli::InputOptions()));

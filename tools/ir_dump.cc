@@ -13,6 +13,7 @@
 #include "tools/cli/profile_flags.h"
 #include "tools/ir_dump/session.h"
 #include "tools/ir_dump/show_graphs.h"
+#include "tools/ir_dump/value_kinds.h"
 #include "tracer/environment.h"
 #include "tracer/nn/lr_schedule.h"
 #include "tracer/op.h"
@@ -39,8 +40,10 @@ absl::Status CheckTraining(const lazy::models::TrainingOptions& o, bool momentum
 }
 
 constexpr char kExamples[] =
-    R"(A file of arguments has one value a line, the shape and the literal; `none` for a tensor that is absent:
-  f32[2,2] { { 1, 2 }, { 3, 4 } }
+    R"(Values:
+  A file of arguments has one value a line, the shape and the literal; `none`
+  for a tensor that is absent:
+    f32[2,2] { { 1, 2 }, { 3, 4 } }
 
 Examples:
   ir-dump --op=aten::_softmax --attr dim=1 --attr half_to_float=false --args=x.txt --emit=lazy,hlo
@@ -82,27 +85,34 @@ int Run(int argc, char** argv) {
   cli::InputOptions input;
   cli::ProfileFlags profile;
   CLI::Option* const op_option =
-      app.add_option("--op", op, "an op, e.g. aten::softmax.int; without overload the first that there is");
+      app.add_option("--op", op, "an op, e.g. aten::softmax.int; without overload the first that there is")
+          ->type_name("OP");
   app.add_option("--attr", attrs, "an argument that is no tensor, NAME=VALUE; may be repeated")
+      ->type_name("NAME=VALUE")
       ->take_all()
       ->expected(1)
       ->needs(op_option);
-  app.add_option("--program", program, "a script of ops, one statement a line (docs/tracer.md); - is standard input");
-  CLI::Option* const input_option = app.add_option(
-      "--input", form.path, "a file of lazy graphs: dumps of PyTorch/XLA, of torch's lazy backend, of this tool");
+  app.add_option("--program", program, "a script of ops, one statement a line (docs/tracer.md); - is standard input")
+      ->type_name("FILE");
+  CLI::Option* const input_option =
+      app.add_option("--input", form.path,
+                     "a file of lazy graphs: dumps of PyTorch/XLA, of torch's lazy backend, of this tool")
+          ->type_name("FILE");
   app.add_option("--as", form.form,
                  "with --input: list, json, dedupe (which are equal, and what differs first), print, normalize, dot")
       ->check(CLI::IsMember({"list", "json", "dedupe", "print", "normalize", "dot"}))
       ->needs(input_option);
   app.add_option("--graph", form.graph, "with --input: one graph, by its number from 1")->needs(input_option);
   app.add_option("--diff", form.other, "with --input: compare two of its graphs, A,B; exit code 1 if they differ")
+      ->type_name("A,B")
       ->needs(input_option);
   app.add_flag("--explain-recompiles", explain,
                "why each graph was compiled: the nearest known one and what differs first");
   app.add_option(
-      "--model", model.config.name,
-      "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
-      "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama");
+         "--model", model.config.name,
+         "a model: mlp, lenet, alexnet, vgg16, squeezenet1_1, resnet18, resnet50, resnext50_32x4d, mobilenet_v2, "
+         "mnasnet1_0, vit, bert, bert-base, bert-large, gpt2, llama")
+      ->type_name("MODEL");
   app.add_option("--batch", model.config.batch, "examples in a batch")->capture_default_str();
   app.add_option("--seq", model.config.seq, "tokens in a sequence");
   app.add_option("--image", model.config.image, "height and width of an image");
@@ -138,42 +148,51 @@ int Run(int argc, char** argv) {
   app.add_flag("--nesterov", model.training.nesterov, "of sgd");
   app.add_option("--lr-schedule", model.training.lr_schedule,
                  "step:SIZE[,GAMMA], multistep:M1;M2[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN], "
-                 "linear[:START[,END[,TOTAL]]] or onecycle:MAX_LR,TOTAL[,PCT_START]");
+                 "linear[:START[,END[,TOTAL]]] or onecycle:MAX_LR,TOTAL[,PCT_START]")
+      ->type_name("SCHEDULE");
   app.add_option("--clip-norm", model.training.clip_norm, "the most that the norm of all gradients may be");
   app.add_option("--clip-value", model.training.clip_value, "the most that an element of a gradient may be");
-  app.add_option("--load", model.load, "safetensors file of parameters and buffers to start from");
+  app.add_option("--load", model.load, "safetensors file of parameters and buffers to start from")->type_name("FILE");
   app.add_option("--save", model.save,
-                 "safetensors file to write parameters and buffers to, after --steps steps; 0: as they start");
+                 "safetensors file to write parameters and buffers to, after --steps steps; 0: as they start")
+      ->type_name("FILE");
   app.add_option("--init", init, "the formula of initial numbers: hash or sine")
       ->check(CLI::IsMember({"hash", "sine"}));
   app.add_option("--gain", model.gain, "parameters of rank 2 and more start in +-sqrt(gain / fan-in)")
       ->capture_default_str();
-  app.add_option("--args", args_path, "file of tensor arguments; - is standard input")->needs(op_option);
-  app.add_option("--expect", expect_path, "file of expected results (out:, grad:, tolerance: lines); compare");
+  app.add_option("--args", args_path, "file of tensor arguments; - is standard input")
+      ->type_name("FILE")
+      ->needs(op_option);
+  app.add_option("--expect", expect_path, "file of expected results (out:, grad:, tolerance: lines); compare")
+      ->type_name("FILE");
   CLI::Option* const case_option =
       app.add_option("--case", cases, "file of a call and what it should give; may be repeated")
+          ->type_name("FILE")
           ->take_all()
           ->expected(1);
   app.add_flag("--summary", summary, "with --case: one line a file, and counts by family at the end")
       ->needs(case_option);
   app.add_flag("--grad", gradients, "differentiate: by the args that requires_grad names, or all that are floats");
-  CLI::Option* const emit_option = app.add_option(
-      "--emit", emit_list,
-      "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest for each "
-      "thing that a "
-      "stored program depends on), values (the default of an op), "
-      "metrics, graphs (how many a step takes and what broke one; they run as far as a value is needed, and in "
-      "full beside metrics); of a model also params");
+  CLI::Option* const emit_option =
+      app.add_option(
+             "--emit", emit_list,
+             "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest for each "
+             "thing that a "
+             "stored program depends on), values (the default of an op), "
+             "metrics, graphs (how many a step takes and what broke one; they run as far as a value is needed, and in "
+             "full beside metrics); of a model also params")
+          ->type_name("WHAT");
   app.add_flag("--json", json, "print one JSON object with a member for each of them");
   app.add_option("--quirks", quirks, "torch_xla: leave op attributes out of lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
-  app.add_option("--cache", cache, "folder of compiled programs that outlives the run");
-  app.add_option("--save-graphs", save_graphs, "file to which every graph that runs is appended");
+  app.add_option("--cache", cache, "folder of compiled programs that outlives the run")->type_name("FOLDER");
+  app.add_option("--save-graphs", save_graphs, "file to which every graph that runs is appended")->type_name("FILE");
   app.add_flag("--debug", debug, "scopes and source lines on nodes and HLO");
   app.add_flag("--analysis", analysis,
                "as PT_XLA_DEBUG=1: why graphs are compiled and run, and advice after steps, on standard error");
   CLI::Option* const pipeline_option =
       app.add_option("--pipeline", pipeline, "passes of compilation, as hlo-opt --passes takes them")
+          ->type_name("PIPELINE")
           ->capture_default_str();
   app.add_flag("--list-variables", list_variables, "print the variables of the environment that are honoured and exit");
   app.add_option(
@@ -183,11 +202,13 @@ int Run(int argc, char** argv) {
       ->check(CLI::IsMember({"schemas", "methods", "method-bodies"}))
       ->expected(0, 1)
       ->default_str("schemas");
-  app.add_option("-o,--output", output, "where the result goes; - is standard output")->capture_default_str();
+  app.add_option("-o,--output", output, "where the result goes; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
   input.AddFlags(&app);
   profile.AddTo(&app);
   app.footer(kExamples);
-  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
+  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return *exit_code;
   if (list_variables) {
     std::fputs(lazy::DescribeEnvironment().c_str(), stdout);
     return cli::kOk;

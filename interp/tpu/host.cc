@@ -103,10 +103,8 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
     figures->captured = text == "captured";
     return absl::OkStatus();
   }
-  std::vector<std::string_view> names = {"mode"};
-  for (const TimeKey& k : kTimeKeys) names.push_back(k.name);
-  for (const CountKey& k : kCountKeys) names.push_back(k.name);
-  return absl::InvalidArgumentError(StrCat("nothing about the host is called '", key, "'", Suggested(key, names)));
+  return absl::InvalidArgumentError(
+      StrCat("nothing about the host is called '", key, "'", Suggested(key, HostPlanKeys())));
 }
 
 // Plays the plan: each lane does one thing at a time.
@@ -281,6 +279,13 @@ double HostTimeline::SteadyGap(HostPhase phase) const {
     if (static_cast<size_t>(gap.before_step) >= steady_from) sum += gap.SecondsOf(phase);
   }
   return steps > steady_from ? sum / static_cast<double>(steps - steady_from) : 0;
+}
+
+std::vector<std::string_view> HostPlanKeys() {
+  std::vector<std::string_view> names = {"mode"};
+  for (const TimeKey& k : kTimeKeys) names.push_back(k.name);
+  for (const CountKey& k : kCountKeys) names.push_back(k.name);
+  return names;
 }
 
 absl::StatusOr<HostPlan> ParseHostPlan(std::string_view text, double call, double host_rate) {

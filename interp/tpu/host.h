@@ -65,6 +65,8 @@ struct HostPlan {
 //   in_flight   executions under way        mode          lazy, or captured: nothing is recorded after the first step
 // Times end in ns, us, ms, s. `call` is the time of a call if `execute` is not given, `host_rate` in bytes a second.
 absl::StatusOr<HostPlan> ParseHostPlan(std::string_view text, double call, double host_rate);
+// What may stand before the `=` there.
+std::vector<std::string_view> HostPlanKeys();
 
 enum class Lane : uint8_t { kProgram, kLoader, kLink, kDevice };
 

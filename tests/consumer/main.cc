@@ -1,8 +1,27 @@
+// Parses a module, removes what is dead in it, and evaluates the rest: something of each room.
 #include <iostream>
 
-#include "ir/element_type.h"
+#include "interp/reference/evaluator.h"
+#include "ir/diagnostic.h"
+#include "parser/parser.h"
+#include "passes/pipeline.h"
 
 int main() {
-  std::cout << "bf16 has " << hlokit::BitsOf(hlokit::ElementType::kBF16) << " bits\n";
-  return hlokit::ElementTypeFromText("bf16") == hlokit::ElementType::kBF16 ? 0 : 1;
+  absl::StatusOr<std::unique_ptr<hlokit::Module>> module = hlokit::ParseModuleText(R"(HloModule m
+ENTRY main {
+  two = s32[] constant(2)
+  dead = s32[] negate(two)
+  ROOT four = s32[] add(two, two)
+})");
+  if (!module.ok()) return 1;
+  absl::StatusOr<hlokit::Pipeline> pipeline = hlokit::Pipeline::Parse("dce");
+  if (!pipeline.ok() || !pipeline->Run(**module, {}, {}).ok()) return 1;
+  hlokit::DiagnosticSink sink;
+  const auto evaluator = hlokit::interp::Evaluator::Prepare(**module, {}, &sink);
+  if (evaluator == nullptr) return 1;
+  const auto results = evaluator->Run({}, &sink);
+  if (!results || results->size() != 1) return 1;
+  const int32_t four = (*results)[0].values<int32_t>()[0];
+  std::cout << "2 + 2 is " << four << "\n";
+  return four == 4 ? 0 : 1;
 }

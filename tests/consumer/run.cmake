@@ -1,5 +1,6 @@
 # Installs the build at `library_build` below `scratch`, then configures, builds and runs the project beside this file
-# against that installation; then follows the tutorials that build programs.
+# against that installation; compiles and runs its program by what pkg-config says, where that is there; then follows the
+# tutorials that build programs.
 file(REMOVE_RECURSE "${scratch}")
 
 function(run)
@@ -11,6 +12,20 @@ run("${CMAKE_COMMAND}" -G "${generator}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${sc
   "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_PREFIX_PATH=${scratch}/prefix")
 run("${CMAKE_COMMAND}" --build "${scratch}/build")
 run("${scratch}/build/consumer")
+
+find_program(pkg_config pkg-config)
+if(pkg_config)
+  file(GLOB_RECURSE file "${scratch}/prefix/*/hlokit.pc")
+  cmake_path(GET file PARENT_PATH folder)
+  set(ENV{PKG_CONFIG_PATH} "${folder}")
+  run("${pkg_config}" --validate hlokit)
+  execute_process(COMMAND "${pkg_config}" --cflags --libs hlokit OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags}")
+  run("${compiler}" -std=c++20 "${CMAKE_CURRENT_LIST_DIR}/main.cc" -o "${scratch}/by-pkg-config" ${flags})
+  run("${scratch}/by-pkg-config")
+else()
+  message("pkg-config is not installed: its file is not tried")
+endif()
 
 cmake_path(SET source NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
 # What the pages export after installing.

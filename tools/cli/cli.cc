@@ -10,7 +10,10 @@
 
 #include "ir/str_cat.h"
 #include "ir/suggest.h"
+#include "tools/cli/completion.h"
+#include "tools/cli/help_format.h"
 #include "tools/cli/json_writer.h"
+#include "tools/cli/version.h"
 
 namespace hlokit::cli {
 namespace {
@@ -73,7 +76,23 @@ int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
   return kInternal;
 }
 
-std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv) {
+std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<ValueKind> kinds) {
+  const std::string commit = *kCommit == '\0' ? "" : StrCat(" (commit ", kCommit, ")");
+  app->set_version_flag("--version", StrCat(app->get_name(), " (hlokit) ", kVersion, commit),
+                        "Print the version and exit");
+  const auto format = std::make_shared<HelpFormat>();
+  format->label("Positionals", "Arguments");
+  app->formatter(format);
+  for (CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
+    sub->formatter(format);
+    sub->group("Commands");
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "--complete") {
+    for (ValueKind& kind : CommonValueKinds()) kinds.push_back(std::move(kind));
+    const std::string text = CompletionText(*app, std::vector<std::string>(argv + 2, argv + argc), kinds);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return kOk;
+  }
   // CLI11 takes the arguments last first.
   std::vector<std::string> arguments;
   bool flags_end = false;

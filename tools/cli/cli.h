@@ -25,10 +25,7 @@
 #include "ir/module.h"
 #include "ir/source_buffer.h"
 #include "parser/parser.h"
-
-namespace CLI {
-class App;
-}
+#include "tools/cli/completion.h"
 
 namespace hlokit::cli {
 
@@ -42,9 +39,10 @@ enum ExitCode : int {
 // Runs `run` and turns exceptions that escape it (the standard library's, out of memory) into kInternal.
 int Main(int (*run)(int argc, char** argv), int argc, char** argv);
 
-// Parses the flags into `app`. The exit code if the tool is done: kOk after --help, kUsage after a mistake, which is
-// described on standard error. `-` and `_` are the same in flag names: declare flags with `-`.
-std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv);
+// Parses the flags into `app`. The exit code if the tool is done: kOk after --help, --version or --complete, kUsage
+// after a mistake, which is described on standard error. `-` and `_` are the same in flag names: declare flags with
+// `-`. `kinds` are the values, beside CommonValueKinds, that only this tool takes.
+std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<ValueKind> kinds = {});
 
 // Prints "tool: message" on standard error and returns kUsage.
 int UsageError(std::string_view tool, std::string_view message);

@@ -26,6 +26,14 @@ std::optional<tpu::Machine> ReadMachine(const std::string& name, Diagnostics* di
   return machine;
 }
 
+std::string MachineSummary(const tpu::Machine& machine) {
+  const double per_chip = static_cast<double>(machine.devices_per_chip());
+  const auto rounded = [](double value) { return static_cast<int64_t>(value + 0.5); };
+  return StrCat(rounded(machine.PeakFlops() * per_chip / 1e12), " TFLOP/s bf16, ",
+                rounded(machine.hbm_size / (1 << 30)), " GiB HBM at ", rounded(machine.hbm_rate / 1e9), " GB/s, up to ",
+                static_cast<int64_t>(machine.max_chips), " chips");
+}
+
 std::pair<std::string, std::string> SplitDevice(const std::string& device) {
   const size_t colon = device.rfind(':');
   if (colon == std::string::npos) return {device, ""};

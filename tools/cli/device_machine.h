@@ -17,6 +17,9 @@ namespace hlokit::cli {
 // A machine by installed name or from a file. Errors are shown.
 std::optional<tpu::Machine> ReadMachine(const std::string& name, Diagnostics* diagnostics);
 
+// "197 TFLOP/s bf16, 16 GiB HBM at 819 GB/s, up to 256 chips".
+std::string MachineSummary(const tpu::Machine& machine);
+
 // "v5p:4x4x4" -> "v5p", "4x4x4".
 std::pair<std::string, std::string> SplitDevice(const std::string& device);
 

@@ -212,7 +212,7 @@ InspectCommand AddAnnotationsCommand(CLI::App* app) {
       "Shows what instructions stand for: the tree of scopes with instructions, operations and bytes, "
       "before and after passes, what has no annotation and why, and the annotations that each pass lost");
   flags->AddTo(command);
-  command->add_option("--passes", flags->passes, "Passes to run, as hlo-opt takes them");
+  command->add_option("--passes", flags->passes, "Passes to run, as hlo-opt takes them")->type_name("PIPELINE");
   command->add_option("--depth", flags->depth, "Scopes nested deeper count for those around them")
       ->capture_default_str();
   command

@@ -141,7 +141,9 @@ InspectCommand AddCostCommand(CLI::App* app) {
                     "In the rows, count loop bodies once for each trip where the number is known, not once");
   command->add_option("--top", flags->top, "Rows of the text; the JSON has all")->default_str("20");
   command->footer(
-      "Totals are those of the entry computation: a loop counts one trip, a conditional its dearest branch.\n"
+      "Notes:\n"
+      "  Totals are those of the entry computation: a loop counts one trip, a\n"
+      "  conditional its dearest branch.\n\n"
       "Examples:\n"
       "  hlo-inspect cost module.hlo\n"
       "  hlo-inspect cost --by=scope --trip-counts module.hlo\n"

@@ -206,7 +206,9 @@ InspectCommand AddMemoryCommand(CLI::App* app) {
   command->add_option("--top", flags->top, "Rows that the text shows; the JSON has all")->default_str("20");
   command->add_flag("--timeline", flags->timeline, "Also the bytes alive at each instruction of the entry computation");
   command->footer(
-      "The order is that of the text of a scheduled module, else post-order. Bytes are without padding.\n"
+      "Notes:\n"
+      "  The order is that of the text of a scheduled module, else post-order. Bytes\n"
+      "  are without padding.\n\n"
       "Examples:\n"
       "  hlo-inspect memory module.hlo\n"
       "  hlo-inspect memory --by=scope module.hlo\n"

@@ -77,10 +77,12 @@ int RunOps(const OpsFlags& flags) {
 InspectCommand AddOpsCommand(CLI::App* app) {
   auto flags = std::make_shared<OpsFlags>();
   CLI::App* command = app->add_subcommand("ops", "Lists opcodes, or shows what one means, takes and gives");
-  command->add_option("OPCODE", flags->opcodes, "Opcodes; all of them unless given");
+  command->add_option("OPCODE", flags->opcodes, "Opcodes; all of them unless given")->type_name("OPCODE");
   command->add_flag("--json", flags->json, "Write JSON");
   command->add_flag("--markdown", flags->markdown, "Write the whole reference (docs/ops.md)");
-  command->add_option("-o,--output", flags->output, "Where the report goes; - is standard output")->default_str("-");
+  command->add_option("-o,--output", flags->output, "Where the report goes; - is standard output")
+      ->type_name("FILE")
+      ->default_str("-");
   command->footer(
       "Examples:\n"
       "  hlo-inspect ops dot gather\n"

@@ -60,7 +60,8 @@ absl::StatusOr<std::vector<Literal>> Evaluate(const Module& module, double secon
 void PassFlags::AddFlags(CLI::App* app) {
   app->add_option("--passes", passes_,
                   "passes to run: algsimp,cse,group(licm,dce)*,fusion{max-operands=16}; * repeats until nothing "
-                  "changes; pipelines with a name (simplify, ...) stand like passes");
+                  "changes; pipelines with a name (simplify, ...) stand like passes")
+      ->type_name("PIPELINE");
   app->add_flag("--list-passes{text}", list_passes_,
                 "print the passes and pipelines there are and exit; =markdown: in full")
       ->check(CLI::IsMember({"text", "markdown"}));
@@ -73,9 +74,11 @@ void PassFlags::AddFlags(CLI::App* app) {
   app->add_flag("--stats{text}", stats_, "print what each pass did on standard error; =json")
       ->check(CLI::IsMember({"text", "json"}));
   app->add_option("--print-before", print_before_,
-                  "print the module before passes whose whole name matches the expression");
+                  "print the module before passes whose whole name matches the expression")
+      ->type_name("PASS");
   app->add_option("--print-after", print_after_,
-                  "print the module after passes whose whole name matches the expression");
+                  "print the module after passes whose whole name matches the expression")
+      ->type_name("PASS");
   app->add_flag("--print-before-all", print_before_all_, "print the module before each pass");
   app->add_flag("--print-after-all", print_after_all_, "print the module after each pass");
   app->add_flag("--print-changed{whole}", print_changed_,
@@ -90,7 +93,8 @@ void PassFlags::AddFlags(CLI::App* app) {
       ->check(AtLeast(0));
   app->add_option("--run-max-seconds", run_seconds_, "limit on the time of one such run")->capture_default_str();
   app->add_option("--crash-reproducer", crash_reproducer_,
-                  "where to write the module and the pass if a pass fails, breaks the module or crashes");
+                  "where to write the module and the pass if a pass fails, breaks the module or crashes")
+      ->type_name("FILE");
   app->add_option("--max-rounds", max_rounds_, "rounds of one * at most")->check(AtLeast(1))->capture_default_str();
 }
 

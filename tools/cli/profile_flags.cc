@@ -70,14 +70,18 @@ void ProfileFlags::AddTo(CLI::App* app) {
   app->add_option("--profile", profile,
                   "record what the host does, run the programs on the simulated --device, and write both below this "
                   "log folder for TensorBoard's profile plugin")
+      ->type_name("FOLDER")
       ->group(group);
-  app->add_option("--report", report, "write the same as a page to this folder (docs/report.md)")->group(group);
+  app->add_option("--report", report, "write the same as a page to this folder (docs/report.md)")
+      ->type_name("FOLDER")
+      ->group(group);
   app->add_option(
          "--profiler-port", port,
          "serve profiles of the run on this port of localhost (0: any), to hlo-profile capture and TensorBoard")
       ->check(CLI::Range(0, 65535))
       ->group(group);
   app->add_option("--device", device, "of --profile and --report: a machine and its chips, as hlo-run takes them")
+      ->type_name("DEVICE")
       ->capture_default_str()
       ->group(group);
   app->add_option("--replicas", replicas,

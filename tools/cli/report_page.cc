@@ -12,8 +12,8 @@ absl::Status WriteReportPage(const std::string& path, std::string_view json) {
   if (kReportPageBefore == nullptr) {
     return absl::UnavailableError(
         "this program was built without the report page: node and npm were not there, or could not fetch its "
-        "libraries; install them (tools/install-deps), remove generated/report_page_text.cc from the build folder and "
-        "build again");
+        "libraries; install them (tools/install-deps page), remove generated/report_page_text.cc from the build folder "
+        "and build again");
   }
   absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();

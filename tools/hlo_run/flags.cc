@@ -5,20 +5,23 @@
 #include <CLI/CLI.hpp>
 
 #include "ir/str_cat.h"
+#include "tools/hlo_run/value_kinds.h"
 
 namespace hlokit::run {
 namespace {
 
 constexpr char kExamples[] =
-    R"(Arguments and results are one array a line, the shape and the value, tuples flattened in order:
-  f32[2,2] { { 1, 2 }, { 3, 4 } }
+    R"(Values:
+  Arguments and results are one array a line, the shape and the value, tuples
+  flattened in order:
+    f32[2,2] { { 1, 2 }, { 3, 4 } }
 
-With --replicas=R --partitions=P there are R * P devices, those of replica 0 first. A file of arguments holds those of
-each device in turn, or of one, for all; --seed makes others for each; --args-npy looks for arguments of device N in
-deviceN/ first. Results come device by device. Files of --host-io have the number of the device in their names, as in
-infeed.3.txt.
-
-Exit codes: 0 ok, 1 the module was rejected, the run failed or a value is not as expected, 2 usage, 3 internal error.
+Devices:
+  With --replicas=R --partitions=P there are R * P devices, those of replica 0
+  first. A file of arguments holds those of each device in turn, or of one, for
+  all; --seed makes others for each; --args-npy looks for arguments of device N
+  in deviceN/ first. Results come device by device. Files of --host-io have the
+  number of the device in their names, as in infeed.3.txt.
 
 Examples:
   hlo-run module.hlo --args=inputs.txt      run on given arguments and print the results
@@ -46,8 +49,10 @@ std::string CheckPattern(const std::string& pattern) {
 }
 
 void AddArgumentFlags(CLI::App* app, Flags* flags) {
-  auto* args = app->add_option("--args", flags->args, "file of arguments, as below; - is standard input");
-  auto* npy = app->add_option("--args-npy", flags->args_npy, "folder of arguments: arg0.npy, arg1.npy, ...");
+  auto* args =
+      app->add_option("--args", flags->args, "file of arguments, as below; - is standard input")->type_name("FILE");
+  auto* npy = app->add_option("--args-npy", flags->args_npy, "folder of arguments: arg0.npy, arg1.npy, ...")
+                  ->type_name("FOLDER");
   auto* seed = app->add_option("--seed", flags->seed,
                                "make up arguments from this number: small floats, positive where a root is taken of "
                                "them, integers that are valid where they are used as indices, others in [0, 16); "
@@ -61,15 +66,21 @@ void AddArgumentFlags(CLI::App* app, Flags* flags) {
 
 void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
   app->add_flag("--print-results,!--no-print-results", flags->print_results, "print the results (default on)");
-  app->add_option("-o,--output", flags->output, "where they are printed; - is standard output")->capture_default_str();
+  app->add_option("-o,--output", flags->output, "where they are printed; - is standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
   app->add_option("--results-npy", flags->results_npy,
-                  "folder for the results, made if it is not there: result0.npy, ...");
-  auto* expect = app->add_option("--expect", flags->expect, "file of results, as below, that must come out");
+                  "folder for the results, made if it is not there: result0.npy, ...")
+      ->type_name("FOLDER");
+  auto* expect =
+      app->add_option("--expect", flags->expect, "file of results, as below, that must come out")->type_name("FILE");
   auto* compare =
-      app->add_option("--compare", flags->compare, "another module: must give the same results for the same arguments");
+      app->add_option("--compare", flags->compare, "another module: must give the same results for the same arguments")
+          ->type_name("FILE");
   expect->excludes(compare);
   app->add_option("--tolerance", *tolerance,
                   "for --expect and --compare: exact, or ulp:N, rel:X, abs:X; separated by commas, any of them will do")
+      ->type_name("TOLERANCE")
       ->default_str("exact");
 }
 
@@ -77,6 +88,7 @@ void AddObserverFlags(CLI::App* app, Flags* flags) {
   app->add_option("--trace", flags->trace,
                   "show, on standard error, the values of instructions whose names hold a match of this regular "
                   "expression; large ones as statistics")
+      ->type_name("PATTERN")
       ->check(CheckPattern);
   app->add_option("--trace-elements", flags->trace_options.max_elements, "the largest value shown in full")
       ->capture_default_str();
@@ -84,7 +96,7 @@ void AddObserverFlags(CLI::App* app, Flags* flags) {
       ->capture_default_str();
   app->add_flag("--stop-at-nan", flags->stop_at_nan, "end at the first instruction that makes a NaN or an infinity");
   app->add_flag("--profile", flags->profile, "show, on standard error, the time of each opcode and instruction");
-  app->add_option("--profile-json", flags->profile_json, "write the same, all of it, to this file");
+  app->add_option("--profile-json", flags->profile_json, "write the same, all of it, to this file")->type_name("FILE");
   app->add_flag("--progress,!--no-progress", flags->progress,
                 "a line on how far the run is, after 2 seconds, if standard error is a terminal (default on)");
 }
@@ -100,8 +112,9 @@ void AddDeviceFlags(CLI::App* app, Flags* flags) {
       ->check(count)
       ->capture_default_str();
   app->add_option(
-      "--host-io", flags->host_io,
-      "folder of what the host gives and takes: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt");
+         "--host-io", flags->host_io,
+         "folder of what the host gives and takes: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt")
+      ->type_name("FOLDER");
 }
 
 void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
@@ -123,7 +136,7 @@ void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
 
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   CLI::App app("Runs an HLO module on the reference interpreter, or estimates its time on a TPU.", "hlo-run");
-  app.add_option("input", flags->path, "HLO text; - is standard input")->capture_default_str();
+  app.add_option("input", flags->path, "HLO text; - is standard input")->type_name("FILE")->capture_default_str();
   flags->options.mixed_types = interp::MixedTypes::kBytes;
   std::string tolerance;
   AddArgumentFlags(&app, flags);
@@ -144,7 +157,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   flags->input.AddFlags(&app);
   flags->simulation.AddTo(&app);
   app.footer(kExamples);
-  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return exit_code;
+  if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
 
   if (flags->simulation.device.empty() && (flags->simulation.timing_only || flags->simulation.json)) {
     return cli::UsageError("hlo-run", "--timing-only and --json are about a simulated machine: give --device");

@@ -112,20 +112,24 @@ void SimulationFlags::AddTo(CLI::App* app) {
   app->add_option("--device", device,
                   "simulate this machine: a name, or the file of a description, and after ':' the chips, as in v5e, "
                   "v5p:4x4x4, mine.tpu:16; without chips as many as the module is made for")
+      ->type_name("DEVICE")
       ->group(group);
   app->add_flag("--timing-only", timing_only, "only estimate the time: compute no values, need no arguments")
       ->group(group);
   app->add_flag("--json", json, "the report of --device as JSON")->group(group);
   app->add_option("--report-to", report, "where the report goes; - is standard output (with values: standard error)")
+      ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
   app->add_option("--report", page,
                   "write the report as a page to this folder: index.html, which needs no network, and report.json")
+      ->type_name("FOLDER")
       ->group(group);
   app->add_option("--host", host,
                   "what the host does in each step, as trace=12ms,compile=3s,execute=35us,transfer=8MB,input=5ms,"
                   "fetch=1ms,fetch_every=10,graphs=1,mode=lazy; or as recorded in a profile, profile:FILE.xplane.pb "
                   "(docs/report.md)")
+      ->type_name("HOST")
       ->group(group);
   app->add_option("--top", top, "rows of operations in the text report")->capture_default_str()->group(group);
   app->add_flag("--memory", memory, "what is alive at the peak of HBM by operation, scope and source line")
@@ -133,12 +137,15 @@ void SimulationFlags::AddTo(CLI::App* app) {
   app->add_option("--scale", scale,
                   "FIGURE=FACTOR: change a figure of the machine, or hbm, mxu, vpu, vmem, ici, dcn, host; see what "
                   "bounds next")
+      ->type_name("FIGURE=FACTOR")
       ->group(group);
   app->add_option("--timeline", timeline,
                   "write the events of one execution to this file, as JSON for ui.perfetto.dev and chrome://tracing")
+      ->type_name("FILE")
       ->group(group);
   app->add_option("--xplane", xplane,
                   "write the steps of --host as a profile for TensorBoard's profile plugin, below this log folder")
+      ->type_name("FOLDER")
       ->group(group);
   app->add_option("--timeline-events", timeline_events, "at most so many; longer loops are cut short")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
@@ -151,6 +158,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
   app->add_option(
          "--straggler", stragglers,
          "DEVICE:FACTOR: this device computes so many times as long; any:FACTOR draws a device; may be repeated")
+      ->type_name("STRAGGLER")
       ->group(group);
   app->add_option("--jitter", jitter,
                   "standard deviation of the time of each kernel on each device, as a part of it: 0.05 is 5 %")
@@ -165,16 +173,19 @@ void SimulationFlags::AddTo(CLI::App* app) {
          "WHAT=VALUE,VALUE,...: a table and a plot of step times for several machines (device=v5e,v6e:2x2), chips "
          "(chips=4,16), types (dtype=f32,bf16), factors of a figure (hbm=0.5,1,2), or programs: batch=8,16 with "
          "an input named step.{}.hlo")
+      ->type_name("SWEEP")
       ->group(group);
   app->add_option("--pipeline", pipeline,
                   "passes to run before, on modules without a schedule, as for hlo-opt --passes; '' runs none; figures "
                   "that it does not give are the machine's")
+      ->type_name("PIPELINE")
       ->capture_default_str()
       ->group(group);
   app->add_option(
          "--print-hlo", print_hlo,
          "show, on standard error, the module after each of these passes whose whole name matches this regular "
          "expression; memory-space-assignment is the last of the default ones")
+      ->type_name("PASS")
       ->group(group);
   app->add_option("--unknown-trips", unknown_trips, "trips of loops that cannot be counted")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
@@ -185,6 +196,7 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->group(group);
   app->add_flag("--list-devices", list_devices, "name the machines that --device knows")->group(group);
   app->add_option("--print-device", print_device, "print a machine's description, to be copied and changed")
+      ->type_name("MACHINE")
       ->group(group);
 }
 
@@ -200,12 +212,7 @@ int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics) {
       if (!machine) continue;
       std::string line(name);
       line.resize(6, ' ');
-      const double per_chip = static_cast<double>(machine->devices_per_chip());
-      StrAppend(&line, static_cast<int64_t>(machine->PeakFlops() * per_chip / 1e12 + 0.5), " TFLOP/s bf16, ",
-                static_cast<int64_t>(machine->hbm_size / (1 << 30) + 0.5), " GiB HBM at ",
-                static_cast<int64_t>(machine->hbm_rate / 1e9 + 0.5), " GB/s, up to ",
-                static_cast<int64_t>(machine->max_chips), " chips\n");
-      text += line;
+      StrAppend(&text, line, cli::MachineSummary(*machine), "\n");
     }
   }
   WriteText("-", text, diagnostics);

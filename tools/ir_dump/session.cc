@@ -34,23 +34,31 @@ std::string ModuleText(const Module& module) {
   return text + "\n";
 }
 
+constexpr std::pair<std::string_view, bool Emission::*> kEmissions[] = {
+    {"lazy", &Emission::lazy},     {"lazy-dot", &Emission::dot},
+    {"hlo", &Emission::hlo},       {"optimized-hlo", &Emission::optimized},
+    {"hash", &Emission::hash},     {"key", &Emission::key},
+    {"values", &Emission::values}, {"metrics", &Emission::metrics},
+    {"graphs", &Emission::graphs}, {"params", &Emission::params}};
+
 }  // namespace
 
+std::vector<std::string_view> Emission::Names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, member] : kEmissions) names.push_back(name);
+  return names;
+}
+
 absl::Status Emission::Parse(std::string_view list) {
-  const std::vector<std::pair<std::string_view, bool*>> names = {
-      {"lazy", &lazy}, {"lazy-dot", &dot},  {"hlo", &hlo},         {"optimized-hlo", &optimized}, {"hash", &hash},
-      {"key", &key},   {"values", &values}, {"metrics", &metrics}, {"graphs", &graphs},           {"params", &params}};
   while (!list.empty()) {
     const std::string_view what = list.substr(0, list.find(','));
     list.remove_prefix(std::min(what.size() + 1, list.size()));
-    const auto it = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.first == what; });
-    if (it != names.end()) {
-      *it->second = true;
-      continue;
+    const auto* const row = std::find_if(std::begin(kEmissions), std::end(kEmissions),
+                                         [&](const auto& emission) { return emission.first == what; });
+    if (row == std::end(kEmissions)) {
+      return absl::InvalidArgumentError(StrCat("--emit: there is no `", what, "`", Suggested(what, Names())));
     }
-    std::vector<std::string_view> known;
-    for (const auto& n : names) known.push_back(n.first);
-    return absl::InvalidArgumentError(StrCat("--emit: there is no `", what, "`", Suggested(what, known)));
+    this->*(row->second) = true;
   }
   return absl::OkStatus();
 }

@@ -29,6 +29,8 @@ struct Emission {
 
   bool graph() const { return lazy || dot || hlo || optimized || hash || key; }
   bool any() const { return params || graph() || values || metrics || graphs; }
+  // What such a list may name.
+  static std::vector<std::string_view> Names();
   // Sets what a list with commas names. OK, or what is wrong with it.
   absl::Status Parse(std::string_view list);
 };

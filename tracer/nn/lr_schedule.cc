@@ -70,9 +70,11 @@ LrSchedule OneCycleLr(const OneCycleOptions& o) {
   };
 }
 
+std::vector<std::string_view> LrScheduleNames() {
+  return {"constant", "step", "multistep", "exponential", "cosine", "linear", "onecycle"};
+}
+
 absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
-  constexpr std::string_view kNames[] = {"constant", "step",   "multistep", "exponential",
-                                         "cosine",   "linear", "onecycle"};
   const size_t colon = text.find(':');
   const std::string name(text.substr(0, colon));
   std::vector<double> numbers;      // separated by commas
@@ -141,8 +143,8 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
     options.pct_start = number(2, 0.3);
     if (status.ok()) return OneCycleLr(options);
   } else {
-    status = absl::InvalidArgumentError(
-        StrCat("there is no schedule `", name, "`", Suggested(name, {std::begin(kNames), std::end(kNames)})));
+    status =
+        absl::InvalidArgumentError(StrCat("there is no schedule `", name, "`", Suggested(name, LrScheduleNames())));
   }
   return status;
 }

@@ -48,6 +48,8 @@ LrSchedule OneCycleLr(const OneCycleOptions& options);
 // A schedule as text: step:SIZE[,GAMMA], multistep:M1;M2;...[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN],
 // linear[:START[,END[,TOTAL]]], onecycle:MAX_LR,TOTAL[,PCT_START], constant.
 absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base);
+// What may stand before the `:` there.
+std::vector<std::string_view> LrScheduleNames();
 
 // Sets an optimizer's rates: those of step 0 when made, of the next step at each call of Step.
 class LrScheduler {

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# hlokit_debian_packages(): what cpack needs to make hlokit, libhlokit-dev and hlokit-doc, by the rules of Debian.
+function(hlokit_debian_packages)
+  set(folder "${PROJECT_BINARY_DIR}/debian")
+  # The revision sorts before the 1 that a package of Debian's own archive would begin with.
+  set(revision 0hlokit1)
+  set(version "${PROJECT_VERSION}-${revision}")
+  # RFC 5322, of the commit where SOURCE_DATE_EPOCH says so.
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+  file(READ "${PROJECT_SOURCE_DIR}/NOTICE" notice)
+  configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/changelog.in" "${folder}/changelog.Debian" @ONLY)
+  configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/copyright.in" "${folder}/copyright" @ONLY)
+  execute_process(COMMAND gzip -9nkf "${folder}/changelog.Debian" COMMAND_ERROR_IS_FATAL ANY)
+  foreach(pair IN ITEMS tools=hlokit dev=libhlokit-dev doc=hlokit-doc)
+    string(REGEX MATCH "^(.*)=(.*)$" pair "${pair}")
+    install(FILES "${folder}/changelog.Debian.gz" "${folder}/copyright" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_2}"
+      COMPONENT ${CMAKE_MATCH_1})
+  endforeach()
+
+  set(CPACK_GENERATOR DEB)
+  set(CPACK_VERBATIM_VARIABLES ON)
+  set(CPACK_PACKAGE_CONTACT "${HLOKIT_CONTACT}")
+  set(CPACK_PACKAGE_VENDOR hlokit)
+  # As if there were none: CPack would put it in front of the packages' own.
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_NAME} built using CMake")
+  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+  set(CPACK_STRIP_FILES ON)
+  set(CPACK_COMPONENTS_ALL tools dev doc)
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_RELEASE ${revision})
+  set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+  set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME hlokit)
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION devel)
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "hlokit-doc")
+  set(CPACK_DEBIAN_TOOLS_DESCRIPTION
+    "tools for programs in XLA's HLO text
+hlo-opt, hlo-inspect, hlo-run, hlo-profile and ir-dump read, print, check,
+transform, compare, hash and run programs in the text form of XLA's HLO, as
+JAX, TensorFlow and PyTorch/XLA dump it, estimate their time on TPUs, and
+trace models as PyTorch/XLA does. They need neither XLA nor an accelerator.")
+
+  set(CPACK_DEBIAN_DEV_PACKAGE_NAME libhlokit-dev)
+  set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+  set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libabsl-dev, libprotobuf-dev, libgrpc++-dev, libxxhash-dev")
+  set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "hlokit-doc")
+  set(CPACK_DEBIAN_DEV_DESCRIPTION
+    "library for programs in XLA's HLO text - development files
+Headers and static libraries of hlokit's rooms: the intermediate
+representation, the parser, the passes, the interpreter and the tracer; with
+what CMake's find_package and pkg-config need to find them.")
+
+  set(CPACK_DEBIAN_DOC_PACKAGE_NAME hlokit-doc)
+  set(CPACK_DEBIAN_DOC_PACKAGE_SECTION doc)
+  set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
+  set(CPACK_DEBIAN_DOC_DESCRIPTION
+    "tools for programs in XLA's HLO text - documentation
+Guides and references of hlokit: its tools, passes, operations, the
+interpreter, the simulated TPU, the tracer, and examples.")
+  include(CPack)
+endfunction()

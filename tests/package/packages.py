@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the packages and tries them as those do who install them.
+
+  packages.py [--keep=FOLDER]
+
+Builds with tools/package; runs lintian; installs the packages into a root that has what they declare to depend on and
+nothing else, runs the tools there, removes the packages and looks for what is left; runs the static tools in an empty
+root; builds the page of --report from the source archive without node and npm; and does all of it again, with programs that
+use the library, in a clean Debian 12 where a mirror is reached. Needs root, or user namespaces. Each trial is a line; the
+last one is `N passed, N failed`. Exit code 77, with a line that says why, where what makes packages is not installed.
+"""
+import argparse
+import contextlib
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MIRROR = "http://deb.debian.org/debian"
+PACKAGES = ("hlokit", "libhlokit-dev", "hlokit-doc")
+# What a user does first, in the top folder of the root.
+COMMANDS = [
+    "hlo-opt --passes=dce,cse example.hlo",
+    "hlo-inspect hash example.hlo",
+    "hlo-run example.hlo --seed=1",
+    "hlo-run example.hlo --device=v5e --timing-only --report=report",
+    "ir-dump --model=mlp --emit=lazy",
+    "ir-dump --model=mlp --steps=2 --profile=log --emit=hash",
+    "hlo-profile --version",
+    "hlo-profile monitor --address=localhost:1",
+]
+
+
+class Failed(Exception):
+    pass
+
+
+def run(*command, check=True, **flags):
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", **flags)
+    if check and result.returncode != 0:
+        raise Failed(f"{' '.join(command)[:200]}: exit code {result.returncode}\n{result.stdout[-3000:]}{result.stderr[-3000:]}")
+    return result
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failed(message)
+
+
+class Trials:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def skip(self, name, why):
+        print(f"{name:<24} skipped: {why}", flush=True)
+
+    @contextlib.contextmanager
+    def trial(self, name):
+        try:
+            yield
+            self.passed += 1
+            print(f"{name:<24} ok", flush=True)
+        except (Failed, OSError, subprocess.SubprocessError) as error:
+            self.failed += 1
+            text = "\n  | ".join(str(error).splitlines())
+            print(f"{name:<24} FAILED\n  | {text}", flush=True)
+
+
+def installed_packages():
+    """Name to stanza of what is installed here, with what is provided."""
+    packages, provided = {}, {}
+    for stanza in run("dpkg-query", "-s", *run("dpkg-query", "-W", "-f", "${Package}\n").stdout.split(), check=False).stdout.split("\n\n"):
+        fields = dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", stanza, re.M))
+        if "install ok installed" not in fields.get("Status", ""):
+            continue
+        packages[fields["Package"]] = (fields, stanza)
+        for name in re.split(r",\s*", fields.get("Provides", "")):
+            provided.setdefault(name.split(" ")[0], fields["Package"])
+    return packages, provided
+
+
+def closure(depends):
+    """Stanzas of all that a Depends field brings along, by name."""
+    packages, provided = installed_packages()
+    wanted, found = [depends], {}
+    while wanted:
+        for group in re.split(r",\s*", wanted.pop()):
+            names = [re.sub(r"[ :(\[].*", "", choice.strip()) for choice in group.split("|")]
+            names = [provided.get(name, name) if name not in packages else name for name in names]
+            name = next((name for name in names if name in packages), None)
+            if not group.strip() or name in found:
+                continue
+            if name is None:
+                raise Failed(f"{group} is not installed here")
+            fields, stanza = packages[name]
+            found[name] = stanza
+            wanted += [fields.get("Pre-Depends", ""), fields.get("Depends", "")]
+    return found
+
+
+def make_root(root, stanzas):
+    """A root with the files of packages, and dpkg's record of them."""
+    for folder in ("usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "tmp", "dev", "var/lib/dpkg/info", "var/lib/dpkg/updates"):
+        os.makedirs(os.path.join(root, folder))
+    for name in ("bin", "sbin", "lib", "lib64"):
+        os.symlink(f"usr/{name}", os.path.join(root, name))
+    with open(os.path.join(root, "var/lib/dpkg/status"), "w", encoding="utf-8") as status:
+        status.write("\n\n".join(stanzas.values()) + "\n\n")
+    paths = set()
+    for path in run("dpkg", "-L", *stanzas).stdout.splitlines():
+        # Where it is, behind the links of a merged /usr.
+        path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        if os.path.islink(path) or os.path.isfile(path):
+            paths.add(path.lstrip("/"))
+    paths -= {"bin", "sbin", "lib", "lib64"}
+    paths = {path for path in paths if not path.startswith("usr/share/doc/")}
+    run("sh", "-c", f"tar -C / -c --files-from=- | tar -C {shlex.quote(root)} -x", input="\n".join(sorted(paths)))
+
+
+def contents(root):
+    """Every path of a root but what programs write for themselves."""
+    paths = set()
+    for folder, folders, files in os.walk(root):
+        inside = os.path.relpath(folder, root)
+        if inside.split("/")[0] in ("tmp", "proc", "dev", "sys") or inside.startswith(("var/lib/dpkg", "var/log", "var/cache", "var/lib/apt")):
+            folders.clear()
+            continue
+        paths |= {os.path.join(inside, name) for name in folders + files}
+    return paths
+
+
+def outputs(folder, tools, prefix=()):
+    """What the commands print, and the page that one of them writes; the folder is left as it was."""
+    written = [os.path.join(folder, name) for name in ("example.hlo", "report", "log")]
+    shutil.copy(os.path.join(TOP, "examples/transformer_block.hlo"), written[0])
+    results = []
+    for command in COMMANDS:
+        words = command.split()
+        result = run(*prefix, tools + words[0], *words[1:], check=False, cwd=folder)
+        results.append((command, result.returncode, result.stdout))
+    with open(os.path.join(folder, "report/index.html"), encoding="utf-8") as page:
+        results.append(("the page of --report", 0, page.read()))
+    for path in written:
+        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+    return results
+
+
+def compare_outputs(root, expected, tools):
+    for (command, code, text), (_, expected_code, expected_text) in zip(outputs(root, tools, ("chroot", root)), expected):
+        expect(code == expected_code, f"{command}: exit code {code}, not {expected_code}")
+        expect(text == expected_text, f"{command}: not what the build itself prints")
+
+
+def try_lintian(trials, debs):
+    with trials.trial("lintian"):
+        result = run("lintian", "--fail-on", "error", *debs, check=False)
+        for line in result.stdout.splitlines():
+            print(f"  {line}")
+        expect(result.returncode == 0, "there are errors")
+
+
+def try_manual_pages(trials):
+    """lintian has groff judge them; mandoc is stricter."""
+    with trials.trial("manual pages"):
+        pages = sorted(glob.glob(f"{TOP}/build/package/man/*.1.gz"))
+        names = {os.path.basename(page).removesuffix(".1.gz") for page in pages}
+        expect({"hlo-opt", "hlo-inspect", "hlo-inspect-hash", "hlo-run", "ir-dump", "hlo-profile-capture"} <= names,
+               f"there are pages only for {sorted(names)}")
+        for page in pages:
+            result = run("mandoc", "-T", "lint", "-W", "warning", page, check=False)
+            expect(result.stdout + result.stderr == "", result.stdout + result.stderr)
+            text = run("mandoc", "-T", "ascii", page).stdout
+            text = re.sub(".\x08", "", text)  # bold type
+            for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "SEE ALSO"):
+                expect(re.search(f"^{section}$", text, re.M), f"{page} has no {section}")
+
+
+def try_own_root(trials, debs, expected, scratch):
+    root = os.path.join(scratch, "root")
+    with trials.trial("declared dependencies"):
+        depends = run("dpkg-deb", "-f", debs[0], "Depends").stdout.strip()
+        stanzas = closure(depends)
+        make_root(root, stanzas)
+        before = contents(root)
+        run("dpkg", f"--root={root}", "--install", debs[0])
+        compare_outputs(root, expected, "/usr/bin/")
+        for name in ("hlo-opt.1.gz", "hlo-inspect-hash.1.gz"):
+            expect(os.path.exists(f"{root}/usr/share/man/man1/{name}"), f"there is no manual page {name}")
+    with trials.trial("removal"):
+        run("dpkg", f"--root={root}", "--purge", "hlokit")
+        left = contents(root) - before
+        expect(not left, f"left: {sorted(left)[:20]}")
+
+
+def try_static(trials, archive, expected, scratch):
+    with trials.trial("static tools"):
+        run("tar", "-xf", archive, "-C", scratch)
+        folder = archive.split("/")[-1].removesuffix(".tar.xz")
+        root = os.path.join(scratch, "empty")
+        shutil.copytree(os.path.join(scratch, folder), root)
+        for tool in os.listdir(f"{root}/bin"):
+            expect("statically linked" in run("ldd", f"{root}/bin/{tool}").stdout, f"{tool} needs libraries")
+        compare_outputs(root, expected, "/bin/")
+        expect(os.listdir(f"{root}/licenses"), "there are no licenses of what is linked in")
+
+
+def try_source(trials, archive, scratch):
+    """The archive configures and has its page and its commit, where node, npm and git are not found."""
+    with trials.trial("source archive"):
+        run("tar", "-xf", archive, "-C", scratch)
+        top = os.path.join(scratch, archive.split("/")[-1].removesuffix(".tar.xz"))
+        build = os.path.join(scratch, "source-build")
+        run("cmake", "-S", top, "-B", build, "-G", "Ninja", "-DHLOKIT_TESTS=OFF", "-DHLOKIT_BENCH=OFF",
+            "-DHLOKIT_NODE=HLOKIT_NODE-NOTFOUND", "-DHLOKIT_NPM=HLOKIT_NPM-NOTFOUND",
+            "-DCMAKE_PROGRAM_PATH=", "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON")
+        run("ninja", "-C", build, "generated/report_page_text.cc", "generated/version.cc")
+        with open(f"{build}/generated/report_page_text.cc", encoding="utf-8") as made, \
+             open(f"{top}/tools/report/bundle/report_page_text.cc", encoding="utf-8") as bundled:
+            expect(made.read() == bundled.read(), "the page is not the bundled one")
+        commit = run("git", "-C", TOP, "rev-parse", "HEAD").stdout.strip()
+        with open(f"{build}/generated/version.cc", encoding="utf-8") as file:
+            found = re.search(r'kCommit = "([0-9a-f]+)"', file.read())
+        expect(found and commit.startswith(found[1]), "the archive does not know its commit")
+
+
+def try_clean_debian(trials, debs, expected, scratch):
+    name = "clean Debian 12"
+    if shutil.which("mmdebstrap") is None:
+        return trials.skip(name, "mmdebstrap is not installed: tools/install-deps package")
+    root = os.path.join(scratch, "debian")
+    made = run("mmdebstrap", "--variant=minbase", "--quiet", "bookworm", root, MIRROR, check=False)
+    if made.returncode != 0:
+        return trials.skip(name, f"no mirror at {MIRROR}")
+    shutil.copy("/etc/resolv.conf", f"{root}/etc/resolv.conf")
+    apt = ("chroot", root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-qq", "--no-install-recommends")
+    run(*apt, "update")
+    os.makedirs(f"{root}/tmp/debs")
+    for deb in debs:
+        shutil.copy(deb, f"{root}/tmp/debs")
+    paths = [f"/tmp/debs/{os.path.basename(deb)}" for deb in debs]
+    with trials.trial(name + ", tools"):
+        run(*apt, "install", paths[0])
+        compare_outputs(root, expected, "/usr/bin/")
+    with trials.trial(name + ", library"):
+        run(*apt, "install", "cmake", "g++", "make", "pkg-config", *paths)
+        shutil.copytree(os.path.join(TOP, "tests/consumer"), f"{root}/tmp/consumer")
+        shell = lambda script: run("chroot", root, "sh", "-ec", script)
+        shell("cd /tmp/consumer && cmake -S . -B build >/dev/null && cmake --build build && build/consumer")
+        shell("cd /tmp/consumer && g++ -std=c++20 main.cc -o by-pkg-config $(pkg-config --cflags --libs hlokit) && ./by-pkg-config")
+    with trials.trial(name + ", removal"):
+        installed = {line for package in PACKAGES
+                     for line in run("chroot", root, "dpkg", "-L", package).stdout.splitlines()
+                     if os.path.isfile(root + line) or "hlokit" in line}
+        expect(installed, "nothing was installed")
+        run(*apt, "purge", *PACKAGES)
+        left = sorted(path for path in installed if os.path.lexists(root + path))
+        expect(not left, f"left: {left[:20]}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", help="leave the packages in this folder")
+    flags = parser.parse_args()
+    missing = [program for program in ("help2man", "lintian", "mandoc", "dpkg-shlibdeps") if shutil.which(program) is None]
+    if missing:
+        print(f"skipped: {', '.join(missing)} not installed (tools/install-deps package)")
+        return 77
+    if os.geteuid() != 0:
+        os.execvp("unshare", ["unshare", "--map-auto", "--map-root-user", "--mount", sys.executable, *sys.argv])
+    trials = Trials()
+    with tempfile.TemporaryDirectory(prefix="hlokit-packages-") as scratch:
+        os.chmod(scratch, 0o755)
+        dist = os.path.abspath(flags.keep) if flags.keep else os.path.join(scratch, "dist")
+        with trials.trial("tools/package"):
+            print(run(f"{TOP}/tools/package", f"--output={dist}").stdout, end="")
+        if trials.failed == 0:
+            debs = [glob.glob(f"{dist}/{name}_*.deb")[0] for name in PACKAGES]
+            # What the build itself prints is what each root must print.
+            expected = outputs(scratch, os.path.join(TOP, "build/package/bin/"))
+            try_lintian(trials, debs)
+            try_manual_pages(trials)
+            try_own_root(trials, debs, expected, scratch)
+            try_static(trials, glob.glob(f"{dist}/hlokit-*-tools.tar.xz")[0], expected, scratch)
+            try_source(trials, [path for path in glob.glob(f"{dist}/hlokit-*.tar.xz") if "linux" not in path][0], scratch)
+            try_clean_debian(trials, debs, expected, scratch)
+    print(f"{trials.passed} passed, {trials.failed} failed")
+    return 1 if trials.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

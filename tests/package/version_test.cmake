@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# --version of each tool, and where the commit in it comes from:
+#   cmake -D bin=FOLDER -D tools=NAME,... -D version=0.1.0 -D source=FOLDER -D scratch=FOLDER -P version_test.cmake
+string(REPLACE "," ";" tools "${tools}")
+foreach(tool IN LISTS tools)
+  execute_process(COMMAND "${bin}/${tool}" --version OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT text MATCHES "^${tool} \\(hlokit\\) ${version}( \\(commit [0-9a-f]+(, modified)?\\))?\n$")
+    message(FATAL_ERROR "${tool} --version: ${text}")
+  endif()
+endforeach()
+
+# expect(COMMIT): what the script finds in the folder `tree`.
+function(expect commit)
+  execute_process(COMMAND "${CMAKE_COMMAND}" -D "source=${scratch}/tree" -D version=1.2.3 -D "output=${scratch}/version.cc"
+    -P "${source}/cmake/HlokitVersion.cmake" COMMAND_ERROR_IS_FATAL ANY)
+  file(READ "${scratch}/version.cc" text)
+  if(NOT text MATCHES "kCommit = \"${commit}\";" OR NOT text MATCHES "kVersion = \"1.2.3\";")
+    message(FATAL_ERROR "expected the commit '${commit}' in ${text}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${scratch}")
+file(MAKE_DIRECTORY "${scratch}/tree/cmake")
+# In an archive that git made.
+file(WRITE "${scratch}/tree/cmake/commit.txt" "0123456789ab\n")
+expect("0123456789ab")
+# In a folder that is neither that nor a repository.
+file(COPY_FILE "${source}/cmake/commit.txt" "${scratch}/tree/cmake/commit.txt")
+file(STRINGS "${scratch}/tree/cmake/commit.txt" line LIMIT_COUNT 1)
+if(line MATCHES "Format")
+  expect("")
+endif()
+
+find_program(git git)
+if(NOT git)
+  return()
+endif()
+function(git)
+  execute_process(COMMAND "${git}" -C "${scratch}/tree" -c user.name=a -c user.email=a@b ${ARGN}
+    OUTPUT_VARIABLE output OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+file(WRITE "${scratch}/tree/cmake/commit.txt" "$Format:%h$\n")
+file(WRITE "${scratch}/tree/.gitattributes" "/cmake/commit.txt export-subst\n")
+git(init --quiet)
+git(add .)
+git(commit --quiet -m first)
+git(rev-parse --short=12 HEAD)
+set(commit "${output}")
+expect("${commit}")
+# Written only where it changed: nothing is compiled again.
+file(TIMESTAMP "${scratch}/version.cc" before "%s")
+execute_process(COMMAND "${CMAKE_COMMAND}" -E sleep 1.1)
+expect("${commit}")
+file(TIMESTAMP "${scratch}/version.cc" after "%s")
+if(NOT before EQUAL after)
+  message(FATAL_ERROR "the version's source is written again though it is the same")
+endif()
+file(APPEND "${scratch}/tree/.gitattributes" "# more\n")
+expect("${commit}, modified")
+# An archive of it says so too.
+git(archive --output=${scratch}/archive.tar HEAD cmake/commit.txt)
+file(ARCHIVE_EXTRACT INPUT "${scratch}/archive.tar" DESTINATION "${scratch}/archive")
+file(STRINGS "${scratch}/archive/cmake/commit.txt" line LIMIT_COUNT 1)
+if(NOT commit MATCHES "^${line}")
+  message(FATAL_ERROR "an archive names the commit '${line}', not '${commit}'")
+endif()

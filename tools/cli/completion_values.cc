@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values that several tools take, as completion offers them.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "interp/tpu/machine.h"
+#include "ir/op_reference.h"
+#include "ir/opcode.h"
+#include "ir/str_cat.h"
+#include "passes/registry.h"
+#include "tools/cli/completion.h"
+#include "tools/cli/device_machine.h"
+
+namespace hlokit::cli {
+namespace {
+
+void CompletePass(std::string_view, Completion* out) {
+  for (const PassInfo* pass : PassRegistry::Get().passes()) {
+    out->candidates.push_back({std::string(pass->name), std::string(pass->summary)});
+  }
+}
+
+// "max-operands=" or, behind it, the values, of the pass whose braces are open.
+void CompletePassOption(const PassInfo& pass, std::string_view typed, size_t begin, Completion* out) {
+  const std::string before(typed.substr(0, begin));
+  const std::string_view item = typed.substr(begin);
+  const size_t equal = item.find('=');
+  for (const OptionInfo& option : pass.options) {
+    if (equal == std::string_view::npos) {
+      out->candidates.push_back({StrCat(before, option.name, "="), std::string(option.doc)});
+    } else if (option.name == item.substr(0, equal)) {
+      const std::string head = StrCat(before, option.name, "=");
+      for (const std::string_view choice : option.choices) out->candidates.push_back({StrCat(head, choice), ""});
+      if (option.type != OptionInfo::Type::kBool) continue;
+      for (const std::string_view choice : {"true", "false"}) out->candidates.push_back({StrCat(head, choice), ""});
+    }
+  }
+}
+
+void CompletePipeline(std::string_view typed, Completion* out) {
+  out->open = true;
+  // Where the name that is being typed begins, and that of the pass whose braces are open around it.
+  size_t begin = 0;
+  std::string_view pass_name;
+  bool in_options = false;
+  for (size_t k = 0; k < typed.size(); ++k) {
+    const char c = typed[k];
+    if (c == '{') {
+      pass_name = typed.substr(begin, k - begin);
+      in_options = true;
+    }
+    if (c == '}') in_options = false;
+    if (c == ',' || c == '(' || c == '{' || c == ' ') begin = k + 1;
+    if (c == ')' || c == '}' || c == '*') begin = std::string_view::npos;  // a comma must follow
+  }
+  if (begin == std::string_view::npos) return;
+  const PassRegistry& registry = PassRegistry::Get();
+  if (in_options) {
+    if (const PassInfo* pass = registry.Find(pass_name)) CompletePassOption(*pass, typed, begin, out);
+    return;
+  }
+  const std::string before(typed.substr(0, begin));
+  for (const NamedPipeline& pipeline : registry.pipelines()) {
+    out->candidates.push_back({StrCat(before, pipeline.name), StrCat("pipeline: ", pipeline.summary)});
+  }
+  for (const PassInfo* pass : registry.passes()) {
+    out->candidates.push_back({StrCat(before, pass->name), std::string(pass->summary)});
+  }
+}
+
+void CompleteMachine(std::string_view, Completion* out) {
+  for (const std::string_view name : tpu::InstalledMachines()) {
+    const std::optional<tpu::Machine> machine = tpu::InstalledMachine(name);
+    out->candidates.push_back({std::string(name), machine ? MachineSummary(*machine) : ""});
+  }
+}
+
+// A machine, or the file of one; chips may follow.
+void CompleteDevice(std::string_view typed, Completion* out) {
+  CompleteMachine(typed, out);
+  out->paths = Completion::Paths::kFiles;
+}
+
+void CompleteOpcode(std::string_view, Completion* out) {
+  for (size_t k = 0; k < kOpcodeCount; ++k) {
+    const Opcode opcode = static_cast<Opcode>(k);
+    out->candidates.push_back({std::string(TextOf(opcode)), std::string(MeaningOf(opcode))});
+  }
+}
+
+}  // namespace
+
+std::vector<ValueKind> CommonValueKinds() {
+  return {{"FILE", [](std::string_view, Completion* out) { out->paths = Completion::Paths::kFiles; }},
+          {"FOLDER", [](std::string_view, Completion* out) { out->paths = Completion::Paths::kFolders; }},
+          {"PIPELINE", CompletePipeline},
+          {"PASS", CompletePass},
+          {"DEVICE", CompleteDevice},
+          {"MACHINE", CompleteMachine},
+          {"OPCODE", CompleteOpcode}};
+}
+
+}  // namespace hlokit::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// How --help looks: options in columns, wrapped to 80, their values by name. help2man makes the manual pages of it, and
+// completion goes by the same names (completion.h).
+#ifndef HLOKIT_TOOLS_CLI_HELP_FORMAT_H_
+#define HLOKIT_TOOLS_CLI_HELP_FORMAT_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hlokit::cli {
+
+// What an option takes.
+struct OptionValue {
+  std::string name;                  // "FILE", "INT"; empty: nothing
+  std::vector<std::string> members;  // what it may be, if few
+  bool optional = false;             // --stats or --stats=json
+};
+OptionValue ValueOf(const CLI::Option& option);
+
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* sub) const override;
+  std::string make_footer(const CLI::App* app) const override;
+};
+
+}  // namespace hlokit::cli
+
+#endif  // HLOKIT_TOOLS_CLI_HELP_FORMAT_H_

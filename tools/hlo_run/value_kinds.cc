@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hlo_run/value_kinds.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "interp/tpu/host.h"
+#include "ir/str_cat.h"
+#include "tools/hlo_run/device_options.h"
+
+namespace hlokit::run {
+namespace {
+
+// "ulp:2,rel:1e-5": any of them will do.
+void CompleteTolerance(std::string_view typed, cli::Completion* out) {
+  cli::CompleteList(typed, {"exact", "ulp:", "rel:", "abs:"}, out);
+}
+
+void CompleteFigure(std::string_view, cli::Completion* out) {
+  cli::CompleteNames(ScalableFigures(), "=", out);
+  out->open = true;
+}
+
+// "trace=12ms,compile=3s", or the file of a profile.
+void CompleteHost(std::string_view typed, cli::Completion* out) {
+  constexpr std::string_view kProfile = "profile:";
+  if (typed.starts_with(kProfile)) {
+    out->paths = cli::Completion::Paths::kFiles;
+    out->path_begin = kProfile.size();
+    return;
+  }
+  out->open = true;
+  if (typed.find(',') == std::string_view::npos) {
+    out->candidates.push_back({std::string(kProfile), "as recorded in a profile"});
+  }
+  const size_t begin = typed.rfind(',') == std::string_view::npos ? 0 : typed.rfind(',') + 1;
+  for (const std::string_view key : tpu::HostPlanKeys()) {
+    out->candidates.push_back({StrCat(typed.substr(0, begin), key, "="), ""});
+  }
+}
+
+// "device=v5e,v6e:2x2".
+void CompleteSweep(std::string_view typed, cli::Completion* out) {
+  out->open = true;
+  const size_t equal = typed.find('=');
+  if (equal == std::string_view::npos) {
+    cli::CompleteNames({"device", "chips", "dtype", "batch", "seq"}, "=", out);
+    return cli::CompleteNames(ScalableFigures(), "=", out);
+  }
+  cli::Completion values;
+  const std::string_view what = typed.substr(0, equal);
+  if (what == "device") cli::CompleteList(typed.substr(equal + 1), tpu::InstalledMachines(), &values);
+  if (what == "dtype") cli::CompleteList(typed.substr(equal + 1), {"f32", "bf16", "f16", "f64"}, &values);
+  for (const cli::Candidate& value : values.candidates) {
+    out->candidates.push_back({StrCat(what, "=", value.text), ""});
+  }
+}
+
+void CompleteStraggler(std::string_view, cli::Completion* out) {
+  out->candidates.push_back({"any:", "draws a device"});
+  out->open = true;
+}
+
+}  // namespace
+
+std::vector<cli::ValueKind> ValueKinds() {
+  return {{"TOLERANCE", CompleteTolerance},
+          {"FIGURE=FACTOR", CompleteFigure},
+          {"HOST", CompleteHost},
+          {"SWEEP", CompleteSweep},
+          {"STRAGGLER", CompleteStraggler}};
+}
+
+}  // namespace hlokit::run

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/ir_dump/value_kinds.h"
+
+#include <set>
+#include <string_view>
+
+#include "tools/ir_dump/session.h"
+#include "tracer/models/model.h"
+#include "tracer/nn/lr_schedule.h"
+#include "tracer/op.h"
+
+namespace hlokit {
+namespace {
+
+void CompleteOp(std::string_view, cli::Completion* out) {
+  std::set<std::string_view> names;
+  for (size_t k = 0; k < lazy::kOpCount; ++k) {
+    const lazy::OpInfo& info = lazy::InfoOf(static_cast<lazy::Op>(k));
+    if ((info.flags & lazy::kInternal) == 0) names.insert(info.schema_text.substr(0, info.schema_text.find('(')));
+  }
+  cli::CompleteNames({names.begin(), names.end()}, "", out);
+}
+
+void CompleteSchedule(std::string_view, cli::Completion* out) {
+  cli::CompleteNames(lazy::nn::LrScheduleNames(), ":", out);
+  out->open = true;
+}
+
+}  // namespace
+
+std::vector<cli::ValueKind> ValueKinds() {
+  return {
+      {"OP", CompleteOp},
+      {"MODEL",
+       [](std::string_view, cli::Completion* out) { cli::CompleteNames(lazy::models::ModelNames(), "", out); }},
+      {"WHAT", [](std::string_view typed, cli::Completion* out) { cli::CompleteList(typed, Emission::Names(), out); }},
+      {"SCHEDULE", CompleteSchedule}};
+}
+
+}  // namespace hlokit
