@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # How long a build of the tools from nothing takes, and on what:
 #
 #   bench/build_time.sh [--plain] [--jobs=N]

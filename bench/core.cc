@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long reading, printing, checking, fingerprinting and cloning a module take, against `gzip -6` of the same file
 // and against XLA's figures where gzip was measured beside them: ratios that hold from machine to machine.
 //

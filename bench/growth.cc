@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the time of reading, checking, printing and fingerprinting grows with the module: nanoseconds an instruction at
 // two sizes, ten times apart. Linear time is a ratio of 1; caches that no longer hold the module make it somewhat more.
 //

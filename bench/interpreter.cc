@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long programs take on the reference interpreter, against targets and against XLA's own evaluator.
 //
 //   hlokit_bench_interpreter [FLAGS] FILE.hlo...

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the benchmarks share: processor time, medians, gzip as a yardstick, tables of other people's times.
 #ifndef HLOKIT_BENCH_MEASURE_H_
 #define HLOKIT_BENCH_MEASURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long passes take, against XLA's figures where `gzip -6` of the same file was timed beside them; and how strong
 // they are: instructions after `simplify` and bytes after `default`, against what XLA's pipelines leave.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What finding a compiled program costs: in memory, in the folder of programs, and by compiling it.
 //
 //   hlokit_bench_program_cache [--rounds=N] [--layers=N]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the report of a large module takes to open in Chromium: until its sections stand and the charts in view are drawn.
 //
 //   node bench/report_open.mjs [--bin=build/release/bin] [--page=build/release/report-page] [--instructions=40000] [--runs=7]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How far the simulated TPU is from measured times.
 
 Makes the program of each measured row (bench/tpu/models.py), runs `hlo-run --timing-only` on it and prints measured and

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """BERT-large on a TPU v3-8: how much of a published run was the device's.
 
 Published (Hugging Face, PyTorch/XLA on Cloud TPU): three epochs of WikiText-103 in sequences of 512 on a v3-8, 178.4 minutes

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Lazy tracing against captured graphs: ten models in training on one v4 chip.
 
 Published for PyTorch/XLA (means over ten TorchBench models): a lazily traced step takes 39 ms, of which the device runs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast the simulated TPU is: a program for many devices with every device walked step by step, and the same with
 // one that stands for all. Prints steps on devices a second and the time of a simulation, and how they compare with the
 // targets: a million steps a second, two seconds for a training step of 405 billion parameters on 512 chips.

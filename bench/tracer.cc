@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tracing costs: recording a training step, finding its program in the cache and handing it to the device, for
 // each op; and lowering the step to HLO.
 //

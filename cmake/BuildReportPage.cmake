@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Bundles tools/report into a C++ source at build time:
 #   cmake -D folder=tools/report -D work=BUILD/report-page -D output=FILE.cc [-D node=PROGRAM -D npm=PROGRAM]
 #     -P BuildReportPage.cmake

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # gRPC::grpc++, gRPC's C++ library, and gRPC::grpc_cpp_plugin, its generator: Debian's CMake configuration asks for more
 # packages than it needs. Installed beside hlokitConfig.cmake too, for those who link our static libraries.
 find_path(gRPC_INCLUDE_DIR grpcpp/grpcpp.h)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # re2::re2, the RE2 library: Debian's package brings no CMake configuration.
 find_path(re2_INCLUDE_DIR re2/re2.h)
 find_library(re2_LIBRARY re2)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # xxhash::xxhash, the xxHash library: Debian's package brings no CMake configuration. Installed beside
 # hlokitConfig.cmake too, for those who link our static libraries.
 find_path(xxhash_INCLUDE_DIR xxhash.h)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What is made at build time and compiled into a room.
 #
 # hlokit_embed_machines(TARGET FOLDER): compiles FOLDER/*.tpu into TARGET as hlokit::tpu::kInstalledMachines, in order of

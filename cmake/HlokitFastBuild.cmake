@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # hlokit_fast_build(TARGET [HEADER file | REUSE target] [ALONE file…]): what makes a build of many files quick, without a
 # change of what is built.
 #

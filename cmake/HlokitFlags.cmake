@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Compiler and linker flags for everything in this project; none of them reaches those who use the installed package.
 
 add_compile_options(-Wall -Wextra -Werror=switch)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # hlokit_room(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…] [FLAGS flags…] [ALONE regex])
 #
 # Makes the library hlokit_NAME (hlokit::NAME) of every .cc file under NAME/ and installs the headers beside them. A new

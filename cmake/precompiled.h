@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What most files of every room include, compiled once for each (HlokitFastBuild.cmake). No file may rely on it: each
 // includes what it uses, as the build without precompiled headers (HLOKIT_PCH=OFF) shows.
 #include <algorithm>

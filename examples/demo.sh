@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The main job on two programs of our own: read, verify, simplify, hash, count, run.
 # usage: examples/demo.sh BUILD_DIR
 set -euo pipefail
@@ -23,3 +24,9 @@ for name in transformer_block train_step; do
   step "hlo-run $name.opt.hlo --seed=1"
   "$bin/hlo-run" "$out/$name.opt.hlo" --seed=1 | cut -c1-100
 done
+
+step "hlo-run decoder_layer.hlo --device=v5e --timing-only    # what it would take on a TPU"
+"$bin/hlo-run" "$here/decoder_layer.hlo" --device=v5e --timing-only | head -12
+step "ir-dump --model=mlp --step=train --emit=lazy    # what PyTorch/XLA would trace"
+"$bin/ir-dump" --model=mlp --step=train --emit=lazy -o "$out/step.ir"
+head -12 "$out/step.ir"

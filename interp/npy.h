@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays as NumPy's .npy files, versions 1 to 3.
 //
 // Types that NumPy has are written as such (f16 to f64, c64, c128, pred, integers of 8 to 64 bits). The others are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far two values may be apart, how far they are, and where they differ most.
 //
 // NaN equals NaN whatever its bits, and infinities equal those of their sign only. Complex numbers are compared part by

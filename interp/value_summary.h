@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an array holds, in a line: for people who look at values too large to read.
 #ifndef HLOKIT_INTERP_VALUE_SUMMARY_H_
 #define HLOKIT_INTERP_VALUE_SUMMARY_H_

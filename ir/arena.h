@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bump allocator: memory that lives as long as the arena and is released at once. Blocks never move, so pointers into
 // an arena stay valid. Blocks grow from 4 KiB to 1 MiB, so small modules stay small.
 #ifndef HLOKIT_IR_ARENA_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of asynchronous operations: async-start, any number of async-update, async-done.
 #ifndef HLOKIT_IR_ASYNC_H_
 #define HLOKIT_IR_ASYNC_H_

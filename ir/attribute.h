@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes of instructions: their names, their types, and how each type packs its value into the 32-bit payload that
 // an instruction stores. The rows are in attributes.def.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text of attribute values.
 #ifndef HLOKIT_IR_ATTRIBUTE_TEXT_H_
 #define HLOKIT_IR_ATTRIBUTE_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typed views of encoded attributes (the encodings are in attribute.h). A view is made from an Instruction or from a
 // module and attribute list, holds spans into the module's list pool, and is passed by value.
 //

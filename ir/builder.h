@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds instructions to a computation, with shapes inferred, attributes put into the form that the parser gives them,
 // and names made unique. What is built prints and verifies like what is read.
 //

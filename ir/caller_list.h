@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instructions of each computation that may call others: few, and all that most questions about who calls whom need
 // of a module.
 #ifndef HLOKIT_IR_CALLER_LIST_H_

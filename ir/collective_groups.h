@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which devices a collective runs among. A run has R replicas of a program that is cut into P partitions; device
 // `replica * P + partition` runs one partition of one replica.
 #ifndef HLOKIT_IR_COLLECTIVE_GROUPS_H_

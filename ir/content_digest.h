@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Digests of the contents that ids stand for: strings, shapes, literals, lists, metadata. They depend on the contents
 // alone, so those of two modules with different contexts can be compared. Each content is hashed once.
 #ifndef HLOKIT_IR_CONTENT_DIGEST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diagnostics: what is wrong with an input, where, and what may help. Every kind is a row of diagnostics.def, so that a
 // test can show that each one is produced. Engines report into a DiagnosticSink; tools render it.
 #ifndef HLOKIT_IR_DIAGNOSTIC_H_

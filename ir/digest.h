@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // 128-bit digests of contents: XXH3. They tell contents apart by accident, not against an adversary: whoever trusts a
 // file because its digest matches must compare the contents too.
 #ifndef HLOKIT_IR_DIGEST_H_

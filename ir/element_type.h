@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types of array elements, and the kinds of shape that are no arrays (token, opaque, tuple, buffer).
 #ifndef HLOKIT_IR_ELEMENT_TYPE_H_
 #define HLOKIT_IR_ELEMENT_TYPE_H_

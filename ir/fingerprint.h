@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fingerprints: 128-bit digests of what a module computes. Two modules that differ only in names, instruction ids, the
 // order of independent instructions, the order of computations, metadata or comments have the same fingerprint; modules
 // of different contexts, files and processes can be compared.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why two modules have different fingerprints: the first place, on the way down from the entry root, where they part;
 // or, if the fingerprints are the same, what differs that the fingerprints leave out.
 #ifndef HLOKIT_IR_FINGERPRINT_DIFF_H_

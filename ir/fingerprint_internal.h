@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the fingerprint and of its explanation; not for others.
 #ifndef HLOKIT_IR_FINGERPRINT_INTERNAL_H_
 #define HLOKIT_IR_FINGERPRINT_INTERNAL_H_

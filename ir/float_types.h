@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floating-point types of HLO that C++ lacks, as one- and two-byte values, and the C++ type of each element type.
 //
 // Conversions round to nearest, ties to the even code, and agree with ml_dtypes (the library XLA takes these types

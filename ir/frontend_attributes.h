@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frontend attributes: strings by key that frontends hang on instructions and modules,
 // `frontend_attributes={_scheduling_group_id="1",xla.sdy.meshes={mesh = #sdy.mesh<["x"=2]>}}`. In the IR an interned
 // list (attribute type kFrontendAttributes): key and value of each entry, sorted by key.

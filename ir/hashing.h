@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashing for the intern tables: fast and seedless, so that table layouts are the same in every run. Not the module
 // fingerprint (see fingerprint.h).
 #ifndef HLOKIT_IR_HASHING_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typed 32-bit ids. Every stored thing of a module (instruction, computation, shape, string, ...) is named by one of
 // these; a plain integer never is. `Id{}` is "none".
 #ifndef HLOKIT_IR_IDS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of operations that start and end something that runs meanwhile: copies, sends and receives, infeed, and
 // computations run asynchronously.
 //

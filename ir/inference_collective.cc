@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of operations among devices. How many devices take part is not known here, so sizes that depend on it are taken
 // from the declared shape and checked for consistency; the verifier compares them with the replica groups.
 #include <optional>

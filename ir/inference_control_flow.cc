@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of operations that call computations and pass values on whole, of tuples, and of those that have no inputs to
 // go by.
 #include <utility>

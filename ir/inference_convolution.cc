@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rule of convolution.
 #include "ir/inference_rules.h"
 #include "ir/sparsity_config.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of operations that arrange elements anew: broadcast, reshape, transpose, slices, padding and their like, and of
 // those that make or measure arrays.
 #include <algorithm>

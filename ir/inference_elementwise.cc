@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of operations that work element by element.
 #include <array>
 #include <initializer_list>

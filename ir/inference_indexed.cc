@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of gather and scatter.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of matrix products, factorizations, Fourier transforms and batch normalization.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of operations that combine elements along dimensions: reductions, scans, maps and sorts.
 #include <optional>
 #include <vector>

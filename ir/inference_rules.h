@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the shape rules (inference_*.cc) share. Not for use outside of shape inference.
 //
 // A rule reads an Input and describes the result in an Inferred, without interning anything where it can: CheckShape

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The index behind every intern table: an open-addressing set of 32-bit ids with 32 bits of each hash beside them. The
 // table that owns the contents compares candidates. 8 bytes a slot, at most 5/8 full (power-of-two growth): names that
 // are made up are mostly not there, and looking for what is not there takes long in a fuller table.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strings and numbers of JSON, without loss: any bytes and any value come back the same (parser/json_cursor.h reads
 // them).
 #ifndef HLOKIT_IR_JSON_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interned lists of int64: dimensions, slice ranges, windows, computation lists, shardings, ... Every structured
 // attribute is stored as one list in a fixed encoding (see attribute.h), so equal attributes have equal ids, and
 // hashing, cloning and comparing need no code per attribute.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values. A Literal owns its bytes (arguments, results, intermediate values); a stored literal belongs to a Context
 // (constants of a module) and is named by a LiteralId.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values for literals whose text was elided, so that a program can run without its constants.
 #ifndef HLOKIT_IR_LITERAL_FILL_H_
 #define HLOKIT_IR_LITERAL_FILL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Literals as text, byte for byte as XLA prints them on one line:
 //
 //   1.5                                      a scalar

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Meshes of devices with named axes, `mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0))`, and references to axes or parts of
 // them, `'y':(2)2`. Named shardings and mesh replica groups are said in these terms.
 #ifndef HLOKIT_IR_MESH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where an instruction came from: XLA's OpMetadata. Interned: in a dump most instructions have an op_name and a stack
 // frame and nothing else, so a record is small and the rest stands in a list.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fields of Metadata by name, for code that goes through all of them. In the order in which they are printed.
 #ifndef HLOKIT_IR_METADATA_FIELDS_H_
 #define HLOKIT_IR_METADATA_FIELDS_H_

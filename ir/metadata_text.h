@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metadata as text. PrintMetadata and PrintQuoted themselves are declared in printer.h.
 #ifndef HLOKIT_IR_METADATA_TEXT_H_
 #define HLOKIT_IR_METADATA_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module: computations of instructions, in flat arrays.
 //
 // Instruction and Computation are handles (module + id), small enough to pass by value; they read. Editing goes through

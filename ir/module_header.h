@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands in the header of a module, and the stack-frame tables after it.
 #ifndef HLOKIT_IR_MODULE_HEADER_H_
 #define HLOKIT_IR_MODULE_HEADER_H_

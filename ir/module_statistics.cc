@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ir/module_statistics.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,8 +28,8 @@ struct Tally {
   int64_t count = 0;
   int64_t bytes = 0;
   void Add(int64_t n, int64_t b) {
-    count = SatAdd(count, n);
-    bytes = SatAdd(bytes, b);
+    count = SaturatingAdd(count, n);
+    bytes = SaturatingAdd(bytes, b);
   }
 };
 
@@ -93,8 +93,8 @@ class Collector {
       ShapeFacts& facts = facts_[i];
       if (shape.IsTuple()) {
         for (Shape element : shape.elements()) {
-          facts.bytes = SatAdd(facts.bytes, facts_[element.id().value].bytes);
-          facts.text_size = SatAdd(facts.text_size, facts_[element.id().value].text_size + 2);
+          facts.bytes = SaturatingAdd(facts.bytes, facts_[element.id().value].bytes);
+          facts.text_size = SaturatingAdd(facts.text_size, facts_[element.id().value].text_size + 2);
         }
       } else {
         facts.bytes = ByteSize(shape);
@@ -124,10 +124,10 @@ class Collector {
 void Collector::CountConstant(Instruction i, int64_t bytes) {
   const bool elided = i.literal().elided;
   ++result_.constants;
-  result_.constant_bytes = SatAdd(result_.constant_bytes, bytes);
+  result_.constant_bytes = SaturatingAdd(result_.constant_bytes, bytes);
   if (elided) {
     ++result_.elided_constants;
-    result_.elided_constant_bytes = SatAdd(result_.elided_constant_bytes, bytes);
+    result_.elided_constant_bytes = SaturatingAdd(result_.elided_constant_bytes, bytes);
   }
   if (bytes > result_.largest_constant_bytes || result_.largest_constant.empty()) {
     result_.largest_constant_bytes = bytes;
@@ -163,7 +163,7 @@ void Collector::CountEntry() {
   for (int64_t i = 0; i < entry.parameter_count(); ++i) {
     const Instruction parameter = entry.parameter(i);
     if (parameter.valid()) {
-      result_.parameter_bytes = SatAdd(result_.parameter_bytes, BytesOf(parameter));
+      result_.parameter_bytes = SaturatingAdd(result_.parameter_bytes, BytesOf(parameter));
     }
   }
   if (entry.root().valid()) {
@@ -185,17 +185,17 @@ void Collector::CountShapes() {
       result_.shapes.push_back({facts.text_size <= kMaxShapeText
                                     ? ToString(shape, /*with_layout=*/false)
                                     : StrCat("tuple of ", shape.tuple_size(), " with ", shape.leaf_count(), " leaves"),
-                                facts.count, SatMul(facts.bytes, facts.count)});
+                                facts.count, SaturatingMultiply(facts.bytes, facts.count)});
     }
-    const int64_t occurs = SatAdd(facts.count, facts.occurrences);
+    const int64_t occurs = SaturatingAdd(facts.count, facts.occurrences);
     if (occurs == 0) continue;
     if (!shape.IsTuple()) {
-      types[static_cast<size_t>(shape.element_type())].Add(occurs, SatMul(facts.bytes, occurs));
+      types[static_cast<size_t>(shape.element_type())].Add(occurs, SaturatingMultiply(facts.bytes, occurs));
       continue;
     }
     for (Shape element : shape.elements()) {
       int64_t& of_element = facts_[element.id().value].occurrences;
-      of_element = SatAdd(of_element, occurs);
+      of_element = SaturatingAdd(of_element, occurs);
     }
   }
   SortCounts(&result_.shapes);

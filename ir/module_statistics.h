@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is in a module, in numbers: operations, shapes, element types, bytes, depth. Counts are exact, byte counts are
 // those of values without layout padding and saturate.
 #ifndef HLOKIT_IR_MODULE_STATISTICS_H_

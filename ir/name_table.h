@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Unique names, numbered as XLA numbers them: a name is a root and an optional number behind a dot ("add.5"). Asking
 // for a taken name gives the root with the smallest number not yet given out. "add" and "add.0" are the same name, and
 // so are "add.5" and "add.05"; what is handed out has no leading zeros.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers of 1, 2 and 4 bits. Each takes a byte, as elements of a Literal do: signed values sign-extended, unsigned
 // ones in the low bits. Arithmetic wraps around at the width of the type.
 #ifndef HLOKIT_IR_NARROW_INT_H_

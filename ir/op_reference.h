@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tables say of opcodes and attributes, in words: docs/ops.md is made of it.
 #ifndef HLOKIT_IR_OP_REFERENCE_H_
 #define HLOKIT_IR_OP_REFERENCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opcodes and what is known of each without looking at an instruction. The rows are in opcodes.def.
 #ifndef HLOKIT_IR_OPCODE_H_
 #define HLOKIT_IR_OPCODE_H_

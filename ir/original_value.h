@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Origins: which array of the program as it was first given an instruction of this one computes. In the text
 //   origin={{"add.3"}}                      one array
 //   origin={{"while" {1,0}}}                an element of a tuple

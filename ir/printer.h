@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Module -> HLO text, byte for byte as XLA prints it. PrintOptions has a toggle for each of XLA's, and constructors for
 // its named combinations.
 #ifndef HLOKIT_IR_PRINTER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An array of plain records that grows at its end, as std::vector does, by realloc: where the array is large the system
 // then moves pages instead of copying them, and a long array gives back what it was not filled with in place.
 #ifndef HLOKIT_IR_RECORD_ARRAY_H_

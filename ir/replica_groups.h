@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The replica groups of collectives: which devices take part together. In the text
 //   {{0,1},{2,3}}                              groups in full; {} is one group of all, however many there are
 //   [2,4]<=[4,2]T(1,0)                         two groups of four, listed by an iota (see tile_assignment.h)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How exact an elementwise function must be, `result_accuracy={mode=highest}` or
 // `result_accuracy={tolerance={atol=0,rtol=0.5,ulps=2}}`. In the IR an interned list (attribute type kResultAccuracy),
 // empty for the default mode, which is not printed.

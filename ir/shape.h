@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shapes and layouts. Both are interned in a ShapeTable: equal shapes of one table are the same record, so comparing is
 // comparing pointers. A Shape is such a pointer and is passed by value.
 //

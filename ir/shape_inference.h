@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape of an instruction's result, from its opcode, operand shapes, attributes and called computations. The rules
 // are XLA's: what InferShape gives is what XLA's parser takes when the text leaves a shape out, and what CheckShape
 // accepts is what XLA's verifier accepts (layouts aside).

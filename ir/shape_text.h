@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text of shapes and layouts, as XLA prints them.
 #ifndef HLOKIT_IR_SHAPE_TEXT_H_
 #define HLOKIT_IR_SHAPE_TEXT_H_

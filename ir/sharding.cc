@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "ir/sharding.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ int64_t ShardingLeaf::device_count() const {
 
 int64_t Sharding::leaf_count() const {
   int64_t count = 0;
-  for (const Run& run : runs) count = SatAdd(count, run.count);
+  for (const Run& run : runs) count = SaturatingAdd(count, run.count);
   return count;
 }
 

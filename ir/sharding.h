@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shardings: which device has which part of a value. In the text an attribute, `sharding={devices=[2,1]<=[2]}`; in the
 // IR an interned list (attribute type kSharding), so equal shardings have equal ids. What a program reads or builds is
 // a Sharding; EncodeSharding and DecodeSharding go between the two.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must not be removed, merged or reordered although no value depends on it.
 #ifndef HLOKIT_IR_SIDE_EFFECTS_H_
 #define HLOKIT_IR_SIDE_EFFECTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A text that was read, with its name, and the way from a byte offset to line and column.
 #ifndef HLOKIT_IR_SOURCE_BUFFER_H_
 #define HLOKIT_IR_SOURCE_BUFFER_H_

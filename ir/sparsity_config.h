@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The attribute `sparsity_config` of convolutions, `{rhs={sparsity=1x4 dimension=0 stride=1 idx=2}}`, read from the
 // text that it is kept as. Source: XLA's SparsityConfig and its evaluator's tests.
 #ifndef HLOKIT_IR_SPARSITY_CONFIG_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statistics that tools attach to instructions for display, `statistics={visualizing_index=1,stat-0=0.5,stat-1=33}`. In
 // the IR an interned list (attribute type kStatistics), empty when there are none.
 #ifndef HLOKIT_IR_STATISTICS_H_

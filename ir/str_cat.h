@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StrCat and StrAppend over std::string_view. (Debian's abseil is built with its own string_view type, which does not
 // convert from the standard one.)
 #ifndef HLOKIT_IR_STR_CAT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interned strings. The bytes are either copied into the pool's arena or belong to a buffer that lives as long as the
 // pool (the source text of a module), in which case nothing is copied.
 #ifndef HLOKIT_IR_STRING_POOL_H_

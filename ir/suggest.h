@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What to say to a user about a name that is none of those expected.
 #ifndef HLOKIT_IR_SUGGEST_H_
 #define HLOKIT_IR_SUGGEST_H_

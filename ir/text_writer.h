@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text output in large pieces: a buffer that hands its contents to a consumer (a string, a file) when full. Appending
 // is a bounds check and a copy.
 #ifndef HLOKIT_IR_TEXT_WRITER_H_

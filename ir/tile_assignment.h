@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which device holds which tile: an array of device numbers with dimensions, given in full or as a transposed iota
 // `[8,2]<=[2,8]T(1,0)`: the numbers 0, 1, ... laid out in the shape [2,8], transposed by (1,0), reshaped to [8,2].
 // Shardings, meshes and replica groups are made of these. An iota may stand for more devices than memory holds, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Orders in which modules and computations are walked. All iterative; all deterministic.
 #ifndef HLOKIT_IR_TRAVERSAL_H_
 #define HLOKIT_IR_TRAVERSAL_H_

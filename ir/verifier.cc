@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verifier's course: the first pass, then shapes and the checks of each opcode, then the checks of the whole
 // module.
 #include "ir/verifier.h"

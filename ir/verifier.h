@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a module means something: what the parser cannot see line by line. VerifyModule reports every violation at
 // the instruction that has it. The rules are those of XLA's own verifier before layouts are assigned, unless an option
 // asks for more; where that verifier aborts or overflows on odd values, this one reports.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // output_to_operand_aliasing of fusions, custom calls and asynchronous instructions, and what else XLA asks of custom
 // calls that it knows.
 #include "ir/shape_inference.h"

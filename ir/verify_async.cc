@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chains of async-start, async-update and async-done around a computation: who continues whose state. The state may
 // travel through tuples, barriers, copies and loops on its way. (What one member binds is part of shape inference; here
 // its state meets the computation, which only the start names.)

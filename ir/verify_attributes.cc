@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of attributes that shape inference does not depend on.
 #include "ir/shape_inference.h"
 #include "ir/str_cat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of type b(...): storage that is written in place. Each has one writer, and only instructions that know about
 // buffers may have them.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls: who else calls, what stands in a fusion, shardings on both sides, threads, composite calls. (That operands fit
 // parameters and results fit results is part of shape inference.)
 #include <charconv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives: who takes part. Groups name devices by replica, by partition or by both, as channel_id and
 // use_global_device_ids say; where the header leaves a count at one, it is taken as unknown.
 #include <algorithm>

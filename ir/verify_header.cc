@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of the module against its entry computation.
 #include <algorithm>
 #include <utility>

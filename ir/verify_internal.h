@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parts of the verifier share: the module under verification, facts gathered in the first pass, and reporting.
 //
 // Two passes. The first (verify_structure.cc) sees each instruction alone: ids, operands, attributes, order. Unless it

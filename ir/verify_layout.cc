@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holds once layouts are decided: values that are only passed on keep theirs, and elementwise operations do not
 // rearrange.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cycles, and the order of instructions where the module says it is a schedule.
 #include <algorithm>
 

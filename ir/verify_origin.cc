@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Origins have the tuple structure of the shapes they stand on.
 #include <utility>
 

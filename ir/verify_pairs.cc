@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that come in pairs of a start and a done, and channels: one value of a start goes to one done, and the
 // users of a channel agree.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shardings fit the shapes they stand on. (That neighbours agree is checked with the calls, verify_calls.cc.)
 #include "ir/sharding.h"
 #include "ir/str_cat.h"

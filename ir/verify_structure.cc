@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first pass of the verifier: what holds of each instruction by itself and of the lists of a computation.
 #include <array>
 #include <bitset>

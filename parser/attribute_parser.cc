@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of attributes, by type, into payloads (attribute.h has the encodings).
 #include <bit>
 

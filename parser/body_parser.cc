@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computation bodies and instructions up to their last attribute. See module_parser.h for the frames.
 #include "ir/shape_inference.h"
 #include "ir/str_cat.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the grammars of shardings and replica groups share: lists of numbers, iota orders, meshes and their axes.
 #ifndef HLOKIT_PARSER_DEVICE_LIST_PARSER_H_
 #define HLOKIT_PARSER_DEVICE_LIST_PARSER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of an instruction: attributes completed and brought into the form the IR stores, the result shape inferred
 // when the text leaves it out, and the record made.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "parser/frontend_attributes_parser.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads frontend attributes, `{key="text",other.key={braced text}}`.
 #ifndef HLOKIT_PARSER_FRONTEND_ATTRIBUTES_PARSER_H_
 #define HLOKIT_PARSER_FRONTEND_ATTRIBUTES_PARSER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header line of a module, and the stack-frame tables behind it.
 #include <algorithm>
 #include <cstring>

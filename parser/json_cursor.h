@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON, value by value: what a grammar over JSON asks for, on top of Reader. Nothing is kept of what was read, so
 // memory does not grow with the text; members of an object come in the order of the text, and a value that is wanted
 // later is skipped and sought again.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of a module and the stack-frame tables, from JSON.
 #include <algorithm>
 

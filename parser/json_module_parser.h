@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine behind json_reader.h. One object reads one module.
 //
 // What an instruction says is put together here; ModuleParser reads the values that are HLO text and checks the whole,

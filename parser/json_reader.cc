@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The module as a whole, and its computations, from JSON.
 #include "parser/json_reader.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON -> Module: reads what ir/json_printer.h prints (docs/json.md describes it) into the same module, and holds it to
 // the same rules as HLO text. Members may come in any order. Every error is reported with its place; reading goes on
 // after those that leave the text JSON.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parts of the JSON reader share: small values, names, keys, and how errors are passed on.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers of floating-point literals: `1`, `1.`, `.5`, `-1e-5`, `inf`, `-nan`, `nan(0x7f)`.
 #ifndef HLOKIT_PARSER_LITERAL_NUMBER_H_
 #define HLOKIT_PARSER_LITERAL_NUMBER_H_

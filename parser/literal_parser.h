@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Literals: `1.5`, `{1, 2}`, `{ { /*i0=0*/ ... } }`, `( {1, 2}, 3 )`, `{...}`. The shape is known before the text is
 // read.
 //

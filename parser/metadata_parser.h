@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the metadata of instructions and shardings, `{op_name="jit(f)/add" stack_frame_id=34}`.
 #ifndef HLOKIT_PARSER_METADATA_PARSER_H_
 #define HLOKIT_PARSER_METADATA_PARSER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine behind parser.h. One object reads one module.
 //
 // The grammar nests without bound (operands in operands, computations in attributes), so there is no recursive descent:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads origins and the header tables about them: ir/original_value.h has the forms.
 #ifndef HLOKIT_PARSER_ORIGINAL_VALUE_PARSER_H_
 #define HLOKIT_PARSER_ORIGINAL_VALUE_PARSER_H_

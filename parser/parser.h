@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HLO text -> Module. Reads whatever XLA's parser reads: full modules, an ENTRY computation alone, bare computations,
 // one instruction, nested operand instructions, inline computations, omitted shapes and names, async sugar. Every error
 // of the text is reported with its place; the reader resumes at the next instruction.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The character level of every grammar here: a cursor over a source text that skips blanks and comments, reads words,
 // numbers and strings, and reports what is wrong with where it is. There is no token object: the grammars ask for what
 // they expect, which is what makes them fast, and an error is a `false` after a report.

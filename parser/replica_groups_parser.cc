@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "parser/replica_groups_parser.h"
 
 #include <optional>

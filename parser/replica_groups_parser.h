@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads replica groups: ir/replica_groups.h has the forms.
 #ifndef HLOKIT_PARSER_REPLICA_GROUPS_PARSER_H_
 #define HLOKIT_PARSER_REPLICA_GROUPS_PARSER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "parser/result_accuracy_parser.h"
 
 #include <cmath>

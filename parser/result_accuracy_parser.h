@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a result accuracy, `{mode=highest}` or `{tolerance={atol=0,rtol=0.5,ulps=2}}`.
 #ifndef HLOKIT_PARSER_RESULT_ACCURACY_PARSER_H_
 #define HLOKIT_PARSER_RESULT_ACCURACY_PARSER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking ahead in a text: where a name ends, where the next of a few characters stands. Sixteen bytes at a time where
 // the processor has SSE2, which every x86-64 has, and byte by byte elsewhere and near the end: nothing at or behind
 // `end` is ever looked at.

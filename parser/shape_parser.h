@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shapes and layouts: `f32[2,<=3]{1,0:T(8,128)S(1)}`, `(s32[], token[])`, `b(f32[4])`.
 #ifndef HLOKIT_PARSER_SHAPE_PARSER_H_
 #define HLOKIT_PARSER_SHAPE_PARSER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads shardings: ir/sharding.h has the forms. What is read is brought into the form XLA keeps and prints.
 #ifndef HLOKIT_PARSER_SHARDING_PARSER_H_
 #define HLOKIT_PARSER_SHARDING_PARSER_H_

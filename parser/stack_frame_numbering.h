@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stack-frame tables as XLA keeps them: only what instructions refer to, in the order in which they first do,
 // parents before children.
 #ifndef HLOKIT_PARSER_STACK_FRAME_NUMBERING_H_

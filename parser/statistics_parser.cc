@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "parser/statistics_parser.h"
 
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads statistics, `{visualizing_index=1,stat-0=0.5,stat-1=33}`.
 #ifndef HLOKIT_PARSER_STATISTICS_PARSER_H_
 #define HLOKIT_PARSER_STATISTICS_PARSER_H_

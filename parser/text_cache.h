@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a piece of text was read as, remembered by the text itself. Dumps repeat few shapes, lists and annotations very
 // often, and comparing a text with the one before is a fraction of reading it.
 //

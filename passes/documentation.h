@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the registry knows, as text for people.
 #ifndef HLOKIT_PASSES_DOCUMENTATION_H_
 #define HLOKIT_PASSES_DOCUMENTATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What looks on while a pipeline runs.
 #ifndef HLOKIT_PASSES_INSTRUMENT_H_
 #define HLOKIT_PASSES_INSTRUMENT_H_

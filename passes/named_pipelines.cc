@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pipelines that have a name.
 #include "passes/rooms.h"
 

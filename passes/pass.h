@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pass: a named transformation of a module.
 //
 // A pass is a class with Run, and a PassInfo that says what people can know of it without running it: its name, what it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipelines: passes in the order of a text.
 //
 //   pipeline := item (',' item)*

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text to Pipeline. Named pipelines are opened in place, on a stack of texts.
 #include <algorithm>
 #include <cctype>

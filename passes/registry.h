@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes there are, and the pipelines that have a name.
 //
 // Each room of passes registers its own in a function of its own, called by registry.cc:

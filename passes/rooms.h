@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The function of each room of passes that registers its own, and that of the named pipelines.
 #ifndef HLOKIT_PASSES_ROOMS_H_
 #define HLOKIT_PASSES_ROOMS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hlo-inspect: looks at HLO modules without changing them. `hash` fingerprints them and explains why two fingerprints
 // differ; `stats` counts what is in them; `cost` counts what they compute and move;
 // `memory` says what they keep.

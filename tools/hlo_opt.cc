@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hlo-opt: read a module, check it, run passes, print it.
 #include <CLI/CLI.hpp>
 #include <iostream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hlo-profile: take profiles of running programs, and look at them.
 #include <CLI/CLI.hpp>
 #include <limits>

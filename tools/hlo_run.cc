@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hlo-run: run a module on the reference interpreter.
 #include <memory>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ir-dump: trace ops and programs, and show what the tracer makes of them.
 #include <CLI/CLI.hpp>
 #include <cstdio>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains models for five steps through `ir-dump --model ... --expect` and compares with recorded figures.
 
   tools/torch_models.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX] [--dtype f64]

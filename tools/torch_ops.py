@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs recorded op calls (files NAME.case) through `ir-dump --case` and counts by family.
 
   tools/torch_ops.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX] [--section15] [--failures]

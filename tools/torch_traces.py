@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares the ops that our programs record with those that torch's own lazy tracer recorded of the same programs.
 
   tools/torch_traces.py FOLDER [--bin build/release/bin/ir-dump] [--programs tests/torch_traces] [--ops]

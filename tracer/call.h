@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call of an op, as its kernel sees it: arguments by place in the schema, results to be filled in.
 #ifndef HLOKIT_TRACER_CALL_H_
 #define HLOKIT_TRACER_CALL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graph capture: a function of tensors that is traced once for each kind of arguments and then runs without being
 // traced. Forward, backward and the optimizer's step may all be in it, and are one graph then.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the devices of a tracer compute together. Each device records the same call in its own graph; a step of every
 // device makes them meet.
 #ifndef HLOKIT_TRACER_COLLECTIVE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A part of the program that is to be graphs of its own, as torch_xla.compile makes them: what was pending before runs
 // first, and what the part recorded runs when it ends.
 #ifndef HLOKIT_TRACER_COMPILE_REGION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What PT_XLA_DEBUG makes PyTorch/XLA print, in its words: a block for each compilation and each execution with its
 // cause and the lines that triggered it, and advice drawn from the metrics after each step.
 #ifndef HLOKIT_TRACER_DEBUG_ANALYSIS_H_

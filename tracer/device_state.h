@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tracing side of one device: the pending graph, what is interned for it, live values, cached scalars, the seed.
 #ifndef HLOKIT_TRACER_DEVICE_STATE_H_
 #define HLOKIT_TRACER_DEVICE_STATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists of integers among the arguments of ops: sizes, dimensions.
 #ifndef HLOKIT_TRACER_DIM_LIST_H_
 #define HLOKIT_TRACER_DIM_LIST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way into ops: checks arguments, counts, runs the kernel, notes what autograd needs.
 #ifndef HLOKIT_TRACER_DISPATCH_H_
 #define HLOKIT_TRACER_DISPATCH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a node keeps the arguments of its op: one list of int64 that is interned, so nodes with equal arguments share it.
 // For each argument of the schema a head word (tag | count << 8) and its payload:
 //   kNone          nothing                 kOperand       the next operand (a tensor, or a number that is a node)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variables of the environment, under the names and with the meanings they have for PyTorch/XLA.
 #ifndef HLOKIT_TRACER_ENVIRONMENT_H_
 #define HLOKIT_TRACER_ENVIRONMENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which graphs a session runs, and why: one record for each execution, and reports that say how many graphs a step
 // takes and what broke them.
 #ifndef HLOKIT_TRACER_EXECUTION_LOG_H_

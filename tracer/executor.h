@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From pending tensors to values: the graph they need, its key, lowering or a cached program, execution.
 #ifndef HLOKIT_TRACER_EXECUTOR_H_
 #define HLOKIT_TRACER_EXECUTOR_H_

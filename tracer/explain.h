@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a graph was compiled: the known program that is nearest to it and the first difference, with source lines.
 #ifndef HLOKIT_TRACER_EXPLAIN_H_
 #define HLOKIT_TRACER_EXPLAIN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops as C++ functions. Each is a call of the aten op of its name (aten_ops.def).
 #ifndef HLOKIT_TRACER_FUNCTIONS_H_
 #define HLOKIT_TRACER_FUNCTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lazy IR of one device: flat nodes named by 32-bit ids, only ever appended. When no tensor refers to a node any
 // more the graph is emptied and its epoch goes up, so that a reference kept too long is seen to be stale.
 #ifndef HLOKIT_TRACER_GRAPH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled graphs of a device, by what they are: not by a digest alone. The key of a graph is the graph itself, written
 // as words (which node each operand is, interned arguments, shapes and numbers of parameters, roots, options); a lookup
 // compares all of them, so two different graphs are never taken for one another.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph apart from what options of the tracer make of it, so that a program that is not in the folder can be seen to
 // be missing because of an option: numbers 0, 1 and -1 as constants or parameters, donated buffers, scopes and source
 // lines.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers by formula: 32-bit arithmetic without a library, so the same bits everywhere. Stream k, place i.
 #ifndef HLOKIT_TRACER_HASH_NUMBERS_H_
 #define HLOKIT_TRACER_HASH_NUMBERS_H_

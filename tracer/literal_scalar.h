@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as elements of literals and back.
 #ifndef HLOKIT_TRACER_LITERAL_SCALAR_H_
 #define HLOKIT_TRACER_LITERAL_SCALAR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operator new and delete of objects that come and go by the thousand with every step, on the thread that traces.
 #ifndef HLOKIT_TRACER_OBJECT_POOL_H_
 #define HLOKIT_TRACER_OBJECT_POOL_H_

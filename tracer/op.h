@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ops that the tracer knows: rows of aten_ops.def.
 #ifndef HLOKIT_TRACER_OP_H_
 #define HLOKIT_TRACER_OP_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call of one op as a text: what it is called with, what it should give. A line is `key: value`:
 //   op: aten::softmax            attr: NAME=VALUE (any argument that is no tensor)
 //   arg: f32[2] {1, 2}           tensor arguments in the order of the schema; `none` for one that is absent

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of a traced program by name, for profiles: on the host as spans, in the program they record as scopes, so that
 // device time finds its way back.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs for the tracer as text, one statement a line (docs/tracer.md has the whole language):
 //
 //   %x = tensor f32[2,3] {{1,2,3},{4,5,6}}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs: variables, what is assigned to them, calls of ops.
 #include <charconv>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How programs run (program.h): variables and calls in program_calls.cc, statements in program_statements.cc, blocks in
 // program.cc.
 #ifndef HLOKIT_TRACER_PROGRAM_RUNNER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs: what a line does that is no assignment and opens no block.
 #include <charconv>
 #include <memory>

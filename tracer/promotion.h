@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorch's rules for the type of a result. Tensors with dimensions decide before those of rank 0, those before plain
 // numbers; a later group counts only when its category (bool, integer, float) is higher.
 #ifndef HLOKIT_TRACER_PROMOTION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A mutex that its owner may lock again, as std::recursive_mutex, with a second lock that costs next to nothing: one
 // call of an op locks its device ten times.
 #ifndef HLOKIT_TRACER_REENTRANT_MUTEX_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Intrusive reference counts whose release never recurses: what an object holds is dropped after it, from a list, so
 // that a chain of a million objects is destroyed on a small stack.
 #ifndef HLOKIT_TRACER_REF_COUNTED_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tracer/save_graphs.h"
 
 #include <cstdio>

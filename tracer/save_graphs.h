@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file that records every graph a session runs, as XLA_SAVE_TENSORS_FILE does.
 #ifndef HLOKIT_TRACER_SAVE_GRAPHS_H_
 #define HLOKIT_TRACER_SAVE_GRAPHS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Python number: it keeps its kind, which decides type promotion.
 #ifndef HLOKIT_TRACER_SCALAR_H_
 #define HLOKIT_TRACER_SCALAR_H_

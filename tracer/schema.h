@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schemas of aten ops: names, types and defaults of arguments, as torch writes them:
 //   aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
 // Arguments that say where and how a result is stored (layout, device, pin_memory, memory_format, non_blocking,

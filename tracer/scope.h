@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a thread is inside of while it records: scopes that name parts of a model, source lines of the program, and why
 // the next execution takes place.
 #ifndef HLOKIT_TRACER_SCOPE_H_

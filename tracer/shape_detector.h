@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches the nodes that a function records and says which op is the first to differ from earlier calls, once the calls
 // make more different graphs than allowed: the sign of shapes that change.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lazy tensor: a handle to a value that has been described and maybe not computed yet. Copies of a handle are the
 // same tensor. Ops on tensors append to the graph of their device (functions.h, dispatch.h); values are computed by
 // Tracer::MarkStep or when they are fetched.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands behind a Tensor. TensorData is the value, which a tensor and its detached twins share; TensorImpl adds
 // what autograd and views know of one handle.
 #ifndef HLOKIT_TRACER_TENSOR_IMPL_H_

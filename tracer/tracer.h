@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tracing session: devices, their pending graphs, steps, caches and metrics. Tensors must not outlive it.
 //
 //   Tracer tracer;

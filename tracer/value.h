@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An argument of an op: nothing, a tensor, a list of tensors, a number, a list of numbers, text, an element type.
 #ifndef HLOKIT_TRACER_VALUE_H_
 #define HLOKIT_TRACER_VALUE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views and writes in place, by functionalization: a view is a tensor of its own that knows how it follows from
 // another. A write through it computes new values for everything it looks at, back to the base; other views of that
 // base are made again when they are next used.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPT-3 175B in training as MaxText ran it for MLPerf on 512 v5p chips: the program of one chip.
 
 Weights are sharded over 64 chips (fsdp) and their columns or rows over 8 (tensor), 4 sequences of 2048 to a chip, everything

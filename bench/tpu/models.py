@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HLO of the programs whose measured times tpu_accuracy.py compares with: products, elementwise loops, transformers."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running hlo-run and ir-dump from the TPU benchmarks."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HLO of training steps: a loop over layers forward, one backward, gradients and an optimizer, sharded by hand.
 
 The programs are those of one device. `shard` devices split every weight; a layer's weights are gathered when it starts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made-up arguments: small floats, positive where a root is taken of them, and integers that are valid where the
 // program uses them as indices.
 #ifndef HLOKIT_INTERP_REFERENCE_ARGUMENT_GENERATOR_H_

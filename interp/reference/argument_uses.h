@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the arguments of a program must be for it to make sense: where they are used as indices, where they may not be
 // negative, and where they weigh what is summed up. Found from the instructions alone, so it is the same however the
 // program names things.

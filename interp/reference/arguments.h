@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arguments and results of a program as text.
 //
 // The text has one array leaf a line, tuples flattened in order: the shape, with or without a layout, and the literal

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of array values: reference-counted blocks from a pool that enforces a byte budget.
 //
 // A block that nobody refers to goes back to a free list of its size class, so a loop that makes and drops the same

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the devices of a run do together: steps at which a machine waits until the others of its group are there.
 #ifndef HLOKIT_INTERP_REFERENCE_COLLECTIVE_H_
 #define HLOKIT_INTERP_REFERENCE_COLLECTIVE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that stand for custom calls.
 //
 // Known without registration: TopK, and the markers of dumps that give back their operand as it is (Sharding,

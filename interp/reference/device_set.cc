@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/reference/device_set.h"
 
 #include "ir/str_cat.h"

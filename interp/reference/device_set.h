@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The devices of one run: a machine for each, which take turns on one thread. A device runs until it ends or comes to a
 // collective; the group goes on when all of it is there.
 #ifndef HLOKIT_INTERP_REFERENCE_DEVICE_SET_H_

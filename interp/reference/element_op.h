@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One elementwise operation on contiguous blocks of elements, for a given opcode and element types. Elementwise
 // instructions and scalar computations (the function of a reduce, a sort's comparison, ...) are both made of these.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moving elements without a look at what they are: only their width counts.
 #ifndef HLOKIT_INTERP_REFERENCE_ELEMENT_WIDTH_H_
 #define HLOKIT_INTERP_REFERENCE_ELEMENT_WIDTH_H_

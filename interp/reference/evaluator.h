@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a module on the reference interpreter.
 //
 //   DiagnosticSink sink;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's end of infeed, outfeed and of send and recv with is_host_transfer: queues of values.
 #ifndef HLOKIT_INTERP_REFERENCE_HOST_IO_H_
 #define HLOKIT_INTERP_REFERENCE_HOST_IO_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Single instructions on constants: what constant folding asks for.
 #ifndef HLOKIT_INTERP_REFERENCE_INSTRUCTION_EVALUATOR_H_
 #define HLOKIT_INTERP_REFERENCE_INSTRUCTION_EVALUATOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The function that prepares instructions of each opcode; it is a column of ir/opcodes.def.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_H_

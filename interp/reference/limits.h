@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much a run may use. Passing a limit is an error that says which one, never an abort.
 #ifndef HLOKIT_INTERP_REFERENCE_LIMITS_H_
 #define HLOKIT_INTERP_REFERENCE_LIMITS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops over an index space with several strided operands. Dimensions that are contiguous in all operands at once are
 // joined, so most nests end up as one long run; a body handles the innermost dimension as a whole.
 #ifndef HLOKIT_INTERP_REFERENCE_LOOP_NEST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a routine for one device. Calls, loops and conditionals nest on a stack of frames in memory; the machine itself
 // never recurses, so their depth is bounded by memory (and Limits::max_call_depth) only.
 #ifndef HLOKIT_INTERP_REFERENCE_MACHINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions whose operands and result have different floating-point types where they should have one. XLA's verifier
 // allows them; its compilers convert, its evaluator does not look.
 #ifndef HLOKIT_INTERP_REFERENCE_MIXED_TYPES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program made ready to run. Each computation becomes a Routine once: a flat list of steps over the slots of a frame.
 // Tuples do not exist at this level (an instruction with a tuple shape has one slot for each leaf), nor do instructions
 // that only rearrange indices (they are views, see view.h).

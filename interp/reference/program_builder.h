@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prepares everything that an entry computation needs: a routine for each computation it reaches, called ones first.
 #ifndef HLOKIT_INTERP_REFERENCE_PROGRAM_BUILDER_H_
 #define HLOKIT_INTERP_REFERENCE_PROGRAM_BUILDER_H_

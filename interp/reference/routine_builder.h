@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the Routine of one computation, instruction by instruction. Each opcode has a function of kernels.h that
 // looks at the instruction and either describes its result as a view of values that exist, or adds a step with a
 // kernel.

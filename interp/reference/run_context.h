@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run shares among its devices and kernels: memory, threads, limits, the first error.
 #ifndef HLOKIT_INTERP_REFERENCE_RUN_CONTEXT_H_
 #define HLOKIT_INTERP_REFERENCE_RUN_CONTEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A computation on scalars, applied to many elements at once: the function of a reduce, a scatter, a sort, a map.
 //
 // Computations made of elementwise instructions (nearly all) become a list of ElementOps over blocks of elements, so

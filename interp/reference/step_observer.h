@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sees a run as it goes: profiles, traces, searches for the first bad value.
 #ifndef HLOKIT_INTERP_REFERENCE_STEP_OBSERVER_H_
 #define HLOKIT_INTERP_REFERENCE_STEP_OBSERVER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copying between strided arrays: what remains of a view when someone needs its elements dense, and the moving part of
 // pad, concatenate, slices and updates.
 #ifndef HLOKIT_INTERP_REFERENCE_STRIDED_COPY_H_

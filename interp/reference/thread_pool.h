@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits a range of independent pieces of work over threads. The pieces are the same whatever the number of threads, so
 // results never depend on it.
 #ifndef HLOKIT_INTERP_REFERENCE_THREAD_POOL_H_

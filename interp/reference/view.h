@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the elements of an array value are: a slot of the frame, an offset into its bytes, and a stride for each
 // dimension. Reshape, broadcast, slice, transpose and reverse only make another view of the same slot and cost nothing
 // when the program runs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One array on a device: there already, or promised by an execution that is under way. A buffer that was donated to an
 // execution is gone for everybody else, except for uses that had begun before.
 #ifndef HLOKIT_INTERP_RUNTIME_BUFFER_H_

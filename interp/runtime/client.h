@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client a program talks to: devices with queues, compilation, execution, transfers.
 //
 // Execution is asynchronous: Execute returns at once with promised buffers, and a device runs what it was given in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that nobody needs any more, kept until the device's thread has time to give their memory back: returning a
 // hundred megabytes to the system takes longer than tracing a step.
 #ifndef HLOKIT_INTERP_RUNTIME_DISCARDED_VALUES_H_

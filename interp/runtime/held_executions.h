@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executions that wait until somebody needs a value that they make. Whoever wants to know which programs a step runs,
 // and not what they compute, never runs them.
 //

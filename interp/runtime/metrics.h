@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metrics and counters of a session, and the report in PyTorch/XLA's form.
 //
 // A metric keeps its last 1024 samples and the sum and number of all; a counter is a number. Names are sorted in the

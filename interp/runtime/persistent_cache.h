@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled programs kept in a folder, for other processes and other days.
 //
 // An entry is one file: a header (magic, format, lengths, digest of the contents and of the bare graph), the digest of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles in other forms: an XSpace as text for people and as JSON for Perfetto and chrome://tracing.
 #ifndef HLOKIT_INTERP_RUNTIME_PROFILE_FILES_H_
 #define HLOKIT_INTERP_RUNTIME_PROFILE_FILES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/runtime/profile_folder.h"
 
 #include <google/protobuf/io/gzip_stream.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where TensorBoard looks for profiles: LOGDIR/plugins/profile/RUN/HOST.xplane.pb, and beside it HOST.trace.json.gz,
 // the same events for its older trace viewer and for Perfetto.
 #ifndef HLOKIT_INTERP_RUNTIME_PROFILE_FOLDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the process does while a profile is being taken: named spans of its threads, and the executions it calls.
 //
 //   Profiler::Start();                        one at a time

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/runtime/profiler_server.h"
 
 #include <grpc/support/log.h>

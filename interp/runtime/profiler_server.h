@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A profiler on a port, for TensorBoard's "capture profile" and for CaptureProfile: the gRPC service
 // tensorflow.ProfilerService. It listens on the loopback interface alone.
 #ifndef HLOKIT_INTERP_RUNTIME_PROFILER_SERVER_H_

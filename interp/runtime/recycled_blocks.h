@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for objects of one size that come and go by the hundred with every step. A block that a thread keeps is there
 // for what that thread makes next; a block that it gives back is there for any thread: for objects that one thread
 // makes and another destroys, as the buffers of a step are. New blocks are cut side by side from larger pieces.

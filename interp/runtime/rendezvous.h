@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the devices of a client meet to run a program with collectives: each brings its arguments and waits until all
 // have come, then the last one runs the program for all of them.
 #ifndef HLOKIT_INTERP_RUNTIME_RENDEZVOUS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/runtime/trace_event_json.h"
 
 #include <charconv>

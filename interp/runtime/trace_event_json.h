@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers and strings of Chrome's trace event format.
 #ifndef HLOKIT_INTERP_RUNTIME_TRACE_EVENT_JSON_H_
 #define HLOKIT_INTERP_RUNTIME_TRACE_EVENT_JSON_H_

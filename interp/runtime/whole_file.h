@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing a file so that readers see all of it or nothing: into a temporary file beside the target, renamed when the
 // writer says it is whole.
 #ifndef HLOKIT_INTERP_RUNTIME_WHOLE_FILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What would make a step shorter or make it fit, each with its evidence and with the gain that simulating the changed
 // program, machine or host gives. Nothing is listed on a guess: what changes less than one part in a hundred is left
 // out.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names from a file may be of any bytes; JSON and protos hold UTF-8.
 #ifndef HLOKIT_INTERP_TPU_ASCII_H_
 #define HLOKIT_INTERP_TPU_ASCII_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the device time of a step goes: the core's work by kind, and its waits by what it waits for. The parts add up
 // to the device time.
 #ifndef HLOKIT_INTERP_TPU_BREAKDOWN_H_

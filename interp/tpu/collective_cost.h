@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long collectives take on the torus, in the manner of "How to Scale Your Model": rings over each axis of the
 // group, both ways where an axis wraps, and hops that bound small messages; between slices over the data-centre
 // network.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes that compile a program for a machine.
 #ifndef HLOKIT_INTERP_TPU_COMPILE_H_
 #define HLOKIT_INTERP_TPU_COMPILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One computation on one device: when its steps run on the core, on the links and on the DMA engines, once.
 #ifndef HLOKIT_INTERP_TPU_COMPUTATION_SCHEDULE_H_
 #define HLOKIT_INTERP_TPU_COMPUTATION_SCHEDULE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Custom calls whose work is known: kernels that state it in their backend_config (Pallas: "cost_estimate" with flops,
 // transcendentals and bytes_accessed), and attention by its operands' shapes: fused attention over [batch, sequence,
 // heads, depth], and "ragged_paged_attention" of queries [sequences, ...] over a cache.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who takes part in each collective of a module, device by device.
 #ifndef HLOKIT_INTERP_TPU_DEVICE_GROUPS_H_
 #define HLOKIT_INTERP_TPU_DEVICE_GROUPS_H_

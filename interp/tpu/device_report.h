@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the devices of a run did, as text and as JSON: shares of each worker, stragglers, collectives by kind.
 #ifndef HLOKIT_INTERP_TPU_DEVICE_REPORT_H_
 #define HLOKIT_INTERP_TPU_DEVICE_REPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much longer than the plan says the kernels of each device take.
 #ifndef HLOKIT_INTERP_TPU_DEVICE_SPEEDS_H_
 #define HLOKIT_INTERP_TPU_DEVICE_SPEEDS_H_

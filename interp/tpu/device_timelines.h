@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The devices of a run side by side: what makes them differ, and how each spends its time.
 #ifndef HLOKIT_INTERP_TPU_DEVICE_TIMELINES_H_
 #define HLOKIT_INTERP_TPU_DEVICE_TIMELINES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run of all devices, step by step. All run the same steps; some are slower, kernels take longer here and shorter
 // there, and a collective begins when the last device of its group is there and the links are free.
 //

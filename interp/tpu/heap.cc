@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/heap.h"
 
 #include <iterator>
@@ -25,21 +26,21 @@ int64_t Heap::Allocate(int64_t bytes) {
       free_.erase(last);
     }
   }
-  size_ = SatAdd(offset, bytes);
+  size_ = SaturatingAdd(offset, bytes);
   return offset;
 }
 
 void Heap::Free(int64_t offset, int64_t bytes) {
   if (bytes <= 0) return;
   auto next = free_.lower_bound(offset);
-  if (next != free_.end() && SatAdd(offset, bytes) == next->first) {
-    bytes = SatAdd(bytes, next->second);
+  if (next != free_.end() && SaturatingAdd(offset, bytes) == next->first) {
+    bytes = SaturatingAdd(bytes, next->second);
     next = free_.erase(next);
   }
   if (next != free_.begin()) {
     const auto before = std::prev(next);
     if (before->first + before->second == offset) {
-      before->second = SatAdd(before->second, bytes);
+      before->second = SaturatingAdd(before->second, bytes);
       return;
     }
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where buffers that come and go lie in HBM: each takes the first free block that is large enough when it is made, and
 // gives it back after its last use. What the heap takes beyond the bytes that are alive at their peak is fragmentation.
 #ifndef HLOKIT_INTERP_TPU_HEAP_H_

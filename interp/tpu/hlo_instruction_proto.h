@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions and their attributes as the messages of hlo.proto.
 #ifndef HLOKIT_INTERP_TPU_HLO_INSTRUCTION_PROTO_H_
 #define HLOKIT_INTERP_TPU_HLO_INSTRUCTION_PROTO_H_

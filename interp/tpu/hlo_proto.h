@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module as an HloProto, with the buffers that its memory plan makes: what the graph viewer, the memory viewer and
 // the op profile of XProf read. Literals, windows and dimension numbers are left out; the viewers show names, shapes,
 // operands, calls and metadata.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host beside the device: what it does in each step of a training or serving loop, and why the device stands still.
 //
 // The program's thread takes a batch from the loader, sends it to the device, records the step (lazy tracing), looks

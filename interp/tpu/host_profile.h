@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recorded profile as the host of a simulation: what the program's thread did in each step of an XSpace, written by
 // this program, by PyTorch/XLA or by JAX.
 //

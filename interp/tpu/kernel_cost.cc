@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/kernel_cost.h"
 
 #include <algorithm>
@@ -165,7 +166,7 @@ class WorkCounter {
     for (Instruction operand : i.operands()) {
       if (!operand.shape().IsArray() || column >= operand.shape().rank()) return;
       if (at % lanes != 0) Take(Resource::kXlu, Elements(operand.shape()) * width / cross_rate_);
-      at = SatAdd(at, operand.shape().is_unbounded(column) ? 1 : operand.shape().dim(column));
+      at = SaturatingAdd(at, operand.shape().is_unbounded(column) ? 1 : operand.shape().dim(column));
     }
   }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a step of the plan asks of each resource of a device, before anything is known of when it runs.
 #ifndef HLOKIT_INTERP_TPU_KERNEL_COST_H_
 #define HLOKIT_INTERP_TPU_KERNEL_COST_H_

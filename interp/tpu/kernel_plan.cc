@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/kernel_plan.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instructions a TPU compiler would run as one kernel.
 //
 // Dumps from before optimization have no fusions. The plan groups the instructions of each sequential computation as

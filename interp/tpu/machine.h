@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TPU generation as figures, read from text. A description is
 //
 //   tpu v6e

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading and printing machine descriptions, line by line.
 #include <charconv>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time of matrix products and convolutions on systolic arrays.
 #ifndef HLOKIT_INTERP_TPU_MATRIX_COST_H_
 #define HLOKIT_INTERP_TPU_MATRIX_COST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/memory_plan.h"
 
 #include <algorithm>
@@ -99,7 +100,7 @@ class Planner {
     int64_t bytes = Bytes(root.shape());
     if (kind != StepKind::kLoop) return bytes;
     for (const auto& [element, invariant] : StateOf(root)) {
-      if (invariant) bytes = SatAdd(bytes, -Bytes(element.shape()));
+      if (invariant) bytes = SaturatingAdd(bytes, -Bytes(element.shape()));
     }
     return std::max<int64_t>(bytes, 0);
   }
@@ -138,13 +139,13 @@ class Planner {
     int64_t alive = 0;
     if (entry != nullptr) {
       for (int64_t k = 0; k < computation.parameter_count(); ++k) {
-        alive = SatAdd(alive, Bytes(computation.parameter(k).shape()));
+        alive = SaturatingAdd(alive, Bytes(computation.parameter(k).shape()));
         entry->standing.push_back({computation.parameter(k).id(), Bytes(computation.parameter(k).shape())});
       }
       for (Computation c : module_.computations()) {
         for (Instruction i : c.instructions()) {
           if (i.opcode() != Opcode::kConstant || i.shape().IsScalar()) continue;
-          alive = SatAdd(alive, Bytes(i.shape()));
+          alive = SaturatingAdd(alive, Bytes(i.shape()));
           entry->standing.push_back({i.id(), Bytes(i.shape())});
         }
       }
@@ -164,12 +165,12 @@ class Planner {
       if (InPlace(step.kind, root))
         made = std::max<int64_t>(made - Reused(plan, s, last, in_body, donated, &taken, &held), 0);
       for (size_t k = 0; k + 1 < step.results.size(); ++k) {
-        made = SatAdd(made, Bytes(module_.instruction(step.results[k]).shape()));
+        made = SaturatingAdd(made, Bytes(module_.instruction(step.results[k]).shape()));
       }
       bytes[s] = made;
-      alive = SatAdd(alive, made);
+      alive = SaturatingAdd(alive, made);
       const Need* callee = CalleeNeed(step);
-      const int64_t here = SatAdd(alive, callee == nullptr ? 0 : callee->peak);
+      const int64_t here = SaturatingAdd(alive, callee == nullptr ? 0 : callee->peak);
       timeline[s] = here;
       if (entry != nullptr) {
         const InstructionId value = step.members.back();
@@ -183,14 +184,14 @@ class Planner {
         peak_callee = callee;
       }
       if (last[s] < n) dies[last[s]].push_back(s);
-      for (uint32_t d : dies[s]) alive = SatAdd(alive, -SatAdd(bytes[d], held[d]));
-      alive = SatAdd(alive, held[s]);
+      for (uint32_t d : dies[s]) alive = SaturatingAdd(alive, -SaturatingAdd(bytes[d], held[d]));
+      alive = SaturatingAdd(alive, held[s]);
     }
     need.peak = peak;
     if (peak_step < n) need.at = plan.steps[peak_step].name;
     for (uint32_t s = 0; peak_step < n && s <= peak_step && need.live.size() < kMaxListed; ++s) {
       // At its own step a result's operands still count as theirs.
-      const int64_t own = s == peak_step ? bytes[s] : SatAdd(bytes[s], held[s]);
+      const int64_t own = s == peak_step ? bytes[s] : SaturatingAdd(bytes[s], held[s]);
       if (last[s] < peak_step || own == 0) continue;
       LiveArray array = ArrayOf(module_.instruction(plan.steps[s].members.back()));
       array.bytes = own;
@@ -218,20 +219,20 @@ class Planner {
       entry->heap_bytes = WalkHeap(*entry, n, [&](const HeapEvent& e) {
         const BufferLife& life = entry->lives[e.life];
         const int64_t more = e.allocates ? life.bytes : -life.bytes;
-        in_heap = SatAdd(in_heap, more);
+        in_heap = SaturatingAdd(in_heap, more);
         entry->heap_peak_bytes = std::max(entry->heap_peak_bytes, in_heap);
         OpMemory& op = entry->ops[e.step];
-        if (!life.scratch) op.increase = SatAdd(op.increase, more);
+        if (!life.scratch) op.increase = SaturatingAdd(op.increase, more);
         if (e.allocates) (life.scratch ? op.self : op.allocation) += life.bytes;
       });
       for (uint32_t s = 0; s < n; ++s) {
-        if (last[s] == n) entry->result_bytes = SatAdd(entry->result_bytes, bytes[s]);
+        if (last[s] == n) entry->result_bytes = SaturatingAdd(entry->result_bytes, bytes[s]);
       }
       entry->live = need.live;
       std::stable_sort(entry->live.begin(), entry->live.end(),
                        [](const LiveArray& a, const LiveArray& b) { return a.bytes > b.bytes; });
       for (const LiveArray& array : entry->live) {
-        entry->padding_bytes = SatAdd(entry->padding_bytes, array.bytes - array.own_bytes);
+        entry->padding_bytes = SaturatingAdd(entry->padding_bytes, array.bytes - array.own_bytes);
       }
     }
     return need;
@@ -267,15 +268,15 @@ class Planner {
     for (Instruction value : operands) {
       const uint32_t maker = plan_.StepOf(value.id());
       const int64_t size = Bytes(value.shape());
-      if (SatAdd(reused, size) > most && value.opcode() != Opcode::kParameter) continue;
+      if (SaturatingAdd(reused, size) > most && value.opcode() != Opcode::kParameter) continue;
       if (maker != ComputationPlan::kNoStep) {
         if (maker >= s || last[maker] != s) continue;
         // It is freed at `s` as the operand's; the result holds it from there on.
-        (*held)[s] = SatAdd((*held)[s], size);
-        reused = SatAdd(reused, size);
+        (*held)[s] = SaturatingAdd((*held)[s], size);
+        reused = SaturatingAdd(reused, size);
       } else if (value.opcode() == Opcode::kParameter && (in_body || donated.contains(value.id().value))) {
         if (!in_body) taken->insert(value.id().value);
-        reused = SatAdd(reused, std::min(size, most - std::min(reused, most)));
+        reused = SaturatingAdd(reused, std::min(size, most - std::min(reused, most)));
       }
     }
     // Operands' memory is counted until `s` ends as theirs, then as the result's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program needs of a device's HBM: parameters, results and what is alive in between, with padding, as the steps
 // of the kernel plan run one after another.
 //

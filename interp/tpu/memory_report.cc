@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/memory_report.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ std::vector<LiveGroup> GroupLive(const Module& module, const MemoryPlan& memory,
     std::string name(name_of(module.instruction(array.value)));
     LiveGroup& group = groups[name];
     group.name = std::move(name);
-    group.bytes = SatAdd(group.bytes, array.bytes);
+    group.bytes = SaturatingAdd(group.bytes, array.bytes);
     ++group.arrays;
   }
   std::vector<LiveGroup> result;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory as the reports show it: what is alive at the peak by operation, scope and source
 // line, how much of the heap is lost between blocks, vector memory, and what to change where it does not fit.
 #ifndef HLOKIT_INTERP_TPU_MEMORY_REPORT_H_

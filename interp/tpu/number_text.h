@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers and sizes as the text reports show them.
 #ifndef HLOKIT_INTERP_TPU_NUMBER_TEXT_H_
 #define HLOKIT_INTERP_TPU_NUMBER_TEXT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the timing model makes of each opcode. Columns of ir/opcodes.def.
 #ifndef HLOKIT_INTERP_TPU_OP_CLASS_H_
 #define HLOKIT_INTERP_TPU_OP_CLASS_H_

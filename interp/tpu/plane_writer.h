@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plane of an XSpace under construction: events and stats name their metadata by number, which is made when first
 // asked for.
 #ifndef HLOKIT_INTERP_TPU_PLANE_WRITER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs of a profile on a simulated TPU, beside the host as the profile recorded it.
 #ifndef HLOKIT_INTERP_TPU_PROFILE_SIMULATION_H_
 #define HLOKIT_INTERP_TPU_PROFILE_SIMULATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A profile of a traced program, run again beside the simulated TPU: what the host did takes as long as it took; what
 // it waited for the device takes as long as the device would.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulation says, as text and as JSON.
 #ifndef HLOKIT_INTERP_TPU_REPORT_H_
 #define HLOKIT_INTERP_TPU_REPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that the report page shows, as one JSON object: the object of ReportJson and beside it the host and the
 // gaps on the device, the breakdown of the step, the timeline, scopes, collectives, memory over time, what bounds next,
 // other machines, advice. docs/report.md names its keys.

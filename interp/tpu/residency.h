@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which arrays of a computation stay in vector memory: those that its layouts put there, S(1), or where no memory-space
 // assignment has run, those that fit until their last use.
 #ifndef HLOKIT_INTERP_TPU_RESIDENCY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device time by the scopes of the program, whatever the compiler made of it: a kernel's time is shared among its
 // instructions by their operations, so a fusion of forward and backward work counts for both.
 #ifndef HLOKIT_INTERP_TPU_SCOPE_TIME_H_

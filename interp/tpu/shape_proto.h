@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shapes and values as the messages of xla_data.proto.
 #ifndef HLOKIT_INTERP_TPU_SHAPE_PROTO_H_
 #define HLOKIT_INTERP_TPU_SHAPE_PROTO_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shardings and groups of devices as the messages of xla_data.proto.
 #ifndef HLOKIT_INTERP_TPU_SHARDING_PROTO_H_
 #define HLOKIT_INTERP_TPU_SHARDING_PROTO_H_

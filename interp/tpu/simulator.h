@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time of a program on a simulated TPU: each step of the kernel plan in turn on the core, collectives and copies beside
 // them on the interconnect and the DMA engines, loops by their trips.
 //

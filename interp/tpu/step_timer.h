@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long each step of a plan takes on a device once it is known where its arrays are: kernels on the core,
 // collectives on the interconnect, copies on the DMA engines.
 #ifndef HLOKIT_INTERP_TPU_STEP_TIMER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/tiling.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ int64_t SizeOf(Shape array, int64_t dimension) {
 
 int64_t RoundUp(int64_t value, int64_t unit) {
   const int64_t rest = value % unit;
-  return rest == 0 ? value : SatAdd(value, unit - rest);
+  return rest == 0 ? value : SaturatingAdd(value, unit - rest);
 }
 
 // Elements of an array in the tiles that its layout gives: the first tile rounds the dimensions it covers up.
@@ -29,7 +30,7 @@ int64_t TiledElements(Shape array, absl::Span<const int64_t> tile) {
       const int64_t extent = tile[tile.size() - 1 - i];
       if (extent > 0) size = RoundUp(size, extent);
     }
-    elements = SatMul(elements, size);
+    elements = SaturatingMultiply(elements, size);
   }
   return elements;
 }
@@ -41,7 +42,7 @@ int64_t ArrayBytes(const Machine& machine, Shape array) {
   if (layout != nullptr && layout->extras != nullptr) {
     if (layout->extras->element_size_in_bits > 0) bits = layout->extras->element_size_in_bits;
     if (!layout->extras->tiles.empty()) {
-      return SatMul(TiledElements(array, layout->extras->tiles[0]), bits) / 8;
+      return SaturatingMultiply(TiledElements(array, layout->extras->tiles[0]), bits) / 8;
     }
   }
   const int64_t lanes = static_cast<int64_t>(machine.lanes);
@@ -51,19 +52,21 @@ int64_t ArrayBytes(const Machine& machine, Shape array) {
   const int64_t packing = std::max<int64_t>(32 / bits, 1);
   if (minor.rows == 1 && minor.outer == 1) {
     const int64_t row = lanes * packing;
-    return SatMul(RoundUp(minor.columns, minor.columns >= row ? row : lanes), bits) / 8;
+    return SaturatingMultiply(RoundUp(minor.columns, minor.columns >= row ? row : lanes), bits) / 8;
   }
   int64_t tile_rows = sublanes;
   while (tile_rows > 2 && minor.rows <= tile_rows / 2) tile_rows /= 2;
   const int64_t rows = RoundUp(minor.rows, tile_rows);
-  return SatMul(SatMul(SatMul(minor.outer, rows), RoundUp(minor.columns, lanes)), bits) / 8;
+  return SaturatingMultiply(SaturatingMultiply(SaturatingMultiply(minor.outer, rows), RoundUp(minor.columns, lanes)),
+                            bits) /
+         8;
 }
 
 }  // namespace
 
 int64_t ElementsOf(Shape array) {
   int64_t elements = 1;
-  for (int64_t i = 0; i < array.rank(); ++i) elements = SatMul(elements, SizeOf(array, i));
+  for (int64_t i = 0; i < array.rank(); ++i) elements = SaturatingMultiply(elements, SizeOf(array, i));
   return elements;
 }
 
@@ -122,7 +125,7 @@ Minor MinorOf(Shape array) {
     if (k == row) {
       result.rows = size;
     } else {
-      result.outer = SatMul(result.outer, size);
+      result.outer = SaturatingMultiply(result.outer, size);
     }
   }
   return result;
@@ -137,7 +140,7 @@ int64_t PaddedBytes(const Machine& machine, Shape shape) {
     const Shape s = open.back();
     open.pop_back();
     if (s.IsArray()) {
-      bytes = SatAdd(bytes, ArrayBytes(machine, s));
+      bytes = SaturatingAdd(bytes, ArrayBytes(machine, s));
     } else {
       for (Shape element : s.elements()) open.push_back(element);
     }

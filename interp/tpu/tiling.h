@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What arrays take in a TPU's memory: the two minor dimensions in tiles of 8 sublanes by 128 lanes, narrow types
 // packed.
 #ifndef HLOKIT_INTERP_TPU_TILING_H_

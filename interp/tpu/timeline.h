@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A simulated execution as a list of events on lines, as trace viewers show them: the steps of the entry computation
 // and, in their places, those of the computations it runs, loops trip by trip.
 #ifndef HLOKIT_INTERP_TPU_TIMELINE_H_

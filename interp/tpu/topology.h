@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mesh of chips that a program runs on, and which links a group of devices spans.
 #ifndef HLOKIT_INTERP_TPU_TOPOLOGY_H_
 #define HLOKIT_INTERP_TPU_TOPOLOGY_H_

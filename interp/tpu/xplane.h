@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executions on a simulated TPU as an XSpace, the profile that TensorBoard's profile plugin (XProf) opens: a plane for
 // each device with its peaks and the lines Steps, XLA Modules, XLA Ops and Async XLA Ops; the host's threads; the
 // programs with their buffer assignment, which the graph viewer, memory viewer and op profile read; the task

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a device's allocator would note while a program runs, as the events that TensorBoard's memory profile reads:
 // MemoryAllocation and MemoryDeallocation on a line of the host, with what is in use after each.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/analysis/call_graph.h"
 
 #include "ir/caller_list.h"

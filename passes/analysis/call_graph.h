@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who calls whom, and in which order computations can be handled so that each one's callees are done before it.
 #ifndef HLOKIT_PASSES_ANALYSIS_CALL_GRAPH_H_
 #define HLOKIT_PASSES_ANALYSIS_CALL_GRAPH_H_

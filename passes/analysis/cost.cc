@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/analysis/cost.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ bool IsBitcast(Instruction transpose) {
 
 int64_t WindowElements(const WindowView& window) {
   int64_t n = 1;
-  for (int64_t d = 0; d < window.rank(); ++d) n = SatMul(n, window[d].size);
+  for (int64_t d = 0; d < window.rank(); ++d) n = SaturatingMultiply(n, window[d].size);
   return n;
 }
 
@@ -59,7 +60,7 @@ int64_t WindowReductions(Instruction i) {
     reduced += w.size != 1;
     padded += w.padding_low != 0 || w.padding_high != 0;
     if (spanned < 0 && w.size != 1 && w.padding_low != 0 && w.padding_low == w.padding_high &&
-        w.size - 1 == SatMul(2, w.padding_low)) {
+        w.size - 1 == SaturatingMultiply(2, w.padding_low)) {
       spanned = d;
     }
   }
@@ -68,25 +69,25 @@ int64_t WindowReductions(Instruction i) {
     const int64_t span = std::max<int64_t>(1, i.shape().dim(spanned));
     return outputs / span + (span - 1);
   }
-  return SatMul(WindowElements(window) - 1, outputs);
+  return SaturatingMultiply(WindowElements(window) - 1, outputs);
 }
 
 }  // namespace
 
-int64_t Cost::bytes() const { return SatAdd(bytes_read, bytes_written); }
+int64_t Cost::bytes() const { return SaturatingAdd(bytes_read, bytes_written); }
 
 void Cost::Add(const Cost& other) {
-  flops = SatAdd(flops, other.flops);
-  transcendentals = SatAdd(transcendentals, other.transcendentals);
-  bytes_read = SatAdd(bytes_read, other.bytes_read);
-  bytes_written = SatAdd(bytes_written, other.bytes_written);
+  flops = SaturatingAdd(flops, other.flops);
+  transcendentals = SaturatingAdd(transcendentals, other.transcendentals);
+  bytes_read = SaturatingAdd(bytes_read, other.bytes_read);
+  bytes_written = SaturatingAdd(bytes_written, other.bytes_written);
 }
 
 void Cost::Add(const Cost& other, int64_t times) {
-  flops = SatAdd(flops, SatMul(other.flops, times));
-  transcendentals = SatAdd(transcendentals, SatMul(other.transcendentals, times));
-  bytes_read = SatAdd(bytes_read, SatMul(other.bytes_read, times));
-  bytes_written = SatAdd(bytes_written, SatMul(other.bytes_written, times));
+  flops = SaturatingAdd(flops, SaturatingMultiply(other.flops, times));
+  transcendentals = SaturatingAdd(transcendentals, SaturatingMultiply(other.transcendentals, times));
+  bytes_read = SaturatingAdd(bytes_read, SaturatingMultiply(other.bytes_read, times));
+  bytes_written = SaturatingAdd(bytes_written, SaturatingMultiply(other.bytes_written, times));
 }
 
 void Cost::TakeMaximum(const Cost& other) {
@@ -107,9 +108,9 @@ int64_t BufferBytes(Shape shape) {
   const int64_t elements = Elements(shape);
   const LayoutRecord* layout = shape.layout();
   if (layout == nullptr || layout->extras == nullptr || layout->extras->element_size_in_bits <= 0) {
-    return SatMul(elements, BytesOf(shape.element_type()));
+    return SaturatingMultiply(elements, BytesOf(shape.element_type()));
   }
-  const int64_t bits = SatMul(elements, layout->extras->element_size_in_bits);
+  const int64_t bits = SaturatingMultiply(elements, layout->extras->element_size_in_bits);
   return bits / 8 + (bits % 8 != 0);
 }
 
@@ -129,7 +130,7 @@ const CostCounter::Sizes& CostCounter::FindSizes(ShapeId id) {
     return sizes;
   }
   for (Shape leaf : Leaves(shape)) {
-    sizes.leaves = SatAdd(sizes.leaves, BufferBytes(leaf));
+    sizes.leaves = SaturatingAdd(sizes.leaves, BufferBytes(leaf));
     sizes.leaf_sum += static_cast<float>(BufferBytes(leaf));
   }
   return sizes;
@@ -138,7 +139,7 @@ const CostCounter::Sizes& CostCounter::FindSizes(ShapeId id) {
 void CostCounter::Bytes(int64_t read, int64_t written) {
   cost_.bytes_read = read;
   cost_.bytes_written = written;
-  sums_.bytes = static_cast<float>(SatAdd(read, written));
+  sums_.bytes = static_cast<float>(SaturatingAdd(read, written));
 }
 
 void CostCounter::Flops(int64_t flops) {
@@ -154,8 +155,8 @@ void CostCounter::Transcendentals(int64_t transcendentals) {
 void CostCounter::Apply(Computation callee, int64_t times) {
   if (!callee.valid()) return;
   const Cost& cost = result_.Of(callee);
-  cost_.flops = SatAdd(cost_.flops, SatMul(cost.flops, times));
-  cost_.transcendentals = SatAdd(cost_.transcendentals, SatMul(cost.transcendentals, times));
+  cost_.flops = SaturatingAdd(cost_.flops, SaturatingMultiply(cost.flops, times));
+  cost_.transcendentals = SaturatingAdd(cost_.transcendentals, SaturatingMultiply(cost.transcendentals, times));
   const CostSums& sums = result_.SumsOf(callee);
   sums_.flops += sums.flops * static_cast<float>(times);
   sums_.transcendentals += sums.transcendentals * static_cast<float>(times);
@@ -177,7 +178,7 @@ void CostCounter::CountPlain(Instruction i) {
   for (uint32_t k = 0; k < r.operand_count; ++k) {
     const InstructionId operand = module_.use(UseId(r.operand_begin + k)).def;
     const int64_t bytes = SizesOf(module_.record(operand).shape).buffer;
-    read = SatAdd(read, bytes);
+    read = SaturatingAdd(read, bytes);
     sum += static_cast<float>(bytes);
   }
   cost_.bytes_written = written.leaves;
@@ -188,7 +189,7 @@ void CostCounter::CountPlain(Instruction i) {
 void CostCounter::CountSelectAndScatter(Instruction i) {
   const int64_t sources = Elements(i.operand(1).shape());
   const int64_t window = WindowElements(WindowView::Of(i));
-  Apply(i.computation_attr(Attr::kSelect), SatMul(sources, window - 1));
+  Apply(i.computation_attr(Attr::kSelect), SaturatingMultiply(sources, window - 1));
   Apply(i.computation_attr(Attr::kScatter), sources);
 }
 
@@ -226,11 +227,11 @@ void CostCounter::CountFusion(Instruction i) {
   cost_.bytes_read = cost_.bytes_written = 0;
   sums_.bytes = 0;
   const auto write = [&](int64_t bytes) {
-    cost_.bytes_written = SatAdd(cost_.bytes_written, bytes);
+    cost_.bytes_written = SaturatingAdd(cost_.bytes_written, bytes);
     sums_.bytes += static_cast<float>(bytes);
   };
   const auto read = [&](int64_t bytes) {
-    cost_.bytes_read = SatAdd(cost_.bytes_read, bytes);
+    cost_.bytes_read = SaturatingAdd(cost_.bytes_read, bytes);
     sums_.bytes += static_cast<float>(bytes);
   };
   // An update in place writes the updated part.
@@ -286,10 +287,10 @@ void CostCounter::CountInstruction(Instruction i) {
       Bytes(SizesOf(i).buffer, SizesOf(i).buffer);
       break;
     case CostRule::kDynamicSlice:
-      Bytes(SatAdd(SizesOf(i).buffer, operand_bytes(1)), SizesOf(i).buffer);
+      Bytes(SaturatingAdd(SizesOf(i).buffer, operand_bytes(1)), SizesOf(i).buffer);
       break;
     case CostRule::kDynamicUpdateSlice:
-      Bytes(SatAdd(operand_bytes(1), operand_bytes(2)), operand_bytes(1));
+      Bytes(SaturatingAdd(operand_bytes(1), operand_bytes(2)), operand_bytes(1));
       break;
     case CostRule::kTuple:
       Bytes(0, SizesOf(i).buffer);
@@ -338,22 +339,22 @@ void CostCounter::CountInstruction(Instruction i) {
     case CostRule::kFft: {
       CountPlain(i);
       int64_t factors = 1;
-      for (int64_t length : i.list_attr(Attr::kFftLength)) factors = SatMul(factors, FloorLog2(length));
-      Flops(SatMul(SatMul(8, factors), Elements(i.operand(0).shape())));
+      for (int64_t length : i.list_attr(Attr::kFftLength)) factors = SaturatingMultiply(factors, FloorLog2(length));
+      Flops(SaturatingMultiply(SaturatingMultiply(8, factors), Elements(i.operand(0).shape())));
       break;
     }
     case CostRule::kTriangularSolve: {
-      Bytes(SatAdd(Half(operand_bytes(0)), operand_bytes(1)), SizesOf(i).buffer);
+      Bytes(SaturatingAdd(Half(operand_bytes(0)), operand_bytes(1)), SizesOf(i).buffer);
       const Shape a = i.operand(0).shape();
       const int64_t n = a.rank() > 0 ? std::max<int64_t>(0, a.dim(a.rank() - 1)) : 1;
-      Flops(SatMul(2, SatMul(n, Elements(i.operand(1).shape()))));
+      Flops(SaturatingMultiply(2, SaturatingMultiply(n, Elements(i.operand(1).shape()))));
       break;
     }
     case CostRule::kCholesky: {
       Bytes(Half(operand_bytes(0)), Half(operand_bytes(0)));
       const Shape a = i.operand(0).shape();
       const int64_t n = a.rank() > 0 ? std::max<int64_t>(0, a.dim(a.rank() - 1)) : 1;
-      Flops(SatMul(n, Elements(a)) / 3);
+      Flops(SaturatingMultiply(n, Elements(a)) / 3);
       break;
     }
     case CostRule::kInfeed:
@@ -361,17 +362,17 @@ void CostCounter::CountInstruction(Instruction i) {
       break;
     case CostRule::kOutfeed: {
       int64_t read = 0;
-      for (Instruction operand : i.operands()) read = SatAdd(read, SizesOf(operand).leaves);
+      for (Instruction operand : i.operands()) read = SaturatingAdd(read, SizesOf(operand).leaves);
       Bytes(read, 0);
       break;
     }
     case CostRule::kAllReduce: {
       int64_t read = 0;
-      for (Instruction operand : i.operands()) read = SatAdd(read, SizesOf(operand).buffer);
+      for (Instruction operand : i.operands()) read = SaturatingAdd(read, SizesOf(operand).buffer);
       Bytes(read, SizesOf(i).leaves);
       int64_t elements = 0;
       if (shape.IsTuple()) {
-        for (Shape leaf : Leaves(shape)) elements = SatAdd(elements, Elements(leaf));
+        for (Shape leaf : Leaves(shape)) elements = SaturatingAdd(elements, Elements(leaf));
       } else {
         elements = Elements(shape);
       }
@@ -382,7 +383,7 @@ void CostCounter::CountInstruction(Instruction i) {
       CountPlain(i);
       int64_t elements = Elements(shape);
       if (shape.IsTuple()) {
-        for (Shape leaf : Leaves(shape)) elements = SatAdd(elements, Elements(leaf));
+        for (Shape leaf : Leaves(shape)) elements = SaturatingAdd(elements, Elements(leaf));
       }
       Transcendentals(elements);
       break;
@@ -390,17 +391,17 @@ void CostCounter::CountInstruction(Instruction i) {
     case CostRule::kSort: {
       CountPlain(i);
       const int64_t elements = Elements(i.operand(0).shape());
-      Flops(SatMul(elements, CeilLog2(elements)));
+      Flops(SaturatingMultiply(elements, CeilLog2(elements)));
       break;
     }
     case CostRule::kGather:
-      Bytes(SatAdd(SizesOf(i).buffer, operand_bytes(1)), SizesOf(i).buffer);
+      Bytes(SaturatingAdd(SizesOf(i).buffer, operand_bytes(1)), SizesOf(i).buffer);
       break;
     case CostRule::kScatter: {
       const int64_t n = (i.operand_count() - 1) / 2;
       int64_t updates = 0;
-      for (int64_t k = n + 1; k < i.operand_count(); ++k) updates = SatAdd(updates, operand_bytes(k));
-      Bytes(SatAdd(SatMul(2, updates), operand_bytes(n)), updates);
+      for (int64_t k = n + 1; k < i.operand_count(); ++k) updates = SaturatingAdd(updates, operand_bytes(k));
+      Bytes(SaturatingAdd(SaturatingMultiply(2, updates), operand_bytes(n)), updates);
       Apply(i.computation_attr(Attr::kToApply), n + 1 < i.operand_count() ? Elements(i.operand(n + 1).shape()) : 0);
       break;
     }
@@ -434,15 +435,15 @@ int64_t CostCounter::ReadOf(Instruction source) const {
   int64_t bytes = 0;
   bool read_whole = false;
   const auto read_once = [&] {
-    if (!std::exchange(read_whole, true)) bytes = SatAdd(bytes, whole);
+    if (!std::exchange(read_whole, true)) bytes = SaturatingAdd(bytes, whole);
   };
   for (Instruction user : source.users()) {
     switch (CostRuleOf(user.opcode())) {
       case CostRule::kSlice:
-        bytes = SatAdd(bytes, BufferBytes(user.shape()));
+        bytes = SaturatingAdd(bytes, BufferBytes(user.shape()));
         break;
       case CostRule::kDynamicSlice:
-        user.operand(0) == source ? void(bytes = SatAdd(bytes, BufferBytes(user.shape()))) : read_once();
+        user.operand(0) == source ? void(bytes = SaturatingAdd(bytes, BufferBytes(user.shape()))) : read_once();
         break;
       case CostRule::kDynamicUpdateSlice:
         if (user.operand(0) != source) read_once();
@@ -458,12 +459,12 @@ int64_t CostCounter::ReadOf(Instruction source) const {
           for (Instruction after : user.users()) {
             const CostRule rule = simple ? CostRuleOf(after.opcode()) : CostRule::kPlain;
             if (rule == CostRule::kSlice || (rule == CostRule::kDynamicSlice && after.operand(0) == user)) {
-              bytes = SatAdd(bytes, BufferBytes(after.shape()));
+              bytes = SaturatingAdd(bytes, BufferBytes(after.shape()));
             } else if (rule == CostRule::kDynamicUpdateSlice && after.operand(0) == user) {
               continue;
             } else if (!std::exchange(read_nested, true)) {
               const bool indexes = rule == CostRule::kDynamicSlice || rule == CostRule::kDynamicUpdateSlice;
-              bytes = SatAdd(bytes, indexes ? BufferBytes(user.shape()) : result_.ParameterBytesRead(body, k));
+              bytes = SaturatingAdd(bytes, indexes ? BufferBytes(user.shape()) : result_.ParameterBytesRead(body, k));
             }
           }
         }
@@ -471,7 +472,7 @@ int64_t CostCounter::ReadOf(Instruction source) const {
       }
       default:
         if (user.opcode() == Opcode::kBroadcast || user.opcode() == Opcode::kReshape) {
-          bytes = SatAdd(bytes, whole);
+          bytes = SaturatingAdd(bytes, whole);
         } else {
           read_once();
         }
@@ -504,7 +505,7 @@ void CostCounter::CountParameterReads(Computation fused) {
       }
     }
     for (InstructionId id : element) {
-      bytes = SatAdd(bytes, id.valid() ? ReadOf(module_.instruction(id)) : of_tuple);
+      bytes = SaturatingAdd(bytes, id.valid() ? ReadOf(module_.instruction(id)) : of_tuple);
     }
     reads.push_back(bytes);
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What running a module costs: floating-point operations, transcendental functions, bytes read and written.
 //
 // The counts are those of XLA's HloCostAnalysis. An elementwise instruction is one operation an element; a dot or

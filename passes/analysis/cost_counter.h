@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How CostAnalysis counts one instruction after another.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_COUNTER_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_COUNTER_H_

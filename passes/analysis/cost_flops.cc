@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -64,15 +65,15 @@ int64_t ValidPositions(const WindowDim& window, int64_t input, int64_t kernel, i
     }
     return valid;
   }
-  return SatMul(kernel, output) / dilation;
+  return SaturatingMultiply(kernel, output) / dilation;
 }
 
 }  // namespace
 
 int64_t DotFlops(Instruction dot) {
-  int64_t flops = SatMul(2, std::max<int64_t>(0, dot.shape().element_count()));
+  int64_t flops = SaturatingMultiply(2, std::max<int64_t>(0, dot.shape().element_count()));
   const Shape lhs = dot.operand(0).shape();
-  for (int64_t dim : DotDims::Of(dot).lhs_contracting) flops = SatMul(flops, Dim(lhs, dim));
+  for (int64_t dim : DotDims::Of(dot).lhs_contracting) flops = SaturatingMultiply(flops, Dim(lhs, dim));
   return flops;
 }
 
@@ -85,13 +86,15 @@ int64_t ConvolutionFlops(Instruction convolution) {
   const Shape result = convolution.shape();
   const int64_t feature_groups = std::max<int64_t>(1, attrs.integer(Attr::kFeatureGroupCount, 1));
   const int64_t batch_groups = std::max<int64_t>(1, attrs.integer(Attr::kBatchGroupCount, 1));
-  int64_t products = SatMul(Dim(lhs, dims.input_feature) / feature_groups, Dim(result, dims.output_feature));
-  products = SatMul(products, Dim(lhs, dims.input_batch) / batch_groups);
+  int64_t products =
+      SaturatingMultiply(Dim(lhs, dims.input_feature) / feature_groups, Dim(result, dims.output_feature));
+  products = SaturatingMultiply(products, Dim(lhs, dims.input_batch) / batch_groups);
   for (int64_t d = 0; d < std::min(window.rank(), dims.spatial_rank()); ++d) {
-    products = SatMul(products, ValidPositions(window[d], Dim(lhs, dims.input_spatial[d]),
-                                               Dim(rhs, dims.kernel_spatial[d]), Dim(result, dims.output_spatial[d])));
+    products = SaturatingMultiply(
+        products, ValidPositions(window[d], Dim(lhs, dims.input_spatial[d]), Dim(rhs, dims.kernel_spatial[d]),
+                                 Dim(result, dims.output_spatial[d])));
   }
-  return SatMul(2, products);
+  return SaturatingMultiply(2, products);
 }
 
 }  // namespace hlokit

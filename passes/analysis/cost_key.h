@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tables by instruction, opcode, computation, source line or scope count an instruction under.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_KEY_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_KEY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -84,10 +85,10 @@ std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
       if (trip_counts && caller.opcode() == Opcode::kWhile) {
         const int64_t trips = TripCount(caller).value_or(1);
         const bool is_test = caller.computation_attr(Attr::kCondition).id() == site.callee;
-        times = SatMul(times, is_test ? SatAdd(trips, 1) : trips);
+        times = SaturatingMultiply(times, is_test ? SaturatingAdd(trips, 1) : trips);
       }
       RunCounts& callee = runs[site.callee.value];
-      callee.times = SatAdd(callee.times, times);
+      callee.times = SaturatingAdd(callee.times, times);
       callee.fused |= here.fused || site.kind == CallKind::kFused;
     }
   }

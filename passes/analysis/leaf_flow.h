@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which instruction made each array that an instruction holds: tuples and what only passes values on are looked
 // through.
 //

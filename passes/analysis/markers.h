@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Custom calls that say something about a value and do nothing to it.
 #ifndef HLOKIT_PASSES_ANALYSIS_MARKERS_H_
 #define HLOKIT_PASSES_ANALYSIS_MARKERS_H_

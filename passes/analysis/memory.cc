@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/analysis/memory.h"
 
 #include <algorithm>
@@ -143,27 +144,27 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
   for (const LiveBuffer& buffer : use.buffers) {
     switch (buffer.kind) {
       case BufferKind::kArgument:
-        use.argument_bytes = SatAdd(use.argument_bytes, buffer.bytes);
+        use.argument_bytes = SaturatingAdd(use.argument_bytes, buffer.bytes);
         break;
       case BufferKind::kConstant:
-        use.constant_bytes = SatAdd(use.constant_bytes, buffer.bytes);
+        use.constant_bytes = SaturatingAdd(use.constant_bytes, buffer.bytes);
         continue;
       case BufferKind::kResult:
-        use.result_bytes = SatAdd(use.result_bytes, buffer.bytes);
+        use.result_bytes = SaturatingAdd(use.result_bytes, buffer.bytes);
         break;
       case BufferKind::kTemporary:
         break;
     }
     int64_t& in = change[static_cast<size_t>(buffer.begin)];
-    in = SatAdd(in, buffer.bytes);
+    in = SaturatingAdd(in, buffer.bytes);
     int64_t& out = change[static_cast<size_t>(buffer.end) + 1];
-    out = SatAdd(out, -buffer.bytes);
+    out = SaturatingAdd(out, -buffer.bytes);
   }
   int64_t live = 0;
   for (int32_t place = 0; place < places; ++place) {
     const auto at = static_cast<size_t>(place);
-    live = SatAdd(live, change[at]);
-    use.live_bytes[at] = SatAdd(live, at < callee_bytes.size() ? callee_bytes[at] : 0);
+    live = SaturatingAdd(live, change[at]);
+    use.live_bytes[at] = SaturatingAdd(live, at < callee_bytes.size() ? callee_bytes[at] : 0);
     if (use.live_bytes[at] > use.peak_bytes) {
       use.peak_bytes = use.live_bytes[at];
       use.peak_place = place;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much memory a program needs when its instructions run in order: which buffers are alive when, and when they take
 // most.
 //

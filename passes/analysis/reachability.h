@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether one instruction of a computation must run before another, along operands and control predecessors.
 #ifndef HLOKIT_PASSES_ANALYSIS_REACHABILITY_H_
 #define HLOKIT_PASSES_ANALYSIS_REACHABILITY_H_

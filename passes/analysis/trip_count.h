@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often a loop runs its body, where that can be read off the program: an integer of the state starts at a constant,
 // the body adds a constant to it, and the condition compares it with a constant or with a part of the state that the
 // body passes on unchanged. Scalars are followed through copies, bitcasts, reshapes and fusions. Loops that run until

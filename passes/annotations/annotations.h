@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where instructions came from, through every transformation.
 //
 // The annotations of an instruction are the metadata (op_name path, source line, stack frame) of all the source

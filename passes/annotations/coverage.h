@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which annotations a module has, and what passes do to them.
 #ifndef HLOKIT_PASSES_ANNOTATIONS_COVERAGE_H_
 #define HLOKIT_PASSES_ANNOTATIONS_COVERAGE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Annotations in the text. XLA's text has one metadata for each instruction; what else an instruction stands for goes
 // into frontend attributes, which XLA reads, keeps and does not look into:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folding and reassociation of all-reduces.
 #include <algorithm>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives as a start and a done, between which other work can be done.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/collective/collective_key.h"
 
 #include "ir/str_cat.h"

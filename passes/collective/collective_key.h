@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which collectives do the same among the same devices.
 #ifndef HLOKIT_PASSES_COLLECTIVE_COLLECTIVE_KEY_H_
 #define HLOKIT_PASSES_COLLECTIVE_COLLECTIVE_KEY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transformations of collectives. Modules with a schedule are left alone by all of them.
 #ifndef HLOKIT_PASSES_COLLECTIVE_COLLECTIVES_H_
 #define HLOKIT_PASSES_COLLECTIVE_COLLECTIVES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Merges small collectives into large ones.
 #include <algorithm>
 #include <map>
@@ -28,7 +29,7 @@ struct Bundle {
 
 int64_t BytesOf(Instruction i) {
   int64_t bytes = 0;
-  for (Instruction operand : i.operands()) bytes = SatAdd(bytes, BufferBytes(operand.shape()));
+  for (Instruction operand : i.operands()) bytes = SaturatingAdd(bytes, BufferBytes(operand.shape()));
   return bytes;
 }
 
@@ -115,11 +116,11 @@ absl::StatusOr<CombineCounts> CombineCollectives(Module& module, Opcode opcode, 
       // The newest first: what lies close is more likely to be independent.
       for (size_t k = bundles.size(); k-- > 0 && bundles.size() - k <= 8 && !done;) {
         Bundle& bundle = bundles[k];
-        if (SatAdd(bundle.bytes, bytes) > limits.max_bytes) continue;
+        if (SaturatingAdd(bundle.bytes, bytes) > limits.max_bytes) continue;
         if (bundle.operands + i.operand_count() > limits.max_count) continue;
         if (!groups.Join(bundle.nodes[0], n)) continue;
         bundle.nodes.push_back(n);
-        bundle.bytes = SatAdd(bundle.bytes, bytes);
+        bundle.bytes = SaturatingAdd(bundle.bytes, bytes);
         bundle.operands += i.operand_count();
         done = true;
       }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the fusions of a plan, and takes fusions apart.
 #ifndef HLOKIT_PASSES_FUSION_FUSE_H_
 #define HLOKIT_PASSES_FUSION_FUSE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides what to fuse in one computation.
 //
 // What a fusion may be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/fusion/fusion_planner.h"
 
 #include <algorithm>
@@ -177,7 +178,7 @@ int64_t FusionPlanner::FindReads(Node n) {
     const bool cut =
         o == operands.begin() && info_[n].fusion_class == FusionClass::kCut && info_[n].elements < info_[*o].elements;
     reads_.push_back({*o, info_[cut ? n : *o].bytes, cut || info_[n].read_apart});
-    bytes = SatAdd(bytes, reads_.back().bytes);
+    bytes = SaturatingAdd(bytes, reads_.back().bytes);
   }
   return bytes;
 }
@@ -185,7 +186,7 @@ int64_t FusionPlanner::FindReads(Node n) {
 int64_t FusionPlanner::ReadsMissingIn(const Group& group) const {
   int64_t bytes = 0;
   for (const Read& read : reads_) {
-    if (read.apart || !Reads(group, read.operand)) bytes = SatAdd(bytes, read.bytes);
+    if (read.apart || !Reads(group, read.operand)) bytes = SaturatingAdd(bytes, read.bytes);
   }
   return bytes;
 }
@@ -336,16 +337,16 @@ void FusionPlanner::Place(Node n) {
   const bool only = users.groups.size() == 1 && !users.others;
   const int64_t bytes = info.bytes;
   // On its own a gather reads what it takes, and the indices; in a fusion all of its operand counts.
-  if (info.fusion_class == FusionClass::kGather) reads = SatAdd(bytes, info_[OperandsOf(n)[1]].bytes);
+  if (info.fusion_class == FusionClass::kGather) reads = SaturatingAdd(bytes, info_[OperandsOf(n)[1]].bytes);
   // Savings of computing it at every user; of computing it in one group, and at others where that is cheaper than to
   // read it; of the latter alone.
   const bool may_copy = !IsDear(info.fusion_class);
   int64_t everywhere = 0, some = 0;
   for (const Fit& fit : fits_) {
-    everywhere = SatAdd(everywhere, bytes - fit.reads);
-    if (fit.reads < bytes) some = SatAdd(some, bytes - fit.reads);
+    everywhere = SaturatingAdd(everywhere, bytes - fit.reads);
+    if (fit.reads < bytes) some = SaturatingAdd(some, bytes - fit.reads);
   }
-  everywhere = SatAdd(everywhere, SatAdd(reads, bytes));
+  everywhere = SaturatingAdd(everywhere, SaturatingAdd(reads, bytes));
   const bool can_vanish = may_copy && !users.others && fits_.size() == users.groups.size();
   const Fit* home = nullptr;
   int64_t at_home = 0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans the fusions of a computation: users first, each instruction is put into the groups that use it, or they are
 // joined around it.
 #ifndef HLOKIT_PASSES_FUSION_FUSION_PLANNER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The roles that instructions have in groups: whether a fusion may compute a value, given how its users there are
 // computed. fusion_plan.h states the contract.
 #include <algorithm>
@@ -15,7 +16,7 @@ int64_t WindowReuse(Instruction i) {
   const WindowView window = WindowView::Of(i);
   int64_t reuse = 1;
   for (int64_t d = 0; d < window.rank(); ++d) {
-    reuse = SatMul(reuse, std::max<int64_t>(1, window[d].size / std::max<int64_t>(1, window[d].stride)));
+    reuse = SaturatingMultiply(reuse, std::max<int64_t>(1, window[d].size / std::max<int64_t>(1, window[d].stride)));
   }
   return reuse;
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a fusion may do with an opcode. It is a column of ir/opcodes.def.
 #ifndef HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 #define HLOKIT_PASSES_FUSION_FUSION_RULES_H_

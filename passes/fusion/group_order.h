@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instructions of a computation in groups, and an order of the groups in which each comes before those that use it.
 // Groups are joined one after another; the order is mended as they are, and a join that would make two groups wait for
 // each other is refused. So is one whose consequences are too far to see: a search looks at a bounded number of edges.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instruments that check the module after each pass.
 #ifndef HLOKIT_PASSES_INSTRUMENTS_CHECKS_H_
 #define HLOKIT_PASSES_INSTRUMENTS_CHECKS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The line diff of printing.h: Myers' O(ND) search between the common start and end, bounded; past the bound the middle
 // is shown as replaced whole, which is still a correct diff.
 #include <algorithm>

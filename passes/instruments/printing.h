@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instruments that print the module around passes.
 #ifndef HLOKIT_PASSES_INSTRUMENTS_PRINTING_H_
 #define HLOKIT_PASSES_INSTRUMENTS_PRINTING_H_

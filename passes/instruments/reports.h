@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instruments that measure: time, statistics; and the one that stops passes at a number.
 #ifndef HLOKIT_PASSES_INSTRUMENTS_REPORTS_H_
 #define HLOKIT_PASSES_INSTRUMENTS_REPORTS_H_

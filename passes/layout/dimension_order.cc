@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/layout/dimension_order.h"
 
 #include <algorithm>
@@ -20,20 +21,20 @@ bool StepsAgree(Shape from, absl::Span<const int64_t> from_order, Shape to, absl
   int64_t stride = 1;
   for (int64_t d : from_order) {
     place[static_cast<size_t>(d)] = stride;
-    stride = SatMul(stride, SizeOf(from, d));
+    stride = SaturatingMultiply(stride, SizeOf(from, d));
   }
   stride = 1;
   for (int64_t d : to_order) {
     to_place[static_cast<size_t>(d)] = stride;
-    stride = SatMul(stride, SizeOf(to, d));
+    stride = SaturatingMultiply(stride, SizeOf(to, d));
   }
   int64_t step = 1;
-  for (int64_t d = from.rank(); d-- > 0; step = SatMul(step, SizeOf(from, d))) {
+  for (int64_t d = from.rank(); d-- > 0; step = SaturatingMultiply(step, SizeOf(from, d))) {
     if (SizeOf(from, d) == 1) continue;
     int64_t rest = step, at = 0;
     for (int64_t t = to.rank(); t-- > 0 && rest > 0;) {
       const int64_t size = std::max<int64_t>(SizeOf(to, t), 1);
-      at = SatAdd(at, SatMul(rest % size, to_place[static_cast<size_t>(t)]));
+      at = SaturatingAdd(at, SaturatingMultiply(rest % size, to_place[static_cast<size_t>(t)]));
       rest /= size;
     }
     if (at != place[static_cast<size_t>(d)]) return false;
@@ -97,8 +98,8 @@ int64_t TiledElements(Shape array, absl::Span<const int64_t> minor_to_major) {
     int64_t unit = 1;
     if (minor_to_major.size() > 1 && k == 0) unit = 128;
     if (k == 1) unit = size <= 2 ? 2 : size <= 4 ? 4 : 8;
-    if (size % unit != 0) size = SatAdd(size, unit - size % unit);
-    elements = SatMul(elements, size);
+    if (size % unit != 0) size = SaturatingAdd(size, unit - size % unit);
+    elements = SaturatingMultiply(elements, size);
   }
   return elements;
 }

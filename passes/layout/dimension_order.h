@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Orders of the dimensions of arrays that lie in tiles of 8 by 128, as in a TPU's memory: what they pad, what they
 // move.
 #ifndef HLOKIT_PASSES_LAYOUT_DIMENSION_ORDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/layout/layout_assignment.h"
 
 #include <algorithm>
@@ -281,11 +282,11 @@ int64_t TiledBytes(Shape array) {
     int64_t size = array.is_unbounded(d) ? 1 : std::max<int64_t>(array.dim(d), 0);
     if (const auto n = static_cast<size_t>(k); n < tile.size() && tile[tile.size() - 1 - n] > 0) {
       const int64_t extent = tile[tile.size() - 1 - n];
-      if (size % extent != 0) size = SatAdd(size, extent - size % extent);
+      if (size % extent != 0) size = SaturatingAdd(size, extent - size % extent);
     }
-    elements = SatMul(elements, size);
+    elements = SaturatingMultiply(elements, size);
   }
-  return SatMul(elements, bits) / 8;
+  return SaturatingMultiply(elements, bits) / 8;
 }
 
 Shape WithTpuTiles(ShapeTable& shapes, Shape array) {

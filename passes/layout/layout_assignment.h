@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts for all arrays of a module.
 #ifndef HLOKIT_PASSES_LAYOUT_LAYOUT_ASSIGNMENT_H_
 #define HLOKIT_PASSES_LAYOUT_LAYOUT_ASSIGNMENT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/layout/tpu_orders.h"
 
 #include <algorithm>
@@ -85,7 +86,7 @@ class OrderChooser {
     for (Computation c : module_.computations()) {
       for (Instruction i : c.instructions()) {
         orders_.first_[i.id().value] = static_cast<uint32_t>(count);
-        count = SatAdd(count, i.shape().leaf_count());
+        count = SaturatingAdd(count, i.shape().leaf_count());
         if (count > kMostLeaves) return false;
         if (i.shape().IsArray()) {
           shape_.push_back(i.shape());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In which order the dimensions of each array lie in a TPU's memory.
 //
 // The two minor dimensions of an array are padded to tiles of 8 by 128, so it matters which these are. Arrays that must

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copying the body of a computation into another.
 #ifndef HLOKIT_PASSES_REWRITE_CLONE_H_
 #define HLOKIT_PASSES_REWRITE_CLONE_H_

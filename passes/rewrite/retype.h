@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program in other float types or of other sizes.
 #ifndef HLOKIT_PASSES_REWRITE_RETYPE_H_
 #define HLOKIT_PASSES_REWRITE_RETYPE_H_

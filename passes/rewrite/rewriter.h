@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local rewrites to a fixpoint, driven by a worklist.
 //
 // A rule looks at one instruction and what is near it and either leaves all as it is, or makes new instructions and

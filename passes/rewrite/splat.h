@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays all of whose elements are one known value.
 #ifndef HLOKIT_PASSES_REWRITE_SPLAT_H_
 #define HLOKIT_PASSES_REWRITE_SPLAT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/collective_delay.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ CollectiveDelayer::CollectiveDelayer(Module* module, const PlainLoop& loop, int6
     if (!MayWait(i, effects) || known_[id.value] != 0 || !FindSink(i, &sink)) continue;
     if (taken[static_cast<size_t>(sink.element)]++ != 0) continue;
     // Handed on by the trip before, and to the next.
-    bytes_ = SatAdd(bytes_, SatMul(BufferBytes(i.operand(0).shape()), 2));
+    bytes_ = SaturatingAdd(bytes_, SaturatingMultiply(BufferBytes(i.operand(0).shape()), 2));
     sinks_.push_back(std::move(sink));
   }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of a loop's body whose results are only put aside: made a trip later, beside its work.
 //
 // The backward loop over the layers of a model ends each trip with a reduce-scatter of the layer's gradient, and stores

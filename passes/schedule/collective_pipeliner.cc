@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/collective_pipeliner.h"
 
 #include <algorithm>
@@ -156,7 +157,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
       // What a trip was given, and what it makes for the next.
       int64_t bytes = 0;
       for (InstructionId collective : ahead) {
-        bytes = SatAdd(bytes, SatMul(BufferBytes(module.instruction(collective).shape()), 2));
+        bytes = SaturatingAdd(bytes, SaturatingMultiply(BufferBytes(module.instruction(collective).shape()), 2));
       }
       const absl::StatusOr<bool> room = fits(bytes);
       if (!room.ok()) return room.status();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of a loop's body that can be issued a trip ahead, or a trip later (collective_delay.h).
 //
 // A loop over the layers of a model gathers the weights of a layer in that layer's trip, and its first product waits

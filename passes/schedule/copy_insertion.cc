@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/copy_insertion.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies where two values that must be different would share memory.
 #ifndef HLOKIT_PASSES_SCHEDULE_COPY_INSERTION_H_
 #define HLOKIT_PASSES_SCHEDULE_COPY_INSERTION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/loop_collectives.h"
 
 #include "passes/analysis/leaf_flow.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What moving collectives of a loop's body to other trips asks: which may move.
 #ifndef HLOKIT_PASSES_SCHEDULE_LOOP_COLLECTIVES_H_
 #define HLOKIT_PASSES_SCHEDULE_LOOP_COLLECTIVES_H_

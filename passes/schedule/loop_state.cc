@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/loop_state.h"
 
 #include "passes/analysis/markers.h"

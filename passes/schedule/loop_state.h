@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which elements of a loop's state change from trip to trip: what vector memory holds of it need not pass HBM.
 #ifndef HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_
 #define HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/memory_space_assignment.h"
 
 #include <algorithm>
@@ -33,8 +34,9 @@ int64_t PaddedBytes(Shape array) {
   const LayoutRecord* layout = array.layout();
   if (layout == nullptr || (layout->extras != nullptr && !layout->extras->tiles.empty())) return TiledBytes(array);
   const int64_t bits = std::max(BitsOf(array.element_type()), 8);
-  if (array.rank() < 2) return SatMul((std::max<int64_t>(array.element_count(), 0) + 1023) / 1024 * 1024, bits) / 8;
-  return SatMul(TiledElements(array, layout->minor_to_major), bits) / 8;
+  if (array.rank() < 2)
+    return SaturatingMultiply((std::max<int64_t>(array.element_count(), 0) + 1023) / 1024 * 1024, bits) / 8;
+  return SaturatingMultiply(TiledElements(array, layout->minor_to_major), bits) / 8;
 }
 
 // What the computations of a module share.

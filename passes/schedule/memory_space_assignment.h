@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which arrays stand in a TPU's vector memory, and when they are brought there and taken away.
 //
 // A TPU's cores work on vector memory (VMEM, memory space 1: S(1) in a layout); arrays in the large memory (HBM) are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computing a value a second time instead of keeping it, where a schedule needs more memory than there is.
 #ifndef HLOKIT_PASSES_SCHEDULE_REMATERIALIZATION_H_
 #define HLOKIT_PASSES_SCHEDULE_REMATERIALIZATION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/schedule.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ bool EndsAsync(Instruction i) { return HasTrait(i.opcode(), kEndsAsync); }
 
 int64_t BytesMoved(Instruction i) {
   int64_t bytes = 0;
-  for (Instruction operand : i.operands()) bytes = SatAdd(bytes, BufferBytes(operand.shape()));
+  for (Instruction operand : i.operands()) bytes = SaturatingAdd(bytes, BufferBytes(operand.shape()));
   return bytes;
 }
 
@@ -43,7 +44,7 @@ int64_t WireBytes(Instruction collective) {
     return std::max(bytes, BufferBytes(collective.shape().element(1)));
   }
   if (opcode == Opcode::kAllGather) return std::max(bytes, BufferBytes(collective.shape()));
-  if (opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart) return SatMul(bytes, 2);
+  if (opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart) return SaturatingMultiply(bytes, 2);
   return bytes;
 }
 
@@ -166,7 +167,7 @@ void ListScheduler::Prepare() {
     value_stays_[v] = stays;
     if (!stays) {
       int64_t& made = made_bytes_[node_of_[value.maker.value - lowest_]];
-      made = SatAdd(made, value_bytes_[v]);
+      made = SaturatingAdd(made, value_bytes_[v]);
     }
   }
   for (uint32_t n = 0; n < count; ++n) {
@@ -241,7 +242,7 @@ int64_t ListScheduler::LinksFree(uint32_t n) const {
 }
 
 int64_t ListScheduler::EndOf(uint32_t n) {
-  const int64_t end = SatAdd(std::max(now_, LinksFree(n)), time_[n]);
+  const int64_t end = SaturatingAdd(std::max(now_, LinksFree(n)), time_[n]);
   for (size_t link = 0; link < kMostLinks; ++link) {
     if (links_[n] >> link & 1) link_free_[link] = end;
   }
@@ -255,7 +256,7 @@ void ListScheduler::FindHeights() {
     int64_t after = 0;
     for (uint32_t next : next_[n]) after = std::max(after, height_[next]);
     const Instruction i = module_.instruction(order_[n]);
-    height_[n] = SatAdd(after, EndsAsync(i) ? 0 : time_[n]);
+    height_[n] = SaturatingAdd(after, EndsAsync(i) ? 0 : time_[n]);
   }
 }
 
@@ -266,7 +267,7 @@ ListScheduler::Rank ListScheduler::RankOf(uint32_t n) const {
   if (priority_ == SchedulePriority::kCriticalPath) return {stage, -height_[n], n};
   int64_t freed = 0;
   for (uint32_t v : reads_[n]) {
-    if (readers_left_[v] == 1 && !value_stays_[v]) freed = SatAdd(freed, value_bytes_[v]);
+    if (readers_left_[v] == 1 && !value_stays_[v]) freed = SaturatingAdd(freed, value_bytes_[v]);
   }
   return {stage, made_bytes_[n] - freed, n};
 }
@@ -296,7 +297,7 @@ void ListScheduler::Take(uint32_t n) {
     const int64_t end = EndOf(n);
     for (uint32_t next : next_[n]) due_[next] = end;
   } else if (!EndsAsync(i)) {
-    now_ = SatAdd(now_, time_[n]);
+    now_ = SaturatingAdd(now_, time_[n]);
   } else {
     now_ = std::max(now_, due_[n]);
   }
@@ -329,7 +330,7 @@ uint32_t ListScheduler::Next() {
     // Until the core takes the next thing.
     int64_t until = INT64_MAX;
     if (!ready_.empty()) {
-      until = SatAdd(now_, time_[ready_.begin()->place]);
+      until = SaturatingAdd(now_, time_[ready_.begin()->place]);
     } else if (!waiting_.empty()) {
       until = waiting_.begin()->first;
     }
@@ -426,7 +427,7 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
     for (const auto& [priority, policy] : kWays) {
       std::vector<InstructionId> order = scheduler.Run(priority, policy);
       // What needs less memory is worth a little time.
-      if (list.empty() || SatAdd(scheduler.duration(), scheduler.duration() / 256) < shortest) {
+      if (list.empty() || SaturatingAdd(scheduler.duration(), scheduler.duration() / 256) < shortest) {
         list = std::move(order);
         shortest = scheduler.duration();
       }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An order of the instructions that needs little memory, and in which asynchronous work runs beside other work.
 #ifndef HLOKIT_PASSES_SCHEDULE_SCHEDULE_H_
 #define HLOKIT_PASSES_SCHEDULE_SCHEDULE_H_

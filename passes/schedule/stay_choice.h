@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which arrays stay in vector memory from the instruction that makes them to their last use, where not all of them fit.
 #ifndef HLOKIT_PASSES_SCHEDULE_STAY_CHOICE_H_
 #define HLOKIT_PASSES_SCHEDULE_STAY_CHOICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How instructions use a TPU's vector memory (VMEM): what can take arrays from it, and which are one array.
 #ifndef HLOKIT_PASSES_SCHEDULE_VECTOR_MEMORY_H_
 #define HLOKIT_PASSES_SCHEDULE_VECTOR_MEMORY_H_

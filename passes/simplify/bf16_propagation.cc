@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A part of a value is an array of f32: what an instruction makes, or an element of the tuple that it makes. Rounding a
 // part early is the same as rounding it late if all that happens to it in between is moving its elements, choosing
 // among them, or taking the larger or smaller: rounding keeps order. Parts that must have one type, those of a loop's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef HLOKIT_PASSES_SIMPLIFY_DOT_MERGER_H_
 #define HLOKIT_PASSES_SIMPLIFY_DOT_MERGER_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small programs that show the passes of this room at work, for the documentation.
 #include "passes/simplify/examples.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys that tell computations apart by what they compute: exact, as lists of words, so that no hash is trusted.
 #ifndef HLOKIT_PASSES_SIMPLIFY_INSTRUCTION_KEY_H_
 #define HLOKIT_PASSES_SIMPLIFY_INSTRUCTION_KEY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The passes of this room.
 #include "passes/rooms.h"
 #include "passes/simplify/algebraic/algsimp.h"

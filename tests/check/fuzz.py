@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A short run of fuzzing: every libFuzzer target of a folder, sharing the time.
 
   fuzz.py FOLDER [--seconds=60]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the steps of tests/check/steps.tsv and counts the tests in them.
 
   tools/check [--full] [--seed=N] [--list] [STEP...]

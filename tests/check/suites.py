@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a suite of recorded programs and compares what it reaches with the floor that is kept of it.
 
   suites.py corpus|conformance|torch FOLDER [--bin=build/release/bin] [--logs=build/check]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses a module, removes what is dead in it, and evaluates the rest: something of each room.
 #include <iostream>
 

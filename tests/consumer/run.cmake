@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Installs the build at `library_build` below `scratch`, then configures, builds and runs the project beside this file
 # against that installation; compiles and runs its program by what pkg-config says, where that is there; then follows the
 # tutorials that build programs.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes a libFuzzer dictionary of the words of HLO text, taken from the tables.
 usage: make_dictionary.py SOURCE_DIR > parser.dict"""
 import os, re, sys

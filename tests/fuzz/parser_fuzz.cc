@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes go through the reader; what it accepts is verified, printed, read back and hashed, and must come out the
 // same.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz target on files kept from earlier runs, so that any compiler can replay what a fuzzer once found.
 //
 //   NAME_replay PATH...    each PATH a file, or a folder whose files are all run, in order of name

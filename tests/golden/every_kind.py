@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the tools over all golden inputs and names the kinds of diagnostics that none of them produces.
 usage: every_kind.py GOLDEN_DIR"""
 import glob, json, os, re, subprocess, sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the pipelines of all golden tests over those of their modules that have annotations, and names the rewrites, as
 `--stats` counts them, that none of these shows. (annotation_properties then sees what becomes of the annotations.)
 usage: every_rewrite.py GOLDEN_DIR"""

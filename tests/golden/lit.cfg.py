@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Golden tests: every .hlo and .test file below this folder holds RUN lines and, mostly, FileCheck lines for their output.
 #
 # RUN lines are bash with pipefail. The project's tools, FileCheck, not, count and split-file are found by name; %s is the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Feeds hostile inputs to hlo-opt and hlo-inspect: each must end by itself with exit code 0 or 1, in time, on a 256 KiB
 stack, in bounded memory.
 usage: hostile.py BIN_DIR [--full] [--seed N]

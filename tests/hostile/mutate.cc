@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files cut at every byte and changed at random: each goes through the reader, and what is accepted through the
 // verifier, the printer and the fingerprint. Anything but a diagnostic or success is a crash of this program; memory
 // beyond ten times what the whole file needs, and a rejection without a diagnostic, are failures too.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs real programs on made-up arguments: the same bits on one thread and on two, finite or with a known reason.
 
   real_programs.py HLO_RUN FOLDER [--table=FILE] [NAME...]

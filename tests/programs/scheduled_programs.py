@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Real programs on a simulated TPU: a schedule, and memory spaces after it, never make a program slower than it is without.
 
   scheduled_programs.py HLO_RUN FILE|FOLDER... [--device=v5e] [--tolerance=0.04]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Real programs on a simulated TPU: each gives a report, whose times add up, also when every device is walked, and never needs
 more vector memory than there is.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of what passes do to annotations, on every module:
 //   carried   each annotation of a source instruction that still has an effect is on some instruction afterwards
 //   complete  after a pipeline that ends with propagate-annotations, what is without one is connected with nothing that

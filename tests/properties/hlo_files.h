@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modules that a property is checked on: files named on the command line, and folders of them.
 #ifndef HLOKIT_TESTS_PROPERTIES_HLO_FILES_H_
 #define HLOKIT_TESTS_PROPERTIES_HLO_FILES_H_

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that programs of this folder are given: as they are named, and all modules below folders."""
 import os
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties that every module has, whatever it holds:
 //   text      parse(print(x)) prints the same in the default, the short and the whole form, and has the same
 //   fingerprint

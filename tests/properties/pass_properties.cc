@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties that every pass has on every module:
 //   values    what the module computes on made-up arguments is the same after the pass (integers exactly, floats within
 //             a few units in the last place); but for results that depend on what a pass says it redefines

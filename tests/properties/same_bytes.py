@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What hlo-opt prints depends on its input alone: not on where memory lies, on what was in it or on the seeds of hash tables.
 
 usage: same_bytes.py HLO_OPT [--runs=N] [--passes=PIPELINE]... FILE|FOLDER...

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Pipelines under the address and undefined-behaviour sanitizers: nothing is read or written out of bounds, used after it is
 freed or leaked, and no pass meets a defect of its own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The value cases of a folder give the same bits on one thread and on two, after a round trip through text and through
 // JSON, and after --passes=dce,cse.
 //

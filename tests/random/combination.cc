@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that combine elements with a function, order them or look them up.
 #include <numeric>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tuples, tokens and queues, loops, branches and calls, asynchronous pairs, dynamic sizes.
 #include <string>
 

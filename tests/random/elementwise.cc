@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise instructions, of all types that shape inference and the kernels take.
 #include <optional>
 #include <string>

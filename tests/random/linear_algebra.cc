@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products, decompositions, batch normalization, Fourier transforms and random numbers.
 #include <string>
 #include <utility>

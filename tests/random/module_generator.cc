@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/random/module_generator.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the text of random modules instruction by instruction. What each opcode needs is found from its row in the
 // opcode table: its shape rule says what operands and attributes an instruction of it has. One file for each family of
 // rules.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random valid modules: every row of the opcode table has a way of being made, so that what parses, verifies, prints
 // and runs modules meets all of them in combinations that nobody wrote down.
 #ifndef HLOKIT_TESTS_RANDOM_RANDOM_MODULE_H_

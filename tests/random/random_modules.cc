@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes random modules and checks of each that it verifies, runs, and gives the same values after round trips.
 //
 //   random_modules [--count=N] [--seed=N] [--print] [--seconds=N]

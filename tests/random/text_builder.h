@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the text of a module value by value.
 #ifndef HLOKIT_TESTS_RANDOM_TEXT_BUILDER_H_
 #define HLOKIT_TESTS_RANDOM_TEXT_BUILDER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/random/value_round_trips.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a module gives stays the same when it is printed and read, as text and as JSON, and when dead and equal code is
 // taken out.
 #ifndef HLOKIT_TESTS_RANDOM_VALUE_ROUND_TRIPS_H_

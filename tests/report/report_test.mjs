@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of hlo-run --report in a real browser: it draws, answers, and asks nothing of the network.
 //
 //   node report_test.mjs --bin=FOLDER --page=FOLDER     FOLDER/hlo-run; where npm put playwright-core

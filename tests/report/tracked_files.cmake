@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
 # Fetched libraries are no part of the repository: fails if any is tracked, or if one with code in the report page, a line
 # of the file `packages`, is not named in NOTICE. Passes where there is no repository, and no such file.

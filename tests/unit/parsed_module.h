@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The module that a test's text describes.
 #ifndef HLOKIT_TESTS_UNIT_PARSED_MODULE_H_
 #define HLOKIT_TESTS_UNIT_PARSED_MODULE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A new folder of this test run's own, whatever other runs there are on the machine; gone with what is in it at the
 // end.
 #ifndef HLOKIT_TESTS_UNIT_TEMPORARY_FOLDER_H_

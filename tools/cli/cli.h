@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every tool does the same way: flags, reading inputs, showing diagnostics, exit codes. A tool is
 //
 //   int Run(int argc, char** argv) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file to take a failure of a pass away in: the module as it was before the pass that failed, and how to run that
 // pass on it again. Written when a pass gives an error or breaks the module, and from the handler of a signal that ends
 // the program.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines as users name them on command lines.
 #ifndef HLOKIT_TOOLS_CLI_DEVICE_MACHINE_H_
 #define HLOKIT_TOOLS_CLI_DEVICE_MACHINE_H_

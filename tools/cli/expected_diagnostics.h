@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of diagnostics inside their input: a comment says what the line must be told.
 //
 //   // expected-error {{text}}          on this line

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hlo-inspect annotations.
 #ifndef HLOKIT_TOOLS_CLI_INSPECT_ANNOTATIONS_H_
 #define HLOKIT_TOOLS_CLI_INSPECT_ANNOTATIONS_H_

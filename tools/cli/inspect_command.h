@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the subcommands of hlo-inspect share: inputs, where the report goes and in which form.
 #ifndef HLOKIT_TOOLS_CLI_INSPECT_COMMAND_H_
 #define HLOKIT_TOOLS_CLI_INSPECT_COMMAND_H_

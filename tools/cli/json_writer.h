@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON as it is written, with nothing kept in memory, so that reports may have millions of lines. The writer knows
 // where commas go; the caller balances Begin and End and gives each member of an object a key.
 #ifndef HLOKIT_TOOLS_CLI_JSON_WRITER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flags that choose passes and what looks on while they run.
 #ifndef HLOKIT_TOOLS_CLI_PASS_FLAGS_H_
 #define HLOKIT_TOOLS_CLI_PASS_FLAGS_H_

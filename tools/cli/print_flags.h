@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flags that choose how a module is printed.
 #ifndef HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_
 #define HLOKIT_TOOLS_CLI_PRINT_FLAGS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flags of tools that run programs: a profile of what the host does and of the programs on a simulated TPU.
 #ifndef HLOKIT_TOOLS_CLI_PROFILE_FLAGS_H_
 #define HLOKIT_TOOLS_CLI_PROFILE_FLAGS_H_

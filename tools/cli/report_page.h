@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page that hlo-run --report writes: one HTML document that holds its script, style and data and asks nothing of
 // the network. The document is bundled from tools/report when the project is built.
 #ifndef HLOKIT_TOOLS_CLI_REPORT_PAGE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ^C and the progress line of a run.
 #ifndef HLOKIT_TOOLS_HLO_RUN_CONTROL_H_
 #define HLOKIT_TOOLS_HLO_RUN_CONTROL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the flags of hlo-run to a machine, its chips, how they differ, and the program that they run.
 #ifndef HLOKIT_TOOLS_HLO_RUN_DEVICE_OPTIONS_H_
 #define HLOKIT_TOOLS_HLO_RUN_DEVICE_OPTIONS_H_

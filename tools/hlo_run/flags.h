@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of hlo-run.
 #ifndef HLOKIT_TOOLS_HLO_RUN_FLAGS_H_
 #define HLOKIT_TOOLS_HLO_RUN_FLAGS_H_

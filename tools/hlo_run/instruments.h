@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The observers that the flags ask for: trace, search for NaNs, profile.
 #ifndef HLOKIT_TOOLS_HLO_RUN_INSTRUMENTS_H_
 #define HLOKIT_TOOLS_HLO_RUN_INSTRUMENTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hlo-run on a simulated TPU: the flags --device and what belongs to it.
 #ifndef HLOKIT_TOOLS_HLO_RUN_SIMULATION_H_
 #define HLOKIT_TOOLS_HLO_RUN_SIMULATION_H_

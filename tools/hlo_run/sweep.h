@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hlo-run --sweep: one program on several machines, or several programs on one, as a table and a plot.
 #ifndef HLOKIT_TOOLS_HLO_RUN_SWEEP_H_
 #define HLOKIT_TOOLS_HLO_RUN_SWEEP_H_

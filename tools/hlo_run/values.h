@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arguments and results of a run, from and to files.
 #ifndef HLOKIT_TOOLS_HLO_RUN_VALUES_H_
 #define HLOKIT_TOOLS_HLO_RUN_VALUES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ir-dump shows of a program, an op or a model that it traces.
 #ifndef HLOKIT_TOOLS_IR_DUMP_SESSION_H_
 #define HLOKIT_TOOLS_IR_DUMP_SESSION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ir-dump shows of a file of lazy graphs.
 #ifndef HLOKIT_TOOLS_IR_DUMP_SHOW_GRAPHS_H_
 #define HLOKIT_TOOLS_IR_DUMP_SHOW_GRAPHS_H_

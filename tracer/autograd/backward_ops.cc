@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derivatives of backward ops, for gradients of gradients. Those of the table that have none here end such a second
 // derivative with an error.
 #include <numbers>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derivatives of ops that work element by element.
 #include <cmath>
 #include <limits>

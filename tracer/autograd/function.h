@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph of derivatives: one Function for each op call that autograd noted, holding the values of the call's
 // arguments and results and the functions its tensor arguments came from. It holds values, never the tensors
 // themselves: a tensor that is written in place comes to hold a function which may have been called with that very

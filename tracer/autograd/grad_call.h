@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call being differentiated: what it was called with, what it gave, the gradients of its results; the derivative sets
 // gradients of its arguments.
 //

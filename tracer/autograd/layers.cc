@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derivatives of products, convolutions, normalization, softmax, losses and pooling.
 #include "tracer/autograd/grad_call.h"
 #include "tracer/functions.h"

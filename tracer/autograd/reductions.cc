@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derivatives of reductions, scans and sorting.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derivatives of ops that move elements, and of indexing.
 #include <algorithm>
 #include <numeric>

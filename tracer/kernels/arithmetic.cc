@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic that is made of other ops.
 #include <algorithm>
 #include <string>

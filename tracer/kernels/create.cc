@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops that make tensors, fill them, copy them.
 #include <cmath>
 

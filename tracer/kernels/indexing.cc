@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indexing that is made of several nodes, and the ops whose result's size depends on values: they run on the host.
 #include <algorithm>
 #include <optional>

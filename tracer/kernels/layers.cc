@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalization, losses, pooling and padding that are made of several nodes or other ops.
 #include <algorithm>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random ops: nodes with a seed as an operand, which each call chains to that of the call before.
 #include <cmath>
 #include <cstdint>

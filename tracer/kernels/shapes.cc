@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views and other changes of shape. Each makes one node on the value it looks at.
 #include <algorithm>
 #include <numeric>

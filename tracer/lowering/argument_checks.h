@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What torch demands of arguments before an op computes anything: dimensions in range, tensors of the right rank and
 // type, lists of the right length. Lowerings may rely on it.
 #ifndef HLOKIT_TRACER_LOWERING_ARGUMENT_CHECKS_H_

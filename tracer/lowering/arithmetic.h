@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lowerings of arithmetic share: operands in the type of the result, wider types inside of long formulas.
 #ifndef HLOKIT_TRACER_LOWERING_ARITHMETIC_H_
 #define HLOKIT_TRACER_LOWERING_ARITHMETIC_H_

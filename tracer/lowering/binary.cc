@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops of two or three tensors, element by element.
 #include <limits>
 

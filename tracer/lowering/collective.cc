@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives: one all-reduce for all operands of a type, chained by a number that each takes along.
 #include "tracer/collective.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions and their gradients. Activations are [N, C, spatial...], kernels [O, C/groups, spatial...].
 #include <algorithm>
 

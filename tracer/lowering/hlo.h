@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HLO as values: expressions over Hlo emit instructions as PyTorch/XLA's lowerings do. The first error stays in the
 // Emitter; what depends on a failed value fails silently.
 //

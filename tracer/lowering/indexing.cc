@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops that choose elements by index: gathers, scatters, sorting.
 #include <algorithm>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses and their gradients. reduction: 0 none, 1 mean, 2 sum.
 #include "tracer/lowering/arithmetic.h"
 

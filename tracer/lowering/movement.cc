@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops that move elements: shapes, slices, joins, padding, triangles, diagonals, constants.
 #include <algorithm>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tracer/lowering/node_lowering.h"
 
 #include <memory>

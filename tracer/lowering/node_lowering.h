@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One node being lowered: its arguments as HLO and attributes, by place in the op's schema, and its results.
 #ifndef HLOKIT_TRACER_LOWERING_NODE_LOWERING_H_
 #define HLOKIT_TRACER_LOWERING_NODE_LOWERING_H_

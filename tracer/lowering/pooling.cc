@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling and resizing. The last `spatial` dimensions are pooled; what stands before is batch and features.
 #include <algorithm>
 #include <cmath>

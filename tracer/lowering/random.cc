@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers from a seed that is an operand: bits by rng-bit-generator, then arithmetic on them.
 #include <cmath>
 #include <numbers>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops of one tensor, element by element.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Networks for images. Names of parameters are torchvision's.
 #include <functional>
 #include <memory>

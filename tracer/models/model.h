@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models to trace: the usual vision networks under torchvision's names, and transformers of any size.
 #ifndef HLOKIT_TRACER_MODELS_MODEL_H_
 #define HLOKIT_TRACER_MODELS_MODEL_H_

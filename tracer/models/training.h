@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A few training steps of a model, and figures about them: logits, losses, norms of gradients and of changes.
 #ifndef HLOKIT_TRACER_MODELS_TRAINING_H_
 #define HLOKIT_TRACER_MODELS_TRAINING_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BERT, GPT-2, Llama and ViT, of any size.
 #include <cmath>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training on all devices of a tracer: each holds the whole model, gradients are summed over devices.
 #ifndef HLOKIT_TRACER_NN_DATA_PARALLEL_H_
 #define HLOKIT_TRACER_NN_DATA_PARALLEL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches on their way to a device: made on a thread, uploaded on others, some ahead of the one in use, so that making
 // and uploading batch n + 1 and tracing step n + 1 go on while the device executes step n. As MpDeviceLoader.
 #ifndef HLOKIT_TRACER_NN_DEVICE_LOADER_H_

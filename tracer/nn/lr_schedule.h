@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Learning rates by step, as torch.optim.lr_scheduler has them. A schedule is a function of the number of steps taken;
 // torch's recursive forms give the same numbers up to rounding.
 #ifndef HLOKIT_TRACER_NN_LR_SCHEDULE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizers, as torch's single-tensor ones: the same ops in the same order on each parameter.
 #ifndef HLOKIT_TRACER_NN_OPTIMIZER_H_
 #define HLOKIT_TRACER_NN_OPTIMIZER_H_

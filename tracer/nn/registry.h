@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters and buffers of a model, in the order of their declaration, under the names of their modules
 // ("layer1.0.bn2.weight"), as state dicts have them.
 #ifndef HLOKIT_TRACER_NN_REGISTRY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of named arrays in the safetensors format (https://github.com/huggingface/safetensors): eight bytes with the
 // length of a JSON header, little endian; the header, an object of NAME: {"dtype", "shape", "data_offsets"} padded with
 // blanks; the arrays, row-major, one after the other without gaps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of a model, and of its optimizer, on the host: fetched, loaded, kept in files.
 #ifndef HLOKIT_TRACER_NN_STATE_DICT_H_
 #define HLOKIT_TRACER_NN_STATE_DICT_H_

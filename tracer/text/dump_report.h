@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports on files of lazy graphs: what is in them, which are the same.
 #ifndef HLOKIT_TRACER_TEXT_DUMP_REPORT_H_
 #define HLOKIT_TRACER_TEXT_DUMP_REPORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What differs between two lazy graphs: nodes are matched by what they are (op, shape, attributes), in order; matched
 // nodes are then compared by which nodes they take. Scopes and locations do not count.
 #ifndef HLOKIT_TRACER_TEXT_GRAPH_DIFF_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lazy IR as text, read back: dumps of PyTorch/XLA (old and new), of torch's TorchScript backend, and our own, alone or
 // many in one file with what stands around them. What is read prints as it was.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lazy graphs as text and DOT, in PyTorch/XLA's form:
 //
 //   IR {

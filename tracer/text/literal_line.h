@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A value on one line: the shape, with or without a layout, and the literal.  f32[2] {1, 2}
 #ifndef HLOKIT_TRACER_TEXT_LITERAL_LINE_H_
 #define HLOKIT_TRACER_TEXT_LITERAL_LINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pieces of a line: what schemas, scripts and recorded calls are cut into.
 #ifndef HLOKIT_TRACER_TEXT_PIECES_H_
 #define HLOKIT_TRACER_TEXT_PIECES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The methods of Tensor that stand for ops, written from the rows of aten_ops.def:
 //   ir-dump --list-ops=methods > tracer/tensor_methods.def
 //   ir-dump --list-ops=method-bodies > tracer/tensor_methods.cc

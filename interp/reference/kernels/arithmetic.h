@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of elements that are the same for numbers of every kind: what the loops over elements and the folds of
 // reductions share. Integers wrap.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_ARITHMETIC_H_

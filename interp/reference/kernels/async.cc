@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous operations. What a start starts runs at once, or where its last operand is bound; the rest of the chain
 // only hands the results on.
 #include <memory>

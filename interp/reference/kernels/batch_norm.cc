@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch normalization: inference, training and its gradient, in double.
 #include <cmath>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives that move elements among the devices of a group, and the numbers of the device.
 #include "interp/reference/collective.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernels of collectives share: who takes part.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_COLLECTIVE_GROUPS_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_COLLECTIVE_GROUPS_H_

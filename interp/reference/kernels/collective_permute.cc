@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collective-permute: each target gets the operands of its source, each device that is no target gets zeros. The form
 // with slice_sizes moves slices of a buffer into another one that the target holds.
 #include <algorithm>

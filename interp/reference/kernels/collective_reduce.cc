@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce and reduce-scatter: f(f(x0, x1), x2)... over the members of a group in their order, element by element.
 #include <cstring>
 #include <memory>

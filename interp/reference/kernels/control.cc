@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters, constants, tuples, calls, loops and conditionals. Only the last three cost anything at run time.
 #include <memory>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution as a matrix product: rows are positions of the output, columns output features, and the sum runs over the
 // places of the kernel (row-major) and, innermost, the input features of a group.
 //

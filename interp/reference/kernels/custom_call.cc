@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Custom calls: functions of the registry, built-in ones, and markers that give back their operand.
 #include <algorithm>
 #include <iterator>

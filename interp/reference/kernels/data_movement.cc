@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that move elements to places known before or during the run: concatenate, pad, iota, dynamic slices.
 #include <algorithm>
 #include <memory>

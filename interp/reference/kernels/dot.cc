@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dot: batch, free and contracting dimensions of any number and order, as a batch of matrix products.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dynamic dimensions. Arrays with a dynamic dimension are evaluated at its bound; the size that set-dimension-size
 // gives it is remembered for get-dimension-size. (XLA's evaluator does the same.)
 #include <cstdint>

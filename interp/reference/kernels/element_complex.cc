@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // c64 and c128. Functions of c64 are computed in double, so that results are rounded once and intermediate products do
 // not overflow.
 #include <cmath>

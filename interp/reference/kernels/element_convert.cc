@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions between compute types, and between narrow floats and f32.
 #include <bit>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer and pred arithmetic: two's complement, and defined for every operand as XLA defines it.
 #include <bit>
 #include <concepts>

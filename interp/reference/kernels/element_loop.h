@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops over contiguous elements, written so that compilers vectorise them at -O2: a constant trip count inside, no
 // dependence from one element to the next (which holds even where the result overwrites an operand).
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_ELEMENT_LOOP_H_

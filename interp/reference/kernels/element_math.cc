@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mathematical functions of f32 and f64.
 //
 // f32 results are computed in double and rounded once where the C library's float function may be off by more than one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Select, clamp and compare.
 #include <bit>
 #include <cmath>

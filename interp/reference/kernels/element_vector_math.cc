@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions of f32 that models spend their time in: exponential, exponential-minus-one, log, tanh, logistic.
 //
 // Computed in double to about 2^-38 of the value and rounded once, so results are the correctly rounded ones but for a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mathematical functions of f32 in whole vectors.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_ELEMENT_VECTOR_MATH_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_ELEMENT_VECTOR_MATH_H_

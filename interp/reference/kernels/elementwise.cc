@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise instructions: an ElementOp in a nest of loops over operands and result.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps that more than one kind of instruction is made of.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_EMIT_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_EMIT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Discrete Fourier transforms of one to three dimensions and any length.
 //
 // Lengths of a power of two use the iterative radix-2 algorithm, others Bluestein's, which turns them into a

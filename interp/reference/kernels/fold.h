@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Typed inner loops of folding many values into few with a known function: what reduce, reduce-window and scan share.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_FOLD_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_FOLD_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/reference/kernels/arithmetic.h"
 #include "interp/reference/kernels/fold.h"
 #include "interp/reference/kernels/fold_loops.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loops behind FoldFns, for one function, value type and accumulator type.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_FOLD_LOOPS_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_FOLD_LOOPS_H_

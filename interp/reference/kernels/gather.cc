@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gather: a window of the operand for each index vector, moved inside the operand where it would not fit.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading indices that a program computes: start indices of dynamic slices, gathers and scatters.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_INDEX_OPERAND_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_INDEX_OPERAND_H_

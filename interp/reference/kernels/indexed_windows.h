@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows of an array at places that an index array names: what gather and scatter share.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_INDEXED_WINDOWS_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_INDEXED_WINDOWS_H_

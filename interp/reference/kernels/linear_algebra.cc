@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cholesky decomposition and triangular solve, of batches of matrices, in double.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Map: a scalar computation applied to each element.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // C += A B for matrices that exist only as sources of packed panels: dot packs strided arrays, convolution packs
 // patches of its input.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operands of dot and convolution that hold their elements in another form, brought into the plain one.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_PRODUCT_OPERANDS_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_PRODUCT_OPERANDS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ragged dot: one dimension of the left side is cut into groups whose sizes operand 2 holds. If it is a free dimension,
 // each group of rows meets a right side of its own; if it is contracted, there is a product for each group; if it is a
 // batch dimension, the groups say how much of it counts. What no group covers is zero.

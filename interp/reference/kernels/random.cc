@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers.
 //
 // rng-bit-generator gives the bits that XLA's expansion of it gives, and the state it leaves: ThreeFry-2x32 with 20

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays as doubles and back, for kernels whose work is not in the conversion.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_REAL_VALUES_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_REAL_VALUES_H_

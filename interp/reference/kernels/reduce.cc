@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduce, with any number of operands and any function.
 //
 // Sums, products, minima, maxima and logical operations of one operand have typed loops. Floating-point sums and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduce-window, with any number of operands and any function.
 //
 // A row of results along the minor dimension is computed at a time: for each place of the window, the elements that lie

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scan: a computation goes along one dimension of its inputs, from slice to slice, and hands carries on. It takes a
 // slice of each input and the carries, and gives a slice of each output and the new carries.
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scatter: windows of updates are combined with the input at the places that an index array names, in row-major order
 // of the updates. A window that does not lie inside the input is left out as a whole.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Select-and-scatter: each element of the source is combined with the result at the place in its window of the operand
 // that the select function prefers. Windows are visited in row-major order of the source; padding is never selected.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sort and top-k.
 //
 // A comparison of one key computed from each element (most of them) turns into keys that a radix sort orders. Any other

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ordering elements by unsigned integer keys.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_SORT_KEYS_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_SORT_KEYS_H_

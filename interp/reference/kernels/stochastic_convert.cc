@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stochastic-convert: rounds away from zero with the probability that the part cut off is of the last place kept;
 // operand 1 holds the random bits.
 #include <bit>

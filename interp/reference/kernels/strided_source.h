@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Panels of a matrix that is a strided array: groups of its dimensions are the batch, the lines and the sum.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_STRIDED_SOURCE_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_STRIDED_SOURCE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Infeed and outfeed, send and recv. Transfers with the host go through the run's HostIo. Others carry messages from
 // device to device: in the frontend attribute _xla_send_recv_source_target_pairs, as in XLA's pipelines, or, where it
 // is missing, from a device to itself. A send never waits; a recv-done waits for its message, or gives zeros to a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Instructions that only rearrange indices: their results are views of their operands.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which elements of an array a sliding window covers. Shared by reduce-window, select-and-scatter and convolution.
 #ifndef HLOKIT_INTERP_REFERENCE_KERNELS_WINDOW_GEOMETRY_H_
 #define HLOKIT_INTERP_REFERENCE_KERNELS_WINDOW_GEOMETRY_H_

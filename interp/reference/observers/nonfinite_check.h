@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a run at the first instruction that makes a NaN or an infinity: one whose result holds a NaN while none of its
 // operands does, or an infinity while its operands hold neither. Parameters and constants do not make what they hold,
 // and select, slices and the like only pass it on.

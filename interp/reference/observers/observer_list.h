@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several observers of one run.
 #ifndef HLOKIT_INTERP_REFERENCE_OBSERVERS_OBSERVER_LIST_H_
 #define HLOKIT_INTERP_REFERENCE_OBSERVERS_OBSERVER_LIST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of a run goes: the time from the beginning of a step to that of the next one belongs to the
 // instruction of the first. So a loop, call or conditional has the time of its own bookkeeping only, and an instruction
 // that applies a computation to elements has that of the computation.

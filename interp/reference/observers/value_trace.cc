@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "interp/reference/observers/value_trace.h"
 
 #include "interp/reference/routine_builder.h"

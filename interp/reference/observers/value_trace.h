@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the values of chosen instructions as a run makes them.
 //
 //   add.3 = f32[2] {1, 2}

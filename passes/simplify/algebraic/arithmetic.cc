@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic: identities with zero, one and themselves, minima and maxima, clamps, complex numbers.
 #include <algorithm>
 #include <cstddef>

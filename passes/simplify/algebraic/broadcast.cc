@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Broadcasts and transposes.
 #include <algorithm>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concatenations.
 #include "ir/attribute_views.h"
 #include "passes/rewrite/splat.h"

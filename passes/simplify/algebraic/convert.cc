@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions.
 #include "passes/simplify/algebraic/rules.h"
 

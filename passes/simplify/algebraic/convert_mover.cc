@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Conversions moved across operations that only move elements: narrowing ones up, so that less is moved, widening ones
 // down; and the conversions that a machine without arithmetic in bf16 needs.
 #include "passes/simplify/algebraic/rule_passes.h"

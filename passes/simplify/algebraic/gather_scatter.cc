@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers and scatters that are something simpler.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers and scatters, tuples, sorts.
 #include <algorithm>
 

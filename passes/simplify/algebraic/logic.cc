@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Logic, comparisons and selections.
 #include "ir/attribute_views.h"
 #include "passes/rewrite/splat.h"

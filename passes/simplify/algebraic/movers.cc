@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reshapes, transposes and broadcasts moved below elementwise operations, so that those of several operands become one
 // and meet others further down. What is moved goes down only, so this ends.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reshapes, and what can be said of dimensions across them.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes that are a set of rules on the worklist of the rewriter.
 #ifndef HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULE_PASSES_H_
 #define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULE_PASSES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rewrites of algebraic simplification, one file a family. A function for each family adds its rules to a set; the
 // order of the calls is the order in which rules of one opcode are tried.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts of several arrays, some of which nobody needs.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays without elements, and dimensions that are not dynamic after all.
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"

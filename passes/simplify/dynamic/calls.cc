@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where sizes enter and leave a computation.
 #include <utility>
 

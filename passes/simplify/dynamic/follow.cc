@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a dynamic dimension of its operands means to an instruction.
 #include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a dynamic dimension means to what orders elements, or finds them by index.
 #include "absl/algorithm/container.h"
 #include "ir/attribute_views.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the arrays of one computation static: what dynamic-padder does.
 //
 // Each array with dynamic dimensions gets the size of its bounds, and beside it stands the size of each of these

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shapes without their dynamic dimensions, and what computations pass each other in their place.
 #ifndef HLOKIT_PASSES_SIMPLIFY_DYNAMIC_STATIC_SHAPES_H_
 #define HLOKIT_PASSES_SIMPLIFY_DYNAMIC_STATIC_SHAPES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dots brought into the form that kernels take: [batch…, rows, contracted] x [batch…, contracted, columns], with one
 // dimension each for rows, columns and what is contracted.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers and scatters as loops over the index vectors, with a dynamic slice or update in each trip: for machines that
 // have no addressing of their own for them. As XLA's GatherExpander and ScatterExpander.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Triangular solves and Cholesky factorizations of small matrices, row by row and column by column, in terms of slices
 // and dots. Larger ones stay: their kernels work in blocks.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch normalization and the logistic function in terms of simpler operations.
 #include "passes/rewrite/rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"

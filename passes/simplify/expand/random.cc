@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random bits as integer arithmetic: ThreeFry-2x32 with 20 rounds and Philox-4x32 with 10 (Salmon et al., "Parallel
 // random numbers: as easy as 1, 2, 3", SC 2011), in the arrangement of XLA's RngBitGeneratorExpander. The same bits and
 // the same next state, exactly.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random bits as integer arithmetic: what the expanders of generators and of random numbers share.
 #ifndef HLOKIT_PASSES_SIMPLIFY_EXPAND_RANDOM_BITS_H_
 #define HLOKIT_PASSES_SIMPLIFY_EXPAND_RANDOM_BITS_H_

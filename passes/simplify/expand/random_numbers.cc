@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers of a distribution as arithmetic on random bits, as XLA's RngExpander: rng has no state, so that of the
 // program is read and advanced by as many 32-bit numbers as are drawn. Which numbers come out is not what another
 // implementation gives; how they are distributed is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of what a loop's body computes, for other trips than its own or for outside of the loop.
 #ifndef HLOKIT_PASSES_SIMPLIFY_LOOPS_BODY_COPIER_H_
 #define HLOKIT_PASSES_SIMPLIFY_LOOPS_BODY_COPIER_H_

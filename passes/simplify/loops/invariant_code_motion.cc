@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loop-invariant code motion.
 #include <algorithm>
 

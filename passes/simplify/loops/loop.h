@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What passes ask of while loops and do to their state.
 #ifndef HLOKIT_PASSES_SIMPLIFY_LOOPS_LOOP_H_
 #define HLOKIT_PASSES_SIMPLIFY_LOOPS_LOOP_H_

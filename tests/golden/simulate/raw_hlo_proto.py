@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows parts of the HloProto in a profile by field numbers alone, as `protoc --decode_raw` does.
 
   raw_hlo_proto.py FILE.xplane.pb module | INSTRUCTION ...

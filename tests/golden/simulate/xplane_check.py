@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads an XSpace by the public field numbers alone (xplane.proto, hlo.proto) and checks what XProf needs of it.
 
   xplane_check.py FILE.xplane.pb REPORT.json DEVICES STEPS

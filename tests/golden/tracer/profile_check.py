@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the events of a profile of data-parallel training: profile_check.py DEVICES FILE.xplane.pb
 
 Every step has its scopes on the host and on each device, and its all-reduce on all of them at the same time.

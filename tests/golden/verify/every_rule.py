@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names the rules of the verifier and of shape inference that no golden test breaks.
 usage: every_rule.py VERIFY_DIR
 

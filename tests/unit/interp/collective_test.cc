@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each collective in each group mode, on devices whose operands say which device they are of: 10 * replica + partition.
 #include <gtest/gtest.h>
 

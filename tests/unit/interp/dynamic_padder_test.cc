@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What dynamic-padder makes of a program computes, in front of the sizes, what the program says: the same program with
 // every dynamic dimension of its true size, cut out of the arguments by slices. The arguments are random also behind
 // the sizes, so that what is not masked shows.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs modules given as text on arguments given as text.
 #ifndef HLOKIT_TESTS_UNIT_INTERP_RUN_TEXT_H_
 #define HLOKIT_TESTS_UNIT_INTERP_RUN_TEXT_H_

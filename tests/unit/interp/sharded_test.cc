@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs cut up by hand over 2, 4 and 8 devices, joined by collectives, give what the whole program gives. Integers,
 // so that the order of sums does not show.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same bits on one thread and on several, for work that threads share in one way or another.
 #include <gtest/gtest.h>
 

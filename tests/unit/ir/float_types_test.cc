@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every code of every type, against a reference in double arithmetic that looks values up in a table.
 #include "ir/float_types.h"
 

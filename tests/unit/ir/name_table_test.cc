@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names are unique and numbered as XLA numbers them.
 #include "ir/name_table.h"
 

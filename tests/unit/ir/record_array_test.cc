@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records stay while the array grows, shrinks, is copied and moved.
 #include "ir/record_array.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape rules of tuples, control flow, collectives and asynchronous operations.
 #include "shape_inference_fixture.h"
 

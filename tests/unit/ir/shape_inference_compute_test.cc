@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape rules of reductions, windows, products and their like.
 #include "shape_inference_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls shape inference with operands, results and computations written as HLO text.
 #ifndef HLOKIT_TESTS_UNIT_IR_SHAPE_INFERENCE_FIXTURE_H_
 #define HLOKIT_TESTS_UNIT_IR_SHAPE_INFERENCE_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shape rules of data movement.
 #include "shape_inference_fixture.h"
 

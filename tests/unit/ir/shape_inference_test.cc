@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CheckShape and InferShape as such, and the elementwise rules.
 #include "ir/shape_inference.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interned strings have one id each, however alike they are.
 #include "ir/string_pool.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What texts cannot show: modules broken by hand, options, places, and sizes that would hurt. The rules themselves are
 // shown by tests/golden/verify.
 #include "ir/verifier.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "parser/original_value_parser.h"
 
 #include <string>

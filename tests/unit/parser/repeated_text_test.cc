@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A text that was read before is not read again, but means what it means where it stands.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking ahead agrees with looking at one byte after another, at every distance from the end of the text.
 #include "parser/scan.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frontend attributes, statistics, result accuracy.
 #include <memory>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Advice and warnings: too many compilations, slow ones, ops on the host, steps that are never marked.
 #include <string>
 #include <vector>

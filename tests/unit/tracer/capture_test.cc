@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captured functions: what is traced, what is replayed, what breaks a graph.
 #include "tracer/capture.h"
 

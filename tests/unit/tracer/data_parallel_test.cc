@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several devices of one process: all-reduce, data-parallel training, loaders.
 #include "tracer/nn/data_parallel.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps that write into the buffers they overwrite, and what keeps them from it.
 #include <thread>
 

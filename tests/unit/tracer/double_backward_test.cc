@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients of gradients, and what autograd refuses.
 #include <algorithm>
 #include <cmath>

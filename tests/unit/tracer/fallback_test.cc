@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops without a lowering run on the host, and counters say which.
 #include "tests/unit/tracer/tracing.h"
 

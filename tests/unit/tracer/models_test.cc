@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every model traces a training step that lowers to a program that verifies; small ones learn their batch.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random ops: their distributions, and the chain of seeds.
 #include <algorithm>
 #include <cmath>

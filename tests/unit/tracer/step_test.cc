@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps, caches and counters: what compiles again, what runs again, what is shared.
 #include <thread>
 

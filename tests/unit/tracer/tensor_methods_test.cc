@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops as methods of tensors, as torch has them.
 #include <cmath>
 #include <fstream>

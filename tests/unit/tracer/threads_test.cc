@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that trace at once on one device, with steps, fetches and compilations among them.
 #include <thread>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What tests of the tracer share: a session on one device, tensors from numbers, numbers from tensors.
 #ifndef HLOKIT_TESTS_UNIT_TRACER_TRACING_H_
 #define HLOKIT_TESTS_UNIT_TRACER_TRACING_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimizers, schedules, clipping and state dicts, against the formulas of torch.
 #include <cmath>
 #include <numbers>

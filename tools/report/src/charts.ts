@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Charts by Apache ECharts, drawn when they come into view, in the colours of the page, described for screen readers.
 import { BarChart, CustomChart, LineChart, ScatterChart, TreemapChart } from "echarts/charts";
 import { AriaComponent, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";

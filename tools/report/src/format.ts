@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as people read them: three or four digits and a unit.
 export function digits(value: number): string {
   const size = Math.abs(value);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws the report that stands in the page as JSON.
 import { watch } from "./charts";
 import { h, table } from "./dom";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links from a source line to an editor. Which editor, and where relative paths begin, the reader says once.
 import { h } from "./dom";
 

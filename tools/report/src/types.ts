@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The document that interp/tpu/report_document.cc writes; docs/report.md describes it.
 export interface Op {
   name: string;

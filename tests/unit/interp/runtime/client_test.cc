@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The client: devices with queues, asynchronous execution, transfers, errors, stored programs.
 #include "interp/runtime/client.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executions that run when a value is needed: which ones, in which order, and that nothing else does.
 #include "interp/runtime/held_executions.h"
 

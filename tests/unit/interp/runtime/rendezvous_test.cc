@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs with collectives on several devices of a client: where they meet, what they do with arguments that are given
 // away, and what becomes of both when a device does not come, fails or declines.
 #include <gtest/gtest.h>

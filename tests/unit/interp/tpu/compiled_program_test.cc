@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holds for programs that went through the whole pipeline of a machine.
 #include <gtest/gtest.h>
 

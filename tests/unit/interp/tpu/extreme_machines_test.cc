@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines at the ends of what a description may say, and programs that no machine was made for: the simulation, the
 // memory plan and the report stay numbers.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs on simulated machines, as the tests of the simulator ask for them.
 #ifndef HLOKIT_TESTS_UNIT_INTERP_TPU_SIMULATED_H_
 #define HLOKIT_TESTS_UNIT_INTERP_TPU_SIMULATED_H_

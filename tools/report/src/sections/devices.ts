@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The devices side by side: who computes, who waits for whom, and what they say to each other.
 import { chart, color, tooltip } from "../charts";
 import { h, table } from "../dom";

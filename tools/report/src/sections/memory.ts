@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HBM over the step, and what is in it at the peak.
 import { chart, color, escape, tooltip } from "../charts";
 import { h, table } from "../dom";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Roofline, and the operations by themselves, by scope, category and source line.
 import { categoryColor, chart, color, escape, tooltip } from "../charts";
 import { h, table, tabs } from "../dom";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verdict, the figures that matter, where the time goes, and what to do about it.
 import { color, phaseColor } from "../charts";
 import { h, table } from "../dom";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the program calls its parts: the host's time in each, beside the device time that it caused.
 import { categoryColor, chart, color, escape, tooltip } from "../charts";
 import { h, table } from "../dom";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host beside the device over several steps, and one step on the device.
 import { boundColor, chart, color, escape, phaseColor, tooltip } from "../charts";
 import { h, table, tabs } from "../dom";
