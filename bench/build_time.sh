@@ -21,6 +21,7 @@ for argument in "$@"; do
   esac
 done
 readonly goal=300
+compiler=${CXX:-g++}
 folder=build/build-time
 trap 'rm -rf "$folder"' EXIT
 
@@ -51,11 +52,11 @@ grep -rhoE '^#include ["<][^">]+[">]' --include='*.h' --include='*.cc' ir parser
   sort | uniq -c | while read -r count _ name; do
     echo "#include $name" >"$probe"
     # Lines after preprocessing tell which are worth a measurement.
-    lines=$(g++ -std=c++20 -E -P -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null | wc -l) || lines=0
+    lines=$("$compiler" -std=c++20 -E -P -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null | wc -l) || lines=0
     echo "$lines $count $name"
   done | sort -rn | head -n 30 | while read -r _ count name; do
     echo "#include $name" >"$probe"
-    seconds=$( { TIMEFORMAT='%U'; time g++ -std=c++20 -fsyntax-only -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null; } 2>&1)
+    seconds=$( { TIMEFORMAT='%U'; time "$compiler" -std=c++20 -fsyntax-only -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null; } 2>&1)
     printf '%8.2f  %s (%s)\n' "$seconds" "$name" "$count"
   done | sort -rn | head -n 10
 

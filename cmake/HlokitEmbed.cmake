@@ -30,7 +30,7 @@ const size_t kInstalledMachineCount = @count@;
 endfunction()
 
 # hlokit_row_names(TARGET TABLE MACRO HEADER): the first column of TABLE as the enumerators in HEADER, both named from the
-# top of the project. Whoever includes only HEADER is not compiled again when another column changes.
+# top of the project. A file that includes only HEADER is not compiled again when another column changes.
 function(hlokit_row_names target table macro header)
   set(folder "${PROJECT_BINARY_DIR}/generated/tables")
   set(script "${PROJECT_SOURCE_DIR}/cmake/RowNames.cmake")

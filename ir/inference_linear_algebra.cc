@@ -9,8 +9,8 @@ namespace hlokit::inference {
 namespace {
 
 // A product of arrays `lhs` and `rhs`, which are operands 0 and 1.
-struct ProductDims {
-  ProductDims(const Input& in)
+struct MatmulShape {
+  MatmulShape(const Input& in)
       : lhs(in.operand(0)),
         rhs(in.operand(1)),
         dims(DotDims::Of(in.attrs)),  // NOLINT: a record
@@ -25,7 +25,7 @@ struct ProductDims {
   DimSet rhs_bound;
 };
 
-absl::Status CheckPaired(const ProductDims& p, absl::Span<const int64_t> lhs, absl::Span<const int64_t> rhs,
+absl::Status CheckPaired(const MatmulShape& p, absl::Span<const int64_t> lhs, absl::Span<const int64_t> rhs,
                          std::string_view kind) {
   if (lhs.size() != rhs.size()) {
     return Error("both sides must have as many ", kind, " dimensions, found ", Text(lhs), " and ", Text(rhs));
@@ -38,7 +38,7 @@ absl::Status CheckPaired(const ProductDims& p, absl::Span<const int64_t> lhs, ab
   return absl::OkStatus();
 }
 
-absl::Status CheckProduct(const Input& in, ProductDims* p) {
+absl::Status CheckMatmul(const Input& in, MatmulShape* p) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
   HLOKIT_RETURN_IF_ERROR(p->lhs_bound.Take(p->dims.lhs_batch, "`lhs_batch_dims`"));
@@ -57,7 +57,7 @@ ElementType ProductType(const Input& in) {
 }
 
 // Batch dimensions, then the free ones of the left and of the right side.
-void AddProductDims(const ProductDims& p, Inferred* out) {
+void AddMatmulShape(const MatmulShape& p, Inferred* out) {
   for (int64_t d : p.dims.lhs_batch) out->AddDimOf(p.lhs, d);
   for (int64_t d = 0; d < p.lhs.rank(); ++d) {
     if (!p.lhs_bound.Has(d)) out->AddDimOf(p.lhs, d);
@@ -135,20 +135,20 @@ void SetNormalized(Shape a, int64_t feature, Inferred* out) {
 }  // namespace
 
 absl::Status InferDot(const Input& in, Inferred* out) {
-  ProductDims p(in);
-  HLOKIT_RETURN_IF_ERROR(CheckProduct(in, &p));
+  MatmulShape p(in);
+  HLOKIT_RETURN_IF_ERROR(CheckMatmul(in, &p));
   out->SetArray(ProductType(in));
-  AddProductDims(p, out);
+  AddMatmulShape(p, out);
   return absl::OkStatus();
 }
 
 absl::Status InferScaledDot(const Input& in, Inferred* out) {
-  ProductDims p(in);
-  HLOKIT_RETURN_IF_ERROR(CheckProduct(in, &p));
+  MatmulShape p(in);
+  HLOKIT_RETURN_IF_ERROR(CheckMatmul(in, &p));
   HLOKIT_RETURN_IF_ERROR(CheckScale(in, 0));
   HLOKIT_RETURN_IF_ERROR(CheckScale(in, 1));
   out->SetArray(ProductType(in));
-  AddProductDims(p, out);
+  AddMatmulShape(p, out);
   return absl::OkStatus();
 }
 
@@ -159,8 +159,8 @@ absl::Status InferScaledDot(const Input& in, Inferred* out) {
 // Operand 2 is [g], or has before g the sizes of the batch dimensions and of those of the same kind as the ragged one
 // that stand before it.
 absl::Status InferRaggedDot(const Input& in, Inferred* out) {
-  ProductDims p(in);
-  HLOKIT_RETURN_IF_ERROR(CheckProduct(in, &p));
+  MatmulShape p(in);
+  HLOKIT_RETURN_IF_ERROR(CheckMatmul(in, &p));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 2));
   const Shape groups = in.operand(2);
   const std::optional<int64_t> ragged = in.attrs.only(Attr::kLhsRaggedDims);
@@ -214,7 +214,7 @@ absl::Status InferRaggedDot(const Input& in, Inferred* out) {
   }
   out->SetArray(ProductType(in));
   if (is_contracting) out->AddDimOf(groups, group_dim);
-  AddProductDims(p, out);
+  AddMatmulShape(p, out);
   return absl::OkStatus();
 }
 

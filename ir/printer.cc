@@ -344,8 +344,7 @@ void Printer::PrintConstant(Instruction i) {
     PrintLiteral(out_, context_, i.literal_id());
     return;
   }
-  const bool is_large = !shape.IsArray() || shape.element_count() > PrintOptions::kLargeConstantElements;
-  if (literal.elided || (is_large && !options_.print_large_constants)) {
+  if (literal.elided || IsElidedBy(options_, i)) {
     out_ << "{...}";
     return;
   }
@@ -504,6 +503,13 @@ void PrintInstruction(TextWriter& out, Instruction instruction, const PrintOptio
 
 void PrintAttrValue(TextWriter& out, const Module& module, AttrValue value, const PrintOptions& options) {
   AttributePrinter(out, module, options).PrintValue(value);
+}
+
+bool IsElidedBy(const PrintOptions& options, Instruction constant) {
+  if (options.print_large_constants || options.print_only_essential_constants || constant.literal().elided)
+    return false;
+  const Shape shape = constant.shape();
+  return !shape.IsArray() || shape.element_count() > PrintOptions::kLargeConstantElements;
 }
 
 std::string ToString(const Module& module, const PrintOptions& options) {

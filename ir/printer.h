@@ -70,6 +70,10 @@ std::string ToString(const Module& module, const PrintOptions& options = {});
 std::string ToString(Computation computation, const PrintOptions& options = {});
 std::string ToString(Instruction instruction, const PrintOptions& options = {});
 
+// True if a text to be read leaves out the value of this constant, which the module has: it prints {...} instead. False
+// of forms that keep only essential constants, which are there to be hashed.
+bool IsElidedBy(const PrintOptions& options, Instruction constant);
+
 // The value of one attribute as it stands after `name=`. Computations and instructions are printed by name.
 void PrintAttrValue(TextWriter& out, const Module& module, AttrValue value, const PrintOptions& options = {});
 

@@ -124,7 +124,7 @@ class Extractor {
   absl::flat_hash_map<uint32_t, InstructionId> instructions_;
 };
 
-absl::Status NoValueError(const DiagnosticSink& sink) {
+absl::Status FirstErrorStatus(const DiagnosticSink& sink) {
   return absl::FailedPreconditionError(sink.diagnostics().empty() ? "no value" : sink.diagnostics()[0].message);
 }
 
@@ -136,9 +136,9 @@ absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const Evalu
   if (module.entry().parameter_count() != 0) return absl::InvalidArgumentError("the value depends on a parameter");
   DiagnosticSink sink;
   const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
-  if (evaluator == nullptr) return NoValueError(sink);
+  if (evaluator == nullptr) return FirstErrorStatus(sink);
   std::optional<std::vector<Literal>> results = evaluator->Run({}, &sink);
-  if (!results || results->size() != 1) return NoValueError(sink);
+  if (!results || results->size() != 1) return FirstErrorStatus(sink);
   return std::move((*results)[0]);
 }
 

@@ -2,7 +2,6 @@
 #include "interp/runtime/profile_files.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

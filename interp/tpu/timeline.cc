@@ -2,7 +2,6 @@
 #include "interp/tpu/timeline.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -21,7 +21,7 @@ constexpr int64_t kMaxDevices = 1 << 16;
 
 using Groups = std::vector<std::vector<int64_t>>;
 
-bool HasNoOtherUser(Instruction i) { return !i.is_root() && HasOneUser(i); }
+bool HasOnlyOneUse(Instruction i) { return !i.is_root() && HasOneUser(i); }
 
 // Reducing over `first`, then over `second`, is reducing over these; nullopt if that meets some device twice or differs
 // from device to device of one group.
@@ -79,7 +79,7 @@ absl::StatusOr<int64_t> FoldAllReduces(Module& module) {
       const Instruction outer = module.instruction(id);
       if (outer.opcode() != Opcode::kAllReduce || outer.operand_count() != 1) continue;
       const Instruction inner = outer.operand(0);
-      if (inner.opcode() != Opcode::kAllReduce || !SameButGroups(outer, inner) || !HasNoOtherUser(inner)) continue;
+      if (inner.opcode() != Opcode::kAllReduce || !SameButGroups(outer, inner) || !HasOnlyOneUse(inner)) continue;
       const auto groups = [&](Instruction i) {
         return ExpandReplicaGroups(module.context(), ListId(i.payload(Attr::kReplicaGroups).value_or(0)), kMaxDevices);
       };
@@ -109,7 +109,7 @@ absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) 
       if (i.operand_count() != 2 || !HasTrait(i.opcode(), kCommutative)) continue;
       const Instruction a = i.operand(0), b = i.operand(1);
       if (a == b || a.opcode() != Opcode::kAllReduce || b.opcode() != Opcode::kAllReduce) continue;
-      if (!SameButGroups(a, b) || CollectiveKey(a) != CollectiveKey(b) || !HasNoOtherUser(a) || !HasNoOtherUser(b))
+      if (!SameButGroups(a, b) || CollectiveKey(a) != CollectiveKey(b) || !HasOnlyOneUse(a) || !HasOnlyOneUse(b))
         continue;
       if (ReducerOpcode(a.computation_attr(Attr::kToApply)) != i.opcode()) continue;
       const ElementType type = i.shape().element_type();

@@ -85,12 +85,12 @@ void PrintFlags::Print(TextWriter& out, const Module& module) const {
 }
 
 int64_t PrintFlags::CountElided(const Module& module) const {
-  if (form_ != "default" || Options().print_large_constants) return 0;
+  if (form_ == "none" || form_ == "json") return 0;
+  const PrintOptions options = Options();
   int64_t count = 0;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (i.opcode() != Opcode::kConstant || i.literal().elided) continue;
-      count += !i.shape().IsArray() || i.shape().element_count() > PrintOptions::kLargeConstantElements;
+      count += i.opcode() == Opcode::kConstant && IsElidedBy(options, i);
     }
   }
   return count;

@@ -33,7 +33,9 @@ async function bundle() {
 function notice() {
   const file = [join(here, "NOTICE"), join(here, "../../NOTICE")].find(existsSync);
   const text = readFileSync(file, "utf8");
-  return text.slice(text.indexOf("Third-party code")).replace(/^-+$/m, "").trim();
+  const begin = text.indexOf("Third-party code");
+  if (begin < 0) throw new Error(`${file} has no part "Third-party code"`);
+  return text.slice(begin).replace(/^-+$/m, "").trim();
 }
 
 const style = readFileSync(join(here, "src/style.css"), "utf8");

@@ -22,7 +22,7 @@ namespace hlokit::tpu {
 namespace {
 
 // One of each kind of work.
-constexpr char kSmallProgram[] = R"(
+constexpr char kEveryKindProgram[] = R"(
 HloModule everything, replica_count=4
 
 sum {
@@ -94,7 +94,7 @@ void ExpectNumbers(const nlohmann::json& json, const std::string& where) {
 // The whole way: compile, simulate, plan memory, report, profile.
 void GoAllTheWay(const Machine& machine, const std::string& chips, const std::string& what) {
   SCOPED_TRACE(what);
-  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(kSmallProgram);
+  absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(kEveryKindProgram);
   ASSERT_TRUE(module.ok()) << module.status();
   SimulationOptions options;
   options.machine = machine;

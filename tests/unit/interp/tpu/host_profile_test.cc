@@ -10,13 +10,12 @@
 #include "interp/runtime/xplane.pb.h"
 #include "interp/tpu/xplane.h"
 #include "parser/parser.h"
+#include "tests/unit/interp/tpu/simulated.h"
 
 namespace hlokit::tpu {
 namespace {
 
 namespace proto = ::tensorflow::profiler;
-
-constexpr double kMillisecond = 1e-3;
 
 // A host plane under construction; times in milliseconds.
 class HostPlane {

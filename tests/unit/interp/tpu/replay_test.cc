@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/unit/interp/tpu/simulated.h"
+
 namespace hlokit::tpu {
 namespace {
-
-constexpr double kMilli = 1e-3;
 
 // Spans of one thread, in milliseconds.
 class Recording {
@@ -26,7 +26,7 @@ class Recording {
   }
   Replay Play(double device_ms) const {
     const std::vector<size_t> programs(profile_.executions.size(), 0);
-    const std::vector<double> seconds = {device_ms * kMilli};
+    const std::vector<double> seconds = {device_ms * kMillisecond};
     return ReplayProfile(profile_, programs, seconds);
   }
 
@@ -62,12 +62,12 @@ Recording Training(int steps, double trace, double compile_first, double waited)
 TEST(Replay, PhasesOfStepsAreThoseOfTheirSpans) {
   const Replay replay = Training(4, 3, 100, 20).Play(2);
   ASSERT_EQ(replay.plan.steps.size(), 4u);
-  EXPECT_NEAR(replay.plan.steps[0].trace, 3 * kMilli, 1e-9);
-  EXPECT_NEAR(replay.plan.steps[0].compile, 100 * kMilli, 1e-9);
+  EXPECT_NEAR(replay.plan.steps[0].trace, 3 * kMillisecond, 1e-9);
+  EXPECT_NEAR(replay.plan.steps[0].compile, 100 * kMillisecond, 1e-9);
   EXPECT_NEAR(replay.plan.steps[1].compile, 0, 1e-12);
-  EXPECT_NEAR(replay.plan.steps[1].marker, 0.5 * kMilli, 1e-9);
-  EXPECT_NEAR(replay.plan.steps[1].execute, 0.5 * kMilli, 1e-9);
-  EXPECT_NEAR(replay.plan.steps[1].fetch, 0.1 * kMilli, 1e-9);
+  EXPECT_NEAR(replay.plan.steps[1].marker, 0.5 * kMillisecond, 1e-9);
+  EXPECT_NEAR(replay.plan.steps[1].execute, 0.5 * kMillisecond, 1e-9);
+  EXPECT_NEAR(replay.plan.steps[1].fetch, 0.1 * kMillisecond, 1e-9);
   // The fetch of a step comes after its marker.
   EXPECT_FALSE(replay.plan.steps[0].waits);
   EXPECT_TRUE(replay.plan.steps[1].waits);
@@ -81,16 +81,16 @@ TEST(Replay, WaitsTakeAsLongAsTheSimulatedDevice) {
   ASSERT_EQ(fast.runs.size(), 4u);
   // Call at 3.9; the wait that began at 4 ends when the device is done, at 5.9; then 0.1 of copying, 3 of recording,
   // 0.9.
-  EXPECT_NEAR(fast.runs[0].start, 3.9 * kMilli, 1e-9);
-  EXPECT_NEAR(fast.runs[1].start, (5.9 + 0.1 + 3 + 0.9) * kMilli, 1e-9);
+  EXPECT_NEAR(fast.runs[0].start, 3.9 * kMillisecond, 1e-9);
+  EXPECT_NEAR(fast.runs[1].start, (5.9 + 0.1 + 3 + 0.9) * kMillisecond, 1e-9);
   const Replay slow = Training(4, 3, 0, 20).Play(50);
-  EXPECT_NEAR(slow.runs[1].start, (53.9 + 0.1 + 3 + 0.9) * kMilli, 1e-9);
+  EXPECT_NEAR(slow.runs[1].start, (53.9 + 0.1 + 3 + 0.9) * kMillisecond, 1e-9);
 }
 
 TEST(Replay, WithoutWaitsTheHostRunsAhead) {
   const Replay replay = Training(5, 3, 0, 0).Play(10);
   for (size_t k = 0; k < replay.runs.size(); ++k) {
-    EXPECT_NEAR(replay.runs[k].start, (3.9 + 10 * static_cast<double>(k)) * kMilli, 1e-9);
+    EXPECT_NEAR(replay.runs[k].start, (3.9 + 10 * static_cast<double>(k)) * kMillisecond, 1e-9);
     EXPECT_EQ(replay.runs[k].step, static_cast<int64_t>(k));
   }
 }
@@ -98,7 +98,7 @@ TEST(Replay, WithoutWaitsTheHostRunsAhead) {
 TEST(Replay, GapsOfARecordingAreExplained) {
   const auto longest = [](const Recording& r, double device_ms, size_t gap) {
     const Replay replay = r.Play(device_ms);
-    return RunHost(replay.plan, device_ms * kMilli).gaps[gap].Longest();
+    return RunHost(replay.plan, device_ms * kMillisecond).gaps[gap].Longest();
   };
   EXPECT_EQ(longest(Training(6, 8, 0, 20), 2, 3), HostPhase::kTrace);
   EXPECT_EQ(longest(Training(6, 3, 100, 20), 2, 0), HostPhase::kCompile);

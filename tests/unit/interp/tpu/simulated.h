@@ -15,6 +15,8 @@
 
 namespace hlokit::tpu {
 
+inline constexpr double kMillisecond = 1e-3;  // in seconds
+
 inline std::unique_ptr<Module> Read(const std::string& text) {
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
   EXPECT_TRUE(module.ok()) << module.status() << "\n" << text;

@@ -1,18 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
-# Fetched libraries are no part of the repository: fails if any is tracked, or if one with code in the report page, a line
-# of the file `packages`, is not named in NOTICE. Passes where there is no repository, and no such file.
-if(EXISTS "${packages}")
-  file(READ "${source}/NOTICE" notice)
-  file(STRINGS "${packages}" bundled)
-  foreach(package IN LISTS bundled)
-    string(FIND "${notice}" "\n* ${package}, " place)
-    if(place EQUAL -1)
-      message(FATAL_ERROR "NOTICE does not name ${package}, which is bundled into the report page")
-    endif()
-  endforeach()
-endif()
-
+# What git tracks: no fetched library, and no source file that does not say what its license is. Passes where there is no
+# repository.
 find_program(git git)
 if(NOT git OR NOT EXISTS "${source}/.git")
   return()
