@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hlo-run: run a module on the reference interpreter.
+// hlo-run: run a module.
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +13,7 @@
 #include "ir/verifier.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/control.h"
+#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
 #include "tools/hlo_run/instruments.h"
 #include "tools/hlo_run/sweep.h"
@@ -47,15 +48,15 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
   return input;
 }
 
-std::unique_ptr<interp::Evaluator> Prepare(const Input& input, const interp::EvaluatorOptions& options,
-                                           cli::Diagnostics* diagnostics) {
+std::unique_ptr<Engine> Prepare(const Input& input, EngineKind kind, const interp::EvaluatorOptions& options,
+                                cli::Diagnostics* diagnostics) {
   DiagnosticSink sink;
-  std::unique_ptr<interp::Evaluator> evaluator = interp::Evaluator::Prepare(*input.module, options, &sink);
+  std::unique_ptr<Engine> engine = Engine::Prepare(kind, *input.module, options, &sink);
   diagnostics->Show(sink, *input.part.source);
-  return evaluator;
+  return engine;
 }
 
-std::optional<std::vector<Literal>> RunOnce(const Input& input, interp::Evaluator* evaluator,
+std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluator,
                                             const std::vector<Literal>& arguments, ProgressLine* progress,
                                             cli::Diagnostics* diagnostics) {
   DiagnosticSink sink;
@@ -70,12 +71,12 @@ std::optional<std::vector<Literal>> RunOnce(const Input& input, interp::Evaluato
 struct Reference {
   std::optional<std::vector<Literal>> values;
   std::optional<Input> program;
-  std::unique_ptr<interp::Evaluator> evaluator;
+  std::unique_ptr<Engine> evaluator;
 };
 
 // Reads it before the run, so that mistakes show at once. False after an error.
 bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, const Input& input,
-                   const interp::Evaluator& evaluator, cli::Diagnostics* diagnostics, Reference* reference) {
+                   const Engine& evaluator, cli::Diagnostics* diagnostics, Reference* reference) {
   if (!flags.expect.empty()) {
     std::vector<Shape> shapes;
     for (int64_t d = 0; d < evaluator.num_devices(); ++d) {
@@ -87,7 +88,7 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
   if (flags.compare.empty()) return true;
   reference->program = ReadModule(flags.compare, flags, input.module->shared_context(), diagnostics);
   if (!reference->program) return false;
-  reference->evaluator = Prepare(*reference->program, options, diagnostics);
+  reference->evaluator = Prepare(*reference->program, flags.engine, options, diagnostics);
   return reference->evaluator != nullptr;
 }
 
@@ -151,7 +152,7 @@ int Run(int argc, char** argv) {
   if (!flags.host_io.empty()) options.host_io = &host;
   Instruments instruments(flags, *input->module);
   instruments.Attach(&options);
-  const std::unique_ptr<interp::Evaluator> evaluator = Prepare(*input, options, &diagnostics);
+  const std::unique_ptr<Engine> evaluator = Prepare(*input, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();
   const std::optional<std::vector<Literal>> arguments =
       ReadRunArguments(flags, *input->module, *evaluator, &diagnostics);

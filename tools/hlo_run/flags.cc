@@ -136,7 +136,7 @@ void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
 }  // namespace
 
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
-  CLI::App app("Runs an HLO module on the reference interpreter, or estimates its time on a TPU.", "hlo-run");
+  CLI::App app("Runs an HLO module, or estimates its time on a TPU.", "hlo-run");
   app.add_option("input", flags->path, "HLO text; - is standard input")->type_name("FILE")->capture_default_str();
   flags->options.mixed_types = interp::MixedTypes::kBytes;
   std::string tolerance;
@@ -145,6 +145,14 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   AddObserverFlags(&app, flags);
   AddDeviceFlags(&app, flags);
   AddLimitFlags(&app, &flags->options);
+  app.add_option_function<std::string>(
+         "--engine",
+         [flags](const std::string& kind) {
+           flags->engine = kind == "reference" ? EngineKind::kReference : EngineKind::kExact;
+         },
+         "what runs the module: exact is fast; reference is the plain evaluator, slow, that defines the values")
+      ->check(CLI::IsMember({"exact", "reference"}))
+      ->default_str("exact");
   app.add_option_function<std::string>(
          "--mixed-types",
          [flags](const std::string& kind) {

@@ -11,6 +11,7 @@
 #include "interp/reference/observers/value_trace.h"
 #include "interp/value_comparison.h"
 #include "tools/cli/cli.h"
+#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/simulation.h"
 
 namespace hlokit::run {
@@ -19,6 +20,7 @@ struct Flags {
   std::string path = "-";
   bool verify = true;
   cli::InputOptions input;
+  EngineKind engine = EngineKind::kExact;
   interp::EvaluatorOptions options;
 
   // Arguments: at most one of these.

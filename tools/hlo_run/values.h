@@ -9,18 +9,18 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/reference/evaluator.h"
 #include "ir/diagnostic.h"
 #include "ir/literal.h"
 #include "ir/module.h"
 #include "tools/cli/cli.h"
+#include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
 
 namespace hlokit::run {
 
 // What the flags give as arguments. Nullopt after an error.
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module,
-                                                     const interp::Evaluator& evaluator, cli::Diagnostics* diagnostics);
+                                                     const Engine& evaluator, cli::Diagnostics* diagnostics);
 
 // Values of `shapes` from a text file ("-": standard input). `noun` is what errors call them.
 std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exact engine gives what the plain evaluator defines.
+//
+//   engine_equivalence [--random=N] [--seed=N] [--seconds=N] [--max-work=N] [--list] PATH…
+//
+// Modules are the .hlo files among and below the paths, and --random of them made from the opcode table. A module has its
+// arguments in NAME.args, one a line, or in the lines `input: …` of NAME.lits; without such a file they are made up.
+//
+// A module agrees if both engines give the same bits (NaN equals NaN), or both an error. If the bits differ, the operands
+// that the exact engine had for each instruction are given to the plain one, and what both give for it may differ by the
+// row of interp/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element counts, is beyond
+// --max-work, or that take the plain evaluator longer than 10 s, are skipped and counted. --seconds ends the test early.
+// Exit 1 if anything differs.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interp/engine_ulps.h"
+#include "interp/plain/evaluator.h"
+#include "interp/reference/argument_generator.h"
+#include "interp/reference/arguments.h"
+#include "interp/reference/evaluator.h"
+#include "interp/value_comparison.h"
+#include "ir/attribute_views.h"
+#include "ir/source_buffer.h"
+#include "ir/str_cat.h"
+#include "ir/verifier.h"
+#include "parser/parser.h"
+#include "tests/properties/hlo_files.h"
+#include "tests/random/random_module.h"
+#include "tests/random/value_round_trips.h"
+
+namespace hlokit {
+namespace {
+
+constexpr double kMaxSeconds = 10;  // of a plain run
+
+std::string FirstErrorOf(const DiagnosticSink& sink) {
+  for (const Diagnostic& d : sink.diagnostics()) {
+    if (d.severity == Severity::kError) return d.message;
+  }
+  return "";
+}
+
+std::optional<std::string> TextOfFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The arguments that belong to a module file; nullopt if there is no file of them.
+std::optional<std::string> ArgumentText(const std::string& module_path) {
+  const std::string base = module_path.substr(0, module_path.size() - std::string_view(".hlo").size());
+  if (std::optional<std::string> text = TextOfFile(base + ".args")) return text;
+  const std::optional<std::string> lits = TextOfFile(base + ".lits");
+  if (!lits) return std::nullopt;
+  std::istringstream lines(*lits);
+  std::string line, arguments;
+  constexpr std::string_view kInput = "input:";
+  while (std::getline(lines, line)) {
+    if (line.starts_with(kInput)) StrAppend(&arguments, line.substr(kInput.size()), "\n");
+  }
+  return arguments;
+}
+
+double Count(Shape shape) {
+  double count = 0;
+  for (Shape leaf : Leaves(shape)) {
+    if (leaf.IsArray()) count += static_cast<double>(std::max<int64_t>(leaf.element_count(), 0));
+  }
+  return count;
+}
+
+// Elements that the plain evaluator looks at for one execution of an instruction.
+double WorkOf(Instruction i) {
+  double work = Count(i.shape());
+  for (Instruction operand : i.operands()) {
+    if (operand.shape().IsArray()) work += Count(operand.shape());
+  }
+  double each = 1;  // for an element of the result
+  const WindowView window = WindowView::Of(i);
+  for (int64_t d = 0; window.ok() && d < window.rank(); ++d) each *= static_cast<double>(window[d].size);
+  const bool is_dot = i.opcode() == Opcode::kDot || i.opcode() == Opcode::kRaggedDot || i.opcode() == Opcode::kScaledDot;
+  if (is_dot) {
+    for (int64_t d : DotDims::Of(i).lhs_contracting) each *= static_cast<double>(i.operand(0).shape().dim(d));
+  } else if (i.opcode() == Opcode::kConvolution) {
+    each *= static_cast<double>(i.operand(1).shape().IsArray() ? Count(i.operand(1).shape()) : 1);
+  } else if (i.opcode() == Opcode::kFft) {
+    for (int64_t n : i.list_attr(Attr::kFftLength)) each += static_cast<double>(n);
+  } else if (i.opcode() == Opcode::kSort || i.opcode() == Opcode::kTopK) {
+    each *= 16;
+  } else if (i.opcode() == Opcode::kCholesky || i.opcode() == Opcode::kTriangularSolve) {
+    each *= static_cast<double>(i.operand(0).shape().dim(i.operand(0).shape().rank() - 1));
+  }
+  const double call = i.computation_attr(Attr::kToApply).valid() ? 20 : 1;
+  return (work + Count(i.shape()) * each) * call;
+}
+
+class LocalCheck : public interp::StepObserver {
+ public:
+  LocalCheck(const Module& module, reference::Evaluator* plain) : module_(module), plain_(*plain) {
+    observation.instructions.assign(module.instruction_id_bound(), true);
+    observation.operands = true;
+  }
+  interp::Observation observation;
+
+  bool within_ulps() const { return within_ulps_; }  // something differed, as its row allows
+  const std::string& difference() const { return difference_; }
+
+  absl::Status Show(InstructionId id, absl::Span<const std::byte* const> values,
+                    absl::Span<const std::byte* const> operands) override {
+    const Instruction at = module_.instruction(id);
+    if (!reference::Evaluator::CanEvaluateOne(at)) return absl::OkStatus();
+    std::vector<Literal> given;
+    for (Instruction operand : at.operands()) AppendLiterals(operand.shape(), operands.subspan(given.size()), &given);
+    std::vector<Literal> actual;
+    AppendLiterals(at.shape(), values, &actual);
+    const absl::StatusOr<std::vector<Literal>> expected = plain_.EvaluateOne(at, given);
+    if (!expected.ok()) return Differs(at, std::string(expected.status().message()));
+    if (expected->size() != actual.size()) return Differs(at, "another number of leaves");
+    for (size_t k = 0; k < actual.size(); ++k) {
+      const absl::Span<const Literal> one(&actual[k], 1), other(&(*expected)[k], 1);
+      const auto bits = interp::CompareValues(one, other, {});
+      if (!bits.ok()) return Differs(at, std::string(bits.status().message()));
+      if (bits->equal()) continue;
+      const auto near = interp::CompareValues(one, other, interp::EngineTolerance(at.opcode(), given, (*expected)[k]));
+      if (!near->equal()) return Differs(at, near->description);
+      within_ulps_ = true;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static void AppendLiterals(Shape shape, absl::Span<const std::byte* const> data, std::vector<Literal>* literals) {
+    size_t next = 0;
+    for (Shape leaf : Leaves(shape)) {
+      while (leaf.IsBuffer()) leaf = leaf.element(0);
+      Literal literal = Literal::Zeros(leaf);
+      if (literal.size_bytes() != 0) std::memcpy(literal.data(), data[next], literal.size_bytes());
+      ++next;
+      literals->push_back(std::move(literal));
+    }
+  }
+  absl::Status Differs(Instruction at, std::string why) {
+    difference_ = StrCat(at.name(), " (", at.opcode_text(), "): ", why);
+    return absl::CancelledError("differs");
+  }
+
+  const Module& module_;
+  reference::Evaluator& plain_;
+  bool within_ulps_ = false;
+  std::string difference_;
+};
+
+struct Tally {
+  int64_t modules = 0, same_bits = 0, within_ulps = 0, both_fail = 0, too_large = 0, too_slow = 0, unread = 0, differ = 0;
+  std::vector<bool> opcodes = std::vector<bool>(kOpcodeCount, false);
+};
+
+class EquivalenceTest {
+ public:
+  bool ParseFlag(std::string_view argument) {
+    return Number(argument, "--random=", &random_) || Number(argument, "--seed=", &seed_) ||
+           Number(argument, "--seconds=", &seconds_) || Number(argument, "--max-work=", &max_work_);
+  }
+  void set_list() { list_ = true; }
+
+  int Run(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      Tally tally;
+      for (const std::string& file : HloFiles({path})) {
+        if (OutOfTime()) break;
+        Check(file, TextOfFile(file).value_or(""), ArgumentText(file), interp::MixedTypes::kBytes, &tally);
+      }
+      Report(path, tally);
+    }
+    if (random_ != 0) {
+      Tally tally;
+      for (uint64_t seed = seed_; seed < seed_ + random_ && !OutOfTime(); ++seed) {
+        random_test::RandomModuleOptions options;
+        options.seed = seed;
+        if (seed < kOpcodeCount) options.first = static_cast<Opcode>(seed);
+        Check(StrCat("--random=1 --seed=", seed), random_test::RandomModule(options), std::nullopt,
+              interp::MixedTypes::kConvert, &tally);
+      }
+      Report("random modules", tally);
+    }
+    return differ_ == 0 ? 0 : 1;
+  }
+
+ private:
+  static bool Number(std::string_view argument, std::string_view name, uint64_t* value) {
+    if (!argument.starts_with(name)) return false;
+    *value = std::strtoull(std::string(argument.substr(name.size())).c_str(), nullptr, 10);
+    return true;
+  }
+  bool OutOfTime() const { return seconds_ != 0 && Clock::now() - begin_ > std::chrono::seconds(seconds_); }
+
+  void Check(const std::string& name, std::string text, std::optional<std::string> arguments,
+             interp::MixedTypes mixed_types, Tally* tally) {
+    ++tally->modules;
+    DiagnosticSink sink;
+    const auto source = std::make_shared<const SourceBuffer>(name, std::move(text));
+    const std::unique_ptr<Module> module = ParseModule(source, {}, &sink);
+    if (module != nullptr) VerifyModule(*module, VerifierOptions(), &sink);
+    if (module == nullptr || sink.has_errors()) return Skip(name, "is rejected", &tally->unread);
+    double work = 0;
+    for (Computation computation : module->computations()) {
+      for (Instruction i : computation.instructions()) work += WorkOf(i);
+    }
+    if (work > static_cast<double>(max_work_)) return Skip(name, "is too large", &tally->too_large);
+
+    random_test::AnyHost host;
+    interp::EvaluatorOptions options;
+    options.seed = 1;
+    options.fill_elided = FillKind::kRandom;
+    options.mixed_types = mixed_types;
+    options.host_io = &host;
+    options.limits.max_bytes = int64_t{1} << 30;
+    options.limits.max_seconds = kMaxSeconds;
+    DiagnosticSink exact_sink, plain_sink;
+    const auto exact = interp::Evaluator::Prepare(*module, options, &exact_sink);
+    const auto plain = reference::Evaluator::Prepare(*module, options, &plain_sink);
+    std::optional<std::vector<Literal>> exact_results, plain_results;
+    std::vector<Literal> values;
+    const std::vector<Shape>* shapes = exact != nullptr ? &exact->argument_shapes() : nullptr;
+    if (plain != nullptr) shapes = &plain->argument_shapes();
+    if (shapes != nullptr && arguments) {
+      const SourceBuffer lines("arguments", *arguments);
+      DiagnosticSink argument_sink;
+      std::optional<std::vector<Literal>> read =
+          interp::ReadArguments(lines, *shapes, &module->context(), &argument_sink);
+      if (!read) return Skip(name, "has other arguments", &tally->unread);
+      values = std::move(*read);
+    } else if (shapes != nullptr) {
+      values = interp::MakeArguments(*module, 1);
+    }
+    if (plain != nullptr) plain_results = plain->Run(values, &plain_sink);
+    if (!plain_results && FirstErrorOf(plain_sink).find("the time limit") != std::string::npos) {
+      return Skip(name, "is too slow", &tally->too_slow);
+    }
+    if (exact != nullptr) exact_results = exact->Run(values, &exact_sink);
+    if (!plain_results || !exact_results) {
+      if (!plain_results && !exact_results) {
+        ++tally->both_fail;
+      } else {
+        Differ(name, plain_results ? StrCat("the exact engine fails: ", FirstErrorOf(exact_sink))
+                                   : StrCat("the plain evaluator fails: ", FirstErrorOf(plain_sink)),
+               tally);
+      }
+      return;
+    }
+    for (Computation computation : module->computations()) {
+      for (Instruction i : computation.instructions()) {
+        if (i.opcode() != Opcode::kUnknown) tally->opcodes[static_cast<size_t>(i.opcode())] = true;
+      }
+    }
+    const auto whole = interp::CompareValues(*exact_results, *plain_results, {});
+    if (whole.ok() && whole->equal()) {
+      ++tally->same_bits;
+      return;
+    }
+    LocalCheck local(*module, plain.get());
+    options.observer = &local;
+    options.observation = local.observation;
+    DiagnosticSink again_sink;
+    if (const auto again = interp::Evaluator::Prepare(*module, options, &again_sink)) again->Run(values, &again_sink);
+    if (!local.difference().empty()) return Differ(name, local.difference(), tally);
+    if (local.within_ulps()) {
+      ++tally->within_ulps;
+      return;
+    }
+    Differ(name, StrCat("each instruction agrees, the results do not: ", whole.ok() ? whole->description : "shapes"),
+           tally);
+  }
+
+  void Skip(const std::string& name, std::string_view why, int64_t* count) {
+    ++*count;
+    if (list_) std::printf("%s: %.*s\n", name.c_str(), static_cast<int>(why.size()), why.data());
+  }
+  void Differ(const std::string& name, const std::string& why, Tally* tally) {
+    ++tally->differ;
+    if (++differ_ <= 40) std::printf("%s: %s\n", name.c_str(), why.c_str());
+  }
+
+  static void Report(const std::string& name, const Tally& t) {
+    std::printf("%s: %lld modules, %lld agree (%lld bit for bit, %lld within ulps, %lld both with an error), %lld differ; "
+                "skipped: %lld too large, %lld too slow, %lld rejected; %lld of %zu opcodes ran\n",
+                name.c_str(), static_cast<long long>(t.modules),
+                static_cast<long long>(t.same_bits + t.within_ulps + t.both_fail), static_cast<long long>(t.same_bits),
+                static_cast<long long>(t.within_ulps), static_cast<long long>(t.both_fail),
+                static_cast<long long>(t.differ), static_cast<long long>(t.too_large),
+                static_cast<long long>(t.too_slow), static_cast<long long>(t.unread),
+                static_cast<long long>(std::count(t.opcodes.begin(), t.opcodes.end(), true)), kOpcodeCount);
+    std::fflush(stdout);
+  }
+
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin_ = Clock::now();
+  uint64_t random_ = 0, seed_ = 0, seconds_ = 0, max_work_ = 3'000'000;
+  bool list_ = false;
+  int64_t differ_ = 0;
+};
+
+int Main(int argc, char** argv) {
+  EquivalenceTest test;
+  std::vector<std::string> paths;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--list") {
+      test.set_list();
+    } else if (!argument.starts_with("--")) {
+      paths.push_back(argv[i]);
+    } else if (!test.ParseFlag(argument)) {
+      std::fprintf(stderr, "usage: engine_equivalence [--random=N] [--seed=N] [--seconds=N] [--max-work=N] [--list] PATH…\n");
+      return 2;
+    }
+  }
+  return test.Run(paths);
+}
+
+}  // namespace
+}  // namespace hlokit
+
+int main(int argc, char** argv) { return hlokit::Main(argc, argv); }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine that --engine names: the exact one, or the plain evaluator that defines the values.
+#ifndef HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
+#define HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/plain/evaluator.h"
+#include "interp/reference/evaluator.h"
+#include "ir/diagnostic.h"
+#include "ir/literal.h"
+#include "ir/module.h"
+
+namespace hlokit::run {
+
+enum class EngineKind : uint8_t { kExact, kReference };
+
+class Engine {
+ public:
+  // Null after an error.
+  static std::unique_ptr<Engine> Prepare(EngineKind kind, const Module& module, const interp::EvaluatorOptions& options,
+                                         DiagnosticSink* sink);
+
+  const std::vector<Shape>& argument_shapes() const {
+    return exact_ != nullptr ? exact_->argument_shapes() : reference_->argument_shapes();
+  }
+  const std::vector<Shape>& result_shapes() const {
+    return exact_ != nullptr ? exact_->result_shapes() : reference_->result_shapes();
+  }
+  int64_t num_devices() const { return exact_ != nullptr ? exact_->num_devices() : reference_->num_devices(); }
+  std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+    return exact_ != nullptr ? exact_->Run(arguments, sink) : reference_->Run(arguments, sink);
+  }
+  const interp::RunStatistics& statistics() const {
+    return exact_ != nullptr ? exact_->statistics() : reference_->statistics();
+  }
+
+ private:
+  std::unique_ptr<interp::Evaluator> exact_;  // one of the two
+  std::unique_ptr<reference::Evaluator> reference_;
+};
+
+}  // namespace hlokit::run
+
+#endif  // HLOKIT_TOOLS_HLO_RUN_ENGINE_H_
