@@ -24,15 +24,15 @@ struct EngineUlps {
 };
 
 inline constexpr EngineUlps kEngineUlps[] = {
-    {Opcode::kAbs, 1},      // complex: hypot of f32
-    {Opcode::kCos, 1},      // f32 functions of the C library
-    {Opcode::kExp, 1},      // vectors
-    {Opcode::kExpm1, 1},    // vectors
-    {Opcode::kLog, 1},      // vectors
-    {Opcode::kLogistic, 1}, // vectors
-    {Opcode::kPower, 1},    // f32 functions of the C library
-    {Opcode::kSin, 1},      // f32 functions of the C library
-    {Opcode::kTanh, 1},     // vectors
+    {Opcode::kAbs, 1},                 // complex: hypot of f32
+    {Opcode::kCos, 1},                 // f32 functions of the C library
+    {Opcode::kExp, 1},                 // vectors
+    {Opcode::kExpm1, 1},               // vectors
+    {Opcode::kLog, 1},                 // vectors
+    {Opcode::kLogistic, 1},            // vectors
+    {Opcode::kPower, 1},               // f32 functions of the C library
+    {Opcode::kSin, 1},                 // f32 functions of the C library
+    {Opcode::kTanh, 1},                // vectors
     {Opcode::kFft, 8, true},           // fast transforms
     {Opcode::kReduce, 8, true},        // sums in another order
     {Opcode::kReduceWindow, 8, true},  // sums in another order

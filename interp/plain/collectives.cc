@@ -32,7 +32,9 @@ bool AllocateResults(Group& group, const std::vector<Shape>& shapes) {
 std::vector<Shape> ComputedShapes(const Group& group) {
   std::vector<Shape> shapes = LeafShapes(group.instruction.shape());
   const bool starts = group.instruction.opcode() == Opcode::kAllGatherStart;
-  if (starts) shapes.erase(shapes.begin(), shapes.begin() + static_cast<int64_t>(std::min(group.operands[0].size(), shapes.size())));
+  if (starts)
+    shapes.erase(shapes.begin(),
+                 shapes.begin() + static_cast<int64_t>(std::min(group.operands[0].size(), shapes.size())));
   return shapes;
 }
 
@@ -287,13 +289,16 @@ void CollectiveBroadcast(Group& group) {
   const absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
       DeviceGroups(group.instruction, group.run.options.num_replicas, group.run.options.num_partitions);
   bool absent = true;
-  for (size_t g = 0; groups.ok() && g < groups->size(); ++g) absent = absent && !Contains((*groups)[g], group.devices[0]);
+  for (size_t g = 0; groups.ok() && g < groups->size(); ++g)
+    absent = absent && !Contains((*groups)[g], group.devices[0]);
   if (absent) return;
-  if (group.operands[0].size() != count + (dynamic ? 1 : 0)) return group.run.Fail("the result does not fit the operands");
+  if (group.operands[0].size() != count + (dynamic ? 1 : 0))
+    return group.run.Fail("the result does not fit the operands");
   for (size_t k = 0; k < count; ++k) {
     const int64_t root = dynamic ? group.operands[0][count]->Integer(static_cast<int64_t>(k)) : 0;
     if (root < 0 || root >= MemberCount(group)) {
-      return group.run.Fail(StrCat("the root of operand ", k, " is ", root, "; the group has ", MemberCount(group), " devices"));
+      return group.run.Fail(
+          StrCat("the root of operand ", k, " is ", root, "; the group has ", MemberCount(group), " devices"));
     }
     for (auto& results : group.results) results[k]->CopyBytes(*group.operands[static_cast<size_t>(root)][k]);
   }
@@ -317,7 +322,8 @@ void CollectivePermute(Group& group) {
 void RaggedAllToAll(Group& group) {
   const Value& first = group.operands[0];
   const int64_t n = MemberCount(group);
-  if (first.size() != 6 || first[0]->rank() < 1 || first[1]->rank() != first[0]->rank() || !IsIndexType(first[2]->type())) {
+  if (first.size() != 6 || first[0]->rank() < 1 || first[1]->rank() != first[0]->rank() ||
+      !IsIndexType(first[2]->type())) {
     return group.run.Fail("the operands do not fit each other");
   }
   if (first[2]->count() % n != 0) {

@@ -19,9 +19,7 @@ C128 ComplexAtan2(C128 y, C128 x) {
 
 C128 ComplexCbrt(C128 z) { return z == C128(0) ? z : std::polar(std::cbrt(std::abs(z)), std::arg(z) / 3); }
 
-C128 ComplexExp(C128 z) {
-  return std::isinf(z.real()) && !std::isfinite(z.imag()) ? C128(kNaN, kNaN) : std::exp(z);
-}
+C128 ComplexExp(C128 z) { return std::isinf(z.real()) && !std::isfinite(z.imag()) ? C128(kNaN, kNaN) : std::exp(z); }
 
 C128 ComplexExpm1(C128 z) {
   // (e^re - 1) cos(im) + (cos(im) - 1) + i e^re sin(im)

@@ -2,8 +2,8 @@
 // Sums of products: dot in its forms, and convolution.
 //
 // Operands are converted to the result's type and then to the type of the sum: f32, or f64, c64 and c128 for those;
-// integers wrap. Products are added in ascending order, each product and each sum rounded; up to 128 in one run, more in
-// runs of 64 that are summed by themselves and then added up. The sum of no products is 0.
+// integers wrap. Products are added in ascending order, each product and each sum rounded; up to 128 in one run, more
+// in runs of 64 that are summed by themselves and then added up. The sum of no products is 0.
 #include <algorithm>
 #include <complex>
 #include <cstdint>
@@ -120,8 +120,8 @@ void DotInto(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dims
   });
 }
 
-// operand_precision={packed_nibble,packed_nibble}: each element is two 4-bit integers. False if it is not so; an error if
-// only one side is, or if the types or the opcode do not allow it.
+// operand_precision={packed_nibble,packed_nibble}: each element is two 4-bit integers. False if it is not so; an error
+// if only one side is, or if the types or the opcode do not allow it.
 bool HasNibbles(const Op& op) {
   const Dims precision = op.instruction.list_attr(Attr::kOperandPrecision);
   const auto packed = std::count(precision.begin(), precision.end(), static_cast<int64_t>(Precision::kPackedNibble));
@@ -185,7 +185,8 @@ Leaf KernelOf(const Op& op) {
   }
   if (!config->lhs && !config->rhs) {
     const bool two = op.operands.size() == 2 && op.operands[1].size() == 1;
-    return op.Require(two, "convolution without sparsity_config has two operands, arrays") ? op.operands[1][0] : nullptr;
+    return op.Require(two, "convolution without sparsity_config has two operands, arrays") ? op.operands[1][0]
+                                                                                           : nullptr;
   }
   const bool pair = op.operands.size() == 2 && op.operands[1].size() == 2;
   const bool apart = op.operands.size() == 3 && op.operands[1].size() == 1;
@@ -279,7 +280,8 @@ void ScaledDot(Op& op) {
   const ElementType type = op.out().type() == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32;
   Leaf sides[2];
   for (size_t k = 0; k < 2; ++k) {
-    const Leaf values = Converted(op.run, op.operands[k][0], type), scale = Converted(op.run, op.operands[k + 2][0], type);
+    const Leaf values = Converted(op.run, op.operands[k][0], type),
+               scale = Converted(op.run, op.operands[k + 2][0], type);
     const std::shared_ptr<Array> product = NewArray(op, type, op.in(k).dims());
     if (values == nullptr || scale == nullptr || product == nullptr) return;
     for (int64_t d = 0; d < scale->rank(); ++d) {
@@ -298,9 +300,10 @@ void ScaledDot(Op& op) {
   DotInto(op, sides[0], sides[1], DotDims::Of(op.instruction), &op.out());
 }
 
-// `ragged-dot`: operand 2 cuts one dimension of the left side into groups. If it is a free dimension, each element of it
-// meets the right side of its group; if it is contracted, there is a sum for each group, with that dimension before the
-// other contracted ones; if it is a batch dimension, the groups say how much of it counts. What no group has is zero.
+// `ragged-dot`: operand 2 cuts one dimension of the left side into groups. If it is a free dimension, each element of
+// it meets the right side of its group; if it is contracted, there is a sum for each group, with that dimension before
+// the other contracted ones; if it is a batch dimension, the groups say how much of it counts. What no group has is
+// zero.
 void RaggedDot(Op& op) {
   if (HasNibbles(op) || op.run.failed()) return;
   const DotDims dims = DotDims::Of(op.instruction);
@@ -359,8 +362,8 @@ void RaggedDot(Op& op) {
   const int64_t products = is_contracting ? groups : 1;
   const int64_t per_step = is_contracting && length > 0 ? static_cast<int64_t>(lhs_steps.size()) / length : 0;
   const size_t ragged_at = static_cast<size_t>(std::find(outer.begin(), outer.end(), ragged) - outer.begin());
-  if (!op.Require(lhs_steps.size() == rhs_steps.size() && static_cast<int64_t>(lhs_begins.size() * rhs_free.size()) *
-                                                                  products == op.out().count(),
+  if (!op.Require(lhs_steps.size() == rhs_steps.size() &&
+                      static_cast<int64_t>(lhs_begins.size() * rhs_free.size()) * products == op.out().count(),
                   "types and sizes of the operands do not fit the result")) {
     return;
   }
@@ -390,10 +393,10 @@ void RaggedDot(Op& op) {
           if (group < 0) continue;
           const int64_t rhs_begin = rhs_batch[m / in_batch] + rhs_groups[static_cast<size_t>(group)] + n;
           SetSum(&op.out(), i, SumOfProducts<A>(op.run, end - begin, [&](int64_t k, A* x, A* y) {
-                   *x = left[static_cast<size_t>(lhs_begins[m] + lhs_steps[static_cast<size_t>(begin + k)])];
-                   *y = right[static_cast<size_t>(rhs_begin + rhs_steps[static_cast<size_t>(begin + k)])];
-                   return true;
-                 }));
+            *x = left[static_cast<size_t>(lhs_begins[m] + lhs_steps[static_cast<size_t>(begin + k)])];
+            *y = right[static_cast<size_t>(rhs_begin + rhs_steps[static_cast<size_t>(begin + k)])];
+            return true;
+          }));
         }
       }
     }
@@ -454,9 +457,8 @@ void Convolution(Op& op) {
           inside = true;
           for (size_t d = 0; d < sizes.size(); ++d) {
             const WindowDim w = window.rank() == 0 ? WindowDim() : window[static_cast<int64_t>(d)];
-            const int64_t element =
-                ElementUnder(w, input->dim(dims.input_spatial[d]),
-                             position[static_cast<size_t>(dims.output_spatial[d])], place[d]);
+            const int64_t element = ElementUnder(w, input->dim(dims.input_spatial[d]),
+                                                 position[static_cast<size_t>(dims.output_spatial[d])], place[d]);
             inside = inside && element >= 0;
             from[static_cast<size_t>(dims.input_spatial[d])] = element;
             weight[static_cast<size_t>(dims.kernel_spatial[d])] = w.reversal ? sizes[d] - 1 - place[d] : place[d];
@@ -471,8 +473,9 @@ void Convolution(Op& op) {
       });
       if constexpr (std::is_integral_v<A>) {
         const int64_t max = static_cast<int64_t>((uint64_t{1} << (BitsOf(type) - (IsSigned(type) ? 1 : 0)) % 64) - 1);
-        const int64_t clamped = IsSigned(type) ? std::clamp<int64_t>(static_cast<int64_t>(sum), -max - 1, max)
-                                               : static_cast<int64_t>(std::min<uint64_t>(sum, static_cast<uint64_t>(max)));
+        const int64_t clamped = IsSigned(type)
+                                    ? std::clamp<int64_t>(static_cast<int64_t>(sum), -max - 1, max)
+                                    : static_cast<int64_t>(std::min<uint64_t>(sum, static_cast<uint64_t>(max)));
         return op.out().SetInteger(to++, saturates ? clamped : static_cast<int64_t>(sum));
       }
       SetSum(&op.out(), to++, sum);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that move elements to places that the text says: each finds, for every element of the result, the element
-// of an operand that stands there.
+// Instructions that move elements to places that the text says: each finds, for every element of the result, the
+// element of an operand that stands there.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -24,9 +24,7 @@ std::vector<int64_t> MajorToMinorOrder(Shape shape) {
 }
 
 // For each element in the order of memory, its row-major position.
-std::vector<int64_t> PositionsInMemory(Shape shape) {
-  return GroupPositions(shape.dims(), MajorToMinorOrder(shape));
-}
+std::vector<int64_t> PositionsInMemory(Shape shape) { return GroupPositions(shape.dims(), MajorToMinorOrder(shape)); }
 
 bool IsRowMajor(Shape shape) {
   const std::vector<int64_t> order = MajorToMinorOrder(shape);

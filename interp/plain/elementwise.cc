@@ -41,20 +41,17 @@ struct ElementRow {
 };
 
 #define REAL(expression) [](double a, [[maybe_unused]] double b) -> double { return expression; }
-#define INTEGER(expression)                                                                        \
-  []<typename T>(T a, [[maybe_unused]] T b, [[maybe_unused]] int bits) -> T {                      \
-    return static_cast<T>(expression);                                                             \
-  }
+#define INTEGER(expression) \
+  []<typename T>(T a, [[maybe_unused]] T b, [[maybe_unused]] int bits) -> T { return static_cast<T>(expression); }
 // In the type itself; in complex<double>, rounded once.
 #define COMPLEX(expression) []<typename T>(T a, [[maybe_unused]] T b) -> T { return expression; }
-#define COMPLEX_IN_DOUBLE(expression)             \
+#define COMPLEX_IN_DOUBLE(expression)              \
   []<typename T>(T x, [[maybe_unused]] T y) -> T { \
-    const C128 a(x);                              \
-    [[maybe_unused]] const C128 b(y);             \
-    return T(expression);                         \
+    const C128 a(x);                               \
+    [[maybe_unused]] const C128 b(y);              \
+    return T(expression);                          \
   }
 #define PRED(expression) [](bool a, [[maybe_unused]] bool b) -> bool { return expression; }
-
 
 uint64_t Unsigned(int64_t v) { return static_cast<uint64_t>(v); }
 uint64_t Unsigned(uint64_t v) { return v; }
@@ -76,11 +73,11 @@ T Rest(T a, T b) {
   if (b == static_cast<T>(-1) && std::is_signed_v<T>) return 0;
   return a % b;
 }
-// The upper half of the product, of types narrower than a byte that above 8 bits.
+// The upper half of the product.
 template <typename T>
 T UpperHalf(T a, T b, int bits) {
   using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
-  return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (bits < 8 ? 8 : bits));
+  return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> bits);
 }
 // Negative exponents give the integer part of the fraction.
 template <typename T>
@@ -108,14 +105,14 @@ T ShiftedArithmetic(T a, T b, int bits) {
   return static_cast<T>(extended >> (BitsOfValue(b, bits) < static_cast<uint64_t>(bits) ? static_cast<int>(b) : 63));
 }
 
-// Opcodes whose operands and result are of one type. A NaN operand is the result of maximum and minimum, the first one if
-// both are; zeros of either sign are equal, and the first one wins.
+// Opcodes whose operands and result are of one type. A NaN operand is the result of maximum and minimum, the first one
+// if both are; zeros of either sign are equal, and the first one wins.
 const ElementRow kElementRows[] = {
     {Opcode::kAbs, REAL(std::fabs(a)), INTEGER(a < 0 ? -Unsigned(a) : a)},
     {Opcode::kAcos, REAL(std::acos(a)), {}, COMPLEX_IN_DOUBLE(std::acos(a))},
     {Opcode::kAcosh, REAL(std::acosh(a)), {}, COMPLEX_IN_DOUBLE(std::acosh(a))},
     {Opcode::kAdd, REAL(a + b), INTEGER(Unsigned(a) + Unsigned(b)), COMPLEX(a + b), PRED(a || b)},
-    {Opcode::kAnd, nullptr, INTEGER(a & b), {}, PRED(a && b)},
+    {Opcode::kAnd, nullptr, INTEGER(a& b), {}, PRED(a&& b)},
     {Opcode::kAsin, REAL(std::asin(a)), {}, COMPLEX_IN_DOUBLE(std::asin(a))},
     {Opcode::kAsinh, REAL(std::asinh(a)), {}, COMPLEX_IN_DOUBLE(std::asinh(a))},
     {Opcode::kAtan2, REAL(std::atan2(a, b)), {}, COMPLEX_IN_DOUBLE(ComplexAtan2(a, b))},
@@ -134,9 +131,9 @@ const ElementRow kElementRows[] = {
     {Opcode::kLog1p, REAL(std::log1p(a)), {}, COMPLEX_IN_DOUBLE(ComplexLog1p(a))},
     {Opcode::kLogistic, REAL(1 / (1 + std::exp(-a))), {}, COMPLEX_IN_DOUBLE(C128(1) / (C128(1) + std::exp(-a)))},
     {Opcode::kMaximum, REAL(a >= b || a != a ? a : b), INTEGER(a >= b ? a : b), {}, PRED(a || b)},
-    {Opcode::kMinimum, REAL(a <= b || a != a ? a : b), INTEGER(a <= b ? a : b), {}, PRED(a && b)},
+    {Opcode::kMinimum, REAL(a <= b || a != a ? a : b), INTEGER(a <= b ? a : b), {}, PRED(a&& b)},
     {Opcode::kMulhi, nullptr, INTEGER(UpperHalf(a, b, bits))},
-    {Opcode::kMultiply, REAL(a * b), INTEGER(Unsigned(a) * Unsigned(b)), COMPLEX(a * b), PRED(a && b)},
+    {Opcode::kMultiply, REAL(a* b), INTEGER(Unsigned(a) * Unsigned(b)), COMPLEX(a* b), PRED(a&& b)},
     {Opcode::kNegate, REAL(-a), INTEGER(-Unsigned(a)), COMPLEX(-a)},
     {Opcode::kNot, REAL(a == 0 ? 1 : 0), INTEGER(~a), COMPLEX(a == T(0) ? T(1) : T(0)), PRED(!a)},
     {Opcode::kOr, nullptr, INTEGER(a | b), {}, PRED(a || b)},
@@ -149,7 +146,11 @@ const ElementRow kElementRows[] = {
     {Opcode::kShiftLeft, nullptr, INTEGER(ShiftedLeft(a, b, bits))},
     {Opcode::kShiftRightArithmetic, nullptr, INTEGER(ShiftedArithmetic(a, b, bits))},
     {Opcode::kShiftRightLogical, nullptr, INTEGER(ShiftedLogical(a, b, bits))},
-    {Opcode::kSign, REAL(a > 0 ? 1 : a < 0 ? -1 : a), INTEGER((a > 0) - (a < 0)), COMPLEX_IN_DOUBLE(ComplexSign(a))},
+    {Opcode::kSign,
+     REAL(a > 0   ? 1
+          : a < 0 ? -1
+                  : a),
+     INTEGER((a > 0) - (a < 0)), COMPLEX_IN_DOUBLE(ComplexSign(a))},
     {Opcode::kSin, REAL(std::sin(a)), {}, COMPLEX_IN_DOUBLE(std::sin(a))},
     {Opcode::kSinh, REAL(std::sinh(a)), {}, COMPLEX_IN_DOUBLE(std::sinh(a))},
     {Opcode::kSqrt, REAL(std::sqrt(a)), {}, COMPLEX_IN_DOUBLE(std::sqrt(a))},
@@ -166,7 +167,8 @@ int64_t Place(const Op& op, size_t k, int64_t i) { return op.in(k).rank() == 0 ?
 void Compare(Op& op) {
   const Array &a = op.in(0), &b = op.in(1);
   const auto direction = op.instruction.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
-  const bool total = op.instruction.enum_attr(Attr::kCompareType, ComparisonType::kFloat) == ComparisonType::kTotalOrder;
+  const bool total =
+      op.instruction.enum_attr(Attr::kCompareType, ComparisonType::kFloat) == ComparisonType::kTotalOrder;
   const auto holds = [&](auto x, auto y) {
     switch (direction) {
       case ComparisonDirection::kEq:
@@ -312,9 +314,9 @@ void ReducePrecision(Op& op) {
 // The opcodes that kElementRows cannot describe.
 void (*SpecialFunction(Opcode opcode, ElementType type))(Op&) {
   static constexpr std::pair<Opcode, void (*)(Op&)> kSpecial[] = {
-      {Opcode::kCompare, Compare},    {Opcode::kClamp, Clamp},         {Opcode::kSelect, Select},
-      {Opcode::kComplex, MakeComplex}, {Opcode::kReal, RealPart},      {Opcode::kImag, ImaginaryPart},
-      {Opcode::kIsFinite, IsFinite},  {Opcode::kConvert, Convert},     {Opcode::kReducePrecision, ReducePrecision}};
+      {Opcode::kCompare, Compare},     {Opcode::kClamp, Clamp},     {Opcode::kSelect, Select},
+      {Opcode::kComplex, MakeComplex}, {Opcode::kReal, RealPart},   {Opcode::kImag, ImaginaryPart},
+      {Opcode::kIsFinite, IsFinite},   {Opcode::kConvert, Convert}, {Opcode::kReducePrecision, ReducePrecision}};
   for (const auto& [special, function] : kSpecial) {
     if (special == opcode) return function;
   }
@@ -348,8 +350,9 @@ void ConvertElements(const Array& from, Array* to) {
                                 : IsInteger(source)         ? static_cast<long double>(from.Integer(i))
                                                             : static_cast<long double>(from.Real(i));
       const bool narrow = BitsOf(target) < 32;
-      to->SetReal(i, narrow ? RoundToOdd(exact) : BitsOf(target) == 32 ? static_cast<float>(exact)
-                                                                       : static_cast<double>(exact));
+      to->SetReal(i, narrow                 ? RoundToOdd(exact)
+                     : BitsOf(target) == 32 ? static_cast<float>(exact)
+                                            : static_cast<double>(exact));
     } else if (IsFloat(source) || IsComplex(source)) {
       const double v = from.Real(i);
       const int bits = BitsOf(target) - (IsSigned(target) ? 1 : 0);
@@ -392,18 +395,16 @@ void Elementwise(Op& op) {
   if (row != nullptr && IsFloat(type) && row->real != nullptr) {
     op.ForEach(out.count(), [&](int64_t i) { out.SetReal(i, row->real(a.Real(i), b.Real(i))); });
   } else if (row != nullptr && IsSigned(type) && row->integer.of_signed != nullptr) {
-    op.ForEach(out.count(), [&](int64_t i) {
-      out.SetInteger(i, row->integer.of_signed(a.Integer(i), b.Integer(i), BitsOf(type)));
-    });
+    op.ForEach(out.count(),
+               [&](int64_t i) { out.SetInteger(i, row->integer.of_signed(a.Integer(i), b.Integer(i), BitsOf(type))); });
   } else if (row != nullptr && IsUnsigned(type) && row->integer.of_unsigned != nullptr) {
     op.ForEach(out.count(), [&](int64_t i) {
       const uint64_t v = row->integer.of_unsigned(Unsigned(a.Integer(i)), Unsigned(b.Integer(i)), BitsOf(type));
       out.SetInteger(i, static_cast<int64_t>(v));
     });
   } else if (row != nullptr && type == ElementType::kC64 && row->complex.narrow != nullptr) {
-    op.ForEach(out.count(), [&](int64_t i) {
-      out.SetComplex(i, C128(row->complex.narrow(C64(a.Complex(i)), C64(b.Complex(i)))));
-    });
+    op.ForEach(out.count(),
+               [&](int64_t i) { out.SetComplex(i, C128(row->complex.narrow(C64(a.Complex(i)), C64(b.Complex(i))))); });
   } else if (row != nullptr && type == ElementType::kC128 && row->complex.wide != nullptr) {
     op.ForEach(out.count(), [&](int64_t i) { out.SetComplex(i, row->complex.wide(a.Complex(i), b.Complex(i))); });
   } else if (row != nullptr && type == ElementType::kPred && row->pred != nullptr) {
@@ -413,8 +414,8 @@ void Elementwise(Op& op) {
   }
 }
 
-// `stochastic-convert`: away from zero if the random bits are below the part cut off. To bf16 the bits cut off and as many
-// random ones are added and carry, or not.
+// `stochastic-convert`: away from zero if the random bits are below the part cut off. To bf16 the bits cut off and as
+// many random ones are added and carry, or not.
 void StochasticConvert(Op& op) {
   const Array &from = op.in(0), &random = op.in(1);
   Array& to = op.out();

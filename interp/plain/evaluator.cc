@@ -12,14 +12,15 @@
 namespace hlokit::reference {
 namespace {
 
-Literal ToLiteral(const Array& array) {
-  Literal literal = Literal::Zeros(array.shape());
-  if (array.bytes() > 0) std::memcpy(literal.data(), array.data(), static_cast<size_t>(array.bytes()));
+// A leaf in the shape that an instruction declares for it, which may call a dimension dynamic.
+Literal ToLiteral(const Array& array, Shape shape) {
+  Literal literal = Literal::Zeros(shape);
+  if (literal.size_bytes() != 0) std::memcpy(literal.data(), array.data(), literal.size_bytes());
   return literal;
 }
 
-// The devices of a run, which take turns: each runs until it ends or comes to a collective, and a group goes on when all
-// of it is there.
+// The devices of a run, which take turns: each runs until it ends or comes to a collective, and a group goes on when
+// all of it is there.
 class Devices {
  public:
   Devices(Run& run, Computation entry, absl::Span<const Literal> arguments, size_t each) : run_(run) {
@@ -36,7 +37,6 @@ class Devices {
   }
 
   bool RunAll() {
-    for (size_t d = 0; d < machines_.size(); ++d) devices_done_.push_back(false);
     while (!run_.failed()) {
       bool waiting = false, met = false;
       for (size_t d = 0; d < machines_.size() && !run_.failed(); ++d) {
@@ -112,7 +112,6 @@ class Devices {
   Run& run_;
   std::deque<Device> devices_;
   std::vector<std::unique_ptr<Machine>> machines_;
-  std::vector<bool> devices_done_;
 };
 
 void ReportError(const Module& module, const Run& run, DiagnosticSink* sink) {
@@ -185,9 +184,7 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
       results.emplace();
       for (size_t d = 0; d < devices; ++d) {
         for (size_t r = 0; r < result_shapes_.size(); ++r) {
-          results->push_back(Literal::Zeros(result_shapes_[r]));
-          const Array& from = *all.result(d)[r];
-          if (from.bytes() > 0) std::memcpy(results->back().data(), from.data(), results->back().size_bytes());
+          results->push_back(ToLiteral(*all.result(d)[r], result_shapes_[r]));
         }
       }
     } else {
@@ -227,7 +224,8 @@ absl::StatusOr<std::vector<Literal>> Evaluator::EvaluateOne(Instruction instruct
   {
     const Value value = EvaluateOp(run, instruction, std::move(values));
     if (run.failed()) return absl::FailedPreconditionError(run.error());
-    for (const Leaf& leaf : value) results.push_back(ToLiteral(*leaf));
+    const std::vector<Shape> shapes = LeafShapes(instruction.shape());
+    for (size_t i = 0; i < value.size() && i < shapes.size(); ++i) results.push_back(ToLiteral(*value[i], shapes[i]));
   }
   return results;
 }

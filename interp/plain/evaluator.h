@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain evaluator: a short function an opcode over loops of indices, on one thread, nothing kept and nothing reused.
-// It is the definition of values that other engines are held to; interp::Evaluator gives the same much faster.
+// The plain evaluator: a short function an opcode over loops of indices, on one thread, nothing kept and nothing
+// reused. It is the definition of values that other engines are held to; interp::Evaluator gives the same much faster.
 //
 //   std::unique_ptr<reference::Evaluator> evaluator = reference::Evaluator::Prepare(module, options, &sink);
 //   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
@@ -26,8 +26,8 @@ struct Program;
 
 class Evaluator {
  public:
-  // Null if the module cannot be evaluated; the sink says why. The module should be verified, must outlive the evaluator
-  // and stay as it is. `options.num_threads` is not looked at.
+  // Null if the module cannot be evaluated; the sink says why. The module should be verified, must outlive the
+  // evaluator and stay as it is. `options.num_threads` is not looked at.
   static std::unique_ptr<Evaluator> Prepare(const Module& module, const interp::EvaluatorOptions& options,
                                             DiagnosticSink* sink);
   ~Evaluator();
@@ -42,8 +42,8 @@ class Evaluator {
   // Arguments of each device in turn; the results come in the same order. Nullopt after an error.
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
 
-  // The leaves that one instruction gives for these leaves of its operands. Not for control flow, collectives, constants
-  // and what has effects.
+  // The leaves that one instruction gives for these leaves of its operands. Not for control flow, collectives,
+  // constants and what has effects.
   absl::StatusOr<std::vector<Literal>> EvaluateOne(Instruction instruction, absl::Span<const Literal> operands);
   static bool CanEvaluateOne(Instruction instruction);
 

@@ -10,8 +10,8 @@
 namespace hlokit::reference {
 namespace {
 
-// Where a dynamic slice of these sizes starts: the operands from `first` on, one for each dimension or one vector, moved
-// so that the slice lies inside the array.
+// Where a dynamic slice of these sizes starts: the operands from `first` on, one for each dimension or one vector,
+// moved so that the slice lies inside the array.
 Index ClampedStart(const Op& op, size_t first, Dims array, Dims sizes) {
   const bool vector = op.operands.size() == first + 1 && op.in(first).rank() == 1;
   Index start(array.size(), 0);
@@ -120,13 +120,13 @@ void Gather(Op& op) {
   });
 }
 
-// `scatter`: index by index in row-major order, each element of its window in row-major order. A window that does not lie
-// inside the input is left out as a whole.
+// `scatter`: index by index in row-major order, each element of its window in row-major order. A window that does not
+// lie inside the input is left out as a whole.
 void Scatter(Op& op) {
   const ScatterDims dims = ScatterDims::Of(op.instruction);
-  const WindowNumbers numbers = {dims.update_window_dims,  dims.inserted_window_dims,
-                                 dims.scatter_dims_to_operand_dims, dims.input_batching_dims,
-                                 dims.scatter_indices_batching_dims, dims.index_vector_dim};
+  const WindowNumbers numbers = {
+      dims.update_window_dims,  dims.inserted_window_dims,          dims.scatter_dims_to_operand_dims,
+      dims.input_batching_dims, dims.scatter_indices_batching_dims, dims.index_vector_dim};
   const size_t count = op.operands.size() / 2;
   const Array& indices = op.in(count);
   const Dims input = op.in(0).dims(), updates = op.in(count + 1).dims();

@@ -32,7 +32,8 @@ bool IsMatrix(const Array& a) {
   return a.rank() >= 2 && (IsFloat(a.type()) || IsComplex(a.type())) && a.dim(a.rank() - 1) == a.dim(a.rank() - 2);
 }
 
-// l l^H = a, row by row; the upper form is read and written transposed. A matrix that is not positive definite gives NaN.
+// l l^H = a, row by row; the upper form is read and written transposed. A matrix that is not positive definite gives
+// NaN.
 template <typename N>
 void CholeskyOf(const Op& op) {
   const Array& a = op.in(0);
@@ -63,8 +64,8 @@ void CholeskyOf(const Op& op) {
   });
 }
 
-// op(a) x = b for each column of b, or x op(a) = b, which is op(a)^T x^T = b^T, for each row; substitution begins with the
-// unknown that stands alone in its equation.
+// op(a) x = b for each column of b, or x op(a) = b, which is op(a)^T x^T = b^T, for each row; substitution begins with
+// the unknown that stands alone in its equation.
 template <typename N>
 void Solve(const Op& op) {
   const Array &a = op.in(0), &b = op.in(1);
@@ -108,8 +109,7 @@ void ForEachFeature(const Op& op, Body body) {
   for (int64_t d = 0; d < op.in(0).rank(); ++d) {
     if (d != feature) others.push_back(d);
   }
-  const std::vector<int64_t> positions =
-      op.in(0).count() == 0 ? std::vector<int64_t>() : GroupPositions(dims, others);
+  const std::vector<int64_t> positions = op.in(0).count() == 0 ? std::vector<int64_t>() : GroupPositions(dims, others);
   const int64_t stride = ProductOf(dims.subspan(static_cast<size_t>(feature) + 1));
   op.ForEach(dims[static_cast<size_t>(feature)], [&](int64_t f) {
     std::vector<int64_t> of_feature = positions;
@@ -261,7 +261,8 @@ void Cholesky(Op& op) {
 
 // `triangular-solve`
 void TriangularSolve(Op& op) {
-  if (!op.Require(IsMatrix(op.in(0)) && op.in(1).rank() == op.in(0).rank(), "the operands do not fit each other")) return;
+  if (!op.Require(IsMatrix(op.in(0)) && op.in(1).rank() == op.in(0).rank(), "the operands do not fit each other"))
+    return;
   IsComplex(op.in(0).type()) ? Solve<C128>(op) : Solve<double>(op);
 }
 
@@ -270,7 +271,8 @@ void Fft(Op& op) {
   const Dims list = op.instruction.list_attr(Attr::kFftLength);
   const Index lengths(list.begin(), list.end());
   const size_t outer = op.shape.dims().size() - std::min(lengths.size(), op.shape.dims().size());
-  bool fits = !lengths.empty() && outer + lengths.size() == op.shape.dims().size() && op.in(0).rank() == op.shape.rank();
+  bool fits =
+      !lengths.empty() && outer + lengths.size() == op.shape.dims().size() && op.in(0).rank() == op.shape.rank();
   int64_t work = 1;
   for (int64_t n : lengths) fits = fits && n >= 0 && !__builtin_mul_overflow(work, std::max<int64_t>(n, 1), &work);
   if (!op.Require(fits && work <= op.run.options.limits.max_bytes / 64, "fft_length does not fit the operand") ||

@@ -11,7 +11,8 @@ namespace hlokit::reference {
 namespace {
 
 constexpr Evaluate kEvaluate[] = {
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, ...) \
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
+               ...)                                                                                                \
   ops::kernel,
 #include "ir/opcodes.def"
 };
@@ -45,8 +46,7 @@ Value EvaluateOp(Run& run, Instruction instruction, std::vector<Value> operands)
   return run.failed() ? Value() : value;
 }
 
-Machine::Machine(Run& run, Computation computation, Value arguments, bool applied)
-    : run_(run), applied_(applied) {
+Machine::Machine(Run& run, Computation computation, Value arguments, bool applied) : run_(run), applied_(applied) {
   Push(computation, std::move(arguments));
 }
 
@@ -54,8 +54,8 @@ void Machine::Push(Computation computation, Value arguments) {
   if (static_cast<int64_t>(frames_.size()) >= run_.options.limits.max_call_depth) {
     return run_.Fail(StrCat("calls are nested deeper than ", run_.options.limits.max_call_depth));
   }
-  const auto schedule = computation.valid() ? run_.program.schedules.find(computation.id().value)
-                                            : run_.program.schedules.end();
+  const auto schedule =
+      computation.valid() ? run_.program.schedules.find(computation.id().value) : run_.program.schedules.end();
   if (schedule == run_.program.schedules.end() || !schedule->second.Takes(arguments)) {
     return run_.Fail("the called computation does not fit the operands");
   }
@@ -112,13 +112,16 @@ void Machine::Step() {
 Value Machine::ParameterValue(Instruction at) {
   const Frame& frame = frames_.back();
   const size_t p = static_cast<size_t>(at.parameter_number());
-  const auto leaf = [&](size_t i) { return frame.arguments.begin() + static_cast<int64_t>(frame.schedule->parameter_begins[i]); };
+  const auto leaf = [&](size_t i) {
+    return frame.arguments.begin() + static_cast<int64_t>(frame.schedule->parameter_begins[i]);
+  };
   return Value(leaf(p), leaf(p + 1));
 }
 
 Value Machine::OperandLeaves(Instruction at) {
   Value leaves;
-  for (Instruction operand : at.operands()) leaves.insert(leaves.end(), ValueOf(operand).begin(), ValueOf(operand).end());
+  for (Instruction operand : at.operands())
+    leaves.insert(leaves.end(), ValueOf(operand).begin(), ValueOf(operand).end());
   return leaves;
 }
 
@@ -155,8 +158,8 @@ void Machine::Enter(Instruction at, Control control) {
   }
 }
 
-// `async-start`, `async-update`, `async-done`: the value of a start or update is ((operands), results, contexts...). The
-// computation runs where its last operand is bound, the rest of the chain hands its results on.
+// `async-start`, `async-update`, `async-done`: the value of a start or update is ((operands), results, contexts...).
+// The computation runs where all operands are bound and the value has room for its results; what follows hands them on.
 void Machine::EnterAsync(Instruction at) {
   Frame& frame = frames_.back();
   const bool starts = at.opcode() == Opcode::kAsyncStart;
@@ -164,26 +167,29 @@ void Machine::EnterAsync(Instruction at) {
   const Computation callee = start.valid() ? start.computation_attr(Attr::kCalls) : Computation();
   if (!callee.valid()) return run_.Fail("the called computation is missing");
   const size_t needed = run_.program.schedules.at(callee.id().value).parameter_leaves.size();
+  const auto is_complete = [&](Shape shape, size_t bound) {
+    const auto [begin, end] = run_.program.ElementLeaves(shape, 1);
+    return bound >= needed && end - begin == LeafShapes(callee.root().shape()).size();
+  };
   Value bound, results;
-  size_t before = 0;
+  bool has_run = false;
   if (!starts) {
     const Value& previous = ValueOf(at.operand(0));
     const Shape shape = at.operand(0).shape();
     if (!shape.IsTuple() || shape.tuple_size() < 2) return run_.Fail("the operand is no asynchronous operation");
-    before = run_.program.ElementLeaves(shape, 0).second;
     const auto [begin, end] = run_.program.ElementLeaves(shape, 1);
-    bound.assign(previous.begin(), previous.begin() + static_cast<int64_t>(before));
+    has_run = is_complete(shape, begin);
+    bound.assign(previous.begin(), previous.begin() + static_cast<int64_t>(begin));
     results.assign(previous.begin() + static_cast<int64_t>(begin), previous.begin() + static_cast<int64_t>(end));
   }
   for (int64_t i = starts ? 0 : 1; i < at.operand_count(); ++i) {
     bound.insert(bound.end(), ValueOf(at.operand(i)).begin(), ValueOf(at.operand(i)).end());
   }
+  const bool done = at.opcode() == Opcode::kAsyncDone;
+  if (done && bound.size() < needed) return run_.Fail("operands of the asynchronous operation are missing");
   frame.state = bound;
   frame.phase = Phase::kAsync;
-  if (bound.size() >= needed && (starts || before < needed)) return Push(callee, std::move(bound));
-  if (at.opcode() == Opcode::kAsyncDone && bound.size() < needed) {
-    return run_.Fail("operands of the asynchronous operation are missing");
-  }
+  if (!has_run && (done || is_complete(at.shape(), bound.size()))) return Push(callee, std::move(bound));
   returned_ = std::move(results);
   Continue(at);
 }

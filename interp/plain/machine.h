@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a computation for one device, instruction by instruction. Calls, loops and conditionals nest on a stack of frames
-// in memory, so their depth is bounded by Limits::max_call_depth alone.
+// Runs a computation for one device, instruction by instruction. Calls, loops and conditionals nest on a stack of
+// frames in memory, so their depth is bounded by Limits::max_call_depth alone.
 #ifndef HLOKIT_INTERP_PLAIN_MACHINE_H_
 #define HLOKIT_INTERP_PLAIN_MACHINE_H_
 

@@ -22,11 +22,13 @@ bool TakesFunction(Opcode opcode) {
 
 // All operands of the same kind of number should have one type.
 bool ShouldHaveOneType(Opcode opcode) {
-  static constexpr Opcode kOthers[] = {
-      Opcode::kConcatenate,       Opcode::kPad,        Opcode::kDynamicUpdateSlice,
-      Opcode::kScatter,           Opcode::kSelectAndScatter, Opcode::kTriangularSolve,
-      Opcode::kBatchNormTraining, Opcode::kBatchNormInference, Opcode::kBatchNormGrad};
-  return HasTrait(opcode, kElementwise) || std::find(std::begin(kOthers), std::end(kOthers), opcode) != std::end(kOthers);
+  static constexpr Opcode kOthers[] = {Opcode::kConcatenate,        Opcode::kPad,
+                                       Opcode::kDynamicUpdateSlice, Opcode::kScatter,
+                                       Opcode::kSelectAndScatter,   Opcode::kTriangularSolve,
+                                       Opcode::kBatchNormTraining,  Opcode::kBatchNormInference,
+                                       Opcode::kBatchNormGrad};
+  return HasTrait(opcode, kElementwise) ||
+         std::find(std::begin(kOthers), std::end(kOthers), opcode) != std::end(kOthers);
 }
 
 }  // namespace

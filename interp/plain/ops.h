@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that evaluate instructions, one for each name in the kernel column of ir/opcodes.def. What an
-// instruction means is said by the paragraph of its opcode in docs/ops.md (`hlo-inspect ops NAME`) and, where that leaves
-// something open, by docs/interpreter.md; the comment of each function names the paragraphs it implements.
+// instruction means is said by the paragraph of its opcode in docs/ops.md (`hlo-inspect ops NAME`) and, where that
+// leaves something open, by docs/interpreter.md; the comment of each function names the paragraphs it implements.
 #ifndef HLOKIT_INTERP_PLAIN_OPS_H_
 #define HLOKIT_INTERP_PLAIN_OPS_H_
 
@@ -24,8 +24,8 @@ namespace hlokit::reference {
 struct Op {
   Run& run;
   Instruction instruction;
-  Shape shape;                  // of the result
-  std::vector<Value> operands;  // of each operand
+  Shape shape;                                  // of the result
+  std::vector<Value> operands;                  // of each operand
   std::vector<std::shared_ptr<Array>> results;  // zeros, for each leaf of the result
 
   const Array& in(size_t i) const { return *operands[i][0]; }
@@ -62,7 +62,7 @@ struct Group {
   Run& run;
   Instruction instruction;
   std::vector<int64_t> devices;
-  std::vector<Value> operands;                                // of each device, all leaves
+  std::vector<Value> operands;                                    // of each device, all leaves
   std::vector<std::vector<std::shared_ptr<Array>>> results = {};  // of each device, for each leaf that it computes
 };
 
@@ -76,10 +76,10 @@ struct Evaluate {
   void (*collective)(Group&) = nullptr;
   Control control = Control::kCall;
 
-  constexpr Evaluate(void (*f)(Op&)) : kind(Kind::kFill), fill(f) {}                          // NOLINT: a row
-  constexpr Evaluate(Value (*f)(Op&)) : kind(Kind::kReturn), returned(f) {}                   // NOLINT
-  constexpr Evaluate(void (*f)(Group&)) : kind(Kind::kCollective), collective(f) {}           // NOLINT
-  constexpr Evaluate(Control c) : kind(Kind::kControl), control(c) {}                         // NOLINT
+  constexpr Evaluate(void (*f)(Op&)) : kind(Kind::kFill), fill(f) {}                 // NOLINT: a row
+  constexpr Evaluate(Value (*f)(Op&)) : kind(Kind::kReturn), returned(f) {}          // NOLINT
+  constexpr Evaluate(void (*f)(Group&)) : kind(Kind::kCollective), collective(f) {}  // NOLINT
+  constexpr Evaluate(Control c) : kind(Kind::kControl), control(c) {}                // NOLINT
 };
 // By the opcode's row; null for Opcode::kUnknown.
 const Evaluate* EvaluateOf(Opcode opcode);

@@ -70,8 +70,8 @@ namespace ops {
 
 // `rng-bit-generator`: what XLA's expansion of it gives. Word 0 of the state is the key, word 1 the counter, word 2 its
 // upper half; Philox with two words has the key there. Each block of 32-bit numbers fills as many elements as it has,
-// and the counter moves on by the blocks used. ThreeFry's two numbers are neighbors in the first dimension of even size,
-// else in the largest.
+// and the counter moves on by the blocks used. ThreeFry's two numbers are neighbors in the first dimension of even
+// size, else in the largest.
 void RngBitGenerator(Op& op) {
   const Array& state = op.in(0);
   const auto algorithm = op.instruction.enum_attr(Attr::kRngAlgorithm, RngAlgorithm::kDefault);
@@ -130,10 +130,11 @@ void RngBitGenerator(Op& op) {
   }
 }
 
-// `rng`: element i of the k-th draw of a device is made of the Philox block with counter (i, k) and the seed of the run as
-// key: a + u (b - a) with 24 bits of u (f64: 53), or by the Box-Muller transform.
+// `rng`: element i of the k-th draw of a device is made of the Philox block with counter (i, k) and the seed of the run
+// as key: a + u (b - a) with 24 bits of u (f64: 53), or by the Box-Muller transform.
 void Rng(Op& op) {
-  const bool normal = op.instruction.enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
+  const bool normal =
+      op.instruction.enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
   const ElementType type = op.out().type();
   const bool is_float = IsFloat(type);
   if (!op.Require(op.operands.size() == 2 && op.in(0).type() == type && op.in(1).type() == type &&
@@ -146,7 +147,8 @@ void Rng(Op& op) {
   const uint64_t least = static_cast<uint64_t>(IndexAt(op.in(0), 0));
   const uint64_t range = static_cast<uint64_t>(IndexAt(op.in(1), 0)) - least;
   const auto unit = [&](uint64_t word) {
-    return type == ElementType::kF64 ? static_cast<double>(word >> 11) * 0x1p-53 : static_cast<double>(word >> 40) * 0x1p-24;
+    return type == ElementType::kF64 ? static_cast<double>(word >> 11) * 0x1p-53
+                                     : static_cast<double>(word >> 40) * 0x1p-24;
   };
   op.ForEach(op.out().count(), [&](int64_t i) {
     const Words4 r = Philox(static_cast<uint64_t>(i), draw, op.run.options.seed);

@@ -24,8 +24,8 @@ PlainFunction PlainFunctionOf(Computation function) {
   return sum ? PlainFunction::kSum : PlainFunction::kProduct;
 }
 
-// What is combined to one element of each result. Floats of a plain sum or product are accumulated in double and rounded
-// at the end; anything else is function(accumulators..., elements...) step by step.
+// What is combined to one element of each result. Floats of a plain sum or product are accumulated in double and
+// rounded at the end; anything else is function(accumulators..., elements...) step by step.
 class Accumulator {
  public:
   // The initial values are operands [count, 2 count).
@@ -126,9 +126,8 @@ void Reduce(Op& op) {
   const std::vector<int64_t> steps = empty ? std::vector<int64_t>() : GroupPositions(dims, order);
   op.ForEach(op.out().count(), [&](int64_t i) {
     Accumulator accumulator(op, function, /*may_be_plain=*/true);
-    op.ForEach(static_cast<int64_t>(steps.size()), [&](int64_t s) {
-      accumulator.Add(begins[static_cast<size_t>(i)] + steps[static_cast<size_t>(s)]);
-    });
+    op.ForEach(static_cast<int64_t>(steps.size()),
+               [&](int64_t s) { accumulator.Add(begins[static_cast<size_t>(i)] + steps[static_cast<size_t>(s)]); });
     accumulator.Store(i);
   });
 }
@@ -150,7 +149,8 @@ void ReduceWindow(Op& op) {
   });
 }
 
-// `scan`: the computation takes a slice of each input and the carries, and gives a slice of each output and new carries.
+// `scan`: the computation takes a slice of each input and the carries, and gives a slice of each output and new
+// carries.
 void Scan(Op& op) {
   const Computation body = op.instruction.computation_attr(Attr::kToApply);
   const size_t carries = static_cast<size_t>(op.instruction.int_attr(Attr::kNumCarries));
@@ -193,8 +193,8 @@ void Scan(Op& op) {
   for (size_t k = 0; k < carries; ++k) op.out(outputs + k).CopyBytes(*carried[k]);
 }
 
-// `select-and-scatter`: window by window in row-major order of the source. Padding is never selected; the first element is
-// until `select(selected, element)` is false.
+// `select-and-scatter`: window by window in row-major order of the source. Padding is never selected; the first element
+// is until `select(selected, element)` is false.
 void SelectAndScatter(Op& op) {
   const Computation select = op.instruction.computation_attr(Attr::kSelect);
   const Computation scatter = op.instruction.computation_attr(Attr::kScatter);

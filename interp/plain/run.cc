@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "interp/plain/machine.h"
-#include "ir/side_effects.h"
 #include "ir/shape_inference.h"
+#include "ir/side_effects.h"
 #include "ir/str_cat.h"
 
 namespace hlokit::reference {

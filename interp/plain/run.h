@@ -24,8 +24,8 @@
 
 namespace hlokit::reference {
 
-// The instructions of a computation in the order in which they run: those that the root or an effect needs, in the order
-// of the text where operands come first in it.
+// The instructions of a computation in the order in which they run: those that the root or an effect needs, in the
+// order of the text where operands come first in it.
 struct Schedule {
   std::vector<Instruction> order;
   std::vector<std::vector<size_t>> last_uses;  // by place in `order`: places whose values nothing reads afterwards
@@ -42,7 +42,7 @@ struct Program {
   std::vector<size_t> places;                         // of each instruction in the order of its computation
   std::vector<std::unique_ptr<Literal>> filled;       // in place of elided constants
   absl::flat_hash_map<uint32_t, Value> constants;     // by instruction id
-  absl::flat_hash_set<uint32_t> mixed;                // instructions whose operands have other types than they compute in
+  absl::flat_hash_set<uint32_t> mixed;  // instructions whose operands have other types than they compute in
   absl::flat_hash_map<const ShapeRecord*, std::vector<size_t>> element_begins;  // of tuples: the leaf each begins at
   AsyncStarts async_starts;
 

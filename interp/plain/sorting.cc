@@ -66,8 +66,8 @@ class Comparator {
   int key_of_first_ = -1;  // the operand of the root that is the key of parameters 0, 2, ...; -1: there is none
 };
 
-// Halves merged, pieces of up to 8 by insertion: what XLA's evaluator does, so that a comparison that contradicts itself
-// gives the same permutation. Recursion is as deep as the logarithm of the length.
+// Halves merged, pieces of up to 8 by insertion: what XLA's evaluator does, so that a comparison that contradicts
+// itself gives the same permutation. Recursion is as deep as the logarithm of the length.
 void MergeSort(const Comparator& comparator, std::vector<int64_t>& order, size_t begin, size_t end) {
   const auto before = [&](int64_t x, int64_t y) { return comparator.Before(x, y); };
   const auto at = [&](size_t i) { return order.begin() + static_cast<int64_t>(i); };

@@ -18,7 +18,8 @@ namespace {
 // Element `index` of the tuple that is operand 0. Empty after an error.
 Value ElementOfTuple(const Op& op, int64_t index) {
   const Shape tuple = op.instruction.operand(0).shape();
-  if (!op.Require(tuple.IsTuple() && index >= 0 && index < tuple.tuple_size(), "the tuple has no such element")) return {};
+  if (!op.Require(tuple.IsTuple() && index >= 0 && index < tuple.tuple_size(), "the tuple has no such element"))
+    return {};
   const auto [begin, end] = op.run.program.ElementLeaves(tuple, index);
   const Value& from = op.operands[0];
   return Value(from.begin() + static_cast<int64_t>(begin), from.begin() + static_cast<int64_t>(end));
@@ -92,7 +93,8 @@ Value CopyDone(Op& op) { return ElementOfTuple(op, 0); }
 // `set-dimension-size`: an array with a dynamic dimension is evaluated at its bound.
 Value SetDimensionSize(Op& op) { return op.operands[0]; }
 
-// `get-dimension-size`: what set-dimension-size gave the dimension, which is a further operand then (run.cc), or its size.
+// `get-dimension-size`: what set-dimension-size gave the dimension, which is a further operand then (run.cc), or its
+// size.
 void GetDimensionSize(Op& op) {
   const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
   if (!op.Require(dimensions.size() == 1 && dimensions[0] >= 0 && dimensions[0] < op.in(0).rank(),
@@ -110,9 +112,9 @@ Value CustomCall(Op& op) {
   if (const interp::CustomCallFunction* function = registry == nullptr ? nullptr : registry->Find(target)) {
     return CallRegistered(op, *function);
   }
-  const bool is_marker = std::find(std::begin(kMarkerTargets), std::end(kMarkerTargets), target) !=
-                             std::end(kMarkerTargets) ||
-                         target.starts_with("xla.sdy.");
+  const bool is_marker =
+      std::find(std::begin(kMarkerTargets), std::end(kMarkerTargets), target) != std::end(kMarkerTargets) ||
+      target.starts_with("xla.sdy.");
   if (is_marker && !op.operands.empty() && SameShape(op.instruction.operand(0).shape(), op.shape, true)) {
     return op.operands[0];
   }

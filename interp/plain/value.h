@@ -32,8 +32,8 @@ struct Memory {
   int64_t peak = 0;
 };
 
-// An array of zeros, to be filled; or elements that lie elsewhere and outlive it (arguments, constants). Leaves of other
-// kinds (tokens) have no elements.
+// An array of zeros, to be filled; or elements that lie elsewhere and outlive it (arguments, constants). Leaves of
+// other kinds (tokens) have no elements.
 class Array {
  public:
   // Null if the memory does not allow it.
@@ -54,7 +54,7 @@ class Array {
   const std::byte* data() const { return data_; }
   std::byte* mutable_data() { return owned_.get(); }
 
-  double Real(int64_t i) const;   // of complex elements the real part
+  double Real(int64_t i) const;  // of complex elements the real part
   int64_t Integer(int64_t i) const;
   C128 Complex(int64_t i) const;  // of other elements with imaginary part 0
   void SetReal(int64_t i, double v);
@@ -96,8 +96,8 @@ bool Contains(Dims list, int64_t value);
 // Positions of the elements whose index is 0 outside of the dimensions `group`, the last of which varies fastest.
 std::vector<int64_t> GroupPositions(Dims dims, Dims group);
 
-// `v` as the float that a rounding to a narrower type brings where one rounding of `v` would: towards zero, the last bit
-// set if anything was lost.
+// `v` as the float that a rounding to a narrower type brings where one rounding of `v` would: towards zero, the last
+// bit set if anything was lost.
 float RoundToOdd(long double v);
 
 }  // namespace hlokit::reference

@@ -69,7 +69,8 @@ class RunContext {
   void set_progress(const ProgressFunction* progress) { progress_ = progress; }
 
   // body(begin, end) over pieces of [0, count), in parallel where that pays: `cost` is the time of one item in
-  // nanoseconds, roughly. The pieces are independent of each other. Stops between pieces when the run has failed.
+  // nanoseconds, roughly. Where pieces begin follows the number of threads, so no result may depend on it. Stops between
+  // pieces when the run has failed.
   void For(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body);
   int threads() const { return threads_->threads(); }
 

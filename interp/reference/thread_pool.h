@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits a range of independent pieces of work over threads. The pieces are the same whatever the number of threads, so
-// results never depend on it.
+// Splits a range of independent items of work over threads. The pieces follow the number of threads, so what an item gives
+// must not depend on the piece that it falls in: then results never depend on the number of threads.
 #ifndef HLOKIT_INTERP_REFERENCE_THREAD_POOL_H_
 #define HLOKIT_INTERP_REFERENCE_THREAD_POOL_H_
 

@@ -3,14 +3,16 @@
 //
 //   engine_equivalence [--random=N] [--seed=N] [--seconds=N] [--max-work=N] [--list] PATH…
 //
-// Modules are the .hlo files among and below the paths, and --random of them made from the opcode table. A module has its
-// arguments in NAME.args, one a line, or in the lines `input: …` of NAME.lits; without such a file they are made up.
+// Modules are the .hlo files among and below the paths, and --random of them made from the opcode table. A module has
+// its arguments in NAME.args, one a line, or in the lines `input: …` of NAME.lits; without such a file they are made
+// up.
 //
-// A module agrees if both engines give the same bits (NaN equals NaN), or both an error. If the bits differ, the operands
-// that the exact engine had for each instruction are given to the plain one, and what both give for it may differ by the
-// row of interp/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element counts, is beyond
-// --max-work, or that take the plain evaluator longer than 10 s, are skipped and counted. --seconds ends the test early.
-// Exit 1 if anything differs.
+// A module agrees if both engines give the same bits (NaN equals NaN), or both an error. If the bits differ, the
+// operands that the exact engine had for each instruction are given to the plain one, and what both give for it may
+// differ by the row of interp/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element counts,
+// is beyond
+// --max-work, or that take the plain evaluator longer than 10 s, are skipped and counted. --seconds ends the test
+// early. Exit 1 if anything differs.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -92,7 +94,8 @@ double WorkOf(Instruction i) {
   double each = 1;  // for an element of the result
   const WindowView window = WindowView::Of(i);
   for (int64_t d = 0; window.ok() && d < window.rank(); ++d) each *= static_cast<double>(window[d].size);
-  const bool is_dot = i.opcode() == Opcode::kDot || i.opcode() == Opcode::kRaggedDot || i.opcode() == Opcode::kScaledDot;
+  const bool is_dot =
+      i.opcode() == Opcode::kDot || i.opcode() == Opcode::kRaggedDot || i.opcode() == Opcode::kScaledDot;
   if (is_dot) {
     for (int64_t d : DotDims::Of(i).lhs_contracting) each *= static_cast<double>(i.operand(0).shape().dim(d));
   } else if (i.opcode() == Opcode::kConvolution) {
@@ -165,7 +168,8 @@ class LocalCheck : public interp::StepObserver {
 };
 
 struct Tally {
-  int64_t modules = 0, same_bits = 0, within_ulps = 0, both_fail = 0, too_large = 0, too_slow = 0, unread = 0, differ = 0;
+  int64_t modules = 0, same_bits = 0, within_ulps = 0, both_fail = 0, too_large = 0, too_slow = 0, unread = 0,
+          differ = 0;
   std::vector<bool> opcodes = std::vector<bool>(kOpcodeCount, false);
 };
 
@@ -256,8 +260,9 @@ class EquivalenceTest {
       if (!plain_results && !exact_results) {
         ++tally->both_fail;
       } else {
-        Differ(name, plain_results ? StrCat("the exact engine fails: ", FirstErrorOf(exact_sink))
-                                   : StrCat("the plain evaluator fails: ", FirstErrorOf(plain_sink)),
+        Differ(name,
+               plain_results ? StrCat("the exact engine fails: ", FirstErrorOf(exact_sink))
+                             : StrCat("the plain evaluator fails: ", FirstErrorOf(plain_sink)),
                tally);
       }
       return;
@@ -296,20 +301,20 @@ class EquivalenceTest {
   }
 
   static void Report(const std::string& name, const Tally& t) {
-    std::printf("%s: %lld modules, %lld agree (%lld bit for bit, %lld within ulps, %lld both with an error), %lld differ; "
-                "skipped: %lld too large, %lld too slow, %lld rejected; %lld of %zu opcodes ran\n",
-                name.c_str(), static_cast<long long>(t.modules),
-                static_cast<long long>(t.same_bits + t.within_ulps + t.both_fail), static_cast<long long>(t.same_bits),
-                static_cast<long long>(t.within_ulps), static_cast<long long>(t.both_fail),
-                static_cast<long long>(t.differ), static_cast<long long>(t.too_large),
-                static_cast<long long>(t.too_slow), static_cast<long long>(t.unread),
-                static_cast<long long>(std::count(t.opcodes.begin(), t.opcodes.end(), true)), kOpcodeCount);
+    std::printf(
+        "%s: %lld modules, %lld agree (%lld bit for bit, %lld within ulps, %lld both with an error), %lld differ; "
+        "skipped: %lld too large, %lld too slow, %lld rejected; %lld of %zu opcodes ran\n",
+        name.c_str(), static_cast<long long>(t.modules),
+        static_cast<long long>(t.same_bits + t.within_ulps + t.both_fail), static_cast<long long>(t.same_bits),
+        static_cast<long long>(t.within_ulps), static_cast<long long>(t.both_fail), static_cast<long long>(t.differ),
+        static_cast<long long>(t.too_large), static_cast<long long>(t.too_slow), static_cast<long long>(t.unread),
+        static_cast<long long>(std::count(t.opcodes.begin(), t.opcodes.end(), true)), kOpcodeCount);
     std::fflush(stdout);
   }
 
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin_ = Clock::now();
-  uint64_t random_ = 0, seed_ = 0, seconds_ = 0, max_work_ = 3'000'000;
+  uint64_t random_ = 0, seed_ = 0, seconds_ = 0, max_work_ = 1'000'000'000;
   bool list_ = false;
   int64_t differ_ = 0;
 };
@@ -324,7 +329,8 @@ int Main(int argc, char** argv) {
     } else if (!argument.starts_with("--")) {
       paths.push_back(argv[i]);
     } else if (!test.ParseFlag(argument)) {
-      std::fprintf(stderr, "usage: engine_equivalence [--random=N] [--seed=N] [--seconds=N] [--max-work=N] [--list] PATH…\n");
+      std::fprintf(stderr,
+                   "usage: engine_equivalence [--random=N] [--seed=N] [--seconds=N] [--max-work=N] [--list] PATH…\n");
       return 2;
     }
   }

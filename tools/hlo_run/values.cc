@@ -127,8 +127,7 @@ std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& folder, 
 
 }  // namespace
 
-std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module,
-                                                     const Engine& evaluator,
+std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module, const Engine& evaluator,
                                                      cli::Diagnostics* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
   const int64_t devices = evaluator.num_devices();

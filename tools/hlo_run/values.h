@@ -19,8 +19,8 @@
 namespace hlokit::run {
 
 // What the flags give as arguments. Nullopt after an error.
-std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module,
-                                                     const Engine& evaluator, cli::Diagnostics* diagnostics);
+std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module, const Engine& evaluator,
+                                                     cli::Diagnostics* diagnostics);
 
 // Values of `shapes` from a text file ("-": standard input). `noun` is what errors call them.
 std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,

@@ -24,18 +24,6 @@ using arithmetic::Subtract;
 using arithmetic::Wrapping;
 using arithmetic::Xor;
 
-struct Mulhi {
-  template <typename T>
-  static T Apply(T a, T b) {
-    if constexpr (sizeof(T) == 8) {
-      using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
-      return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> 64);
-    } else {
-      using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-      return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (8 * sizeof(T)));
-    }
-  }
-};
 struct Divide {
   template <typename T>
   static T Apply(T a, T b) {
@@ -110,14 +98,6 @@ struct ShiftLeft {
     return InWidth(b) ? static_cast<T>(static_cast<Wrapping<T>>(a) << b) : T{0};
   }
 };
-struct ShiftRightArithmetic {
-  template <typename T>
-  static T Apply(T a, T b) {
-    using Signed = std::make_signed_t<T>;
-    const Signed s = static_cast<Signed>(a);
-    return static_cast<T>(InWidth(b) ? s >> b : s < 0 ? -1 : 0);
-  }
-};
 
 // These look at bits above the value, so the width of a type narrower than its storage matters: param is the width.
 template <typename T>
@@ -133,6 +113,29 @@ void ShiftRightLogicalLoop(void* out, const void* a, const void* b, const void*,
   const U* y = static_cast<const U*>(b);
   const U mask = WidthMask<T>(width);
   ForEachElement(n, [=](int64_t i) { r[i] = InWidth(y[i]) ? static_cast<U>((x[i] & mask) >> y[i]) : U{0}; });
+}
+template <typename T>
+void ShiftRightArithmeticLoop(void* out, const void* a, const void* b, const void*, int64_t n, int64_t width) {
+  using Signed = std::make_signed_t<T>;
+  Signed* r = static_cast<Signed*>(out);
+  const Signed* x = static_cast<const Signed*>(a);
+  const T* y = static_cast<const T*>(b);
+  // The sign of an unsigned value narrower than its storage is its top bit.
+  const int unused = 8 * static_cast<int>(sizeof(T)) - static_cast<int>(width);
+  ForEachElement(n, [=](int64_t i) {
+    const Signed s = static_cast<Signed>(static_cast<Signed>(static_cast<Wrapping<T>>(x[i]) << unused) >> unused);
+    r[i] = static_cast<Signed>(InWidth(y[i]) ? s >> y[i] : s < 0 ? -1 : 0);
+  });
+}
+template <typename T>
+void MulhiLoop(void* out, const void* a, const void* b, const void*, int64_t n, int64_t width) {
+  using Wide = std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
+                                  std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
+  T* r = static_cast<T*>(out);
+  const T* x = static_cast<const T*>(a);
+  const T* y = static_cast<const T*>(b);
+  ForEachElement(
+      n, [=](int64_t i) { r[i] = static_cast<T>((static_cast<Wide>(x[i]) * static_cast<Wide>(y[i])) >> width); });
 }
 template <typename T>
 void CountLeadingZerosLoop(void* out, const void* a, const void*, const void*, int64_t n, int64_t width) {
@@ -157,7 +160,7 @@ void Register(ElementFnTable* t, ElementType type) {
   t->Set(Opcode::kAdd, type, BinaryLoop<Add, T>, 1);
   t->Set(Opcode::kSubtract, type, BinaryLoop<Subtract, T>, 1);
   t->Set(Opcode::kMultiply, type, BinaryLoop<Multiply, T>, 1);
-  t->Set(Opcode::kMulhi, type, BinaryLoop<Mulhi, T>, 1);
+  t->Set(Opcode::kMulhi, type, MulhiLoop<T>, 1);
   t->Set(Opcode::kDivide, type, BinaryLoop<Divide, T>, 5);
   t->Set(Opcode::kRemainder, type, BinaryLoop<Remainder, T>, 5);
   t->Set(Opcode::kPower, type, BinaryLoop<Power, T>, 20);
@@ -167,7 +170,7 @@ void Register(ElementFnTable* t, ElementType type) {
   t->Set(Opcode::kOr, type, BinaryLoop<Or, T>, 1);
   t->Set(Opcode::kXor, type, BinaryLoop<Xor, T>, 1);
   t->Set(Opcode::kShiftLeft, type, BinaryLoop<ShiftLeft, T>, 1);
-  t->Set(Opcode::kShiftRightArithmetic, type, BinaryLoop<ShiftRightArithmetic, T>, 1);
+  t->Set(Opcode::kShiftRightArithmetic, type, ShiftRightArithmeticLoop<T>, 1);
   t->Set(Opcode::kShiftRightLogical, type, ShiftRightLogicalLoop<T>, 1);
   t->Set(Opcode::kNot, type, UnaryLoop<Not, T>, 1);
   t->Set(Opcode::kAbs, type, UnaryLoop<Abs, T>, 1);

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs modules given as text on arguments given as text.
+// Runs modules given as text on arguments given as text: on the exact engine, and on the plain evaluator, which has to
+// agree unless the module is too large for it.
 #ifndef HLOKIT_TESTS_UNIT_INTERP_RUN_TEXT_H_
 #define HLOKIT_TESTS_UNIT_INTERP_RUN_TEXT_H_
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "interp/plain/evaluator.h"
 #include "interp/reference/arguments.h"
 #include "interp/reference/evaluator.h"
+#include "interp/value_comparison.h"
 #include "ir/context.h"
 #include "ir/diagnostic.h"
 #include "ir/literal_text.h"
@@ -26,6 +32,26 @@ struct TextRun {
   std::vector<std::string> results;  // a leaf each, as literals are printed; those of device 0 first
   std::string error;                 // the first, or empty
 };
+
+// Whether the plain evaluator gives the same, or an error where the exact engine has one (no results).
+inline void ExpectPlainAgrees(const Module& module, EvaluatorOptions options, const std::vector<Literal>& arguments,
+                              const std::optional<std::vector<Literal>>& results) {
+  options.limits.max_seconds = std::min(options.limits.max_seconds, 0.2);
+  DiagnosticSink sink;
+  const auto plain = reference::Evaluator::Prepare(module, options, &sink);
+  std::optional<std::vector<Literal>> expected;
+  if (plain != nullptr) expected = plain->Run(arguments, &sink);
+  std::string error;
+  for (const Diagnostic& d : sink.diagnostics()) error += d.message;
+  if (error.find("time limit") != std::string::npos) return;
+  ASSERT_EQ(expected.has_value(), results.has_value()) << error;
+  if (!results) return;
+  Tolerance tolerance;
+  tolerance.ulp = 1;
+  const auto difference = CompareValues(*results, *expected, tolerance);
+  ASSERT_TRUE(difference.ok()) << difference.status().message();
+  EXPECT_TRUE(difference->equal()) << "against the plain evaluator: " << difference->description;
+}
 
 // `arguments` is the text of all devices' arguments in turn; empty: made up from seed 1.
 inline TextRun RunText(std::string_view text, std::string_view arguments = "", EvaluatorOptions options = {}) {
@@ -61,6 +87,7 @@ inline TextRun RunText(std::string_view text, std::string_view arguments = "", E
     values = std::move(*read);
   }
   const std::optional<std::vector<Literal>> results = evaluator->Run(values, &sink);
+  ExpectPlainAgrees(*module, options, values, results);
   if (failed()) return run;
   for (const Literal& literal : *results) {
     std::string out;

@@ -132,5 +132,21 @@ ENTRY e {
 })");
 }
 
+// The thread pool cuts work by the number of threads; what a piece computes must not depend on where it begins.
+TEST(ThreadsTest, PiecesOfAnyLength) {
+  ExpectSameOnAnyThreads(R"(HloModule m
+ENTRY e {
+  x = f32[1000003] parameter(0)
+  y = bf16[1000003] convert(x)
+  exponential = f32[1000003] exponential(x)
+  tanh = bf16[1000003] tanh(y)
+  sine = f32[1000003] sine(x)
+  a = f32[257,300] parameter(1)
+  b = f32[300,131] parameter(2)
+  product = f32[257,131] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (f32[1000003], bf16[1000003], f32[1000003], f32[257,131]) tuple(exponential, tanh, sine, product)
+})");
+}
+
 }  // namespace
 }  // namespace hlokit::interp
