@@ -47,11 +47,37 @@ bool HasSize(Group& group, int64_t size) {
   return false;
 }
 
-// Element i of piece `piece` of an array that is cut into `pieces` along a dimension.
+// Element i of piece `piece` of an array that is cut into `pieces` along a dimension; and back: the piece of element i
+// of the whole, and its place there.
 int64_t PieceElement(const Array& whole, int64_t dim, int64_t pieces, int64_t piece, int64_t i) {
-  const int64_t inner = ProductOf(whole.dims().subspan(static_cast<size_t>(dim)));  // elements from `dim` on
-  const int64_t part = inner / pieces;
+  const int64_t inner = ProductOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
   return i / part * inner + piece * part + i % part;
+}
+std::pair<int64_t, int64_t> PieceOf(const Array& whole, int64_t dim, int64_t pieces, int64_t i) {
+  const int64_t inner = ProductOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
+  return {i % inner / part, i / inner * part + i % part};
+}
+
+// An element of an operand of a member; member -1: zero.
+struct Source {
+  int64_t member, operand, element;
+};
+
+// Results of these shapes whose elements come from operands: element i of result k of member m from source(m, k, i).
+template <typename SourceOf>
+void Exchange(Group& group, const std::vector<Shape>& shapes, SourceOf source_of) {
+  if (!AllocateResults(group, shapes)) return;
+  for (int64_t m = 0; m < MemberCount(group); ++m) {
+    for (size_t k = 0; k < shapes.size(); ++k) {
+      Array& out = *group.results[static_cast<size_t>(m)][k];
+      for (int64_t i = 0; i < out.count() && group.run.Tick(); ++i) {
+        const Source from = source_of(m, static_cast<int64_t>(k), i);
+        if (from.member < 0) break;
+        const Leaf& operand = group.operands[static_cast<size_t>(from.member)][static_cast<size_t>(from.operand)];
+        out.CopyElement(i, *operand, from.element);
+      }
+    }
+  }
 }
 
 // f(f(x0, x1), x2), ... of operand k of the members in their order, in the type of the function; null after an error.
@@ -209,20 +235,15 @@ void AllGather(Group& group) {
   if (dims.size() != 1 || shapes.size() != group.operands[0].size()) {
     return group.run.Fail("the dimension does not fit the operands");
   }
-  if (!AllocateResults(group, shapes)) return;
   for (size_t k = 0; k < shapes.size(); ++k) {
     const int64_t part = group.operands[0][k]->dim(dims[0]);
     if (part != 0 && !HasSize(group, shapes[k].dim(dims[0]) / part)) return;
-    for (size_t to = 0; to < group.devices.size(); ++to) {
-      Array& out = *group.results[to][k];
-      for (int64_t m = 0; m < MemberCount(group); ++m) {
-        const Array& from = *group.operands[static_cast<size_t>(m)][k];
-        for (int64_t i = 0; i < from.count() && group.run.Tick(); ++i) {
-          out.CopyElement(PieceElement(out, dims[0], MemberCount(group), m, i), from, i);
-        }
-      }
-    }
   }
+  Exchange(group, shapes, [&](int64_t m, int64_t k, int64_t i) {
+    const Array& whole = *group.results[static_cast<size_t>(m)][static_cast<size_t>(k)];
+    const auto [member, element] = PieceOf(whole, dims[0], MemberCount(group), i);
+    return Source{member, k, element};
+  });
 }
 
 // `all-reduce`, `all-reduce-start`
@@ -264,44 +285,33 @@ void AllToAll(Group& group) {
   if (!tuple && (dims.size() != 1 || group.operands[0][0]->dim(dims[0]) % n != 0)) {
     return group.run.Fail(StrCat("groups of ", n, " devices do not divide the dimension"));
   }
-  if (!AllocateResults(group, LeafShapes(group.instruction.shape()))) return;
-  for (int64_t to = 0; to < n; ++to) {
-    for (int64_t from = 0; from < n; ++from) {
-      const Value& operands = group.operands[static_cast<size_t>(from)];
-      auto& results = group.results[static_cast<size_t>(to)];
-      if (tuple) {
-        results[static_cast<size_t>(from)]->CopyBytes(*operands[static_cast<size_t>(to)]);
-        continue;
-      }
-      for (int64_t i = 0; i < results[0]->count() / n && group.run.Tick(); ++i) {
-        results[0]->CopyElement(PieceElement(*results[0], dims[0], n, from, i), *operands[0],
-                                PieceElement(*operands[0], dims[0], n, to, i));
-      }
-    }
-  }
+  Exchange(group, LeafShapes(group.instruction.shape()), [&](int64_t m, int64_t k, int64_t i) {
+    if (tuple) return Source{k, m, i};
+    const auto [member, element] = PieceOf(*group.results[static_cast<size_t>(m)][0], dims[0], n, i);
+    return Source{member, 0, PieceElement(*group.operands[0][0], dims[0], n, m, element)};
+  });
 }
 
-// `collective-broadcast`: from the first member, or, with a dynamic root, from those that the last operand names.
+// `collective-broadcast`: from the first member, or, with a dynamic root, from those that the last operand names. A
+// device that is in no group of the text gets zeros.
 void CollectiveBroadcast(Group& group) {
-  if (!AllocateResults(group, LeafShapes(group.instruction.shape()))) return;
-  const size_t count = group.results[0].size();
+  const std::vector<Shape> shapes = LeafShapes(group.instruction.shape());
+  const size_t count = shapes.size();
   const bool dynamic = group.instruction.bool_attr(Attr::kHasDynamicRoot);
-  const absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
-      DeviceGroups(group.instruction, group.run.options.num_replicas, group.run.options.num_partitions);
-  bool absent = true;
-  for (size_t g = 0; groups.ok() && g < groups->size(); ++g)
-    absent = absent && !Contains((*groups)[g], group.devices[0]);
-  if (absent) return;
-  if (group.operands[0].size() != count + (dynamic ? 1 : 0))
+  const auto groups = DeviceGroups(group.instruction, group.run.options.num_replicas, group.run.options.num_partitions);
+  const bool present = groups.ok() && std::any_of(groups->begin(), groups->end(),
+                                                  [&](const auto& g) { return Contains(g, group.devices[0]); });
+  if (group.operands[0].size() != count + (dynamic ? 1 : 0)) {
     return group.run.Fail("the result does not fit the operands");
-  for (size_t k = 0; k < count; ++k) {
-    const int64_t root = dynamic ? group.operands[0][count]->Integer(static_cast<int64_t>(k)) : 0;
-    if (root < 0 || root >= MemberCount(group)) {
-      return group.run.Fail(
-          StrCat("the root of operand ", k, " is ", root, "; the group has ", MemberCount(group), " devices"));
-    }
-    for (auto& results : group.results) results[k]->CopyBytes(*group.operands[static_cast<size_t>(root)][k]);
   }
+  std::vector<int64_t> roots(count, present ? 0 : -1);
+  for (size_t k = 0; dynamic && present && k < count; ++k) {
+    roots[k] = group.operands[0][count]->Integer(static_cast<int64_t>(k));
+    if (roots[k] >= 0 && roots[k] < MemberCount(group)) continue;
+    return group.run.Fail(
+        StrCat("the root of operand ", k, " is ", roots[k], "; the group has ", MemberCount(group), " devices"));
+  }
+  Exchange(group, shapes, [&](int64_t, int64_t k, int64_t i) { return Source{roots[static_cast<size_t>(k)], k, i}; });
 }
 
 // `collective-permute`, `collective-permute-start`
@@ -311,10 +321,11 @@ void CollectivePermute(Group& group) {
   if (group.instruction.has(Attr::kPermuteSliceSizes)) return PermuteSlices(group, *pairs);
   std::vector<Shape> shapes;
   for (const Leaf& leaf : group.operands[0]) shapes.push_back(leaf->shape());
-  if (!AllocateResults(group, shapes)) return;
-  for (const auto& [source, target] : *pairs) {
-    for (size_t k = 0; k < shapes.size(); ++k) group.results[target][k]->CopyBytes(*group.operands[source][k]);
-  }
+  std::vector<int64_t> source_of(group.devices.size(), -1);
+  for (const auto& [source, target] : *pairs) source_of[target] = static_cast<int64_t>(source);
+  Exchange(group, shapes, [&](int64_t m, int64_t k, int64_t i) {
+    return Source{source_of[static_cast<size_t>(m)], k, i};
+  });
 }
 
 // `ragged-all-to-all`: input, output, input offsets, send sizes, output offsets, receive sizes; rows are steps of

@@ -85,39 +85,58 @@ std::shared_ptr<Array> NewArray(const Op& op, ElementType type, Dims dims) {
   return op.run.Allocate(op.run.program.module->context().shapes.Array(type, dims));
 }
 
-// Result dimensions: batch, free dimensions of the left side, then of the right side.
-void DotInto(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dims, Array* out) {
-  if (out->count() == 0) return;
-  const std::vector<int64_t> lhs_batch = GroupPositions(lhs->dims(), dims.lhs_batch);
+// The products that an element of a result sums up: those of steps [begin, end), with the right side from `rhs` on.
+struct Terms {
+  int64_t rhs = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// Sums of products. Result dimensions: `sums` for each, batch, free dimensions of the left side, then those of the
+// right side but for `group_dims`; terms(s, m) says what is summed for sum s and item m of the left side's batch and
+// free dimensions.
+template <typename TermsOf>
+void Contract(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dims, Dims group_dims, int64_t sums,
+              TermsOf terms_of) {
+  Array& out = op.out();
+  std::vector<int64_t> outer(dims.lhs_batch.begin(), dims.lhs_batch.end());
+  for (int64_t d : Others(lhs->rank(), {dims.lhs_batch, dims.lhs_contracting})) outer.push_back(d);
+  const std::vector<int64_t> lhs_begins = GroupPositions(lhs->dims(), outer);
   const std::vector<int64_t> rhs_batch = GroupPositions(rhs->dims(), dims.rhs_batch);
-  const std::vector<int64_t> lhs_free =
-      GroupPositions(lhs->dims(), Others(lhs->rank(), {dims.lhs_batch, dims.lhs_contracting}));
   const std::vector<int64_t> rhs_free =
-      GroupPositions(rhs->dims(), Others(rhs->rank(), {dims.rhs_batch, dims.rhs_contracting}));
-  const std::vector<int64_t> lhs_sum = GroupPositions(lhs->dims(), dims.lhs_contracting);
-  const std::vector<int64_t> rhs_sum = GroupPositions(rhs->dims(), dims.rhs_contracting);
-  if (!op.Require(lhs_batch.size() == rhs_batch.size() && lhs_sum.size() == rhs_sum.size() &&
-                      lhs_batch.size() * lhs_free.size() * rhs_free.size() == static_cast<size_t>(out->count()),
-                  "the operands have different sizes")) {
+      GroupPositions(rhs->dims(), Others(rhs->rank(), {dims.rhs_batch, dims.rhs_contracting, group_dims}));
+  const std::vector<int64_t> lhs_steps = GroupPositions(lhs->dims(), dims.lhs_contracting);
+  const std::vector<int64_t> rhs_steps = GroupPositions(rhs->dims(), dims.rhs_contracting);
+  if (!op.Require(lhs_steps.size() == rhs_steps.size() &&
+                      static_cast<int64_t>(lhs_begins.size() * rhs_free.size()) * sums == out.count() &&
+                      lhs_begins.size() % rhs_batch.size() == 0,
+                  "types and sizes of the operands do not fit the result")) {
     return;
   }
-  VisitSumType(out->type(), [&]<typename A>(A) {
-    const std::vector<A> left = NumbersOf<A>(op.run, lhs, out->type()), right = NumbersOf<A>(op.run, rhs, out->type());
-    if (op.run.failed()) return;
+  const size_t in_batch = lhs_begins.size() / rhs_batch.size();
+  VisitSumType(out.type(), [&]<typename A>(A) {
+    const std::vector<A> left = NumbersOf<A>(op.run, lhs, out.type()), right = NumbersOf<A>(op.run, rhs, out.type());
     int64_t to = 0;
-    for (size_t b = 0; b < lhs_batch.size(); ++b) {
-      for (int64_t m : lhs_free) {
+    for (int64_t s = 0; s < sums; ++s) {
+      for (size_t m = 0; m < lhs_begins.size() && op.run.Tick(); ++m) {
+        const Terms terms = terms_of(s, static_cast<int64_t>(m));
         for (int64_t n : rhs_free) {
-          const A sum = SumOfProducts<A>(op.run, static_cast<int64_t>(lhs_sum.size()), [&](int64_t k, A* x, A* y) {
-            *x = left[static_cast<size_t>(lhs_batch[b] + m + lhs_sum[static_cast<size_t>(k)])];
-            *y = right[static_cast<size_t>(rhs_batch[b] + n + rhs_sum[static_cast<size_t>(k)])];
+          const int64_t rhs_begin = rhs_batch[m / in_batch] + terms.rhs + n;
+          SetSum(&out, to++, SumOfProducts<A>(op.run, terms.end - terms.begin, [&](int64_t k, A* x, A* y) {
+            *x = left[static_cast<size_t>(lhs_begins[m] + lhs_steps[static_cast<size_t>(terms.begin + k)])];
+            *y = right[static_cast<size_t>(rhs_begin + rhs_steps[static_cast<size_t>(terms.begin + k)])];
             return true;
-          });
-          SetSum(out, to++, sum);
+          }));
         }
       }
     }
   });
+}
+
+void DotOf(const Op& op, const Leaf& lhs, const Leaf& rhs, const DotDims& dims) {
+  int64_t count = 1;
+  for (int64_t d : dims.lhs_contracting) count *= lhs->dim(d);
+  if (op.out().count() != 0) Contract(op, lhs, rhs, dims, {}, 1, [&](int64_t, int64_t) { return Terms{0, 0, count}; });
 }
 
 // operand_precision={packed_nibble,packed_nibble}: each element is two 4-bit integers. False if it is not so; an error
@@ -251,7 +270,7 @@ void Dot(Op& op) {
   const DotDims dims = DotDims::Of(op.instruction);
   const bool nibbles = HasNibbles(op);
   if (op.run.failed()) return;
-  if (!nibbles) return DotInto(op, op.operands[0][0], op.operands[1][0], dims, &op.out());
+  if (!nibbles) return DotOf(op, op.operands[0][0], op.operands[1][0], dims);
   Leaf sides[2];
   std::vector<int64_t> contracting[2];
   for (size_t k = 0; k < 2; ++k) {
@@ -270,7 +289,7 @@ void Dot(Op& op) {
     sides[k] = Unpacked(op, *sides[k], contracting[k].back());
     if (sides[k] == nullptr) return;
   }
-  DotInto(op, sides[0], sides[1], {dims.lhs_batch, contracting[0], dims.rhs_batch, contracting[1]}, &op.out());
+  DotOf(op, sides[0], sides[1], {dims.lhs_batch, contracting[0], dims.rhs_batch, contracting[1]});
 }
 
 // `scaled-dot`: operands times scales, in f32 or f64. A scale has the rank of its operand and a divisor of its size in
@@ -297,7 +316,7 @@ void ScaledDot(Op& op) {
     });
     sides[k] = product;
   }
-  DotInto(op, sides[0], sides[1], DotDims::Of(op.instruction), &op.out());
+  DotOf(op, sides[0], sides[1], DotDims::Of(op.instruction));
 }
 
 // `ragged-dot`: operand 2 cuts one dimension of the left side into groups. If it is a free dimension, each element of
@@ -344,63 +363,35 @@ void RaggedDot(Op& op) {
   };
   // The ragged dimension is the first one that is summed over.
   std::vector<int64_t> lhs_sum, rhs_sum;
+  int64_t count = 1;
   for (bool first : {true, false}) {
     for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
       if ((dims.lhs_contracting[i] == ragged) != first) continue;
       lhs_sum.push_back(dims.lhs_contracting[i]);
       rhs_sum.push_back(dims.rhs_contracting[i]);
+      count *= lhs.dim(dims.lhs_contracting[i]);
     }
   }
-  const std::vector<int64_t> lhs_begins = GroupPositions(lhs.dims(), outer);
-  const std::vector<int64_t> rhs_batch = GroupPositions(rhs.dims(), dims.rhs_batch);
-  const std::vector<int64_t> rhs_free =
-      GroupPositions(rhs.dims(), Others(rhs.rank(), {dims.rhs_batch, dims.rhs_contracting, group_dims}));
   const std::vector<int64_t> rhs_groups = GroupPositions(rhs.dims(), group_dims);
-  const std::vector<int64_t> lhs_steps = GroupPositions(lhs.dims(), lhs_sum);
-  const std::vector<int64_t> rhs_steps = GroupPositions(rhs.dims(), rhs_sum);
-  const size_t in_batch = lhs_begins.size() / std::max<size_t>(rhs_batch.size(), 1);
-  const int64_t products = is_contracting ? groups : 1;
-  const int64_t per_step = is_contracting && length > 0 ? static_cast<int64_t>(lhs_steps.size()) / length : 0;
   const size_t ragged_at = static_cast<size_t>(std::find(outer.begin(), outer.end(), ragged) - outer.begin());
-  if (!op.Require(lhs_steps.size() == rhs_steps.size() &&
-                      static_cast<int64_t>(lhs_begins.size() * rhs_free.size()) * products == op.out().count(),
-                  "types and sizes of the operands do not fit the result")) {
-    return;
-  }
-  VisitSumType(op.out().type(), [&]<typename A>(A) {
-    const ElementType type = op.out().type();
-    const std::vector<A> left = NumbersOf<A>(op.run, op.operands[0][0], type);
-    const std::vector<A> right = NumbersOf<A>(op.run, op.operands[1][0], type);
-    if (op.run.failed()) return;
-    int64_t to = 0;
-    for (int64_t p = 0; p < products; ++p) {
-      for (size_t m = 0; m < lhs_begins.size() && op.run.Tick(); ++m) {
-        const Index index = GroupIndex(lhs.dims(), outer, static_cast<int64_t>(m));
-        const RaggedGroups cut = groups_at(index);
-        int64_t group = 0, begin = 0, end = static_cast<int64_t>(lhs_steps.size());
-        if (is_contracting) {
-          while (begin < length && !cut.Has(p, begin)) ++begin;
-          for (end = begin; end < length && cut.Has(p, end);) ++end;
-          begin *= per_step;
-          end *= per_step;
-        } else if (is_batch) {
-          group = index[ragged_at] < cut.total() ? 0 : -1;
-        } else {
-          group = cut.GroupOfElement(index[ragged_at]);
-        }
-        for (int64_t n : rhs_free) {
-          const int64_t i = to++;
-          if (group < 0) continue;
-          const int64_t rhs_begin = rhs_batch[m / in_batch] + rhs_groups[static_cast<size_t>(group)] + n;
-          SetSum(&op.out(), i, SumOfProducts<A>(op.run, end - begin, [&](int64_t k, A* x, A* y) {
-            *x = left[static_cast<size_t>(lhs_begins[m] + lhs_steps[static_cast<size_t>(begin + k)])];
-            *y = right[static_cast<size_t>(rhs_begin + rhs_steps[static_cast<size_t>(begin + k)])];
-            return true;
-          }));
-        }
-      }
+  const auto terms_of = [&](int64_t sum, int64_t m) {
+    const Index index = GroupIndex(lhs.dims(), outer, m);
+    const RaggedGroups cut = groups_at(index);
+    if (is_contracting) {
+      int64_t begin = 0;
+      while (begin < length && !cut.Has(sum, begin)) ++begin;
+      int64_t end = begin;
+      while (end < length && cut.Has(sum, end)) ++end;
+      return length == 0 ? Terms() : Terms{0, begin * (count / length), end * (count / length)};
     }
-  });
+    if (is_batch) return index[ragged_at] < cut.total() ? Terms{0, 0, count} : Terms();
+    const int64_t group = cut.GroupOfElement(index[ragged_at]);
+    return group < 0 || group >= static_cast<int64_t>(rhs_groups.size())
+               ? Terms()
+               : Terms{rhs_groups[static_cast<size_t>(group)], 0, count};
+  };
+  Contract(op, op.operands[0][0], op.operands[1][0], {dims.lhs_batch, lhs_sum, dims.rhs_batch, rhs_sum}, group_dims,
+           is_contracting ? groups : 1, terms_of);
 }
 
 // `convolution`: the sum runs over the places of the kernel in row-major order and, innermost, the input features of a

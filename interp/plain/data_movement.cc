@@ -47,6 +47,15 @@ void CopyBits(const Op& op, const Array& from, Array* to) {
   for (int64_t i = 0; i < to->count(); ++i) to->SetInteger(i, static_cast<int64_t>(out[i]));
 }
 
+// Each element of the result from the index of the operand that source(index) finds for it.
+template <typename SourceOf>
+void MoveElements(Op& op, const Array& from, SourceOf source_of) {
+  int64_t to = 0;
+  op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
+    op.out().CopyElement(to++, from, PositionOf(source_of(index), from.dims()));
+  });
+}
+
 bool HasSameBits(const Array& a, const Array& b) {
   return static_cast<__int128>(a.count()) * BitsOf(a.type()) == static_cast<__int128>(b.count()) * BitsOf(b.type());
 }
@@ -91,13 +100,12 @@ void Broadcast(Op& op) {
   const Array& from = op.in(0);
   const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
   if (!op.Require(dimensions.size() == from.dims().size(), "dimensions do not fit the operand")) return;
-  int64_t to = 0;
-  op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
-    Index source(dimensions.size());
+  MoveElements(op, from, [&](const Index& index) {
+    Index source(dimensions.size(), 0);
     for (size_t d = 0; d < dimensions.size(); ++d) {
-      source[d] = from.dim(static_cast<int64_t>(d)) == 1 ? 0 : index[static_cast<size_t>(dimensions[d])];
+      if (from.dim(static_cast<int64_t>(d)) != 1) source[d] = index[static_cast<size_t>(dimensions[d])];
     }
-    op.out().CopyElement(to++, from, PositionOf(source, from.dims()));
+    return source;
   });
 }
 
@@ -163,12 +171,11 @@ void Pad(Op& op) {
 
 // `reverse`
 void Reverse(Op& op) {
-  const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
-  int64_t to = 0;
-  op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
-    Index from = index;
-    for (int64_t d : dimensions) from[static_cast<size_t>(d)] = op.shape.dim(d) - 1 - index[static_cast<size_t>(d)];
-    op.out().CopyElement(to++, op.in(0), PositionOf(from, op.shape.dims()));
+  MoveElements(op, op.in(0), [&](Index index) {
+    for (int64_t d : op.instruction.list_attr(Attr::kDimensions)) {
+      index[static_cast<size_t>(d)] = op.shape.dim(d) - 1 - index[static_cast<size_t>(d)];
+    }
+    return index;
   });
 }
 
@@ -176,25 +183,21 @@ void Reverse(Op& op) {
 void Slice(Op& op) {
   const SliceView slice = SliceView::Of(op.instruction);
   if (!op.Require(slice.ok() && slice.rank() == op.shape.rank(), "slice does not fit the operand")) return;
-  int64_t to = 0;
-  op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
-    Index from(index.size());
-    for (size_t d = 0; d < index.size(); ++d) {
-      const int64_t dim = static_cast<int64_t>(d);
-      from[d] = slice.start(dim) + index[d] * slice.stride(dim);
+  MoveElements(op, op.in(0), [&](Index index) {
+    for (int64_t d = 0; d < slice.rank(); ++d) {
+      index[static_cast<size_t>(d)] = slice.start(d) + index[static_cast<size_t>(d)] * slice.stride(d);
     }
-    op.out().CopyElement(to++, op.in(0), PositionOf(from, op.in(0).dims()));
+    return index;
   });
 }
 
 // `transpose`: dimension d of the result is dimension `dimensions[d]` of the operand.
 void Transpose(Op& op) {
   const Dims permutation = op.instruction.list_attr(Attr::kDimensions);
-  int64_t to = 0;
-  op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
+  MoveElements(op, op.in(0), [&](const Index& index) {
     Index from(index.size());
     for (size_t d = 0; d < index.size(); ++d) from[static_cast<size_t>(permutation[d])] = index[d];
-    op.out().CopyElement(to++, op.in(0), PositionOf(from, op.in(0).dims()));
+    return from;
   });
 }
 
