@@ -84,7 +84,9 @@ void Exchange(Group& group, const std::vector<Shape>& shapes, SourceOf source_of
 Leaf Combined(Group& group, size_t k) {
   Run& run = group.run;
   const Computation function = group.instruction.computation_attr(Attr::kToApply);
-  if (function.parameter_count() != 2) run.Fail("the function of the collective does not take two scalars");
+  if (function.parameter_count() != 2 || k >= group.operands[0].size()) {
+    run.Fail("the function or the result of the collective does not fit its operands");
+  }
   if (run.failed()) return nullptr;
   const ElementType type = function.parameter(0).shape().element_type();
   const Leaf first = Converted(run, group.operands[0][k], type);
@@ -282,7 +284,7 @@ void AllToAll(Group& group) {
   const Dims dims = group.instruction.list_attr(Attr::kDimensions);
   const int64_t n = MemberCount(group);
   if (tuple && !HasSize(group, static_cast<int64_t>(group.operands[0].size()))) return;
-  if (!tuple && (dims.size() != 1 || group.operands[0][0]->dim(dims[0]) % n != 0)) {
+  if (!tuple && (dims.size() != 1 || group.operands[0].empty() || group.operands[0][0]->dim(dims[0]) % n != 0)) {
     return group.run.Fail(StrCat("groups of ", n, " devices do not divide the dimension"));
   }
   Exchange(group, LeafShapes(group.instruction.shape()), [&](int64_t m, int64_t k, int64_t i) {

@@ -60,13 +60,7 @@ bool HasSameBits(const Array& a, const Array& b) {
   return static_cast<__int128>(a.count()) * BitsOf(a.type()) == static_cast<__int128>(b.count()) * BitsOf(b.type());
 }
 
-}  // namespace
-
-namespace ops {
-
-// `bitcast`: the bytes stay in memory, so layouts decide which element is which. Of padded or overlapping memory, the
-// result has the first part.
-void Bitcast(Op& op) {
+void BitcastArray(Op& op) {
   const Array& from = op.in(0);
   const Shape operand = op.instruction.operand(0).shape();
   const bool row_major = IsRowMajor(operand) && IsRowMajor(op.shape);
@@ -86,6 +80,19 @@ void Bitcast(Op& op) {
   op.ForEach(op.out().count(), [&](int64_t i) {
     op.out().CopyElement(targets[static_cast<size_t>(i)], from, places[static_cast<size_t>(i)]);
   });
+}
+
+}  // namespace
+
+namespace ops {
+
+// `bitcast`: the bytes stay in memory, so layouts decide which element is which. Of padded or overlapping memory, the
+// result has the first part. What is no array stays as it is.
+Value Bitcast(Op& op) {
+  if (!op.shape.IsArray() || op.operands[0].size() != 1) return op.operands[0];
+  op.results = op.run.AllocateLeaves(op.shape);
+  if (!op.run.failed()) BitcastArray(op);
+  return Value(op.results.begin(), op.results.end());
 }
 
 // `bitcast-convert`

@@ -37,8 +37,9 @@ Value EvaluateOp(Run& run, Instruction instruction, std::vector<Value> operands)
   if (evaluate.kind == Evaluate::Kind::kReturn) {
     value = evaluate.returned(op);
   } else {
-    op.results = run.AllocateLeaves(op.shape);
-    if (run.failed()) return {};
+    for (const Value& operand : op.operands) op.Require(!operand.empty(), "an operand is no array");
+    if (!run.failed()) op.results = run.AllocateLeaves(op.shape);
+    if (run.failed() || !op.Require(!op.results.empty(), "the result is no array")) return {};
     evaluate.fill(op);
     value.assign(op.results.begin(), op.results.end());
   }

@@ -112,7 +112,7 @@ void Elementwise(Op& op);
 void StochasticConvert(Op& op);
 
 // data_movement.cc
-void Bitcast(Op& op);
+Value Bitcast(Op& op);
 void BitcastConvert(Op& op);
 void Broadcast(Op& op);
 void Concatenate(Op& op);

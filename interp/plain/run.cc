@@ -300,6 +300,7 @@ std::optional<Value> Run::Apply(Computation computation, Value arguments, Value*
   Machine machine(*this, computation, std::move(arguments), /*applied=*/true);
   if (!failed_) machine.Advance();
   --depth_;
+  if (!failed_ && machine.result().empty()) Fail("the computation that is applied to elements gives no array");
   if (failed_) return std::nullopt;
   if (root_operands != nullptr) *root_operands = machine.root_operands();
   return machine.result();

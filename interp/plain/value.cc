@@ -44,6 +44,7 @@ const std::byte* Array::At(int64_t i) const {
 }
 
 double Array::Real(int64_t i) const {
+  if (i < 0 || i >= count_) return 0;
   return VisitType(type(), [&]<typename T>(std::type_identity<T>) -> double {
     if constexpr (std::is_same_v<T, bool>) {
       return *At(i) != std::byte{0} ? 1 : 0;
@@ -59,6 +60,7 @@ double Array::Real(int64_t i) const {
 }
 
 int64_t Array::Integer(int64_t i) const {
+  if (i < 0 || i >= count_) return 0;
   return VisitType(type(), [&]<typename T>(std::type_identity<T>) -> int64_t {
     if constexpr (std::is_same_v<T, bool>) {
       return *At(i) != std::byte{0} ? 1 : 0;
