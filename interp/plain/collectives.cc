@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "interp/plain/ops.h"
-#include "ir/collective_groups.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/sharding/collective_groups.h"
 
 namespace hlokit::reference {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "interp/plain/ops.h"
-#include "ir/attribute_views.h"
-#include "ir/sparsity_config.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/ops/sparsity_config.h"
 
 namespace hlokit::reference {
 namespace {

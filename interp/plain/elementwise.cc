@@ -11,7 +11,7 @@
 
 #include "interp/plain/complex_math.h"
 #include "interp/plain/ops.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::reference {
 namespace {

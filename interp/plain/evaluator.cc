@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "interp/plain/machine.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::reference {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/reference/evaluator.h"
-#include "ir/diagnostic.h"
-#include "ir/literal.h"
-#include "ir/module.h"
+#include "interp/exact/evaluator.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::reference {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "interp/plain/ops.h"
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 
 namespace hlokit::reference {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::reference {
 namespace {
@@ -14,7 +14,7 @@ constexpr Evaluate kEvaluate[] = {
 #define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
                ...)                                                                                                \
   ops::kernel,
-#include "ir/opcodes.def"
+#include "ir/ops/opcodes.def"
 };
 static_assert(std::size(kEvaluate) == kOpcodeCount);
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "interp/plain/ops.h"
-#include "ir/shape_inference.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/inference/shape_inference.h"
 
 namespace hlokit::reference {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that evaluate instructions, one for each name in the kernel column of ir/opcodes.def. What an
+// The functions that evaluate instructions, one for each name in the kernel column of ir/ops/opcodes.def. What an
 // instruction means is said by the paragraph of its opcode in docs/ops.md (`hlo-inspect ops NAME`) and, where that
 // leaves something open, by docs/interpreter.md; the comment of each function names the paragraphs it implements.
 #ifndef HLOKIT_INTERP_PLAIN_OPS_H_
@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "interp/plain/run.h"
 #include "interp/plain/value.h"
-#include "ir/attribute_views.h"
-#include "ir/module.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/graph/module.h"
 
 namespace hlokit::reference {
 

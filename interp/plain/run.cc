@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "interp/plain/machine.h"
-#include "ir/shape_inference.h"
-#include "ir/side_effects.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/side_effects.h"
+#include "ir/inference/shape_inference.h"
 
 namespace hlokit::reference {
 namespace {

@@ -15,12 +15,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "interp/exact/evaluator.h"
 #include "interp/plain/value.h"
-#include "interp/reference/evaluator.h"
-#include "ir/async.h"
-#include "ir/diagnostic.h"
-#include "ir/literal.h"
-#include "ir/module.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/async.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::reference {
 

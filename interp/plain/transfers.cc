@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "interp/plain/ops.h"
-#include "ir/frontend_attributes.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/text/frontend_attributes.h"
 
 namespace hlokit::reference {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/custom_calls.h"
 #include "interp/plain/ops.h"
-#include "interp/reference/custom_calls.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::reference {
 namespace {

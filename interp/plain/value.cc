@@ -9,8 +9,8 @@
 #include <new>
 #include <type_traits>
 
-#include "ir/float_types.h"
-#include "ir/literal.h"
+#include "ir/types/float_types.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::reference {
 

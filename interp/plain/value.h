@@ -16,7 +16,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "ir/shape.h"
+#include "ir/types/shape.h"
 
 namespace hlokit::reference {
 

@@ -9,8 +9,8 @@
 //
 // A module agrees if both engines give the same bits (NaN equals NaN), or both an error. If the bits differ, the
 // operands that the exact engine had for each instruction are given to the plain one, and what both give for it may
-// differ by the row of interp/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element counts,
-// is beyond
+// differ by the row of interp/values/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element
+// counts, is beyond
 // --max-work, or that take the plain evaluator longer than 10 s, are skipped and counted. --seconds ends the test
 // early. Exit 1 if anything differs.
 #include <algorithm>
@@ -27,17 +27,17 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/engine_ulps.h"
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/arguments.h"
+#include "interp/exact/evaluator.h"
 #include "interp/plain/evaluator.h"
-#include "interp/reference/argument_generator.h"
-#include "interp/reference/arguments.h"
-#include "interp/reference/evaluator.h"
-#include "interp/value_comparison.h"
-#include "ir/attribute_views.h"
-#include "ir/source_buffer.h"
-#include "ir/str_cat.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "interp/values/engine_ulps.h"
+#include "interp/values/value_comparison.h"
+#include "ir/core/source_buffer.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 #include "tests/properties/hlo_files.h"
 #include "tests/random/random_module.h"
 #include "tests/random/value_round_trips.h"

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "interp/exact/evaluator.h"
 #include "interp/plain/evaluator.h"
-#include "interp/reference/evaluator.h"
-#include "ir/diagnostic.h"
-#include "ir/literal.h"
-#include "ir/module.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::run {
 

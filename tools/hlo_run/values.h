@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "ir/diagnostic.h"
-#include "ir/literal.h"
-#include "ir/module.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/str_cat.h"
-#include "tests/unit/interp/run_text.h"
+#include "ir/core/str_cat.h"
+#include "tests/unit/interp/exact/run_text.h"
 
 namespace hlokit::reference {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "ir/context.h"
+#include "ir/graph/context.h"
 
 namespace hlokit::reference {
 namespace {
