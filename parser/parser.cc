@@ -7,6 +7,7 @@
 #include "ir/printer.h"
 #include "ir/shape_inference.h"
 #include "ir/str_cat.h"
+#include "parser/foreign_format.h"
 #include "parser/json_reader.h"
 #include "parser/module_parser.h"
 
@@ -39,7 +40,7 @@ std::unique_ptr<Module> ModuleParser::Run() {
 
 bool ModuleParser::ParseModuleLevel() {
   if (in_.AtEnd()) {
-    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "the text is empty",
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "expected a module, found an empty text",
                          "a module begins with `HloModule name`");
   }
   const char* start = in_.cursor();
@@ -128,26 +129,27 @@ bool ModuleParser::ParseTopComputation() {
   const bool poisoned = (module_->computation(id).root().record().flags & kPoisoned) != 0;
   if (declared.valid() && !CompatibleUpToDynamism(declared, root) && !poisoned) {
     Error(DiagnosticKind::kShapeMismatch, declared_range,
-          StrCat("the result of computation `", name, "` is written ", ToString(declared, false), ", but its root `",
-                 module_->computation(id).root().name(), "` has ", ToString(root, false)));
+          StrCat("the result of computation `", name, "` is declared as ", ToString(declared, false),
+                 ", but its root `", module_->computation(id).root().name(), "` is ", ToString(root, false)));
   }
   if (in_.Eat(',')) {
     const SourceRange range = in_.Next();
     if (!in_.EatWord("execution_thread")) {
       return Error(DiagnosticKind::kUnknownAttribute, range,
-                   StrCat("a computation has no attribute ", in_.DescribeNext()), "only `execution_thread`");
+                   StrCat("unknown computation attribute ", in_.DescribeNext()), "expected `execution_thread`");
     }
     uint32_t thread;
     if (!in_.Expect('=', "after execution_thread") || !ParseStringPayload(&thread)) return false;
     if (context_->str(StringId(thread)) != "main") module_->SetExecutionThread(id, StringId(thread));
   }
   if (is_entry) {
-    if (entry_.valid()) return Error(DiagnosticKind::kDuplicateEntry, {at, 5}, "the module has an ENTRY already");
+    if (entry_.valid())
+      return Error(DiagnosticKind::kDuplicateEntry, {at, 5}, "multiple ENTRY computations in the module");
     entry_ = id;
   }
   if (string.value >= computation_of_name_.size()) computation_of_name_.resize(context_->strings.size() * 2);
   if (computation_of_name_[string.value].valid()) {
-    return Error(DiagnosticKind::kDuplicateName, name_range, StrCat("computation `", name, "` stands already"));
+    return Error(DiagnosticKind::kDuplicateName, name_range, StrCat("redefinition of computation `", name, "`"));
   }
   computation_of_name_[string.value] = id;
   return true;
@@ -173,7 +175,7 @@ bool ModuleParser::ParseSingleInstruction() {
   if (!RunFrames()) return false;
   if (!in_.AtEnd()) {
     return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
-                         StrCat("expected the end of the text after a lone instruction, found ", in_.DescribeNext()));
+                         StrCat("expected the end of the text after a single instruction, found ", in_.DescribeNext()));
   }
   module_->SetRoot(computation, module_->record(computation).last);
   finished_.insert(finished_.begin(), computation);  // it is named first
@@ -185,7 +187,7 @@ bool ModuleParser::ParseSingleInstruction() {
 
 bool ModuleParser::FinishModule() {
   if (finished_.empty()) {
-    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "the module has no computations");
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "expected at least one computation in the module");
   }
   if (!entry_.valid()) {
     // Without ENTRY the last computation is the entry.
@@ -229,11 +231,19 @@ void ModuleParser::UniquifyNames() {
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context) {
+  if (const std::optional<ForeignFormat> format = DetectForeignFormat(text)) {
+    const size_t offset = static_cast<size_t>(text.data() - source->text().data());
+    const SourceRange range =
+        offset < SourceRange::kNowhere ? SourceRange{static_cast<uint32_t>(offset), 0} : SourceRange{};
+    sink->Error(DiagnosticKind::kUnexpectedToken, range, StrCat("expected HLO text, found ", format->name),
+                std::string(format->hint));
+    return nullptr;
+  }
   if (LooksLikeJson(text)) {
     return ParseJsonModulePart(std::move(source), text, options, sink, std::move(context));
   }
   if (source->text().size() >= SourceRange::kNowhere) {
-    sink->Error(DiagnosticKind::kTooLarge, {}, "texts of 4 GiB and more are not read");
+    sink->Error(DiagnosticKind::kTooLarge, {}, "the input is too large: texts of 4 GiB and more are not supported");
     return nullptr;
   }
   const bool own_context = context == nullptr;
@@ -291,7 +301,9 @@ absl::StatusOr<Shape> ParseShapeText(std::string_view text, Context* context) {
   ShapeParser shapes(&in, context, 1 << 20);
   Shape shape;
   if (!shapes.Parse(&shape)) return sink.ToStatus(source);
-  if (!in.AtEnd()) return absl::InvalidArgumentError(StrCat("<shape>: text after the shape: ", in.DescribeNext()));
+  if (!in.AtEnd())
+    return absl::InvalidArgumentError(
+        StrCat("<shape>: expected the end of the text after the shape, found ", in.DescribeNext()));
   return shape;
 }
 
