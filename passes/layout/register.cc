@@ -36,7 +36,7 @@ void RegisterLayoutPasses(PassRegistry* registry) {
   registry->Add(
       {.name = "layout-assignment",
        .room = "layout",
-       .summary = "give every array a layout",
+       .summary = "assign a layout to every array",
        .doc =
            "The last dimension is minor, but for parameters and results of the entry, which keep the caller's "
            "order and are copied where that is another one, and for transposes that only dots and "

@@ -86,11 +86,18 @@ class CopyInsertion : public Pass {
 class CollectivePipeliner : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<PipelinedCounts> made = PipelineCollectives(module, options().Int("hbm-bytes"));
+    const absl::StatusOr<PipelinedCounts> made = PipelineCollectives(module, options().Int("hbm-bytes"), Direction());
     if (!made.ok()) return made.status();
-    if (made->ahead > 0) Count("collectives issued a trip ahead", made->ahead);
-    if (made->late > 0) Count("collectives issued a trip later", made->late);
+    if (made->ahead > 0) Count("collectives issued an iteration ahead", made->ahead);
+    if (made->late > 0) Count("collectives issued an iteration later", made->late);
     return made->ahead + made->late > 0;
+  }
+
+ private:
+  PipelineDirection Direction() const {
+    const std::string_view direction = options().String("direction");
+    if (direction == "backward") return PipelineDirection::kBackward;
+    return direction == "forward" ? PipelineDirection::kForward : PipelineDirection::kBoth;
   }
 };
 
@@ -209,7 +216,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
   registry->Add(
       {.name = "collective-pipeliner",
        .room = "schedule",
-       .summary = "issue collectives of a loop's body a trip ahead, or a trip later",
+       .summary = "pipeline collectives of loops: issue them an iteration ahead or later",
        .doc =
            "A collective that depends only on what the loop passes on unchanged and on the number of the trip, such "
            "as the all-gather of a layer's weights, is made in the trip before and handed on in the state, the first "
@@ -220,12 +227,17 @@ void RegisterSchedulePasses(PassRegistry* registry) {
        .options = {{.name = "hbm-bytes",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "17179869184",
-                    .doc = "memory that the program may need at its peak; 0: no limit"}},
+                    .doc = "memory that the program may need at its peak; 0: no limit"},
+                   {.name = "direction",
+                    .type = OptionInfo::Type::kString,
+                    .default_text = "both",
+                    .doc = "backward: only an iteration ahead; forward: only an iteration later",
+                    .choices = {"both", "backward", "forward"}}},
        .needs = "No schedule: a module that has one is left alone.",
        .make = MakePass<CollectivePipeliner>});
   registry->Add({.name = "latency-hiding-scheduler",
                  .room = "schedule",
-                 .summary = "order the instructions so that communication runs beside computation",
+                 .summary = "order the instructions to overlap communication with computation",
                  .doc = "As `schedule`, with estimates of how long instructions take on a machine: collectives and "
                         "copies start as soon as they can and are waited for when what ran meanwhile took as long.",
                  .options = {kHbmRate,
@@ -242,7 +254,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                  .make = MakePass<LatencyHidingScheduler>});
   registry->Add({.name = "memory-space-assignment",
                  .room = "schedule",
-                 .summary = "place arrays in a TPU's vector memory, with copies there and back",
+                 .summary = "assign arrays to a TPU's vector memory, with prefetches and evictions",
                  .doc = "An array stands in VMEM, S(1), from where it is made to its last use if it fits; what is "
                         "needed later, or by what takes no operands from there, is copied to HBM meanwhile. Arrays in "
                         "HBM are copied there by copy-start and copy-done while instructions run that compute longer "
@@ -262,7 +274,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                  .make = MakePass<MemorySpaceAssignment>});
   registry->Add({.name = "rematerialization",
                  .room = "schedule",
-                 .summary = "compute values again where keeping them needs more memory than there is",
+                 .summary = "recompute values to reduce the peak memory",
                  .doc = "At the peak of the schedule, values that are not used there but later are computed a second "
                         "time before that use, those first that save most bytes for what it costs, until the peak "
                         "is below the limit or nothing more can be had.",
@@ -276,7 +288,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
   registry->Add(
       {.name = "schedule",
        .room = "schedule",
-       .summary = "order the instructions so that they need little memory and overlap communication",
+       .summary = "order the instructions for low memory and overlapped communication",
        .doc = "A list schedule that prefers instructions which free more than they make, or the post-order where "
               "that needs less. Asynchronous operations start as soon as they can and are waited for when what "
               "ran meanwhile moved as many bytes. The module is marked as scheduled, and its text is in the "
@@ -290,7 +302,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
   registry->Add(
       {.name = "copy-insertion",
        .room = "schedule",
-       .summary = "copy values that would otherwise be written over while they are needed",
+       .summary = "copy values that would otherwise be overwritten before their last use",
        .doc = "So that each array of a loop's state can stay where it is, updates in place write over nothing that "
               "is read elsewhere, and results do not share memory with parameters or each other.",
        .example = kSwap,
