@@ -173,10 +173,10 @@ class Adviser {
     }
     if (products == 0) return;
     Advice advice;
-    advice.title = "Let products take one bf16 pass";
-    advice.evidence = StrCat(products, Plural(products, " product asks", " products ask"),
-                             " for high or highest operand precision: three or six passes over the matrix units.");
-    advice.action = "Ask for default precision where the numbers allow it.";
+    advice.title = "Compute matmuls in one bf16 pass";
+    advice.evidence = StrCat(products, Plural(products, " matmul requires", " matmuls require"),
+                             " high or highest operand precision: three or six passes over the matrix units.");
+    advice.action = "Use default precision where the accuracy allows it.";
     advice.changed = "the program without operand_precision";
     advice.after = SimulateChanged(changed);
     Add(std::move(advice));
@@ -200,10 +200,10 @@ class Adviser {
     RetypeFloats(&changed, {ElementType::kF32}, ElementType::kBF16);
     Advice advice;
     advice.title = "Compute in bf16";
-    advice.evidence = StrCat(products, Plural(products, " product has", " products have"),
+    advice.evidence = StrCat(products, Plural(products, " matmul has", " matmuls have"),
                              " f32 operands, which take twice the bytes of bf16 in HBM, in vector "
                              "memory and on the links.");
-    advice.action = "Use mixed precision (autocast, a bf16 policy), with f32 kept where sums are long.";
+    advice.action = "Use mixed precision (autocast, a bf16 policy), with f32 for long accumulations.";
     advice.changed = "the program with every f32 array as bf16";
     advice.after = SimulateChanged(changed);
     Add(std::move(advice));
@@ -255,8 +255,8 @@ class Adviser {
       const double less = static_cast<double>(size - below) / static_cast<double>(size);
       Advice advice;
       advice.title = StrCat("Choose ", below, " instead of ", size);
-      advice.evidence = StrCat(s.products, Plural(s.products, " product has", " products have"), " a dimension of ",
-                               size, ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
+      advice.evidence = StrCat(s.products, Plural(s.products, " matmul has", " matmuls have"), " a dimension of ", size,
+                               ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
                                PercentText(s.padded, s.whole), " of their time is padding.");
       advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", PercentText(less, 1),
                              " less, or ", below + tile, " for the same time).");
@@ -278,7 +278,7 @@ class Adviser {
     Advice advice;
     advice.title = Plural(count, "Replace the slow device", "Replace the slow devices");
     advice.evidence = StrCat(count, Plural(count, " device computes", " devices compute"), " longer than the other ",
-                             input_.simulation.devices.devices - count, ", which wait at each collective.");
+                             input_.simulation.devices.devices - count, ", which stall at each collective.");
     advice.action = "Find what slows it (heat, a failing chip, another process on its host), or leave its host out.";
     advice.changed = "the program on devices of which none is slow";
     advice.after = StepOf(Simulate(input_.module, plan, options), host_);
@@ -319,8 +319,8 @@ class Adviser {
     change(&plan);
     Advice advice;
     advice.title = std::move(title);
-    advice.evidence = StrCat("The device waits ", Time(gap), " a step (", PercentText(gap, now_.step_seconds),
-                             ") with nothing to run, for: ", NameOf(phase), ".");
+    advice.evidence = StrCat("The device is idle for ", Time(gap), " a step (", PercentText(gap, now_.step_seconds),
+                             "), waiting for: ", NameOf(phase), ".");
     advice.action = std::move(action);
     advice.changed = std::move(changed);
     advice.after = RunHost(plan, input_.simulation.device_seconds).step_seconds;
@@ -347,8 +347,8 @@ class Adviser {
     advice.title = "Fetch values less often";
     advice.evidence =
         StrCat(static_cast<int64_t>(waiting), " of ", static_cast<int64_t>(period),
-               " steps wait for a value: the device stands still for ", Time(now_.SteadyGap(HostPhase::kFetch)),
-               " a step while it is copied, and the host cannot prepare the next step meanwhile.");
+               " steps wait for a value: the device is idle for ", Time(now_.SteadyGap(HostPhase::kFetch)),
+               " a step while it is copied, and the host cannot prepare the next step in the meantime.");
     advice.action = "Log the loss every tenth step, or with a step of delay.";
     advice.changed = "the host that waits for a value in every tenth step only";
     advice.after = RunHost(plan, input_.simulation.device_seconds).step_seconds;
@@ -362,7 +362,7 @@ class Adviser {
       };
     };
     Host(HostPhase::kTrace, "Record the step once",
-         "Capture the step as one graph (torch_xla.compile, dynamo, jax.jit) instead of recording each step anew.",
+         "Capture the step as one graph (torch_xla.compile, dynamo, jax.jit) instead of recording it in every step.",
          "the host without recording after the first step", [](HostPlan* plan) {
            for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].trace = plan->steps[k].marker = 0;
          });
@@ -374,10 +374,9 @@ class Adviser {
          });
     if (host_.prefetch == 0) {
       const auto ahead = [](HostPlan* plan) { plan->prefetch = 2; };
-      Host(HostPhase::kInput, "Load batches ahead",
-           "Prepare batches on a thread of their own (MpDeviceLoader, prefetch).",
+      Host(HostPhase::kInput, "Load batches ahead", "Prepare batches on a separate thread (MpDeviceLoader, prefetch).",
            "the host with a loader two batches ahead", ahead);
-      Host(HostPhase::kTransfer, "Send batches ahead", "Send batches to the device while the step before runs.",
+      Host(HostPhase::kTransfer, "Send batches ahead", "Send batches to the device while the previous step runs.",
            "the host with a loader two batches ahead", ahead);
     } else {
       Host(HostPhase::kInput, "Make the input pipeline faster",

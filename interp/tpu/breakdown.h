@@ -33,7 +33,7 @@ std::vector<CoreWait> CoreWaits(const ReportInput& input, const KernelPlan& plan
 
 enum class TimeKind : uint8_t { kCompute, kMemory, kCommunication, kHost, kOverhead };
 struct TimeShare {
-  std::string name;  // "product", "waiting for all-reduce"
+  std::string name;  // "matmul", "waiting for all-reduce"
   TimeKind kind = TimeKind::kCompute;
   double seconds = 0;
 };

@@ -22,7 +22,7 @@ CollectiveTime GatherCost(const Machine& machine, double bytes, const GroupSpan&
   if (!span.regular) {
     // Groups that fill no rectangle share the links of their bounding box; a ring through its longest way.
     time.ici = bytes / rate;
-    time.latency = machine.ici_hop * static_cast<double>(span.chips);
+    time.latency = machine.ici_hop_latency * static_cast<double>(span.chips);
     return time;
   }
   double bandwidth = 0;
@@ -33,8 +33,8 @@ CollectiveTime GatherCost(const Machine& machine, double bytes, const GroupSpan&
     // A ring: both ways, (n-1)/n of the bytes. A line: the chip at an end receives (n-1)/n of them over one link.
     const double share = (n - 1) / n;
     bandwidth += (axis.wraps ? 2 * rate : rate) / share / gap;
-    time.latency +=
-        machine.ici_hop * (axis.wraps ? static_cast<double>(axis.span) / 2 : static_cast<double>(axis.span - 1));
+    time.latency += machine.ici_hop_latency *
+                    (axis.wraps ? static_cast<double>(axis.span) / 2 : static_cast<double>(axis.span - 1));
   }
   if (bandwidth > 0) time.ici = bytes / bandwidth;
   return time;
@@ -124,7 +124,7 @@ CollectiveTime TimeOf(const Machine& machine, CollectiveKind kind, double bytes,
       int64_t hops = 0;
       for (const GroupSpan::Axis& axis : span.axes) hops += axis.span - 1;
       if (hops > 0) time.ici = bytes / (machine.ici_rate * machine.ici_efficiency);
-      time.latency = machine.ici_hop * static_cast<double>(hops);
+      time.latency = machine.ici_hop_latency * static_cast<double>(hops);
       if (span.slices > 1) time.dcn = bytes / (machine.dcn_rate / machine.chips_per_host) + machine.dcn_latency;
       break;
     }
@@ -174,7 +174,7 @@ double IdealSeconds(const Machine& machine, const Collective& collective) {
   Machine ideal = machine;
   ideal.ici_efficiency = 1;
   ideal.hbm_efficiency = 1;
-  ideal.ici_hop = 0;
+  ideal.ici_hop_latency = 0;
   ideal.hbm_latency = 0;
   ideal.dcn_latency = 0;
   return TimeOf(ideal, collective.kind, collective.bytes, collective.span).total();

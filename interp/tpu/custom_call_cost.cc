@@ -88,7 +88,7 @@ CustomCallWork WorkOfCustomCall(const Machine& machine, Instruction call) {
         sequences *= std::ceil(tokens / sequences / kQueryBlock);
       }
     }
-    work.sequence_seconds = machine.attention_call + sequences * machine.attention_sequence;
+    work.sequence_seconds = machine.attention_launch_overhead + sequences * machine.attention_block_overhead;
     return work;
   }
   // Moves between memories, and what costs next to nothing.

@@ -53,7 +53,7 @@ class WorkCounter {
         Alone(i, op);
         break;
       case OpClass::kScalar:
-        Take(Resource::kScalar, machine_.scalar_op);
+        Take(Resource::kScalar, machine_.scalar_op_latency);
         break;
       case OpClass::kSource:
       case OpClass::kRename:
@@ -71,7 +71,7 @@ class WorkCounter {
 
   void Finish() {
     // Fewer elements than fill the pipeline leave every other slot empty.
-    if (machine_.vpu_wide_elements > 0 && largest_ < machine_.vpu_wide_elements) {
+    if (machine_.vpu_half_rate_below_elements > 0 && largest_ < machine_.vpu_half_rate_below_elements) {
       for (Resource r : {Resource::kVpu, Resource::kEup}) {
         work_.times[static_cast<size_t>(r)] *= 2;
       }
@@ -105,7 +105,7 @@ class WorkCounter {
   void Elementwise(Instruction i, OpWork op) {
     if (!i.shape().IsArray()) return;
     if (i.shape().IsScalar()) {
-      Take(Resource::kScalar, machine_.scalar_op);
+      Take(Resource::kScalar, machine_.scalar_op_latency);
       return;
     }
     const double elements = Elements(i.shape());
@@ -123,7 +123,7 @@ class WorkCounter {
 
   void Movement(Instruction i) {
     const Opcode opcode = i.opcode();
-    if (opcode == Opcode::kDynamicSlice) Take(Resource::kScalar, machine_.scalar_op);
+    if (opcode == Opcode::kDynamicSlice) Take(Resource::kScalar, machine_.scalar_op_latency);
     if (!i.shape().IsArray()) return;
     const double elements = Elements(i.shape());
     if (opcode == Opcode::kTranspose) {
@@ -183,7 +183,7 @@ class WorkCounter {
   }
 
   void Update(Instruction i) {
-    Take(Resource::kScalar, machine_.scalar_op);
+    Take(Resource::kScalar, machine_.scalar_op_latency);
     if (i.opcode() != Opcode::kScatter || i.operand_count() < 3) {
       if (i.operand_count() > 1 && i.operand(1).shape().IsArray()) Vector(Elements(i.operand(1).shape()));
       return;
@@ -195,7 +195,8 @@ class WorkCounter {
       if (d >= 0 && d < updates.rank() && !updates.is_unbounded(d)) slice *= static_cast<double>(updates.dim(d));
     }
     // Each row is read, combined and written.
-    Take(Resource::kScalar, 2 * machine_.gather_row * static_cast<double>(ElementsOf(updates)) / std::max(slice, 1.0));
+    Take(Resource::kScalar,
+         2 * machine_.gather_row_overhead * static_cast<double>(ElementsOf(updates)) / std::max(slice, 1.0));
     Vector(Elements(updates));
   }
 
@@ -259,7 +260,7 @@ class WorkCounter {
       const Shape a = i.operand(0).shape();
       const double n = a.rank() > 0 ? static_cast<double>(MinorOf(a).columns) : 1;
       // One column after the other; the products of a block column run on the matrix unit.
-      Take(Resource::kScalar, n * 64 * machine_.scalar_op);
+      Take(Resource::kScalar, n * 64 * machine_.scalar_op_latency);
       Vector(static_cast<double>(costs_.Of(i).flops));
     } else {
       const Cost& cost = costs_.Of(i);
@@ -276,7 +277,7 @@ class WorkCounter {
     double slice = 1;
     for (int64_t size : i.list_attr(Attr::kSliceSizes)) slice *= static_cast<double>(std::max<int64_t>(size, 1));
     const double rows = static_cast<double>(ElementsOf(i.shape())) / slice;
-    Take(Resource::kScalar, machine_.gather_row * rows);
+    Take(Resource::kScalar, machine_.gather_row_overhead * rows);
     Vector(Elements(i.shape()));
   }
 

@@ -2,6 +2,8 @@
 // Reading and printing machine descriptions, line by line.
 #include <charconv>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "interp/tpu/machine.h"
 #include "ir/str_cat.h"
@@ -25,6 +27,28 @@ constexpr Unit kUnits[] = {
     {"B", Dimension::kBytes, 1},         {"TB/s", Dimension::kRate, 1e12},    {"GB/s", Dimension::kRate, 1e9},
     {"MB/s", Dimension::kRate, 1e6},     {"B/s", Dimension::kRate, 1},
 };
+
+// Older names of keys, which are still read.
+constexpr std::pair<std::string_view, std::string_view> kOldKeys[] = {
+    {"mxu_batch_step", "mxu_batch_overhead"},
+    {"gather_row", "gather_row_overhead"},
+    {"scalar_op", "scalar_op_latency"},
+    {"attention_call", "attention_launch_overhead"},
+    {"attention_sequence", "attention_block_overhead"},
+    {"ici_start", "ici_launch_overhead"},
+    {"ici_hop", "ici_hop_latency"},
+    {"vpu_wide_elements", "vpu_half_rate_below_elements"},
+    {"xlu_overhead", "xlu_drain_latency"},
+    {"dispatch_blocking", "blocking_dispatch_latency"},
+    {"dispatch_queued", "queued_dispatch_latency"},
+};
+
+std::string_view CurrentKey(std::string_view key) {
+  for (const auto& [from, to] : kOldKeys) {
+    if (key == from) return to;
+  }
+  return key;
+}
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -74,14 +98,14 @@ class MachineReader {
       at = end + 1;
     }
     if (machine_.name.empty() && !sink_.has_errors()) {
-      sink_.Error(DiagnosticKind::kUnexpectedToken, {0, 0}, "no machine: expected `tpu NAME`");
+      sink_.Error(DiagnosticKind::kUnexpectedToken, {0, 0}, "expected `tpu NAME`, found an empty description");
     }
     if (!derived_ && !sink_.has_errors()) {
       for (size_t i = 0; i < seen_.size(); ++i) {
         if (seen_[i]) continue;
         sink_.Error(DiagnosticKind::kMissingAttribute, name_range_,
-                    StrCat("no figure for ", MachineFields()[i].name, ": ", MachineFields()[i].meaning),
-                    "start from an installed machine with `like NAME`, and give only what differs");
+                    StrCat("missing parameter `", MachineFields()[i].name, "`: ", MachineFields()[i].meaning),
+                    "derive the target from an installed one with `like NAME`, and specify only what differs");
       }
     }
     if (sink_.has_errors()) return std::nullopt;
@@ -104,7 +128,7 @@ class MachineReader {
     if (machine_.name.empty()) {
       const std::string_view name = TakeWord(&line);
       if (key != "tpu" || name.empty()) {
-        sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(key), "expected `tpu NAME` before the figures");
+        sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(key), "expected `tpu NAME` before the parameters");
         machine_.name = std::string(key);
         return;
       }
@@ -116,20 +140,23 @@ class MachineReader {
       ReadFigure(key, &line, comment);
     }
     if (const std::string_view rest = TakeWord(&line); !rest.empty() && !sink_.has_errors()) {
-      sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(rest), "unexpected text", "sources stand after #");
+      sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(rest), "expected the end of the line",
+                  "write sources after #");
     }
   }
 
   void ReadLike(std::string_view key, std::string_view name) {
     std::optional<Machine> base = InstalledMachine(name);
     if (!base) {
-      sink_.Error(DiagnosticKind::kUnknownAttribute, RangeOf(name.empty() ? key : name), "no such installed machine",
+      sink_.Error(DiagnosticKind::kUnknownAttribute, RangeOf(name.empty() ? key : name),
+                  name.empty() ? std::string("expected the name of an installed target")
+                               : StrCat("unknown target `", name, "`"),
                   Suggestion(name, InstalledMachines()));
       return;
     }
     for (size_t i = 0; i < seen_.size(); ++i) {
       if (!seen_[i]) continue;
-      sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(key), "`like` stands before the figures");
+      sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(key), "expected `like` before the parameters");
       return;
     }
     base->name = machine_.name;
@@ -138,24 +165,25 @@ class MachineReader {
   }
 
   void ReadFigure(std::string_view key, std::string_view* line, std::string_view comment) {
-    const MachineField* field = FindMachineField(key);
+    const MachineField* field = FindMachineField(CurrentKey(key));
     if (field == nullptr) {
       std::vector<std::string_view> names;
       for (const MachineField& f : MachineFields()) names.push_back(f.name);
-      sink_.Error(DiagnosticKind::kUnknownAttribute, RangeOf(key), StrCat("no figure is called `", key, "`"),
+      sink_.Error(DiagnosticKind::kUnknownAttribute, RangeOf(key), StrCat("unknown parameter `", key, "`"),
                   Suggestion(key, names));
       *line = {};
       return;
     }
     const size_t row = static_cast<size_t>(field - MachineFields().data());
-    if (seen_[row]) sink_.Error(DiagnosticKind::kDuplicateAttribute, RangeOf(key), StrCat(key, " is given twice"));
+    if (seen_[row])
+      sink_.Error(DiagnosticKind::kDuplicateAttribute, RangeOf(key), StrCat("duplicate parameter `", key, "`"));
     seen_[row] = true;
     const std::string_view number = TakeWord(line);
     double value = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
     if (number.empty() || error != std::errc() || end != number.data() + number.size() || !std::isfinite(value)) {
       sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(number.empty() ? key : number),
-                  StrCat("expected a number for ", key));
+                  StrCat("expected a number for `", key, "`"));
       *line = {};
       return;
     }
@@ -167,15 +195,15 @@ class MachineReader {
       }
       if (unit == nullptr) {
         sink_.Error(DiagnosticKind::kUnexpectedToken, RangeOf(word.empty() ? number : word),
-                    StrCat("expected a unit for ", key, " after the number"),
-                    StrCat("one of ", UnitsOf(field->dimension)));
+                    StrCat("expected a unit for `", key, "` after the number"),
+                    StrCat("expected one of ", UnitsOf(field->dimension)));
         return;
       }
       value *= unit->factor;
     }
     if (value < field->minimum || value > field->maximum) {
       sink_.Error(DiagnosticKind::kNumberOutOfRange, RangeOf(number),
-                  StrCat(key, " must lie between ", Number(field->minimum), " and ", Number(field->maximum),
+                  StrCat("`", key, "` must be between ", Number(field->minimum), " and ", Number(field->maximum),
                          field->dimension == Dimension::kCount || field->dimension == Dimension::kFraction
                              ? std::string_view()
                              : std::string_view(" in SI units")));
@@ -211,7 +239,7 @@ std::string Figure(double value, Dimension dimension) {
 
 std::optional<Machine> ParseMachine(const SourceBuffer& source, DiagnosticSink* sink) {
   if (source.text().size() > (size_t{1} << 20)) {
-    sink->Error(DiagnosticKind::kTooLarge, {0, 0}, "a machine description of more than 1 MiB");
+    sink->Error(DiagnosticKind::kTooLarge, {0, 0}, "the description of a target exceeds the limit of 1 MiB");
     return std::nullopt;
   }
   return MachineReader(source, sink).Read();
@@ -222,10 +250,10 @@ std::string ToText(const Machine& machine) {
   for (size_t i = 0; i < MachineFields().size(); ++i) {
     const MachineField& field = MachineFields()[i];
     std::string line = StrCat("  ", field.name);
-    line.resize(std::max<size_t>(line.size() + 1, 27), ' ');
+    line.resize(std::max<size_t>(line.size() + 1, 32), ' ');
     line += Figure(machine.*field.member, field.dimension);
     if (i < machine.sources.size() && !machine.sources[i].empty()) {
-      line.resize(std::max<size_t>(line.size() + 1, 44), ' ');
+      line.resize(std::max<size_t>(line.size() + 1, 49), ' ');
       StrAppend(&line, "# ", machine.sources[i]);
     }
     StrAppend(&out, line, "\n");

@@ -133,7 +133,7 @@ ProductTime TimeOf(const Machine& machine, const Product& p, bool lhs_in_vmem, b
   const double cycles =
       std::min(Cycles(machine, p.m, p.k, p.n, p.batch, units), Cycles(machine, p.n, p.k, p.m, p.batch, units));
   time.mxu = cycles / machine.clock / machine.mxu_efficiency * p.passes / p.speedup + machine.mxu_overhead +
-             (p.batch - 1) * machine.mxu_batch_step / static_cast<double>(machine.cores_per_device());
+             (p.batch - 1) * machine.mxu_batch_overhead / static_cast<double>(machine.cores_per_device());
   // Few rows or columns run on the vector unit where that is faster, as convolutions with a group for each feature do.
   const double vector_rate = machine.lanes * machine.sublanes * machine.vpu_alus * machine.vpu_efficiency *
                              machine.clock * static_cast<double>(machine.cores_per_device());

@@ -21,7 +21,7 @@ ProfileSimulation::Program::Program(Module module_in, SimulationOptions options_
 
 absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const runtime::Profile& profile,
                                                                            const Options& options) {
-  if (profile.executions.empty()) return absl::NotFoundError("the profile holds no execution");
+  if (profile.executions.empty()) return absl::NotFoundError("the profile has no executions");
   auto result = std::make_unique<ProfileSimulation>();
   result->start_unix_ns_ = profile.start_unix_ns;
   std::map<const runtime::Executable*, size_t> known;

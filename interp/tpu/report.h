@@ -27,7 +27,7 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
 // One JSON object; all rows.
 std::string ReportJson(const ReportInput& input);
 
-// "fusion", "product", "all-reduce", ...: the kind of work a row stands for; of a fusion that of its product or
+// "fusion", "matmul", "all-reduce", ...: the kind of work a row stands for; of a fusion that of its product or
 // reduction.
 std::string_view CategoryOf(const Module& module, const OpRow& row);
 // Scope and source line of an instruction; "" where the module does not say.

@@ -60,7 +60,7 @@ class Simulator {
       result_.core_busy = compute / static_cast<double>(result_.devices.shares.size());
       result_.waited = result_.device_seconds - result_.core_busy;
     }
-    const double dispatch = options_.dispatch < 0 ? machine_.dispatch_queued : options_.dispatch;
+    const double dispatch = options_.dispatch < 0 ? machine_.queued_dispatch_latency : options_.dispatch;
     result_.step_seconds = std::max(result_.device_seconds, dispatch);
     ResourceTimes totals = result_.busy;
     if (dispatch > result_.device_seconds) totals[static_cast<size_t>(Resource::kHost)] = dispatch;

@@ -67,7 +67,7 @@ double StepTimer::Kernel(const KernelWork& work, const Step& step, const Residen
   const bool scalar_only = compute == times[Index(Resource::kScalar)] && bytes < kSmall;
   if (!scalar_only) overhead += machine_.kernel_overhead;
   if (bytes - used > kSmall) overhead += machine_.hbm_latency;
-  if (work.lane_reduce) overhead += machine_.xlu_overhead;
+  if (work.lane_reduce) overhead += machine_.xlu_drain_latency;
   times[Index(Resource::kOverhead)] = overhead;
   const double p = machine_.overlap_exponent;
   const double larger = std::max(compute, hbm);
@@ -96,8 +96,8 @@ void StepTimer::Collective(Instruction i, StepTime* time) const {
   const CollectiveTime t = TimeOf(machine_, collective.kind, collective.bytes, collective.span);
   time->times[Index(Resource::kIci)] = std::max(t.ici, t.latency);
   time->times[Index(Resource::kDcn)] = t.dcn;
-  time->times[Index(Resource::kOverhead)] = machine_.ici_start;
-  time->duration = t.total() + machine_.ici_start;
+  time->times[Index(Resource::kOverhead)] = machine_.ici_launch_overhead;
+  time->duration = t.total() + machine_.ici_launch_overhead;
   time->bound = BoundOf(time->times);
   time->wire_bytes = collective.bytes;
   time->ideal = IdealSeconds(machine_, collective);

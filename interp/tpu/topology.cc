@@ -37,7 +37,7 @@ std::vector<int64_t> NearlyCubic(int64_t chips, int64_t axes) {
 }
 
 absl::Status Bad(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(StrCat("topology '", text, "': ", why));
+  return absl::InvalidArgumentError(StrCat("topology `", text, "`: ", why));
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ absl::StatusOr<Topology> ParseTopology(const Machine& machine, std::string_view 
   std::string_view rest = text;
   if (const size_t star = rest.find('*'); star != std::string_view::npos) {
     if (!TakeNumber(&rest, &result.slices) || rest.substr(0, 1) != "*" || result.slices > kMaxSlices) {
-      return Bad(text, "expected a number of slices before '*'");
+      return Bad(text, "expected a number of slices before `*`");
     }
     rest.remove_prefix(1);
   }
@@ -84,11 +84,11 @@ absl::StatusOr<Topology> ParseTopology(const Machine& machine, std::string_view 
     chips *= n;
     result.axes.push_back(n);
     if (rest.empty()) break;
-    if (rest.front() != 'x') return Bad(text, "expected 'x' between the axes");
+    if (rest.front() != 'x') return Bad(text, "expected `x` between the axes");
     rest.remove_prefix(1);
   }
   if (static_cast<double>(result.axes.size()) > machine.ici_axes) {
-    return Bad(text, StrCat(machine.name, " has ", static_cast<int64_t>(machine.ici_axes), " axes"));
+    return Bad(text, StrCat("expected at most ", static_cast<int64_t>(machine.ici_axes), " axes for ", machine.name));
   }
   if (result.axes.size() == 1) {
     const int64_t slices = result.slices;

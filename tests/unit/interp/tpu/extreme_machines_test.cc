@@ -110,7 +110,8 @@ void GoAllTheWay(const Machine& machine, const std::string& chips, const std::st
   const MemoryPlan memory = PlanMemory(machine, **module, plan, simulation.parts);
   EXPECT_GT(memory.peak_bytes, 0);
   const ReportInput input{**module, options, simulation, memory};
-  const absl::StatusOr<HostPlan> host = ParseHostPlan("steps=3,trace=1ms", machine.dispatch_queued, machine.host_rate);
+  const absl::StatusOr<HostPlan> host =
+      ParseHostPlan("steps=3,trace=1ms", machine.queued_dispatch_latency, machine.host_rate);
   ASSERT_TRUE(host.ok()) << host.status();
   const nlohmann::json report = nlohmann::json::parse(ReportDocument(input, plan, *host, {}));
   ExpectNumbers(report, "report");

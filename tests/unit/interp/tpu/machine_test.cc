@@ -6,6 +6,7 @@
 #include <iterator>
 #include <random>
 
+#include "interp/tpu/number_text.h"
 #include "interp/tpu/topology.h"
 
 namespace hlokit::tpu {
@@ -61,18 +62,38 @@ TEST(MachineTest, ADerivedMachineChangesOnlyWhatItGives) {
   EXPECT_EQ(machine->clock, InstalledMachine("v5e")->clock);
 }
 
+TEST(MachineTest, OldKeysAreRead) {
+  DiagnosticSink sink;
+  const SourceBuffer source("m.tpu", "tpu a\n like v5e\n ici_hop 3 us\n dispatch_queued 7 us\n");
+  const std::optional<Machine> machine = ParseMachine(source, &sink);
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_DOUBLE_EQ(machine->ici_hop_latency, 3e-6);
+  EXPECT_DOUBLE_EQ(machine->queued_dispatch_latency, 7e-6);
+  EXPECT_NE(ToText(*machine).find("ici_hop_latency"), std::string::npos);
+}
+
+TEST(NumberTextTest, TimesHaveFourDigitsAndAUnit) {
+  EXPECT_EQ(TimeText(177.518219), "177.5 s");
+  EXPECT_EQ(TimeText(0.99999), "1.000 s");
+  EXPECT_EQ(TimeText(4.92739e-3), "4.927 ms");
+  EXPECT_EQ(TimeText(3.3e-5), "33.00 us");
+  EXPECT_EQ(TimeText(20.8e-9), "20.80 ns");
+  EXPECT_EQ(TimeText(0), "0 us");
+}
+
 TEST(MachineTest, MistakesAreNamed) {
-  EXPECT_NE(MachineErrorOf("").find("no machine"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("").find("found an empty description"), std::string::npos);
   EXPECT_NE(MachineErrorOf("gpu a\n").find("m.tpu:1:1: error: expected `tpu NAME`"), std::string::npos);
-  EXPECT_NE(MachineErrorOf("tpu a\n clock 1 GHz\n").find("no figure for cores_per_chip"), std::string::npos);
-  EXPECT_NE(MachineErrorOf("tpu a\n like v9\n").find("no such installed machine"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n clock 1 GHz\n").find("missing parameter `cores_per_chip`"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v9\n").find("unknown target `v9`"), std::string::npos);
   EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rat 1 GB/s\n").find("did you mean `hbm_rate`?"), std::string::npos);
   EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rate 1\n").find("expected a unit"), std::string::npos);
   EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rate 1 GiB\n").find("one of TB/s, GB/s"), std::string::npos);
-  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rate -1 GB/s\n").find("must lie between"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n hbm_rate -1 GB/s\n").find("must be between"), std::string::npos);
   EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n clock nan GHz\n").find("expected a number"), std::string::npos);
-  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n clock 1 GHz\n clock 1 GHz\n").find("given twice"), std::string::npos);
-  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n mxu_count 1e300\n").find("must lie between"), std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n clock 1 GHz\n clock 1 GHz\n").find("duplicate parameter `clock`"),
+            std::string::npos);
+  EXPECT_NE(MachineErrorOf("tpu a\n like v5e\n mxu_count 1e300\n").find("must be between"), std::string::npos);
 }
 
 TEST(TopologyTest, TextsAndLimits) {

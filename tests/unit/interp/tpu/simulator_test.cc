@@ -232,13 +232,14 @@ TEST(SimulatorTest, PagedAttentionTakesItsBlocks) {
   };
   const Machine machine = *InstalledMachine("v6e");
   // Decoding: a block for each sequence, which hides behind the cache where that is large.
-  EXPECT_NEAR(run(16, 16, 128).device_seconds, machine.attention_call + 16 * machine.attention_sequence, 2e-6);
+  EXPECT_NEAR(run(16, 16, 128).device_seconds,
+              machine.attention_launch_overhead + 16 * machine.attention_block_overhead, 2e-6);
   EXPECT_EQ(run(16, 16, 128).flops, 4.0 * 16 * 4096 * 128);
   // All tokens of a sequence: half of the scores, blocks of 128.
   const Simulation whole = run(1024, 1, 1024);
   EXPECT_EQ(whole.flops, 4.0 * 1024 * 4096 * 512.5);
   EXPECT_NEAR(whole.device_seconds,
-              machine.attention_call + 8 * machine.attention_sequence +
+              machine.attention_launch_overhead + 8 * machine.attention_block_overhead +
                   whole.flops / machine.PeakFlops() / machine.attention_paged_efficiency,
               2e-6);
 }
