@@ -14,7 +14,7 @@
 
 #include <string_view>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/loop_state.h"
 
+#include "passes/analysis/loop.h"
 #include "passes/analysis/markers.h"
 #include "passes/layout/dimension_order.h"
 #include "passes/schedule/vector_memory.h"
-#include "passes/simplify/loops/loop.h"
 
 namespace hlokit {
 namespace {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/builder.h"
-#include "ir/saturating.h"
-#include "ir/str_cat.h"
-#include "ir/traversal.h"
+#include "ir/builder/builder.h"
+#include "ir/core/saturating.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipelines that have a name.
+#include "passes/core/register_passes.h"
+
+namespace hlokit {
+
+namespace {
+
+// What comes after `simplify`, which `default` uses.
+void RegisterFusingPipelines(PassRegistry* registry) {
+  registry->AddPipeline({.name = "fuse",
+                         .summary = "fuse, to reduce memory traffic",
+                         .text = "tuple-simplifier,dce,fusion,tuple-simplifier,dce"});
+  registry->AddPipeline({.name = "default",
+                         .summary = "simplify, fuse and propagate metadata",
+                         .text = "simplify,fuse,propagate-annotations"});
+}
+
+}  // namespace
+
+void RegisterNamedPipelines(PassRegistry* registry) {
+  registry->AddPipeline({.name = "simplify",
+                         .summary = "simplify without changing results",
+                         .text = "inline,clean("
+                                 "algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
+                                 "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
+                                 "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
+                                 "dead-parameter-removal,computation-deduplicator)*"});
+  registry->AddPipeline({.name = "tpu-simplify",
+                         .summary = "prepare an uncompiled program for the simulated TPU",
+                         .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*"});
+  registry->AddPipeline({.name = "licm",
+                         .summary = "short for while-loop-invariant-code-motion",
+                         .text = "while-loop-invariant-code-motion"});
+  registry->AddPipeline({.name = "collective-pipeliner-backward",
+                         .summary = "short for the collective pipeliner in its backward direction",
+                         .text = "collective-pipeliner{direction=backward}"});
+  registry->AddPipeline({.name = "collective-pipeliner-forward",
+                         .summary = "short for the collective pipeliner in its forward direction",
+                         .text = "collective-pipeliner{direction=forward}"});
+  RegisterFusingPipelines(registry);
+  registry->AddPipeline(
+      {.name = "tpu",
+       .summary = "compile for a TPU, to a schedule with memory spaces; scheduled modules are not changed",
+       .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,fuse,all-reduce-combiner,"
+               "all-gather-combiner,reduce-scatter-combiner,async-collective-creator,latency-hiding-scheduler,"
+               "rematerialization,memory-space-assignment",
+       .compiles = true});
+}
+
+}  // namespace hlokit

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The document that interp/tpu/export/report_document.cc writes; docs/report.md describes it.
+export interface Op {
+  name: string;
+  category: string;
+  scope: string;
+  source: string;
+  runs: number;
+  time_us: number;
+  stall_us: number;
+  bound_by: string;
+  flops: number;
+  hbm_bytes: number;
+  interconnect_bytes: number;
+}
+export interface Worker {
+  device: number;
+  compute_us: number;
+  exposed_communication_us: number;
+  sync_wait_us: number;
+  other_wait_us: number;
+  idle_us: number;
+  communication_us: number;
+  hidden_communication_us: number;
+}
+export interface Share {
+  name: string;
+  kind: string;
+  time_us: number;
+}
+export interface Recommendation {
+  title: string;
+  evidence: string;
+  action: string;
+  simulated: string;
+  before_us: number;
+  after_us: number;
+  peak_bytes_before?: number;
+  peak_bytes_after?: number;
+}
+export interface GapPart {
+  phase: string;
+  step: number;
+  time_us: number;
+}
+export interface Gap {
+  start_us: number;
+  time_us: number;
+  before_step: number;
+  filled_by: string;
+  parts: GapPart[];
+}
+// lane, phase, step, start_us, time_us, is_wait
+export type ActivityRow = [string, string, number, number, number, number];
+// line, depth, start_us, time_us, name, bound_by, events
+export type EventRow = [number, number, number, number, string, string, number];
+export interface Report {
+  format: string;
+  command: string;
+  module: string;
+  device: string;
+  topology: string;
+  chips: number;
+  devices: number;
+  step_time_us: number;
+  device_time_us: number;
+  bound_by: string;
+  core_busy_us: number;
+  core_stall_us: number;
+  flops: number;
+  hbm_bytes: number;
+  interconnect_bytes: number;
+  peaks: Record<string, number>;
+  utilization: Record<string, number>;
+  busy_us: Record<string, number>;
+  memory: {
+    peak_bytes: number;
+    limit_bytes: number;
+    fits: boolean;
+    parameter_bytes: number;
+    padding_bytes_at_peak: number;
+    peak_at?: string;
+    live_at_peak: { name: string; bytes: number; unpadded_bytes: number; scope: string; source: string }[];
+    timeline: [number, number, string][];
+  };
+  unmodeled: { what: string; count: number }[];
+  categories: { category: string; runs: number; time_us: number; flops: number; hbm_bytes: number; interconnect_bytes: number }[];
+  ops: Op[];
+  breakdown: Share[];
+  recommendations: Recommendation[];
+  gaps: { count: number; time_us: number; list: Gap[] };
+  host: {
+    source: string;
+    steps: number;
+    steady_from: number;
+    prefetch: number;
+    in_flight: number;
+    total_us: number;
+    phases: { phase: string; time_per_step_us: number; device_idle_per_step_us: number }[];
+    activities: ActivityRow[];
+    scopes: { scope: string; time_per_step_us: number; runs: number }[];
+  };
+  core_stalls: { time_us: number; runs: number; stalled: string; waiting_for: string; opcode?: string; scope?: string; source?: string }[];
+  timeline: { lines: string[]; events: EventRow[] };
+  scopes: { scope: string; time_us: number; kernels: number; in_mixed_kernels_us: number }[];
+  collectives: {
+    kind: string;
+    runs: number;
+    bytes: number;
+    time_us: number;
+    bytes_per_second: number;
+    efficiency: number;
+    exposed_us: number;
+    sync_wait_us: number;
+  }[];
+  workers: {
+    count: number;
+    homogeneous: boolean;
+    scaled: boolean;
+    stragglers: number[];
+    devices: Worker[];
+  };
+  sensitivity: { resource: string; step_time_us: number; bound_by: string }[];
+  other_targets: { target: string; topology: string; step_time_us: number; bound_by: string; peak_bytes: number; limit_bytes: number }[];
+  target: { parameter: string; value: number; description: string; source: string }[];
+}
