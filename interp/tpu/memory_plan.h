@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "interp/tpu/kernel_plan.h"
-#include "interp/tpu/machine.h"
 #include "ir/module.h"
+#include "passes/target/machine.h"
 
 namespace hlokit::tpu {
 

@@ -9,9 +9,9 @@
 #include "interp/tpu/device_report.h"
 #include "interp/tpu/memory_report.h"
 #include "interp/tpu/number_text.h"
-#include "interp/tpu/op_class.h"
 #include "ir/attribute_views.h"
 #include "ir/str_cat.h"
+#include "passes/target/op_class.h"
 
 namespace hlokit::tpu {
 

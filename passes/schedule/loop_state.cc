@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/loop_state.h"
 
-#include "passes/analysis/markers.h"
-#include "passes/layout/dimension_order.h"
 #include "passes/schedule/vector_memory.h"
 #include "passes/simplify/loops/loop.h"
+#include "passes/target/aliases.h"
 
 namespace hlokit {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 constexpr int kMostNames = 16;  // of one array
 
 Instruction FirstName(Instruction value) {
-  for (int n = 0; n < kMostNames && (MovesNothing(value) || IsMarker(value)); ++n) value = value.operand(0);
+  for (int n = 0; n < kMostNames && IsName(value); ++n) value = value.operand(0);
   return value;
 }
 
@@ -41,6 +40,15 @@ std::vector<ChangingElement> ChangingElements(Computation body) {
     changing.push_back({k, value, IsUpdateOf(value, body, k)});
   }
   return changing;
+}
+
+std::vector<int64_t> InvariantElements(Computation body) {
+  std::vector<int64_t> invariant;
+  if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return invariant;
+  for (int64_t k = 0; k < body.root().operand_count(); ++k) {
+    if (IsStateElement(tpu::ValueOf(body.root().operand(k)), body, k)) invariant.push_back(k);
+  }
+  return invariant;
 }
 
 }  // namespace hlokit

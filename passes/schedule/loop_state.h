@@ -20,6 +20,9 @@ struct ChangingElement {
 // ends in a tuple.
 std::vector<ChangingElement> ChangingElements(Computation body);
 
+// Elements of the state that the body passes on as they are, ascending.
+std::vector<int64_t> InvariantElements(Computation body);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_

@@ -2,21 +2,26 @@
 #include "passes/schedule/memory_space_assignment.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder.h"
-#include "ir/saturating.h"
 #include "ir/str_cat.h"
 #include "ir/traversal.h"
 #include "passes/analysis/call_graph.h"
-#include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
-#include "passes/layout/dimension_order.h"
-#include "passes/layout/layout_assignment.h"
+#include "passes/analysis/trip_count.h"
 #include "passes/schedule/loop_state.h"
 #include "passes/schedule/stay_choice.h"
 #include "passes/schedule/vector_memory.h"
+#include "passes/simplify/loops/loop.h"
+#include "passes/target/aliases.h"
+#include "passes/target/cost_model.h"
+#include "passes/target/dimension_order.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit {
 namespace {
@@ -25,40 +30,36 @@ constexpr int32_t kLongestStay = 1024;     // places that an array may stay
 constexpr int32_t kLongestPrefetch = 128;  // places from the start of a copy to its use
 constexpr size_t kMostReaders = 64;        // of an array that is prefetched
 constexpr size_t kMostAliases = 16;        // of an array, under other shapes
-constexpr double kCopyLatency = 1.2e-6;    // seconds that a copy takes beside its bytes
+constexpr int64_t kMinTrips = 2;           // of a loop whose state is brought there
 
 int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
 
-// With the padding of tiles, as if there were some where the layout has none.
-int64_t PaddedBytes(Shape array) {
-  const LayoutRecord* layout = array.layout();
-  if (layout == nullptr || (layout->extras != nullptr && !layout->extras->tiles.empty())) return TiledBytes(array);
-  const int64_t bits = std::max(BitsOf(array.element_type()), 8);
-  if (array.rank() < 2)
-    return SaturatingMultiply((std::max<int64_t>(array.element_count(), 0) + 1023) / 1024 * 1024, bits) / 8;
-  return SaturatingMultiply(TiledElements(array, layout->minor_to_major), bits) / 8;
-}
-
 // What the computations of a module share.
 struct Shared {
-  Shared(Module* module_in, const MemorySpaceOptions& options_in)
+  Shared(Module* module_in, const tpu::TpuTarget& target_in, const MemorySpaceOptions& options_in)
       : module(*module_in),
+        target(target_in),
+        tile(TileOf(target_in.machine)),
         options(options_in),
         calls(*module_in),
-        costs(*module_in),
+        model(*module_in, target_in),
+        callers(CountCallers(*module_in)),
         loops(module_in->computation_id_bound(), 0),
-        body(module_in->computation_id_bound(), 0),
+        loop_of(module_in->computation_id_bound()),
         held(module_in->computation_id_bound(), 0),
         outside(module_in->computation_id_bound(), 0) {
     FindLoops();
   }
 
   Module& module;
+  const tpu::TpuTarget& target;
+  const tpu::VectorTile tile;
   const MemorySpaceOptions options;
   const CallGraph calls;
-  const CostAnalysis costs;
-  std::vector<uint8_t> loops;    // by ComputationId: it runs a loop
-  std::vector<uint8_t> body;     // by ComputationId: of a loop
+  const tpu::CostModel model;
+  const std::vector<uint32_t> callers;  // by ComputationId: CountCallers
+  std::vector<uint8_t> loops;           // by ComputationId: it runs a loop
+  std::vector<InstructionId> loop_of;   // by ComputationId, of bodies: the loop
   std::vector<int64_t> held;     // by ComputationId: most VMEM that stays taken while it runs, by it and what it calls
   std::vector<int64_t> outside;  // by ComputationId: most VMEM that its callers hold meanwhile
   MemorySpaceCounts counts;
@@ -70,7 +71,7 @@ struct Shared {
         if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
         if (i.opcode() == Opcode::kWhile) {
           loops[id.value] = 1;
-          body[i.computation_attr(Attr::kBody).id().value] = 1;
+          loop_of[i.computation_attr(Attr::kBody).id().value] = i.id();
         }
         for (Computation callee : i.called_computations()) loops[id.value] |= loops[callee.id().value];
       }
@@ -92,6 +93,9 @@ class Assigner {
   void Keep();
   // Finds what is brought there and away beside other work, and changes the module; those of callers come first.
   absl::Status Move();
+  // Gives the state of the loop that stays there its memory space, copies it there before the loop and back after it;
+  // once all computations have been moved.
+  absl::Status PinState();
 
  private:
   // An array made here, in places.
@@ -114,6 +118,9 @@ class Assigner {
 
   void FindPlaces();
   int64_t HeldByCallees(Instruction i) const;
+  int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
+  // The state that may stay: all who read or write it can do so in VMEM.
+  bool CanPin(const ChangingElement& element) const;
   void KeepState();
   // The kernel that makes an array of its own for this value; none if none does.
   Instruction MakerOf(Instruction value) const;
@@ -122,7 +129,7 @@ class Assigner {
     double compute = 0;  // seconds
     double transfer = 0;
   };
-  Times TimesOf(Instruction i) const;
+  Times TimesOf(int32_t place);
   std::vector<StayCandidate::Spared> SparedBy(const Stay& stay) const;
   bool Fits(int32_t from, int32_t to, int64_t bytes) const;
   void Hold(int32_t from, int32_t to, int64_t bytes);
@@ -134,6 +141,7 @@ class Assigner {
   Shape InVmem(Shape array) const;
   absl::StatusOr<InstructionId> Copy(InstructionId source, Shape result, InstructionId before_start,
                                      InstructionId before_done);
+  absl::Status CopyBack(InstructionId loop, Shape in_hbm);
   absl::Status Evict(const Stay& stay);
   absl::Status Fetch(const Prefetch& prefetch);
 
@@ -151,10 +159,12 @@ class Assigner {
   std::vector<InstructionId> order_;
   std::vector<int32_t> place_of_;  // by InstructionId, from lowest_
   uint32_t lowest_ = 0;
-  std::vector<int64_t> room_;    // by place
-  std::vector<uint8_t> closed_;  // by place: a loop runs, no copy goes on beside it
-  std::vector<double> idle_;     // by place: seconds in which HBM is not needed
+  std::vector<int64_t> room_;                         // by place
+  std::vector<uint8_t> closed_;                       // by place: a loop runs, no copy goes on beside it
+  std::vector<double> idle_;                          // by place: seconds in which HBM is not needed
+  std::vector<std::optional<tpu::KernelWork>> work_;  // by place, of kernels looked at
   std::vector<Stay> stays_;
+  std::vector<ChangingElement> pinned_;  // elements of the loop's state
   absl::flat_hash_set<uint32_t> in_vmem_;
 };
 
@@ -175,6 +185,7 @@ void Assigner::FindPlaces() {
   }
   place_of_.assign(order_.empty() ? 0 : highest - lowest_ + 1, 0);
   room_.assign(order_.size(), options_.vmem_bytes);
+  work_.resize(order_.size());
   closed_.assign(order_.size(), 0);
   for (size_t place = 0; place < order_.size(); ++place) {
     place_of_[order_[place].value - lowest_] = static_cast<int32_t>(place);
@@ -186,32 +197,215 @@ void Assigner::FindPlaces() {
   }
 }
 
-// What a loop makes anew in each trip for the next one, smallest first: it stays without being asked to, and is all the
-// time in the same place.
-void Assigner::KeepState() {
-  if (shared_.body[c_.id().value] == 0 || room_.empty()) return;
-  std::vector<std::pair<int64_t, ChangingElement>> changing;
-  for (const ChangingElement& element : ChangingElements(c_)) {
-    if (!element.in_place) changing.push_back({PaddedBytes(element.value.shape()), element});
+bool Assigner::CanPin(const ChangingElement& element) const {
+  const auto stays = [&](Instruction value) {
+    if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return false;
+    std::vector<Instruction> open = {value};
+    for (size_t names = 0; !open.empty(); ++names) {
+      if (names > kMostAliases) return false;
+      const Instruction name = open.back();
+      open.pop_back();
+      for (const auto use : name.uses()) {
+        if (use.user == c_.root()) continue;
+        if (IsName(use.user)) {
+          open.push_back(use.user);
+        } else if (!CanTakeFromVmem(use.user, use.operand_index) && !IsUpdatedBy(name, use.user, use.operand_index)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  };
+  if (!IsKernel(element.value) || !element.value.shape().IsArray()) {
+    // What another element had in the iteration before moves within the state.
+    if (!IsStateElement(element.value, c_)) return false;
   }
-  std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (!stays(element.value)) return false;
+  for (const auto use : c_.parameter(0).uses()) {
+    if (IsStateElement(use.user, c_, element.index) && !stays(use.user)) return false;
+  }
+  return true;
+}
+
+// Loop-carried arrays that every iteration replaces, then those that it updates in part; of each the smallest first.
+void Assigner::KeepState() {
+  const InstructionId loop_id = shared_.loop_of[c_.id().value];
+  if (!loop_id.valid() || room_.empty()) return;
+  const Instruction loop = module_.instruction(loop_id);
+  if (!AsPlainLoop(loop, shared_.callers) || TripCount(loop).value_or(kMinTrips) < kMinTrips) return;
+  const Instruction init = loop.operand(0);
+  if (init.opcode() != Opcode::kTuple || !IsFlat(loop.shape())) return;
+  std::vector<std::tuple<bool, int64_t, ChangingElement>> changing;
+  for (const ChangingElement& element : ChangingElements(c_)) {
+    if (CanPin(element)) changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
+  }
+  std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
   int64_t room = *std::min_element(room_.begin(), room_.end());
   absl::flat_hash_set<int64_t> kept;
-  for (const auto& [bytes, element] : changing) {
-    if (bytes > room) break;
-    room -= bytes;
-    for (int64_t& at : room_) at -= bytes;
+  for (const auto& [in_place, bytes, element] : changing) {
+    if (bytes > room) continue;
     kept.insert(element.index);
+    room -= bytes;
+    pinned_.push_back(element);
+  }
+  // An element that takes over another one's array can stay only with it.
+  for (bool again = true; again;) {
+    again = false;
+    for (auto it = pinned_.begin(); it != pinned_.end();) {
+      const bool lost = IsStateElement(it->value, c_) && !kept.contains(it->value.int_attr(Attr::kIndex));
+      if (lost) kept.erase(it->index);
+      it = lost ? pinned_.erase(it) : it + 1;
+      again |= lost;
+    }
+  }
+  for (const ChangingElement& element : pinned_) {
+    const int64_t bytes = PaddedBytes(element.value.shape());
+    for (int64_t& at : room_) at -= bytes;
     in_vmem_.insert(element.value.id().value);
     for (Instruction name = c_.root().operand(element.index); name != element.value; name = name.operand(0)) {
       in_vmem_.insert(name.id().value);
     }
+    ++counts_.kept;
   }
   for (const auto use : c_.parameter(0).uses()) {
     if (use.user.opcode() == Opcode::kGetTupleElement && kept.contains(use.user.int_attr(Attr::kIndex))) {
       in_vmem_.insert(use.user.id().value);
     }
   }
+}
+
+absl::Status Assigner::PinState() {
+  if (pinned_.empty()) return absl::OkStatus();
+  const InstructionId loop_id = shared_.loop_of[c_.id().value];
+  const Computation condition = module_.instruction(loop_id).computation_attr(Attr::kCondition);
+  ShapeTable& shapes = module_.context().shapes;
+  const auto pin_array = [&](InstructionId id) { module_.SetShape(id, InVmem(module_.instruction(id).shape())); };
+  // Every name of a value but the state itself.
+  const auto pin_names = [&](Instruction value) {
+    std::vector<InstructionId> open = {value.id()};
+    while (!open.empty()) {
+      const InstructionId name = open.back();
+      open.pop_back();
+      if (MemorySpaceOf(module_.instruction(name).shape()) == tpu::kVectorMemorySpace) continue;
+      pin_array(name);
+      for (const auto use : module_.instruction(name).uses()) {
+        const bool same = IsName(use.user) || IsUpdatedBy(module_.instruction(name), use.user, use.operand_index);
+        if (same && use.user.shape().IsArray()) open.push_back(use.user.id());
+      }
+    }
+  };
+  const auto pin_elements = [&](InstructionId tuple) {
+    const absl::Span<const Shape> old = module_.instruction(tuple).shape().elements();
+    std::vector<Shape> elements(old.begin(), old.end());
+    for (const ChangingElement& element : pinned_) {
+      Shape& shape = elements[static_cast<size_t>(element.index)];
+      shape = InVmem(shape);
+    }
+    module_.SetShape(tuple, shapes.Tuple(elements));
+  };
+  for (const ChangingElement& element : pinned_) {
+    pin_names(element.value);
+    for (Computation c : {c_, condition}) {
+      std::vector<Instruction> elements;
+      for (const auto use : c.parameter(0).uses()) {
+        if (IsStateElement(use.user, c, element.index)) elements.push_back(use.user);
+      }
+      for (Instruction e : elements) pin_names(e);
+    }
+  }
+  pin_elements(c_.parameter(0).id());
+  pin_elements(c_.root().id());
+  if (condition != c_) pin_elements(condition.parameter(0).id());
+
+  // Before the loop: a tuple of its own with copies of the elements.
+  const Instruction loop = module_.instruction(loop_id);
+  const InstructionId outer = loop.operand(0).id();
+  Builder builder(&module_, loop.parent().id());
+  const MetadataScope scope(&builder, module_.record(loop_id).metadata);
+  std::vector<InstructionId> operands;
+  for (Instruction operand : module_.instruction(outer).operands()) operands.push_back(operand.id());
+  for (const ChangingElement& element : pinned_) {
+    InstructionId& operand = operands[static_cast<size_t>(element.index)];
+    if (MemorySpaceOf(module_.instruction(operand).shape()) == tpu::kVectorMemorySpace) continue;
+    const absl::StatusOr<InstructionId> copy =
+        Copy(operand, InVmem(module_.instruction(operand).shape()), loop_id, loop_id);
+    if (!copy.ok()) return copy.status();
+    operand = *copy;
+  }
+  const Builder::Result init = builder.Add(Opcode::kTuple, operands, {});
+  if (!init.ok()) return init.status();
+  module_.Move(*init, loop_id);
+  module_.ReplaceOperand(loop_id, 0, *init);
+  if (!module_.instruction(outer).has_users() && !module_.instruction(outer).is_root()) module_.Erase(outer);
+  const Shape in_hbm = module_.instruction(loop_id).shape();
+  pin_elements(loop_id);
+  return CopyBack(loop_id, in_hbm);
+}
+
+// After the loop: whoever takes an element out of its result gets it in HBM, and who takes the whole a tuple of its
+// own.
+absl::Status Assigner::CopyBack(InstructionId loop, Shape in_hbm) {
+  const ComputationId parent = module_.record(loop).parent;
+  const bool was_root = module_.computation(parent).root().id() == loop;
+  std::vector<std::pair<InstructionId, int64_t>> whole;
+  std::vector<InstructionId> taken;
+  for (const auto use : module_.instruction(loop).uses()) {
+    if (use.user.opcode() == Opcode::kGetTupleElement) {
+      taken.push_back(use.user.id());
+    } else {
+      whole.push_back({use.user.id(), use.operand_index});
+    }
+  }
+  Builder builder(&module_, parent);
+  const MetadataScope scope(&builder, module_.record(loop).metadata);
+  const auto is_pinned = [&](int64_t index) {
+    return std::any_of(pinned_.begin(), pinned_.end(), [&](const ChangingElement& e) { return e.index == index; });
+  };
+  // The element in HBM, from an instruction that takes it out of the loop's result.
+  const auto copy_of = [&](InstructionId element) -> absl::StatusOr<InstructionId> {
+    const Shape result = module_.instruction(element).shape();
+    module_.SetShape(element, InVmem(result));
+    const InstructionId after = module_.record(element).next;
+    return Copy(element, result, after, after);
+  };
+  for (InstructionId element : taken) {
+    if (!is_pinned(module_.instruction(element).int_attr(Attr::kIndex))) continue;
+    std::vector<std::pair<InstructionId, int64_t>> users;
+    for (const auto use : module_.instruction(element).uses()) users.push_back({use.user.id(), use.operand_index});
+    const bool element_is_root = module_.computation(parent).root().id() == element;
+    if (users.empty() && !element_is_root) {
+      module_.SetShape(element, InVmem(module_.instruction(element).shape()));
+      continue;
+    }
+    const absl::StatusOr<InstructionId> copy = copy_of(element);
+    if (!copy.ok()) return copy.status();
+    for (const auto& [user, index] : users) module_.ReplaceOperand(user, index, *copy);
+    if (element_is_root) module_.SetRoot(parent, *copy);
+  }
+  if (whole.empty() && !was_root) return absl::OkStatus();
+  InstructionId last = loop;
+  std::vector<InstructionId> elements;
+  for (int64_t k = 0; k < in_hbm.tuple_size(); ++k) {
+    const AttrValue index[] = {{Attr::kIndex, module_.Int64Payload(k)}};
+    const Builder::Result element = builder.Add(Opcode::kGetTupleElement, {loop}, index, in_hbm.element(k));
+    if (!element.ok()) return element.status();
+    module_.Move(*element, module_.record(last).next);
+    last = *element;
+    elements.push_back(*element);
+    if (!is_pinned(k)) continue;
+    const absl::StatusOr<InstructionId> copy = copy_of(*element);
+    if (!copy.ok()) return copy.status();
+    last = *copy;
+    elements.back() = *copy;
+  }
+  const Builder::Result tuple = builder.Add(Opcode::kTuple, elements, {});
+  if (!tuple.ok()) return tuple.status();
+  module_.Move(*tuple, module_.record(last).next);
+  for (const auto& [user, index] : whole) module_.ReplaceOperand(user, index, *tuple);
+  if (was_root) module_.SetRoot(parent, *tuple);
+  return absl::OkStatus();
 }
 
 Instruction Assigner::MakerOf(Instruction value) const {
@@ -283,27 +477,29 @@ Shape Assigner::InVmem(Shape array) const {
   const LayoutRecord* layout = array.has_layout() ? array.layout() : shapes.DefaultLayout(array.rank());
   LayoutExtras extras;
   if (layout->extras != nullptr) extras = *layout->extras;
-  extras.memory_space = kVectorMemorySpace;
+  extras.memory_space = tpu::kVectorMemorySpace;
   return shapes.WithLayout(array, shapes.Layout(layout->minor_to_major, extras));
 }
 
 // How long it computes, and how long it moves bytes to and from HBM, arrays in VMEM not counted.
-Assigner::Times Assigner::TimesOf(Instruction i) const {
-  if (!IsKernel(i)) return {};
-  const Cost& cost = shared_.costs.Of(i);
-  int64_t bytes = cost.bytes();
-  for (Instruction operand : i.operands()) {
-    if (in_vmem_.contains(operand.id().value)) bytes -= std::min(bytes, BufferBytes(operand.shape()));
-  }
-  if (in_vmem_.contains(i.id().value)) bytes -= std::min(bytes, BufferBytes(i.shape()));
-  return {static_cast<double>(cost.flops) / options_.flops_per_second,
-          static_cast<double>(bytes) / options_.hbm_bytes_per_second};
+Assigner::Times Assigner::TimesOf(int32_t place) {
+  const Instruction i = module_.instruction(At(place));
+  if (!IsKernel(i) || MovesNothing(i)) return {};
+  std::optional<tpu::KernelWork>& work = work_[static_cast<size_t>(place)];
+  if (!work) work = shared_.model.WorkOf(i);
+  tpu::OpTime time;
+  shared_.model.Kernel(*work,
+                       {.in_vmem = [&](InstructionId value) { return in_vmem_.contains(value.value) ? 1.0 : 0.0; },
+                        .prefetchable = [](InstructionId) { return false; }},
+                       &time);
+  const double transfer = std::exchange(time.times[static_cast<size_t>(tpu::Resource::kHbm)], 0);
+  time.times[static_cast<size_t>(tpu::Resource::kOverhead)] = 0;
+  return {*std::max_element(time.times.begin(), time.times.end()), transfer};
 }
 
 // Who moves fewer bytes if the array stays: what makes it and those that read it, under any of its names.
 std::vector<StayCandidate::Spared> Assigner::SparedBy(const Stay& stay) const {
-  const double seconds =
-      static_cast<double>(BufferBytes(module_.instruction(stay.value).shape())) / options_.hbm_bytes_per_second;
+  const double seconds = static_cast<double>(stay.bytes) / (shared_.target.HbmRate() * shared_.target.parts);
   std::vector<StayCandidate::Spared> spared = {{stay.from, seconds}};
   const auto add_readers = [&](InstructionId name) {
     for (const auto use : module_.instruction(name).uses()) {
@@ -322,8 +518,8 @@ void Assigner::Keep() {
   std::vector<StayPlace> places;
   for (size_t place = 0; place < order_.size(); ++place) {
     const Instruction i = module_.instruction(order_[place]);
-    const Times times = TimesOf(i);
-    places.push_back({room_[place], TakesTime(i), times.compute, times.transfer});
+    const Times times = TimesOf(static_cast<int32_t>(place));
+    places.push_back({room_[place], tpu::GeneratesCode(i), times.compute, times.transfer});
   }
   std::vector<StayCandidate> candidates;
   std::vector<const Stay*> stay_of;
@@ -345,7 +541,8 @@ void Assigner::Keep() {
 }
 
 double Assigner::TransferOf(Shape array) const {
-  return static_cast<double>(PaddedBytes(array)) / options_.hbm_bytes_per_second + kCopyLatency;
+  return static_cast<double>(PaddedBytes(array)) / (shared_.target.HbmRate() * shared_.target.parts) +
+         shared_.target.machine.hbm_latency;
 }
 
 void Assigner::TakeIdle(int32_t from, int32_t to, double seconds) {
@@ -384,8 +581,7 @@ void Assigner::FindEvictions() {
 void Assigner::FindIdle() {
   idle_.assign(order_.size(), 0);
   for (size_t place = 0; place < order_.size(); ++place) {
-    const Instruction i = module_.instruction(order_[place]);
-    const Times times = TimesOf(i);
+    const Times times = TimesOf(static_cast<int32_t>(place));
     idle_[place] = std::max(0.0, times.compute - times.transfer);
   }
 }
@@ -522,7 +718,7 @@ absl::Status Assigner::Move() {
 bool UsesVmem(const Module& module) {
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (i.shape().IsArray() && MemorySpaceOf(i.shape()) == kVectorMemorySpace) return true;
+      if (i.shape().IsArray() && MemorySpaceOf(i.shape()) == tpu::kVectorMemorySpace) return true;
     }
   }
   return false;
@@ -530,9 +726,10 @@ bool UsesVmem(const Module& module) {
 
 }  // namespace
 
-absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const MemorySpaceOptions& options) {
+absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const tpu::TpuTarget& target,
+                                                     const MemorySpaceOptions& options) {
   if (!module.header().is_scheduled || !module.entry().valid() || UsesVmem(module)) return MemorySpaceCounts();
-  Shared shared(&module, options);
+  Shared shared(&module, target, options);
   const ComputationRoles roles = RolesOf(module);
   std::vector<Assigner> assigners;
   for (ComputationId id : shared.calls.CalleesFirst()) {
@@ -543,6 +740,9 @@ absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const Memor
   }
   for (size_t n = assigners.size(); n-- > 0;) {
     if (absl::Status status = assigners[n].Move(); !status.ok()) return status;
+  }
+  for (size_t n = assigners.size(); n-- > 0;) {
+    if (absl::Status status = assigners[n].PinState(); !status.ok()) return status;
   }
   return shared.counts;
 }

@@ -4,7 +4,8 @@
 #include "absl/algorithm/container.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/markers.h"
-#include "passes/layout/dimension_order.h"
+#include "passes/target/aliases.h"
+#include "passes/target/dimension_order.h"
 
 namespace hlokit {
 namespace {
@@ -58,13 +59,9 @@ std::vector<int64_t> UpdatedOperands(Instruction i) {
 }
 
 bool IsName(Instruction i) {
+  if (!i.shape().IsArray() || !tpu::IsAlias(i) || !i.operand(0).shape().IsArray()) return false;
   return MovesNothing(i) ||
          (IsMarker(i) && i.shape().bare() == i.operand(0).shape().bare() && !i.has(Attr::kOperandLayoutConstraints));
-}
-
-bool TakesTime(Instruction i) {
-  return i.opcode() != Opcode::kParameter && i.opcode() != Opcode::kConstant && i.opcode() != Opcode::kTuple &&
-         i.opcode() != Opcode::kGetTupleElement && !MovesNothing(i) && !IsMarker(i);
 }
 
 bool CanTakeFromVmem(Instruction user, int64_t operand) {

@@ -7,21 +7,17 @@
 #include <vector>
 
 #include "ir/module.h"
+#include "passes/target/cost_model.h"
 
 namespace hlokit {
-
-inline constexpr int64_t kVectorMemorySpace = 1;
 
 // Runs on the core as one kernel, which can take its operands from VMEM and leave its result there.
 bool IsKernel(Instruction i);
 
-// False for what a program only says: parameters, constants, tuples, other names for arrays.
-bool TakesTime(Instruction i);
-
 // Operands whose memory the result takes: both stand in one place.
 std::vector<int64_t> UpdatedOperands(Instruction i);
 
-// The operand's bytes in the same place, under another name.
+// An alias that is one array: its layout can say where the array is.
 bool IsName(Instruction i);
 
 // The user reads this operand where it stands, in VMEM as well.

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "interp/tpu/machine.h"
+#include "passes/target/machine.h"
 #include "ir/op_reference.h"
 #include "ir/opcode.h"
 #include "ir/str_cat.h"

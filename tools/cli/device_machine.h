@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "interp/tpu/machine.h"
-#include "interp/tpu/topology.h"
+#include "passes/target/machine.h"
+#include "passes/target/topology.h"
 #include "ir/module.h"
 #include "tools/cli/cli.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/collective_cost.h"
+#include "passes/target/collective_cost.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/machine.h"
+#include "passes/target/machine.h"
 
 #include <gtest/gtest.h>
 
 #include <iterator>
 #include <random>
 
-#include "interp/tpu/topology.h"
+#include "passes/target/topology.h"
 
 namespace hlokit::tpu {
 namespace {

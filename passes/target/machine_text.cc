@@ -3,9 +3,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "interp/tpu/machine.h"
 #include "ir/str_cat.h"
 #include "ir/suggest.h"
+#include "passes/target/machine.h"
 
 namespace hlokit::tpu {
 

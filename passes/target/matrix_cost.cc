@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/matrix_cost.h"
+#include "passes/target/matrix_cost.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "interp/tpu/tiling.h"
 #include "ir/attribute_views.h"
 #include "passes/analysis/cost_counter.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit::tpu {
 

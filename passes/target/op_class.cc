@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/op_class.h"
+#include "passes/target/op_class.h"
 
 #include <cstddef>
 

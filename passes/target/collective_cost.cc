@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/collective_cost.h"
+#include "passes/target/collective_cost.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
-#include "interp/tpu/tiling.h"
 #include "ir/attribute_views.h"
 #include "ir/replica_groups.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit::tpu {
 

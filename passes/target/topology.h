@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mesh of chips that a program runs on, and which links a group of devices spans.
-#ifndef HLOKIT_INTERP_TPU_TOPOLOGY_H_
-#define HLOKIT_INTERP_TPU_TOPOLOGY_H_
+#ifndef HLOKIT_PASSES_TARGET_TOPOLOGY_H_
+#define HLOKIT_PASSES_TARGET_TOPOLOGY_H_
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "interp/tpu/machine.h"
+#include "passes/target/machine.h"
 
 namespace hlokit::tpu {
 
@@ -52,4 +52,4 @@ GroupSpan SpanOfAll(const Machine& machine, const Topology& topology);
 
 }  // namespace hlokit::tpu
 
-#endif  // HLOKIT_INTERP_TPU_TOPOLOGY_H_
+#endif  // HLOKIT_PASSES_TARGET_TOPOLOGY_H_

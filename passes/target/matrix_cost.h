@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time of matrix products and convolutions on systolic arrays.
-#ifndef HLOKIT_INTERP_TPU_MATRIX_COST_H_
-#define HLOKIT_INTERP_TPU_MATRIX_COST_H_
+#ifndef HLOKIT_PASSES_TARGET_MATRIX_COST_H_
+#define HLOKIT_PASSES_TARGET_MATRIX_COST_H_
 
 #include <cstdint>
 
-#include "interp/tpu/machine.h"
 #include "ir/module.h"
+#include "passes/target/machine.h"
 
 namespace hlokit::tpu {
 
@@ -40,4 +40,4 @@ ProductTime TimeOf(const Machine& machine, const Product& product, bool lhs_in_v
 
 }  // namespace hlokit::tpu
 
-#endif  // HLOKIT_INTERP_TPU_MATRIX_COST_H_
+#endif  // HLOKIT_PASSES_TARGET_MATRIX_COST_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/machine.h"
+#include "passes/target/machine.h"
 
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace {
 constexpr MachineField kFields[] = {
 #define FIELD(name, dimension, minimum, maximum, meaning) \
   {#name, Dimension::dimension, minimum, maximum, meaning, &Machine::name},
-#include "interp/tpu/machine_fields.def"
+#include "passes/target/machine_fields.def"
 };
 
 }  // namespace

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of the plan asks of each resource of a device, before anything is known of when it runs.
-#ifndef HLOKIT_INTERP_TPU_KERNEL_COST_H_
-#define HLOKIT_INTERP_TPU_KERNEL_COST_H_
+// What a kernel asks of each resource of a device, before anything is known of when it runs and where its arrays are.
+#ifndef HLOKIT_PASSES_TARGET_KERNEL_COST_H_
+#define HLOKIT_PASSES_TARGET_KERNEL_COST_H_
 
 #include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "interp/tpu/kernel_plan.h"
-#include "interp/tpu/machine.h"
-#include "interp/tpu/matrix_cost.h"
 #include "ir/module.h"
 #include "passes/analysis/cost.h"
+#include "passes/target/machine.h"
+#include "passes/target/matrix_cost.h"
 
 namespace hlokit::tpu {
 
@@ -21,7 +20,7 @@ inline constexpr size_t kResourceCount = static_cast<size_t>(Resource::kOverhead
 std::string_view NameOf(Resource resource);
 using ResourceTimes = std::array<double, kResourceCount>;  // seconds
 
-// An array that a step reads or writes.
+// An array that a kernel reads or writes.
 struct Access {
   InstructionId value;
   double bytes = 0;
@@ -40,9 +39,9 @@ struct KernelWork {
   bool own_pipeline = false;  // a hand-written kernel that streams at attention_hbm_efficiency and hides it all
 };
 
-// Of a step whose kind is kKernel.
-KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, const Module& module, const Step& step);
+// Of an instruction that runs on the core.
+KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, Instruction kernel);
 
 }  // namespace hlokit::tpu
 
-#endif  // HLOKIT_INTERP_TPU_KERNEL_COST_H_
+#endif  // HLOKIT_PASSES_TARGET_KERNEL_COST_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/topology.h"
+#include "passes/target/topology.h"
 
 #include <algorithm>
 #include <charconv>

@@ -8,8 +8,8 @@
 // one figure a line with its unit and, after '#', where it comes from. `like NAME` as the first line of the body starts
 // from an installed description. The keys are the rows of machine_fields.def; a description without `like` has them
 // all. Rates are decimal (GB/s = 1e9 bytes a second), sizes binary where the unit says so (GiB).
-#ifndef HLOKIT_INTERP_TPU_MACHINE_H_
-#define HLOKIT_INTERP_TPU_MACHINE_H_
+#ifndef HLOKIT_PASSES_TARGET_MACHINE_H_
+#define HLOKIT_PASSES_TARGET_MACHINE_H_
 
 #include <array>
 #include <cstddef>
@@ -32,7 +32,7 @@ enum class Dimension : uint8_t { kCount, kFraction, kFrequency, kTime, kBytes, k
 struct Machine {
   std::string name;
 #define FIELD(name, dimension, minimum, maximum, meaning) double name = 0;
-#include "interp/tpu/machine_fields.def"
+#include "passes/target/machine_fields.def"
   std::vector<std::string> sources;  // by row; empty where the text gave none
 
   // Devices that run a program each: chips, or cores where cores are not joined.
@@ -82,4 +82,4 @@ extern const size_t kInstalledMachineCount;
 
 }  // namespace hlokit::tpu
 
-#endif  // HLOKIT_INTERP_TPU_MACHINE_H_
+#endif  // HLOKIT_PASSES_TARGET_MACHINE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the timing model makes of each opcode. Columns of ir/opcodes.def.
-#ifndef HLOKIT_INTERP_TPU_OP_CLASS_H_
-#define HLOKIT_INTERP_TPU_OP_CLASS_H_
+#ifndef HLOKIT_PASSES_TARGET_OP_CLASS_H_
+#define HLOKIT_PASSES_TARGET_OP_CLASS_H_
 
 #include <cstdint>
 
@@ -41,4 +41,4 @@ inline OpClass ClassOf(Opcode opcode) { return WorkOf(opcode).op_class; }
 
 }  // namespace hlokit::tpu
 
-#endif  // HLOKIT_INTERP_TPU_OP_CLASS_H_
+#endif  // HLOKIT_PASSES_TARGET_OP_CLASS_H_

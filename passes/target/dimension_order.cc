@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/layout/dimension_order.h"
+#include "passes/target/dimension_order.h"
 
 #include <algorithm>
 
@@ -10,10 +10,8 @@ namespace hlokit {
 
 namespace {
 
-bool HasTiles(Shape array) {
-  return array.IsArray() && array.has_layout() && array.layout()->extras != nullptr &&
-         !array.layout()->extras->tiles.empty();
-}
+using tpu::HasTiles;
+using tpu::TiledElements;
 
 // Where the elements next to the first lie in an array of other dimensions; false if one lies elsewhere.
 bool StepsAgree(Shape from, absl::Span<const int64_t> from_order, Shape to, absl::Span<const int64_t> to_order) {
@@ -70,15 +68,16 @@ DimensionOrder OrderWithMinor(Shape array, absl::Span<const int64_t> first) {
   return order;
 }
 
-DimensionOrder LeastPadding(Shape array) {
+DimensionOrder LeastPadding(const tpu::VectorTile& tile, Shape array) {
+  constexpr int64_t kMaxRank = 8;  // the orders of more dimensions are too many
   DimensionOrder best = DefaultOrder(array.rank());
-  if (array.rank() > 8) return best;
+  if (array.rank() > kMaxRank) return best;
   for (int64_t a = array.rank(); a-- > 0;) {
     for (int64_t b = array.rank(); b-- > 0;) {
       if (a == b) continue;
       const int64_t first[] = {a, b};
       DimensionOrder order = OrderWithMinor(array, first);
-      if (TiledElements(array, order) < TiledElements(array, best)) best = std::move(order);
+      if (TiledElements(tile, array, order) < TiledElements(tile, array, best)) best = std::move(order);
     }
   }
   return best;
@@ -89,19 +88,6 @@ bool IsFree(Shape from, absl::Span<const int64_t> from_order, Shape to, absl::Sp
   const int64_t row = MinorSize(from, from_order), to_row = MinorSize(to, to_order), all = from.element_count();
   return (row == to_row || row == all || to_row == all) && StepsAgree(from, from_order, to, to_order) &&
          StepsAgree(to, to_order, from, from_order);
-}
-
-int64_t TiledElements(Shape array, absl::Span<const int64_t> minor_to_major) {
-  int64_t elements = 1;
-  for (size_t k = 0; k < minor_to_major.size(); ++k) {
-    int64_t size = SizeOf(array, minor_to_major[k]);
-    int64_t unit = 1;
-    if (minor_to_major.size() > 1 && k == 0) unit = 128;
-    if (k == 1) unit = size <= 2 ? 2 : size <= 4 ? 4 : 8;
-    if (size % unit != 0) size = SaturatingAdd(size, unit - size % unit);
-    elements = SaturatingMultiply(elements, size);
-  }
-  return elements;
 }
 
 bool MovesNothing(Instruction i) {

@@ -2,14 +2,14 @@
 // How long collectives take on the torus, in the manner of "How to Scale Your Model": rings over each axis of the
 // group, both ways where an axis wraps, and hops that bound small messages; between slices over the data-centre
 // network.
-#ifndef HLOKIT_INTERP_TPU_COLLECTIVE_COST_H_
-#define HLOKIT_INTERP_TPU_COLLECTIVE_COST_H_
+#ifndef HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_
+#define HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_
 
 #include <cstdint>
 
-#include "interp/tpu/machine.h"
-#include "interp/tpu/topology.h"
 #include "ir/module.h"
+#include "passes/target/machine.h"
+#include "passes/target/topology.h"
 
 namespace hlokit::tpu {
 
@@ -38,4 +38,4 @@ double IdealSeconds(const Machine& machine, const Collective& collective);
 
 }  // namespace hlokit::tpu
 
-#endif  // HLOKIT_INTERP_TPU_COLLECTIVE_COST_H_
+#endif  // HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_

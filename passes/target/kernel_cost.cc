@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/kernel_cost.h"
+#include "passes/target/kernel_cost.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "interp/tpu/custom_call_cost.h"
-#include "interp/tpu/op_class.h"
-#include "interp/tpu/tiling.h"
 #include "ir/attribute_views.h"
 #include "ir/saturating.h"
+#include "passes/target/aliases.h"
+#include "passes/target/custom_call_cost.h"
+#include "passes/target/op_class.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit::tpu {
 
@@ -20,10 +21,8 @@ constexpr int kMaxSteps = 64;  // from an operand to the array it comes from
 
 class WorkCounter {
  public:
-  // `members`: ids of the instructions of the kernel.
-  WorkCounter(const Machine& machine, const CostAnalysis& costs, const absl::flat_hash_set<uint32_t>& members,
-              KernelWork* work)
-      : machine_(machine), costs_(costs), members_(members), work_(*work) {
+  WorkCounter(const Machine& machine, const CostAnalysis& costs, KernelWork* work)
+      : machine_(machine), tile_(TileOf(machine)), costs_(costs), work_(*work) {
     const double positions = machine.lanes * machine.sublanes * static_cast<double>(machine.cores_per_device());
     vector_rate_ = positions * machine.vpu_alus * machine.vpu_efficiency * machine.clock;
     transcendental_rate_ = positions * machine.transcendental_rate * machine.clock;
@@ -115,7 +114,7 @@ class WorkCounter {
       operations = std::max<double>(static_cast<double>(costs_.Of(i).flops) / elements, 1);
     Vector(elements * operations * WidthOf(i.shape().element_type()));
     if (i.opcode() == Opcode::kCopy && HasTiles(i.shape()) && HasTiles(i.operand(0).shape()) &&
-        MinorOf(i.shape()).column_dimension != MinorOf(i.operand(0).shape()).column_dimension) {
+        MinorOf(tile_, i.shape()).column_dimension != MinorOf(tile_, i.operand(0).shape()).column_dimension) {
       Take(Resource::kXlu, elements * WidthOf(i.shape().element_type()) / cross_rate_);
     }
     Take(Resource::kEup, elements * op.transcendental / transcendental_rate_);
@@ -142,14 +141,15 @@ class WorkCounter {
   }
 
   // The dimension along the lanes is the same before and after a transpose.
-  static bool KeepsLanes(Instruction i, absl::Span<const int64_t> permutation) {
-    const int64_t from = MinorOf(i.operand(0).shape()).column_dimension, to = MinorOf(i.shape()).column_dimension;
+  bool KeepsLanes(Instruction i, absl::Span<const int64_t> permutation) const {
+    const int64_t from = MinorOf(tile_, i.operand(0).shape()).column_dimension,
+                  to = MinorOf(tile_, i.shape()).column_dimension;
     return to < 0 || to >= static_cast<int64_t>(permutation.size()) || permutation[static_cast<size_t>(to)] == from;
   }
 
   // Parts of rows that begin within a register move to the place of other lanes.
   void ShiftLanes(Instruction i) {
-    const int64_t column = MinorOf(i.shape()).column_dimension;
+    const int64_t column = MinorOf(tile_, i.shape()).column_dimension;
     const int64_t lanes = static_cast<int64_t>(machine_.lanes);
     const double width = WidthOf(i.shape().element_type());
     if (column < 0) return;
@@ -174,11 +174,11 @@ class WorkCounter {
   void BroadcastAlongLanes(Instruction i) {
     const Shape operand = i.operand(0).shape();
     if (!operand.IsArray() || operand.IsScalar()) return;
-    const Minor minor = MinorOf(i.shape());
+    const Minor minor = MinorOf(tile_, i.shape());
     for (int64_t d : i.list_attr(Attr::kDimensions)) {
       if (d == minor.column_dimension) return;
     }
-    const double rows = std::max<double>(static_cast<double>(ElementsOf(operand)), 8);
+    const double rows = std::max<double>(static_cast<double>(ElementsOf(operand)), machine_.sublanes);
     Take(Resource::kXlu, rows * machine_.lanes / cross_rate_);
   }
 
@@ -206,11 +206,11 @@ class WorkCounter {
       if (!operand.IsArray()) continue;
       const double elements = Elements(operand);
       Vector(elements * static_cast<double>(arrays) * WidthOf(operand.element_type()));
-      const Minor minor = MinorOf(operand);
+      const Minor minor = MinorOf(tile_, operand);
       for (int64_t d : i.list_attr(Attr::kDimensions)) {
         // Registers add up first; the last one of each result then goes through the unit that reduces along lanes.
         if (d != minor.column_dimension) continue;
-        const double rows = std::max<double>(static_cast<double>(ElementsOf(i.shape())), 8);
+        const double rows = std::max<double>(static_cast<double>(ElementsOf(i.shape())), machine_.sublanes);
         Take(Resource::kXlu, rows * machine_.lanes / cross_rate_);
         work_.lane_reduce = true;
       }
@@ -232,8 +232,7 @@ class WorkCounter {
         const int64_t number = value.parameter_number();
         return number < fusion_.operand_count() ? ValueOf(fusion_.operand(number)).id() : InstructionId();
       }
-      const bool inside = fusion_.valid() || members_.contains(value.id().value);
-      if (!inside) return value.id();
+      if (!fusion_.valid()) return value.id();
       Instruction largest;
       for (Instruction operand : value.operands()) {
         if (!operand.shape().IsArray()) continue;
@@ -257,7 +256,7 @@ class WorkCounter {
       Sort(i);
     } else if (opcode == Opcode::kCholesky || opcode == Opcode::kTriangularSolve) {
       const Shape a = i.operand(0).shape();
-      const double n = a.rank() > 0 ? static_cast<double>(MinorOf(a).columns) : 1;
+      const double n = a.rank() > 0 ? static_cast<double>(MinorOf(tile_, a).columns) : 1;
       // One column after the other; the products of a block column run on the matrix unit.
       Take(Resource::kScalar, n * 64 * machine_.scalar_op);
       Vector(static_cast<double>(costs_.Of(i).flops));
@@ -309,7 +308,7 @@ class WorkCounter {
       for (Instruction inner : c.instructions()) {
         if (inner.opcode() == Opcode::kFusion) {
           open.push_back(inner.computation_attr(Attr::kCalls));
-        } else if (!IsRename(inner)) {
+        } else if (!IsAlias(inner)) {
           Add(inner);
         }
       }
@@ -329,8 +328,8 @@ class WorkCounter {
   }
 
   const Machine& machine_;
+  const VectorTile tile_;
   const CostAnalysis& costs_;
-  const absl::flat_hash_set<uint32_t>& members_;
   KernelWork& work_;
   Instruction fusion_;  // whose body is being counted
   double vector_rate_ = 1;
@@ -419,35 +418,26 @@ std::string_view NameOf(Resource resource) {
   return "";
 }
 
-KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, const Module& module, const Step& step) {
+KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, Instruction kernel) {
   KernelWork work;
-  absl::flat_hash_set<uint32_t> members;
-  for (InstructionId id : step.members) members.insert(id.value);
-  WorkCounter counter(machine, costs, members, &work);
+  WorkCounter counter(machine, costs, &work);
+  counter.Add(kernel);
+  work.flops += static_cast<double>(costs.Of(kernel).flops);
   absl::flat_hash_map<uint32_t, size_t> read;  // value -> place in work.reads
-  for (InstructionId id : step.members) {
-    const Instruction m = module.instruction(id);
-    counter.Add(m);
-    work.flops += static_cast<double>(costs.Of(m).flops);
-    for (int64_t k = 0; k < m.operand_count(); ++k) {
-      const Instruction value = ValueOf(m.operand(k));
-      if (members.contains(value.id().value)) continue;
-      if (value.opcode() == Opcode::kTuple || (value.opcode() == Opcode::kConstant && value.shape().IsScalar()))
-        continue;
-      const Access access = ReadOf(machine, costs, m, k, value);
-      work.vmem_bytes += access.bytes;
-      const auto [place, fresh] = read.insert({value.id().value, work.reads.size()});
-      if (fresh) {
-        work.reads.push_back(access);
-      } else if (work.reads[place->second].bytes < access.bytes) {
-        work.reads[place->second] = access;
-      }
+  for (int64_t k = 0; k < kernel.operand_count(); ++k) {
+    const Instruction value = ValueOf(kernel.operand(k));
+    if (value.opcode() == Opcode::kTuple || (value.opcode() == Opcode::kConstant && value.shape().IsScalar())) continue;
+    const Access access = ReadOf(machine, costs, kernel, k, value);
+    work.vmem_bytes += access.bytes;
+    const auto [place, fresh] = read.insert({value.id().value, work.reads.size()});
+    if (fresh) {
+      work.reads.push_back(access);
+    } else if (work.reads[place->second].bytes < access.bytes) {
+      work.reads[place->second] = access;
     }
   }
-  for (InstructionId result : step.results) {
-    work.writes.push_back({result, WrittenBytes(machine, module.instruction(result)), true});
-    work.vmem_bytes += work.writes.back().bytes;
-  }
+  work.writes.push_back({kernel.id(), WrittenBytes(machine, kernel), true});
+  work.vmem_bytes += work.writes.back().bytes;
   if (work.opaque) work.vmem_bytes = 0;
   counter.Finish();
   return work;

@@ -2,11 +2,11 @@
 // Custom calls whose work is known: kernels that state it in their backend_config (Pallas: "cost_estimate" with flops,
 // transcendentals and bytes_accessed), and attention by its operands' shapes: fused attention over [batch, sequence,
 // heads, depth], and "ragged_paged_attention" of queries [sequences, ...] over a cache.
-#ifndef HLOKIT_INTERP_TPU_CUSTOM_CALL_COST_H_
-#define HLOKIT_INTERP_TPU_CUSTOM_CALL_COST_H_
+#ifndef HLOKIT_PASSES_TARGET_CUSTOM_CALL_COST_H_
+#define HLOKIT_PASSES_TARGET_CUSTOM_CALL_COST_H_
 
-#include "interp/tpu/machine.h"
 #include "ir/module.h"
+#include "passes/target/machine.h"
 
 namespace hlokit::tpu {
 
@@ -22,4 +22,4 @@ CustomCallWork WorkOfCustomCall(const Machine& machine, Instruction call);
 
 }  // namespace hlokit::tpu
 
-#endif  // HLOKIT_INTERP_TPU_CUSTOM_CALL_COST_H_
+#endif  // HLOKIT_PASSES_TARGET_CUSTOM_CALL_COST_H_

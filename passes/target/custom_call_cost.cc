@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "interp/tpu/custom_call_cost.h"
+#include "passes/target/custom_call_cost.h"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "interp/tpu/tiling.h"
 #include "ir/attribute_views.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit::tpu {
 
