@@ -23,10 +23,10 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "ir/fingerprint.h"
-#include "ir/printer.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 
 namespace hlokit {
 namespace {

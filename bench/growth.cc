@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/reference/instruction_evaluator.h"
-#include "ir/fingerprint.h"
-#include "ir/printer.h"
-#include "ir/str_cat.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
-#include "passes/pipeline.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
+#include "passes/core/pipeline.h"
 
 namespace hlokit {
 namespace {

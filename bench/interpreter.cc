@@ -33,10 +33,10 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/reference/argument_generator.h"
-#include "interp/reference/evaluator.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/evaluator.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 
 namespace hlokit {
 namespace {

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "parser/parser.h"
+#include "parser/core/parser.h"
 #include "passes/analysis/cost.h"
-#include "passes/pipeline.h"
+#include "passes/core/pipeline.h"
 
 namespace hlokit {
 namespace {

@@ -21,10 +21,10 @@
 
 #include "bench/measure.h"
 #include "tracer/autograd/function.h"
-#include "tracer/device_state.h"
-#include "tracer/executor.h"
-#include "tracer/functions.h"
-#include "tracer/tracer.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/executor.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
 namespace {

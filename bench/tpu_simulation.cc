@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/tpu/kernel_plan.h"
-#include "interp/tpu/memory_plan.h"
-#include "interp/tpu/simulator.h"
-#include "parser/parser.h"
-#include "passes/pipeline.h"
+#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/memory/memory_plan.h"
+#include "interp/tpu/timing/simulator.h"
+#include "parser/core/parser.h"
+#include "passes/core/pipeline.h"
 
 namespace hlokit {
 namespace {

@@ -7,7 +7,7 @@
 // Sizes are small and op counts those of the full models, so that the figures are of the tracer. Times are processor
 // times of the tracing thread; medians are shown. An op is a call of an aten op, those that ops make included; for
 // comparison, PyTorch's eager dispatch alone takes about 0.7 us an op, and PyTorch/XLA 13.7 ms a step of a small model.
-#include "tracer/tracer.h"
+#include "tracer/step/tracer.h"
 
 #include <time.h>
 
@@ -21,10 +21,10 @@
 
 #include "bench/measure.h"
 #include "tracer/autograd/function.h"
-#include "tracer/device_state.h"
-#include "tracer/executor.h"
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/executor.h"
 #include "tracer/text/ir_text.h"
 
 namespace hlokit::lazy {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Bundles tools/report into a C++ source at build time:
-#   cmake -D folder=tools/report -D work=BUILD/report-page -D output=FILE.cc [-D node=PROGRAM -D npm=PROGRAM]
+# Bundles tools/web/report into a C++ source at build time:
+#   cmake -D folder=tools/web/report -D work=BUILD/report-page -D output=FILE.cc [-D node=PROGRAM -D npm=PROGRAM]
 #     -P BuildReportPage.cmake
-# A source package has the bundle ready, in tools/report/bundle, which is taken as long as it is of the same sources. Else
+# A source package has the bundle ready, in tools/web/report/bundle, which is taken as long as it is of the same sources. Else
 # node and npm make it. Where they are missing, or the libraries cannot be fetched, the source says that there is no page:
 # the build goes on, and hlo-run --report says why it cannot write one.
 function(no_page why)
@@ -23,7 +23,7 @@ endfunction()
 file(GLOB_RECURSE sources LIST_DIRECTORIES false RELATIVE "${folder}" "${folder}/src/*")
 list(SORT sources)
 set(sums "")
-foreach(source IN ITEMS package.json package-lock.json build.mjs ../../NOTICE LISTS sources)
+foreach(source IN ITEMS package.json package-lock.json build.mjs ../../../NOTICE LISTS sources)
   file(SHA256 "${folder}/${source}" sum)
   string(APPEND sums "${source} ${sum}\n")
 endforeach()
@@ -46,7 +46,7 @@ if(NOT node OR NOT npm)
 endif()
 
 file(MAKE_DIRECTORY "${work}")
-file(COPY "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${folder}/../../NOTICE" DESTINATION "${work}")
+file(COPY "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${folder}/../../../NOTICE" DESTINATION "${work}")
 file(REMOVE_RECURSE "${work}/src")
 file(COPY "${folder}/src" DESTINATION "${work}")
 

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -26,5 +27,5 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ir/module.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/module.h"

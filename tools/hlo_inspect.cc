@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/fingerprint.h"
-#include "ir/fingerprint_diff.h"
-#include "ir/module_statistics.h"
-#include "ir/printer.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/digest/fingerprint_diff.h"
+#include "ir/graph/module_statistics.h"
+#include "ir/text/printer.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/inspect_annotations.h"
 #include "tools/cli/inspect_command.h"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/literal_fill.h"
-#include "ir/printer.h"
-#include "ir/str_cat.h"
-#include "ir/verifier.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/literal_fill.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/expected_diagnostics.h"
 #include "tools/cli/output_file.h"

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "interp/reference/evaluator.h"
-#include "interp/reference/host_io.h"
-#include "interp/value_comparison.h"
-#include "ir/str_cat.h"
-#include "ir/verifier.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/host_io.h"
+#include "interp/values/value_comparison.h"
+#include "ir/core/str_cat.h"
+#include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/control.h"
 #include "tools/hlo_run/flags.h"

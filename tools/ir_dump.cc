@@ -7,17 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "ir/str_cat.h"
-#include "passes/pipeline.h"
+#include "ir/core/str_cat.h"
+#include "passes/core/pipeline.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/profile_flags.h"
 #include "tools/ir_dump/session.h"
 #include "tools/ir_dump/show_graphs.h"
 #include "tools/ir_dump/value_kinds.h"
-#include "tracer/environment.h"
+#include "tracer/graph/op.h"
 #include "tracer/nn/lr_schedule.h"
-#include "tracer/op.h"
+#include "tracer/step/environment.h"
 #include "tracer/text/tensor_methods_text.h"
 
 extern char** environ;

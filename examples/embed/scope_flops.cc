@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "ir/diagnostic.h"
-#include "ir/module.h"
-#include "ir/source_buffer.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/source_buffer.h"
+#include "ir/graph/module.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 #include "passes/analysis/cost.h"
 
 namespace {

@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "interp/reference/argument_generator.h"
-#include "interp/reference/evaluator.h"
-#include "interp/reference/instruction_evaluator.h"
-#include "ir/source_buffer.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
-#include "passes/pipeline.h"
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/core/source_buffer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
+#include "passes/core/pipeline.h"
 
 using hlokit::Literal;
 

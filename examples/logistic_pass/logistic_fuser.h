@@ -3,7 +3,7 @@
 #ifndef EXAMPLES_LOGISTIC_PASS_LOGISTIC_FUSER_H_
 #define EXAMPLES_LOGISTIC_PASS_LOGISTIC_FUSER_H_
 
-#include "passes/registry.h"
+#include "passes/core/registry.h"
 
 void RegisterLogisticFuser(hlokit::PassRegistry* registry);
 

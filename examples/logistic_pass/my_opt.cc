@@ -2,19 +2,19 @@
 // my-opt PIPELINE FILE: runs passes of hlokit and logistic-fuser over a module, and checks that it computes the same.
 #include <iostream>
 
-#include "interp/reference/argument_generator.h"
-#include "interp/reference/evaluator.h"
-#include "interp/reference/instruction_evaluator.h"
-#include "ir/printer.h"
-#include "ir/source_buffer.h"
-#include "ir/verifier.h"
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/core/source_buffer.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
 #include "logistic_fuser.h"
-#include "parser/parser.h"
+#include "parser/core/parser.h"
 #include "passes/annotations/text.h"
-#include "passes/instruments/checks.h"
-#include "passes/instruments/reports.h"
-#include "passes/pipeline.h"
-#include "passes/rooms.h"
+#include "passes/core/pipeline.h"
+#include "passes/core/register_passes.h"
+#include "passes/instrumentation/checks.h"
+#include "passes/instrumentation/reports.h"
 
 namespace {
 

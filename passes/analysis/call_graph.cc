@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/analysis/call_graph.h"
 
-#include "ir/caller_list.h"
+#include "ir/graph/caller_list.h"
 
 namespace hlokit {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

@@ -5,9 +5,9 @@
 #include <bit>
 #include <utility>
 
-#include "ir/attribute_views.h"
-#include "ir/caller_list.h"
-#include "ir/saturating.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/graph/caller_list.h"
 #include "passes/analysis/cost_counter.h"
 #include "passes/analysis/cost_rules.h"
 

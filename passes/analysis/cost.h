@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
-#include "ir/traversal.h"
+#include "ir/graph/module.h"
+#include "ir/graph/traversal.h"
 
 namespace hlokit {
 

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
-#include "ir/attribute_views.h"
-#include "ir/saturating.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/analysis/cost_counter.h"
 
 namespace hlokit {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr CostRule kRules[] = {
 #define OPCODE(name, text, min, max, rule, traits, elements, cost, ...) CostRule::k##cost,
-#include "ir/opcodes.def"
+#include "ir/ops/opcodes.def"
     CostRule::kCustomCall,  // an opcode that is not known
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the ways of counting cost_counter.cc knows applies to an opcode. It is a column of ir/opcodes.def.
+// Which of the ways of counting cost_counter.cc knows applies to an opcode. It is a column of ir/ops/opcodes.def.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 
 #include <cstdint>
 
-#include "ir/opcode.h"
+#include "ir/ops/opcode.h"
 
 namespace hlokit {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/saturating.h"
-#include "ir/str_cat.h"
+#include "ir/core/saturating.h"
+#include "ir/core/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"

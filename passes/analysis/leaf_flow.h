@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

@@ -3,7 +3,7 @@
 #ifndef HLOKIT_PASSES_ANALYSIS_MARKERS_H_
 #define HLOKIT_PASSES_ANALYSIS_MARKERS_H_
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

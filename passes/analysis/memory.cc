@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/saturating.h"
-#include "ir/traversal.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/analysis/call_graph.h"
 
 namespace hlokit {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/traversal.h"
+#include "ir/graph/traversal.h"
 
 namespace hlokit {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 
 namespace hlokit {
 namespace {

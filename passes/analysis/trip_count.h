@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

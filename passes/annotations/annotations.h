@@ -3,8 +3,9 @@
 //
 // The annotations of an instruction are the metadata (op_name path, source line, stack frame) of all the source
 // instructions it stands for. In memory they are one MetadataId: a record with the fields of the main source, which is
-// what XLA would keep, that remembers the records it was merged from (ir/metadata.h). Every pass that replaces, merges,
-// clones, fuses or creates instructions does so through the functions below; copying a MetadataId carries everything.
+// what XLA would keep, that remembers the records it was merged from (ir/graph/metadata.h). Every pass that replaces,
+// merges, clones, fuses or creates instructions does so through the functions below; copying a MetadataId carries
+// everything.
 //
 //   replaced    Replace(module, old, by): `by` stands for `old` too
 //   merged      Carry(module, from, to), for each one that goes
@@ -17,8 +18,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "ir/builder.h"
-#include "ir/module.h"
+#include "ir/builder/builder.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

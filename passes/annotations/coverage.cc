@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/side_effects.h"
+#include "ir/graph/side_effects.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/propagate.h"
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/analysis/cost.h"
-#include "passes/instrument.h"
+#include "passes/core/instrument.h"
 
 namespace hlokit {
 

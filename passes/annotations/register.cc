@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of this room.
 #include "passes/annotations/propagate.h"
-#include "passes/rooms.h"
+#include "passes/core/register_passes.h"
 
 namespace hlokit {
 

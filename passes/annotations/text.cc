@@ -9,15 +9,15 @@
 #include <tuple>
 #include <vector>
 
-#include "ir/frontend_attributes.h"
-#include "ir/metadata_text.h"
-#include "ir/printer.h"
-#include "ir/source_buffer.h"
-#include "ir/str_cat.h"
-#include "ir/traversal.h"
-#include "parser/metadata_parser.h"
-#include "parser/reader.h"
-#include "parser/stack_frame_numbering.h"
+#include "ir/core/source_buffer.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/traversal.h"
+#include "ir/text/frontend_attributes.h"
+#include "ir/text/metadata_text.h"
+#include "ir/text/printer.h"
+#include "parser/core/reader.h"
+#include "parser/core/stack_frame_numbering.h"
+#include "parser/hlo/metadata_parser.h"
 
 namespace hlokit {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <string_view>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

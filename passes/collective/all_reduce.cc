@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/builder.h"
-#include "ir/replica_groups.h"
-#include "ir/traversal.h"
+#include "ir/builder/builder.h"
+#include "ir/graph/traversal.h"
+#include "ir/sharding/replica_groups.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"

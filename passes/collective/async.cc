@@ -2,9 +2,9 @@
 // Collectives as a start and a done, between which other work can be done.
 #include <vector>
 
-#include "ir/builder.h"
-#include "ir/str_cat.h"
-#include "ir/traversal.h"
+#include "ir/builder/builder.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/collective/collectives.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/collective/collective_key.h"
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit {
 

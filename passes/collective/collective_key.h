@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/builder.h"
-#include "ir/saturating.h"
-#include "ir/traversal.h"
+#include "ir/builder/builder.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/annotations.h"

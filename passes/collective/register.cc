@@ -3,9 +3,9 @@
 #include <deque>
 #include <string>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "passes/collective/collectives.h"
-#include "passes/rooms.h"
+#include "passes/core/register_passes.h"
 
 namespace hlokit {
 namespace {

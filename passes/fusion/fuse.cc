@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/fusion/fusion_planner.h"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/fusion/fusion_plan.h"
 
 namespace hlokit {

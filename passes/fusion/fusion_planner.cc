@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "ir/saturating.h"
-#include "ir/traversal.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/cost.h"
 
 namespace hlokit {

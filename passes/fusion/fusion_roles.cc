@@ -3,8 +3,8 @@
 // computed. fusion_plan.h states the contract.
 #include <algorithm>
 
-#include "ir/attribute_views.h"
-#include "ir/saturating.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/fusion/fusion_planner.h"
 
 namespace hlokit {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr FusionClass kClasses[] = {
 #define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, ...) FusionClass::k##fusion,
-#include "ir/opcodes.def"
+#include "ir/ops/opcodes.def"
     FusionClass::kOpaque,  // an opcode that is not known
 };
 

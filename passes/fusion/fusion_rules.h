@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fusion may do with an opcode. It is a column of ir/opcodes.def.
+// What a fusion may do with an opcode. It is a column of ir/ops/opcodes.def.
 #ifndef HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 #define HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 
 #include <cstdint>
 
-#include "ir/opcode.h"
+#include "ir/ops/opcode.h"
 
 namespace hlokit {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of this room.
+#include "passes/core/register_passes.h"
 #include "passes/fusion/fuse.h"
-#include "passes/rooms.h"
 
 namespace hlokit {
 namespace {

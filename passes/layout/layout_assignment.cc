@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "ir/builder.h"
-#include "ir/saturating.h"
-#include "ir/traversal.h"
+#include "ir/builder/builder.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/layout/tpu_orders.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of this room.
+#include "passes/core/register_passes.h"
 #include "passes/layout/layout_assignment.h"
-#include "passes/rooms.h"
 #include "passes/target/tpu_target.h"
 
 namespace hlokit {

@@ -7,9 +7,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/attribute_views.h"
-#include "ir/saturating.h"
-#include "ir/traversal.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/layout/layout_assignment.h"
 

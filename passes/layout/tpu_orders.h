@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/target/dimension_order.h"
 
 namespace hlokit {

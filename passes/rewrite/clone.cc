@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "ir/traversal.h"
+#include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
 
 namespace hlokit {

@@ -4,7 +4,7 @@
 #define HLOKIT_PASSES_REWRITE_CLONE_H_
 
 #include "absl/types/span.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/float_types.h"
-#include "ir/literal.h"
+#include "ir/types/float_types.h"
+#include "ir/types/literal.h"
 
 namespace hlokit {
 

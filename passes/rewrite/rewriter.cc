@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "absl/container/inlined_vector.h"
-#include "ir/float_types.h"
-#include "ir/shape_inference.h"
-#include "ir/traversal.h"
+#include "ir/graph/traversal.h"
+#include "ir/inference/shape_inference.h"
+#include "ir/types/float_types.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 

@@ -19,10 +19,10 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
-#include "ir/literal.h"
-#include "ir/module.h"
-#include "ir/side_effects.h"
-#include "passes/pass.h"
+#include "ir/graph/module.h"
+#include "ir/graph/side_effects.h"
+#include "ir/types/literal.h"
+#include "passes/core/pass.h"
 
 namespace hlokit {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/float_types.h"
+#include "ir/types/float_types.h"
 
 namespace hlokit {
 namespace {

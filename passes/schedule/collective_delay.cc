@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
-#include "ir/builder.h"
-#include "ir/saturating.h"
-#include "ir/traversal.h"
+#include "ir/builder/builder.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/cost.h"
+#include "passes/rewrite/body_copier.h"
+#include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/rewriter.h"
 #include "passes/schedule/loop_collectives.h"
-#include "passes/simplify/loops/body_copier.h"
 
 namespace hlokit {
 namespace {

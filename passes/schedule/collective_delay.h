@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "ir/module.h"
-#include "ir/side_effects.h"
-#include "passes/simplify/loops/loop.h"
+#include "ir/graph/module.h"
+#include "ir/graph/side_effects.h"
+#include "passes/analysis/loop.h"
 
 namespace hlokit {
 

@@ -7,16 +7,17 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/saturating.h"
-#include "ir/side_effects.h"
-#include "ir/traversal.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/side_effects.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/cost.h"
+#include "passes/analysis/loop.h"
 #include "passes/analysis/memory.h"
 #include "passes/analysis/trip_count.h"
+#include "passes/rewrite/body_copier.h"
+#include "passes/rewrite/change_loop.h"
 #include "passes/schedule/collective_delay.h"
 #include "passes/schedule/loop_collectives.h"
-#include "passes/simplify/loops/body_copier.h"
-#include "passes/simplify/loops/loop.h"
 
 namespace hlokit {
 namespace {

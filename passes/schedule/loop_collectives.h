@@ -3,8 +3,8 @@
 #ifndef HLOKIT_PASSES_SCHEDULE_LOOP_COLLECTIVES_H_
 #define HLOKIT_PASSES_SCHEDULE_LOOP_COLLECTIVES_H_
 
-#include "ir/module.h"
-#include "ir/side_effects.h"
+#include "ir/graph/module.h"
+#include "ir/graph/side_effects.h"
 
 namespace hlokit {
 

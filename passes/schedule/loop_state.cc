@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/loop_state.h"
 
+#include "passes/analysis/loop.h"
 #include "passes/schedule/vector_memory.h"
-#include "passes/simplify/loops/loop.h"
 #include "passes/target/aliases.h"
 
 namespace hlokit {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

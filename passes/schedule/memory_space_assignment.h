@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/target/tpu_target.h"
 
 namespace hlokit {

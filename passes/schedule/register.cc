@@ -2,7 +2,7 @@
 // The passes of this room.
 #include <algorithm>
 
-#include "passes/rooms.h"
+#include "passes/core/register_passes.h"
 #include "passes/schedule/collective_pipeliner.h"
 #include "passes/schedule/copy_insertion.h"
 #include "passes/schedule/memory_space_assignment.h"

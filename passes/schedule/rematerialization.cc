@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/saturating.h"
-#include "ir/traversal.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ir/module.h"
-#include "passes/pass.h"
+#include "ir/graph/module.h"
+#include "passes/core/pass.h"
 
 namespace hlokit {
 

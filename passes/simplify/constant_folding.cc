@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "ir/element_type.h"
-#include "ir/float_types.h"
-#include "ir/side_effects.h"
-#include "ir/traversal.h"
+#include "ir/graph/side_effects.h"
+#include "ir/graph/traversal.h"
+#include "ir/types/element_type.h"
+#include "ir/types/float_types.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/annotations.h"
 

@@ -2,7 +2,7 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_CONSTANT_FOLDING_H_
 #define HLOKIT_PASSES_SIMPLIFY_CONSTANT_FOLDING_H_
 
-#include "passes/pass.h"
+#include "passes/core/pass.h"
 
 namespace hlokit {
 

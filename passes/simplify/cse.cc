@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/hashing.h"
-#include "ir/intern_index.h"
-#include "ir/side_effects.h"
-#include "ir/traversal.h"
+#include "ir/core/hashing.h"
+#include "ir/core/intern_index.h"
+#include "ir/graph/side_effects.h"
+#include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/simplify/unreachable.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "ir/caller_list.h"
-#include "ir/side_effects.h"
+#include "ir/graph/caller_list.h"
+#include "ir/graph/side_effects.h"
 #include "passes/simplify/unreachable.h"
 
 namespace hlokit {

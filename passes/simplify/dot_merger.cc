@@ -6,7 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/traversal.h"
+#include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/rewriter.h"
 

@@ -2,7 +2,7 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_DOT_MERGER_H_
 #define HLOKIT_PASSES_SIMPLIFY_DOT_MERGER_H_
 
-#include "passes/pass.h"
+#include "passes/core/pass.h"
 
 namespace hlokit {
 

@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/traversal.h"
+#include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/simplify/calls/inline.h"
 #include "passes/simplify/instruction_key.h"

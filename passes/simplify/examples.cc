@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit {
 namespace {

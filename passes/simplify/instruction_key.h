@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
-#include "ir/hashing.h"
-#include "ir/intern_index.h"
-#include "ir/module.h"
+#include "ir/core/hashing.h"
+#include "ir/core/intern_index.h"
+#include "ir/graph/module.h"
 
 namespace hlokit {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of this room.
-#include "passes/rooms.h"
+#include "passes/core/register_passes.h"
 #include "passes/simplify/algebraic/algsimp.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 #include "passes/simplify/bf16_propagation.h"

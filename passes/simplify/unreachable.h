@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/caller_list.h"
-#include "ir/module.h"
-#include "ir/side_effects.h"
+#include "ir/graph/caller_list.h"
+#include "ir/graph/module.h"
+#include "ir/graph/side_effects.h"
 #include "passes/simplify/instruction_key.h"
 
 namespace hlokit {

@@ -3,7 +3,7 @@
 #ifndef HLOKIT_PASSES_TARGET_ALIASES_H_
 #define HLOKIT_PASSES_TARGET_ALIASES_H_
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 
 namespace hlokit::tpu {
 

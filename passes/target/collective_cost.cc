@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "ir/attribute_views.h"
-#include "ir/replica_groups.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/sharding/replica_groups.h"
 #include "passes/target/tiling.h"
 
 namespace hlokit::tpu {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/analysis/cost.h"
-#include "passes/pass.h"
+#include "passes/core/pass.h"
 #include "passes/target/kernel_cost.h"
 #include "passes/target/tpu_target.h"
 

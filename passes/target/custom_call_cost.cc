@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/target/tiling.h"
 
 namespace hlokit::tpu {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "ir/saturating.h"
+#include "ir/core/saturating.h"
 
 namespace hlokit {
 

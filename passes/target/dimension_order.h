@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/target/tiling.h"
 
 namespace hlokit {

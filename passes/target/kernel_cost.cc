@@ -6,8 +6,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/attribute_views.h"
-#include "ir/saturating.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/target/aliases.h"
 #include "passes/target/custom_call_cost.h"
 #include "passes/target/op_class.h"

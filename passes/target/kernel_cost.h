@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/analysis/cost.h"
 #include "passes/target/machine.h"
 #include "passes/target/matrix_cost.h"

@@ -21,8 +21,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ir/diagnostic.h"
-#include "ir/source_buffer.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/source_buffer.h"
 
 namespace hlokit::tpu {
 

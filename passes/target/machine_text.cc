@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "ir/str_cat.h"
-#include "ir/suggest.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 #include "passes/target/machine.h"
 
 namespace hlokit::tpu {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/analysis/cost_counter.h"
 #include "passes/target/tiling.h"
 

@@ -9,7 +9,7 @@ namespace {
 constexpr OpWork kWork[] = {
 #define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, ...) \
   {OpClass::k##device, vector, transcendental},
-#include "ir/opcodes.def"
+#include "ir/ops/opcodes.def"
     {OpClass::kAlone, 0, 0},  // an opcode that is not known
 };
 

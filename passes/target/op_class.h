@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the timing model makes of each opcode. Columns of ir/opcodes.def.
+// What the timing model makes of each opcode. Columns of ir/ops/opcodes.def.
 #ifndef HLOKIT_PASSES_TARGET_OP_CLASS_H_
 #define HLOKIT_PASSES_TARGET_OP_CLASS_H_
 
 #include <cstdint>
 
-#include "ir/opcode.h"
+#include "ir/ops/opcode.h"
 
 namespace hlokit::tpu {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/saturating.h"
+#include "ir/core/saturating.h"
 
 namespace hlokit::tpu {
 

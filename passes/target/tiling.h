@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "ir/shape.h"
+#include "ir/types/shape.h"
 #include "passes/target/machine.h"
 
 namespace hlokit {

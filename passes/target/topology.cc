@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::tpu {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/replica_groups.h"
+#include "ir/sharding/replica_groups.h"
 
 namespace hlokit::tpu {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/target/machine.h"
 #include "passes/target/topology.h"
 

@@ -2,10 +2,10 @@
 // Parses a module, removes what is dead in it, and evaluates the rest: something of each room.
 #include <iostream>
 
-#include "interp/reference/evaluator.h"
-#include "ir/diagnostic.h"
-#include "parser/parser.h"
-#include "passes/pipeline.h"
+#include "interp/exact/evaluator.h"
+#include "ir/core/diagnostic.h"
+#include "parser/core/parser.h"
+#include "passes/core/pipeline.h"
 
 int main() {
   absl::StatusOr<std::unique_ptr<hlokit::Module>> module = hlokit::ParseModuleText(R"(HloModule m

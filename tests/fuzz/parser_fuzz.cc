@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "ir/fingerprint.h"
-#include "ir/printer.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hlokit;

@@ -4,7 +4,7 @@ usage: every_kind.py GOLDEN_DIR"""
 import glob, json, os, re, subprocess, sys
 
 golden = sys.argv[1]
-table = open(os.path.join(golden, '..', '..', 'ir', 'diagnostics.def')).read()
+table = open(os.path.join(golden, '..', '..', 'ir', 'core', 'diagnostics.def')).read()
 missing = set(re.findall(r'^DIAGNOSTIC\(\w+, "([a-z-]+)"\)', table, re.M))
 paths = glob.glob(os.path.join(golden, '**', '*.hlo'), recursive=True)
 paths += glob.glob(os.path.join(golden, '**', 'inputs', '*.json'), recursive=True)

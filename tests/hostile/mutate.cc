@@ -21,10 +21,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/fingerprint.h"
-#include "ir/printer.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 
 // Counts what is allocated. Sanitizers bring allocators of their own and are left alone.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -221,7 +221,7 @@ def try_source(trials, archive, scratch):
             "-DCMAKE_PROGRAM_PATH=", "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON")
         run("ninja", "-C", build, "generated/report_page_text.cc", "generated/version.cc")
         with open(f"{build}/generated/report_page_text.cc", encoding="utf-8") as made, \
-             open(f"{top}/tools/report/bundle/report_page_text.cc", encoding="utf-8") as bundled:
+             open(f"{top}/tools/web/report/bundle/report_page_text.cc", encoding="utf-8") as bundled:
             expect(made.read() == bundled.read(), "the page is not the bundled one")
         commit = run("git", "-C", TOP, "rev-parse", "HEAD").stdout.strip()
         with open(f"{build}/generated/version.cc", encoding="utf-8") as file:

@@ -30,16 +30,16 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "interp/reference/instruction_evaluator.h"
-#include "ir/printer.h"
-#include "ir/str_cat.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/core/str_cat.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/annotations.h"
 #include "passes/annotations/coverage.h"
 #include "passes/annotations/text.h"
-#include "passes/pipeline.h"
+#include "passes/core/pipeline.h"
 #include "tests/properties/hlo_files.h"
 
 namespace hlokit {

@@ -29,13 +29,13 @@
 #include <utility>
 #include <vector>
 
-#include "ir/fingerprint.h"
-#include "ir/json_printer.h"
-#include "ir/printer.h"
-#include "ir/str_cat.h"
-#include "ir/traversal.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/graph/traversal.h"
+#include "ir/json/json_printer.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 #include "tests/properties/hlo_files.h"
 
 namespace hlokit {

@@ -27,18 +27,18 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/reference/argument_generator.h"
-#include "interp/reference/evaluator.h"
-#include "interp/reference/instruction_evaluator.h"
-#include "ir/fingerprint.h"
-#include "ir/printer.h"
-#include "ir/str_cat.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 #include "passes/analysis/cost.h"
 #include "passes/annotations/text.h"
-#include "passes/instruments/checks.h"
-#include "passes/pipeline.h"
+#include "passes/core/pipeline.h"
+#include "passes/instrumentation/checks.h"
 #include "tests/properties/hlo_files.h"
 #include "tests/random/random_module.h"
 

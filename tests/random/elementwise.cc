@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "interp/reference/element_op.h"
-#include "ir/attribute_views.h"
-#include "ir/shape_inference.h"
+#include "interp/exact/element_op.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/inference/shape_inference.h"
 #include "tests/random/module_generator.h"
 
 namespace hlokit::random_test {

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/context.h"
-#include "ir/element_type.h"
-#include "ir/module.h"
-#include "ir/opcode.h"
+#include "ir/graph/context.h"
+#include "ir/graph/module.h"
+#include "ir/ops/opcode.h"
+#include "ir/types/element_type.h"
 #include "tests/random/random_module.h"
 #include "tests/random/text_builder.h"
 

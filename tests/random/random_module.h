@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/opcode.h"
+#include "ir/ops/opcode.h"
 
 namespace hlokit::random_test {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/opcode.h"
+#include "ir/ops/opcode.h"
 #include "tests/random/random_module.h"
 #include "tests/random/value_round_trips.h"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/element_type.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/types/element_type.h"
 
 namespace hlokit::random_test {
 

@@ -5,18 +5,18 @@
 #include <memory>
 #include <utility>
 
-#include "interp/reference/argument_generator.h"
-#include "interp/reference/arguments.h"
-#include "interp/reference/evaluator.h"
-#include "ir/json_printer.h"
-#include "ir/literal_fill.h"
-#include "ir/printer.h"
-#include "ir/source_buffer.h"
-#include "ir/str_cat.h"
-#include "ir/verifier.h"
-#include "parser/json_reader.h"
-#include "parser/parser.h"
-#include "passes/pipeline.h"
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/arguments.h"
+#include "interp/exact/evaluator.h"
+#include "ir/core/source_buffer.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/literal_fill.h"
+#include "ir/json/json_printer.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
+#include "parser/json/json_reader.h"
+#include "passes/core/pipeline.h"
 
 namespace hlokit::random_test {
 namespace {

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/reference/host_io.h"
-#include "interp/reference/mixed_types.h"
-#include "ir/literal.h"
-#include "ir/module.h"
-#include "ir/opcode.h"
+#include "interp/exact/host_io.h"
+#include "interp/exact/mixed_types.h"
+#include "ir/graph/module.h"
+#include "ir/ops/opcode.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::random_test {
 

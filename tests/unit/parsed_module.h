@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "ir/module.h"
-#include "parser/parser.h"
+#include "ir/graph/module.h"
+#include "parser/core/parser.h"
 
 namespace hlokit {
 

@@ -9,8 +9,8 @@
 #include <new>
 #include <utility>
 
-#include "ir/str_cat.h"
-#include "ir/suggest.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/help_format.h"
 #include "tools/cli/json_writer.h"

@@ -21,11 +21,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/literal_fill.h"
-#include "ir/module.h"
-#include "ir/source_buffer.h"
-#include "parser/parser.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/source_buffer.h"
+#include "ir/graph/literal_fill.h"
+#include "ir/graph/module.h"
+#include "parser/core/parser.h"
 #include "tools/cli/completion.h"
 
 namespace hlokit::cli {

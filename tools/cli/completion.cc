@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tools/cli/help_format.h"
 
 namespace hlokit::cli {

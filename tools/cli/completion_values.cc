@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "ir/core/str_cat.h"
+#include "ir/ops/op_reference.h"
+#include "ir/ops/opcode.h"
+#include "passes/core/registry.h"
 #include "passes/target/machine.h"
-#include "ir/op_reference.h"
-#include "ir/opcode.h"
-#include "ir/str_cat.h"
-#include "passes/registry.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/device_machine.h"
 

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <cstring>
 
-#include "ir/str_cat.h"
-#include "passes/instruments/printing.h"
+#include "ir/core/str_cat.h"
+#include "passes/instrumentation/printing.h"
 
 namespace hlokit::cli {
 namespace {

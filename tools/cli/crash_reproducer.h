@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "passes/instrument.h"
+#include "passes/core/instrument.h"
 
 namespace hlokit::cli {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/tpu/simulator.h"
-#include "ir/str_cat.h"
+#include "interp/tpu/timing/simulator.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::cli {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::cli {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <string>
 
-#include "ir/diagnostic.h"
-#include "ir/source_buffer.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/source_buffer.h"
 
 namespace hlokit::cli {
 

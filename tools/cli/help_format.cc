@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::cli {
 namespace {

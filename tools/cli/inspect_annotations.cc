@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "interp/reference/instruction_evaluator.h"
-#include "ir/str_cat.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/core/str_cat.h"
 #include "passes/annotations/coverage.h"
 #include "passes/annotations/text.h"
-#include "passes/pipeline.h"
+#include "passes/core/pipeline.h"
 
 namespace hlokit::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/module_statistics.h"
+#include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 
 namespace hlokit::cli {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/module_statistics.h"
+#include "ir/graph/module_statistics.h"
 #include "passes/analysis/cost.h"
 #include "passes/analysis/cost_key.h"
 #include "passes/analysis/memory.h"

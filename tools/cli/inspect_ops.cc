@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/inspect_ops.h"
 
-#include "ir/diagnostic.h"
-#include "ir/op_reference.h"
-#include "ir/str_cat.h"
-#include "ir/suggest.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "ir/ops/op_reference.h"
 
 namespace hlokit::cli {
 namespace {

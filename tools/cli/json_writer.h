@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/text_writer.h"
+#include "ir/core/text_writer.h"
 
 namespace hlokit::cli {
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::cli {
 

@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "interp/runtime/whole_file.h"
-#include "ir/text_writer.h"
+#include "interp/runtime/cache/whole_file.h"
+#include "ir/core/text_writer.h"
 
 namespace hlokit::cli {
 

@@ -8,12 +8,12 @@
 #include <iostream>
 #include <utility>
 
-#include "interp/reference/argument_generator.h"
-#include "interp/reference/evaluator.h"
-#include "interp/reference/instruction_evaluator.h"
-#include "ir/str_cat.h"
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/core/str_cat.h"
 #include "passes/annotations/text.h"
-#include "passes/documentation.h"
+#include "passes/documentation/documentation.h"
 
 namespace hlokit::cli {
 namespace {

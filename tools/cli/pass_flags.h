@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/verifier.h"
-#include "passes/instruments/checks.h"
-#include "passes/instruments/printing.h"
-#include "passes/instruments/reports.h"
-#include "passes/pipeline.h"
+#include "ir/verify/verifier.h"
+#include "passes/core/pipeline.h"
+#include "passes/instrumentation/checks.h"
+#include "passes/instrumentation/printing.h"
+#include "passes/instrumentation/reports.h"
 #include "tools/cli/cli.h"
 #include "tools/cli/crash_reproducer.h"
 

@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "ir/json_printer.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/json/json_printer.h"
 
 namespace hlokit::cli {
 namespace {

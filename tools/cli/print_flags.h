@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
-#include "ir/printer.h"
-#include "ir/text_writer.h"
+#include "ir/core/text_writer.h"
+#include "ir/graph/module.h"
+#include "ir/text/printer.h"
 
 namespace CLI {
 class App;

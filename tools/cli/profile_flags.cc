@@ -10,10 +10,10 @@
 #include <system_error>
 #include <utility>
 
-#include "interp/runtime/profile_folder.h"
-#include "interp/tpu/profile_simulation.h"
-#include "interp/tpu/report_document.h"
-#include "ir/str_cat.h"
+#include "interp/runtime/observe/profile_folder.h"
+#include "interp/tpu/export/profile_simulation.h"
+#include "interp/tpu/export/report_document.h"
+#include "ir/core/str_cat.h"
 #include "tools/cli/device_machine.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/report_page.h"

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "interp/runtime/profiler.h"
-#include "interp/runtime/profiler_server.h"
+#include "interp/runtime/observe/profiler.h"
+#include "interp/runtime/observe/profiler_server.h"
 #include "tools/cli/cli.h"
 
 namespace CLI {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page that hlo-run --report writes: one HTML document that holds its script, style and data and asks nothing of
-// the network. The document is bundled from tools/report when the project is built.
+// the network. The document is bundled from tools/web/report when the project is built.
 #ifndef HLOKIT_TOOLS_CLI_REPORT_PAGE_H_
 #define HLOKIT_TOOLS_CLI_REPORT_PAGE_H_
 

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "interp/reference/step_observer.h"
+#include "interp/exact/step_observer.h"
 
 namespace hlokit::run {
 

@@ -10,11 +10,11 @@
 #include <system_error>
 #include <vector>
 
-#include "interp/tpu/compile.h"
-#include "ir/str_cat.h"
-#include "ir/suggest.h"
-#include "passes/instruments/printing.h"
-#include "passes/pipeline.h"
+#include "interp/tpu/timing/compile.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "passes/core/pipeline.h"
+#include "passes/instrumentation/printing.h"
 #include "tools/cli/device_machine.h"
 
 namespace hlokit::run {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "interp/tpu/simulator.h"
-#include "ir/module.h"
+#include "interp/tpu/timing/simulator.h"
+#include "ir/graph/module.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/simulation.h"
 

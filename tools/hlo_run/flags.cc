@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tools/hlo_run/value_kinds.h"
 
 namespace hlokit::run {

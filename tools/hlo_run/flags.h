@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "interp/reference/evaluator.h"
-#include "interp/reference/observers/value_trace.h"
-#include "interp/value_comparison.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/observers/value_trace.h"
+#include "interp/values/value_comparison.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/simulation.h"
 

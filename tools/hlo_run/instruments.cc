@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tools/cli/json_writer.h"
 #include "tools/cli/output_file.h"
 

@@ -6,13 +6,13 @@
 #include <memory>
 #include <vector>
 
-#include "interp/reference/evaluator.h"
-#include "interp/reference/observers/nonfinite_check.h"
-#include "interp/reference/observers/observer_list.h"
-#include "interp/reference/observers/step_profiler.h"
-#include "interp/reference/observers/value_trace.h"
-#include "ir/module.h"
-#include "ir/text_writer.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/observers/nonfinite_check.h"
+#include "interp/exact/observers/observer_list.h"
+#include "interp/exact/observers/step_profiler.h"
+#include "interp/exact/observers/value_trace.h"
+#include "ir/core/text_writer.h"
+#include "ir/graph/module.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/flags.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "tools/cli/cli.h"
 
 namespace CLI {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "interp/tpu/memory_plan.h"
-#include "interp/tpu/number_text.h"
-#include "interp/tpu/simulator.h"
-#include "ir/str_cat.h"
-#include "ir/suggest.h"
-#include "ir/verifier.h"
+#include "interp/tpu/memory/memory_plan.h"
+#include "interp/tpu/report/number_text.h"
+#include "interp/tpu/timing/simulator.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "ir/verify/verifier.h"
 #include "passes/rewrite/retype.h"
 #include "tools/cli/device_machine.h"
 #include "tools/hlo_run/device_options.h"

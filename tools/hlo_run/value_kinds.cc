@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "interp/tpu/host.h"
-#include "ir/str_cat.h"
+#include "interp/tpu/timing/host.h"
+#include "ir/core/str_cat.h"
 #include "tools/hlo_run/device_options.h"
 
 namespace hlokit::run {

@@ -6,11 +6,11 @@
 #include <system_error>
 #include <utility>
 
-#include "interp/npy.h"
-#include "interp/reference/argument_generator.h"
-#include "interp/reference/arguments.h"
-#include "interp/value_summary.h"
-#include "ir/str_cat.h"
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/arguments.h"
+#include "interp/values/npy.h"
+#include "interp/values/value_summary.h"
+#include "ir/core/str_cat.h"
 #include "tools/cli/output_file.h"
 
 namespace hlokit::run {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/reference/evaluator.h"
-#include "ir/diagnostic.h"
-#include "ir/literal.h"
-#include "ir/module.h"
+#include "interp/exact/evaluator.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+#include "ir/types/literal.h"
 #include "tools/cli/cli.h"
 #include "tools/hlo_run/flags.h"
 

@@ -7,18 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "ir/literal_text.h"
-#include "ir/printer.h"
-#include "ir/str_cat.h"
-#include "ir/suggest.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "ir/text/literal_text.h"
+#include "ir/text/printer.h"
 #include "tracer/autograd/function.h"
-#include "tracer/device_state.h"
-#include "tracer/execution_log.h"
-#include "tracer/executor.h"
 #include "tracer/nn/data_parallel.h"
 #include "tracer/nn/registry.h"
 #include "tracer/nn/state_dict.h"
-#include "tracer/program.h"
+#include "tracer/script/program.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/execution_log.h"
+#include "tracer/step/executor.h"
 #include "tracer/text/ir_text.h"
 
 namespace hlokit {

@@ -8,16 +8,16 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "interp/runtime/persistent_cache.h"
-#include "ir/source_buffer.h"
-#include "ir/text_writer.h"
+#include "interp/runtime/cache/persistent_cache.h"
+#include "ir/core/source_buffer.h"
+#include "ir/core/text_writer.h"
 #include "tools/cli/cli.h"
-#include "tracer/hash_numbers.h"
+#include "tracer/graph/hash_numbers.h"
+#include "tracer/graph/value.h"
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
-#include "tracer/op_case.h"
-#include "tracer/tracer.h"
-#include "tracer/value.h"
+#include "tracer/script/op_case.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit {
 

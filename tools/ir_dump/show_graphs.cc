@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tracer/text/dump_report.h"
 #include "tracer/text/graph_diff.h"
 #include "tracer/text/ir_reader.h"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "ir/text_writer.h"
+#include "ir/core/text_writer.h"
 #include "tools/cli/cli.h"
 
 namespace hlokit {

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "tools/ir_dump/session.h"
+#include "tracer/graph/op.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/lr_schedule.h"
-#include "tracer/op.h"
 
 namespace hlokit {
 namespace {

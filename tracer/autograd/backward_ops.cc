@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "tracer/autograd/grad_call.h"
-#include "tracer/functions.h"
+#include "tracer/dispatch/functions.h"
 
 namespace hlokit::lazy::derivative {
 namespace {
@@ -242,8 +242,9 @@ void ConvolutionBackward(GradCall& c) {
   }
   const auto backward = [&](const Tensor& input, const Tensor& kernel, size_t which) {
     const IntList mask = {which == 0, which == 1, 0};
-    return RunAll(Op::convolution_backward, g, input, kernel, Value(), c.ints(4), c.ints(5), c.ints(6), c.b(7),
-                  c.ints(8), c.i(9), mask)[which];
+    const Outputs out = RunAll(Op::convolution_backward, g, input, kernel, Value(), c.ints(4), c.ints(5), c.ints(6),
+                               c.b(7), c.ints(8), c.i(9), mask);
+    return which == 0 ? out[0] : out[1];
   };
   if (c.needs(1) && b.defined()) c.set(1, backward(x, b, 0));
   if (c.needs(2) && a.defined()) c.set(2, backward(a, w, 1));

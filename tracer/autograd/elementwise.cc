@@ -5,8 +5,8 @@
 #include <numbers>
 
 #include "tracer/autograd/grad_call.h"
-#include "tracer/functions.h"
-#include "tracer/promotion.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/promotion.h"
 
 namespace hlokit::lazy::derivative {
 namespace {

@@ -7,13 +7,13 @@
 #include <queue>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tracer/autograd/grad_call.h"
-#include "tracer/device_state.h"
-#include "tracer/functions.h"
-#include "tracer/promotion.h"
-#include "tracer/schema.h"
-#include "tracer/tracer.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/promotion.h"
+#include "tracer/graph/schema.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
 namespace {

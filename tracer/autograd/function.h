@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of derivatives: one Function for each op call that autograd noted, holding the values of the call's
-// arguments and results and the functions its tensor arguments came from. It holds values, never the tensors
-// themselves: a tensor that is written in place comes to hold a function which may have been called with that very
-// tensor.
+// Derivatives: notes calls as functions (graph/grad_function.h) and follows them back.
 #ifndef HLOKIT_TRACER_AUTOGRAD_FUNCTION_H_
 #define HLOKIT_TRACER_AUTOGRAD_FUNCTION_H_
 
@@ -10,54 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
-#include "tracer/object_pool.h"
-#include "tracer/op.h"
-#include "tracer/ref_counted.h"
-#include "tracer/tensor_impl.h"
-#include "tracer/value.h"
+#include "tracer/graph/grad_function.h"
+#include "tracer/graph/op.h"
+#include "tracer/graph/value.h"
 
 namespace hlokit::lazy {
-
-// Collects gradients of one leaf.
-class Accumulator : public RefCounted {
- public:
-  explicit Accumulator(TensorImpl* l) : leaf(l) {}
-  TensorImpl* leaf;  // cleared when the leaf goes away
-};
-
-struct Edge {
-  Ref<Function> function;        // null: a leaf, or nothing to do
-  uint32_t output = 0;           // of function
-  Ref<Accumulator> accumulator;  // for a leaf
-  bool valid() const { return function || accumulator; }
-};
-
-// What autograd remembers of a result of a call.
-struct OutputInfo {
-  Shape shape;
-  Ref<TensorData> data;  // without its own function, which would be a circle
-  uint32_t version = 0;
-};
-
-// What is kept of a tensor argument.
-struct Slot {
-  Edge edge;
-  Shape shape;           // invalid for None
-  Ref<TensorData> data;  // dropped when the function is released
-  uint32_t version = 0;
-};
-
-class Function : public RefCounted, public Pooled<Function> {
- public:
-  Op op;
-  uint64_t sequence = 0;               // calls in order
-  Args args;                           // of the call, its tensors undefined; emptied when released
-  absl::InlinedVector<Slot, 3> slots;  // of tensor arguments, lists flattened
-  absl::InlinedVector<OutputInfo, 1> outputs;
-  bool released = false;
-};
 
 // Whether calls are noted on this thread.
 bool GradEnabled();

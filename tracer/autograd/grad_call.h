@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/autograd/function.h"
-#include "tracer/value.h"
+#include "tracer/graph/grad_function.h"
+#include "tracer/graph/value.h"
 
 namespace hlokit::lazy {
 
@@ -78,7 +78,7 @@ namespace derivative {
 inline IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
 
 #define ATEN_OP(id, schema, ir, kernel, lower, derivative_name, ...) void derivative_name(GradCall&);
-#include "tracer/aten_ops.def"
+#include "tracer/graph/aten_ops.def"
 }  // namespace derivative
 
 }  // namespace hlokit::lazy

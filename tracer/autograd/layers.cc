@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derivatives of products, convolutions, normalization, softmax, losses and pooling.
 #include "tracer/autograd/grad_call.h"
-#include "tracer/functions.h"
+#include "tracer/dispatch/functions.h"
 
 namespace hlokit::lazy::derivative {
 namespace {

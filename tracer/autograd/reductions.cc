@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "tracer/autograd/grad_call.h"
-#include "tracer/functions.h"
+#include "tracer/dispatch/functions.h"
 
 namespace hlokit::lazy::derivative {
 namespace {

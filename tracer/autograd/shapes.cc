@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "tracer/autograd/grad_call.h"
-#include "tracer/functions.h"
+#include "tracer/dispatch/functions.h"
 
 namespace hlokit::lazy::derivative {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <string>
 
-#include "ir/str_cat.h"
-#include "tracer/promotion.h"
-#include "tracer/schema.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/promotion.h"
+#include "tracer/graph/schema.h"
 
 namespace hlokit::lazy {
 namespace {

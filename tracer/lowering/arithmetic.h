@@ -5,8 +5,8 @@
 
 #include <utility>
 
+#include "tracer/graph/promotion.h"
 #include "tracer/lowering/node_lowering.h"
-#include "tracer/promotion.h"
 
 namespace hlokit::lazy {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives: one all-reduce for all operands of a type, chained by a number that each takes along.
-#include "tracer/collective.h"
-
+#include "tracer/graph/reduce_type.h"
 #include "tracer/lowering/arithmetic.h"
 
 namespace hlokit::lazy::lower {

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "absl/algorithm/container.h"
-#include "ir/str_cat.h"
-#include "tracer/literal_scalar.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/literal_scalar.h"
 
 namespace hlokit::lazy {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "ir/builder.h"
-#include "tracer/scalar.h"
+#include "ir/builder/builder.h"
+#include "tracer/graph/scalar.h"
 
 namespace hlokit::lazy {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tracer/lowering/arithmetic.h"
 
 namespace hlokit::lazy::lower {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <optional>
 
-#include "ir/str_cat.h"
-#include "tracer/literal_scalar.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/literal_scalar.h"
 #include "tracer/lowering/arithmetic.h"
 
 namespace hlokit::lazy::lower {

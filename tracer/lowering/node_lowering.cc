@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tracer/lowering/argument_checks.h"
 
 namespace hlokit::lazy {

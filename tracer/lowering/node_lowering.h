@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tracer/encoded_args.h"
+#include "tracer/graph/encoded_args.h"
+#include "tracer/graph/op.h"
 #include "tracer/lowering/hlo.h"
-#include "tracer/op.h"
 
 namespace hlokit::lazy {
 
@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<Shape>> TrialLowering(Op op, absl::Span<const int64_t
 
 namespace lower {
 #define ATEN_OP(id, schema, ir, kernel, lower_name, derivative, ...) void lower_name(NodeLowering&);
-#include "tracer/aten_ops.def"
+#include "tracer/graph/aten_ops.def"
 }  // namespace lower
 
 }  // namespace hlokit::lazy

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tracer/literal_scalar.h"
+#include "tracer/graph/literal_scalar.h"
 #include "tracer/lowering/arithmetic.h"
 
 namespace hlokit::lazy::lower {

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/str_cat.h"
-#include "ir/suggest.h"
-#include "tracer/device_state.h"
-#include "tracer/hash_numbers.h"
-#include "tracer/literal_scalar.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "tracer/graph/hash_numbers.h"
+#include "tracer/graph/literal_scalar.h"
+#include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::models {
 namespace {

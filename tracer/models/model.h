@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ir/element_type.h"
+#include "ir/types/element_type.h"
+#include "tracer/graph/tensor.h"
+#include "tracer/graph/value.h"
 #include "tracer/nn/registry.h"
-#include "tracer/tensor.h"
-#include "tracer/value.h"
 
 namespace hlokit::lazy::models {
 

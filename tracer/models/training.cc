@@ -9,16 +9,16 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tracer/autograd/function.h"
-#include "tracer/device_state.h"
-#include "tracer/dispatch.h"
-#include "tracer/executor.h"
-#include "tracer/functions.h"
-#include "tracer/literal_scalar.h"
+#include "tracer/dispatch/dispatch.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/literal_scalar.h"
 #include "tracer/nn/data_parallel.h"
 #include "tracer/nn/lr_schedule.h"
-#include "tracer/profiling.h"
+#include "tracer/observe/profiling.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/executor.h"
 
 namespace hlokit::lazy::models {
 namespace {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/device_state.h"
-#include "tracer/hash_numbers.h"
+#include "tracer/graph/hash_numbers.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/layers.h"
+#include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::models {
 namespace {

@@ -2,10 +2,10 @@
 #include "tracer/nn/data_parallel.h"
 
 #include "tracer/autograd/function.h"
-#include "tracer/collective.h"
-#include "tracer/device_state.h"
-#include "tracer/dispatch.h"
-#include "tracer/tracer.h"
+#include "tracer/dispatch/dispatch.h"
+#include "tracer/ops/collective.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy::nn {
 

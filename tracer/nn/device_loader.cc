@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "tracer/device_state.h"
-#include "tracer/scope.h"
+#include "tracer/graph/scope.h"
+#include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::nn {
 

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ir/literal.h"
-#include "tracer/tracer.h"
+#include "ir/types/literal.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy::nn {
 

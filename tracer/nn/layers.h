@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "tracer/functions.h"
+#include "tracer/dispatch/functions.h"
 #include "tracer/nn/registry.h"
 
 namespace hlokit::lazy::nn {

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "ir/diagnostic.h"
-#include "ir/str_cat.h"
-#include "ir/suggest.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
 
 namespace hlokit::lazy::nn {
 

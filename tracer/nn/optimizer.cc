@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "tracer/autograd/function.h"
-#include "tracer/device_state.h"
-#include "tracer/functions.h"
-#include "tracer/literal_scalar.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/literal_scalar.h"
+#include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::nn {
 namespace {

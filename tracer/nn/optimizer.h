@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "tracer/graph/tensor.h"
+#include "tracer/graph/value.h"
 #include "tracer/nn/registry.h"
 #include "tracer/nn/safetensors.h"
-#include "tracer/tensor.h"
-#include "tracer/value.h"
 
 namespace hlokit::lazy::nn {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "tracer/device_state.h"
-#include "tracer/literal_scalar.h"
+#include "tracer/graph/literal_scalar.h"
+#include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::nn {
 namespace {

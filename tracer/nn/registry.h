@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/literal.h"
-#include "tracer/hash_numbers.h"
-#include "tracer/tensor.h"
-#include "tracer/tracer.h"
-#include "tracer/value.h"
+#include "ir/types/literal.h"
+#include "tracer/graph/hash_numbers.h"
+#include "tracer/graph/tensor.h"
+#include "tracer/graph/value.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy::nn {
 

@@ -12,8 +12,8 @@
 #include <system_error>
 
 #include "absl/container/flat_hash_set.h"
-#include "interp/runtime/whole_file.h"
-#include "ir/str_cat.h"
+#include "interp/runtime/cache/whole_file.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::lazy::nn {
 namespace {

@@ -16,8 +16,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ir/context.h"
-#include "ir/literal.h"
+#include "ir/graph/context.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::lazy::nn {
 

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/digest.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/digest/digest.h"
 #include "tracer/text/graph_diff.h"
 
 namespace hlokit::lazy {

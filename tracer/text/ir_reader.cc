@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 
 namespace hlokit::lazy {
 namespace {

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/diagnostic.h"
-#include "ir/source_buffer.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/source_buffer.h"
 
 namespace hlokit::lazy {
 

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "ir/str_cat.h"
-#include "tracer/autograd/function.h"
-#include "tracer/encoded_args.h"
-#include "tracer/schema.h"
-#include "tracer/tensor_impl.h"
-#include "tracer/tracer.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/encoded_args.h"
+#include "tracer/graph/grad_function.h"
+#include "tracer/graph/schema.h"
+#include "tracer/graph/tensor_impl.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "tracer/executor.h"
-#include "tracer/tensor.h"
+#include "tracer/graph/tensor.h"
+#include "tracer/step/executor.h"
 
 namespace hlokit::lazy {
 

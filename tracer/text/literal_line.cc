@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "parser/literal_parser.h"
-#include "parser/parser.h"
-#include "parser/reader.h"
+#include "parser/core/parser.h"
+#include "parser/core/reader.h"
+#include "parser/hlo/literal_parser.h"
 
 namespace hlokit::lazy {
 

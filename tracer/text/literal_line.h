@@ -6,10 +6,10 @@
 #include <optional>
 #include <string_view>
 
-#include "ir/context.h"
-#include "ir/diagnostic.h"
-#include "ir/literal.h"
-#include "ir/source_buffer.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/source_buffer.h"
+#include "ir/graph/context.h"
+#include "ir/types/literal.h"
 
 namespace hlokit::lazy {
 

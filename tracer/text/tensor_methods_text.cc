@@ -6,16 +6,16 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/str_cat.h"
-#include "tracer/op.h"
-#include "tracer/schema.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/op.h"
+#include "tracer/graph/schema.h"
 
 namespace hlokit::lazy {
 namespace {
 
 constexpr std::string_view kOpIds[] = {
 #define ATEN_OP(id, ...) #id,
-#include "tracer/aten_ops.def"
+#include "tracer/graph/aten_ops.def"
 };
 
 constexpr size_t kWidth = 120;
@@ -168,8 +168,8 @@ std::string TensorMethodDefinitions() {
   std::string text =
       "// SPDX-License-Identifier: Apache-2.0\n"
       "// Written by `ir-dump --list-ops=method-bodies` from the rows of aten_ops.def.\n"
-      "#include \"tracer/dispatch.h\"\n"
-      "#include \"tracer/tensor.h\"\n"
+      "#include \"tracer/dispatch/dispatch.h\"\n"
+      "#include \"tracer/graph/tensor.h\"\n"
       "\n"
       "// clang-format off\n"
       "namespace hlokit::lazy {\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The methods of Tensor that stand for ops, written from the rows of aten_ops.def:
-//   ir-dump --list-ops=methods > tracer/tensor_methods.def
-//   ir-dump --list-ops=method-bodies > tracer/tensor_methods.cc
+//   ir-dump --list-ops=methods > tracer/graph/tensor_methods.def
+//   ir-dump --list-ops=method-bodies > tracer/ops/tensor_methods.cc
 #ifndef HLOKIT_TRACER_TEXT_TENSOR_METHODS_TEXT_H_
 #define HLOKIT_TRACER_TEXT_TENSOR_METHODS_TEXT_H_
 

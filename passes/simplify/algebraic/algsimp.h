@@ -2,7 +2,7 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_ALGSIMP_H_
 #define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_ALGSIMP_H_
 
-#include "passes/pass.h"
+#include "passes/core/pass.h"
 #include "passes/rewrite/rewriter.h"
 
 namespace hlokit {

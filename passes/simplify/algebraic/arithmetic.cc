@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 

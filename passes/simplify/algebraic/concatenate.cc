@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concatenations.
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 

@@ -2,7 +2,7 @@
 // Dots and convolutions.
 
 #include "absl/algorithm/container.h"
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 

@@ -2,7 +2,7 @@
 // Dynamic slices and updates.
 #include <algorithm>
 
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 

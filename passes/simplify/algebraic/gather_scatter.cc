@@ -2,7 +2,7 @@
 // Gathers and scatters that are something simpler.
 #include <algorithm>
 
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logic, comparisons and selections.
-#include "ir/attribute_views.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rules.h"
 

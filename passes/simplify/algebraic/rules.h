@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/rewrite/rewriter.h"
 
 namespace hlokit {

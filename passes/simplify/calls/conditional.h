@@ -2,7 +2,7 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_CALLS_CONDITIONAL_H_
 #define HLOKIT_PASSES_SIMPLIFY_CALLS_CONDITIONAL_H_
 
-#include "passes/pass.h"
+#include "passes/core/pass.h"
 
 namespace hlokit {
 

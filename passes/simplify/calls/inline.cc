@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ir/traversal.h"
+#include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/clone.h"

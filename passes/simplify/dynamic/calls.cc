@@ -2,7 +2,7 @@
 // Where sizes enter and leave a computation.
 #include <utility>
 
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "passes/annotations/annotations.h"
 #include "passes/simplify/dynamic/padder.h"
 

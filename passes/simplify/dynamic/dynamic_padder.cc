@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
 #include "passes/simplify/dynamic/padder.h"
 
 namespace hlokit {

@@ -2,7 +2,7 @@
 #ifndef HLOKIT_PASSES_SIMPLIFY_DYNAMIC_DYNAMIC_PADDER_H_
 #define HLOKIT_PASSES_SIMPLIFY_DYNAMIC_DYNAMIC_PADDER_H_
 
-#include "passes/pass.h"
+#include "passes/core/pass.h"
 
 namespace hlokit {
 

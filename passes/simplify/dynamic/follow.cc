@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a dynamic dimension of its operands means to an instruction.
 #include "absl/algorithm/container.h"
-#include "ir/attribute_views.h"
-#include "ir/str_cat.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
 #include "passes/simplify/dynamic/padder.h"
 
 namespace hlokit {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "ir/str_cat.h"
-#include "ir/traversal.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/splat.h"
 

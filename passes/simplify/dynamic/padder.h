@@ -14,7 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "ir/module.h"
+#include "ir/graph/module.h"
 #include "passes/simplify/dynamic/static_shapes.h"
 
 namespace hlokit {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "ir/shape.h"
+#include "ir/types/shape.h"
 
 namespace hlokit {
 

@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/side_effects.h"
+#include "ir/graph/side_effects.h"
+#include "passes/analysis/loop.h"
 #include "passes/annotations/annotations.h"
-#include "passes/simplify/loops/body_copier.h"
-#include "passes/simplify/loops/loop.h"
+#include "passes/rewrite/body_copier.h"
+#include "passes/rewrite/change_loop.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
 namespace hlokit {

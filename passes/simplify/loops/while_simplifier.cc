@@ -5,13 +5,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/side_effects.h"
+#include "ir/graph/side_effects.h"
+#include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/annotations/annotations.h"
+#include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/clone.h"
 #include "passes/rewrite/rewriter.h"
 #include "passes/rewrite/splat.h"
-#include "passes/simplify/loops/loop.h"
 #include "passes/simplify/unreachable.h"
 
 namespace hlokit {

@@ -77,7 +77,7 @@ def sites_of(path):
         pattern = re.sub(r'(?:\(\.\*\))+', '(.*)', ''.join(arguments))
         function = next((name for at, name in reversed(functions) if at < call.start()), '')
         rule = function[5:] if function.startswith('Infer') else ''
-        yield Site(os.path.basename(path), rule, ' '.join(re.sub(r'\s+', ' ', text).split()), re.compile(pattern),
+        yield Site(os.path.relpath(path, os.path.join(root, 'ir')), rule, ' '.join(re.sub(r'\s+', ' ', text).split()), re.compile(pattern),
                    call[1] not in ('Error', 'Report', 'ReportHeader'), call[1] == 'ReportHeader')
 
 
@@ -100,24 +100,26 @@ def messages_of(path):
     return found
 
 
-sources = sorted(p for p in glob.glob(os.path.join(root, 'ir', '*.cc'))
-                 if re.match(r'verif(y_\w+|ier)|inference_\w+|shape_inference', os.path.basename(p)))
+sources = sorted(p for room in ('inference', 'verify') for p in glob.glob(os.path.join(root, 'ir', room, '*.cc')))
 sites = [site for path in sources for site in sites_of(path)]
 inputs = sorted(glob.glob(os.path.join(folder, '*.hlo')) + glob.glob(os.path.join(folder, 'inputs', '*.json')))
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     messages = {m for found in pool.map(messages_of, inputs) for m in found}
 
+# What all rules for shapes use.
+SHARED = ('inference/checks.cc', 'inference/shape_inference.cc')
+
 # Which function infers the shape of an opcode, and in which file it stands.
-table = open(os.path.join(root, 'ir', 'opcodes.def')).read()
+table = open(os.path.join(root, 'ir', 'ops', 'opcodes.def')).read()
 rule_of = dict(re.findall(r'^OPCODE\(\w+, "([a-z0-9-]+)", \w+, \w+, (\w+),', table, re.M))
 rules = set(rule_of.values())
-file_of = {name: os.path.basename(path) for path in sources
+file_of = {name: os.path.relpath(path, os.path.join(root, 'ir')) for path in sources
            for name in re.findall(r'^absl::Status Infer(\w+)\(const Input& ?\w*, Inferred\* out\) \{$', open(path).read(), re.M)}
 
 
 def concerns(site, opcode):
     rule = rule_of.get(opcode)
-    if rule is None or not site.file.startswith('inference_') or site.file == 'inference_common.cc':
+    if rule is None or not site.file.startswith('inference/') or site.file in SHARED:
         return True
     return file_of[rule] == site.file and (site.rule not in rules or site.rule == rule)
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "tracer/autograd/function.h"
-#include "tracer/device_state.h"
-#include "tracer/functions.h"
-#include "tracer/literal_scalar.h"
-#include "tracer/tracer.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/literal_scalar.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "interp/tpu/simulator.h"
-#include "parser/parser.h"
+#include "interp/tpu/timing/simulator.h"
+#include "parser/core/parser.h"
 
 namespace hlokit::tpu {
 

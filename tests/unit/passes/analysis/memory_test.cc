@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "ir/traversal.h"
-#include "parser/parser.h"
+#include "ir/graph/traversal.h"
+#include "parser/core/parser.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/reachability.h"
 #include "tests/unit/parsed_module.h"

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/str_cat.h"
-#include "parser/parser.h"
+#include "ir/core/str_cat.h"
+#include "parser/core/parser.h"
 
 namespace hlokit {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "ir/float_types.h"
-#include "ir/literal.h"
-#include "ir/printer.h"
-#include "ir/verifier.h"
-#include "parser/parser.h"
+#include "ir/text/printer.h"
+#include "ir/types/float_types.h"
+#include "ir/types/literal.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
 
 namespace hlokit {
 namespace {

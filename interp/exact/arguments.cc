@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/arguments.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/text/literal_text.h"
+#include "parser/core/parser.h"
+#include "parser/core/reader.h"
+#include "parser/hlo/literal_parser.h"
+
+namespace hlokit::interp {
+namespace {
+
+std::string_view Trim(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
+  return s;
+}
+
+// Splits a line into shape and literal: the shape ends at its ']', or at the '}' of a layout that follows it without a
+// blank and is not all that is left.
+std::string_view ShapeOf(std::string_view line) {
+  const size_t bracket = line.find(']');
+  if (bracket == std::string_view::npos) return line.substr(0, line.find(' '));
+  size_t end = bracket + 1;
+  if (end < line.size() && line[end] == '{') {
+    int depth = 0;
+    size_t i = end;
+    for (; i < line.size(); ++i) {
+      if (line[i] == '{') ++depth;
+      if (line[i] == '}' && --depth == 0) break;
+    }
+    if (i < line.size() && !Trim(line.substr(i + 1)).empty()) end = i + 1;
+  }
+  return line.substr(0, end);
+}
+
+}  // namespace
+
+std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, absl::Span<const Shape> shapes,
+                                                  Context* context, DiagnosticSink* sink, std::string_view noun) {
+  const std::string_view text = source.text();
+  std::vector<Literal> arguments;
+  const auto skip_tokens = [&] {
+    while (arguments.size() < shapes.size() && !shapes[arguments.size()].IsArray()) {
+      arguments.push_back(Literal::Zeros(shapes[arguments.size()]));
+    }
+  };
+  size_t begin = 0;
+  while (begin < text.size() && !sink->full()) {
+    size_t end = text.find('\n', begin);
+    if (end == std::string_view::npos) end = text.size();
+    const std::string_view line = Trim(text.substr(begin, end - begin));
+    begin = end + 1;
+    if (line.empty() || line.starts_with("//") || line.starts_with("#")) continue;
+    const uint32_t at = static_cast<uint32_t>(line.data() - text.data());
+    const std::string_view shape_text = ShapeOf(line);
+    const SourceRange shape_range = {at, static_cast<uint32_t>(shape_text.size())};
+    if (shape_text.starts_with("token") || shape_text.starts_with("opaque")) continue;
+    skip_tokens();
+    if (arguments.size() == shapes.size()) {
+      sink->Error(DiagnosticKind::kEvaluation, shape_range,
+                  StrCat("there are more ", noun, "s than the program's ", shapes.size()));
+      return std::nullopt;
+    }
+    const Shape expected = shapes[arguments.size()];
+    const absl::StatusOr<Shape> shape = ParseShapeText(shape_text, context);
+    if (!shape.ok()) {
+      sink->Error(DiagnosticKind::kBadShape, shape_range, std::string(shape.status().message()));
+      return std::nullopt;
+    }
+    // An argument gives sizes; the program may only know their bounds.
+    bool fits =
+        shape->IsArray() && shape->element_type() == expected.element_type() && shape->dims() == expected.dims();
+    if (!fits) {
+      sink->Error(DiagnosticKind::kEvaluation, shape_range,
+                  StrCat(noun, " ", arguments.size(), " has shape ", shape_text, ", expected ",
+                         ToString(expected, /*with_layout=*/false)));
+      return std::nullopt;
+    }
+    const uint32_t body = at + static_cast<uint32_t>(shape_text.size());
+    Reader reader(text.substr(body), sink, body);
+    LiteralId literal;
+    LiteralLimits limits;
+    limits.spread_complex_nan = false;  // values as they were recorded
+    if (!ParseLiteral(reader, context, expected, limits, &literal)) return std::nullopt;
+    // The literal may go on over several lines; nothing may follow it on its last one.
+    const size_t rest = reader.Here();
+    size_t line_end = text.find('\n', rest);
+    if (line_end == std::string_view::npos) line_end = text.size();
+    if (!Trim(text.substr(rest, line_end - rest)).empty()) {
+      sink->Error(DiagnosticKind::kUnexpectedToken, {static_cast<uint32_t>(rest), 0},
+                  StrCat("text after the value of ", noun, " ", arguments.size()));
+      return std::nullopt;
+    }
+    begin = line_end + 1;
+    if (context->literals[literal].elided) {
+      sink->Error(DiagnosticKind::kEvaluation, shape_range,
+                  StrCat("the value of ", noun, " ", arguments.size(), " is elided"));
+      return std::nullopt;
+    }
+    arguments.push_back(context->literals.ToLiteral(literal));
+  }
+  skip_tokens();
+  if (arguments.size() != shapes.size()) {
+    sink->Error(DiagnosticKind::kEvaluation, {static_cast<uint32_t>(text.size()), 0},
+                StrCat("the program has ", shapes.size(), " ", noun, "s, here are ", arguments.size()));
+    return std::nullopt;
+  }
+  return arguments;
+}
+
+void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves) {
+  for (const Literal& leaf : leaves) {
+    if (leaf.shape().IsArray()) {
+      PrintLiteral(out, leaf, {.with_shape = true, .with_layout = false});
+    } else {
+      out << ToString(leaf.shape(), /*with_layout=*/false);
+    }
+    out << '\n';
+  }
+}
+
+}  // namespace hlokit::interp

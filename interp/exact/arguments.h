@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments and results of a program as text.
+//
+// The text has one array leaf a line, tuples flattened in order: the shape, with or without a layout, and the literal
+// as XLA prints it.
+//   f32[2,2] { { 1, 2 }, { 3, 4 } }
+//   pred[] true
+//   token[]
+// Empty lines and lines that begin with # or // are skipped. Lines for tokens may be left out.
+#ifndef HLOKIT_INTERP_EXACT_ARGUMENTS_H_
+#define HLOKIT_INTERP_EXACT_ARGUMENTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/exact/argument_generator.h"  // IWYU pragma: export
+#include "ir/core/diagnostic.h"
+#include "ir/core/source_buffer.h"
+#include "ir/core/text_writer.h"
+#include "ir/graph/context.h"
+#include "ir/types/literal.h"
+
+namespace hlokit::interp {
+
+// Reads literals of the given shapes (Evaluator::argument_shapes), which are of `context`. Nullopt after errors; their
+// places are in `source`.
+// `noun` is what errors call them.
+std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, absl::Span<const Shape> shapes,
+                                                  Context* context, DiagnosticSink* sink,
+                                                  std::string_view noun = "argument");
+
+// Writes leaves in the form that ReadArguments reads, without layouts.
+void PrintLeaves(TextWriter& out, absl::Span<const Literal> leaves);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EXACT_ARGUMENTS_H_

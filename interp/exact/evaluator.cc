@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/evaluator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "interp/exact/device_set.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/thread_pool.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp {
+namespace {
+
+// "in trip 5 of while.3, in trip 2 of while.1".
+std::string LoopsText(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
+  std::string text;
+  for (const RunContext::LoopPosition& at : loops) {
+    StrAppend(&text, text.empty() ? "" : ", ", "in trip ", at.trip, " of ", module.instruction(at.loop).name());
+  }
+  return text;
+}
+
+void ReportAt(const Module& module, const RunContext& context, std::string message, DiagnosticSink* sink) {
+  const InstructionId id = context.error_instruction;
+  SourceRange range;
+  if (id.valid()) {
+    const Instruction at = module.instruction(id);
+    const uint32_t offset = at.record().source_offset;
+    if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(at.name().size())};
+    message = StrCat(at.name(), ": ", message);
+  }
+  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), LoopsText(module, context.error_loops));
+}
+
+}  // namespace
+
+struct Evaluator::State {
+  const Module* module;
+  EvaluatorOptions options;
+  Program program;
+  ThreadPool threads;
+
+  State(const Module* m, const EvaluatorOptions& o) : module(m), options(o), threads(o.num_threads) {}
+};
+
+Evaluator::Evaluator() = default;
+Evaluator::~Evaluator() = default;
+
+std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const EvaluatorOptions& options,
+                                              DiagnosticSink* sink) {
+  auto evaluator = std::unique_ptr<Evaluator>(new Evaluator());
+  evaluator->state_ = std::make_unique<State>(&module, options);
+  PrepareOptions prepare;
+  prepare.fill_elided = options.fill_elided;
+  prepare.seed = options.seed;
+  prepare.limits = options.limits;
+  prepare.custom_calls = options.custom_calls;
+  prepare.observation = options.observation;
+  prepare.mixed_types = options.mixed_types;
+  prepare.num_replicas = options.num_replicas;
+  prepare.num_partitions = options.num_partitions;
+  if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > EvaluatorOptions::kMaxDevices ||
+      options.num_partitions > EvaluatorOptions::kMaxDevices / options.num_replicas) {
+    sink->Error(DiagnosticKind::kUnsupported, {},
+                StrCat("cannot run ", options.num_replicas, " replicas of ", options.num_partitions,
+                       " partitions; up to ", EvaluatorOptions::kMaxDevices, " devices"));
+    return nullptr;
+  }
+  ProgramBuilder builder(module, prepare, sink, &evaluator->state_->program);
+  const Computation entry = module.entry();
+  if (!entry.valid()) {
+    sink->Error(DiagnosticKind::kUnsupported, {}, "the module has no entry computation");
+    return nullptr;
+  }
+  if (!builder.Build(entry)) return nullptr;
+  for (int64_t i = 0; i < entry.parameter_count(); ++i) {
+    AppendLeaves(entry.parameter(i).shape(), &evaluator->argument_shapes_);
+  }
+  AppendLeaves(entry.root().shape(), &evaluator->result_shapes_);
+  return evaluator;
+}
+
+int64_t Evaluator::num_devices() const { return state_->options.num_replicas * state_->options.num_partitions; }
+
+std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+  std::vector<const Literal*> pointers;
+  for (const Literal& argument : arguments) pointers.push_back(&argument);
+  return RunPointers(pointers, sink);
+}
+
+// Results as literals: in the bytes of arguments that the same device gave away where they lie there, or where nothing
+// does.
+std::vector<Literal> Evaluator::TakeResults(DeviceSet& set, Donation* donation) {
+  std::vector<Literal> results;
+  Donation none;
+  if (donation == nullptr) donation = &none;
+  std::vector<Literal*>& given = donation->given;
+  donation->taken.assign(result_shapes_.size() * static_cast<size_t>(set.size()), -1);
+  // Whose bytes each result is in, and how many are in each.
+  std::vector<std::pair<const std::byte*, size_t>> begins;
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i] != nullptr) begins.emplace_back(given[i]->data(), i);
+  }
+  std::sort(begins.begin(), begins.end());
+  const auto argument_of = [&](const std::byte* data) -> std::optional<size_t> {
+    const auto after = std::upper_bound(begins.begin(), begins.end(), std::make_pair(data, SIZE_MAX));
+    if (after == begins.begin()) return std::nullopt;
+    const auto [begin, i] = *std::prev(after);
+    if (data >= begin + given[i]->size_bytes()) return std::nullopt;
+    return i;
+  };
+  std::vector<int64_t> users(given.size());
+  const size_t each = given.size() / static_cast<size_t>(set.size());
+  for (int64_t d = 0; d < set.size(); ++d) {
+    for (const Value& value : set.results(d)) {
+      if (const std::optional<size_t> i = argument_of(value.data)) ++users[*i];
+    }
+  }
+  const auto take = [&](size_t i) {
+    donation->taken[results.size()] = static_cast<int64_t>(i);
+    users[i] = -1;
+    results.push_back(std::move(*given[i]));
+  };
+  for (int64_t d = 0; d < set.size(); ++d) {
+    const size_t first = static_cast<size_t>(d) * each, end = first + each;
+    for (size_t r = 0; r < result_shapes_.size(); ++r) {
+      const std::byte* from = set.results(d)[r].data;
+      const auto fits = [&](size_t i) {
+        return SameShape(given[i]->shape(), result_shapes_[r], /*ignore_layout=*/true);
+      };
+      const std::optional<size_t> at = argument_of(from);
+      if (at && *at >= first && *at < end && users[*at] == 1 && from == given[*at]->data() && fits(*at)) {
+        take(*at);
+        continue;
+      }
+      size_t room = first;
+      while (room < end && (given[room] == nullptr || users[room] != 0 || !fits(room))) ++room;
+      if (room < end) {
+        take(room);
+      } else {
+        results.push_back(Literal::Zeros(result_shapes_[r]));
+      }
+      Literal& literal = results.back();
+      constexpr int64_t kGrain = int64_t{1} << 20;
+      state_->threads.ParallelFor(static_cast<int64_t>(literal.size_bytes()), kGrain, [&](int64_t begin, int64_t end) {
+        std::memcpy(literal.data() + begin, from + begin, static_cast<size_t>(end - begin));
+      });
+    }
+  }
+  return results;
+}
+
+std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Literal* const> arguments,
+                                                           DiagnosticSink* sink, Donation* donation) {
+  State& state = *state_;
+  const size_t each = argument_shapes_.size();
+  const size_t devices = static_cast<size_t>(num_devices());
+  if (arguments.size() != each * devices) {
+    sink->Error(DiagnosticKind::kEvaluation, {},
+                StrCat("the program takes ", each, " arguments (leaves) for each of ", devices, " devices, ",
+                       arguments.size(), " are given"));
+    return std::nullopt;
+  }
+  RunContext context(state.options.limits, &state.threads, state.options.cancel);
+  std::vector<Value> values;
+  static std::byte no_bytes[16];
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) {
+      for (const Value& value : values) context.pool.Release(value.owner);
+      sink->Error(DiagnosticKind::kEvaluation, {},
+                  StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
+                         ToString(argument_shapes_[i % each], false)));
+      return std::nullopt;
+    }
+    // Bytes without an owner are never written. Those that were given away have one, a block that counts references.
+    Value value{nullptr, const_cast<std::byte*>(arguments[i]->data())};
+    if (value.data == nullptr) {
+      value.data = no_bytes;
+    } else if (donation != nullptr && donation->given[i] != nullptr) {
+      value.owner = context.pool.Allocate(1);
+    }
+    values.push_back(value);
+  }
+
+  context.rng_seed = state.options.seed;
+  context.host_io = state.options.host_io;
+  context.num_replicas = state.options.num_replicas;
+  context.num_partitions = state.options.num_partitions;
+  if (state.options.progress) context.set_progress(&state.options.progress);
+  std::optional<std::vector<Literal>> results;
+  {
+    DeviceSet set(context, *state.module, state.program.entry, values, state.options.observer);
+    if (set.Run()) {
+      results = TakeResults(set, donation);
+    } else {
+      std::string message = context.error();
+      if (devices > 1) {
+        message = StrCat("replica ", context.device.replica, ", partition ", context.device.partition, ": ", message);
+      }
+      ReportAt(*state.module, context, std::move(message), sink);
+    }
+  }
+  for (const std::unique_ptr<Routine>& routine : state.program.routines) routine->DropFrames(context.pool);
+  statistics_.steps = context.steps();
+  statistics_.loop_trips = context.loop_trips;
+  statistics_.peak_bytes = context.pool.peak_bytes();
+  statistics_.seconds = context.seconds();
+  return results;
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's end of infeed, outfeed and of send and recv with is_host_transfer: queues of values.
+#ifndef HLOKIT_INTERP_EXACT_HOST_IO_H_
+#define HLOKIT_INTERP_EXACT_HOST_IO_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ir/graph/context.h"
+#include "ir/types/literal.h"
+#include "ir/types/shape.h"
+
+namespace hlokit::interp {
+
+class HostIo {
+ public:
+  virtual ~HostIo() = default;
+  // The next value of a queue for a device: "infeed", "recv.CHANNEL". `leaves` has a literal of each array leaf, to be
+  // filled. An error ends the run.
+  virtual absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) = 0;
+  // A value for a queue from a device: "outfeed", "send.CHANNEL".
+  virtual absl::Status Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) = 0;
+};
+
+// Queues in files of a folder: QUEUE.txt, or QUEUE.DEVICE.txt when there are several devices, with one array leaf a
+// line as arguments are written.
+class HostFolder : public HostIo {
+ public:
+  // `context` is the module's.
+  HostFolder(std::string folder, Context* context, int64_t devices)
+      : folder_(std::move(folder)), context_(context), devices_(devices) {}
+
+  absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) override;
+  absl::Status Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) override;
+  // Writes what was sent. Files of queues that got nothing are not touched.
+  absl::Status Finish() const;
+
+ private:
+  struct Input {
+    std::string text;
+    size_t next = 0;  // first byte that is not read yet
+  };
+  std::string PathOf(std::string_view queue, int64_t device) const;
+
+  const std::string folder_;
+  Context* const context_;
+  const int64_t devices_;
+  std::map<std::string, Input> inputs_;         // by path
+  std::map<std::string, std::string> outputs_;  // by path
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EXACT_HOST_IO_H_

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/instruction_evaluator.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/graph/traversal.h"
+
+namespace hlokit::interp {
+namespace {
+
+// Copies instructions of one module into another of the same context, with the computations they call.
+class Extractor {
+ public:
+  explicit Extractor(const Module& from) : from_(from), to_(from.shared_context()) {}
+
+  // The module whose entry computes `root`.
+  Module Extract(Instruction root) {
+    CopyCallees(root);
+    const ComputationId entry = to_.AddComputation(from_.record(root.parent().id()).name);
+    to_.SetRoot(entry, CopyWithOperands(root, entry));
+    to_.SetEntry(entry);
+    return std::move(to_);
+  }
+
+ private:
+  // Each computation that `root` and what it depends on call, callees first.
+  void CopyCallees(Instruction root) {
+    struct Visit {
+      Computation computation;
+      bool leave;
+    };
+    std::vector<Visit> stack;
+    const auto push = [&](Instruction i) {
+      for (Computation called : i.called_computations()) {
+        if (called.valid() && !computations_.contains(called.id().value)) stack.push_back({called, false});
+      }
+    };
+    for (Instruction i : Reached(root)) push(i);
+    while (!stack.empty()) {
+      const Visit visit = stack.back();
+      stack.pop_back();
+      if (visit.leave) {
+        CopyComputation(visit.computation);
+        continue;
+      }
+      if (computations_.contains(visit.computation.id().value)) continue;
+      stack.push_back({visit.computation, true});
+      for (Instruction i : visit.computation.instructions()) push(i);
+    }
+  }
+
+  // What `root` depends on, itself last.
+  static std::vector<Instruction> Reached(Instruction root) {
+    struct Visit {
+      Instruction instruction;
+      int64_t next;
+    };
+    std::vector<Instruction> order;
+    absl::flat_hash_map<uint32_t, bool> seen;
+    std::vector<Visit> stack = {{root, 0}};
+    seen[root.id().value] = true;
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      if (top.next == top.instruction.operand_count()) {
+        order.push_back(top.instruction);
+        stack.pop_back();
+        continue;
+      }
+      const Instruction operand = top.instruction.operand(top.next++);
+      if (seen.insert({operand.id().value, true}).second) stack.push_back({operand, 0});
+    }
+    return order;
+  }
+
+  void CopyComputation(Computation computation) {
+    if (computations_.contains(computation.id().value)) return;
+    const ComputationId copy = to_.AddComputation(from_.record(computation.id()).name);
+    computations_[computation.id().value] = copy;
+    for (InstructionId id : PostOrder(computation)) Copy(from_.instruction(id), copy);
+    std::vector<InstructionId> parameters;
+    for (int64_t i = 0; i < computation.parameter_count(); ++i) {
+      parameters.push_back(instructions_.at(computation.parameter(i).id().value));
+    }
+    to_.SetParameters(copy, std::move(parameters));
+    to_.SetRoot(copy, instructions_.at(computation.root().id().value));
+  }
+
+  InstructionId CopyWithOperands(Instruction root, ComputationId parent) {
+    for (Instruction i : Reached(root)) Copy(i, parent);
+    return instructions_.at(root.id().value);
+  }
+
+  void Copy(Instruction i, ComputationId parent) {
+    if (instructions_.contains(i.id().value)) return;
+    std::vector<InstructionId> operands;
+    for (Instruction operand : i.operands()) operands.push_back(instructions_.at(operand.id().value));
+    std::vector<AttrValue> attrs;
+    for (AttrValue value : i.attrs()) {
+      if (value.attr == Attr::kControlPredecessors) continue;
+      const AttrType type = InfoOf(value.attr).type;
+      if (type == AttrType::kComputation) {
+        value.payload = computations_.at(value.payload).value;
+      } else if (type == AttrType::kComputationList) {
+        std::vector<int64_t> list;
+        for (int64_t id : from_.context().list(ListId(value.payload))) {
+          list.push_back(computations_.at(static_cast<uint32_t>(id)).value);
+        }
+        value.payload = to_.ListPayload(list);
+      }
+      attrs.push_back(value);
+    }
+    const InstructionRecord& r = i.record();
+    instructions_[i.id().value] = to_.AddInstruction(parent, r.opcode, i.shape(), r.name, operands, attrs, r.payload);
+  }
+
+  const Module& from_;
+  Module to_;
+  absl::flat_hash_map<uint32_t, ComputationId> computations_;  // copies
+  absl::flat_hash_map<uint32_t, InstructionId> instructions_;
+};
+
+absl::Status FirstErrorStatus(const DiagnosticSink& sink) {
+  return absl::FailedPreconditionError(sink.diagnostics().empty() ? "no value" : sink.diagnostics()[0].message);
+}
+
+}  // namespace
+
+absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const EvaluatorOptions& options) {
+  if (!instruction.shape().IsArray()) return absl::InvalidArgumentError("the value is no array");
+  const Module module = Extractor(instruction.module()).Extract(instruction);
+  if (module.entry().parameter_count() != 0) return absl::InvalidArgumentError("the value depends on a parameter");
+  DiagnosticSink sink;
+  const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, options, &sink);
+  if (evaluator == nullptr) return FirstErrorStatus(sink);
+  std::optional<std::vector<Literal>> results = evaluator->Run({}, &sink);
+  if (!results || results->size() != 1) return FirstErrorStatus(sink);
+  return std::move((*results)[0]);
+}
+
+PassEnvironment EvaluatingEnvironment() {
+  EvaluatorOptions options;
+  options.num_threads = 1;
+  options.limits.max_steps = int64_t{1} << 20;
+  options.limits.max_bytes = int64_t{1} << 28;
+  PassEnvironment environment;
+  environment.evaluate = [options](Instruction instruction) { return EvaluateInstruction(instruction, options); };
+  return environment;
+}
+
+}  // namespace hlokit::interp

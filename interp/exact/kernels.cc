@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/kernels.h"
+
+#include <cstddef>
+
+namespace hlokit::interp {
+namespace {
+
+constexpr PrepareFn kKernels[] = {
+#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
+               ...)                                                                                                \
+  Prepare##kernel,
+#include "ir/ops/opcodes.def"
+    nullptr,  // an opcode that is not known
+};
+
+}  // namespace
+
+PrepareFn PrepareFnOf(Opcode opcode) { return kKernels[static_cast<size_t>(opcode)]; }
+
+}  // namespace hlokit::interp

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives that move elements among the devices of a group, and the numbers of the device.
+#include "interp/exact/collective.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/collective_groups.h"
+#include "interp/exact/kernels/index_operand.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp {
+namespace {
+
+// An array as rows of `outer` blocks: the dimensions before one dimension, and the bytes from it on.
+struct Blocks {
+  int64_t outer = 1;
+  int64_t bytes = 0;
+};
+Blocks BlocksOf(Shape shape, int64_t dim) {
+  Blocks blocks;
+  blocks.bytes = BytesOf(shape.element_type());
+  for (int64_t d = 0; d < shape.rank(); ++d) (d < dim ? blocks.outer : blocks.bytes) *= shape.dim(d);
+  return blocks;
+}
+
+// Copies block `from_index` of each row of `from` (from_blocks blocks a row) to block `to_index` of `to`.
+void CopyBlocks(int64_t rows, int64_t bytes, const std::byte* from, int64_t from_index, int64_t from_blocks,
+                std::byte* to, int64_t to_index, int64_t to_blocks) {
+  for (int64_t row = 0; row < rows; ++row) {
+    std::memcpy(to + (row * to_blocks + to_index) * bytes, from + (row * from_blocks + from_index) * bytes,
+                static_cast<size_t>(bytes));
+  }
+}
+
+struct AllGatherPlan : CollectivePlan {
+  std::vector<Blocks> parts;  // each operand, in one device
+
+  void Run(absl::Span<const CollectiveMember> members, RunContext&) const override {
+    const int64_t n = static_cast<int64_t>(members.size());
+    for (size_t k = 0; k < parts.size(); ++k) {
+      for (int64_t i = 0; i < n; ++i) {
+        CopyBlocks(parts[k].outer, parts[k].bytes, members[i].operands[k], 0, 1, members[0].results[k], i, n);
+      }
+      for (int64_t i = 1; i < n; ++i) {
+        std::memcpy(members[i].results[k], members[0].results[k],
+                    static_cast<size_t>(parts[k].outer * parts[k].bytes * n));
+      }
+    }
+  }
+};
+
+struct AllToAllPlan : CollectivePlan {
+  bool tuple = false;
+  Blocks block;  // one of those that each operand is cut into (array), or an operand (tuple)
+
+  void Run(absl::Span<const CollectiveMember> members, RunContext&) const override {
+    const int64_t n = static_cast<int64_t>(members.size());
+    for (int64_t to = 0; to < n; ++to) {
+      for (int64_t from = 0; from < n; ++from) {
+        if (tuple) {
+          CopyBlocks(block.outer, block.bytes, members[from].operands[to], 0, 1, members[to].results[from], 0, 1);
+        } else {
+          CopyBlocks(block.outer, block.bytes, members[from].operands[0], to, n, members[to].results[0], from, n);
+        }
+      }
+    }
+  }
+};
+
+struct BroadcastPlan : CollectivePlan {
+  std::vector<int64_t> bytes;  // of each operand
+  std::vector<bool> absent;    // by device: in none of the groups of the text, and gets zeros
+  bool dynamic_root = false;   // the last operand: a position in the group for each of the others
+
+  void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+    for (size_t k = 0; k < bytes.size(); ++k) {
+      int64_t root = 0;
+      if (dynamic_root) root = reinterpret_cast<const int32_t*>(members[0].operands[bytes.size()])[k];
+      if (root < 0 || root >= static_cast<int64_t>(members.size())) {
+        context.Fail(StrCat("the root of operand ", k, " is ", root, "; the group has ", members.size(), " devices"));
+        return;
+      }
+      for (const CollectiveMember& m : members) {
+        if (absent[static_cast<size_t>(m.device)]) {
+          std::memset(m.results[k], 0, static_cast<size_t>(bytes[k]));
+        } else {
+          std::memcpy(m.results[k], members[static_cast<size_t>(root)].operands[k], static_cast<size_t>(bytes[k]));
+        }
+      }
+    }
+  }
+};
+
+// ragged-all-to-all(input, output, input offsets, send sizes, output offsets, receive sizes): rows are steps of
+// dimension 0; each device has `per_peer` offsets and sizes for each member of the group.
+struct RaggedAllToAllPlan : CollectivePlan {
+  int64_t row_bytes = 0;
+  int64_t input_rows = 0;
+  int64_t output_rows = 0;
+  int64_t offsets = 0;
+  ElementType offset_type = ElementType::kS32;
+
+  int64_t At(const CollectiveMember& m, int64_t operand, int64_t i) const {
+    return LoadIndex(offset_type, m.operands[operand] + i * BytesOf(offset_type));
+  }
+
+  void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+    const int64_t n = static_cast<int64_t>(members.size());
+    const int64_t per_peer = offsets / n;
+    for (const CollectiveMember& m : members) {
+      std::memcpy(m.results[0], m.operands[1], static_cast<size_t>(output_rows * row_bytes));
+    }
+    for (int64_t s = 0; s < n; ++s) {
+      for (int64_t t = 0; t < n; ++t) {
+        for (int64_t u = 0; u < per_peer; ++u) {
+          const int64_t at = t * per_peer + u;
+          const int64_t from = At(members[s], 2, at);
+          const int64_t size = At(members[s], 3, at);
+          const int64_t to = At(members[s], 4, at);
+          const int64_t expected = At(members[t], 5, s * per_peer + u);
+          const auto name = [&](int64_t member) { return DeviceName(members[member].device, context); };
+          if (size != expected) {
+            context.Fail(StrCat(name(s), " sends ", size, " rows to ", name(t), ", which expects ", expected));
+            return;
+          }
+          if (size < 0 || from < 0 || from > input_rows - size || to < 0 || to > output_rows - size) {
+            context.Fail(StrCat(name(s), " sends ", size, " rows from ", from, " to ", to, " of ", name(t),
+                                "; the input has ", input_rows, ", the output ", output_rows));
+            return;
+          }
+          std::memcpy(members[t].results[0] + to * row_bytes, members[s].operands[0] + from * row_bytes,
+                      static_cast<size_t>(size * row_bytes));
+        }
+      }
+    }
+  }
+};
+
+void RunReplicaId(const Plan*, const std::byte* const*, std::byte* const* out, RunContext& context) {
+  *reinterpret_cast<uint32_t*>(out[0]) = static_cast<uint32_t>(context.device.replica);
+}
+void RunPartitionId(const Plan*, const std::byte* const*, std::byte* const* out, RunContext& context) {
+  *reinterpret_cast<uint32_t*>(out[0]) = static_cast<uint32_t>(context.device.partition);
+}
+
+// All leaves of the operands [0, count), dense.
+std::vector<View> DenseOperands(RoutineBuilder& b) {
+  std::vector<View> views;
+  for (Instruction operand : b.instruction().operands()) {
+    const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
+    for (const View& v : leaves) views.push_back(b.Dense(v));
+  }
+  return views;
+}
+
+// The value of a start: operands, then results, then whatever the backend adds.
+void SetStartResults(RoutineBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
+  std::vector<Shape> all;
+  AppendLeaves(b.shape(), &all);
+  std::vector<View> views(operands.begin(), operands.end());
+  views.insert(views.end(), results.begin(), results.end());
+  for (size_t i = views.size(); i < all.size(); ++i) views.push_back(b.Zeros(all[i]));
+  if (views.size() != all.size()) {
+    b.Fail("the result of the start does not fit its operands");
+    return;
+  }
+  b.SetResults(views);
+}
+
+}  // namespace
+
+std::string DeviceName(int64_t device, const RunContext& context) {
+  return StrCat("replica ", device / context.num_partitions, ", partition ", device % context.num_partitions);
+}
+
+bool InitGroups(RoutineBuilder& b, CollectivePlan* plan, std::vector<bool>* absent) {
+  const PrepareOptions& options = b.program().options();
+  const int64_t devices = options.num_replicas * options.num_partitions;
+  absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
+      DeviceGroups(b.instruction(), options.num_replicas, options.num_partitions);
+  if (!groups.ok()) {
+    b.FailWhenReached(std::string(groups.status().message()));
+    return false;
+  }
+  plan->groups = std::move(*groups);
+  plan->group_of.assign(static_cast<size_t>(devices), -1);
+  for (size_t g = 0; g < plan->groups.size(); ++g) {
+    for (int64_t d : plan->groups[g]) {
+      if (plan->group_of[static_cast<size_t>(d)] >= 0) {
+        b.Fail("a device is in two replica groups, or twice in one");
+        return false;
+      }
+      plan->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(g);
+    }
+  }
+  if (absent != nullptr) absent->assign(static_cast<size_t>(devices), false);
+  for (int64_t d = 0; d < devices; ++d) {
+    if (plan->group_of[static_cast<size_t>(d)] >= 0) continue;
+    if (absent == nullptr) {
+      b.FailWhenReached(StrCat("replica ", d / options.num_partitions, ", partition ", d % options.num_partitions,
+                               " is in none of the replica groups; the run has ", options.num_replicas, " x ",
+                               options.num_partitions, " devices"));
+      return false;
+    }
+    (*absent)[static_cast<size_t>(d)] = true;
+    plan->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(plan->groups.size());
+    plan->groups.push_back({d});
+  }
+  return true;
+}
+
+bool GroupsHaveSize(RoutineBuilder& b, const CollectivePlan& plan, int64_t size) {
+  for (const std::vector<int64_t>& group : plan.groups) {
+    if (static_cast<int64_t>(group.size()) == size) continue;
+    b.FailWhenReached(StrCat("the shapes are those of groups of ", size, " devices; in this run, of ",
+                             b.program().options().num_replicas, " x ", b.program().options().num_partitions,
+                             " devices (replicas x partitions), a group has ", group.size()));
+    return false;
+  }
+  return true;
+}
+
+void PrepareReplicaId(RoutineBuilder& b) { b.Emit(RunReplicaId, nullptr, {}); }
+void PreparePartitionId(RoutineBuilder& b) { b.Emit(RunPartitionId, nullptr, {}); }
+
+void PrepareAllGather(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const bool starts = instruction.opcode() == Opcode::kAllGatherStart;
+  auto plan = std::make_unique<AllGatherPlan>();
+  if (!InitGroups(b, plan.get(), nullptr)) return;
+  const std::vector<View> views = DenseOperands(b);
+  std::vector<Shape> results;
+  AppendLeaves(b.shape(), &results);
+  if (starts)
+    results.erase(results.begin(), results.begin() + static_cast<int64_t>(std::min(views.size(), results.size())));
+  const absl::Span<const int64_t> dims = instruction.list_attr(Attr::kDimensions);
+  if (dims.size() != 1 || results.size() != views.size()) {
+    b.Fail("the dimension does not fit the operands");
+    return;
+  }
+  for (size_t k = 0; k < views.size(); ++k) {
+    const Shape part = views[k].shape;
+    if (dims[0] < 0 || dims[0] >= part.rank() || dims[0] >= results[k].rank()) {
+      b.Fail("the dimension does not fit the operands");
+      return;
+    }
+    const int64_t size = part.dim(dims[0]) == 0 ? 1 : results[k].dim(dims[0]) / part.dim(dims[0]);
+    if (part.dim(dims[0]) != 0 && !GroupsHaveSize(b, *plan, size)) return;
+    plan->parts.push_back(BlocksOf(part, dims[0]));
+  }
+  const std::vector<View> gathered = b.EmitCollective(std::move(plan), views, results);
+  if (starts) {
+    SetStartResults(b, views, gathered);
+  } else {
+    b.SetResults(gathered);
+  }
+}
+
+void PrepareAllToAll(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  auto plan = std::make_unique<AllToAllPlan>();
+  if (!InitGroups(b, plan.get(), nullptr)) return;
+  const std::vector<View> views = DenseOperands(b);
+  std::vector<Shape> results;
+  AppendLeaves(b.shape(), &results);
+  plan->tuple = !instruction.has(Attr::kDimensions);
+  if (views.empty() || results.size() != views.size()) {
+    b.Fail("the result does not fit the operands");
+    return;
+  }
+  if (plan->tuple) {
+    if (!GroupsHaveSize(b, *plan, static_cast<int64_t>(views.size()))) return;
+    plan->block = BlocksOf(views[0].shape, 0);
+  } else {
+    const absl::Span<const int64_t> dims = instruction.list_attr(Attr::kDimensions);
+    const int64_t size = static_cast<int64_t>(plan->groups[0].size());
+    if (dims.size() != 1 || dims[0] < 0 || dims[0] >= views[0].shape.rank() ||
+        views[0].shape.dim(dims[0]) % size != 0 || !GroupsHaveSize(b, *plan, size)) {
+      b.FailWhenReached(StrCat("groups of ", size, " devices do not divide the dimension"));
+      return;
+    }
+    plan->block = BlocksOf(views[0].shape, dims[0]);
+    plan->block.bytes /= size;
+  }
+  b.SetResults(b.EmitCollective(std::move(plan), views, results));
+}
+
+void PrepareCollectiveBroadcast(RoutineBuilder& b) {
+  auto plan = std::make_unique<BroadcastPlan>();
+  if (!InitGroups(b, plan.get(), &plan->absent)) return;
+  const std::vector<View> views = DenseOperands(b);
+  std::vector<Shape> results;
+  AppendLeaves(b.shape(), &results);
+  plan->dynamic_root = b.instruction().bool_attr(Attr::kHasDynamicRoot);
+  if (views.size() != results.size() + (plan->dynamic_root ? 1 : 0)) {
+    b.Fail("the result does not fit the operands");
+    return;
+  }
+  for (Shape s : results) plan->bytes.push_back(s.element_count() * BytesOf(s.element_type()));
+  b.SetResults(b.EmitCollective(std::move(plan), views, results));
+}
+
+void PrepareRaggedAllToAll(RoutineBuilder& b) {
+  auto plan = std::make_unique<RaggedAllToAllPlan>();
+  if (!InitGroups(b, plan.get(), nullptr)) return;
+  const std::vector<View> views = DenseOperands(b);
+  if (views.size() != 6 || views[0].shape.rank() < 1 || views[1].shape.rank() != views[0].shape.rank() ||
+      !IsIndexType(views[2].type())) {
+    b.Fail("the operands do not fit each other");
+    return;
+  }
+  plan->input_rows = views[0].shape.dim(0);
+  plan->output_rows = views[1].shape.dim(0);
+  plan->row_bytes = BytesOf(views[0].type());
+  bool fits = views[1].type() == views[0].type();
+  for (int64_t d = 1; d < views[0].shape.rank(); ++d) {
+    plan->row_bytes *= views[0].shape.dim(d);
+    fits = fits && views[0].shape.dim(d) == views[1].shape.dim(d);
+  }
+  plan->offsets = views[2].count();
+  plan->offset_type = views[2].type();
+  for (size_t k = 3; k < 6; ++k)
+    fits = fits && views[k].count() == plan->offsets && views[k].type() == plan->offset_type;
+  const int64_t size = static_cast<int64_t>(plan->groups[0].size());
+  if (!fits) {
+    b.Fail("the operands do not fit each other");
+    return;
+  }
+  if (plan->offsets % size != 0) {
+    b.FailWhenReached(StrCat(plan->offsets, " offsets cannot be divided among the ", size, " devices of a group"));
+    return;
+  }
+  if (!GroupsHaveSize(b, *plan, size)) return;
+  const Shape result = views[1].shape;
+  b.SetResults(b.EmitCollective(std::move(plan), views, {&result, 1}));
+}
+
+// The result part of a start's value.
+void PrepareCollectiveDone(RoutineBuilder& b) {
+  const Instruction start = b.instruction().operand(0);
+  if (!start.shape().IsTuple() || start.shape().tuple_size() < 2) {
+    b.Fail("the operand is no start of a collective");
+    return;
+  }
+  b.AliasResult(start, 1);
+}
+
+void SetPermuteResults(RoutineBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
+  if (b.instruction().opcode() == Opcode::kCollectivePermuteStart) {
+    SetStartResults(b, operands, results);
+  } else {
+    b.SetResults(results);
+  }
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collective-permute: each target gets the operands of its source, each device that is no target gets zeros. The form
+// with slice_sizes moves slices of a buffer into another one that the target holds.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/collective_groups.h"
+#include "interp/exact/kernels/index_operand.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/strided_copy.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct Pair {
+  int64_t source;  // positions in the group
+  int64_t target;
+};
+
+struct PermutePlan : CollectivePlan {
+  std::vector<Pair> pairs;
+  std::vector<int64_t> bytes;  // of each operand
+
+  void Run(absl::Span<const CollectiveMember> members, RunContext&) const override {
+    for (size_t k = 0; k < bytes.size(); ++k) {
+      const size_t size = static_cast<size_t>(bytes[k]);
+      for (const CollectiveMember& m : members) std::memset(m.results[k], 0, size);
+      for (const Pair& p : pairs) std::memcpy(members[p.target].results[k], members[p.source].operands[k], size);
+    }
+  }
+};
+
+// A slice of one buffer: its sizes, and the leaves among the operands that hold where it starts.
+struct PermuteSlice {
+  Dims sizes;
+  size_t buffer = 0;
+  size_t from = 0;  // first of the offsets into the source's input
+  size_t to = 0;    // first of the offsets into the target's output
+};
+
+struct PermuteInPlacePlan : CollectivePlan {
+  std::vector<Pair> pairs;
+  std::vector<int64_t> slice_of_pair;  // which of a buffer's slices; -1: all of them
+  std::vector<Shape> inputs;           // leaves 0, 1, ... of the operands; the outputs follow
+  std::vector<Shape> outputs;
+  std::vector<PermuteSlice> slices;
+  std::vector<int64_t> slice_number;  // of each in its buffer
+  std::vector<ElementType> types;     // of all leaves
+
+  // Offset in bytes of a slice; false if it does not lie inside.
+  bool Offset(const CollectiveMember& m, const PermuteSlice& slice, size_t first, Shape buffer, int64_t* offset) const {
+    const Dims strides = DenseStrides(buffer.dims());
+    *offset = 0;
+    for (size_t d = 0; d < slice.sizes.size(); ++d) {
+      const int64_t start = LoadIndex(types[first + d], m.operands[first + d]);
+      if (start < 0 || start > buffer.dim(static_cast<int64_t>(d)) - slice.sizes[d]) return false;
+      *offset += start * strides[d] * BytesOf(buffer.element_type());
+    }
+    return true;
+  }
+
+  void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const size_t bytes = static_cast<size_t>(outputs[k].element_count() * BytesOf(outputs[k].element_type()));
+      for (const CollectiveMember& m : members) std::memcpy(m.results[k], m.operands[inputs.size() + k], bytes);
+    }
+    for (size_t p = 0; p < pairs.size(); ++p) {
+      const CollectiveMember& source = members[pairs[p].source];
+      const CollectiveMember& target = members[pairs[p].target];
+      for (size_t i = 0; i < slices.size(); ++i) {
+        if (slice_of_pair[p] >= 0 && slice_number[i] != slice_of_pair[p]) continue;
+        const PermuteSlice& slice = slices[i];
+        const Shape input = inputs[slice.buffer];
+        const Shape output = outputs[slice.buffer];
+        int64_t from, to;
+        if (!Offset(source, slice, slice.from, input, &from) || !Offset(target, slice, slice.to, output, &to)) {
+          context.Fail(StrCat("the slice that ", DeviceName(source.device, context), " sends to ",
+                              DeviceName(target.device, context), " does not lie inside the buffers"));
+          return;
+        }
+        StridedCopy(slice.sizes, DenseStrides(output.dims()), DenseStrides(input.dims()), BytesOf(input.element_type()))
+            .RunSerial(target.results[slice.buffer] + to, source.operands[slice.buffer] + from);
+      }
+    }
+  }
+};
+
+// Fills groups and pairs. False after an error.
+bool InitPairs(RoutineBuilder& b, CollectivePlan* plan, std::vector<Pair>* pairs) {
+  const PrepareOptions& options = b.program().options();
+  const GroupMode mode = GroupModeOf(b.instruction());
+  plan->groups = DeviceRows(mode, options.num_replicas, options.num_partitions);
+  plan->group_of.assign(static_cast<size_t>(options.num_replicas * options.num_partitions), 0);
+  for (size_t g = 0; g < plan->groups.size(); ++g) {
+    for (int64_t d : plan->groups[g]) plan->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(g);
+  }
+  const int64_t limit = static_cast<int64_t>(plan->groups[0].size());
+  const absl::Span<const int64_t> list = b.instruction().list_attr(Attr::kSourceTargetPairs);
+  for (size_t n = 0; n + 2 < list.size(); n += 3) {
+    for (int64_t id : {list[n + 1], list[n + 2]}) {
+      if (id >= 0 && id < limit) continue;
+      b.FailWhenReached(StrCat("source_target_pairs name ", mode == GroupMode::kReplica ? "replica " : "partition ", id,
+                               ", but there are ", options.num_replicas, " x ", options.num_partitions,
+                               " devices (replicas x partitions)"));
+      return false;
+    }
+    pairs->push_back({list[n + 1], list[n + 2]});
+  }
+  return true;
+}
+
+// slice_sizes as a list for each slice.
+std::vector<Dims> SliceSizes(Instruction instruction) {
+  std::vector<Dims> sizes;
+  const absl::Span<const int64_t> list = instruction.list_attr(Attr::kPermuteSliceSizes);
+  for (size_t at = 0; at < list.size();) {
+    const size_t n = static_cast<size_t>(std::clamp<int64_t>(list[at], 0, static_cast<int64_t>(list.size() - at - 1)));
+    sizes.emplace_back(list.begin() + static_cast<int64_t>(at) + 1, list.begin() + static_cast<int64_t>(at + 1 + n));
+    at += n + 1;
+  }
+  return sizes;
+}
+
+void PrepareInPlace(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  auto plan = std::make_unique<PermuteInPlacePlan>();
+  if (instruction.operand_count() != 4) {
+    b.Fail("takes an input, an output and offsets into each");
+    return;
+  }
+  if (!InitPairs(b, plan.get(), &plan->pairs)) return;
+  std::vector<View> views;
+  b.AppendDense(instruction.operand(0), &views);
+  for (const View& v : views) plan->inputs.push_back(v.shape);
+  const size_t outputs = views.size();
+  b.AppendDense(instruction.operand(1), &views);
+  for (size_t i = outputs; i < views.size(); ++i) plan->outputs.push_back(views[i].shape);
+  const size_t from = views.size();
+  b.AppendDense(instruction.operand(2), &views);
+  const size_t to = views.size();
+  b.AppendDense(instruction.operand(3), &views);
+  const size_t buffers = plan->inputs.size();
+  const std::vector<Dims> sizes = SliceSizes(instruction);
+  bool fits = buffers > 0 && plan->outputs.size() == buffers && to - from == views.size() - to &&
+              sizes.size() % std::max<size_t>(buffers, 1) == 0;
+  for (const View& v : views) {
+    plan->types.push_back(v.type());
+    fits = fits && v.shape.IsArray();
+  }
+  // The slices of each buffer in turn; their offsets come in the same order.
+  const size_t each = fits ? sizes.size() / buffers : 0;
+  size_t offset = 0;
+  for (size_t i = 0; fits && i < sizes.size(); ++i) {
+    PermuteSlice slice;
+    slice.sizes = sizes[i];
+    slice.buffer = i / each;
+    slice.from = from + offset;
+    slice.to = to + offset;
+    offset += sizes[i].size();
+    const Shape input = plan->inputs[slice.buffer];
+    const Shape output = plan->outputs[slice.buffer];
+    fits = offset <= to - from && input.rank() == static_cast<int64_t>(sizes[i].size()) &&
+           output.rank() == input.rank() && output.element_type() == input.element_type();
+    for (size_t d = 0; fits && d < sizes[i].size(); ++d) {
+      fits = sizes[i][d] >= 0 && IsIndexType(plan->types[slice.from + d]) && IsIndexType(plan->types[slice.to + d]);
+    }
+    plan->slices.push_back(slice);
+    plan->slice_number.push_back(static_cast<int64_t>(i % each));
+  }
+  if (!fits || offset != to - from) {
+    b.Fail("buffers, offsets and slice_sizes do not fit each other");
+    return;
+  }
+  // A device that is a source as often as there are slices sends one with each pair, else all with the only one.
+  for (size_t p = 0; p < plan->pairs.size(); ++p) {
+    int64_t before = 0, all = 0;
+    for (size_t q = 0; q < plan->pairs.size(); ++q) {
+      if (plan->pairs[q].source != plan->pairs[p].source) continue;
+      ++all;
+      if (q < p) ++before;
+    }
+    plan->slice_of_pair.push_back(all > 1 ? before : -1);
+  }
+  const std::vector<Shape> results = plan->outputs;
+  const std::vector<View> shown(views.begin(), views.begin() + static_cast<int64_t>(buffers));
+  const std::vector<View> moved = b.EmitCollective(std::move(plan), views, results);
+  SetPermuteResults(b, shown, moved);
+}
+
+}  // namespace
+
+void PrepareCollectivePermute(RoutineBuilder& b) {
+  if (b.instruction().has(Attr::kPermuteSliceSizes)) {
+    PrepareInPlace(b);
+    return;
+  }
+  auto plan = std::make_unique<PermutePlan>();
+  if (!InitPairs(b, plan.get(), &plan->pairs)) return;
+  std::vector<View> views;
+  for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
+  std::vector<Shape> results;
+  for (const View& v : views) {
+    results.push_back(v.shape);
+    plan->bytes.push_back(v.shape.IsArray() ? v.count() * BytesOf(v.type()) : 0);
+  }
+  const std::vector<View> moved = b.EmitCollective(std::move(plan), views, results);
+  SetPermuteResults(b, views, moved);
+}
+
+}  // namespace hlokit::interp

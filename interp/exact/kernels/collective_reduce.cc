@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// All-reduce and reduce-scatter: f(f(x0, x1), x2)... over the members of a group in their order, element by element.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/collective_groups.h"
+#include "interp/exact/kernels/emit.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/scalar_function.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct ReducePart {
+  int64_t count = 0;  // elements of an operand
+  int64_t bytes = 0;  // of an element
+  int64_t outer = 1;  // reduce-scatter: dimensions before the scattered one
+};
+
+struct CollectiveReducePlan : CollectivePlan {
+  const ScalarFunction* function = nullptr;
+  bool scatters = false;
+  std::vector<ReducePart> parts;  // for each operand
+
+  void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+    const int64_t n = static_cast<int64_t>(members.size());
+    for (size_t k = 0; k < parts.size() && !context.failed(); ++k) {
+      const ReducePart& part = parts[k];
+      const size_t bytes = static_cast<size_t>(part.count * part.bytes);
+      const Scratch scratch(context, scatters ? part.count * part.bytes : 0);
+      std::byte* total = scatters ? scratch.data() : members[0].results[k];
+      if (total == nullptr) return;
+      Reduce(members, k, total, context);
+      for (int64_t m = 0; m < n; ++m) {
+        if (!scatters) {
+          if (m > 0) std::memcpy(members[m].results[k], total, bytes);
+          continue;
+        }
+        const size_t piece = bytes / static_cast<size_t>(part.outer * n);
+        for (int64_t row = 0; row < part.outer; ++row) {
+          std::memcpy(members[m].results[k] + static_cast<size_t>(row) * piece,
+                      total + static_cast<size_t>(row * n + m) * piece, piece);
+        }
+      }
+    }
+  }
+
+ private:
+  void Reduce(absl::Span<const CollectiveMember> members, size_t k, std::byte* total, RunContext& context) const {
+    const ReducePart& part = parts[k];
+    const auto run = [&](int64_t begin, int64_t end) {
+      constexpr int64_t kStrides[] = {1, 1};
+      const int64_t at = begin * part.bytes;
+      std::byte* results[] = {total + at};
+      std::memcpy(results[0], members[0].operands[k] + at, static_cast<size_t>((end - begin) * part.bytes));
+      ScalarFunction::Scratch scratch(*function, end - begin);
+      for (size_t m = 1; m < members.size(); ++m) {
+        const std::byte* parameters[] = {results[0], members[m].operands[k] + at};
+        function->Run(parameters, kStrides, results, end - begin, scratch, context);
+      }
+    };
+    if (function->parallel()) {
+      context.For(part.count, function->cost() * static_cast<double>(members.size()), run);
+    } else {
+      run(0, part.count);
+    }
+  }
+};
+
+void Prepare(RoutineBuilder& b, bool scatters) {
+  const Instruction instruction = b.instruction();
+  auto plan = std::make_unique<CollectiveReducePlan>();
+  plan->scatters = scatters;
+  plan->function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
+  const ScalarFunction* function = plan->function;
+  if (function == nullptr || function->parameter_count() != 2 || function->result_count() != 1 ||
+      function->parameter_type(0) != function->result_type(0) ||
+      function->parameter_type(1) != function->result_type(0)) {
+    b.Fail("the function of the collective does not take two scalars of the type that it gives");
+    return;
+  }
+  if (!InitGroups(b, plan.get(), nullptr)) return;
+  const ElementType type = function->result_type(0);
+  std::vector<Shape> declared;
+  AppendLeaves(b.shape(), &declared);
+  if (static_cast<int64_t>(declared.size()) != instruction.operand_count()) {
+    b.Fail("the result does not fit the operands");
+    return;
+  }
+  // A function of another precision than the operands': the reduction is done in that.
+  std::vector<View> views;
+  std::vector<Shape> results;
+  for (size_t k = 0; k < declared.size(); ++k) {
+    View view = b.operand(static_cast<int64_t>(k));
+    if (view.type() != type) {
+      const Shape shape = b.program_shapes().Array(type, view.dims());
+      const std::optional<View> converted = EmitElementwise(b, Opcode::kConvert, instruction, {&view, 1}, shape);
+      if (!converted) return;
+      view = *converted;
+    }
+    views.push_back(b.Dense(view));
+    results.push_back(b.program_shapes().Array(type, declared[k].dims()));
+    ReducePart part;
+    part.count = view.count();
+    part.bytes = BytesOf(type);
+    if (scatters) {
+      const absl::Span<const int64_t> dims = instruction.list_attr(Attr::kDimensions);
+      if (dims.size() != 1 || dims[0] < 0 || dims[0] >= view.shape.rank()) {
+        b.Fail("the dimension does not fit the operands");
+        return;
+      }
+      const int64_t whole = view.shape.dim(dims[0]);
+      const int64_t piece = declared[k].dim(dims[0]);
+      if (piece != 0 && !GroupsHaveSize(b, *plan, whole / piece)) return;
+      for (int64_t d = 0; d < dims[0]; ++d) part.outer *= view.shape.dim(d);
+      if (part.count == 0) part.outer = 1;
+    }
+    plan->parts.push_back(part);
+  }
+  std::vector<View> reduced = b.EmitCollective(std::move(plan), views, results);
+  for (size_t k = 0; k < reduced.size(); ++k) {
+    if (reduced[k].type() == declared[k].element_type()) continue;
+    const std::optional<View> converted =
+        EmitElementwise(b, Opcode::kConvert, instruction, {&reduced[k], 1}, declared[k]);
+    if (!converted) return;
+    reduced[k] = *converted;
+  }
+  b.SetResults(reduced);
+}
+
+}  // namespace
+
+void PrepareAllReduce(RoutineBuilder& b) { Prepare(b, /*scatters=*/false); }
+void PrepareReduceScatter(RoutineBuilder& b) { Prepare(b, /*scatters=*/true); }
+
+}  // namespace hlokit::interp

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters, constants, tuples, calls, loops and conditionals. Only the last three cost anything at run time.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp {
+namespace {
+
+bool Matches(const Routine* callee, size_t arguments, size_t results) {
+  return callee != nullptr && callee->parameters.size() == arguments && callee->results.size() == results;
+}
+
+size_t ResultLeaves(RoutineBuilder& b) { return static_cast<size_t>(b.program().LeafCount(b.shape())); }
+
+}  // namespace
+
+void PrepareParameter(RoutineBuilder& b) { b.PrepareParameter(); }
+void PrepareConstant(RoutineBuilder& b) { b.PrepareConstant(); }
+
+void PrepareFirstOperand(RoutineBuilder& b) { b.SetResults(b.leaves(b.instruction().operand(0))); }
+
+void PrepareToken(RoutineBuilder& b) {
+  View token;
+  token = b.Constant(b.shape(), nullptr);
+  b.SetResult(token);
+}
+
+void PrepareTuple(RoutineBuilder& b) {
+  std::vector<View> views;
+  for (Instruction operand : b.instruction().operands()) {
+    const absl::Span<const View> leaves = b.leaves(operand);
+    views.insert(views.end(), leaves.begin(), leaves.end());
+  }
+  b.SetResults(views);
+}
+
+void PrepareGetTupleElement(RoutineBuilder& b) {
+  const Instruction tuple = b.instruction().operand(0);
+  const int64_t index = b.instruction().int_attr(Attr::kIndex);
+  if (!tuple.shape().IsTuple() || index < 0 || index >= tuple.shape().tuple_size()) {
+    b.Fail("the tuple has no such element");
+    return;
+  }
+  b.AliasResult(tuple, index);
+}
+
+void PrepareCall(RoutineBuilder& b) {
+  const std::vector<Computation> called = b.instruction().called_computations();
+  auto plan = std::make_unique<CallPlan>();
+  plan->callee = called.size() == 1 ? b.program().RoutineOf(called[0]) : nullptr;
+  std::vector<View> views;
+  for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
+  if (!Matches(plan->callee, views.size(), ResultLeaves(b))) {
+    b.Fail("the called computation does not fit the operands");
+    return;
+  }
+  b.EmitControl(StepKind::kCall, std::move(plan), views);
+}
+
+void PrepareWhile(RoutineBuilder& b) {
+  auto plan = std::make_unique<WhilePlan>();
+  plan->condition = b.program().RoutineOf(b.instruction().computation_attr(Attr::kCondition));
+  plan->body = b.program().RoutineOf(b.instruction().computation_attr(Attr::kBody));
+  std::vector<View> views;
+  b.AppendDense(b.instruction().operand(0), &views);
+  if (!Matches(plan->condition, views.size(), 1) || !Matches(plan->body, views.size(), ResultLeaves(b)) ||
+      views.size() != ResultLeaves(b)) {
+    b.Fail("condition and body of the loop do not fit its state");
+    return;
+  }
+  b.EmitControl(StepKind::kWhile, std::move(plan), views);
+}
+
+void PrepareConditional(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const std::vector<Computation> branches = instruction.called_computations();
+  auto plan = std::make_unique<ConditionalPlan>();
+  std::vector<View> views = {b.operand(0)};
+  const ElementType index_type = views[0].type();
+  plan->predicate = index_type == ElementType::kPred;
+  if (branches.empty() || static_cast<size_t>(instruction.operand_count()) != branches.size() + 1 ||
+      (plan->predicate ? branches.size() != 2 : index_type != ElementType::kS32)) {
+    b.Fail("the branches do not fit the operands");
+    return;
+  }
+  for (size_t i = 0; i < branches.size(); ++i) {
+    plan->operand_begins.push_back(static_cast<uint32_t>(views.size()));
+    b.AppendDense(instruction.operand(static_cast<int64_t>(i) + 1), &views);
+    plan->branches.push_back(b.program().RoutineOf(branches[i]));
+    if (!Matches(plan->branches[i], views.size() - plan->operand_begins[i], ResultLeaves(b))) {
+      b.Fail(StrCat("branch ", i, " does not fit its operand"));
+      return;
+    }
+  }
+  plan->operand_begins.push_back(static_cast<uint32_t>(views.size()));
+  b.EmitControl(StepKind::kConditional, std::move(plan), views);
+}
+
+}  // namespace hlokit::interp

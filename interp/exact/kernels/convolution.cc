@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution as a matrix product: rows are positions of the output, columns output features, and the sum runs over the
+// places of the kernel (row-major) and, innermost, the input features of a group.
+//
+// Places over padding or holes of dilation enter the product as zeros, which changes nothing as long as the weights are
+// finite. If one is not, the product is done position by position with these places left out.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/emit.h"
+#include "interp/exact/kernels/matrix_product.h"
+#include "interp/exact/kernels/product_operands.h"
+#include "interp/exact/kernels/reshape_view.h"
+#include "interp/exact/kernels/strided_source.h"
+#include "interp/exact/kernels/window_geometry.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/ops/sparsity_config.h"
+#include "ir/types/float_types.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct ConvolutionPlan : Plan {
+  ProductShape shape;            // batch: groups
+  std::vector<WindowAxis> axes;  // spatial dimensions
+  Dims input_strides;            // of these
+  int64_t places = 1;            // of the kernel
+  int64_t features = 1;          // input features of a group
+  int64_t batch_stride = 0;
+  int64_t feature_stride = 0;
+  int64_t group_stride = 0;  // in the input, from one group to the next
+  int64_t positions = 1;     // of the output in one image
+  OperandConversion conversion;
+  StridedSource kernel;
+  int64_t kernel_offset = 0;  // of the first place, in bytes: reversed dimensions start at their end
+  int64_t kernel_count = 0;
+  ElementType kernel_type = ElementType::kF32;
+  ElementType result = ElementType::kF32;
+};
+
+// Offset of the element under place `place` of the window at output position `position`; false where there is none.
+bool ElementUnder(const ConvolutionPlan& p, int64_t position, int64_t place, int64_t* offset) {
+  *offset = 0;
+  for (size_t d = p.axes.size(); d-- > 0;) {
+    const WindowAxis& axis = p.axes[d];
+    const int64_t element = axis.Element(position % axis.output, place % axis.window.size);
+    if (element < 0) return false;
+    position /= axis.output;
+    place /= axis.window.size;
+    *offset += element * p.input_strides[d];
+  }
+  return true;
+}
+
+// Patches of the input as rows.
+class PatchPanels : public PanelSource {
+ public:
+  PatchPanels(const ConvolutionPlan& plan, const std::byte* input) : p_(plan), input_(input) {}
+
+  void Pack(int64_t group, int64_t first, int64_t count, int64_t k_begin, int64_t k_count, int64_t width,
+            std::byte* to) const override {
+    const int64_t bytes = p_.conversion.to_bytes();
+    const int64_t from_bytes = p_.conversion.from_bytes();
+    std::memset(to, 0, static_cast<size_t>((count + width - 1) / width * width * k_count * bytes));
+    std::vector<std::byte> elements(static_cast<size_t>(std::min(p_.features, k_count) * bytes));
+    std::vector<int64_t> feature_offsets(static_cast<size_t>(p_.features));
+    for (int64_t i = 0; i < p_.features; ++i) feature_offsets[i] = i * p_.feature_stride;
+    if (HasContiguousRows()) {
+      PackRows(group, first, count, k_begin, k_count, width, to);
+      return;
+    }
+    for (int64_t line = first; line < first + count; ++line) {
+      const int64_t image = line / p_.positions;
+      const int64_t position = line % p_.positions;
+      const int64_t at = line - first;
+      std::byte* row = to + (at / width * k_count * width + at % width) * bytes;
+      for (int64_t k = k_begin; k < k_begin + k_count;) {
+        const int64_t place = k / p_.features;
+        const int64_t feature = k % p_.features;
+        const int64_t n = std::min(p_.features - feature, k_begin + k_count - k);
+        int64_t offset;
+        if (ElementUnder(p_, position, place, &offset)) {
+          offset += image * p_.batch_stride + group * p_.group_stride;
+          GatherConvert(p_.conversion, input_ + offset * from_bytes, feature_offsets.data() + feature, n,
+                        elements.data());
+          std::byte* target = row + (k - k_begin) * width * bytes;
+          SpreadAll(elements.data(), n, target, width, bytes);
+        }
+        k += n;
+      }
+    }
+  }
+
+ private:
+  // A row of the window, along its last dimension and the features, is a run of the input.
+  bool HasContiguousRows() const {
+    if (p_.axes.empty() || p_.feature_stride != 1 || p_.input_strides.back() != p_.features) return false;
+    const WindowDim& window = p_.axes.back().window;
+    return window.window_dilation == 1 && window.base_dilation == 1;
+  }
+
+  // The same as Pack, in as few runs as possible; `to` is zero.
+  void PackRows(int64_t group, int64_t first, int64_t count, int64_t k_begin, int64_t k_count, int64_t width,
+                std::byte* to) const {
+    const WindowAxis& axis = p_.axes.back();
+    const int64_t bytes = p_.conversion.to_bytes();
+    const int64_t row_size = axis.window.size * p_.features;
+    std::vector<std::byte> elements(static_cast<size_t>(std::min(row_size, k_count) * bytes));
+    std::vector<int64_t> offsets(static_cast<size_t>(row_size));
+    for (int64_t i = 0; i < row_size; ++i) offsets[static_cast<size_t>(i)] = i;
+    for (int64_t line = first; line < first + count; ++line) {
+      const int64_t position = line % p_.positions;
+      const int64_t base = line / p_.positions * p_.batch_stride + group * p_.group_stride;
+      // Places [low, high) of a row are over the input.
+      const int64_t start = position % axis.output * axis.window.stride - axis.window.padding_low;
+      const int64_t low = std::clamp<int64_t>(-start, 0, axis.window.size);
+      const int64_t high = std::clamp<int64_t>(axis.input - start, 0, axis.window.size);
+      if (low >= high) continue;
+      const int64_t at = line - first;
+      std::byte* column = to + (at / width * k_count * width + at % width) * bytes;
+      for (int64_t k = k_begin; k < k_begin + k_count;) {
+        const int64_t row = k / row_size;
+        const int64_t within = k % row_size;
+        const int64_t n = std::min(row_size - within, k_begin + k_count - k);
+        const int64_t begin = std::max(within, low * p_.features);
+        const int64_t end = std::min(within + n, high * p_.features);
+        int64_t offset;
+        if (begin < end && ElementUnder(p_, position, row * axis.window.size + low, &offset)) {
+          offset += base + begin - low * p_.features;
+          GatherConvert(p_.conversion, input_ + offset * p_.conversion.from_bytes(), offsets.data(), end - begin,
+                        elements.data());
+          SpreadAll(elements.data(), end - begin, column + (k - k_begin + begin - within) * width * bytes, width,
+                    bytes);
+        }
+        k += n;
+      }
+    }
+  }
+
+  static void SpreadAll(const std::byte* from, int64_t n, std::byte* to, int64_t stride, int64_t bytes) {
+    switch (bytes) {
+      case 4:
+        return Spread<uint32_t>(from, n, to, stride);
+      case 8:
+        return Spread<uint64_t>(from, n, to, stride);
+      default:
+        return Spread<std::complex<double>>(from, n, to, stride);
+    }
+  }
+
+  template <typename T>
+  static void Spread(const std::byte* from, int64_t n, std::byte* to, int64_t stride) {
+    const T* f = reinterpret_cast<const T*>(from);
+    T* t = reinterpret_cast<T*>(to);
+    for (int64_t i = 0; i < n; ++i) t[i * stride] = f[i];
+  }
+
+  const ConvolutionPlan& p_;
+  const std::byte* input_;
+};
+
+// One row of another source of rows, or all columns of one of columns, with only some places of the kernel.
+class SelectedPlaces : public PanelSource {
+ public:
+  SelectedPlaces(const PanelSource& source, int64_t group, int64_t line, const std::vector<int64_t>& places,
+                 int64_t features, int64_t bytes)
+      : source_(source), group_(group), line_(line), places_(places), features_(features), bytes_(bytes) {}
+
+  void Pack(int64_t, int64_t first, int64_t count, int64_t k_begin, int64_t k_count, int64_t width,
+            std::byte* to) const override {
+    const int64_t lines = (count + width - 1) / width * width;
+    std::vector<std::byte> one(static_cast<size_t>(lines * bytes_));
+    for (int64_t k = k_begin; k < k_begin + k_count; ++k) {
+      const int64_t from_k = places_[k / features_] * features_ + k % features_;
+      source_.Pack(group_, line_ + first, count, from_k, 1, width, one.data());
+      for (int64_t panel = 0; panel < lines / width; ++panel) {
+        std::memcpy(to + (panel * k_count + k - k_begin) * width * bytes_, one.data() + panel * width * bytes_,
+                    static_cast<size_t>(width * bytes_));
+      }
+    }
+  }
+
+ private:
+  const PanelSource& source_;
+  const int64_t group_;
+  const int64_t line_;
+  const std::vector<int64_t>& places_;
+  const int64_t features_;
+  const int64_t bytes_;
+};
+
+bool AllFinite(ElementType type, const std::byte* data, int64_t count) {
+  return VisitType(type, [&]<typename T>(std::type_identity<T>) {
+    const T* x = reinterpret_cast<const T*>(data);
+    if constexpr (AnyFloat<T>) {
+      // x - x is 0 unless x is infinite or NaN.
+      float wrong = 0;
+      for (int64_t i = 0; i < count; ++i) {
+        const auto v = static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(x[i]);
+        wrong += static_cast<float>(v - v);
+      }
+      return wrong == 0;
+    } else if constexpr (AnyComplex<T>) {
+      for (int64_t i = 0; i < count; ++i) {
+        if (!std::isfinite(x[i].real()) || !std::isfinite(x[i].imag())) return false;
+      }
+    }
+    return true;
+  });
+}
+
+bool HasHoles(const ConvolutionPlan& p) {
+  for (const WindowAxis& axis : p.axes) {
+    if (axis.window.base_dilation != 1 || axis.Element(0, 0) < 0 ||
+        axis.Element(axis.output - 1, axis.window.size - 1) < 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void RunConvolution(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const ConvolutionPlan*>(plan);
+  const PatchPanels patches(p, in[0]);
+  const StridedPanels kernel(p.kernel, in[1] + p.kernel_offset);
+  if (!HasHoles(p) || AllFinite(p.kernel_type, in[1], p.kernel_count)) {
+    MultiplyMatrices(p.shape, patches, kernel, p.result, out[0], context);
+    return;
+  }
+  const int64_t bytes = p.conversion.to_bytes();
+  for (int64_t group = 0; group < p.shape.batch; ++group) {
+    for (int64_t row = 0; row < p.shape.m; ++row) {
+      if (!context.CheckTime()) return;
+      std::vector<int64_t> places;
+      int64_t offset;
+      for (int64_t i = 0; i < p.places; ++i) {
+        if (ElementUnder(p, row % p.positions, i, &offset)) places.push_back(i);
+      }
+      const SelectedPlaces patch(patches, group, row, places, p.features, bytes);
+      const SelectedPlaces weights(kernel, group, 0, places, p.features, bytes);
+      const ProductShape shape = {1, 1, p.shape.n, static_cast<int64_t>(places.size()) * p.features};
+      std::byte* to = out[0] + (group * p.shape.m + row) * p.shape.n * BytesOf(p.result);
+      MultiplyMatrices(shape, patch, weights, p.result, to, context);
+    }
+  }
+}
+
+// Sums of integers of 8 to 32 bits are made in 64 bits and end at the bounds of the type; others wrap.
+bool Saturates(ElementType type) { return IsInteger(type) && BitsOf(type) >= 8 && BitsOf(type) < 64; }
+ElementType SumType(ElementType result) {
+  if (!Saturates(result)) return result;
+  return IsSigned(result) ? ElementType::kS64 : ElementType::kU64;
+}
+
+// The sums, dense, as values of `result`.
+std::optional<View> EmitSaturation(RoutineBuilder& b, const View& sums, ElementType result) {
+  auto* bounds = b.program().program().arena.AllocateArray<int64_t>(2);
+  const int bits = BitsOf(result) - (IsSigned(result) ? 1 : 0);
+  bounds[1] = static_cast<int64_t>((uint64_t{1} << bits) - 1);
+  bounds[0] = IsSigned(result) ? -bounds[1] - 1 : 0;
+  const Shape scalar = b.program_shapes().Array(sums.type(), {});
+  const View operands[] = {b.Constant(scalar, reinterpret_cast<const std::byte*>(&bounds[0])), sums,
+                           b.Constant(scalar, reinterpret_cast<const std::byte*>(&bounds[1]))};
+  const std::optional<View> clamped = EmitElementwise(b, Opcode::kClamp, b.instruction(), operands, sums.shape);
+  if (!clamped) return std::nullopt;
+  const Shape shape = b.program_shapes().Array(result, sums.dims());
+  return EmitElementwise(b, Opcode::kConvert, b.instruction(), {&*clamped, 1}, shape);
+}
+
+// The operand in the type of the result, where the sums are of a wider one; false after an error.
+bool ConvertOperand(RoutineBuilder& b, ElementType result, View* operand) {
+  if (!Saturates(result) || operand->type() == result) return true;
+  const Shape shape = b.program_shapes().Array(result, operand->dims());
+  const std::optional<View> converted = EmitElementwise(b, Opcode::kConvert, b.instruction(), {operand, 1}, shape);
+  if (!converted) return false;
+  *operand = *converted;
+  return true;
+}
+
+// The kernel, made dense if it is sparse. Nullopt after an error report.
+std::optional<View> PlainKernel(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(instruction.string_attr(Attr::kSparsityConfig));
+  if (!config.ok()) {
+    b.Fail(std::string(config.status().message()));
+    return std::nullopt;
+  }
+  const Instruction kernel = instruction.operand(1);
+  if (!config->lhs && !config->rhs) {
+    if (instruction.operand_count() == 2 && kernel.shape().IsArray()) return b.operand(1);
+    b.Fail("convolution without sparsity_config has two operands, arrays");
+    return std::nullopt;
+  }
+  if (config->lhs) {
+    b.Fail("XLA defines no values for a convolution with a sparse input");
+    return std::nullopt;
+  }
+  const SparseSide& side = *config->rhs;
+  // The places are another operand, or the second half of a pair.
+  const int64_t operands = instruction.operand_count();
+  const bool pair = side.places == 0 && operands == 2 && kernel.shape().IsTuple() && kernel.shape().tuple_size() == 2 &&
+                    b.leaves(kernel).size() == 2;
+  const bool apart = operands == 3 && side.places == 2 && kernel.shape().IsArray();
+  if (!pair && !apart) {
+    b.Fail(
+        "a sparse kernel is a pair of elements and places, or its places are operand 2 and sparsity_config has idx=2");
+    return std::nullopt;
+  }
+  const ConvolutionDims dims = ConvolutionDims::Of(instruction);
+  if (side.dimension != dims.kernel_input_feature) {
+    b.Fail(StrCat("a kernel can be sparse along its input features only, dimension ", dims.kernel_input_feature,
+                  ", and sparsity_config has dimension=", side.dimension));
+    return std::nullopt;
+  }
+  return EmitDensified(b, b.leaves(kernel)[0], pair ? b.leaves(kernel)[1] : b.leaves(instruction.operand(2))[0], side);
+}
+
+}  // namespace
+
+void PrepareConvolution(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const Shape shape = b.shape();
+  const ConvolutionDims dims = ConvolutionDims::Of(instruction);
+  const WindowView window = WindowView::Of(instruction);
+  const std::optional<Packing> packing = PackingOf(b);
+  if (!packing) return;
+  View input = b.operand(0);
+  std::optional<View> plain_kernel = PlainKernel(b);
+  if (!plain_kernel) return;
+  View kernel = *plain_kernel;
+  if (*packing == Packing::kNibbles && dims.ok()) {
+    // The nibbles of a feature lie side by side, so groups of features stay groups.
+    input = EmitNibbles(b, input, dims.input_feature);
+    kernel = EmitNibbles(b, kernel, dims.kernel_input_feature);
+  }
+  if (!ConvertOperand(b, shape.element_type(), &input) || !ConvertOperand(b, shape.element_type(), &kernel)) return;
+  kernel = b.Dense(kernel);
+  const int64_t spatial = dims.spatial_rank();
+  if (!dims.ok() || !dims.IsPermutation() || dims.rank() != shape.rank() || input.shape.rank() != shape.rank() ||
+      kernel.shape.rank() != shape.rank() || !window.ok() || (window.rank() != spatial && window.rank() != 0)) {
+    b.Fail("dimension labels and window do not fit the operands");
+    return;
+  }
+  auto plan = std::make_unique<ConvolutionPlan>();
+  const int64_t feature_groups = instruction.int_attr(Attr::kFeatureGroupCount, 1);
+  const int64_t batch_groups = instruction.int_attr(Attr::kBatchGroupCount, 1);
+  const int64_t groups = feature_groups * batch_groups;
+  const int64_t output_features = kernel.shape.dim(dims.kernel_output_feature);
+  const int64_t images = input.shape.dim(dims.input_batch);
+  const int64_t features = input.shape.dim(dims.input_feature);
+  if (feature_groups < 1 || batch_groups < 1 || (feature_groups > 1 && batch_groups > 1) ||
+      output_features % groups != 0 || features % feature_groups != 0 || images % batch_groups != 0 ||
+      kernel.shape.dim(dims.kernel_input_feature) != features / feature_groups) {
+    b.Fail("group counts do not fit the operands");
+    return;
+  }
+  const Dims input_strides = StridesOf(input);
+  const Dims kernel_strides = StridesOf(kernel);
+  plan->features = features / feature_groups;
+  plan->batch_stride = input_strides[dims.input_batch];
+  plan->feature_stride = input_strides[dims.input_feature];
+  plan->group_stride =
+      feature_groups > 1 ? plan->features * plan->feature_stride : images / batch_groups * plan->batch_stride;
+  plan->kernel.batch.Add(groups, output_features / groups * kernel_strides[dims.kernel_output_feature]);
+  plan->kernel.free.Add(output_features / groups, kernel_strides[dims.kernel_output_feature]);
+  for (int64_t d = 0; d < spatial; ++d) {
+    WindowAxis axis;
+    if (window.rank() != 0) axis.window = window[d];
+    axis.input = input.shape.dim(dims.input_spatial[d]);
+    axis.output = shape.dim(dims.output_spatial[d]);
+    if (!axis.Valid() || axis.window.size != kernel.shape.dim(dims.kernel_spatial[d])) {
+      b.Fail("the window does not fit the operands");
+      return;
+    }
+    const int64_t stride = kernel_strides[dims.kernel_spatial[d]];
+    if (axis.window.reversal && axis.window.size > 0) {
+      plan->kernel_offset += (axis.window.size - 1) * stride * BytesOf(kernel.type());
+      plan->kernel.contracting.Add(axis.window.size, -stride);
+    } else {
+      plan->kernel.contracting.Add(axis.window.size, stride);
+    }
+    plan->places *= axis.window.size;
+    plan->positions *= axis.output;
+    plan->input_strides.push_back(input_strides[dims.input_spatial[d]]);
+    plan->axes.push_back(axis);
+  }
+  plan->kernel.contracting.Add(plan->features, kernel_strides[dims.kernel_input_feature]);
+  plan->result = SumType(shape.element_type());
+  plan->kernel_type = kernel.type();
+  plan->kernel_count = kernel.count();
+  plan->shape = {groups, images / batch_groups * plan->positions, output_features / groups,
+                 plan->places * plan->features};
+  if (!plan->conversion.Init(input.type(), plan->result) ||
+      !plan->kernel.conversion.Init(kernel.type(), plan->result) ||
+      plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count() ||
+      shape.dim(dims.output_batch) != images / batch_groups || shape.dim(dims.output_feature) != output_features) {
+    b.Fail("types and sizes of the operands do not fit the result");
+    return;
+  }
+  const View operands[] = {input, kernel};
+  if (shape.element_count() == 0) {
+    b.Emit(RunNothing, nullptr, operands);
+    return;
+  }
+  // The product has dimensions group, image, positions, feature of the group; the result is a view of it.
+  ShapeTable& shapes = b.program_shapes();
+  Dims product_dims = {groups, images / batch_groups};
+  for (const WindowAxis& axis : plan->axes) product_dims.push_back(axis.output);
+  product_dims.push_back(output_features / groups);
+  const Shape product_shape = shapes.Array(plan->result, product_dims);
+  View view = b.EmitTo(RunConvolution, std::move(plan), operands, {&product_shape, 1})[0];
+  if (view.type() != shape.element_type()) {
+    const std::optional<View> saturated = EmitSaturation(b, view, shape.element_type());
+    if (!saturated) return;
+    view = *saturated;
+  }
+  const Dims from = StridesOf(view);
+  // In the order of the result's dimensions, the output feature split into group and feature.
+  Dims split_dims, split_strides;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    if (d == dims.output_batch) {
+      split_dims.push_back(product_dims[1]);
+      split_strides.push_back(from[1]);
+    } else if (d == dims.output_feature) {
+      split_dims.push_back(groups);
+      split_strides.push_back(from[0]);
+      split_dims.push_back(product_dims.back());
+      split_strides.push_back(from.back());
+    } else {
+      const int64_t s =
+          std::find(dims.output_spatial.begin(), dims.output_spatial.end(), d) - dims.output_spatial.begin();
+      split_dims.push_back(product_dims[2 + s]);
+      split_strides.push_back(from[2 + s]);
+    }
+  }
+  view.shape = shapes.Array(shape.element_type(), split_dims);
+  view.strides = b.NewStrides(split_strides, split_dims);
+  b.SetResult(ReshapeView(b, view, shape));
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Custom calls: functions of the registry, built-in ones, and markers that give back their operand.
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/custom_calls.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/emit.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp {
+namespace {
+
+constexpr std::string_view kMarkers[] = {
+    "LayoutConstraint",         "MoveToDevice",         "MoveToHost",           "Pin",      "PinToDevice",
+    "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
+    "annotate_device_placement"};
+
+bool IsMarker(std::string_view target) {
+  return std::find(std::begin(kMarkers), std::end(kMarkers), target) != std::end(kMarkers) ||
+         target.starts_with("xla.sdy.");
+}
+
+struct RegisteredPlan : Plan {
+  const CustomCallFunction* function = nullptr;
+  std::vector<Shape> operands;
+  std::vector<Shape> results;
+  std::string config;
+};
+
+void RunRegistered(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const RegisteredPlan*>(plan);
+  std::vector<CustomCallOperand> operands;
+  for (size_t i = 0; i < p.operands.size(); ++i) operands.push_back({p.operands[i], in[i]});
+  std::vector<CustomCallResult> results;
+  for (size_t i = 0; i < p.results.size(); ++i) results.push_back({p.results[i], out[i]});
+  const absl::Status status = (*p.function)(operands, results, p.config);
+  if (!status.ok()) context.Fail(std::string(status.message()));
+}
+
+std::string UnknownTarget(std::string_view target, const CustomCallRegistry* registry) {
+  std::string message = StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*");
+  for (std::string_view marker : kMarkers) StrAppend(&message, ", ", marker);
+  if (registry != nullptr) {
+    for (const std::string& registered : registry->Targets()) StrAppend(&message, ", ", registered);
+  }
+  return message;
+}
+
+}  // namespace
+
+void PrepareCustomCall(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const std::string_view target = instruction.string_attr(Attr::kCustomCallTarget);
+  const CustomCallRegistry* registry = b.program().options().custom_calls;
+  if (const CustomCallFunction* function = registry == nullptr ? nullptr : registry->Find(target)) {
+    auto plan = std::make_unique<RegisteredPlan>();
+    plan->function = function;
+    plan->config = std::string(instruction.string_attr(Attr::kBackendConfig));
+    std::vector<View> views;
+    for (Instruction operand : instruction.operands()) {
+      const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
+      for (const View& v : leaves) {
+        views.push_back(b.Dense(v));
+        plan->operands.push_back(v.shape);
+      }
+    }
+    AppendLeaves(b.shape(), &plan->results);
+    b.Emit(RunRegistered, std::move(plan), views);
+    return;
+  }
+  if (IsMarker(target) && instruction.operand_count() >= 1 &&
+      SameShape(instruction.operand(0).shape(), b.shape(), /*ignore_layout=*/true)) {
+    b.SetResults(b.leaves(instruction.operand(0)));
+    return;
+  }
+  if (target == "TopK" && instruction.operand_count() == 1 && b.shape().IsTuple() && b.shape().tuple_size() == 2 &&
+      b.shape().element(0).rank() >= 1) {
+    const Shape values = b.shape().element(0);
+    EmitTopK(b, values.dim(values.rank() - 1), /*largest=*/true);
+    return;
+  }
+  if (!instruction.has_users() && instruction.parent().root() != instruction) {
+    // An effect on the outside of the program, which has no values to give.
+    b.Warn(StrCat("custom-call target \"", target, "\" is not known: the call is left out, nothing reads its result"));
+    std::vector<Shape> results;
+    AppendLeaves(b.shape(), &results);
+    std::vector<View> views;
+    for (Shape leaf : results) views.push_back(b.Zeros(leaf));
+    b.SetResults(views);
+    return;
+  }
+  b.FailWhenReached(UnknownTarget(target, registry));
+}
+
+}  // namespace hlokit::interp

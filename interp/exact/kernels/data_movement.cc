@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions that move elements to places known before or during the run: concatenate, pad, iota, dynamic slices.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/element_op.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/index_operand.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/strided_copy.h"
+#include "ir/graph/attribute_views.h"
+
+namespace hlokit::interp {
+namespace {
+
+// ---- concatenate, pad: copies into parts of the result ----
+
+struct PartsPlan : Plan {
+  struct Part {
+    StridedCopy copy;
+    int64_t to_offset;    // bytes
+    int64_t from_offset;  // bytes
+    size_t operand;
+  };
+  std::vector<Part> parts;
+};
+
+void RunParts(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  for (const PartsPlan::Part& part : static_cast<const PartsPlan*>(plan)->parts) {
+    part.copy.Run(out[0] + part.to_offset, in[part.operand] + part.from_offset, context);
+  }
+}
+
+// ---- iota ----
+
+struct IotaPlan : Plan {
+  ElementOp convert;
+  int64_t bytes = 0;
+  int64_t count = 0;
+};
+
+void FillIota(const IotaPlan& p, int64_t begin, int64_t end, std::byte* out) {
+  constexpr int64_t kBlock = 512;
+  int64_t numbers[kBlock];
+  const std::byte* in[ElementOp::kMaxOperands] = {reinterpret_cast<const std::byte*>(numbers)};
+  constexpr int64_t kOnes[ElementOp::kMaxOperands] = {1, 1, 1};
+  for (int64_t i = begin; i < end; i += kBlock) {
+    const int64_t n = std::min(kBlock, end - i);
+    std::iota(numbers, numbers + n, i);
+    p.convert.Run(out + i * p.bytes, in, kOnes, n);
+  }
+}
+
+void RunIota(const Plan* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const IotaPlan*>(plan);
+  context.For(p.count, 2, [&](int64_t begin, int64_t end) { FillIota(p, begin, end, out[0]); });
+}
+
+// ---- dynamic-slice, dynamic-update-slice ----
+
+struct StartIndices {
+  bool vector = false;  // one rank-1 operand; otherwise a scalar operand for each dimension
+  ElementType type = ElementType::kS32;
+  int64_t vector_stride = 1;
+  Dims limits;   // largest start in each dimension
+  Dims strides;  // of the array that the indices point into, in bytes
+
+  // Offset in bytes of the start, clamped so that the slice lies inside.
+  int64_t Offset(const std::byte* const* in) const {
+    int64_t offset = 0;
+    for (size_t i = 0; i < limits.size(); ++i) {
+      const std::byte* data = vector ? in[0] + static_cast<int64_t>(i) * vector_stride * BytesOf(type) : in[i];
+      offset += std::clamp<int64_t>(LoadIndex(type, data), 0, limits[i]) * strides[i];
+    }
+    return offset;
+  }
+};
+
+struct DynamicSlicePlan : Plan {
+  StartIndices starts;
+  StridedCopy copy;
+};
+
+void RunDynamicSlice(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const DynamicSlicePlan*>(plan);
+  p.copy.Run(out[0], in[0] + p.starts.Offset(in + 1), context);
+}
+
+struct DynamicUpdateSlicePlan : Plan {
+  StartIndices starts;
+  StridedCopy whole;  // for when the operand's bytes are not the result's
+  StridedCopy update;
+};
+
+void RunDynamicUpdateSlice(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const DynamicUpdateSlicePlan*>(plan);
+  if (in[0] != out[0]) p.whole.Run(out[0], in[0], context);
+  p.update.Run(out[0] + p.starts.Offset(in + 2), in[1], context);
+}
+
+// Operands from `first` on as start indices into `array`, for slices of `sizes`.
+bool MakeStarts(RoutineBuilder& b, int64_t first, absl::Span<const int64_t> array_dims, const Dims& array_strides,
+                int64_t element_bytes, absl::Span<const int64_t> sizes, StartIndices* starts) {
+  const Instruction instruction = b.instruction();
+  const int64_t rank = static_cast<int64_t>(array_dims.size());
+  const int64_t count = instruction.operand_count() - first;
+  starts->vector = count == 1 && b.operand(first).shape.rank() == 1;
+  if (static_cast<int64_t>(sizes.size()) != rank || (starts->vector ? b.operand(first).shape.dim(0) : count) != rank) {
+    b.Fail("start indices do not fit the operand");
+    return false;
+  }
+  for (int64_t i = first; i < instruction.operand_count(); ++i) {
+    const View& v = b.operand(i);
+    if (!IsIndexType(v.type()) || (!starts->vector && v.shape.rank() != 0) || v.type() != b.operand(first).type()) {
+      b.Fail("start indices are integer scalars of one type");
+      return false;
+    }
+    starts->type = v.type();
+  }
+  if (starts->vector) starts->vector_stride = StridesOf(b.operand(first))[0];
+  for (int64_t i = 0; i < rank; ++i) {
+    if (sizes[i] > array_dims[i]) {
+      b.Fail("the slice is larger than the operand");
+      return false;
+    }
+    starts->limits.push_back(array_dims[i] - sizes[i]);
+    starts->strides.push_back(array_strides[i] * element_bytes);
+  }
+  return true;
+}
+
+std::vector<View> Operands(RoutineBuilder& b) {
+  std::vector<View> views;
+  for (int64_t i = 0; i < b.instruction().operand_count(); ++i) views.push_back(b.operand(i));
+  return views;
+}
+
+}  // namespace
+
+void PrepareConcatenate(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const Shape shape = b.shape();
+  const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
+  if (dimensions.size() != 1 || dimensions[0] < 0 || dimensions[0] >= shape.rank()) {
+    b.Fail("concatenate needs one dimension");
+    return;
+  }
+  const int64_t dim = dimensions[0];
+  const std::vector<View> views = Operands(b);
+  if (views.size() == 1) {
+    View view = views[0];
+    view.shape = shape;
+    b.SetResult(view);
+    return;
+  }
+  auto plan = std::make_unique<PartsPlan>();
+  const Dims strides = DenseStrides(shape.dims());
+  const int64_t bytes = BytesOf(shape.element_type());
+  int64_t at = 0;
+  for (size_t i = 0; i < views.size(); ++i) {
+    const View& v = views[i];
+    if (v.shape.rank() != shape.rank() || at + v.shape.dim(dim) > shape.dim(dim)) {
+      b.Fail("operands do not fit the result");
+      return;
+    }
+    plan->parts.push_back({StridedCopy(v.dims(), strides, StridesOf(v), bytes), at * strides[dim] * bytes, 0, i});
+    at += v.shape.dim(dim);
+  }
+  b.Emit(RunParts, std::move(plan), views);
+}
+
+void PreparePad(RoutineBuilder& b) {
+  const View operand = b.operand(0);
+  const Shape shape = b.shape();
+  const PaddingView padding = PaddingView::Of(b.instruction());
+  if (!padding.ok() || padding.rank() != shape.rank() || shape.rank() != operand.shape.rank() ||
+      b.operand(1).shape.rank() != 0) {
+    b.Fail("padding does not fit the operand");
+    return;
+  }
+  const int64_t bytes = BytesOf(shape.element_type());
+  const Dims strides = DenseStrides(shape.dims());
+  const Dims from_strides = StridesOf(operand);
+  // Elements that come to lie inside the result: low + i * step for first <= i < first + count.
+  Dims counts, to_strides;
+  int64_t to_offset = 0;
+  int64_t from_offset = 0;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    const int64_t step = padding.interior(d) + 1;
+    const int64_t low = padding.low(d);
+    if (step < 1) {
+      b.Fail("negative interior padding");
+      return;
+    }
+    const int64_t first = low >= 0 ? 0 : (-low + step - 1) / step;
+    const int64_t last = shape.dim(d) - 1 - low < 0 ? -1 : (shape.dim(d) - 1 - low) / step;
+    const int64_t count = std::max<int64_t>(0, std::min(last, operand.shape.dim(d) - 1) - first + 1);
+    counts.push_back(count);
+    to_strides.push_back(strides[d] * step);
+    to_offset += (low + first * step) * strides[d] * bytes;
+    from_offset += first * from_strides[d] * bytes;
+  }
+  auto plan = std::make_unique<PartsPlan>();
+  const int64_t total = shape.element_count();
+  plan->parts.push_back({StridedCopy({total}, {1}, {0}, bytes), 0, 0, 1});
+  if (Product(counts) != 0) {
+    plan->parts.push_back({StridedCopy(counts, to_strides, from_strides, bytes), to_offset, from_offset, 0});
+  }
+  b.Emit(RunParts, std::move(plan), Operands(b));
+}
+
+void PrepareIota(RoutineBuilder& b) {
+  const Shape shape = b.shape();
+  const int64_t dim = b.instruction().int_attr(Attr::kIotaDimension);
+  std::string error;
+  const ElementType s64 = ElementType::kS64;
+  std::optional<ElementOp> convert =
+      ElementOp::Make(Opcode::kConvert, b.instruction(), {&s64, 1}, shape.element_type(), &error);
+  if (!convert || dim < 0 || dim >= shape.rank()) {
+    b.Fail(convert ? "iota_dimension is not a dimension of the result" : error);
+    return;
+  }
+  auto plan = std::make_unique<IotaPlan>();
+  plan->convert = *convert;
+  plan->bytes = BytesOf(shape.element_type());
+  plan->count = shape.dim(dim);
+  // The numbers along one line; the result is a view that repeats them.
+  constexpr int64_t kPrecomputed = 1 << 16;
+  const Shape line = b.program_shapes().Array(shape.element_type(), {plan->count});
+  View view;
+  if (plan->count <= kPrecomputed) {
+    std::byte* data = static_cast<std::byte*>(
+        b.program().program().arena.Allocate(static_cast<size_t>(plan->count * plan->bytes), alignof(double)));
+    FillIota(*plan, 0, plan->count, data);
+    view = b.Constant(line, data);
+  } else {
+    view = b.EmitTo(RunIota, std::move(plan), {}, {&line, 1})[0];
+  }
+  Dims strides(static_cast<size_t>(shape.rank()), 0);
+  strides[dim] = 1;
+  view.shape = shape;
+  view.strides = b.NewStrides(strides, shape.dims());
+  b.SetResult(view);
+}
+
+void PrepareDynamicSlice(RoutineBuilder& b) {
+  const View operand = b.operand(0);
+  const Shape shape = b.shape();
+  const int64_t bytes = BytesOf(shape.element_type());
+  auto plan = std::make_unique<DynamicSlicePlan>();
+  const Dims strides = StridesOf(operand);
+  if (!MakeStarts(b, 1, operand.dims(), strides, bytes, shape.dims(), &plan->starts)) return;
+  plan->copy = StridedCopy(shape.dims(), DenseStrides(shape.dims()), strides, bytes);
+  b.Emit(RunDynamicSlice, std::move(plan), Operands(b));
+}
+
+void PrepareDynamicUpdateSlice(RoutineBuilder& b) {
+  std::vector<View> views = Operands(b);
+  const Shape shape = b.shape();
+  const int64_t bytes = BytesOf(shape.element_type());
+  views[0] = b.Dense(views[0]);
+  auto plan = std::make_unique<DynamicUpdateSlicePlan>();
+  const Dims strides = DenseStrides(shape.dims());
+  if (!MakeStarts(b, 2, shape.dims(), strides, bytes, views[1].dims(), &plan->starts)) return;
+  plan->whole = StridedCopy(shape.dims(), strides, strides, bytes);
+  plan->update = StridedCopy(views[1].dims(), strides, StridesOf(views[1]), bytes);
+  b.Emit(RunDynamicUpdateSlice, std::move(plan), views, {{0, 0}});
+}
+
+}  // namespace hlokit::interp

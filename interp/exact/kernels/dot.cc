@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dot: batch, free and contracting dimensions of any number and order, as a batch of matrix products.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/emit.h"
+#include "interp/exact/kernels/matrix_product.h"
+#include "interp/exact/kernels/product_operands.h"
+#include "interp/exact/kernels/reshape_view.h"
+#include "interp/exact/kernels/strided_source.h"
+#include "interp/exact/routine_builder.h"
+#include "ir/graph/attribute_views.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct DotPlan : Plan {
+  ProductShape shape;
+  StridedSource lhs;
+  StridedSource rhs;
+  ElementType result;
+};
+
+void RunDot(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const DotPlan*>(plan);
+  if (p.shape.batch * p.shape.m * p.shape.n == 0) return;
+  const StridedPanels lhs(p.lhs, in[0]);
+  const StridedPanels rhs(p.rhs, in[1]);
+  MultiplyMatrices(p.shape, lhs, rhs, p.result, out[0], context);
+}
+
+}  // namespace
+
+std::optional<View> EmitDotTo(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims& dims, Shape shape) {
+  auto plan = std::make_unique<DotPlan>();
+  plan->result = shape.element_type();
+  if (!plan->lhs.Init(lhs, dims.lhs_batch, dims.lhs_contracting, plan->result) ||
+      !plan->rhs.Init(rhs, dims.rhs_batch, dims.rhs_contracting, plan->result)) {
+    b.Fail("dimensions or types do not fit the operands");
+    return std::nullopt;
+  }
+  plan->shape = {plan->lhs.batch.count(), plan->lhs.free.count(), plan->rhs.free.count(),
+                 plan->lhs.contracting.count()};
+  if (plan->rhs.batch.count() != plan->shape.batch || plan->rhs.contracting.count() != plan->shape.k ||
+      plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count()) {
+    b.Fail("the operands have different sizes");
+    return std::nullopt;
+  }
+  const View operands[] = {lhs, rhs};
+  return b.EmitTo(RunDot, std::move(plan), operands, {&shape, 1})[0];
+}
+
+void EmitDot(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims& dims) {
+  const std::optional<View> product = EmitDotTo(b, lhs, rhs, dims, b.shape());
+  if (product) b.SetResult(*product);
+}
+
+void PrepareDot(RoutineBuilder& b) {
+  if (b.instruction().operand_count() != 2) {
+    b.Fail("dot has two operands; of more, HLO defines no meaning");
+    return;
+  }
+  const std::optional<Packing> packing = PackingOf(b);
+  if (!packing) return;
+  const DotDims dims = DotDims::Of(b.instruction());
+  if (*packing == Packing::kNone) {
+    EmitDot(b, b.operand(0), b.operand(1), dims);
+    return;
+  }
+  // Both nibbles of an element are contracted: along the last contracting dimension, or along one made for them.
+  const absl::Span<const int64_t> of[] = {dims.lhs_contracting, dims.rhs_contracting};
+  View sides[2];
+  Dims contracting[2];
+  for (int i = 0; i < 2; ++i) {
+    sides[i] = b.operand(i);
+    contracting[i].assign(of[i].begin(), of[i].end());
+    if (contracting[i].empty()) {
+      contracting[i].push_back(sides[i].shape.rank());
+      Dims sizes(sides[i].dims().begin(), sides[i].dims().end());
+      sizes.push_back(1);
+      sides[i] = ReshapeView(b, sides[i], b.program_shapes().Array(sides[i].type(), sizes));
+    }
+    sides[i] = EmitNibbles(b, sides[i], contracting[i].back());
+  }
+  EmitDot(b, sides[0], sides[1], {dims.lhs_batch, contracting[0], dims.rhs_batch, contracting[1]});
+}
+
+// Operands times scales. A scale has the rank of its operand and a divisor of its size in each dimension: one number
+// for a block of elements.
+void PrepareScaledDot(RoutineBuilder& b) {
+  if (!PackingOf(b)) return;
+  ShapeTable& shapes = b.program_shapes();
+  const ElementType type = b.shape().element_type() == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32;
+  View scaled[2];
+  for (int i = 0; i < 2; ++i) {
+    const View operand = b.operand(i);
+    View scale = b.operand(i + 2);
+    const Shape wide = shapes.Array(type, operand.dims());
+    const std::optional<View> values = EmitElementwise(b, Opcode::kConvert, b.instruction(), {&operand, 1}, wide);
+    const std::optional<View> factors =
+        EmitElementwise(b, Opcode::kConvert, b.instruction(), {&scale, 1}, shapes.Array(type, scale.dims()));
+    if (!values || !factors) return;
+    scale = *factors;
+    if (scale.shape.rank() != 0) {
+      // Each dimension of the scale, and one for the elements that share it.
+      const Dims from = StridesOf(scale);
+      Dims sizes, strides;
+      for (int64_t d = 0; d < scale.shape.rank(); ++d) {
+        const int64_t n = scale.shape.dim(d);
+        if (scale.shape.rank() != operand.shape.rank() || n == 0 || operand.shape.dim(d) % n != 0) {
+          b.Fail("a scale does not divide its operand");
+          return;
+        }
+        sizes.push_back(n);
+        strides.push_back(from[d]);
+        sizes.push_back(operand.shape.dim(d) / n);
+        strides.push_back(0);
+      }
+      scale.shape = shapes.Array(type, sizes);
+      scale.strides = b.NewStrides(strides, sizes);
+      scale = ReshapeView(b, scale, wide);
+    }
+    const View factors_of[] = {*values, scale};
+    const std::optional<View> product = EmitElementwise(b, Opcode::kMultiply, b.instruction(), factors_of, wide);
+    if (!product) return;
+    scaled[i] = *product;
+  }
+  EmitDot(b, scaled[0], scaled[1], DotDims::Of(b.instruction()));
+}
+
+}  // namespace hlokit::interp

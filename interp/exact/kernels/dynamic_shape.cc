@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dynamic dimensions. Arrays with a dynamic dimension are evaluated at its bound; the size that set-dimension-size
+// gives it is remembered for get-dimension-size. (XLA's evaluator does the same.)
+#include <cstdint>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/reshape_view.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+
+namespace hlokit::interp {
+namespace {
+
+// The dimension that an instruction names, or -1.
+int64_t DimensionOf(Instruction instruction) {
+  const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
+  if (dimensions.size() != 1) return -1;
+  return dimensions[0];
+}
+
+bool KeepsDimensions(Opcode opcode) {
+  return opcode == Opcode::kCopy || opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kDomain ||
+         opcode == Opcode::kAddDependency;
+}
+
+}  // namespace
+
+void PrepareSetDimensionSize(RoutineBuilder& b) {
+  View view = b.operand(0);
+  view.shape = b.shape();
+  b.SetResult(view);
+}
+
+void PrepareGetDimensionSize(RoutineBuilder& b) {
+  const int64_t dim = DimensionOf(b.instruction());
+  Instruction at = b.instruction().operand(0);
+  if (dim < 0 || dim >= at.shape().rank()) {
+    b.Fail("the dimension is none of the operand's");
+    return;
+  }
+  for (;;) {
+    if (at.opcode() == Opcode::kSetDimensionSize && DimensionOf(at) == dim) {
+      View size = b.leaves(at.operand(1))[0];
+      if (size.type() != b.shape().element_type()) break;
+      size.shape = b.shape();
+      b.SetResult(size);
+      return;
+    }
+    if (at.opcode() != Opcode::kSetDimensionSize && !KeepsDimensions(at.opcode())) break;
+    at = at.operand(0);
+  }
+  auto* size = b.program().program().arena.AllocateArray<int64_t>(1);
+  *size = b.instruction().operand(0).shape().dim(dim);  // s32 are its low bytes
+  b.SetResult(b.Constant(b.shape(), reinterpret_cast<const std::byte*>(size)));
+}
+
+void PrepareDynamicReshape(RoutineBuilder& b) {
+  if (b.operand(0).count() != b.shape().element_count()) {
+    b.FailWhenReached("dynamic-reshape between different bounds");
+    return;
+  }
+  b.SetResult(ReshapeView(b, b.operand(0), b.shape()));
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mathematical functions of f32 in whole vectors.
+#ifndef HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_VECTOR_MATH_H_
+#define HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_VECTOR_MATH_H_
+
+#include "interp/exact/element_op.h"
+
+namespace hlokit::interp {
+
+// Fills the rows of f32 for exponential, exponential-minus-one, log, logistic and tanh.
+void RegisterVectorMath(ElementFnTable* table);
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_VECTOR_MATH_H_

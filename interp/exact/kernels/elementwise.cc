@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise instructions: an ElementOp in a nest of loops over operands and result.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/element_op.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/emit.h"
+#include "interp/exact/loop_nest.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct ElementwisePlan : Plan {
+  ElementOp op;
+  LoopNest nest;  // operands: the result, then the instruction's
+  int arity = 0;
+  int64_t outer = 0;
+  int64_t inner = 0;
+  int64_t in_bytes[ElementOp::kMaxOperands] = {};
+  int64_t out_bytes = 0;
+};
+
+void RunElementwise(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const ElementwisePlan*>(plan);
+  const int64_t* strides = p.nest.inner_strides() + 1;
+  if (p.outer == 1) {
+    constexpr int64_t kSmall = 2048;
+    if (p.inner <= kSmall) {
+      // The operation reads as many pointers as any may have.
+      const std::byte* from[ElementOp::kMaxOperands] = {};
+      for (int i = 0; i < p.arity; ++i) from[i] = in[i];
+      p.op.Run(out[0], from, strides, p.inner);
+      return;
+    }
+    context.For(p.inner, p.op.cost(), [&](int64_t begin, int64_t end) {
+      const std::byte* from[ElementOp::kMaxOperands] = {};
+      for (int i = 0; i < p.arity; ++i) from[i] = in[i] + begin * strides[i] * p.in_bytes[i];
+      p.op.Run(out[0] + begin * p.out_bytes, from, strides, end - begin);
+    });
+    return;
+  }
+  context.For(p.outer, 5 + static_cast<double>(p.inner) * p.op.cost(), [&](int64_t begin, int64_t end) {
+    p.nest.ForEachRun(begin, end, [&](const int64_t* at) {
+      const std::byte* from[ElementOp::kMaxOperands] = {};
+      for (int i = 0; i < p.arity; ++i) from[i] = in[i] + at[i + 1] * p.in_bytes[i];
+      p.op.Run(out[0] + at[0] * p.out_bytes, from, strides, p.inner);
+    });
+  });
+}
+
+}  // namespace
+
+std::optional<View> EmitElementwise(RoutineBuilder& b, Opcode opcode, const AttrReader& attrs,
+                                    absl::Span<const View> operands, Shape shape) {
+  std::vector<ElementType> types;
+  for (const View& v : operands) types.push_back(v.type());
+  std::string error;
+  std::optional<ElementOp> op = ElementOp::Make(opcode, attrs, types, shape.element_type(), &error);
+  if (!op) {
+    b.Fail(std::move(error));
+    return std::nullopt;
+  }
+  if (op->identity() && operands[0].dims() == shape.dims()) {
+    View view = operands[0];
+    view.shape = shape;
+    return view;
+  }
+  auto plan = std::make_unique<ElementwisePlan>();
+  plan->op = *op;
+  plan->arity = op->arity();
+  plan->out_bytes = BytesOf(shape.element_type());
+  std::vector<Dims> strides = {DenseStrides(shape.dims())};
+  for (size_t i = 0; i < operands.size(); ++i) {
+    plan->in_bytes[i] = BytesOf(types[i]);
+    if (operands[i].shape.rank() == 0 && shape.rank() != 0) {
+      // clamp and select take scalars for whole arrays.
+      strides.push_back(Dims(static_cast<size_t>(shape.rank()), 0));
+    } else if (operands[i].dims() == shape.dims()) {
+      strides.push_back(StridesOf(operands[i]));
+    } else {
+      b.Fail("operands have different dimensions");
+      return std::nullopt;
+    }
+  }
+  if (shape.element_count() == 0) return b.EmitTo(RunNothing, nullptr, operands, {&shape, 1})[0];
+  plan->nest = LoopNest(shape.dims(), strides);
+  plan->outer = plan->nest.outer_count();
+  plan->inner = plan->nest.inner_size();
+  constexpr Reuse kAny[] = {{0, 0}, {1, 0}, {2, 0}};
+  return b.EmitTo(RunElementwise, std::move(plan), operands, {&shape, 1}, kAny, /*elementwise=*/true)[0];
+}
+
+void PrepareElementwise(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  std::vector<View> views;
+  for (int64_t i = 0; i < instruction.operand_count(); ++i) {
+    if (b.leaves(instruction.operand(i)).size() != 1 || !b.operand(i).shape.IsArray() || !b.shape().IsArray()) {
+      b.Fail("elementwise instruction on a value that is no array");
+      return;
+    }
+    views.push_back(b.operand(i));
+  }
+  const std::optional<View> result = EmitElementwise(b, instruction.opcode(), instruction, views, b.shape());
+  if (result) b.SetResult(*result);
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather: a window of the operand for each index vector, moved inside the operand where it would not fit.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/indexed_windows.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/strided_copy.h"
+#include "ir/graph/attribute_views.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct GatherPlan : Plan {
+  IndexedWindows windows;
+  StridedCopy copy;       // of one window
+  int64_t bytes = 0;      // of an element
+  int64_t run_bytes = 0;  // of a window that is contiguous on both sides, else 0
+};
+
+void RunGather(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const GatherPlan*>(plan);
+  const IndexedWindows& w = p.windows;
+  if (w.empty) return;
+  const int64_t n = w.outer.inner_size();
+  const int64_t* strides = w.outer.inner_strides();
+  const double cost = static_cast<double>(n) * (10 + static_cast<double>(p.copy.bytes()) * 0.3);
+  context.For(w.outer.outer_count(), cost, [&](int64_t begin, int64_t end) {
+    w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t start = w.ClampedStart(in[1], at[0] + i * strides[0]) + at[1] + i * strides[1];
+        const std::byte* from = in[0] + start * p.bytes;
+        std::byte* to = out[0] + (at[2] + i * strides[2]) * p.bytes;
+        if (p.run_bytes == 4) {
+          std::memcpy(to, from, 4);
+        } else if (p.run_bytes != 0) {
+          std::memcpy(to, from, static_cast<size_t>(p.run_bytes));
+        } else {
+          p.copy.RunSerial(to, from);
+        }
+      }
+    });
+  });
+}
+
+void RunZeros(const Plan* plan, const std::byte* const*, std::byte* const* out, RunContext&) {
+  std::memset(out[0], 0, static_cast<size_t>(static_cast<const GatherPlan*>(plan)->bytes));
+}
+
+}  // namespace
+
+void PrepareGather(RoutineBuilder& b) {
+  const View views[] = {b.operand(0), b.operand(1)};
+  const Shape shape = b.shape();
+  const GatherDims dims = GatherDims::Of(b.instruction());
+  const IndexedDims indexed = {dims.offset_dims,           dims.collapsed_slice_dims,        dims.start_index_map,
+                               dims.operand_batching_dims, dims.start_indices_batching_dims, dims.index_vector_dim};
+  auto plan = std::make_unique<GatherPlan>();
+  if (views[0].count() == 0) {
+    // Windows of size 0 in a collapsed dimension have no elements, but the result may.
+    plan->bytes = shape.element_count() * BytesOf(shape.element_type());
+    b.Emit(RunZeros, std::move(plan), {});
+    return;
+  }
+  const Dims out_strides = DenseStrides(shape.dims());
+  if (!plan->windows.Init(indexed, views[0].dims(), StridesOf(views[0]), views[1], shape.dims(), {&out_strides, 1})) {
+    b.Fail("dimension numbers do not fit the operands");
+    return;
+  }
+  plan->bytes = BytesOf(shape.element_type());
+  const IndexedWindows& w = plan->windows;
+  plan->copy = StridedCopy(w.window_sizes, w.windows_strides[0], w.array_strides, plan->bytes);
+  if (AreDense(w.window_sizes, w.windows_strides[0]) && AreDense(w.window_sizes, w.array_strides)) {
+    plan->run_bytes = plan->copy.bytes();
+  }
+  b.Emit(RunGather, std::move(plan), views);
+}
+
+}  // namespace hlokit::interp

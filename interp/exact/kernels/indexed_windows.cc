@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/kernels/indexed_windows.h"
+
+#include "absl/algorithm/container.h"
+
+namespace hlokit::interp {
+bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> array_dims, const Dims& array_strides_in,
+                          const View& indices, absl::Span<const int64_t> windows_dims,
+                          absl::Span<const Dims> windows_strides_in) {
+  const int64_t array_rank = static_cast<int64_t>(array_dims.size());
+  const int64_t windows_rank = static_cast<int64_t>(windows_dims.size());
+  const int64_t indices_rank = indices.shape.rank();
+  index_type = indices.type();
+  if (!IsIndexType(index_type) || dims.index_vector_dim < 0 || dims.index_vector_dim > indices_rank) return false;
+  const Dims index_strides = StridesOf(indices);
+
+  // Window dimensions, in the order of the array's dimensions.
+  windows_strides.resize(windows_strides_in.size());
+  std::vector<int64_t> window_size_of(static_cast<size_t>(array_rank), 1);
+  size_t next = 0;
+  for (int64_t d = 0; d < array_rank; ++d) {
+    if (absl::c_linear_search(dims.collapsed_dims, d) || absl::c_linear_search(dims.array_batching, d)) continue;
+    if (next == dims.window_dims.size()) return false;
+    const int64_t w = dims.window_dims[next++];
+    if (w < 0 || w >= windows_rank || windows_dims[w] > array_dims[d]) return false;
+    window_size_of[d] = windows_dims[w];
+    window_sizes.push_back(windows_dims[w]);
+    array_strides.push_back(array_strides_in[d]);
+    for (size_t k = 0; k < windows_strides_in.size(); ++k) windows_strides[k].push_back(windows_strides_in[k][w]);
+  }
+  if (next != dims.window_dims.size()) return false;
+
+  // Components of an index vector.
+  const int64_t count = dims.index_vector_dim == indices_rank ? 1 : indices.shape.dim(dims.index_vector_dim);
+  if (count != static_cast<int64_t>(dims.index_map.size())) return false;
+  component_stride = dims.index_vector_dim == indices_rank ? 0 : index_strides[dims.index_vector_dim];
+  for (int64_t d : dims.index_map) {
+    if (d < 0 || d >= array_rank) return false;
+    components.push_back({array_strides_in[d], array_dims[d] - window_size_of[d]});
+  }
+
+  // The other dimensions of `windows` and of the indices go together, in order.
+  Dims sizes;
+  std::vector<Dims> strides(2 + windows_strides_in.size());
+  int64_t index_dim = 0;
+  for (int64_t w = 0; w < windows_rank; ++w) {
+    if (absl::c_linear_search(dims.window_dims, w)) continue;
+    if (index_dim == dims.index_vector_dim) ++index_dim;
+    if (index_dim >= indices_rank || indices.shape.dim(index_dim) != windows_dims[w]) return false;
+    sizes.push_back(windows_dims[w]);
+    strides[0].push_back(index_strides[index_dim]);
+    int64_t array_stride = 0;
+    for (size_t i = 0; i < dims.index_batching.size() && i < dims.array_batching.size(); ++i) {
+      const int64_t d = dims.array_batching[i];
+      if (dims.index_batching[i] != index_dim) continue;
+      if (d < 0 || d >= array_rank || array_dims[d] != windows_dims[w]) return false;
+      array_stride = array_strides_in[d];
+    }
+    strides[1].push_back(array_stride);
+    for (size_t k = 0; k < windows_strides_in.size(); ++k) strides[2 + k].push_back(windows_strides_in[k][w]);
+    ++index_dim;
+  }
+  empty = Product(sizes) == 0 || Product(window_sizes) == 0;
+  if (!empty) outer = LoopNest(sizes, strides);
+  return true;
+}
+
+}  // namespace hlokit::interp

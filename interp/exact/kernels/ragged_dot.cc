@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ragged dot: one dimension of the left side is cut into groups whose sizes operand 2 holds. If it is a free dimension,
+// each group of rows meets a right side of its own; if it is contracted, there is a product for each group; if it is a
+// batch dimension, the groups say how much of it counts. What no group covers is zero.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/emit.h"
+#include "interp/exact/kernels/index_operand.h"
+#include "interp/exact/kernels/matrix_product.h"
+#include "interp/exact/kernels/product_operands.h"
+#include "interp/exact/kernels/strided_source.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "ir/graph/attribute_views.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct RaggedDotPlan : Plan {
+  bool contracting = false;
+  StridedSource lhs;  // of one problem: the ragged dimension is the first of its group, with its full size
+  StridedSource rhs;
+  int64_t ragged_size = 0;
+  int64_t ragged_lhs_stride = 0;
+  int64_t ragged_rhs_stride = 0;  // contracting
+  int64_t group_rhs_stride = 0;   // free
+  // Problems: batch dimensions and, if the ragged dimension is free, the free dimensions before it.
+  DimGroup problem_lhs, problem_rhs, problem_sizes;
+  int64_t problems = 1;
+  int64_t groups = 0;
+  ElementType size_type = ElementType::kS32;
+  int64_t size_stride = 0;
+  int64_t m = 0;  // rows of one step of the ragged dimension (free), or of a problem (contracting)
+  int64_t n = 0;
+  int64_t k = 0;  // contracting: of one step of the ragged dimension
+  ElementType result = ElementType::kF32;
+  int64_t result_count = 0;
+};
+
+// Sizes of one dimension, which DimGroup would drop or join: kept apart because the ragged dimension's changes.
+DimGroup Group(std::initializer_list<std::pair<int64_t, int64_t>> first, const DimGroup& rest) {
+  DimGroup group;
+  for (const auto& [size, stride] : first) {
+    group.sizes.push_back(size);
+    group.strides.push_back(stride);
+  }
+  group.sizes.insert(group.sizes.end(), rest.sizes.begin(), rest.sizes.end());
+  group.strides.insert(group.strides.end(), rest.strides.begin(), rest.strides.end());
+  return group;
+}
+
+// Where groups end: running sums of their sizes, which wrap like the type they are of.
+class GroupEnds {
+ public:
+  explicit GroupEnds(const RaggedDotPlan& plan) : p_(plan), ends_(static_cast<size_t>(plan.groups)) {}
+
+  void Load(const std::byte* sizes, int64_t offset) {
+    const int bits = BitsOf(p_.size_type);
+    uint64_t sum = 0;
+    for (int64_t g = 0; g < p_.groups; ++g) {
+      sum +=
+          static_cast<uint64_t>(LoadIndex(p_.size_type, sizes + (offset + g * p_.size_stride) * BytesOf(p_.size_type)));
+      const uint64_t low = sum << (64 - bits);
+      ends_[g] = IsSigned(p_.size_type) ? static_cast<int64_t>(low) >> (64 - bits)
+                                        : static_cast<int64_t>(std::min<uint64_t>(low >> (64 - bits), INT64_MAX));
+    }
+  }
+  // The part of the ragged dimension that group g covers; empty if end <= begin.
+  int64_t begin(int64_t g) const { return g == 0 ? 0 : std::max<int64_t>(ends_[g - 1], 0); }
+  int64_t end(int64_t g) const { return std::min(ends_[g], p_.ragged_size); }
+  // Where the last group ends.
+  int64_t total() const { return p_.groups == 0 ? 0 : std::max<int64_t>(end(p_.groups - 1), 0); }
+
+ private:
+  const RaggedDotPlan& p_;
+  std::vector<int64_t> ends_;
+};
+
+// Rows [begin, begin + size) of one problem times the right side of group g.
+void MultiplyRows(const RaggedDotPlan& p, const std::byte* lhs_data, const std::byte* rhs_data, int64_t problem,
+                  int64_t g, int64_t begin, int64_t size, std::byte* out, RunContext& context) {
+  StridedSource lhs = p.lhs;
+  lhs.free = Group({{size, p.ragged_lhs_stride}}, p.lhs.free);
+  const ProductShape shape = {1, size * p.m, p.n, p.k};
+  if (shape.m * shape.n == 0) return;
+  const std::byte* a = lhs_data + begin * p.ragged_lhs_stride * p.lhs.conversion.from_bytes();
+  const std::byte* b = rhs_data + g * p.group_rhs_stride * p.rhs.conversion.from_bytes();
+  std::byte* to = out + (problem * p.ragged_size + begin) * p.m * p.n * BytesOf(p.result);
+  MultiplyMatrices(shape, StridedPanels(lhs, a), StridedPanels(p.rhs, b), p.result, to, context);
+}
+
+// The product of group g, which sums over [begin, begin + size) of the ragged dimension.
+void MultiplyGroup(const RaggedDotPlan& p, const std::byte* lhs_data, const std::byte* rhs_data, int64_t problem,
+                   int64_t g, int64_t begin, int64_t size, std::byte* out, RunContext& context) {
+  StridedSource lhs = p.lhs;
+  StridedSource rhs = p.rhs;
+  lhs.contracting = Group({{size, p.ragged_lhs_stride}}, p.lhs.contracting);
+  rhs.contracting = Group({{size, p.ragged_rhs_stride}}, p.rhs.contracting);
+  const ProductShape shape = {1, p.m, p.n, size * p.k};
+  if (shape.m * shape.n == 0) return;
+  const std::byte* a = lhs_data + begin * p.ragged_lhs_stride * p.lhs.conversion.from_bytes();
+  const std::byte* b = rhs_data + begin * p.ragged_rhs_stride * p.rhs.conversion.from_bytes();
+  std::byte* to = out + (g * p.problems + problem) * p.m * p.n * BytesOf(p.result);
+  MultiplyMatrices(shape, StridedPanels(lhs, a), StridedPanels(rhs, b), p.result, to, context);
+}
+
+void RunRaggedDot(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const RaggedDotPlan*>(plan);
+  std::memset(out[0], 0, static_cast<size_t>(p.result_count * BytesOf(p.result)));
+  GroupEnds ends(p);
+  std::vector<int64_t> group_of(p.contracting ? 0 : static_cast<size_t>(p.ragged_size));
+  for (int64_t problem = 0; problem < p.problems && !context.failed(); ++problem) {
+    const std::byte* lhs_data = in[0] + p.problem_lhs.Offset(problem) * p.lhs.conversion.from_bytes();
+    const std::byte* rhs_data = in[1] + p.problem_rhs.Offset(problem) * p.rhs.conversion.from_bytes();
+    ends.Load(in[2], p.problem_sizes.Offset(problem));
+    if (p.contracting) {
+      for (int64_t g = 0; g < p.groups; ++g) {
+        const int64_t size = ends.end(g) - ends.begin(g);
+        if (size > 0) MultiplyGroup(p, lhs_data, rhs_data, problem, g, ends.begin(g), size, out[0], context);
+      }
+      continue;
+    }
+    // A row that sizes below zero put into several groups belongs to the first.
+    std::fill(group_of.begin(), group_of.end(), -1);
+    int64_t left = p.ragged_size;
+    for (int64_t g = 0; g < p.groups && left > 0; ++g) {
+      for (int64_t row = ends.begin(g); row < ends.end(g); ++row) {
+        if (group_of[row] >= 0) continue;
+        group_of[row] = g;
+        --left;
+      }
+    }
+    for (int64_t begin = 0; begin < p.ragged_size;) {
+      int64_t end = begin + 1;
+      while (end < p.ragged_size && group_of[end] == group_of[begin]) ++end;
+      if (group_of[begin] >= 0) {
+        MultiplyRows(p, lhs_data, rhs_data, problem, group_of[begin], begin, end - begin, out[0], context);
+      }
+      begin = end;
+    }
+  }
+}
+
+// Zeros in the part of the result that no group covers, for groups of a batch dimension.
+struct BatchTailPlan : Plan {
+  RaggedDotPlan sizes;  // the groups
+  int64_t outer = 1;    // result dimensions before the ragged one
+  int64_t inner = 1;    // bytes of one step of it
+};
+
+void RunBatchTail(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
+  const auto& p = *static_cast<const BatchTailPlan*>(plan);
+  const int64_t bytes = p.sizes.ragged_size * p.inner;
+  if (out[0] != in[0]) std::memcpy(out[0], in[0], static_cast<size_t>(p.outer * bytes));
+  GroupEnds ends(p.sizes);
+  for (int64_t i = 0; i < p.outer; ++i) {
+    ends.Load(in[1], p.sizes.problem_sizes.Offset(i));
+    const int64_t covered = ends.total() * p.inner;
+    std::memset(out[0] + i * bytes + covered, 0, static_cast<size_t>(bytes - covered));
+  }
+}
+
+void EmitRaggedBatch(RoutineBuilder& b, absl::Span<const View> views, const DotDims& dims, int64_t ragged) {
+  const std::optional<View> product = EmitDotTo(b, views[0], views[1], dims, b.shape());
+  if (!product) return;
+  const Shape shape = b.shape();
+  const View& sizes = views[2];
+  const Dims strides = StridesOf(sizes);
+  const int64_t at = std::find(dims.lhs_batch.begin(), dims.lhs_batch.end(), ragged) - dims.lhs_batch.begin();
+  auto plan = std::make_unique<BatchTailPlan>();
+  plan->sizes.ragged_size = shape.dim(at);
+  plan->sizes.groups = sizes.shape.dim(sizes.shape.rank() - 1);
+  plan->sizes.size_type = sizes.type();
+  plan->sizes.size_stride = strides.back();
+  const bool by_problem = sizes.shape.rank() != 1;
+  if (by_problem && sizes.shape.rank() != at + 1) {
+    b.Fail("group sizes do not fit the batch dimensions");
+    return;
+  }
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    if (d < at) {
+      plan->outer *= shape.dim(d);
+      plan->sizes.problem_sizes.sizes.push_back(shape.dim(d));
+      plan->sizes.problem_sizes.strides.push_back(by_problem ? strides[d] : 0);
+    } else if (d > at) {
+      plan->inner *= shape.dim(d);
+    }
+  }
+  plan->inner *= BytesOf(shape.element_type());
+  const View operands[] = {b.Dense(*product), sizes};
+  constexpr Reuse kInPlace[] = {{0, 0}};
+  b.Emit(RunBatchTail, std::move(plan), operands, kInPlace);
+}
+
+}  // namespace
+
+void PrepareRaggedDot(RoutineBuilder& b) {
+  if (!PackingOf(b)) return;
+  const Instruction instruction = b.instruction();
+  const View views[] = {b.operand(0), b.operand(1), b.operand(2)};
+  const DotDims dims = DotDims::Of(instruction);
+  const absl::Span<const int64_t> ragged_dims = instruction.list_attr(Attr::kLhsRaggedDims);
+  const absl::Span<const int64_t> group_dims = instruction.list_attr(Attr::kRhsGroupDims);
+  const Shape lhs = views[0].shape;
+  const Shape rhs = views[1].shape;
+  const Shape sizes = views[2].shape;
+  if (ragged_dims.size() != 1 || ragged_dims[0] < 0 || ragged_dims[0] >= lhs.rank() || sizes.rank() < 1 ||
+      !IsIndexType(sizes.element_type()) || dims.lhs_batch.size() != dims.rhs_batch.size() ||
+      dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
+    b.Fail("dimension numbers do not fit the operands");
+    return;
+  }
+  const int64_t ragged = ragged_dims[0];
+  if (absl::c_linear_search(dims.lhs_batch, ragged)) {
+    EmitRaggedBatch(b, views, dims, ragged);
+    return;
+  }
+  auto plan = std::make_unique<RaggedDotPlan>();
+  plan->contracting = absl::c_linear_search(dims.lhs_contracting, ragged);
+  plan->result = b.shape().element_type();
+  plan->result_count = b.shape().element_count();
+  plan->ragged_size = lhs.dim(ragged);
+  plan->groups = sizes.dim(sizes.rank() - 1);
+  plan->size_type = sizes.element_type();
+  const Dims lhs_strides = StridesOf(views[0]);
+  const Dims rhs_strides = StridesOf(views[1]);
+  const Dims size_strides = StridesOf(views[2]);
+  plan->size_stride = size_strides.back();
+  plan->ragged_lhs_stride = lhs_strides[ragged];
+
+  // The dimensions that operand 2 may have before the groups.
+  std::vector<int64_t> prefix(dims.lhs_batch.begin(), dims.lhs_batch.end());
+  if (!plan->contracting) {
+    for (int64_t d = 0; d < ragged; ++d) {
+      if (!absl::c_linear_search(dims.lhs_batch, d) && !absl::c_linear_search(dims.lhs_contracting, d))
+        prefix.push_back(d);
+    }
+  }
+  const bool sizes_by_problem = sizes.rank() != 1;
+  if (sizes_by_problem && sizes.rank() != static_cast<int64_t>(prefix.size()) + 1) {
+    b.Fail("group sizes that depend on contracted dimensions are not supported");
+    return;
+  }
+  const auto add = [](DimGroup* group, int64_t size, int64_t stride) {
+    group->sizes.push_back(size);
+    group->strides.push_back(stride);
+  };
+  for (size_t i = 0; i < prefix.size(); ++i) {
+    const int64_t size = lhs.dim(prefix[i]);
+    plan->problems *= size;
+    add(&plan->problem_lhs, size, lhs_strides[prefix[i]]);
+    add(&plan->problem_rhs, size, i < dims.rhs_batch.size() ? rhs_strides[dims.rhs_batch[i]] : 0);
+    add(&plan->problem_sizes, size, sizes_by_problem ? size_strides[i] : 0);
+  }
+  plan->m = 1;
+  plan->n = 1;
+  plan->k = 1;
+  for (int64_t d = 0; d < lhs.rank(); ++d) {
+    if (d == ragged || absl::c_linear_search(prefix, d) || absl::c_linear_search(dims.lhs_contracting, d)) continue;
+    add(&plan->lhs.free, lhs.dim(d), lhs_strides[d]);
+    plan->m *= lhs.dim(d);
+  }
+  for (size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
+    const int64_t d = dims.lhs_contracting[i];
+    if (d == ragged) {
+      plan->ragged_rhs_stride = rhs_strides[dims.rhs_contracting[i]];
+      continue;
+    }
+    add(&plan->lhs.contracting, lhs.dim(d), lhs_strides[d]);
+    add(&plan->rhs.contracting, lhs.dim(d), rhs_strides[dims.rhs_contracting[i]]);
+    plan->k *= lhs.dim(d);
+  }
+  for (int64_t d = 0; d < rhs.rank(); ++d) {
+    if (absl::c_linear_search(dims.rhs_batch, d) || absl::c_linear_search(dims.rhs_contracting, d)) continue;
+    if (absl::c_linear_search(group_dims, d)) {
+      plan->group_rhs_stride = rhs_strides[d];
+      continue;
+    }
+    add(&plan->rhs.free, rhs.dim(d), rhs_strides[d]);
+    plan->n *= rhs.dim(d);
+  }
+  const int64_t expected = plan->contracting ? plan->groups * plan->problems * plan->m * plan->n
+                                             : plan->problems * plan->ragged_size * plan->m * plan->n;
+  if (!plan->lhs.conversion.Init(lhs.element_type(), plan->result) ||
+      !plan->rhs.conversion.Init(rhs.element_type(), plan->result) || expected != plan->result_count) {
+    b.Fail("types and sizes of the operands do not fit the result");
+    return;
+  }
+  b.Emit(RunRaggedDot, std::move(plan), views);
+}
+
+}  // namespace hlokit::interp

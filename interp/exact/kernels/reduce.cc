@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduce, with any number of operands and any function.
+//
+// Sums, products, minima, maxima and logical operations of one operand have typed loops. Floating-point sums and
+// products are accumulated in double and rounded once at the end. A result is folded by one thread; where there are few
+// results of many elements, the elements are cut into chunks, which depend on the shapes alone, and the chunks' results
+// are joined in their order. So no result depends on how the work is split. Any other function is applied in the order
+// XLA's evaluator uses: row-major over the reduced dimensions, f(accumulator, element).
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/element_op.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/fold.h"
+#include "interp/exact/loop_nest.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/scalar_function.h"
+
+namespace hlokit::interp {
+namespace {
+
+constexpr int64_t kBlock = 512;  // results, or elements, handled together
+
+// ---- fast path: one operand, a known function ----
+
+struct FastReducePlan : Plan {
+  FoldFns fold;
+  LoopNest kept;     // operands: result, input
+  LoopNest reduced;  // operands: input
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  int64_t bytes = 0;  // of an element as stored, of operand and result
+};
+
+// Makes n elements, `stride` elements apart, contiguous values of the compute type. Returns them: `from` itself if
+// they are that already.
+const std::byte* LoadValues(const FastReducePlan& p, const std::byte* from, int64_t stride, int64_t n,
+                            std::byte* values) {
+  if (stride == 1) {
+    if (p.load == nullptr) return from;
+    p.load(values, from, n);
+    return values;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const std::byte* element = from + i * stride * p.bytes;
+    if (p.load != nullptr) {
+      p.load(values + i * p.fold.value_bytes, element, 1);
+    } else {
+      std::memcpy(values + i * p.bytes, element, static_cast<size_t>(p.bytes));
+    }
+  }
+  return values;
+}
+
+void StoreResults(const FastReducePlan& p, const std::byte* acc, std::byte* to, int64_t stride, int64_t n) {
+  alignas(16) std::byte values[kBlock * 8];
+  alignas(16) std::byte stored[kBlock * 8];
+  p.fold.finish(values, acc, n);
+  const std::byte* from = values;
+  if (p.store != nullptr) {
+    p.store(stored, values, n);
+    from = stored;
+  }
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(n * p.bytes));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    std::memcpy(to + i * stride * p.bytes, from + i * p.bytes, static_cast<size_t>(p.bytes));
+  }
+}
+
+// Results that are handled together: n of them, whose elements of one position lie `stride` apart.
+struct Columns {
+  int64_t base;  // element of the first one's first position
+  int64_t stride;
+  int64_t n;
+};
+
+// Folds positions [begin, end) of the reduced dimensions into `acc`; by_row: position after position, for all columns,
+// else all positions of the one column. `fresh`: acc holds nothing yet, and the first position is what it starts from.
+void FoldPositions(const FastReducePlan& p, const std::byte* input, const Columns& columns, bool by_row, int64_t begin,
+                   int64_t end, bool fresh, std::byte* acc) {
+  alignas(64) std::byte values[kBlock * 8];
+  const int64_t length = p.reduced.inner_size();
+  const int64_t stride = p.reduced.inner_strides()[0];
+  int64_t at = begin;
+  p.reduced.ForEachRun(begin / length, (end + length - 1) / length, [&](const int64_t* line) {
+    int64_t first = at % length;
+    const int64_t last = std::min(length, first + end - at);
+    at += last - first;
+    const std::byte* from = input + (columns.base + line[0]) * p.bytes;
+    if (fresh) {
+      const std::byte* start = LoadValues(p, from + first * stride * p.bytes, columns.stride, columns.n, values);
+      for (int64_t i = 0; i < columns.n; ++i) {
+        p.fold.start(acc + i * p.fold.accumulator_bytes, start + i * p.fold.value_bytes, 1);
+      }
+      fresh = false;
+      ++first;
+    }
+    from += first * stride * p.bytes;
+    if (by_row) {
+      for (int64_t j = first; j < last; ++j, from += stride * p.bytes) {
+        p.fold.row(acc, LoadValues(p, from, columns.stride, columns.n, values), columns.n);
+      }
+    } else if (p.load == nullptr) {
+      p.fold.line(acc, from, stride, last - first);
+    } else {
+      for (int64_t j = first; j < last; j += kBlock, from += kBlock * stride * p.bytes) {
+        const int64_t count = std::min(kBlock, last - j);
+        p.fold.line(acc, LoadValues(p, from, stride, count, values), 1, count);
+      }
+    }
+  });
+}
+
+// Few results of many elements each: an item is a chunk of the elements of a block of results.
+constexpr int64_t kChunk = int64_t{1} << 16;  // elements
+constexpr int64_t kFewItems = 16;
+
+void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::byte* initial, bool by_row,
+                    int64_t block, std::byte* out, RunContext& context) {
+  const int64_t width = p.kept.inner_size();
+  const int64_t out_stride = p.kept.inner_strides()[0];
+  const int64_t in_stride = p.kept.inner_strides()[1];
+  const int64_t blocks = (width + block - 1) / block;
+  const int64_t items = p.kept.outer_count() * blocks;
+  const int64_t positions = p.reduced.outer_count() * p.reduced.inner_size();
+  const int64_t per_chunk = std::max<int64_t>(1, kChunk / block);
+  const int64_t chunks = (positions + per_chunk - 1) / per_chunk;
+  const Scratch partial(context, items * chunks * block * p.fold.accumulator_bytes);
+  if (partial.data() == nullptr) return;
+  const auto accumulators = [&](int64_t item, int64_t chunk) {
+    return partial.data() + (item * chunks + chunk) * block * p.fold.accumulator_bytes;
+  };
+  const auto results = [&](int64_t item) { return std::min(block, width - item % blocks * block); };
+  context.For(items * chunks, static_cast<double>(kChunk) * 0.5, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t item = i / chunks;
+      const int64_t chunk = i % chunks;
+      std::byte* acc = accumulators(item, chunk);
+      if (chunk == 0) p.fold.start(acc, initial, results(item));
+      p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+        const Columns columns = {at[1] + item % blocks * block * in_stride, in_stride, results(item)};
+        const int64_t first = chunk * per_chunk;
+        FoldPositions(p, input, columns, by_row, first, std::min(positions, first + per_chunk), chunk != 0, acc);
+      });
+    }
+  });
+  if (context.failed()) return;
+  for (int64_t item = 0; item < items; ++item) {
+    for (int64_t chunk = 1; chunk < chunks; ++chunk) {
+      p.fold.join(accumulators(item, 0), accumulators(item, chunk), results(item));
+    }
+    p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+      std::byte* to = out + (at[0] + item % blocks * block * out_stride) * p.bytes;
+      StoreResults(p, accumulators(item, 0), to, out_stride, results(item));
+    });
+  }
+}
+
+void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const FastReducePlan*>(plan);
+  const std::byte* input = in[0];
+  alignas(16) std::byte initial[8];
+  if (p.load != nullptr) {
+    p.load(initial, in[1], 1);
+  } else {
+    std::memcpy(initial, in[1], static_cast<size_t>(p.bytes));
+  }
+  const int64_t width = p.kept.inner_size();
+  const int64_t out_stride = p.kept.inner_strides()[0];
+  const int64_t in_stride = p.kept.inner_strides()[1];
+  const int64_t positions = p.reduced.outer_count() * p.reduced.inner_size();
+  const double per_result = static_cast<double>(positions) * 0.5;
+
+  // Where results lie along the minor dimension of the operand, a block of them is accumulated at a time.
+  const bool by_row = width > 1 && std::abs(in_stride) < std::abs(p.reduced.inner_strides()[0]);
+  const int64_t block = by_row ? std::min(width, kBlock) : 1;
+  const int64_t blocks = (width + block - 1) / block;
+  const int64_t items = p.kept.outer_count() * blocks;
+  if (items < kFewItems && positions >= 2 * std::max<int64_t>(1, kChunk / block)) {
+    ReduceInChunks(p, input, initial, by_row, block, out[0], context);
+    return;
+  }
+  if (by_row) {
+    context.For(items, per_result * static_cast<double>(block), [&](int64_t begin, int64_t end) {
+      alignas(64) std::byte acc[kBlock * 8];
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t first = item % blocks * block;
+        const int64_t n = std::min(block, width - first);
+        p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+          p.fold.start(acc, initial, n);
+          const Columns columns = {at[1] + first * in_stride, in_stride, n};
+          FoldPositions(p, input, columns, /*by_row=*/true, 0, positions, /*fresh=*/false, acc);
+          StoreResults(p, acc, out[0] + (at[0] + first * out_stride) * p.bytes, out_stride, n);
+        });
+      }
+    });
+    return;
+  }
+  // Each result on its own, along the reduced dimensions.
+  context.For(items, per_result + 20, [&](int64_t begin, int64_t end) {
+    alignas(64) std::byte acc[8];
+    for (int64_t item = begin; item < end;) {
+      const int64_t column = item % width;
+      const int64_t n = std::min(width - column, end - item);
+      p.kept.ForEachRun(item / width, item / width + 1, [&](const int64_t* at) {
+        for (int64_t i = column; i < column + n; ++i) {
+          p.fold.start(acc, initial, 1);
+          const Columns columns = {at[1] + i * in_stride, in_stride, 1};
+          FoldPositions(p, input, columns, /*by_row=*/false, 0, positions, /*fresh=*/false, acc);
+          StoreResults(p, acc, out[0] + (at[0] + i * out_stride) * p.bytes, 1, 1);
+        }
+      });
+      item += n;
+    }
+  });
+}
+
+// ---- any function ----
+
+struct GeneralReducePlan : Plan {
+  const ScalarFunction* function = nullptr;
+  size_t count = 0;            // of operands
+  LoopNest kept;               // operands: result, each input
+  LoopNest reduced;            // operands: each input
+  std::vector<int64_t> bytes;  // of each input's elements
+};
+
+void RunGeneralReduce(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const GeneralReducePlan*>(plan);
+  const size_t count = p.count;
+  const int64_t width = p.kept.inner_size();
+  const int64_t block = std::min(width, ScalarFunction::kBlock);
+  const int64_t blocks = (width + block - 1) / block;
+  const int64_t lines = p.reduced.outer_count();
+  const int64_t length = p.reduced.inner_size();
+  const auto run = [&](int64_t begin, int64_t end) {
+    ScalarFunction::Scratch scratch(*p.function, block);
+    std::vector<const std::byte*> parameters(2 * count);
+    std::vector<int64_t> strides(2 * count, 1);
+    std::vector<std::byte*> results(count);
+    for (size_t k = 0; k < count; ++k) strides[count + k] = p.kept.inner_strides()[1 + k];
+    for (int64_t item = begin; item < end && !context.failed(); ++item) {
+      const int64_t first = item % blocks * block;
+      const int64_t n = std::min(block, width - first);
+      p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+        // The results are the accumulators. (The nest keeps the result's minor dimension innermost, so its stride
+        // is 1.)
+        for (size_t k = 0; k < count; ++k) {
+          const int64_t bytes = p.bytes[k];
+          results[k] = out[k] + (at[0] + first) * bytes;
+          parameters[k] = results[k];
+          for (int64_t i = 0; i < n; ++i)
+            std::memcpy(results[k] + i * bytes, in[count + k], static_cast<size_t>(bytes));
+        }
+        p.reduced.ForEachRun(0, lines, [&](const int64_t* line) {
+          for (int64_t j = 0; j < length; ++j) {
+            for (size_t k = 0; k < count; ++k) {
+              const int64_t element =
+                  at[1 + k] + first * strides[count + k] + line[k] + j * p.reduced.inner_strides()[k];
+              parameters[count + k] = in[k] + element * p.bytes[k];
+            }
+            p.function->Run(parameters.data(), strides.data(), results.data(), n, scratch, context);
+          }
+        });
+      });
+    }
+  };
+  const int64_t items = p.kept.outer_count() * blocks;
+  if (!p.function->parallel()) {
+    run(0, items);
+    return;
+  }
+  context.For(
+      items,
+      static_cast<double>(lines) * static_cast<double>(length) * (30 + static_cast<double>(block) * p.function->cost()),
+      run);
+}
+
+// ---- nothing to reduce: the initial values ----
+
+struct FillPlan : Plan {
+  std::vector<int64_t> counts;
+  std::vector<int64_t> bytes;
+};
+
+void RunFillInitial(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
+  const auto& p = *static_cast<const FillPlan*>(plan);
+  for (size_t k = 0; k < p.counts.size(); ++k) {
+    for (int64_t i = 0; i < p.counts[k]; ++i) {
+      std::memcpy(out[k] + i * p.bytes[k], in[k], static_cast<size_t>(p.bytes[k]));
+    }
+  }
+}
+
+}  // namespace
+
+void PrepareReduce(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
+  const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
+  if (function == nullptr || count == 0 || instruction.operand_count() % 2 != 0 ||
+      function->parameter_count() != 2 * count || function->result_count() != count) {
+    b.Fail("the function of the reduce does not fit its operands");
+    return;
+  }
+  std::vector<View> views;
+  for (int64_t i = 0; i < instruction.operand_count(); ++i) views.push_back(b.operand(i));
+  const View& input = views[0];
+  const absl::Span<const int64_t> input_dims = input.dims();
+  std::vector<bool> is_reduced(input_dims.size(), false);
+  for (int64_t d : instruction.list_attr(Attr::kDimensions)) {
+    if (d < 0 || d >= input.shape.rank()) {
+      b.Fail("the dimensions do not fit the operand");
+      return;
+    }
+    is_reduced[d] = true;
+  }
+  for (size_t k = 0; k < count; ++k) {
+    if (views[k].dims() != input_dims || views[count + k].shape.rank() != 0 ||
+        function->result_type(k) != views[k].type() || function->parameter_type(k) != views[k].type() ||
+        function->parameter_type(count + k) != views[k].type() || views[count + k].type() != views[k].type()) {
+      b.Fail("the function of the reduce does not fit its operands");
+      return;
+    }
+  }
+
+  Dims kept_dims, reduced_dims;
+  for (size_t d = 0; d < input_dims.size(); ++d) (is_reduced[d] ? reduced_dims : kept_dims).push_back(input_dims[d]);
+  const int64_t results = Product(kept_dims);
+  if (results == 0 || Product(reduced_dims) == 0) {
+    auto plan = std::make_unique<FillPlan>();
+    std::vector<View> initial(views.begin() + static_cast<int64_t>(count), views.end());
+    for (const View& v : initial) {
+      plan->counts.push_back(results);
+      plan->bytes.push_back(BytesOf(v.type()));
+    }
+    b.Emit(RunFillInitial, std::move(plan), initial);
+    return;
+  }
+
+  std::vector<Dims> kept_strides = {DenseStrides(kept_dims)};
+  std::vector<Dims> reduced_strides;
+  for (size_t k = 0; k < count; ++k) {
+    const Dims strides = StridesOf(views[k]);
+    Dims kept, reduced;
+    for (size_t d = 0; d < input_dims.size(); ++d) (is_reduced[d] ? reduced : kept).push_back(strides[d]);
+    kept_strides.push_back(std::move(kept));
+    reduced_strides.push_back(std::move(reduced));
+  }
+  const FoldFns fold = count == 1 ? FoldFnsOf(function->known(), input.type()) : FoldFns();
+  if (fold.row != nullptr) {
+    auto plan = std::make_unique<FastReducePlan>();
+    plan->fold = fold;
+    plan->kept = LoopNest(kept_dims, kept_strides);
+    plan->reduced = LoopNest(reduced_dims, reduced_strides);
+    plan->load = LoadFn(input.type());
+    plan->store = StoreFn(input.type());
+    plan->bytes = BytesOf(input.type());
+    b.Emit(RunFastReduce, std::move(plan), views);
+    return;
+  }
+  auto plan = std::make_unique<GeneralReducePlan>();
+  plan->function = function;
+  plan->count = count;
+  plan->kept = LoopNest(kept_dims, kept_strides);
+  plan->reduced = LoopNest(reduced_dims, reduced_strides);
+  for (size_t k = 0; k < count; ++k) plan->bytes.push_back(BytesOf(views[k].type()));
+  b.Emit(RunGeneralReduce, std::move(plan), views);
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reduce-window, with any number of operands and any function.
+//
+// A row of results along the minor dimension is computed at a time: for each place of the window, the elements that lie
+// under it for all these results are combined with the row of accumulators. Padding takes no part. Known functions of
+// one operand have typed loops with the accumulators of reduce.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/element_op.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/fold.h"
+#include "interp/exact/kernels/window_geometry.h"
+#include "interp/exact/loop_nest.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/scalar_function.h"
+#include "ir/graph/attribute_views.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct ReduceWindowPlan : Plan, WindowRows {
+  std::vector<WindowAxis> axes;  // the last one is the minor dimension
+  size_t count = 0;              // of operands
+  std::vector<Dims> strides;     // of each operand, in elements
+  std::vector<int64_t> bytes;
+  const ScalarFunction* function = nullptr;
+  FoldFns fold;
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+};
+
+// Calls body(element_offsets) for every place of the window in the outer dimensions that lies over elements, in
+// row-major order; `offsets` are those of the row's first column in each operand.
+template <typename Body>
+void ForEachOuterPlace(const ReduceWindowPlan& p, int64_t row, Body body) {
+  const size_t outer = p.axes.size() - 1;
+  Dims position(outer), place(outer, 0);
+  for (size_t d = outer; d-- > 0;) {
+    position[d] = row % p.axes[d].output;
+    row /= p.axes[d].output;
+  }
+  absl::InlinedVector<int64_t, 4> offsets(p.count);
+  for (int64_t i = 0; i < p.places; ++i) {
+    bool inside = true;
+    std::fill(offsets.begin(), offsets.end(), 0);
+    for (size_t d = 0; d < outer && inside; ++d) {
+      const int64_t element = p.axes[d].Element(position[d], place[d]);
+      inside = element >= 0;
+      for (size_t k = 0; k < p.count; ++k) offsets[k] += element * p.strides[k][d];
+    }
+    if (inside) body(static_cast<const int64_t*>(offsets.data()));
+    for (size_t d = outer; d-- > 0;) {
+      if (++place[d] < p.axes[d].window.size) break;
+      place[d] = 0;
+    }
+  }
+}
+
+// Elements from + i * stride, i < n, as contiguous values of the compute type.
+const std::byte* Gather(const ReduceWindowPlan& p, const std::byte* from, int64_t stride, int64_t n,
+                        std::byte* values) {
+  const int64_t bytes = p.bytes[0];
+  if (stride == 1) {
+    if (p.load == nullptr) return from;
+    p.load(values, from, n);
+    return values;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    if (p.load != nullptr) {
+      p.load(values + i * p.fold.value_bytes, from + i * stride * bytes, 1);
+    } else {
+      std::memcpy(values + i * bytes, from + i * stride * bytes, static_cast<size_t>(bytes));
+    }
+  }
+  return values;
+}
+
+void RunFold(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const ReduceWindowPlan*>(plan);
+  alignas(16) std::byte initial[16];
+  if (p.load != nullptr) {
+    p.load(initial, in[1], 1);
+  } else {
+    std::memcpy(initial, in[1], static_cast<size_t>(p.bytes[0]));
+  }
+  const int64_t acc_bytes = p.fold.accumulator_bytes;
+  const int64_t minor_stride = p.strides[0].back();
+  const double cost =
+      static_cast<double>(p.places) * static_cast<double>(p.minor.size()) * (10 + 0.5 * static_cast<double>(p.width));
+  context.For(p.rows, cost, [&](int64_t begin, int64_t end) {
+    std::vector<std::byte> acc(static_cast<size_t>(p.width * 8));
+    std::vector<std::byte> values(static_cast<size_t>(p.width * 8));
+    for (int64_t row = begin; row < end; ++row) {
+      p.fold.start(acc.data(), initial, p.width);
+      ForEachOuterPlace(p, row, [&](const int64_t* offsets) {
+        for (const WindowAxis::Range& r : p.minor) {
+          if (r.first >= r.end) continue;
+          const int64_t n = (r.end - r.first + r.step - 1) / r.step;
+          const std::byte* from = in[0] + (offsets[0] + r.element * minor_stride) * p.bytes[0];
+          const std::byte* x = Gather(p, from, r.element_step * minor_stride, n, values.data());
+          if (r.step == 1) {
+            p.fold.row(acc.data() + r.first * acc_bytes, x, n);
+          } else {
+            for (int64_t i = 0; i < n; ++i) {
+              p.fold.row(acc.data() + (r.first + i * r.step) * acc_bytes, x + i * p.fold.value_bytes, 1);
+            }
+          }
+        }
+      });
+      std::byte* to = out[0] + row * p.width * p.bytes[0];
+      if (p.store == nullptr) {
+        p.fold.finish(to, acc.data(), p.width);
+      } else {
+        p.fold.finish(values.data(), acc.data(), p.width);
+        p.store(to, values.data(), p.width);
+      }
+    }
+  });
+}
+
+void RunFunction(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const ReduceWindowPlan*>(plan);
+  const size_t count = p.count;
+  const auto run = [&](int64_t begin, int64_t end) {
+    ScalarFunction::Scratch scratch(*p.function, p.width);
+    std::vector<const std::byte*> parameters(2 * count);
+    std::vector<int64_t> strides(2 * count, 1);
+    std::vector<std::byte*> results(count);
+    for (int64_t row = begin; row < end && !context.failed(); ++row) {
+      for (size_t k = 0; k < count; ++k) {
+        std::byte* to = out[k] + row * p.width * p.bytes[k];
+        for (int64_t i = 0; i < p.width; ++i) {
+          std::memcpy(to + i * p.bytes[k], in[count + k], static_cast<size_t>(p.bytes[k]));
+        }
+      }
+      ForEachOuterPlace(p, row, [&](const int64_t* offsets) {
+        for (const WindowAxis::Range& r : p.minor) {
+          if (r.first >= r.end) continue;
+          const int64_t n = (r.end - r.first + r.step - 1) / r.step;
+          // Results that do not follow each other are computed one by one.
+          const int64_t calls = r.step == 1 ? 1 : n;
+          for (int64_t c = 0; c < calls; ++c) {
+            for (size_t k = 0; k < count; ++k) {
+              const int64_t minor_stride = p.strides[k].back();
+              results[k] = out[k] + (row * p.width + r.first + c * r.step) * p.bytes[k];
+              parameters[k] = results[k];
+              strides[count + k] = r.element_step * minor_stride;
+              parameters[count + k] =
+                  in[k] + (offsets[k] + r.element * minor_stride + c * strides[count + k]) * p.bytes[k];
+            }
+            p.function->Run(parameters.data(), strides.data(), results.data(), r.step == 1 ? n : 1, scratch, context);
+          }
+        }
+      });
+    }
+  };
+  if (!p.function->parallel()) {
+    run(0, p.rows);
+    return;
+  }
+  context.For(p.rows,
+              static_cast<double>(p.places) * static_cast<double>(p.minor.size()) *
+                  (30 + static_cast<double>(p.width) * p.function->cost()),
+              run);
+}
+
+// ---- cumulative: windows that reach from one end of a dimension to the result's place ----
+
+struct CumulativePlan : Plan {
+  int64_t length = 0;  // of the dimension
+  int64_t step = 0;    // through the operand for the next element, negative from the other end
+  int64_t out_step = 0;
+  LoopNest lines;  // operands: result, operand; the innermost dimension is handled together
+  FoldFns fold;
+  ConvertFn load = nullptr;
+  ConvertFn store = nullptr;
+  int64_t bytes = 0;
+  int64_t in_offset = 0;  // of the first element, in elements
+  int64_t out_offset = 0;
+};
+
+void RunCumulative(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const CumulativePlan*>(plan);
+  constexpr int64_t kBlock = 256;
+  alignas(16) std::byte initial[16];
+  if (p.load != nullptr) {
+    p.load(initial, in[1], 1);
+  } else {
+    std::memcpy(initial, in[1], static_cast<size_t>(p.bytes));
+  }
+  const int64_t width = p.lines.inner_size();
+  const int64_t block = std::min(width, kBlock);
+  const int64_t blocks = (width + block - 1) / block;
+  const int64_t out_stride = p.lines.inner_strides()[0];
+  const int64_t in_stride = p.lines.inner_strides()[1];
+  const size_t bytes = static_cast<size_t>(p.bytes);
+  context.For(p.lines.outer_count() * blocks, static_cast<double>(p.length) * (10 + static_cast<double>(block)),
+              [&](int64_t begin, int64_t end) {
+                alignas(16) std::byte acc[kBlock * 8];
+                alignas(16) std::byte values[kBlock * 8];
+                alignas(16) std::byte stored[kBlock * 8];
+                for (int64_t item = begin; item < end; ++item) {
+                  const int64_t first = item % blocks * block;
+                  const int64_t n = std::min(block, width - first);
+                  p.lines.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+                    const std::byte* from = in[0] + (p.in_offset + at[1] + first * in_stride) * p.bytes;
+                    std::byte* to = out[0] + (p.out_offset + at[0] + first * out_stride) * p.bytes;
+                    p.fold.start(acc, initial, n);
+                    for (int64_t i = 0; i < p.length; ++i, from += p.step * p.bytes, to += p.out_step * p.bytes) {
+                      const std::byte* x = from;
+                      if (in_stride != 1 && n != 1) {
+                        for (int64_t k = 0; k < n; ++k)
+                          std::memcpy(stored + k * p.bytes, from + k * in_stride * p.bytes, bytes);
+                        x = stored;
+                      }
+                      if (p.load != nullptr) {
+                        p.load(values, x, n);
+                        x = values;
+                      }
+                      p.fold.row(acc, x, n);
+                      p.fold.finish(values, acc, n);
+                      const std::byte* result = values;
+                      if (p.store != nullptr) {
+                        p.store(stored, values, n);
+                        result = stored;
+                      }
+                      if (out_stride == 1) {
+                        std::memcpy(to, result, static_cast<size_t>(n) * bytes);
+                      } else {
+                        for (int64_t k = 0; k < n; ++k)
+                          std::memcpy(to + k * out_stride * p.bytes, result + k * p.bytes, bytes);
+                      }
+                    }
+                  });
+                }
+              });
+}
+
+// The plan, if the window covers all elements up to (or from) the result's place in one dimension and nothing else.
+std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const View& operand, Shape result) {
+  int64_t dim = -1;
+  bool forward = true;
+  for (size_t d = 0; d < p.axes.size(); ++d) {
+    const WindowAxis& a = p.axes[d];
+    if (a.window.stride != 1 || a.window.base_dilation != 1 || a.window.window_dilation != 1 || a.input != a.output) {
+      return nullptr;
+    }
+    if (a.window.size == 1 && a.window.padding_low == 0) continue;
+    if (dim >= 0 || a.window.size < a.input) return nullptr;
+    dim = static_cast<int64_t>(d);
+    if (a.window.padding_low != a.window.size - 1 && a.window.padding_low != 0) return nullptr;
+    forward = a.window.padding_low != 0;
+  }
+  if (dim < 0) return nullptr;
+  auto plan = std::make_unique<CumulativePlan>();
+  const Dims in_strides = StridesOf(operand);
+  const Dims out_strides = DenseStrides(result.dims());
+  plan->length = result.dim(dim);
+  plan->step = forward ? in_strides[dim] : -in_strides[dim];
+  plan->out_step = forward ? out_strides[dim] : -out_strides[dim];
+  if (!forward) {
+    plan->in_offset = (plan->length - 1) * in_strides[dim];
+    plan->out_offset = (plan->length - 1) * out_strides[dim];
+  }
+  Dims sizes;
+  std::vector<Dims> strides(2);
+  for (int64_t d = 0; d < result.rank(); ++d) {
+    if (d == dim) continue;
+    sizes.push_back(result.dim(d));
+    strides[0].push_back(out_strides[d]);
+    strides[1].push_back(in_strides[d]);
+  }
+  plan->lines = LoopNest(sizes, strides);
+  plan->fold = p.fold;
+  plan->load = LoadFn(operand.type());
+  plan->store = StoreFn(operand.type());
+  plan->bytes = BytesOf(operand.type());
+  return plan;
+}
+
+}  // namespace
+
+void PrepareReduceWindow(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
+  const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
+  if (function == nullptr || count == 0 || instruction.operand_count() % 2 != 0 ||
+      function->parameter_count() != 2 * count || function->result_count() != count) {
+    b.Fail("the function of the reduce-window does not fit its operands");
+    return;
+  }
+  auto plan = std::make_unique<ReduceWindowPlan>();
+  plan->count = count;
+  plan->function = function;
+  std::vector<View> views;
+  for (int64_t i = 0; i < instruction.operand_count(); ++i) views.push_back(b.operand(i));
+  std::vector<Shape> results;
+  AppendLeaves(b.shape(), &results);
+  const absl::Span<const int64_t> dims = views[0].dims();
+  const WindowView window = WindowView::Of(instruction);
+  bool fits = results.size() == count && window.ok();
+  for (size_t k = 0; fits && k < count; ++k) {
+    const ElementType type = views[k].type();
+    fits = views[k].dims() == dims && views[count + k].shape.rank() == 0 && views[count + k].type() == type &&
+           function->parameter_type(k) == type && function->parameter_type(count + k) == type &&
+           function->result_type(k) == type && results[k].element_type() == type &&
+           results[k].rank() == static_cast<int64_t>(dims.size()) && results[k].dims() == results[0].dims();
+    plan->strides.push_back(StridesOf(views[k]));
+    plan->bytes.push_back(BytesOf(type));
+  }
+  // A missing window is one element in each dimension.
+  fits = fits && (window.rank() == 0 || window.rank() == static_cast<int64_t>(dims.size()));
+  for (size_t d = 0; fits && d < dims.size(); ++d) {
+    WindowAxis axis;
+    if (window.rank() != 0) axis.window = window[static_cast<int64_t>(d)];
+    axis.input = dims[d];
+    axis.output = results[0].dim(static_cast<int64_t>(d));
+    fits = axis.Valid();
+    plan->axes.push_back(axis);
+  }
+  if (!fits) {
+    b.Fail("window and function of the reduce-window do not fit its operands");
+    return;
+  }
+  if (results[0].element_count() == 0) {
+    b.Emit(RunNothing, nullptr, views);
+    return;
+  }
+  if (count == 1) {
+    // Sums and products of narrow floats are rounded at every step, as the function says.
+    const bool rounds =
+        IsFloat(views[0].type()) && BitsOf(views[0].type()) < 32 &&
+        (function->known() == ScalarFunction::Known::kAdd || function->known() == ScalarFunction::Known::kMultiply);
+    if (!rounds) plan->fold = FoldFnsOf(function->known(), views[0].type());
+    std::unique_ptr<CumulativePlan> cumulative;
+    if (plan->fold.row != nullptr) cumulative = MakeCumulative(*plan, views[0], results[0]);
+    if (cumulative != nullptr) {
+      b.Emit(RunCumulative, std::move(cumulative), views);
+      return;
+    }
+  }
+  // Rows run along the last dimension that has something to it.
+  if (plan->axes.empty()) {
+    plan->axes.push_back({WindowDim(), 1, 1});
+    for (Dims& s : plan->strides) s.push_back(0);
+  }
+  while (plan->axes.size() > 1 && plan->axes.back().output == 1 && plan->axes.back().window.size == 1 &&
+         plan->axes.back().Element(0, 0) == 0) {
+    plan->axes.pop_back();
+    for (Dims& s : plan->strides) s.pop_back();
+  }
+  if (!plan->Init(plan->axes)) {
+    b.Fail("the window is too large");
+    return;
+  }
+  if (plan->fold.row != nullptr) {
+    plan->load = LoadFn(views[0].type());
+    plan->store = StoreFn(views[0].type());
+    b.Emit(RunFold, std::move(plan), views);
+  } else {
+    b.Emit(RunFunction, std::move(plan), views);
+  }
+}
+
+}  // namespace hlokit::interp

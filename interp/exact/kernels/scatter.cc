@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scatter: windows of updates are combined with the input at the places that an index array names, in row-major order
+// of the updates. A window that does not lie inside the input is left out as a whole.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/indexed_windows.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/scalar_function.h"
+#include "interp/exact/strided_copy.h"
+#include "ir/graph/attribute_views.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct ScatterPlan : Plan {
+  IndexedWindows windows;
+  const ScalarFunction* function = nullptr;
+  size_t count = 0;                // of inputs
+  std::vector<int64_t> bytes;      // of an element of each
+  std::vector<StridedCopy> whole;  // input to result, for when they are not the same bytes
+  LoopNest window;                 // operands: the input, each update
+  StridedCopy assign;              // of a window, where the function returns the update
+  // Windows that start in different places have no element in common.
+  bool disjoint = false;
+};
+
+// The windows that one of `parts` workers applies: all that start in the same places.
+struct Share {
+  int64_t part = 0;
+  int64_t parts = 1;
+  bool Has(int64_t start) const {
+    if (parts == 1) return true;
+    return static_cast<int64_t>((static_cast<uint64_t>(start) * 0x9e3779b97f4a7c15u >> 40) %
+                                static_cast<uint64_t>(parts)) == part;
+  }
+};
+
+// Applies the updates of outer runs [begin, end), in their order.
+void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* const* out, int64_t begin, int64_t end,
+                  Share share, RunContext& context) {
+  const size_t count = p.count;
+  const IndexedWindows& w = p.windows;
+  const std::byte* indices = in[count];
+  const std::byte* const* updates = in + count + 1;
+  const int64_t n = w.outer.inner_size();
+  const int64_t* outer_strides = w.outer.inner_strides();
+  const bool assign = p.function->known() == ScalarFunction::Known::kSecond;
+
+  constexpr int64_t kBlock = ScalarFunction::kBlock;
+  const int64_t run = p.window.inner_size();
+  const int64_t input_stride = p.window.inner_strides()[0];
+  ScalarFunction::Scratch scratch(*p.function, std::min(run, kBlock));
+  std::vector<const std::byte*> parameters(2 * count);
+  std::vector<int64_t> strides(2 * count, 1);
+  std::vector<std::byte*> results(count);
+  for (size_t k = 0; k < count; ++k) strides[count + k] = p.window.inner_strides()[1 + k];
+  // Elements of the input that are not contiguous are combined in a block of their own.
+  const bool direct = input_stride == 1 || run == 1;
+  std::vector<std::byte> block(direct ? 0 : count * static_cast<size_t>(kBlock) * 16);
+
+  w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
+    if (context.failed()) return;
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t start;
+      if (!w.Start(indices, at[0] + i * outer_strides[0], &start)) continue;
+      start += at[1] + i * outer_strides[1];
+      if (!share.Has(start)) continue;
+      if (assign) {
+        p.assign.RunSerial(out[0] + start * p.bytes[0], updates[0] + (at[2] + i * outer_strides[2]) * p.bytes[0]);
+        continue;
+      }
+      p.window.ForEachRun(0, p.window.outer_count(), [&](const int64_t* window_at) {
+        for (int64_t first = 0; first < run; first += kBlock) {
+          const int64_t m = std::min(kBlock, run - first);
+          for (size_t k = 0; k < count; ++k) {
+            std::byte* to = out[k] + (start + window_at[0] + first * input_stride) * p.bytes[k];
+            if (direct) {
+              results[k] = to;
+            } else {
+              results[k] = block.data() + static_cast<int64_t>(k) * kBlock * 16;
+              for (int64_t e = 0; e < m; ++e) {
+                std::memcpy(results[k] + e * p.bytes[k], to + e * input_stride * p.bytes[k],
+                            static_cast<size_t>(p.bytes[k]));
+              }
+            }
+            parameters[k] = results[k];
+            const int64_t from = at[2 + k] + i * outer_strides[2 + k] + window_at[1 + k] + first * strides[count + k];
+            parameters[count + k] = updates[k] + from * p.bytes[k];
+          }
+          p.function->Run(parameters.data(), strides.data(), results.data(), m, scratch, context);
+          if (direct) continue;
+          for (size_t k = 0; k < count; ++k) {
+            std::byte* to = out[k] + (start + window_at[0] + first * input_stride) * p.bytes[k];
+            for (int64_t e = 0; e < m; ++e) {
+              std::memcpy(to + e * input_stride * p.bytes[k], results[k] + e * p.bytes[k],
+                          static_cast<size_t>(p.bytes[k]));
+            }
+          }
+        }
+      });
+    }
+  });
+}
+
+void RunScatter(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const ScatterPlan*>(plan);
+  for (size_t k = 0; k < p.count; ++k) {
+    if (in[k] != out[k]) p.whole[k].Run(out[k], in[k], context);
+  }
+  if (p.windows.empty) return;
+  const int64_t runs = p.windows.outer.outer_count();
+  const int64_t n = p.windows.outer.inner_size();
+  // A place sees its updates in their order, whoever applies them.
+  const double window = 50 + 0.5 * static_cast<double>(p.window.outer_count() * p.window.inner_size());
+  constexpr double kWorthwhile = 2e5;  // nanoseconds
+  const bool shared = p.disjoint && p.function->parallel() && context.threads() > 1 &&
+                      static_cast<double>(runs) * static_cast<double>(n) * window >= kWorthwhile;
+  const int64_t parts = shared ? context.threads() : 1;
+  const int64_t piece = std::max<int64_t>(1, (int64_t{1} << 22) / n);  // runs between looks at the clock
+  for (int64_t begin = 0; begin < runs && !context.failed(); begin += piece) {
+    if (begin != 0 && !context.CheckTime()) return;
+    const int64_t end = std::min(runs, begin + piece);
+    if (!shared) {
+      ApplyUpdates(p, in, out, begin, end, {}, context);
+      continue;
+    }
+    context.For(parts, static_cast<double>((end - begin) * n) * window / static_cast<double>(parts),
+                [&](int64_t first, int64_t last) {
+                  for (int64_t part = first; part < last; ++part) {
+                    ApplyUpdates(p, in, out, begin, end, {part, parts}, context);
+                  }
+                });
+  }
+}
+
+}  // namespace
+
+void PrepareScatter(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
+  const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
+  if (function == nullptr || instruction.operand_count() % 2 != 1 || function->parameter_count() != 2 * count ||
+      function->result_count() != count) {
+    b.Fail("the function of the scatter does not fit its operands");
+    return;
+  }
+  std::vector<View> views;
+  for (int64_t i = 0; i < instruction.operand_count(); ++i) views.push_back(b.operand(i));
+  const ScatterDims dims = ScatterDims::Of(instruction);
+  const IndexedDims indexed = {
+      dims.update_window_dims,  dims.inserted_window_dims,          dims.scatter_dims_to_operand_dims,
+      dims.input_batching_dims, dims.scatter_indices_batching_dims, dims.index_vector_dim};
+  auto plan = std::make_unique<ScatterPlan>();
+  plan->function = function;
+  plan->count = count;
+  const absl::Span<const int64_t> input_dims = views[0].dims();
+  const Dims input_strides = DenseStrides(input_dims);
+  std::vector<Dims> update_strides;
+  for (size_t k = 0; k < count; ++k) {
+    views[k] = b.Dense(views[k]);
+    const View& update = views[count + 1 + k];
+    const ElementType type = views[k].type();
+    if (views[k].dims() != input_dims || update.dims() != views[count + 1].dims() || update.type() != type ||
+        function->parameter_type(k) != type || function->parameter_type(count + k) != type ||
+        function->result_type(k) != type) {
+      b.Fail("the function of the scatter does not fit its operands");
+      return;
+    }
+    plan->bytes.push_back(BytesOf(type));
+    plan->whole.push_back(StridedCopy(input_dims, input_strides, input_strides, plan->bytes[k]));
+    update_strides.push_back(StridesOf(update));
+  }
+  if (!plan->windows.Init(indexed, input_dims, input_strides, views[count], views[count + 1].dims(), update_strides)) {
+    b.Fail("dimension numbers do not fit the operands");
+    return;
+  }
+  const IndexedWindows& w = plan->windows;
+  if (!w.empty) {
+    std::vector<Dims> strides = {w.array_strides};
+    strides.insert(strides.end(), w.windows_strides.begin(), w.windows_strides.end());
+    plan->window = LoopNest(w.window_sizes, strides);
+    if (count == 1) plan->assign = StridedCopy(w.window_sizes, w.array_strides, w.windows_strides[0], plan->bytes[0]);
+  }
+  plan->disjoint = true;
+  for (size_t i = 0; i < w.components.size() && i < dims.scatter_dims_to_operand_dims.size(); ++i) {
+    const int64_t size = input_dims[dims.scatter_dims_to_operand_dims[i]];
+    plan->disjoint &= w.components[i].limit == size - 1;  // one element wide
+  }
+  b.EmitReusing(RunScatter, std::move(plan), views, count);
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sort and top-k.
+//
+// A comparison of one key computed from each element (most of them) turns into keys that a radix sort orders. Any other
+// comparison is called by a merge sort. Both are stable. A comparison that contradicts itself gives the permutation
+// that XLA's evaluator gives.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/element_width.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/emit.h"
+#include "interp/exact/kernels/sort_keys.h"
+#include "interp/exact/loop_nest.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/scalar_function.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct SortPlan : Plan {
+  LoopNest lines;      // operands: result (all have one shape), then each input; the sorted dimension left out
+  int64_t length = 0;  // of a line
+  int64_t out_stride = 0;
+  size_t count = 0;
+  std::vector<int64_t> strides;  // of each input along a line
+  std::vector<int64_t> bytes;
+  const ScalarFunction* function = nullptr;
+  bool by_key = false;
+  KeyOrder order;
+};
+
+// Elements of one line of every operand, contiguous.
+class Line {
+ public:
+  explicit Line(const SortPlan& p) : p_(p), data_(p.count) {
+    for (size_t k = 0; k < p.count; ++k) data_[k].resize(static_cast<size_t>(p.length * p.bytes[k]));
+  }
+  const std::byte* data(size_t k) const { return data_[k].data(); }
+  void Load(size_t k, const std::byte* from) {
+    const int64_t bytes = p_.bytes[k];
+    if (p_.strides[k] == 1) {
+      std::memcpy(data_[k].data(), from, data_[k].size());
+      return;
+    }
+    for (int64_t i = 0; i < p_.length; ++i) {
+      std::memcpy(data_[k].data() + i * bytes, from + i * p_.strides[k] * bytes, static_cast<size_t>(bytes));
+    }
+  }
+  // Elements [begin, end) of the sorted line.
+  void Store(size_t k, const std::vector<uint32_t>& order, int64_t begin, int64_t end, std::byte* to) const {
+    VisitWidth(p_.bytes[k], [&]<typename T>(T) {
+      const T* from = reinterpret_cast<const T*>(data_[k].data());
+      T* t = reinterpret_cast<T*>(to);
+      for (int64_t i = begin; i < end; ++i) t[i * p_.out_stride] = from[order[i]];
+    });
+  }
+
+ private:
+  const SortPlan& p_;
+  std::vector<std::vector<std::byte>> data_;
+};
+
+// Sorts positions with a comparison function: halves merged, short pieces by binary insertion. It asks each question
+// once and stays in bounds whatever the answers, so the function may contradict itself or draw random numbers.
+class ComparisonSorter {
+ public:
+  ComparisonSorter(const SortPlan& p, RunContext& context)
+      : p_(p), context_(context), scratch_(*p.function, 1), parameters_(2 * p.count), strides_(2 * p.count, 1) {}
+
+  const std::vector<uint32_t>& Sort(const Line& line) {
+    order_.resize(static_cast<size_t>(p_.length));
+    other_.resize(order_.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    // Pieces still to be sorted, and those whose halves are sorted when they come up again.
+    std::vector<Piece> pending = {{0, order_.size(), false}};
+    while (!pending.empty() && !context_.failed()) {
+      const Piece piece = pending.back();
+      pending.pop_back();
+      const size_t middle = piece.begin + (piece.end - piece.begin) / 2;
+      if (piece.halves_sorted) {
+        Merge(line, piece.begin, middle, piece.end);
+      } else if (piece.end - piece.begin <= kShort) {
+        Insert(line, piece.begin, piece.end);
+      } else {
+        pending.push_back({piece.begin, piece.end, true});
+        pending.push_back({middle, piece.end, false});
+        pending.push_back({piece.begin, middle, false});
+      }
+    }
+    return order_;
+  }
+
+ private:
+  static constexpr size_t kShort = 8;
+
+  struct Piece {
+    size_t begin, end;
+    bool halves_sorted;
+  };
+
+  void Insert(const Line& line, size_t begin, size_t end) {
+    for (size_t i = begin + 1; i < end; ++i) {
+      const uint32_t moved = order_[i];
+      const auto at =
+          std::upper_bound(order_.begin() + static_cast<int64_t>(begin), order_.begin() + static_cast<int64_t>(i),
+                           moved, [&](uint32_t x, uint32_t y) { return Before(line, x, y); });
+      std::move_backward(at, order_.begin() + static_cast<int64_t>(i), order_.begin() + static_cast<int64_t>(i) + 1);
+      *at = moved;
+    }
+  }
+
+  void Merge(const Line& line, size_t begin, size_t middle, size_t end) {
+    size_t a = begin;
+    size_t b = middle;
+    for (size_t to = begin; to < end; ++to) {
+      // From the right only if it comes strictly before: equal elements keep their order.
+      const bool right = a == middle || (b < end && Before(line, order_[b], order_[a]));
+      other_[to] = right ? order_[b++] : order_[a++];
+    }
+    std::copy(other_.begin() + static_cast<int64_t>(begin), other_.begin() + static_cast<int64_t>(end),
+              order_.begin() + static_cast<int64_t>(begin));
+  }
+
+  bool Before(const Line& line, uint32_t x, uint32_t y) {
+    for (size_t k = 0; k < p_.count; ++k) {
+      parameters_[2 * k] = line.data(k) + x * p_.bytes[k];
+      parameters_[2 * k + 1] = line.data(k) + y * p_.bytes[k];
+    }
+    std::byte result{};
+    std::byte* results[] = {&result};
+    p_.function->Run(parameters_.data(), strides_.data(), results, 1, scratch_, context_);
+    return result != std::byte{0};
+  }
+
+  const SortPlan& p_;
+  RunContext& context_;
+  ScalarFunction::Scratch scratch_;
+  std::vector<const std::byte*> parameters_;
+  std::vector<int64_t> strides_;
+  std::vector<uint32_t> order_, other_;
+};
+
+void MakeKeys(const SortPlan& p, const Line& line, RunContext& context, std::vector<std::byte>* computed,
+              std::vector<uint64_t>* keys) {
+  keys->resize(static_cast<size_t>(p.length));
+  const ScalarFunction::Comparison& comparison = *p.function->comparison();
+  if (comparison.operand >= 0) {
+    p.order.MakeKeys(line.data(static_cast<size_t>(comparison.operand)), 1, p.length, keys->data());
+    return;
+  }
+  computed->resize(static_cast<size_t>(p.length * BytesOf(p.order.type)));
+  std::vector<const std::byte*> parameters;
+  for (size_t k = 0; k < p.count; ++k) parameters.insert(parameters.end(), 2, line.data(k));
+  const std::vector<int64_t> strides(2 * p.count, 1);
+  std::byte* results[] = {computed->data()};
+  ScalarFunction::Scratch scratch(*comparison.key, p.length);
+  comparison.key->Run(parameters.data(), strides.data(), results, p.length, scratch, context);
+  p.order.MakeKeys(computed->data(), 1, p.length, keys->data());
+}
+
+void RunSort(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const SortPlan*>(plan);
+  if (p.length == 0) return;
+  const int64_t inner = p.lines.inner_size();
+  const int64_t items = p.lines.outer_count() * inner;
+  // Fewer long lines than threads: the threads sort each line together.
+  constexpr int64_t kLong = int64_t{1} << 16;
+  const bool together = p.by_key && items < context.threads() && p.length >= kLong && p.function->parallel();
+  const auto run = [&](int64_t begin, int64_t end) {
+    Line line(p);
+    KeySorter by_key;
+    ComparisonSorter by_comparison(p, context);
+    std::vector<uint64_t> keys;
+    std::vector<std::byte> computed;
+    for (int64_t item = begin; item < end && !context.failed(); ++item) {
+      p.lines.ForEachRun(item / inner, item / inner + 1, [&](const int64_t* at) {
+        const int64_t column = item % inner;
+        for (size_t k = 0; k < p.count; ++k) {
+          line.Load(k, in[k] + (at[1 + k] + column * p.lines.inner_strides()[1 + k]) * p.bytes[k]);
+        }
+        if (p.by_key) MakeKeys(p, line, context, &computed, &keys);
+        const std::vector<uint32_t>& order =
+            p.by_key ? by_key.Sort(keys, together ? &context : nullptr) : by_comparison.Sort(line);
+        if (context.failed()) return;
+        for (size_t k = 0; k < p.count; ++k) {
+          std::byte* to = out[k] + (at[0] + column * p.lines.inner_strides()[0]) * p.bytes[k];
+          const auto store = [&](int64_t first, int64_t last) { line.Store(k, order, first, last, to); };
+          together ? context.For(p.length, 3, store) : store(0, p.length);
+        }
+      });
+    }
+  };
+  if (together || !p.function->parallel()) {
+    run(0, items);
+    return;
+  }
+  context.For(items, static_cast<double>(p.length) * (p.by_key ? 30 : 20 * (20 + p.function->cost())), run);
+}
+
+struct TopKPlan : Plan {
+  int64_t lines = 0;
+  int64_t length = 0;
+  int64_t k = 0;
+  KeyOrder order;
+  int64_t bytes = 0;
+  ElementType index_type = ElementType::kS32;
+};
+
+void RunTopK(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const TopKPlan*>(plan);
+  if (p.k == 0) return;
+  context.For(p.lines, static_cast<double>(p.length) * 10, [&](int64_t begin, int64_t end) {
+    std::vector<uint64_t> keys(static_cast<size_t>(p.length));
+    std::vector<uint32_t> order(static_cast<size_t>(p.length));
+    for (int64_t line = begin; line < end; ++line) {
+      const std::byte* from = in[0] + line * p.length * p.bytes;
+      p.order.MakeKeys(from, 1, p.length, keys.data());
+      std::iota(order.begin(), order.end(), 0);
+      std::partial_sort(order.begin(), order.begin() + p.k, order.end(),
+                        [&](uint32_t a, uint32_t b) { return keys[a] != keys[b] ? keys[a] < keys[b] : a < b; });
+      for (int64_t i = 0; i < p.k; ++i) {
+        const int64_t to = line * p.k + i;
+        std::memcpy(out[0] + to * p.bytes, from + order[i] * p.bytes, static_cast<size_t>(p.bytes));
+        const int64_t index = order[i];
+        const int64_t index_bytes = BytesOf(p.index_type);
+        std::memcpy(out[1] + to * index_bytes, &index, static_cast<size_t>(index_bytes));  // little endian
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void PrepareSort(RoutineBuilder& b) {
+  const Instruction instruction = b.instruction();
+  const size_t count = static_cast<size_t>(instruction.operand_count());
+  const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
+  auto plan = std::make_unique<SortPlan>();
+  plan->function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
+  plan->count = count;
+  std::vector<View> views;
+  for (size_t k = 0; k < count; ++k) views.push_back(b.operand(static_cast<int64_t>(k)));
+  const absl::Span<const int64_t> dims = views[0].dims();
+  bool fits = plan->function != nullptr && plan->function->parameter_count() == 2 * count &&
+              plan->function->result_count() == 1 && plan->function->result_type(0) == ElementType::kPred &&
+              dimensions.size() == 1 && dimensions[0] >= 0 && dimensions[0] < static_cast<int64_t>(dims.size());
+  for (size_t k = 0; fits && k < count; ++k) {
+    fits = views[k].dims() == dims && plan->function->parameter_type(2 * k) == views[k].type() &&
+           plan->function->parameter_type(2 * k + 1) == views[k].type();
+  }
+  if (!fits) {
+    b.Fail("the comparison of the sort does not fit its operands");
+    return;
+  }
+  if (Product(dims) == 0) {
+    b.Emit(RunNothing, nullptr, views);
+    return;
+  }
+  const int64_t dim = dimensions[0];
+  plan->length = dims[dim];
+  if (plan->length > int64_t{0xffffffff}) {
+    b.Fail("the sorted dimension is too long");
+    return;
+  }
+  const Dims out_strides = DenseStrides(dims);
+  plan->out_stride = out_strides[dim];
+  Dims sizes;
+  std::vector<Dims> strides(1 + count);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (static_cast<int64_t>(d) == dim) continue;
+    sizes.push_back(dims[d]);
+    strides[0].push_back(out_strides[d]);
+    for (size_t k = 0; k < count; ++k) strides[1 + k].push_back(StridesOf(views[k])[d]);
+  }
+  for (size_t k = 0; k < count; ++k) {
+    plan->strides.push_back(StridesOf(views[k])[dim]);
+    plan->bytes.push_back(BytesOf(views[k].type()));
+  }
+  plan->lines = LoopNest(sizes, strides);
+  if (const ScalarFunction::Comparison* comparison = plan->function->comparison()) {
+    const ComparisonDirection direction = comparison->direction;
+    plan->order.type = comparison->key->result_type(0);
+    plan->order.descending = direction == ComparisonDirection::kGt || direction == ComparisonDirection::kGe;
+    plan->order.total_order = comparison->total_order;
+    plan->by_key =
+        plan->order.Supported() && (direction == ComparisonDirection::kLt || direction == ComparisonDirection::kGt);
+  }
+  b.Emit(RunSort, std::move(plan), views);
+}
+
+void PrepareTopK(RoutineBuilder& b) {
+  EmitTopK(b, b.instruction().int_attr(Attr::kK), b.instruction().bool_attr(Attr::kLargest, true));
+}
+
+void EmitTopK(RoutineBuilder& b, int64_t k, bool largest) {
+  const View view = b.Dense(b.operand(0));
+  auto plan = std::make_unique<TopKPlan>();
+  std::vector<Shape> results;
+  AppendLeaves(b.shape(), &results);
+  const int64_t rank = view.shape.rank();
+  plan->k = k;
+  plan->order.type = view.type();
+  plan->order.descending = largest;
+  plan->order.total_order = true;
+  if (rank < 1 || results.size() != 2 || plan->k < 0 || plan->k > view.shape.dim(rank - 1) ||
+      !plan->order.Supported() || !IsInteger(results[1].element_type()) ||
+      view.shape.dim(rank - 1) > int64_t{0xffffffff}) {
+    b.Fail("k does not fit the operand");
+    return;
+  }
+  plan->length = view.shape.dim(rank - 1);
+  plan->lines = plan->length == 0 ? 0 : view.count() / plan->length;
+  plan->bytes = BytesOf(view.type());
+  plan->index_type = results[1].element_type();
+  b.Emit(RunTopK, std::move(plan), {&view, 1});
+}
+
+}  // namespace hlokit::interp

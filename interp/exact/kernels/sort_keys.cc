@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/kernels/sort_keys.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "ir/types/float_types.h"
+
+namespace hlokit::interp {
+namespace {
+
+// Bits of a float as an unsigned integer that grows with the float: negative values are flipped, others get the top
+// bit.
+uint64_t FloatKey(float v, bool total_order) {
+  if (!total_order) {
+    if (v != v) return 0xffffffffu;
+    if (v == 0) v = 0;  // of either sign
+  }
+  const uint32_t bits = std::bit_cast<uint32_t>(v);
+  return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+}
+uint64_t FloatKey(double v, bool total_order) {
+  if (!total_order) {
+    if (v != v) return ~uint64_t{0};
+    if (v == 0) v = 0;
+  }
+  const uint64_t bits = std::bit_cast<uint64_t>(v);
+  return bits >> 63 != 0 ? ~bits : bits | uint64_t{1} << 63;
+}
+
+}  // namespace
+
+bool KeyOrder::Supported() const { return IsArrayType(type) && !IsComplex(type); }
+
+void KeyOrder::MakeKeys(const std::byte* elements, int64_t stride, int64_t n, uint64_t* keys) const {
+  VisitType(type, [&]<typename T>(std::type_identity<T>) {
+    const T* x = reinterpret_cast<const T*>(elements);
+    if constexpr (AnyFloat<T>) {
+      using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      const uint64_t mask = sizeof(F) == 4 ? 0xffffffffu : ~uint64_t{0};
+      for (int64_t i = 0; i < n; ++i) {
+        const F v = static_cast<F>(x[i * stride]);
+        uint64_t key = FloatKey(v, total_order);
+        // NaNs stay last in both directions unless the order is total.
+        if (descending && (total_order || v == v)) key = ~key & mask;
+        keys[i] = key;
+      }
+    } else if constexpr (!AnyComplex<T>) {
+      const bool flip = IsSigned(type);
+      const uint64_t mask = ~uint64_t{0} >> (64 - 8 * sizeof(T));
+      for (int64_t i = 0; i < n; ++i) {
+        uint64_t key = static_cast<uint64_t>(static_cast<int64_t>(x[i * stride])) & mask;
+        if (flip) key ^= uint64_t{1} << (8 * sizeof(T) - 1);
+        keys[i] = descending ? ~key & mask : key;
+      }
+    }
+  });
+}
+
+const std::vector<uint32_t>& KeySorter::Sort(std::vector<uint64_t>& keys, RunContext* context) {
+  const size_t n = keys.size();
+  order_.resize(n);
+  std::iota(order_.begin(), order_.end(), 0);
+  constexpr size_t kRadixFrom = 256;
+  if (n < kRadixFrom) {
+    std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+    return order_;
+  }
+  other_order_.resize(n);
+  other_keys_.resize(n);
+  // Least significant digit first, 8 bits at a time. A pass counts the digits of each part of the keys, and then moves
+  // each part to where its digits belong: behind the same digits of the parts before it, so equal keys keep their order
+  // and the result is that of one part.
+  const int64_t parts = context == nullptr ? 1 : int64_t{2} * context->threads();
+  const auto for_parts = [&](auto&& body) {
+    const auto run = [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const auto at = [&](int64_t p) { return n * static_cast<size_t>(p) / static_cast<size_t>(parts); };
+        body(static_cast<size_t>(part), at(part), at(part + 1));
+      }
+    };
+    if (context == nullptr) return run(0, parts);
+    context->For(parts, static_cast<double>(n) / static_cast<double>(parts), run);
+  };
+  // Digits that are the same everywhere need no pass.
+  std::vector<uint64_t> differing(static_cast<size_t>(parts));
+  for_parts([&](size_t part, size_t begin, size_t end) {
+    uint64_t bits = 0;
+    for (size_t i = begin; i < end; ++i) bits |= keys[i] ^ keys[0];
+    differing[part] = bits;
+  });
+  const uint64_t differs = std::accumulate(differing.begin(), differing.end(), uint64_t{0}, std::bit_or<>());
+  std::vector<Counts> counts(static_cast<size_t>(parts));
+  for (int shift = 0; shift < 64; shift += 8) {
+    if (((differs >> shift) & 0xff) == 0) continue;
+    for_parts([&](size_t part, size_t begin, size_t end) {
+      counts[part].fill(0);
+      for (size_t i = begin; i < end; ++i) ++counts[part][(keys[i] >> shift) & 0xff];
+    });
+    uint32_t at = 0;
+    for (size_t digit = 0; digit < 256; ++digit) {
+      for (Counts& count : counts) at += std::exchange(count[digit], at);
+    }
+    for_parts([&](size_t part, size_t begin, size_t end) {
+      Counts& next = counts[part];
+      for (size_t i = begin; i < end; ++i) {
+        const uint32_t to = next[(keys[i] >> shift) & 0xff]++;
+        other_keys_[to] = keys[i];
+        other_order_[to] = order_[i];
+      }
+    });
+    keys.swap(other_keys_);
+    order_.swap(other_order_);
+  }
+  return order_;
+}
+
+}  // namespace hlokit::interp

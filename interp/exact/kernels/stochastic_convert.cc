@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stochastic-convert: rounds away from zero with the probability that the part cut off is of the last place kept;
+// operand 1 holds the random bits.
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/index_operand.h"
+#include "interp/exact/kernels/real_values.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct StochasticConvertPlan : Plan {
+  ElementType from = ElementType::kF32;
+  ElementType random = ElementType::kU32;
+  ElementType to = ElementType::kS32;
+  int64_t count = 0;
+};
+
+// To an integer of `bits` bits.
+int64_t Round(double v, uint64_t random, int random_bits, int bits, bool is_signed) {
+  const double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);
+  const int64_t max = static_cast<int64_t>(~uint64_t{0} >> (64 - (is_signed ? bits - 1 : bits)));
+  const int64_t min = is_signed ? -max - 1 : 0;
+  if (v != v) return 0;
+  if (v >= limit - 1) return max;
+  if (v <= static_cast<double>(min)) return min;
+  const double magnitude = std::fabs(v);
+  double truncated = std::floor(magnitude);
+  const double fraction = std::ldexp(magnitude - truncated, random_bits);
+  if (static_cast<double>(random) < std::floor(fraction)) truncated += 1;
+  return static_cast<int64_t>(v < 0 ? -truncated : truncated);
+}
+
+void RunStochasticConvert(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const StochasticConvertPlan*>(plan);
+  const int64_t from_bytes = BytesOf(p.from);
+  const int64_t random_bytes = BytesOf(p.random);
+  const int64_t to_bytes = BytesOf(p.to);
+  context.For(p.count, 20, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      uint64_t random = 0;
+      std::memcpy(&random, in[1] + i * random_bytes, static_cast<size_t>(random_bytes));
+      if (p.to == ElementType::kBF16) {
+        // The bits that are cut off, plus as many random ones, carry or not.
+        uint32_t bits;
+        std::memcpy(&bits, in[0] + i * 4, 4);
+        const bool finite = (bits & 0x7f800000) != 0x7f800000;
+        const uint16_t rounded =
+            finite ? static_cast<uint16_t>((bits + (random & 0xffff)) >> 16) : BF16(std::bit_cast<float>(bits)).bits();
+        std::memcpy(out[0] + i * 2, &rounded, 2);
+        continue;
+      }
+      double v;
+      ReadReals(p.from, in[0] + i * from_bytes, 1, 1, &v);
+      const int64_t rounded = Round(v, random, BitsOf(p.random), BitsOf(p.to), IsSigned(p.to));
+      std::memcpy(out[0] + i * to_bytes, &rounded, static_cast<size_t>(to_bytes));
+    }
+  });
+}
+
+}  // namespace
+
+void PrepareStochasticConvert(RoutineBuilder& b) {
+  const View views[] = {b.Dense(b.operand(0)), b.Dense(b.operand(1))};
+  auto plan = std::make_unique<StochasticConvertPlan>();
+  plan->from = views[0].type();
+  plan->random = views[1].type();
+  plan->to = b.shape().element_type();
+  plan->count = b.shape().element_count();
+  const bool to_bf16 = plan->to == ElementType::kBF16 && plan->from == ElementType::kF32;
+  if (!IsFloat(plan->from) || !IsUnsigned(plan->random) || BitsOf(plan->random) != BitsOf(plan->from) ||
+      (!IsIndexType(plan->to) && !to_bf16) || views[0].count() != plan->count || views[1].count() != plan->count) {
+    b.FailWhenReached("stochastic-convert of these types is not supported");
+    return;
+  }
+  b.Emit(RunStochasticConvert, std::move(plan), views);
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Infeed and outfeed, send and recv. Transfers with the host go through the run's HostIo. Others carry messages from
+// device to device: in the frontend attribute _xla_send_recv_source_target_pairs, as in XLA's pipelines, or, where it
+// is missing, from a device to itself. A send never waits; a recv-done waits for its message, or gives zeros to a
+// device that is no target.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/collective.h"
+#include "interp/exact/host_io.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "interp/exact/run_context.h"
+#include "ir/core/str_cat.h"
+#include "ir/text/frontend_attributes.h"
+
+namespace hlokit::interp {
+namespace {
+
+constexpr std::string_view kPairsKey = "_xla_send_recv_source_target_pairs";
+
+struct Endpoint {
+  bool host = false;
+  int64_t channel = 0;
+  bool has_pairs = false;
+  std::vector<std::pair<int64_t, int64_t>> pairs;  // devices
+};
+
+// Pairs as in {{0,1},{1,2}}; nullopt if the text is something else.
+std::optional<std::vector<std::pair<int64_t, int64_t>>> ParsePairs(std::string_view text) {
+  std::vector<int64_t> numbers;
+  int64_t number = -1;
+  for (char c : text) {
+    if (c >= '0' && c <= '9') {
+      number = (number < 0 ? 0 : number) * 10 + (c - '0');
+      if (number > (int64_t{1} << 31)) return std::nullopt;
+      continue;
+    }
+    if (std::string_view("{}, \"").find(c) == std::string_view::npos) return std::nullopt;
+    if (number >= 0) numbers.push_back(number);
+    number = -1;
+  }
+  if (number >= 0 || numbers.size() % 2 != 0) return std::nullopt;
+  std::vector<std::pair<int64_t, int64_t>> pairs;
+  for (size_t i = 0; i < numbers.size(); i += 2) pairs.emplace_back(numbers[i], numbers[i + 1]);
+  return pairs;
+}
+
+// What an instruction, or else the start that it ends, says of its channel.
+std::optional<Endpoint> EndpointOf(RoutineBuilder& b, Instruction instruction) {
+  Endpoint endpoint;
+  Instruction at = instruction;
+  const Opcode opcode = instruction.opcode();
+  if ((opcode == Opcode::kRecvDone || opcode == Opcode::kSendDone) && !at.has(Attr::kChannelId) &&
+      at.operand(0).has(Attr::kChannelId)) {
+    at = at.operand(0);
+  }
+  endpoint.host = at.bool_attr(Attr::kIsHostTransfer);
+  endpoint.channel = at.int_attr(Attr::kChannelId);
+  for (Instruction from : {instruction, instruction.operand(0)}) {
+    if (endpoint.has_pairs || !from.has(Attr::kFrontendAttributes)) continue;
+    const Context& context = b.program().module().context();
+    const StringId text = FindFrontendAttribute(context, ListId(*from.payload(Attr::kFrontendAttributes)), kPairsKey);
+    if (!text.valid()) continue;
+    std::optional<std::vector<std::pair<int64_t, int64_t>>> pairs = ParsePairs(context.str(text));
+    if (!pairs) {
+      b.Fail(StrCat(kPairsKey, " is no list of pairs"));
+      return std::nullopt;
+    }
+    endpoint.has_pairs = true;
+    endpoint.pairs = std::move(*pairs);
+  }
+  return endpoint;
+}
+
+int64_t DeviceOf(const RunContext& context) {
+  return context.device.replica * context.num_partitions + context.device.partition;
+}
+
+struct TransferPlan : Plan {
+  std::string queue;
+  std::vector<Shape> leaves;  // arrays
+  Endpoint endpoint;
+};
+
+bool HasHost(const TransferPlan& p, RunContext& context) {
+  if (context.host_io == nullptr) context.Fail(StrCat("the run has no host queue \"", p.queue, "\""));
+  return context.host_io != nullptr;
+}
+
+void RunReceiveFromHost(const Plan* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
+  const auto& p = *static_cast<const TransferPlan*>(plan);
+  if (!HasHost(p, context)) return;
+  std::vector<Literal> leaves;
+  for (Shape s : p.leaves) leaves.push_back(Literal::Zeros(s));
+  const absl::Status status = context.host_io->Receive(p.queue, DeviceOf(context), absl::MakeSpan(leaves));
+  if (!status.ok()) return context.Fail(std::string(status.message()));
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i].size_bytes() != 0) std::memcpy(out[i], leaves[i].data(), leaves[i].size_bytes());
+  }
+}
+
+void RunSendToHost(const Plan* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
+  const auto& p = *static_cast<const TransferPlan*>(plan);
+  if (!HasHost(p, context)) return;
+  std::vector<Literal> leaves;
+  for (size_t i = 0; i < p.leaves.size(); ++i) {
+    leaves.push_back(Literal::Zeros(p.leaves[i]));
+    if (leaves[i].size_bytes() != 0) std::memcpy(leaves[i].data(), in[i], leaves[i].size_bytes());
+  }
+  const absl::Status status = context.host_io->Send(p.queue, DeviceOf(context), leaves);
+  if (!status.ok()) context.Fail(std::string(status.message()));
+}
+
+// One message holds the bytes of all leaves.
+void RunSendToDevice(const Plan* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
+  const auto& p = *static_cast<const TransferPlan*>(plan);
+  std::string message;
+  for (size_t i = 0; i < p.leaves.size(); ++i) {
+    message.append(reinterpret_cast<const char*>(in[i]),
+                   static_cast<size_t>(p.leaves[i].element_count() * BytesOf(p.leaves[i].element_type())));
+  }
+  const int64_t device = DeviceOf(context);
+  if (!p.endpoint.has_pairs) {
+    context.messages[{p.endpoint.channel, device}].push_back(std::move(message));
+    return;
+  }
+  for (const auto& [source, target] : p.endpoint.pairs) {
+    if (source == device) context.messages[{p.endpoint.channel, target}].push_back(message);
+  }
+}
+
+struct ReceivePlan : CollectivePlan {
+  std::vector<Shape> leaves;
+  Endpoint endpoint;
+
+  bool Expects(int64_t device) const {
+    if (!endpoint.has_pairs) return true;
+    for (const auto& [source, target] : endpoint.pairs) {
+      if (target == device) return true;
+    }
+    return false;
+  }
+  bool Ready(int64_t device, const RunContext& context) const override {
+    const auto it = context.messages.find({endpoint.channel, device});
+    return !Expects(device) || (it != context.messages.end() && !it->second.empty());
+  }
+  std::string WaitsFor() const override { return StrCat("a message on channel ", endpoint.channel); }
+
+  void Run(absl::Span<const CollectiveMember> members, RunContext& context) const override {
+    const CollectiveMember& m = members[0];
+    std::string message;
+    if (Expects(m.device)) {
+      auto& queue = context.messages[{endpoint.channel, m.device}];
+      message = std::move(queue.front());
+      queue.pop_front();
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const size_t bytes = static_cast<size_t>(leaves[i].element_count() * BytesOf(leaves[i].element_type()));
+      if (message.empty()) {
+        std::memset(m.results[i], 0, bytes);
+      } else if (at + bytes <= message.size()) {
+        std::memcpy(m.results[i], message.data() + at, bytes);
+      } else {
+        return context.Fail(StrCat("the message on channel ", endpoint.channel, " has ", message.size(), " bytes"));
+      }
+      at += bytes;
+    }
+  }
+};
+
+// Leaves of a value but for its tokens, which come last.
+std::vector<Shape> ArrayLeaves(Shape shape) {
+  std::vector<Shape> leaves;
+  AppendLeaves(shape, &leaves);
+  std::erase_if(leaves, [](Shape s) { return !s.IsArray(); });
+  return leaves;
+}
+
+void SetWithToken(RoutineBuilder& b, std::vector<View> arrays) {
+  std::vector<Shape> all;
+  AppendLeaves(b.shape(), &all);
+  size_t next = 0;
+  std::vector<View> views;
+  for (Shape leaf : all) views.push_back(leaf.IsArray() && next < arrays.size() ? arrays[next++] : b.Zeros(leaf));
+  b.SetResults(views);
+}
+
+std::vector<View> DenseArrays(RoutineBuilder& b, Instruction operand) {
+  const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
+  std::vector<View> views;
+  for (const View& v : leaves) {
+    if (v.shape.IsArray()) views.push_back(b.Dense(v));
+  }
+  return views;
+}
+
+std::unique_ptr<TransferPlan> PlanFor(std::string queue, std::vector<Shape> leaves) {
+  auto plan = std::make_unique<TransferPlan>();
+  plan->queue = std::move(queue);
+  plan->leaves = std::move(leaves);
+  return plan;
+}
+
+}  // namespace
+
+void PrepareInfeed(RoutineBuilder& b) {
+  const std::vector<Shape> leaves = ArrayLeaves(b.shape());
+  SetWithToken(b, b.EmitTo(RunReceiveFromHost, PlanFor("infeed", leaves), {}, leaves));
+}
+
+void PrepareOutfeed(RoutineBuilder& b) {
+  const std::vector<View> views = DenseArrays(b, b.instruction().operand(0));
+  std::vector<Shape> leaves;
+  for (const View& v : views) leaves.push_back(v.shape);
+  b.Emit(RunSendToHost, PlanFor("outfeed", leaves), views);
+}
+
+// The value is (data, context, token).
+void PrepareSend(RoutineBuilder& b) {
+  std::optional<Endpoint> endpoint = EndpointOf(b, b.instruction());
+  if (!endpoint) return;
+  const std::vector<View> views = DenseArrays(b, b.instruction().operand(0));
+  std::vector<Shape> leaves;
+  for (const View& v : views) leaves.push_back(v.shape);
+  std::unique_ptr<TransferPlan> plan = PlanFor(StrCat("send.", endpoint->channel), leaves);
+  plan->endpoint = *endpoint;
+  b.EmitTo(endpoint->host ? RunSendToHost : RunSendToDevice, std::move(plan), views, {});
+  SetWithToken(b, views);
+}
+
+void PrepareSendDone(RoutineBuilder& b) { PrepareToken(b); }
+
+// What is received comes into being at the recv-done.
+void PrepareRecv(RoutineBuilder& b) { SetWithToken(b, {}); }
+
+void PrepareRecvDone(RoutineBuilder& b) {
+  std::optional<Endpoint> endpoint = EndpointOf(b, b.instruction());
+  if (!endpoint) return;
+  const std::vector<Shape> leaves = ArrayLeaves(b.shape());
+  if (endpoint->host) {
+    SetWithToken(b, b.EmitTo(RunReceiveFromHost, PlanFor(StrCat("recv.", endpoint->channel), leaves), {}, leaves));
+    return;
+  }
+  auto plan = std::make_unique<ReceivePlan>();
+  const PrepareOptions& options = b.program().options();
+  for (int64_t d = 0; d < options.num_replicas * options.num_partitions; ++d) {
+    plan->groups.push_back({d});
+    plan->group_of.push_back(d);
+  }
+  plan->leaves = leaves;
+  plan->endpoint = std::move(*endpoint);
+  SetWithToken(b, b.EmitCollective(std::move(plan), {}, leaves));
+}
+
+}  // namespace hlokit::interp

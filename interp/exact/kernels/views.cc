@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions that only rearrange indices: their results are views of their operands.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/kernels.h"
+#include "interp/exact/kernels/reshape_view.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/routine_builder.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/types/float_types.h"
+
+namespace hlokit::interp {
+namespace {
+
+// Strides of the elements of a strided array after a reshape, in the same order; nullopt if no strides do it.
+std::optional<Dims> ReshapedStrides(absl::Span<const int64_t> from_dims, absl::Span<const int64_t> from_strides,
+                                    absl::Span<const int64_t> to_dims) {
+  // Walk both shapes from the minor end, matching groups of dimensions with equal products. Within a group of the
+  // source the strides must be those of a contiguous run.
+  Dims strides(to_dims.size(), 0);
+  size_t i = from_dims.size();
+  size_t j = to_dims.size();
+  for (;;) {
+    while (i > 0 && from_dims[i - 1] == 1) --i;
+    while (j > 0 && to_dims[j - 1] == 1) --j;
+    if (i == 0 || j == 0) break;
+    int64_t from_size = from_dims[i - 1];
+    int64_t to_size = to_dims[j - 1];
+    const int64_t unit = from_strides[i - 1];
+    int64_t next = unit * from_size;  // stride of the next more major dimension, if the group goes on
+    strides[--j] = unit;
+    --i;
+    while (from_size != to_size) {
+      if (from_size < to_size) {
+        while (i > 0 && from_dims[i - 1] == 1) --i;
+        if (i == 0 || from_strides[i - 1] != next) return std::nullopt;
+        next *= from_dims[i - 1];
+        from_size *= from_dims[--i];
+      } else {
+        while (j > 0 && to_dims[j - 1] == 1) --j;
+        if (j == 0) return std::nullopt;
+        strides[--j] = unit * to_size;
+        to_size *= to_dims[j];
+      }
+    }
+  }
+  return strides;
+}
+
+// Dimensions of `shape` from major to minor as they lie in memory.
+std::vector<int64_t> MajorToMinor(Shape shape) {
+  std::vector<int64_t> order;
+  const LayoutRecord* layout = shape.layout();
+  if (layout != nullptr && static_cast<int64_t>(layout->minor_to_major.size()) == shape.rank()) {
+    order.assign(layout->minor_to_major.rbegin(), layout->minor_to_major.rend());
+  } else {
+    for (int64_t i = 0; i < shape.rank(); ++i) order.push_back(i);
+  }
+  return order;
+}
+
+bool HasDefaultLayout(Shape shape) {
+  const LayoutRecord* layout = shape.layout();
+  if (layout == nullptr) return true;
+  for (size_t i = 0; i < layout->minor_to_major.size(); ++i) {
+    if (layout->minor_to_major[i] != shape.rank() - 1 - static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+// Packs or unpacks elements narrower than a byte.
+struct BitcastPlan : Plan {
+  int64_t count = 0;  // of the wider elements
+  int wide_bits = 0;
+  int narrow_bits = 0;
+  bool widen = false;
+  bool sign_extend = false;  // the narrow type is signed
+};
+
+void RunBitcast(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
+  const auto& p = *static_cast<const BitcastPlan*>(plan);
+  const int ratio = p.wide_bits / p.narrow_bits;
+  const uint8_t mask = static_cast<uint8_t>((1 << p.narrow_bits) - 1);
+  const int64_t wide_bytes = (p.wide_bits + 7) / 8;
+  const int shift = 8 - p.narrow_bits;
+  const uint8_t* from = reinterpret_cast<const uint8_t*>(in[0]);
+  uint8_t* to = reinterpret_cast<uint8_t*>(out[0]);
+  for (int64_t i = 0; i < p.count; ++i) {
+    uint64_t bits = 0;  // of the wide element; types wider than 64 bits have no narrow parts
+    if (p.widen) {
+      for (int k = 0; k < ratio; ++k)
+        bits |= uint64_t{static_cast<uint8_t>(from[i * ratio + k] & mask)} << (k * p.narrow_bits);
+      for (int64_t k = 0; k < wide_bytes; ++k) to[i * wide_bytes + k] = static_cast<uint8_t>(bits >> (8 * k));
+    } else {
+      for (int64_t k = 0; k < wide_bytes; ++k) bits |= uint64_t{from[i * wide_bytes + k]} << (8 * k);
+      for (int k = 0; k < ratio; ++k) {
+        uint8_t v = static_cast<uint8_t>(bits >> (k * p.narrow_bits)) & mask;
+        if (p.sign_extend) v = static_cast<uint8_t>(static_cast<int8_t>(v << shift) >> shift);
+        to[i * ratio + k] = v;
+      }
+    }
+  }
+}
+
+// Converts n elements of one byte each between types of equal width below a byte, or signed and unsigned forms.
+void RunRewrap(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
+  const auto& p = *static_cast<const BitcastPlan*>(plan);
+  const int shift = 8 - p.narrow_bits;
+  for (int64_t i = 0; i < p.count; ++i) {
+    const uint8_t v = static_cast<uint8_t>(static_cast<uint8_t>(in[0][i]) << shift);
+    const uint8_t r =
+        p.sign_extend ? static_cast<uint8_t>(static_cast<int8_t>(v) >> shift) : static_cast<uint8_t>(v >> shift);
+    out[0][i] = static_cast<std::byte>(r);
+  }
+}
+
+// The bits of `view` as elements of `shape`, which has as many bits.
+void EmitBitcast(RoutineBuilder& b, View view, Shape shape) {
+  const ElementType from = view.type();
+  const ElementType to = shape.element_type();
+  const int from_bits = BitsOf(from);
+  const int to_bits = BitsOf(to);
+  if (static_cast<__int128>(view.count()) * from_bits != static_cast<__int128>(shape.element_count()) * to_bits) {
+    b.Fail("operand and result have different numbers of bits");
+    return;
+  }
+  if (from == to || (from_bits == to_bits && from_bits >= 8)) {
+    if (view.dims() == shape.dims()) {
+      view.shape = shape;
+    } else {
+      view = ReshapeView(b, view, shape);
+    }
+    b.SetResult(view);
+    return;
+  }
+  view = b.Dense(view);
+  auto plan = std::make_unique<BitcastPlan>();
+  plan->widen = from_bits < to_bits;
+  plan->narrow_bits = std::min(from_bits, to_bits);
+  plan->wide_bits = std::max(from_bits, to_bits);
+  plan->count = std::min(view.count(), shape.element_count());
+  plan->sign_extend = IsSigned(to);
+  if (plan->narrow_bits >= 8) {
+    // Little endian memory is the bitcast.
+    view.shape = shape;
+    b.SetResult(view);
+    return;
+  }
+  if (from_bits == to_bits) {
+    b.Emit(RunRewrap, std::move(plan), {&view, 1});
+  } else {
+    b.Emit(RunBitcast, std::move(plan), {&view, 1});
+  }
+}
+
+}  // namespace
+
+View ReshapeView(RoutineBuilder& b, View view, Shape shape) {
+  if (!view.dense() && shape.element_count() != 0) {
+    std::optional<Dims> strides = ReshapedStrides(view.dims(), StridesOf(view), shape.dims());
+    if (strides) {
+      view.strides = b.NewStrides(*strides, shape.dims());
+      view.shape = shape;
+      return view;
+    }
+    view = b.Dense(view);
+  }
+  view.strides = nullptr;
+  view.shape = shape;
+  return view;
+}
+
+void PrepareReshape(RoutineBuilder& b) {
+  if (b.operand(0).count() != b.shape().element_count()) {
+    b.Fail("operand and result have different numbers of elements");
+    return;
+  }
+  b.SetResult(ReshapeView(b, b.operand(0), b.shape()));
+}
+
+// A bitcast keeps the bytes in memory, so layouts decide which element is which.
+void PrepareBitcast(RoutineBuilder& b) {
+  const Instruction operand = b.instruction().operand(0);
+  if (!b.shape().IsArray() || !operand.shape().IsArray()) {
+    b.SetResults(b.leaves(operand));
+    return;
+  }
+  View view = b.operand(0);
+  const Shape result = b.shape();
+  const int from_bits = BitsOf(view.type());
+  const int to_bits = BitsOf(result.element_type());
+  const bool default_layouts = HasDefaultLayout(operand.shape()) && HasDefaultLayout(result);
+  const bool byte_each = b.program().options().mixed_types == MixedTypes::kBytes && from_bits != to_bits &&
+                         std::min(from_bits, to_bits) < 8;
+  if (default_layouts && (byte_each || view.type() == result.element_type()) &&
+      view.count() * BytesOf(view.type()) > result.element_count() * BytesOf(result.element_type())) {
+    // Of padded or overlapping memory, the part that the result has.
+    view = b.Dense(view);
+    view.shape = result;
+    b.SetResult(view);
+    return;
+  }
+  if (view.type() == result.element_type() && view.count() != result.element_count()) {
+    b.Fail("operand and result have different numbers of elements");
+    return;
+  }
+  if (default_layouts) {
+    EmitBitcast(b, view, result);
+    return;
+  }
+  // Dimensions in memory order on both sides, a reshape between them.
+  ShapeTable& shapes = b.program_shapes();
+  const std::vector<int64_t> from_order = MajorToMinor(operand.shape());
+  const std::vector<int64_t> to_order = MajorToMinor(result);
+  const Dims strides = StridesOf(view);
+  Dims from_dims, from_strides, to_dims;
+  for (int64_t d : from_order) {
+    from_dims.push_back(view.shape.dim(d));
+    from_strides.push_back(strides[d]);
+  }
+  for (int64_t d : to_order) to_dims.push_back(result.dim(d));
+  View physical = view;
+  physical.shape = shapes.Array(view.type(), from_dims);
+  physical.strides = b.NewStrides(from_strides, from_dims);
+  if (view.type() != result.element_type()) {
+    // Types of one width change in place; others are rare enough to need default layouts.
+    if (BitsOf(view.type()) != BitsOf(result.element_type()) || BitsOf(view.type()) < 8) {
+      b.Fail("bitcast to another element width with layouts");
+      return;
+    }
+    physical.shape = shapes.Array(result.element_type(), from_dims);
+  }
+  physical = ReshapeView(b, physical, shapes.Array(result.element_type(), to_dims));
+  const Dims physical_strides = StridesOf(physical);
+  Dims to_strides(to_order.size());
+  for (size_t i = 0; i < to_order.size(); ++i) to_strides[to_order[i]] = physical_strides[i];
+  physical.shape = result;
+  physical.strides = b.NewStrides(to_strides, result.dims());
+  b.SetResult(physical);
+}
+
+void PrepareBitcastConvert(RoutineBuilder& b) { EmitBitcast(b, b.operand(0), b.shape()); }
+
+void PrepareBroadcast(RoutineBuilder& b) {
+  View view = b.operand(0);
+  const absl::Span<const int64_t> dimensions = b.instruction().list_attr(Attr::kDimensions);
+  const Shape shape = b.shape();
+  if (static_cast<int64_t>(dimensions.size()) != view.shape.rank()) {
+    b.Fail("dimensions do not fit the operand");
+    return;
+  }
+  const Dims from = StridesOf(view);
+  Dims strides(static_cast<size_t>(shape.rank()), 0);
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    const int64_t d = dimensions[i];
+    if (d < 0 || d >= shape.rank() || (view.shape.dim(i) != shape.dim(d) && view.shape.dim(i) != 1)) {
+      b.Fail("dimensions do not fit the operand");
+      return;
+    }
+    if (view.shape.dim(i) == shape.dim(d)) strides[d] = from[i];
+  }
+  view.shape = shape;
+  view.strides = b.NewStrides(strides, shape.dims());
+  b.SetResult(view);
+}
+
+void PrepareTranspose(RoutineBuilder& b) {
+  View view = b.operand(0);
+  const absl::Span<const int64_t> permutation = b.instruction().list_attr(Attr::kDimensions);
+  const Dims from = StridesOf(view);
+  if (permutation.size() != from.size()) {
+    b.Fail("dimensions do not fit the operand");
+    return;
+  }
+  Dims strides(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (permutation[i] < 0 || permutation[i] >= static_cast<int64_t>(from.size())) {
+      b.Fail("dimensions do not fit the operand");
+      return;
+    }
+    strides[i] = from[permutation[i]];
+  }
+  view.shape = b.shape();
+  view.strides = b.NewStrides(strides, view.dims());
+  b.SetResult(view);
+}
+
+void PrepareSlice(RoutineBuilder& b) {
+  View view = b.operand(0);
+  const SliceView slice = SliceView::Of(b.instruction());
+  Dims strides = StridesOf(view);
+  if (slice.rank() != view.shape.rank() || !slice.ok()) {
+    b.Fail("slice does not fit the operand");
+    return;
+  }
+  for (int64_t i = 0; i < slice.rank(); ++i) {
+    if (slice.start(i) < 0 || slice.limit(i) > view.shape.dim(i) || slice.stride(i) < 1) {
+      b.Fail("slice does not fit the operand");
+      return;
+    }
+    // An empty slice may start at the end; it has no first element to point to.
+    if (b.shape().element_count() != 0) view.offset += slice.start(i) * strides[i] * BytesOf(view.type());
+    strides[i] *= slice.stride(i);
+  }
+  view.shape = b.shape();
+  view.strides = b.NewStrides(strides, view.dims());
+  b.SetResult(view);
+}
+
+void PrepareReverse(RoutineBuilder& b) {
+  View view = b.operand(0);
+  Dims strides = StridesOf(view);
+  for (int64_t d : b.instruction().list_attr(Attr::kDimensions)) {
+    if (d < 0 || d >= view.shape.rank()) {
+      b.Fail("dimensions do not fit the operand");
+      return;
+    }
+    if (view.count() == 0) continue;
+    view.offset += (view.shape.dim(d) - 1) * strides[d] * BytesOf(view.type());
+    strides[d] = -strides[d];
+  }
+  view.shape = b.shape();
+  view.strides = b.NewStrides(strides, view.dims());
+  b.SetResult(view);
+}
+
+}  // namespace hlokit::interp

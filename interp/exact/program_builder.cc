@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/program_builder.h"
+
+#include <utility>
+
+#include "interp/exact/routine_builder.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/traversal.h"
+
+namespace hlokit::interp {
+
+ProgramBuilder::ProgramBuilder(const Module& module, const PrepareOptions& options, DiagnosticSink* sink,
+                               Program* program)
+    : module_(module),
+      options_(options),
+      sink_(sink),
+      program_(program),
+      routine_of_(module.computation_id_bound(), nullptr),
+      function_of_(module.computation_id_bound(), nullptr),
+      effects_(module),
+      first_view_(module.instruction_id_bound(), 0xffffffffu) {
+  program->module = &module;
+}
+
+void ProgramBuilder::Error(DiagnosticKind kind, Instruction at, std::string message) {
+  SourceRange range;
+  if (at.valid() && at.record().source_offset != InstructionRecord::SourceOffsetNone()) {
+    range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
+  }
+  sink_->Error(kind, range, std::move(message));
+}
+
+Routine* ProgramBuilder::RoutineOf(Computation computation) const {
+  return computation.valid() ? routine_of_[computation.id().value] : nullptr;
+}
+
+ScalarFunction* ProgramBuilder::FunctionOf(Computation computation) const {
+  return computation.valid() ? function_of_[computation.id().value] : nullptr;
+}
+
+bool ProgramBuilder::CountLeaves(Shape shape) {
+  std::vector<Shape> pending = {shape};
+  while (!pending.empty()) {
+    const Shape at = pending.back();
+    pending.pop_back();
+    if (!at.IsTuple() || leaf_counts_.contains(at.record())) continue;
+    if (!CountViews(at.leaf_count())) return false;
+    leaf_counts_[at.record()] = static_cast<int64_t>(Leaves(at).size());
+    for (Shape element : at.elements()) pending.push_back(element);
+  }
+  return true;
+}
+
+bool ProgramBuilder::CountViews(int64_t n) {
+  constexpr int64_t kMaxViews = int64_t{1} << 27;
+  views_ += n;
+  return views_ <= kMaxViews;
+}
+
+const std::byte* ProgramBuilder::ConstantData(Instruction instruction, LiteralId id) {
+  const Context& context = module_.context();
+  const LiteralRecord& literal = context.literals[id];
+  if (!literal.elided) return literal.data;
+  const auto it = filled_.find(id.value);
+  if (it != filled_.end()) return it->second;
+  if (!options_.fill_elided) {
+    sink_->Error(DiagnosticKind::kUnsupported,
+                 {instruction.record().source_offset, static_cast<uint32_t>(instruction.name().size())},
+                 StrCat("the value of constant ", instruction.name(), " is elided in the text"),
+                 "--fill-elided=zeros, iota or random gives it one");
+    return nullptr;
+  }
+  const int64_t bytes = LiteralBytes(literal.shape);
+  if (bytes < 0 || bytes > options_.limits.max_bytes) {
+    Error(DiagnosticKind::kTooLarge, instruction, "this constant needs more memory than allowed");
+    return nullptr;
+  }
+  // Each constant gets random values of its own.
+  program_->filled.push_back(
+      std::make_unique<Literal>(FillElided(literal.shape, *options_.fill_elided, options_.seed + id.value)));
+  return filled_[id.value] = program_->filled.back()->data();
+}
+
+std::vector<Computation> ProgramBuilder::Reached(Computation entry) const {
+  std::vector<bool> reached(module_.computation_id_bound(), false);
+  std::vector<Computation> pending = {entry};
+  reached[entry.id().value] = true;
+  while (!pending.empty()) {
+    const Computation computation = pending.back();
+    pending.pop_back();
+    for (Instruction i : computation.instructions()) {
+      for (Computation called : i.called_computations()) {
+        if (!called.valid() || reached[called.id().value]) continue;
+        reached[called.id().value] = true;
+        pending.push_back(called);
+      }
+    }
+  }
+  std::vector<Computation> order;
+  for (ComputationId id : ComputationPostOrder(module_)) {
+    if (reached[id.value]) order.push_back(module_.computation(id));
+  }
+  return order;
+}
+
+bool ProgramBuilder::Build(Computation entry) {
+  called_.assign(module_.computation_id_bound(), false);
+  for (Computation computation : module_.computations()) {
+    for (Instruction i : computation.instructions()) {
+      for (Computation called : i.called_computations()) {
+        if (called.valid()) called_[called.id().value] = true;
+      }
+    }
+  }
+  for (Computation computation : Reached(entry)) {
+    auto routine = std::make_unique<Routine>();
+    routine->computation = computation;
+    if (!computation.root().valid()) {
+      sink_->Error(DiagnosticKind::kUnsupported, {}, StrCat("computation ", computation.name(), " has no root"));
+      return false;
+    }
+    RoutineBuilder builder(*this, routine.get());
+    if (!builder.Build()) return false;
+    routine_of_[computation.id().value] = routine.get();
+    std::unique_ptr<ScalarFunction> function = ScalarFunction::Make(*this, computation, routine.get());
+    program_->routines.push_back(std::move(routine));
+    if (function != nullptr) {
+      function_of_[computation.id().value] = function.get();
+      program_->functions.push_back(std::move(function));
+    }
+  }
+  program_->entry = RoutineOf(entry);
+  return program_->entry != nullptr && !sink_->has_errors();
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prepares everything that an entry computation needs: a routine for each computation it reaches, called ones first.
+#ifndef HLOKIT_INTERP_EXACT_PROGRAM_BUILDER_H_
+#define HLOKIT_INTERP_EXACT_PROGRAM_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "interp/exact/custom_calls.h"
+#include "interp/exact/limits.h"
+#include "interp/exact/mixed_types.h"
+#include "interp/exact/program.h"
+#include "interp/exact/scalar_function.h"
+#include "interp/exact/step_observer.h"
+#include "interp/exact/view.h"
+#include "ir/core/arena.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/literal_fill.h"
+#include "ir/graph/module.h"
+#include "ir/graph/side_effects.h"
+
+namespace hlokit::interp {
+
+struct PrepareOptions {
+  // What stands for constants whose text was elided; without it they are errors.
+  std::optional<FillKind> fill_elided;
+  uint64_t seed = 0;  // of FillKind::kRandom
+  Limits limits;
+  const CustomCallRegistry* custom_calls = nullptr;
+  Observation observation;
+  MixedTypes mixed_types = MixedTypes::kConvert;
+  int64_t num_replicas = 1;
+  int64_t num_partitions = 1;
+};
+
+// The prepared form of a module.
+struct Program {
+  const Module* module = nullptr;
+  Arena arena;                                   // strides
+  std::vector<std::unique_ptr<Literal>> filled;  // in place of elided constants
+  std::vector<std::unique_ptr<Routine>> routines;
+  std::vector<std::unique_ptr<ScalarFunction>> functions;
+  Routine* entry = nullptr;
+};
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Module& module, const PrepareOptions& options, DiagnosticSink* sink, Program* program);
+
+  // Prepares `entry` and what it calls.
+  bool Build(Computation entry);
+
+  // ---- For RoutineBuilder ----
+
+  const Module& module() const { return module_; }
+  const PrepareOptions& options() const { return options_; }
+  DiagnosticSink& sink() { return *sink_; }
+  Program& program() { return *program_; }
+  // Of a called computation; null if there is none (a module that was not verified).
+  Routine* RoutineOf(Computation computation) const;
+  // The same as a function of scalars; null if its parameters and results are no scalars.
+  ScalarFunction* FunctionOf(Computation computation) const;
+  const SideEffects& effects() const { return effects_; }
+  // Whether an instruction calls it: then it may run many times.
+  bool is_called(Computation computation) const { return called_[computation.id().value]; }
+  // Contents of a constant, elided ones filled as the options say; null after an error.
+  const std::byte* ConstantData(Instruction instruction, LiteralId literal);
+  void Error(DiagnosticKind kind, Instruction at, std::string message);
+
+  // Where the leaves of each instruction begin in the RoutineBuilder at work.
+  std::vector<uint32_t>& first_view() { return first_view_; }
+  // Leaves that a value of this shape has in a run. (Shape::leaf_count counts an empty tuple as one.) CountLeaves comes
+  // first: false if the shape has more of them than can be walked over.
+  int64_t LeafCount(Shape shape) { return shape.IsTuple() ? leaf_counts_[shape.record()] : 1; }
+  bool CountLeaves(Shape shape);
+  // Total number of views so far; bounded, because tuples may share leaves without limit.
+  bool CountViews(int64_t n);
+
+ private:
+  // The computations that `entry` reaches, itself included, called ones first.
+  std::vector<Computation> Reached(Computation entry) const;
+
+  const Module& module_;
+  const PrepareOptions& options_;
+  DiagnosticSink* sink_;
+  Program* program_;
+  std::vector<bool> called_;                  // by computation id
+  std::vector<Routine*> routine_of_;          // by computation id
+  std::vector<ScalarFunction*> function_of_;  // by computation id
+  const SideEffects effects_;
+  std::vector<uint32_t> first_view_;                              // by instruction id
+  absl::flat_hash_map<uint32_t, const std::byte*> filled_;        // by literal id
+  absl::flat_hash_map<const ShapeRecord*, int64_t> leaf_counts_;  // of tuples
+  int64_t views_ = 0;
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EXACT_PROGRAM_BUILDER_H_

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/run_context.h"
+
+#include <algorithm>
+
+#include "interp/exact/machine.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp {
+
+std::string Scratch::OutOfMemory(const RunContext& context, int64_t bytes) {
+  return StrCat("out of memory: ", bytes, " bytes needed, ", context.pool.bytes_in_use(), " of ",
+                context.pool.max_bytes(), " allowed are in use");
+}
+
+bool RunContext::CheckTime() {
+  if (failed()) return false;
+  if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) {
+    Fail("interrupted");
+    return false;
+  }
+  const double now = seconds();
+  if (progress_ != nullptr && now >= next_progress_) {
+    (*progress_)({steps_, loop_trips, pool.bytes_in_use(), now});
+    next_progress_ = now + kSecondsPerProgress;
+  }
+  if (now > limits_.max_seconds) {
+    Fail(StrCat("the time limit of ", static_cast<int64_t>(limits_.max_seconds * 1000), " ms is reached"));
+    return false;
+  }
+  return true;
+}
+
+bool RunContext::CheckLimits() {
+  if (steps_ > limits_.max_steps) {
+    Fail(StrCat("the limit of ", limits_.max_steps, " steps is reached"));
+    return false;
+  }
+  next_check_ = steps_ + std::min(kStepsPerCheck, limits_.max_steps - steps_) + 1;
+  return CheckTime();
+}
+
+void RunContext::For(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body) {
+  if (count <= 0) return;
+  // A piece should take long enough to pay for handing it to a thread (some microseconds), and be short enough for the
+  // run to notice that it should stop.
+  constexpr double kPiece = 3e4;
+  constexpr double kBetweenChecks = 1e8;
+  const double per_item = std::max(cost, 0.01);
+  const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(std::min(kPiece / per_item, 1e15)));
+  const double per_check = std::min(kBetweenChecks * threads() / per_item, 1e15);
+  const int64_t between_checks = std::max<int64_t>(grain * 4 * threads(), static_cast<int64_t>(per_check));
+  for (int64_t begin = 0; begin < count; begin += between_checks) {
+    if (begin != 0 && !CheckTime()) return;
+    const int64_t n = std::min(between_checks, count - begin);
+    threads_->ParallelFor(n, grain, [&](int64_t b, int64_t e) { body(begin + b, begin + e); });
+  }
+  // After long work the clock is due, however few steps there were.
+  constexpr double kLong = 1e6;
+  if (static_cast<double>(count) * per_item >= kLong) next_check_ = std::min(next_check_, steps_ + 1);
+}
+
+bool RunContext::Call(Routine* routine, absl::Span<const Value> arguments, absl::Span<Value> results) {
+  // Each level is a machine on the C++ stack, so their number is bounded. (Calls, loops and conditionals do not come
+  // here: they nest on the machine's own stack.)
+  constexpr int kMaxDepth = 50;
+  if (call_depth_ == kMaxDepth) {
+    Fail(StrCat("computations applied to elements are nested deeper than ", kMaxDepth));
+    return false;
+  }
+  ++call_depth_;
+  const bool ok = Machine::RunToEnd(*this, routine, arguments, results);
+  --call_depth_;
+  return ok;
+}
+
+}  // namespace hlokit::interp

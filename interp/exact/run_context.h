@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run shares among its devices and kernels: memory, threads, limits, the first error.
+#ifndef HLOKIT_INTERP_EXACT_RUN_CONTEXT_H_
+#define HLOKIT_INTERP_EXACT_RUN_CONTEXT_H_
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "interp/exact/buffer.h"
+#include "interp/exact/host_io.h"
+#include "interp/exact/limits.h"
+#include "interp/exact/program.h"
+#include "interp/exact/step_observer.h"
+#include "interp/exact/thread_pool.h"
+
+namespace hlokit::interp {
+
+class RunContext {
+ public:
+  RunContext(const Limits& limits, ThreadPool* threads, const std::atomic<bool>* cancel)
+      : pool(limits.max_bytes),
+        limits_(limits),
+        threads_(threads),
+        cancel_(cancel),
+        start_(Clock::now()),
+        next_check_(std::min(kStepsPerCheck, limits.max_steps) + 1) {}
+
+  BufferPool pool;
+
+  // The first error stops the run. Kernels may go on to their end after Fail; their results are dropped.
+  void Fail(std::string message) {
+    if (failed_.exchange(true)) return;
+    error_ = std::move(message);
+  }
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  const std::string& error() const { return error_; }
+  // Where it happened: set by the machine that ran into it. The loops around it, innermost first.
+  InstructionId error_instruction;
+  struct LoopPosition {
+    InstructionId loop;
+    int64_t trip;  // from 1
+  };
+  std::vector<LoopPosition> error_loops;
+
+  // Counts one step of work and fails when a limit is passed. Called for every instruction that runs.
+  bool CountStep() {
+    if (++steps_ < next_check_) return true;
+    return CheckLimits();
+  }
+  int64_t steps() const { return steps_; }
+  const Limits& limits() const { return limits_; }
+  int64_t loop_trips = 0;  // of all loops
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+  // Fails if the run was cancelled or its time is up, and shows the progress from time to time. For long loops.
+  bool CheckTime();
+  using ProgressFunction = std::function<void(const RunProgress&)>;
+  void set_progress(const ProgressFunction* progress) { progress_ = progress; }
+
+  // body(begin, end) over pieces of [0, count), in parallel where that pays: `cost` is the time of one item in
+  // nanoseconds, roughly. The pieces are independent of each other. Stops between pieces when the run has failed.
+  void For(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body);
+  int threads() const { return threads_->threads(); }
+
+  // Runs `routine`, a computation called by a kernel, to its end on frames of its own. `results` are owned by the
+  // caller. False after an error.
+  bool Call(Routine* routine, absl::Span<const Value> arguments, absl::Span<Value> results);
+
+  // Where the run is, for partition-id, replica-id and collectives.
+  struct Device {
+    int64_t replica = 0;
+    int64_t partition = 0;
+  };
+  Device device;
+  int64_t num_replicas = 1;
+  int64_t num_partitions = 1;
+  HostIo* host_io = nullptr;  // null: there is no host to talk to
+  // Sent, and not yet received: by channel and receiving device.
+  std::map<std::pair<int64_t, int64_t>, std::deque<std::string>> messages;
+  uint64_t rng_seed = 0;
+  uint64_t rng_counter = 0;                          // of the run's draws from rng
+  std::pair<uint64_t, uint64_t> rng_state = {0, 0};  // of rng-get-and-update-state, low and high
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int64_t kStepsPerCheck = 1024;
+  static constexpr double kSecondsPerProgress = 0.1;
+
+  bool CheckLimits();
+
+  const Limits limits_;
+  ThreadPool* threads_;
+  const std::atomic<bool>* cancel_;
+  const Clock::time_point start_;
+  const ProgressFunction* progress_ = nullptr;
+  double next_progress_ = kSecondsPerProgress;
+  int64_t steps_ = 0;
+  int64_t next_check_;
+  int call_depth_ = 0;  // of Call
+  std::atomic<bool> failed_{false};
+  std::string error_;
+};
+
+// Memory for the time of one kernel. Check data() for null: the budget may be exhausted, which has been reported then.
+class Scratch {
+ public:
+  Scratch(RunContext& context, int64_t bytes) : pool_(context.pool), buffer_(context.pool.Allocate(bytes)) {
+    if (buffer_ == nullptr) context.Fail(OutOfMemory(context, bytes));
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { pool_.Release(buffer_); }
+
+  std::byte* data() const { return buffer_ == nullptr ? nullptr : buffer_->data(); }
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data());
+  }
+
+  static std::string OutOfMemory(const RunContext& context, int64_t bytes);
+
+ private:
+  BufferPool& pool_;
+  Buffer* buffer_;
+};
+
+}  // namespace hlokit::interp
+
+#endif  // HLOKIT_INTERP_EXACT_RUN_CONTEXT_H_

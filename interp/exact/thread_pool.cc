@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace hlokit::interp {
+
+struct ThreadPool::State {
+  std::mutex mutex;
+  std::condition_variable start;
+  std::condition_variable done;
+  uint64_t round = 0;  // grows by one for each ParallelFor
+  bool open = false;   // the round has work left, as far as the caller knows
+  bool stop = false;
+  int running = 0;  // workers that have joined the round and not left it
+
+  // The round's work.
+  const absl::FunctionRef<void(int64_t, int64_t)>* body = nullptr;
+  int64_t count = 0;
+  int64_t grain = 0;
+  std::atomic<int64_t> next{0};
+
+  std::vector<std::thread> workers;
+
+  void Work() {
+    for (;;) {
+      const int64_t begin = next.fetch_add(grain, std::memory_order_relaxed);
+      if (begin >= count) return;
+      (*body)(begin, std::min(begin + grain, count));
+    }
+  }
+
+  void WorkerMain() {
+    uint64_t seen = 0;
+    std::unique_lock<std::mutex> lock(mutex);
+    for (;;) {
+      start.wait(lock, [&] { return stop || (open && round != seen); });
+      if (stop) return;
+      seen = round;
+      ++running;
+      lock.unlock();
+      Work();
+      lock.lock();
+      if (--running == 0) done.notify_one();
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int threads)
+    : threads_(threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))) {}
+
+ThreadPool::~ThreadPool() {
+  if (state_ == nullptr) return;
+  {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->stop = true;
+  }
+  state_->start.notify_all();
+  for (std::thread& t : state_->workers) t.join();
+}
+
+void ThreadPool::Run(int64_t count, int64_t grain, absl::FunctionRef<void(int64_t, int64_t)> body) {
+  if (state_ == nullptr) {
+    state_ = std::make_unique<State>();
+    for (int i = 1; i < threads_; ++i) state_->workers.emplace_back([s = state_.get()] { s->WorkerMain(); });
+  }
+  State& s = *state_;
+  {
+    std::lock_guard<std::mutex> lock(s.mutex);
+    s.body = &body;
+    s.count = count;
+    // Four pieces a thread balance uneven progress; fewer would idle, more would only cost.
+    s.grain = std::max(grain, (count + 4 * threads_ - 1) / (4 * threads_));
+    s.next.store(0, std::memory_order_relaxed);
+    s.open = true;
+    ++s.round;
+  }
+  s.start.notify_all();
+  s.Work();
+  // Nothing is left to take: a worker that has not woken up by now, on a machine that is busy, need not be waited for.
+  std::unique_lock<std::mutex> lock(s.mutex);
+  s.open = false;
+  s.done.wait(lock, [&] { return s.running == 0; });
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/runtime/client/client.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "interp/runtime/observe/profiler.h"
+#include "ir/core/str_cat.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
+#include "passes/core/pipeline.h"
+
+namespace hlokit::runtime {
+namespace {
+
+absl::Status InternalErrorOf(const DiagnosticSink& sink, std::string_view what) {
+  for (const Diagnostic& d : sink.diagnostics()) {
+    if (d.severity == Severity::kError) return absl::InternalError(StrCat(what, ": ", d.message));
+  }
+  return absl::InternalError(what.data());
+}
+
+bool HasCollectives(const Module& module) {
+  for (const Computation c : module.computations()) {
+    for (const Instruction i : c.instructions()) {
+      if (HasTrait(i.opcode(), kCollective)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Device::Device(int ordinal, std::string platform)
+    : ordinal_(ordinal),
+      platform_(std::move(platform)),
+      discarded_(std::make_shared<DiscardedValues>([this] { changed_.notify_all(); })) {}
+
+Device::~Device() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  discarded_->Close();
+}
+
+void Device::Enqueue(std::function<absl::Status()> work) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  queue_.push_back(std::move(work));
+  if (!thread_.joinable()) thread_ = std::thread([this] { Loop(); });
+  changed_.notify_all();
+}
+
+absl::Status Device::Synchronize() {
+  const Trace trace("WaitForDevice");
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
+  return std::exchange(status_, absl::OkStatus());
+}
+
+void Device::Loop() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stop_ || !queue_.empty() || discarded_->too_many(); });
+    lock.unlock();
+    discarded_->Free();
+    lock.lock();
+    if (queue_.empty()) {
+      if (stop_) return;
+      continue;
+    }
+    std::function<absl::Status()> work = std::move(queue_.front());
+    queue_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    absl::Status status = work();
+    work = nullptr;  // what it holds goes before anyone is told
+    lock.lock();
+    if (status_.ok()) status_ = std::move(status);
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+Client::Client(const ClientOptions& options, Metrics* metrics)
+    : options_(options),
+      metrics_(metrics),
+      rendezvous_(static_cast<size_t>(std::max(options.num_devices, 1)), options.collective_patience_seconds) {
+  for (int i = 0; i < options_.num_devices; ++i) devices_.push_back(std::make_unique<Device>(i, options_.platform));
+  if (options_.hold_executions) held_ = std::make_unique<HeldExecutions>(/*selective=*/options_.num_devices == 1);
+}
+
+absl::Status Client::Optimize(Module& module) const {
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.pipeline);
+  if (!pipeline.ok()) return pipeline.status();
+  PipelineOptions passes;
+  passes.environment = interp::EvaluatingEnvironment();
+  return pipeline->Run(module, passes).status();
+}
+
+absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module) {
+  TimedSection timed(metrics_, "CompileTime");
+  const Trace trace("PjRtComputationClient::Compile");
+  metrics_->Add("CreateCompileHandles");
+  auto executable = std::make_shared<Executable>();
+  executable->module_ = std::move(module);
+  DiagnosticSink sink;
+  VerifyModule(*executable->module_, VerifierOptions(), &sink);
+  if (sink.has_errors()) return InternalErrorOf(sink, "the program does not verify");
+  if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
+  executable->options_ = options_.evaluator;
+  executable->devices_ = devices_.size();
+  if (absl::Status s = executable->Prepare(); !s.ok()) return s;
+  return executable;
+}
+
+std::string Client::Serialize(const Executable& executable) const {
+  PrintOptions options = PrintOptions::Lossless();
+  options.print_metadata = false;  // nobody reads it when the program runs
+  options.print_stack_frames = false;
+  options.print_operand_index_annotation_interval_set = false;
+  return ToString(executable.module(), options);
+}
+
+std::shared_ptr<Executable> Client::Load(StoredProgram program) const {
+  auto executable = std::make_shared<Executable>();
+  executable->options_ = options_.evaluator;
+  executable->stored_ = std::move(program);
+  executable->devices_ = devices_.size();
+  return executable;
+}
+
+absl::Status Executable::Prepare() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return PrepareLocked();
+}
+
+absl::Status Executable::PrepareLocked() {
+  if (evaluator_ != nullptr || !status_.ok()) return status_;
+  if (module_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(stored_.text());
+    if (!module.ok()) return status_ = module.status();
+    module_ = *std::move(module);
+    stored_ = StoredProgram();
+  }
+  if (devices_ > 1 && HasCollectives(*module_)) {
+    collective_ = true;
+    digest_ = Fingerprint(*module_);
+    options_.num_replicas = static_cast<int64_t>(devices_);
+  }
+  DiagnosticSink sink;
+  evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
+  if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "the program cannot be run");
+  return status_;
+}
+
+namespace {
+
+// The arguments of one execution: those it uses, and those it was given.
+class Arguments {
+ public:
+  // An error names the first that cannot be an argument, in PJRT's words.
+  absl::Status Begin(std::vector<std::shared_ptr<Buffer>> buffers, absl::Span<const int64_t> donated, int replica) {
+    buffers_ = std::move(buffers);
+    given_.resize(buffers_.size());
+    absl::flat_hash_set<const Buffer*> gone;
+    for (int64_t i : donated) {
+      Buffer* const buffer = buffers_[static_cast<size_t>(i)].get();
+      if (!gone.insert(buffer).second) {
+        return absl::InvalidArgumentError(
+            StrCat("Attempt to donate the same buffer twice in Execute() (second use: "
+                   "flattened argument ",
+                   i, ", replica ", replica, ")."));
+      }
+      given_[static_cast<size_t>(i)] = true;
+    }
+    for (; begun_ < buffers_.size(); ++begun_) {
+      Buffer& buffer = *buffers_[begun_];
+      if (!given_[begun_] && gone.contains(&buffer)) {
+        return absl::InvalidArgumentError(
+            StrCat("Attempt to use a buffer that was previously donated in the same call "
+                   "to Execute() (second use: flattened argument ",
+                   begun_, ", replica ", replica, ")."));
+      }
+      if (given_[begun_] ? !buffer.Donate() : !buffer.BeginUse()) {
+        return absl::InvalidArgumentError(StrCat("Invalid buffer passed to Execute() as argument ", begun_,
+                                                 " to replica ", replica, ": ", std::string(Buffer::Gone().message())));
+      }
+    }
+    return absl::OkStatus();
+  }
+  Arguments() = default;
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+  ~Arguments() {
+    for (size_t i = 0; i < begun_; ++i) {
+      if (!given_[i]) buffers_[i]->EndUse();
+    }
+  }
+
+  // Waits for all of them. Uses of what was given, which may be those of a device that waits for this one, are waited
+  // for unless it is `together` with others; what is in use stays where it is then, and is read there.
+  absl::Status Wait(bool together) {
+    taken_.resize(buffers_.size());
+    contexts_.resize(buffers_.size());
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      Buffer& buffer = *buffers_[i];
+      bool taken = given_[i];
+      absl::Status status;
+      if (!given_[i]) {
+        status = buffer.WaitInUse();
+      } else if (!together) {
+        status = buffer.Take(&taken_[i], &contexts_[i]);
+      } else {
+        const absl::StatusOr<bool> unused = buffer.TakeUnlessInUse(&taken_[i], &contexts_[i]);
+        status = unused.status();
+        taken = unused.value_or(false);
+      }
+      if (!status.ok()) return status;
+      values_.push_back(taken ? &taken_[i] : &buffer.literal());
+      donation.given.push_back(taken ? &taken_[i] : nullptr);
+    }
+    return absl::OkStatus();
+  }
+  const std::vector<const Literal*>& values() const { return values_; }
+  // The context of result `r` if it is in the bytes of an argument; null if not.
+  std::shared_ptr<Context> ContextOf(size_t r) const {
+    const int64_t from = r < donation.taken.size() ? donation.taken[r] : -1;
+    return from < 0 ? nullptr : contexts_[static_cast<size_t>(from)];
+  }
+  interp::Donation donation;
+
+ private:
+  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<bool> given_;
+  size_t begun_ = 0;
+  std::vector<Literal> taken_;  // of those given
+  std::vector<std::shared_ptr<Context>> contexts_;
+  std::vector<const Literal*> values_;
+};
+
+}  // namespace
+
+void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
+                     std::vector<std::shared_ptr<Buffer>> arguments, std::vector<std::shared_ptr<Buffer>> results,
+                     absl::Span<const int64_t> donated) {
+  const Trace trace("PjRtComputationClient::ExecuteComputation");
+  const std::shared_ptr<Executable> called = executable;
+  metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
+  auto taken = std::make_shared<Arguments>();
+  std::optional<HeldExecutions::Execution> held;
+  if (held_ != nullptr) held.emplace(arguments, donated, results);
+  absl::Status begun = taken->Begin(std::move(arguments), donated, device->ordinal());
+  auto work = [this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
+               arguments = std::move(taken), results = std::move(results), begun = std::move(begun)]() -> absl::Status {
+    std::optional<TimedSection> timed;
+    const auto fail = [&](const absl::Status& status) {
+      for (const std::shared_ptr<Buffer>& result : results) result->Fail(status);
+      return status;
+    };
+    if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
+    metrics_->Add(executable->collective_ ? "ExecuteReplicated" : "ExecuteComputation");
+    timed.emplace(metrics_, executable->collective_ ? "ExecuteReplicatedTime" : "ExecuteTime");
+    {
+      const TimedSection unwrapping(metrics_, "UnwrapXlaData");
+      absl::Status status = begun.ok() ? arguments->Wait(executable->collective_) : begun;
+      if (!status.ok()) {
+        if (executable->collective_) rendezvous_.Decline(ordinal, status);
+        return fail(status);
+      }
+    }
+    const auto run = [&](absl::Span<const Literal* const> given,
+                         interp::Donation* donation) -> absl::StatusOr<std::vector<Literal>> {
+      DiagnosticSink sink;
+      std::lock_guard<std::mutex> lock(executable->mutex_);
+      std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink, donation);
+      if (!computed) return InternalErrorOf(sink, "execution failed");
+      return *std::move(computed);
+    };
+    absl::StatusOr<std::vector<Literal>> computed =
+        executable->collective_
+            ? rendezvous_.Meet(ordinal, executable->digest_, run, arguments->values(), &arguments->donation)
+            : run(arguments->values(), &arguments->donation);
+    if (!computed.ok()) return fail(computed.status());
+    if (computed->size() != results.size())
+      return fail(absl::InternalError("a program with another number of results"));
+    timed.reset();  // whoever waits for a result finds the time in the metrics
+    for (size_t i = 0; i < results.size(); ++i) {
+      std::shared_ptr<Context> context = arguments->ContextOf(i);
+      if (context == nullptr) context = executable->module_->shared_context();
+      results[i]->Fulfil(std::move((*computed)[i]), std::move(context));
+    }
+    return absl::OkStatus();
+  };
+  if (!held) {
+    device->Enqueue(std::move(work));
+  } else {
+    held->start = [device, work = std::move(work)]() mutable { device->Enqueue(std::move(work)); };
+    held_->Hold(*std::move(held));
+  }
+  Profiler::NoteExecution(called, device->ordinal());
+}
+
+void Client::StartHeld() {
+  if (held_ != nullptr) held_->StartAll();
+}
+
+std::shared_ptr<Buffer> Client::TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context) {
+  TimedSection timed(metrics_, "TransferToDeviceTime");
+  const Trace trace("PjRtComputationClient::TransferToDevice");
+  metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(value.size_bytes()));
+  metrics_->Add("CreateDataHandles");
+  return device->Hold(std::move(value), std::move(context));
+}
+
+absl::StatusOr<Literal> Client::TransferFromDevice(const BufferUse& use) {
+  TimedSection timed(metrics_, "TransferFromDeviceTime");
+  const Trace trace("PjRtComputationClient::TransferFromDevice");
+  {
+    const Trace wait("WaitForDevice");
+    if (use.get() == nullptr) return Buffer::Gone();
+    if (absl::Status status = use.get()->WaitInUse(); !status.ok()) return status;
+  }
+  metrics_->AddSample("InboundData", MetricKind::kBytes, static_cast<double>(use.get()->literal().size_bytes()));
+  return use.get()->literal();
+}
+
+}  // namespace hlokit::runtime

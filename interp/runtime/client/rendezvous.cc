@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/runtime/client/rendezvous.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::runtime {
+
+std::string Rendezvous::Missing(const Meeting& meeting) {
+  std::string text;
+  for (size_t i = 0; i < meeting.arrivals.size(); ++i) {
+    if (!meeting.arrivals[i].here) StrAppend(&text, text.empty() ? "" : ", ", i);
+  }
+  return text;
+}
+
+// The first meeting that the device has not come to yet.
+std::shared_ptr<Rendezvous::Meeting> Rendezvous::Join(size_t device, const Arrival& arrival) {
+  auto at = std::find_if(meetings_.begin(), meetings_.end(),
+                         [&](const std::shared_ptr<Meeting>& m) { return !m->arrivals[device].here; });
+  if (at == meetings_.end()) at = meetings_.insert(at, std::make_shared<Meeting>(devices_));
+  (*at)->arrivals[device] = arrival;
+  return *at;
+}
+
+// Runs the program on what all have brought.
+absl::Status Rendezvous::RunFor(Meeting& meeting, const Program& run) {
+  std::vector<const Literal*> arguments;
+  interp::Donation together;
+  for (const Arrival& a : meeting.arrivals) {
+    arguments.insert(arguments.end(), a.arguments.begin(), a.arguments.end());
+    together.given.insert(together.given.end(), a.donation->given.begin(), a.donation->given.end());
+  }
+  absl::StatusOr<std::vector<Literal>> results = run(arguments, &together);
+  if (!results.ok()) return results.status();
+  const size_t devices = meeting.arrivals.size();
+  const size_t each = results->size() / devices;
+  meeting.results.resize(devices);
+  for (size_t d = 0, first = 0; d < devices; first += meeting.arrivals[d++].arguments.size()) {
+    std::vector<int64_t>& taken = meeting.arrivals[d].donation->taken;
+    taken.clear();
+    for (size_t i = d * each; i < (d + 1) * each; ++i) {
+      meeting.results[d].push_back(std::move((*results)[i]));
+      const int64_t from = together.taken[i];
+      taken.push_back(from < 0 ? -1 : from - static_cast<int64_t>(first));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Rendezvous::Conclude(const std::shared_ptr<Meeting>& meeting, const Program& run) {
+  const std::vector<Arrival>& arrivals = meeting->arrivals;
+  const auto declined = std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return !a.status.ok(); });
+  if (declined != arrivals.end()) {
+    meeting->status = declined->status;
+  } else if (const std::string missing = Missing(*meeting); !missing.empty()) {
+    meeting->status = absl::DeadlineExceededError(
+        absl::StrFormat("a program with collectives waited %g s for device %s", patience_seconds_, missing));
+  } else if (std::any_of(arrivals.begin(), arrivals.end(),
+                         [&](const Arrival& a) { return a.program != arrivals[0].program; })) {
+    meeting->status = absl::FailedPreconditionError("devices came to a collective with different programs");
+  } else {
+    meeting->status = RunFor(*meeting, run);
+  }
+  meeting->arrivals.clear();
+  meeting->done = true;
+  meetings_.erase(std::find(meetings_.begin(), meetings_.end(), meeting));
+  changed_.notify_all();
+}
+
+absl::StatusOr<std::vector<Literal>> Rendezvous::Meet(size_t device, const Digest& program, const Program& run,
+                                                      absl::Span<const Literal* const> arguments,
+                                                      interp::Donation* donation) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const std::shared_ptr<Meeting> meeting = Join(device, {true, absl::OkStatus(), program, arguments, donation});
+  if (Missing(*meeting).empty() ||
+      !changed_.wait_for(lock, std::chrono::duration<double>(patience_seconds_), [&] { return meeting->done; })) {
+    Conclude(meeting, run);
+  }
+  if (!meeting->status.ok()) return meeting->status;
+  return std::move(meeting->results[device]);
+}
+
+void Rendezvous::Decline(size_t device, absl::Status status) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const std::shared_ptr<Meeting> meeting = Join(device, {true, std::move(status), Digest(), {}, nullptr});
+  if (Missing(*meeting).empty()) Conclude(meeting, nullptr);
+}
+
+}  // namespace hlokit::runtime

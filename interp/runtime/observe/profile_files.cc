@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/runtime/observe/profile_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "interp/runtime/observe/trace_event_json.h"
+#include "interp/runtime/observe/xplane.pb.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::runtime {
+
+namespace {
+
+namespace proto = ::tensorflow::profiler;
+
+std::string EventName(const proto::XPlane& plane, const proto::XEvent& event) {
+  const auto found = plane.event_metadata().find(event.metadata_id());
+  if (found == plane.event_metadata().end()) return StrCat("event ", event.metadata_id());
+  return found->second.display_name().empty() ? found->second.name() : found->second.display_name();
+}
+
+std::string Fixed(double value, int digits) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof(buffer), "%.*f", digits, value);
+  return buffer;
+}
+
+class TraceWriter {
+ public:
+  TraceWriter(const proto::XSpace& space, TextWriter* out) : space_(space), out_(*out) {}
+
+  void Write(size_t max_events) {
+    FindStart();
+    FindEnd(max_events);
+    out_ << "{\"displayTimeUnit\": \"ns\", \"metadata\": {\"highres-ticks\": true}, \"traceEvents\": [";
+    int64_t process = 0;
+    for (const proto::XPlane& plane : space_.planes()) {
+      ++process;
+      if (plane.lines_size() == 0) continue;
+      Begin();
+      out_ << "{\"ph\": \"M\", \"pid\": " << process
+           << ", \"name\": \"process_name\", \"args\": {\"name\": " << TraceString(plane.name()) << "}}";
+      Begin();
+      out_ << "{\"ph\": \"M\", \"pid\": " << process
+           << ", \"name\": \"process_sort_index\", \"args\": {\"sort_index\": " << plane.id() << "}}";
+      for (const proto::XLine& line : plane.lines()) {
+        Begin();
+        out_ << "{\"ph\": \"M\", \"pid\": " << process << ", \"tid\": " << line.id()
+             << ", \"name\": \"thread_name\", \"args\": {\"name\": " << TraceString(line.name()) << "}}";
+        for (const proto::XEvent& event : line.events()) {
+          const double start = StartOf(line, event);
+          if (start <= last_) WriteEvent(plane, process, line, event, start);
+        }
+      }
+    }
+    out_ << "\n]}\n";
+  }
+
+ private:
+  void FindStart() {
+    for (const proto::XPlane& plane : space_.planes()) {
+      for (const proto::XLine& line : plane.lines()) {
+        if (start_ns_ == 0 || line.timestamp_ns() < start_ns_) start_ns_ = line.timestamp_ns();
+      }
+    }
+  }
+
+  // In microseconds.
+  double StartOf(const proto::XLine& line, const proto::XEvent& event) const {
+    // Times in a file may be anything: their difference wraps instead of overflowing.
+    const uint64_t since = static_cast<uint64_t>(line.timestamp_ns()) - static_cast<uint64_t>(start_ns_);
+    return static_cast<double>(static_cast<int64_t>(since)) * 1e-3 + static_cast<double>(event.offset_ps()) * 1e-6;
+  }
+
+  // When the last event that is written begins.
+  void FindEnd(size_t max_events) {
+    size_t count = 0;
+    for (const proto::XPlane& plane : space_.planes()) {
+      for (const proto::XLine& line : plane.lines()) count += static_cast<size_t>(line.events_size());
+    }
+    if (count <= max_events) return;
+    std::vector<double> starts;
+    starts.reserve(count);
+    for (const proto::XPlane& plane : space_.planes()) {
+      for (const proto::XLine& line : plane.lines()) {
+        for (const proto::XEvent& event : line.events()) starts.push_back(StartOf(line, event));
+      }
+    }
+    // All that begin with the first that is left out are left out, so that devices end alike.
+    const auto first_out = starts.begin() + static_cast<std::ptrdiff_t>(max_events);
+    std::nth_element(starts.begin(), first_out, starts.end());
+    last_ = std::nextafter(*first_out, -std::numeric_limits<double>::infinity());
+  }
+
+  void WriteEvent(const proto::XPlane& plane, int64_t process, const proto::XLine& line, const proto::XEvent& event,
+                  double start) {
+    const std::string where = StrCat("\"pid\": ", process, ", \"tid\": ", line.id(), ", \"ts\": ", TraceNumber(start));
+    Begin();
+    out_ << "{\"ph\": \"X\", " << where << ", \"dur\": " << TraceNumber(static_cast<double>(event.duration_ps()) * 1e-6)
+         << ", \"name\": " << TraceString(EventName(plane, event)) << ", \"args\": {";
+    bool first = true;
+    int64_t producer = 0;
+    int64_t consumer = 0;
+    const auto write = [&](const proto::XStat& stat) {
+      const auto found = plane.stat_metadata().find(stat.metadata_id());
+      if (found == plane.stat_metadata().end() || stat.value_case() == proto::XStat::kBytesValue) return;
+      if (found->second.name() == "_p") producer = stat.int64_value();
+      if (found->second.name() == "_c") consumer = stat.int64_value();
+      out_ << (first ? "" : ", ") << TraceString(found->second.name()) << ": ";
+      first = false;
+      WriteValue(plane, stat);
+    };
+    for (const proto::XStat& stat : event.stats()) write(stat);
+    if (const auto found = plane.event_metadata().find(event.metadata_id()); found != plane.event_metadata().end()) {
+      for (const proto::XStat& stat : found->second.stats()) write(stat);
+    }
+    out_ << "}}";
+    for (const auto& [id, phase] : {std::pair(producer, "s"), std::pair(consumer, "f")}) {
+      if (id == 0) continue;
+      Begin();
+      out_ << "{\"ph\": \"" << phase << "\", \"bp\": \"e\", \"cat\": \"execute\", \"name\": \"execute\", \"id\": " << id
+           << ", " << where << "}";
+    }
+  }
+
+  void WriteValue(const proto::XPlane& plane, const proto::XStat& stat) {
+    switch (stat.value_case()) {
+      case proto::XStat::kDoubleValue:
+        // JSON has no infinity.
+        out_ << (stat.double_value() - stat.double_value() == 0 ? TraceNumber(stat.double_value())
+                                                                : std::string("null"));
+        return;
+      case proto::XStat::kUint64Value:
+        out_ << std::to_string(stat.uint64_value());
+        return;
+      case proto::XStat::kInt64Value:
+        out_ << stat.int64_value();
+        return;
+      case proto::XStat::kStrValue:
+        out_ << TraceString(stat.str_value());
+        return;
+      case proto::XStat::kRefValue: {
+        const auto found = plane.stat_metadata().find(static_cast<int64_t>(stat.ref_value()));
+        out_ << TraceString(found == plane.stat_metadata().end() ? std::string() : found->second.name());
+        return;
+      }
+      case proto::XStat::kBytesValue:
+      case proto::XStat::VALUE_NOT_SET:
+        break;
+    }
+    out_ << "null";
+  }
+
+  void Begin() {
+    out_ << (first_ ? "\n" : ",\n");
+    first_ = false;
+  }
+
+  const proto::XSpace& space_;
+  TextWriter& out_;
+  int64_t start_ns_ = 0;
+  double last_ = std::numeric_limits<double>::infinity();
+  bool first_ = true;
+};
+
+}  // namespace
+
+absl::Status ParseProfile(std::string_view bytes, proto::XSpace* space) {
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
+      !space->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError("not a profile: its bytes are no XSpace message");
+  }
+  // Bytes of other kinds may well be fields that nobody knows.
+  if (space->planes_size() == 0) return absl::InvalidArgumentError("not a profile: it has no planes");
+  return absl::OkStatus();
+}
+
+absl::Status PrintProfile(std::string_view xspace, size_t top, TextWriter* out) {
+  proto::XSpace space;
+  if (absl::Status s = ParseProfile(xspace, &space); !s.ok()) return s;
+  for (const std::string& host : space.hostnames()) *out << "host " << host << "\n";
+  for (const proto::XPlane& plane : space.planes()) {
+    *out << plane.name() << "\n";
+    for (const proto::XLine& line : plane.lines()) {
+      std::map<std::string, std::pair<int64_t, double>> sums;
+      double end = 0;
+      for (const proto::XEvent& event : line.events()) {
+        std::pair<int64_t, double>& sum = sums[EventName(plane, event)];
+        sum.first += 1;
+        sum.second += static_cast<double>(event.duration_ps()) * 1e-6;
+        end = std::max(end,
+                       static_cast<double>(event.offset_ps()) * 1e-6 + static_cast<double>(event.duration_ps()) * 1e-6);
+      }
+      *out << "  " << line.name() << ": " << line.events_size() << " events, until " << Fixed(end, 1) << " us\n";
+      std::vector<std::pair<std::string, std::pair<int64_t, double>>> order(sums.begin(), sums.end());
+      std::stable_sort(order.begin(), order.end(),
+                       [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
+      for (size_t k = 0; k < std::min(order.size(), top); ++k) {
+        const std::string us = Fixed(order[k].second.second, 2);
+        const std::string times = StrCat(order[k].second.first);
+        *out << std::string(us.size() < 16 ? 16 - us.size() : 1, ' ') << us << " us"
+             << std::string(times.size() < 9 ? 9 - times.size() : 1, ' ') << times << " times  " << order[k].first
+             << "\n";
+      }
+    }
+    if (plane.lines_size() == 0) {
+      for (const auto& metadata :
+           std::map<int64_t, proto::XEventMetadata>(plane.event_metadata().begin(), plane.event_metadata().end())) {
+        *out << "  " << metadata.second.name() << "\n";
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteProfileTrace(std::string_view xspace, size_t max_events, TextWriter* out) {
+  proto::XSpace space;
+  if (absl::Status s = ParseProfile(xspace, &space); !s.ok()) return s;
+  TraceWriter(space, out).Write(max_events);
+  return absl::OkStatus();
+}
+
+}  // namespace hlokit::runtime

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and strings of Chrome's trace event format.
+#ifndef HLOKIT_INTERP_RUNTIME_OBSERVE_TRACE_EVENT_JSON_H_
+#define HLOKIT_INTERP_RUNTIME_OBSERVE_TRACE_EVENT_JSON_H_
+
+#include <string>
+#include <string_view>
+
+namespace hlokit::runtime {
+
+// With digits that keep a picosecond in an hour.
+std::string TraceNumber(double value);
+
+// In quotes; bytes that are no UTF-8 are replaced.
+std::string TraceString(std::string_view s);
+
+}  // namespace hlokit::runtime
+
+#endif  // HLOKIT_INTERP_RUNTIME_OBSERVE_TRACE_EVENT_JSON_H_

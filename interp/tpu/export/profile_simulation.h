@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs of a profile on a simulated TPU, beside the host as the profile recorded it.
+#ifndef HLOKIT_INTERP_TPU_EXPORT_PROFILE_SIMULATION_H_
+#define HLOKIT_INTERP_TPU_EXPORT_PROFILE_SIMULATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "interp/runtime/observe/profiler.h"
+#include "interp/tpu/export/replay.h"
+#include "interp/tpu/export/xplane.h"
+#include "interp/tpu/report/report.h"
+
+namespace hlokit::tpu {
+
+class ProfileSimulation {
+ public:
+  struct Options {
+    std::string pipeline = "tpu";  // run first over programs without a schedule
+    int64_t replicas = 0;          // that the programs run on; 0: as they say
+    // What to simulate a program with.
+    std::function<absl::StatusOr<SimulationOptions>(const Module&)> machine;
+  };
+  // An error if the profile holds no execution, or a program cannot be simulated.
+  static absl::StatusOr<std::unique_ptr<ProfileSimulation>> Make(const runtime::Profile& profile,
+                                                                 const Options& options);
+
+  const Replay& replay() const { return replay_; }
+  size_t program_count() const { return programs_.size(); }
+  const ReportInput& input(size_t program) const { return programs_[program]->input; }
+  const KernelPlan& plan(size_t program) const { return programs_[program]->plan; }
+  // As XSpaceBytes writes it.
+  Space ToSpace(int64_t devices, size_t max_events) const;
+
+ private:
+  struct Program {
+    Program(Module module, SimulationOptions options);
+    const Module module;
+    const SimulationOptions options;
+    const KernelPlan plan;
+    const Simulation simulation;
+    const MemoryPlan memory;
+    const ReportInput input;
+  };
+
+  std::vector<std::unique_ptr<Program>> programs_;  // in the order of their first calls
+  Replay replay_;
+  int64_t start_unix_ns_ = 0;
+};
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_EXPORT_PROFILE_SIMULATION_H_

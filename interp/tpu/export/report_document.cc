@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/export/report_document.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "interp/tpu/export/timeline.h"
+#include "interp/tpu/report/advice.h"
+#include "interp/tpu/report/ascii.h"
+#include "interp/tpu/report/breakdown.h"
+#include "interp/tpu/report/number_text.h"
+#include "interp/tpu/report/scope_time.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kListedGaps = 200;
+constexpr size_t kListedActivities = 5000;
+constexpr size_t kListedWaits = 100;
+constexpr size_t kMemoryPoints = 1500;
+constexpr size_t kDepths = 4;  // of nested loops and calls on the timeline
+
+std::string_view NameOf(TimeKind kind) {
+  switch (kind) {
+    case TimeKind::kCompute:
+      return "compute";
+    case TimeKind::kMemory:
+      return "memory";
+    case TimeKind::kCommunication:
+      return "communication";
+    case TimeKind::kHost:
+      return "host";
+    case TimeKind::kOverhead:
+      return "overhead";
+  }
+  return "";
+}
+
+std::string_view NameOf(Lane lane) {
+  switch (lane) {
+    case Lane::kProgram:
+      return "program";
+    case Lane::kLoader:
+      return "loader";
+    case Lane::kLink:
+      return "link";
+    case Lane::kDevice:
+      return "device";
+  }
+  return "";
+}
+
+Json GapParts(const DeviceGap& gap) {
+  Json parts = Json::array();
+  for (const DeviceGap::Part& part : gap.parts) {
+    // Neighbours of one phase and step read as one.
+    if (!parts.empty() && parts.back()["phase"] == std::string(NameOf(part.phase)) &&
+        parts.back()["step"] == part.step) {
+      parts.back()["us"] = parts.back()["us"].get<double>() + Us(part.seconds);
+      continue;
+    }
+    parts.push_back({{"phase", std::string(NameOf(part.phase))}, {"step", part.step}, {"us", Us(part.seconds)}});
+  }
+  return parts;
+}
+
+Json HostJson(const HostPlan& plan, const HostTimeline& time) {
+  Json host = Json::object();
+  host["source"] = Ascii(plan.source);
+  host["steps"] = time.steps;
+  host["steady_from"] = time.steady_from;
+  host["prefetch"] = plan.prefetch;
+  host["in_flight"] = plan.in_flight;
+  host["seconds"] = time.seconds;
+  Json phases = Json::array();
+  for (size_t p = 0; p < kHostPhaseCount; ++p) {
+    const HostPhase phase = static_cast<HostPhase>(p);
+    double busy = 0;
+    for (const Activity& a : time.activities) {
+      if (a.lane != Lane::kDevice && a.phase == phase && !a.wait && static_cast<size_t>(a.step) >= time.steady_from) {
+        busy += a.end - a.start;
+      }
+    }
+    const double steps = static_cast<double>(std::max<size_t>(time.steps - time.steady_from, 1));
+    if (busy == 0 && time.SteadyGap(phase) == 0) continue;
+    phases.push_back({{"phase", std::string(NameOf(phase))},
+                      {"us_per_step", Us(busy / steps)},
+                      {"device_waits_us_per_step", Us(time.SteadyGap(phase))}});
+  }
+  host["phases"] = std::move(phases);
+  Json activities = Json::array();
+  for (size_t a = 0; a < std::min(time.activities.size(), kListedActivities); ++a) {
+    const Activity& activity = time.activities[a];
+    activities.push_back({std::string(NameOf(activity.lane)),
+                          activity.lane == Lane::kDevice ? std::string("step") : std::string(NameOf(activity.phase)),
+                          activity.step, Us(activity.start), Us(activity.end - activity.start), activity.wait ? 1 : 0});
+  }
+  host["activity_columns"] = {"lane", "phase", "step", "start_us", "us", "waits"};
+  host["activities"] = std::move(activities);
+  Json scopes = Json::array();
+  std::map<std::string, std::pair<double, int64_t>> by_name;
+  for (size_t k = time.steady_from; k < plan.steps.size(); ++k) {
+    for (const HostScope& scope : plan.steps[k].scopes) {
+      by_name[scope.name].first += scope.duration;
+      ++by_name[scope.name].second;
+    }
+  }
+  const double steps = static_cast<double>(std::max<size_t>(time.steps - time.steady_from, 1));
+  for (const auto& [name, sum] : by_name) {
+    scopes.push_back({{"scope", Ascii(name)}, {"us_per_step", Us(sum.first / steps)}, {"times", sum.second}});
+  }
+  host["scopes"] = std::move(scopes);
+  return host;
+}
+
+Json GapsJson(const HostTimeline& time) {
+  Json list = Json::array();
+  for (size_t g = 0; g < std::min(time.gaps.size(), kListedGaps); ++g) {
+    const DeviceGap& gap = time.gaps[g];
+    list.push_back({{"start_us", Us(gap.start)},
+                    {"us", Us(gap.end - gap.start)},
+                    {"before_step", gap.before_step},
+                    {"filled_by", std::string(NameOf(gap.Longest()))},
+                    {"parts", GapParts(gap)}});
+  }
+  Json gaps = Json::object();
+  gaps["count"] = time.gaps.size();
+  double sum = 0;
+  for (const DeviceGap& gap : time.gaps) sum += gap.end - gap.start;
+  gaps["us"] = Us(sum);
+  gaps["list"] = std::move(list);
+  return gaps;
+}
+
+Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostTimeline& time) {
+  Json parts = Json::array();
+  for (const TimeShare& share : DeviceBreakdown(input, plan)) {
+    parts.push_back(
+        {{"name", Ascii(share.name)}, {"kind", std::string(NameOf(share.kind))}, {"us", Us(share.seconds)}});
+  }
+  for (size_t p = 0; p < kHostPhaseCount; ++p) {
+    const double seconds = time.SteadyGap(static_cast<HostPhase>(p));
+    if (seconds <= 0) continue;
+    parts.push_back(
+        {{"name", StrCat("host: ", NameOf(static_cast<HostPhase>(p)))}, {"kind", "idle"}, {"us", Us(seconds)}});
+  }
+  return parts;
+}
+
+// Events of one line and depth that are too short to see are drawn together.
+class TimelineLines {
+ public:
+  TimelineLines(const ReportInput& input, double whole, size_t shown)
+      : input_(input), least_(whole / static_cast<double>(std::max<size_t>(shown, 1))) {}
+
+  void Add(const TimelineEvent& e) {
+    if (e.line != TimelineLine::kOps && e.line != TimelineLine::kAsyncOps && e.line != TimelineLine::kWaits) return;
+    const size_t line = static_cast<size_t>(e.line);
+    // Loops and calls hold what they run.
+    std::vector<double>& open = open_[line];
+    while (!open.empty() && e.start >= open.back() - 1e-15) open.pop_back();
+    const size_t depth = e.line == TimelineLine::kOps ? open.size() : 0;
+    if (e.line == TimelineLine::kOps) open.push_back(e.start + e.duration);
+    if (depth >= kDepths) return;
+    Bucket& bucket = buckets_[{line, depth}];
+    if (bucket.count > 0 && e.start + e.duration - bucket.start > least_) Flush(line, depth, &bucket);
+    if (bucket.count == 0) bucket.start = e.start;
+    ++bucket.count;
+    bucket.end = std::max(bucket.end, e.start + e.duration);
+    if (e.duration >= bucket.longest) {
+      bucket.longest = e.duration;
+      bucket.event = e;
+    }
+    if (e.duration > least_) Flush(line, depth, &bucket);
+  }
+
+  Json Take() {
+    for (auto& [place, bucket] : buckets_) {
+      if (bucket.count > 0) Flush(place.first, place.second, &bucket);
+    }
+    return std::move(rows_);
+  }
+
+ private:
+  struct Bucket {
+    double start = 0;
+    double end = 0;
+    double longest = -1;
+    int64_t count = 0;
+    TimelineEvent event;
+  };
+
+  void Flush(size_t line, size_t depth, Bucket* bucket) {
+    const TimelineEvent& e = bucket->event;
+    std::string name;
+    if (e.skipped_trips > 0) {
+      name = StrCat(e.skipped_trips, " more trips");
+    } else if (e.line == TimelineLine::kWaits) {
+      name = "wait";
+      if (e.waited_for.valid()) StrAppend(&name, " for ", input_.module.instruction(e.waited_for).name());
+    } else if (e.name.valid()) {
+      name = std::string(input_.module.instruction(e.name).name());
+    }
+    std::string bound;
+    if (e.step != nullptr) bound = std::string(tpu::NameOf(e.step->bound));
+    rows_.push_back({line - static_cast<size_t>(TimelineLine::kOps), depth, Us(bucket->start),
+                     Us(bucket->end - bucket->start), Ascii(name), bound, bucket->count});
+    *bucket = Bucket();
+  }
+
+  const ReportInput& input_;
+  const double least_;
+  std::map<size_t, std::vector<double>> open_;
+  std::map<std::pair<size_t, size_t>, Bucket> buckets_;
+  Json rows_ = Json::array();
+};
+
+Json TimelineJson(const ReportInput& input, const KernelPlan& plan, const ReportDocumentOptions& options) {
+  TimelineLines lines(input, input.simulation.device_seconds, options.shown_events);
+  WalkTimeline(input, plan, options.max_events, [&](const TimelineEvent& e) { lines.Add(e); });
+  Json timeline = Json::object();
+  timeline["lines"] = {std::string(NameOf(TimelineLine::kOps)), std::string(NameOf(TimelineLine::kAsyncOps)),
+                       std::string(NameOf(TimelineLine::kWaits))};
+  timeline["columns"] = {"line", "depth", "start_us", "us", "name", "bound_by", "events"};
+  timeline["events"] = lines.Take();
+  return timeline;
+}
+
+Json WaitsJson(const ReportInput& input, const KernelPlan& plan) {
+  Json list = Json::array();
+  const std::vector<CoreWait> waits = CoreWaits(input, plan);
+  for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
+    const CoreWait& wait = waits[w];
+    Json row = {{"us", Us(wait.seconds)}, {"runs", wait.runs}};
+    row["waiting"] = wait.waiting.valid() ? Ascii(input.module.instruction(wait.waiting).name()) : "end of computation";
+    row["waited_for"] = wait.waited_for.valid() ? Ascii(input.module.instruction(wait.waited_for).name()) : "links";
+    if (wait.waited_for.valid()) {
+      const Instruction i = input.module.instruction(wait.waited_for);
+      row["opcode"] = Ascii(i.opcode_text());
+      row["scope"] = Ascii(ScopeOf(i));
+      row["source"] = Ascii(SourceOf(i));
+    }
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
+  Json points = Json::array();
+  const int64_t entry = plan.PlanOf(input.module.entry().id());
+  if (entry < 0) return points;
+  const std::vector<StepTime>& steps = input.simulation.computations[entry].steps;
+  const std::vector<int64_t>& bytes = input.memory.timeline;
+  std::vector<uint32_t> order(std::min(steps.size(), bytes.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return steps[a].start < steps[b].start; });
+  const size_t bucket = std::max<size_t>(1, (order.size() + kMemoryPoints - 1) / kMemoryPoints);
+  for (size_t first = 0; first < order.size(); first += bucket) {
+    uint32_t most = order[first];
+    for (size_t k = first; k < std::min(order.size(), first + bucket); ++k) {
+      if (bytes[order[k]] > bytes[most]) most = order[k];
+    }
+    points.push_back({Us(steps[most].start), bytes[most],
+                      Ascii(input.module.instruction(plan.computations()[entry].steps[most].name).name())});
+  }
+  return points;
+}
+
+Json MachineJson(const Machine& machine) {
+  Json rows = Json::array();
+  const absl::Span<const MachineField> fields = MachineFields();
+  for (size_t f = 0; f < fields.size(); ++f) {
+    const std::string source = f < machine.sources.size() ? machine.sources[f] : std::string();
+    rows.push_back({{"figure", std::string(fields[f].name)},
+                    {"value", machine.*fields[f].member},
+                    {"meaning", std::string(fields[f].meaning)},
+                    {"source", Ascii(source)}});
+  }
+  return rows;
+}
+
+Json AdviceJson(const ReportInput& input, const HostPlan& host) {
+  Json list = Json::array();
+  for (const Advice& advice : Advise(input, host)) {
+    Json row = {{"title", advice.title},       {"evidence", Ascii(advice.evidence)}, {"action", advice.action},
+                {"simulated", advice.changed}, {"before_us", Us(advice.before)},     {"after_us", Us(advice.after)}};
+    if (advice.bytes_before > 0) {
+      row["peak_bytes_before"] = advice.bytes_before;
+      row["peak_bytes_after"] = advice.bytes_after;
+    }
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostPlan& host,
+                           const ReportDocumentOptions& options) {
+  const HostTimeline time = RunHost(host, input.simulation.device_seconds);
+  const Machine& machine = input.options.machine;
+  const Simulation& s = input.simulation;
+  Json json = Json::object();
+  json["format"] = "hlokit report 1";
+  json["command"] = Ascii(options.command);
+  const Json base = Json::parse(ReportJson(input));
+  for (const auto& item : base.items()) json[item.key()] = item.value();
+  // With the host as it was given, not only its calls.
+  json["step_time_us"] = Us(time.step_seconds);
+  if (time.step_seconds > s.device_seconds * 1.001) json["bound_by"] = std::string(tpu::NameOf(Resource::kHost));
+  Json& use = json["utilization"];
+  use["duty_cycle"] = Share(s.core_busy, time.step_seconds);
+  use["mxu_busy"] = Share(s.busy[static_cast<size_t>(Resource::kMxu)], time.step_seconds);
+  use["hbm_busy"] = Share(s.busy[static_cast<size_t>(Resource::kHbm)], time.step_seconds);
+  use["ici_busy"] = Share(s.busy[static_cast<size_t>(Resource::kIci)], time.step_seconds);
+  use["flops_of_peak"] = Share(s.flops / machine.PeakFlops(), time.step_seconds);
+  use["hbm_bytes_of_peak"] = Share(s.hbm_bytes / machine.HbmRate(), time.step_seconds);
+  json["peaks"]["ici_bytes_per_second_one_way"] = machine.ici_rate;
+  json["peaks"]["vmem_bytes_per_second"] = machine.vmem_rate;
+  json["breakdown"] = BreakdownJson(input, plan, time);
+  json["advice"] = AdviceJson(input, host);
+  json["gaps"] = GapsJson(time);
+  json["host"] = HostJson(host, time);
+  json["core_waits"] = WaitsJson(input, plan);
+  json["timeline"] = TimelineJson(input, plan, options);
+  Json scopes = Json::array();
+  for (const ScopeTime& scope : ScopeTimes(input, plan)) {
+    scopes.push_back({{"scope", Ascii(scope.scope)},
+                      {"us", Us(scope.seconds)},
+                      {"kernels", scope.kernels},
+                      {"in_mixed_kernels_us", Us(scope.moved)}});
+  }
+  json["scopes"] = std::move(scopes);
+  json["memory"]["timeline_columns"] = {"us", "bytes", "step"};
+  json["memory"]["timeline"] = MemoryTimeline(input, plan);
+  Json faster = Json::array();
+  for (const Sensitivity& change : TwiceAsFast(input, host)) {
+    faster.push_back({{"resource", change.resource},
+                      {"step_time_us", Us(change.seconds)},
+                      {"bound_by", std::string(tpu::NameOf(change.bound))}});
+  }
+  json["twice_as_fast"] = std::move(faster);
+  Json machines = Json::array();
+  for (const OtherMachine& other : OnOtherMachines(input, host)) {
+    machines.push_back({{"machine", other.machine},
+                        {"topology", other.topology},
+                        {"step_time_us", Us(other.seconds)},
+                        {"bound_by", std::string(tpu::NameOf(other.bound))},
+                        {"peak_bytes", other.peak_bytes},
+                        {"limit_bytes", other.limit_bytes}});
+  }
+  json["other_machines"] = std::move(machines);
+  json["machine"] = MachineJson(machine);
+  return json.dump() + "\n";
+}
+
+}  // namespace hlokit::tpu

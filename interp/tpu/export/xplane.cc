@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/export/xplane.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "interp/runtime/observe/xplane.pb.h"
+#include "interp/tpu/export/hlo_proto.h"
+#include "interp/tpu/export/plane_writer.h"
+#include "interp/tpu/export/replay.h"
+#include "interp/tpu/export/xplane_memory.h"
+#include "interp/tpu/report/ascii.h"
+#include "ir/core/str_cat.h"
+#include "ir/text/printer.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+namespace proto = ::tensorflow::profiler;
+
+// Ids of metadata: of steps, then of each program its module, the rest of a loop, its instructions.
+constexpr int64_t kFirstStep = 1;
+constexpr int64_t kFirstProgram = int64_t{1} << 33;
+// Planes that are no device's; XProf takes 1 to 500 for devices.
+constexpr int64_t kHostPlane = 1001;
+constexpr int64_t kMetadataPlane = 1002;
+constexpr int64_t kTaskPlane = 1003;
+// Says that a call and an execution belong together.
+constexpr int64_t kExecuteContext = 7;
+
+int64_t ProgramId(size_t program) { return static_cast<int64_t>(program) + 1; }
+
+std::string DeviceType(const std::string& machine) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"v5e", "TPU v5 Lite"}, {"v6e", "TPU v6 Lite"}, {"v5p", "TPU v5"}};
+  for (const auto& [name, type] : kNames) {
+    if (machine == name) return std::string(type);
+  }
+  return StrCat("TPU ", machine);
+}
+
+// XProf's names of categories.
+std::string ProfilerCategory(std::string_view category) {
+  if (category == "product" || category == "convolution") return "convolution fusion";
+  if (category == "elementwise" || category == "reduction") return "loop fusion";
+  if (category == "data movement") return "data formatting";
+  return std::string(category);
+}
+
+// The planes of one device after another: the events of a program are found once.
+class DevicePlanes {
+ public:
+  DevicePlanes(const Space& space, proto::XSpace* out) : space_(space), out_(*out) {
+    for (const SpaceProgram& program : space.programs) {
+      std::map<uint32_t, const OpRow*> rows;
+      for (const OpRow& row : program.input->simulation.rows) rows.insert({row.name.value, &row});
+      rows_.push_back(std::move(rows));
+      std::map<int64_t, std::vector<TimelineEvent>> events;
+      WalkTimeline(
+          *program.input, *program.plan, space.max_events,
+          [&](const TimelineEvent& e) { events[e.device].push_back(e); }, space.devices);
+      events_.push_back(std::move(events));
+    }
+  }
+
+  void Write() {
+    if (space_.programs.empty()) return;
+    for (int64_t device = 0; device < space_.devices; ++device) WriteDevice(device);
+  }
+
+ private:
+  void WriteDevice(int64_t device) {
+    PlaneWriter writer(&out_, device + 1, StrCat("/device:TPU:", device));
+    WritePeaks(device, &writer);
+    nesting_ = Nesting();
+    // Lines are stored in a vector that grows: ask for them by index.
+    for (TimelineLine line :
+         {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps, TimelineLine::kAsyncOps}) {
+      writer.Line(static_cast<int64_t>(line), NameOf(line))->set_timestamp_ns(space_.start_unix_ns);
+    }
+    // A step is from its first execution to the end of its last.
+    for (size_t first = 0; first < space_.runs.size();) {
+      size_t end = first + 1;
+      while (end < space_.runs.size() && space_.runs[end].step == space_.runs[first].step) ++end;
+      const SpaceRun& last = space_.runs[end - 1];
+      const double stop = last.start + space_.programs[last.program].input->simulation.device_seconds;
+      proto::XEvent* event = AddEvent(TimelineLine::kSteps, StepMetadata(space_.runs[first].step, &writer),
+                                      space_.runs[first].start, stop - space_.runs[first].start, &writer);
+      writer.Stat(event, "group_id", space_.runs[first].step);
+      first = end;
+    }
+    for (size_t run = 0; run < space_.runs.size(); ++run) {
+      const std::map<int64_t, std::vector<TimelineEvent>>& events = events_[space_.runs[run].program];
+      // Devices that are alike share the events of the first.
+      auto found = events.find(device);
+      if (found == events.end()) found = events.find(0);
+      if (found == events.end()) continue;
+      for (const TimelineEvent& e : found->second) WriteEvent(e, run, &writer);
+    }
+  }
+
+  void WritePeaks(int64_t device, PlaneWriter* writer) const {
+    const Machine& machine = space_.programs[0].input->options.machine;
+    proto::XPlane* plane = &writer->plane();
+    writer->Stat(plane, "peak_teraflops_per_second", machine.PeakFlops() / 1e12);
+    writer->Stat(plane, "peak_hbm_bw_gigabytes_per_second", machine.HbmRate() / 1e9);
+    writer->Stat(plane, "peak_vmem_rd_bw_gigabytes_per_second", machine.vmem_rate / 1e9);
+    writer->Stat(plane, "peak_vmem_wr_bw_gigabytes_per_second", machine.vmem_rate / 1e9);
+    writer->Stat(plane, "has_megacore", static_cast<int64_t>(machine.megacore));
+    writer->Stat(plane, "has_merged_vmem", int64_t{0});
+    writer->Stat(plane, "device_type_string", DeviceType(machine.name));
+    writer->Stat(plane, "device_id", device);
+    writer->Stat(plane, "clock_rate", machine.clock / 1e3);
+    writer->Stat(plane, "core_count", machine.cores_per_device());
+    writer->Stat(plane, "memory_bandwidth", static_cast<int64_t>(machine.HbmRate()));
+    writer->Stat(plane, "memory_size", static_cast<int64_t>(machine.HbmBytes()));
+    proto::CoreDetails core;
+    const int64_t per_chip = machine.devices_per_chip();
+    const int64_t chip = device / per_chip;
+    core.set_hostname(space_.hostname);
+    core.set_device_ordinal(static_cast<uint32_t>(device));
+    core.set_core_num(static_cast<uint32_t>(device % per_chip));
+    core.set_local_chip_id(static_cast<uint32_t>(chip % static_cast<int64_t>(machine.chips_per_host)));
+    core.set_global_chip_id(static_cast<uint32_t>(chip));
+    core.set_global_core_id(static_cast<uint32_t>(device));
+    writer->Add(plane, "core_details")->set_bytes_value(core.SerializeAsString());
+  }
+
+  proto::XEvent* AddEvent(TimelineLine line, int64_t metadata, double start_seconds, double seconds,
+                          PlaneWriter* writer) {
+    proto::XEvent* event = writer->plane().mutable_lines(static_cast<int>(line) - 1)->add_events();
+    event->set_metadata_id(metadata);
+    Nesting::Span span = {Picoseconds(start_seconds), Picoseconds(start_seconds + seconds)};
+    if (line == TimelineLine::kOps) span = nesting_.Place(span);
+    event->set_offset_ps(span.start);
+    event->set_duration_ps(span.end - span.start);
+    return event;
+  }
+
+  int64_t StepMetadata(int64_t step, PlaneWriter* writer) const {
+    proto::XEventMetadata* metadata = nullptr;
+    const int64_t id = kFirstStep + step;
+    writer->Event(id, StrCat(step), &metadata);
+    return id;
+  }
+
+  void WriteEvent(const TimelineEvent& e, size_t run, PlaneWriter* writer) {
+    // Gaps between operations show the waits.
+    if (e.line == TimelineLine::kWaits || e.line == TimelineLine::kSteps) return;
+    const SpaceRun& r = space_.runs[run];
+    proto::XEvent* event = AddEvent(e.line, MetadataFor(e, r.program, writer), r.start + e.start, e.duration, writer);
+    writer->Stat(event, "group_id", r.step);
+    writer->Stat(event, "run_id", static_cast<int64_t>(run) + 1);
+    if (e.line == TimelineLine::kModules) {
+      writer->Stat(event, "_ct", kExecuteContext);
+      writer->Stat(event, "_c", static_cast<int64_t>(run) + 1);
+      return;
+    }
+    writer->Stat(event, "device_offset_ps", event->offset_ps());
+    writer->Stat(event, "device_duration_ps", event->duration_ps());
+    if (e.step != nullptr && e.step->wire_bytes > 0 && e.name.valid()) {
+      writer->Stat(event, "all_reduce_id", static_cast<int64_t>(e.name.value) + 1);
+    }
+  }
+
+  int64_t MetadataFor(const TimelineEvent& e, size_t program, PlaneWriter* writer) const {
+    const ReportInput& input = *space_.programs[program].input;
+    const int64_t base = kFirstProgram * static_cast<int64_t>(program + 1);
+    proto::XEventMetadata* metadata = nullptr;
+    if (e.line == TimelineLine::kModules) {
+      writer->Event(base, StrCat(Ascii(input.module.name()), "(", ProgramId(program), ")"), &metadata);
+      return base;
+    }
+    if (e.step == nullptr) {
+      writer->Event(base + 1, "more trips", &metadata);
+      return base + 1;
+    }
+    const int64_t id = base + 2 + static_cast<int64_t>(e.name.value);
+    if (!writer->Event(id, "", &metadata)) return id;
+    const Instruction i = input.module.instruction(e.name);
+    metadata->set_name(Ascii(ToString(i)));
+    metadata->set_display_name(Ascii(i.name()));
+    writer->Stat(metadata, "program_id", ProgramId(program));
+    writer->Stat(metadata, "symbol_id", static_cast<int64_t>(e.name.value) + 1);
+    const auto row = rows_[program].find(e.name.value);
+    const std::string category = row == rows_[program].end() ? std::string(i.opcode_text())
+                                                             : std::string(CategoryOf(input.module, *row->second));
+    writer->Stat(metadata, "hlo_category", ProfilerCategory(category));
+    writer->Stat(metadata, "tf_op", Ascii(ScopeOf(i)));
+    writer->Stat(metadata, "flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
+    writer->Stat(metadata, "model_flops", static_cast<int64_t>(std::min(e.step->flops, 9e18)));
+    const int64_t bytes = static_cast<int64_t>(std::min(e.step->hbm_bytes, 9e18));
+    writer->Stat(metadata, "bytes_accessed", bytes);
+    proto::MemoryAccessBreakdown breakdown;
+    proto::MemoryAccessBreakdown::MemoryAccessed* accessed = breakdown.add_memory_accessed();
+    accessed->set_operation_type(1);
+    accessed->set_memory_space(1);
+    accessed->set_bytes_accessed(bytes);
+    writer->Add(metadata, "memory_access_breakdown")->set_bytes_value(breakdown.SerializeAsString());
+    writer->Stat(metadata, "deduplicated_name", Ascii(i.name()));
+    writer->Stat(metadata, "source", Ascii(SourceOf(i)));
+    writer->Stat(metadata, "shape_with_layout", ToString(i.shape()));
+    return id;
+  }
+
+  const Space& space_;
+  proto::XSpace& out_;
+  std::vector<std::map<uint32_t, const OpRow*>> rows_;                 // by program, then name
+  std::vector<std::map<int64_t, std::vector<TimelineEvent>>> events_;  // by program, then device
+  Nesting nesting_;                                                    // of the device's operations
+};
+
+void WriteHost(const Space& space, proto::XSpace* out) {
+  PlaneWriter host(out, kHostPlane, "/host:CPU");
+  for (size_t t = 0; t < space.threads.size(); ++t) {
+    proto::XLine* line = host.Line(static_cast<int64_t>(t) + 1, Ascii(space.threads[t].name));
+    line->set_timestamp_ns(space.start_unix_ns);
+    for (const SpaceSpan& span : space.threads[t].spans) {
+      proto::XEvent* event = line->add_events();
+      event->set_metadata_id(host.EventNamed(Ascii(span.name)));
+      const int64_t start = Picoseconds(span.start);
+      event->set_offset_ps(start);
+      event->set_duration_ps(Picoseconds(span.start + span.duration) - start);
+      if (span.step >= 0) host.Stat(event, "group_id", span.step);
+      if (span.root) {
+        host.Stat(event, "step_num", span.step);
+        host.Stat(event, "step_name", StrCat(span.step));
+        host.Stat(event, "_r", int64_t{1});
+      }
+      if (span.run >= 0) {
+        host.Stat(event, "run_id", span.run + 1);
+        host.Stat(event, "_pt", kExecuteContext);
+        host.Stat(event, "_p", span.run + 1);
+      }
+    }
+  }
+  WriteMemoryEvents(space, static_cast<int64_t>(space.threads.size()) + 1, &host);
+}
+
+// The programs, each with its buffers.
+void WriteProgramMetadata(const Space& space, proto::XSpace* out) {
+  PlaneWriter plane(out, kMetadataPlane, "/host:metadata");
+  for (size_t p = 0; p < space.programs.size(); ++p) {
+    const SpaceProgram& program = space.programs[p];
+    const int64_t id = ProgramId(p);
+    proto::XEventMetadata* metadata = nullptr;
+    plane.Event(id, StrCat(Ascii(program.input->module.name()), "(", id, ")"), &metadata);
+    metadata->set_display_name(Ascii(program.input->module.name()));
+    plane.Stat(metadata, "program_id", id);
+    plane.Add(metadata, "Hlo Proto")->set_bytes_value(HloProtoBytes(*program.input, *program.plan, id));
+  }
+}
+
+}  // namespace
+
+std::string XSpaceBytes(const Space& space) {
+  proto::XSpace out;
+  out.add_hostnames(space.hostname);
+  DevicePlanes(space, &out).Write();
+  WriteHost(space, &out);
+  WriteProgramMetadata(space, &out);
+  PlaneWriter task(&out, kTaskPlane, "Task Environment");
+  task.Stat(&task.plane(), "profile_start_time", space.start_unix_ns);
+  task.Stat(&task.plane(), "profile_stop_time", space.start_unix_ns + Picoseconds(space.seconds) / 1000 + 1);
+  // Maps in a fixed order.
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  out.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+Space SpaceOf(const SpaceProgram& program, const HostPlan& host, int64_t devices, size_t max_events) {
+  const HostTimeline time = RunHost(host, program.input->simulation.device_seconds);
+  Space space;
+  space.programs = {program};
+  space.devices = devices;
+  space.max_events = max_events;
+  space.seconds = time.seconds;
+  static constexpr Lane kLanes[] = {Lane::kProgram, Lane::kLoader, Lane::kLink};
+  static constexpr std::string_view kNames[] = {"main", "loader", "transfer"};
+  space.threads.resize(std::size(kLanes));
+  for (size_t l = 0; l < std::size(kLanes); ++l) space.threads[l].name = std::string(kNames[l]);
+  // Steps hold what the program's thread does in them.
+  std::vector<std::pair<double, double>> steps(time.steps, {-1, 0});
+  int64_t runs = 0;
+  for (const Activity& a : time.activities) {
+    if (a.lane == Lane::kDevice) {
+      // One execution stands for the graphs of a step.
+      if (!space.runs.empty() && space.runs.back().step == a.step) continue;
+      space.runs.push_back({0, a.start, a.step});
+      continue;
+    }
+    if (a.lane == Lane::kProgram) {
+      std::pair<double, double>& step = steps[static_cast<size_t>(a.step)];
+      if (step.first < 0) step.first = a.start;
+      step.second = std::max(step.second, a.end);
+    }
+    SpaceSpan span{std::string(SpanNameOf(a.phase, a.wait)), a.start, a.end - a.start, a.step, false, -1};
+    if (a.phase == HostPhase::kExecute && !a.wait && (runs == 0 || runs <= a.step)) span.run = runs++;
+    for (size_t l = 0; l < std::size(kLanes); ++l) {
+      if (kLanes[l] == a.lane) space.threads[l].spans.push_back(std::move(span));
+    }
+  }
+  std::vector<SpaceSpan> roots;
+  for (size_t k = 0; k < steps.size(); ++k) {
+    if (steps[k].first < 0) continue;
+    roots.push_back({"train", steps[k].first, steps[k].second - steps[k].first, static_cast<int64_t>(k), true, -1});
+  }
+  std::vector<SpaceSpan>& main = space.threads[0].spans;
+  main.insert(main.begin(), roots.begin(), roots.end());
+  std::stable_sort(main.begin(), main.end(), [](const SpaceSpan& a, const SpaceSpan& b) { return a.start < b.start; });
+  return space;
+}
+
+}  // namespace hlokit::tpu

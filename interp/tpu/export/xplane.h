@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executions on a simulated TPU as an XSpace, the profile that TensorBoard's profile plugin (XProf) opens: a plane for
+// each device with its peaks and the lines Steps, XLA Modules, XLA Ops and Async XLA Ops; the host's threads; the
+// programs with their buffer assignment, which the graph viewer, memory viewer and op profile read; the task
+// environment.
+#ifndef HLOKIT_INTERP_TPU_EXPORT_XPLANE_H_
+#define HLOKIT_INTERP_TPU_EXPORT_XPLANE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "interp/tpu/export/timeline.h"
+#include "interp/tpu/timing/host.h"
+
+namespace hlokit::tpu {
+
+struct SpaceProgram {
+  const ReportInput* input = nullptr;
+  const KernelPlan* plan = nullptr;
+};
+
+// One execution of a program, on all devices.
+struct SpaceRun {
+  size_t program = 0;
+  double start = 0;  // seconds
+  int64_t step = 0;
+};
+
+// What a thread of the host did.
+struct SpaceSpan {
+  std::string name;
+  double start = 0;
+  double duration = 0;
+  int64_t step = -1;  // whose; negative: none
+  bool root = false;  // the step itself
+  int64_t run = -1;   // the execution that it calls, index of Space::runs
+};
+struct SpaceThread {
+  std::string name;
+  std::vector<SpaceSpan> spans;
+};
+
+struct Space {
+  std::vector<SpaceProgram> programs;
+  std::vector<SpaceRun> runs;
+  std::vector<SpaceThread> threads;
+  int64_t devices = 1;  // planes
+  std::string hostname = "hlokit";
+  int64_t start_unix_ns = 0;
+  double seconds = 0;
+  size_t max_events = 200000;  // of a device's run
+};
+
+// The bytes of XSpace. Equal spaces give equal bytes.
+std::string XSpaceBytes(const Space& space);
+
+// The space of a program that the host runs as the plan says.
+Space SpaceOf(const SpaceProgram& program, const HostPlan& host, int64_t devices, size_t max_events);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_EXPORT_XPLANE_H_

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/export/xplane_memory.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interp/tpu/memory/heap.h"
+#include "interp/tpu/report/ascii.h"
+#include "interp/tpu/report/number_text.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+namespace proto = ::tensorflow::profiler;
+
+// TensorFlow's DataType (types.proto); 0 where it has none.
+int64_t DataType(ElementType type) {
+  static constexpr std::pair<ElementType, int64_t> kTypes[] = {
+      {ElementType::kF32, 1},   {ElementType::kF64, 2},       {ElementType::kS32, 3},  {ElementType::kU8, 4},
+      {ElementType::kS16, 5},   {ElementType::kS8, 6},        {ElementType::kC64, 8},  {ElementType::kS64, 9},
+      {ElementType::kPred, 10}, {ElementType::kBF16, 14},     {ElementType::kU16, 17}, {ElementType::kC128, 18},
+      {ElementType::kF16, 19},  {ElementType::kU32, 22},      {ElementType::kU64, 23}, {ElementType::kF8E5M2, 24},
+      {ElementType::kS4, 29},   {ElementType::kF8E4M3FN, 25}, {ElementType::kU4, 30}};
+  for (const auto& [ours, theirs] : kTypes) {
+    if (ours == type) return theirs;
+  }
+  return 0;
+}
+
+class Allocator {
+ public:
+  Allocator(const Space& space, int64_t line, PlaneWriter* host) : space_(space), host_(*host) {
+    const ReportInput& input = *space.programs[0].input;
+    limit_ = static_cast<int64_t>(std::min(input.memory.limit_bytes, 9e18));
+    host_.Line(line, "allocator of TPU:0")->set_timestamp_ns(space.start_unix_ns);
+    line_ = host_.plane().lines_size() - 1;
+  }
+
+  void Run() {
+    size_t events = 0;
+    for (size_t run = 0; run < space_.runs.size(); ++run) {
+      const size_t program = space_.runs[run].program;
+      events += 2 * space_.programs[program].input->memory.lives.size();
+      if (run > 0 && events > space_.max_events) return;
+      Load(program, space_.runs[run]);
+      Execute(program, space_.runs[run]);
+    }
+  }
+
+ private:
+  struct Block {
+    const ReportInput* input;
+    InstructionId value;
+    int64_t bytes;
+    int64_t address;
+    bool reserved;  // only the execution needs it
+  };
+
+  // The arguments of a program, when it first runs.
+  void Load(size_t program, const SpaceRun& run) {
+    if (!loaded_.insert(program).second) return;
+    const ReportInput& input = *space_.programs[program].input;
+    for (const BufferLife& life : input.memory.standing) {
+      if (life.bytes <= 0) continue;
+      Note(true, {&input, life.value, life.bytes, standing_, false}, run.start, run.step, "parameter");
+      standing_ += life.bytes;
+    }
+  }
+
+  void Execute(size_t program, const SpaceRun& run) {
+    const ReportInput& input = *space_.programs[program].input;
+    const KernelPlan& plan = *space_.programs[program].plan;
+    for (const Block& block : results_) Note(false, block, run.start, run.step, "output");
+    results_.clear();
+    const int64_t entry = plan.PlanOf(input.module.entry().id());
+    if (entry < 0) return;
+    const std::vector<StepTime>& times = input.simulation.computations[entry].steps;
+    WalkHeap(input.memory, times.size(), [&](const HeapEvent& e) {
+      const BufferLife& life = input.memory.lives[e.life];
+      const StepTime& time = times[e.step];
+      const bool result = life.to >= times.size();
+      const Block block{&input, life.value, life.bytes, standing_ + e.offset, !result};
+      Note(e.allocates, block, run.start + time.start + (e.allocates ? 0 : time.duration), run.step,
+           result ? "output" : "temp");
+      if (e.allocates && result) results_.push_back(block);
+    });
+  }
+
+  void Note(bool allocates, const Block& block, double seconds, int64_t step, const std::string& region) {
+    // Steps that run beside others end in another order than they free.
+    now_ = std::max(now_, seconds);
+    int64_t& in_use = block.reserved ? reserved_ : allocated_;
+    in_use += allocates ? block.bytes : -block.bytes;
+    peak_ = std::max(peak_, reserved_ + allocated_);
+    const Instruction i = block.input->module.instruction(block.value);
+    proto::XEvent* event = host_.plane().mutable_lines(line_)->add_events();
+    event->set_metadata_id(host_.EventNamed(allocates ? "MemoryAllocation" : "MemoryDeallocation"));
+    event->set_offset_ps(Picoseconds(now_));
+    host_.Stat(event, "index_on_host", int64_t{0});
+    host_.Stat(event, "bytes_reserved", reserved_);
+    host_.Stat(event, "bytes_allocated", allocated_);
+    host_.Stat(event, "bytes_available", std::max<int64_t>(0, limit_ - reserved_ - allocated_));
+    const MemoryPlan& memory = block.input->memory;
+    host_.Stat(event, "fragmentation",
+               Share(static_cast<double>(memory.fragmentation_bytes()), static_cast<double>(memory.heap_bytes)));
+    host_.Stat(event, "peak_bytes_in_use", peak_);
+    host_.Stat(event, "requested_bytes", block.bytes);
+    host_.Stat(event, "allocation_bytes", block.bytes);
+    host_.Stat(event, "addr", block.address);
+    host_.Stat(event, "tf_op", Ascii(ScopeOf(i).empty() ? i.name() : ScopeOf(i)));
+    host_.Stat(event, "group_id", step);
+    host_.Stat(event, "region_type", region);
+    host_.Stat(event, "data_type", DataType(i.shape().element_type()));
+    host_.Stat(event, "shape", ToString(i.shape(), /*with_layout=*/false));
+  }
+
+  const Space& space_;
+  PlaneWriter& host_;
+  int line_ = 0;
+  int64_t limit_ = 0;
+  std::set<size_t> loaded_;     // programs
+  std::vector<Block> results_;  // of the execution before
+  int64_t standing_ = 0;
+  int64_t reserved_ = 0;
+  int64_t allocated_ = 0;
+  int64_t peak_ = 0;
+  double now_ = 0;
+};
+
+}  // namespace
+
+void WriteMemoryEvents(const Space& space, int64_t line, PlaneWriter* host) {
+  if (!space.programs.empty()) Allocator(space, line, host).Run();
+}
+
+}  // namespace hlokit::tpu

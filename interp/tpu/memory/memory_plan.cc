@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/memory/memory_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "interp/tpu/memory/heap.h"
+#include "ir/core/saturating.h"
+#include "passes/schedule/loop_state.h"
+#include "passes/target/aliases.h"
+#include "passes/target/op_class.h"
+#include "passes/target/tiling.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr size_t kMaxListed = 10000;
+constexpr double kMostBytes = 1e17;  // of an array: more than any memory, far from overflow
+
+// What one run of a computation needs beyond its parameters.
+struct Need {
+  int64_t peak = 0;
+  std::vector<LiveArray> live;  // at its peak, callees' included
+  InstructionId at;
+};
+
+class Planner {
+ public:
+  Planner(const Machine& machine, const Module& module, const KernelPlan& plan, double parts)
+      : machine_(machine), module_(module), plan_(plan), parts_(parts) {}
+
+  MemoryPlan Run() {
+    MemoryPlan result;
+    result.limit_bytes = machine_.HbmBytes();
+    for (const ComputationPlan& computation : plan_.computations()) {
+      const bool entry = module_.computation(computation.computation).is_entry();
+      needs_.push_back(PlanComputation(computation, entry ? &result : nullptr));
+    }
+    return result;
+  }
+
+ private:
+  int64_t Bytes(Shape shape) const {
+    return static_cast<int64_t>(std::min(static_cast<double>(PaddedBytes(machine_, shape)) / parts_, kMostBytes));
+  }
+  LiveArray ArrayOf(Instruction value) const {
+    LiveArray array;
+    array.value = value.id();
+    array.bytes = Bytes(value.shape());
+    const double own = static_cast<double>(std::max<int64_t>(ByteSize(value.shape()), 0)) / parts_;
+    array.own_bytes = std::min(static_cast<int64_t>(std::min(own, kMostBytes)), array.bytes);
+    array.parameter = value.opcode() == Opcode::kParameter;
+    return array;
+  }
+
+  // The arrays behind `i`, through tuples and their elements; each once.
+  void ValuesBelow(Instruction i, std::vector<Instruction>* values) const {
+    std::vector<Instruction> open = {i};
+    absl::flat_hash_set<uint32_t> seen;
+    while (!open.empty()) {
+      Instruction value = ValueOf(open.back());
+      open.pop_back();
+      while (value.opcode() == Opcode::kGetTupleElement) value = ValueOf(value.operand(0));
+      if (!seen.insert(value.id().value).second) continue;
+      if (ClassOf(value.opcode()) == OpClass::kTuple) {
+        for (Instruction operand : value.operands()) open.push_back(operand);
+      } else {
+        values->push_back(value);
+      }
+    }
+  }
+
+  // A loop or update whose result takes its operand's place.
+  static bool InPlace(StepKind kind, Instruction root) {
+    if (kind == StepKind::kLoop || kind == StepKind::kDone) return true;
+    if (root.opcode() == Opcode::kFusion) {
+      const Computation body = root.computation_attr(Attr::kCalls);
+      if (!body.valid()) return false;
+      const Instruction result = ValueOf(body.root());
+      return ClassOf(result.opcode()) == OpClass::kUpdate;
+    }
+    return ClassOf(root.opcode()) == OpClass::kUpdate;
+  }
+
+  // The elements of a loop's state where it starts, and whether the loop passes them on as they are.
+  static std::vector<std::pair<Instruction, bool>> StateOf(Instruction loop) {
+    std::vector<std::pair<Instruction, bool>> result;
+    const Computation body = loop.computation_attr(Attr::kBody);
+    const Instruction init = ValueOf(loop.operand(0));
+    if (!body.valid() || init.opcode() != Opcode::kTuple) return result;
+    const std::vector<int64_t> invariant = InvariantElements(body);
+    for (int64_t k = 0; k < init.operand_count(); ++k) {
+      result.push_back({init.operand(k), std::binary_search(invariant.begin(), invariant.end(), k)});
+    }
+    return result;
+  }
+
+  // Memory that the result of a step takes before any operand's is used for it.
+  int64_t MadeBytes(StepKind kind, Instruction root) const {
+    int64_t bytes = Bytes(root.shape());
+    if (kind != StepKind::kLoop) return bytes;
+    for (const auto& [element, invariant] : StateOf(root)) {
+      if (invariant) bytes = SaturatingAdd(bytes, -Bytes(element.shape()));
+    }
+    return std::max<int64_t>(bytes, 0);
+  }
+
+  Need PlanComputation(const ComputationPlan& plan, MemoryPlan* entry) {
+    const Computation computation = module_.computation(plan.computation);
+    const uint32_t n = static_cast<uint32_t>(plan.steps.size());
+    // Last step that uses the value of each step, results past the end.
+    std::vector<uint32_t> last(n, 0);
+    for (uint32_t s = 0; s < n; ++s) {
+      last[s] = std::max(last[s], s);
+      for (uint32_t input : plan.steps[s].inputs) last[input] = std::max(last[input], s);
+    }
+    std::vector<Instruction> results;
+    ValuesBelow(computation.root(), &results);
+    for (Instruction value : results) {
+      if (const uint32_t s = plan_.StepOf(value.id()); s != ComputationPlan::kNoStep) last[s] = n;
+    }
+    // What a loop passes on as it is lives as long as the loop's result.
+    for (uint32_t s = n; s-- > 0;) {
+      if (plan.steps[s].kind != StepKind::kLoop) continue;
+      std::vector<Instruction> kept;
+      for (const auto& [element, invariant] : StateOf(module_.instruction(plan.steps[s].name))) {
+        if (invariant) ValuesBelow(element, &kept);
+      }
+      for (Instruction value : kept) {
+        const uint32_t maker = plan_.StepOf(value.id());
+        if (maker != ComputationPlan::kNoStep && maker < s) last[maker] = std::max(last[maker], last[s]);
+      }
+    }
+    std::vector<std::vector<uint32_t>> dies(n + 1);
+    std::vector<int64_t> bytes(n, 0);
+    std::vector<int64_t> held(n, 0);  // of operands whose memory the result took over
+    absl::flat_hash_set<uint32_t> donated;
+    if (entry != nullptr) Donations(&donated);
+    int64_t alive = 0;
+    if (entry != nullptr) {
+      for (int64_t k = 0; k < computation.parameter_count(); ++k) {
+        alive = SaturatingAdd(alive, Bytes(computation.parameter(k).shape()));
+        entry->standing.push_back({computation.parameter(k).id(), Bytes(computation.parameter(k).shape())});
+      }
+      for (Computation c : module_.computations()) {
+        for (Instruction i : c.instructions()) {
+          if (i.opcode() != Opcode::kConstant || i.shape().IsScalar()) continue;
+          alive = SaturatingAdd(alive, Bytes(i.shape()));
+          entry->standing.push_back({i.id(), Bytes(i.shape())});
+        }
+      }
+      entry->parameter_bytes = alive;
+    }
+    const bool in_body = entry == nullptr;
+    Need need;
+    uint32_t peak_step = n;
+    int64_t peak = alive;
+    const Need* peak_callee = nullptr;
+    std::vector<int64_t> timeline(n, 0);
+    absl::flat_hash_set<uint32_t> taken;  // parameters whose memory a result took
+    for (uint32_t s = 0; s < n; ++s) {
+      const Step& step = plan.steps[s];
+      const Instruction root = module_.instruction(step.name);
+      int64_t made = MadeBytes(step.kind, root);
+      if (InPlace(step.kind, root))
+        made = std::max<int64_t>(made - Reused(plan, s, last, in_body, donated, &taken, &held), 0);
+      bytes[s] = made;
+      alive = SaturatingAdd(alive, made);
+      const Need* callee = CalleeNeed(step);
+      const int64_t here = SaturatingAdd(alive, callee == nullptr ? 0 : callee->peak);
+      timeline[s] = here;
+      if (entry != nullptr) {
+        const InstructionId value = step.name;
+        if (callee != nullptr && callee->peak > 0) entry->lives.push_back({value, callee->peak, s, s, false, true});
+        entry->lives.push_back({value, made, s, last[s], false, false});
+        if (held[s] > 0) entry->lives.push_back({value, held[s], s, last[s], true, false});
+      }
+      if (here > peak) {
+        peak = here;
+        peak_step = s;
+        peak_callee = callee;
+      }
+      if (last[s] < n) dies[last[s]].push_back(s);
+      for (uint32_t d : dies[s]) alive = SaturatingAdd(alive, -SaturatingAdd(bytes[d], held[d]));
+      alive = SaturatingAdd(alive, held[s]);
+    }
+    need.peak = peak;
+    if (peak_step < n) need.at = plan.steps[peak_step].name;
+    for (uint32_t s = 0; peak_step < n && s <= peak_step && need.live.size() < kMaxListed; ++s) {
+      // At its own step a result's operands still count as theirs.
+      const int64_t own = s == peak_step ? bytes[s] : SaturatingAdd(bytes[s], held[s]);
+      if (last[s] < peak_step || own == 0) continue;
+      LiveArray array = ArrayOf(module_.instruction(plan.steps[s].name));
+      array.bytes = own;
+      array.own_bytes = std::min(array.own_bytes, array.bytes);
+      need.live.push_back(array);
+    }
+    if (peak_callee != nullptr) {
+      for (const LiveArray& array : peak_callee->live) {
+        if (need.live.size() < kMaxListed) need.live.push_back(array);
+      }
+    }
+    if (entry != nullptr) {
+      for (int64_t k = 0; k < computation.parameter_count(); ++k) {
+        if (!taken.contains(computation.parameter(k).id().value))
+          need.live.push_back(ArrayOf(computation.parameter(k)));
+      }
+      entry->peak_bytes = need.peak;
+      entry->peak_at = need.at;
+      entry->timeline = std::move(timeline);
+      for (const Step& step : plan.steps) {
+        entry->ops.emplace_back();
+        entry->ops.back().name = step.name;
+      }
+      int64_t in_heap = 0;
+      entry->heap_bytes = WalkHeap(*entry, n, [&](const HeapEvent& e) {
+        const BufferLife& life = entry->lives[e.life];
+        const int64_t more = e.allocates ? life.bytes : -life.bytes;
+        in_heap = SaturatingAdd(in_heap, more);
+        entry->heap_peak_bytes = std::max(entry->heap_peak_bytes, in_heap);
+        OpMemory& op = entry->ops[e.step];
+        if (!life.scratch) op.increase = SaturatingAdd(op.increase, more);
+        if (e.allocates) (life.scratch ? op.self : op.allocation) += life.bytes;
+      });
+      for (uint32_t s = 0; s < n; ++s) {
+        if (last[s] == n) entry->result_bytes = SaturatingAdd(entry->result_bytes, bytes[s]);
+      }
+      entry->live = need.live;
+      std::stable_sort(entry->live.begin(), entry->live.end(),
+                       [](const LiveArray& a, const LiveArray& b) { return a.bytes > b.bytes; });
+      for (const LiveArray& array : entry->live) {
+        entry->padding_bytes = SaturatingAdd(entry->padding_bytes, array.bytes - array.own_bytes);
+      }
+    }
+    return need;
+  }
+
+  // Parameters whose memory results may use.
+  void Donations(absl::flat_hash_set<uint32_t>* donated) const {
+    const Computation entry = module_.entry();
+    const auto add = [&](int64_t parameter) {
+      if (parameter >= 0 && parameter < entry.parameter_count()) donated->insert(entry.parameter(parameter).id().value);
+    };
+    for (const InputOutputAlias& alias : module_.header().input_output_alias) add(alias.parameter);
+    for (const BufferDonor& donor : module_.header().buffer_donor) add(donor.parameter);
+  }
+
+  // Bytes of operands that die with step `s` and whose memory it goes on using. Those of steps become its own.
+  int64_t Reused(const ComputationPlan& plan, uint32_t s, const std::vector<uint32_t>& last, bool in_body,
+                 const absl::flat_hash_set<uint32_t>& donated, absl::flat_hash_set<uint32_t>* taken,
+                 std::vector<int64_t>* held) {
+    const Instruction root = module_.instruction(plan.steps[s].name);
+    std::vector<Instruction> operands;
+    const std::vector<std::pair<Instruction, bool>> state =
+        plan.steps[s].kind == StepKind::kLoop ? StateOf(root) : std::vector<std::pair<Instruction, bool>>();
+    for (const auto& [element, invariant] : state) {
+      if (!invariant) ValuesBelow(element, &operands);
+    }
+    const bool all = plan.steps[s].kind != StepKind::kKernel || root.opcode() == Opcode::kFusion;
+    for (int64_t k = 0; k < root.operand_count() && state.empty() && (all || k == 0); ++k) {
+      ValuesBelow(root.operand(k), &operands);
+    }
+    int64_t reused = 0;
+    const int64_t most = MadeBytes(plan.steps[s].kind, root);
+    for (Instruction value : operands) {
+      const uint32_t maker = plan_.StepOf(value.id());
+      const int64_t size = Bytes(value.shape());
+      if (SaturatingAdd(reused, size) > most && value.opcode() != Opcode::kParameter) continue;
+      if (maker != ComputationPlan::kNoStep) {
+        if (maker >= s || last[maker] != s) continue;
+        // It is freed at `s` as the operand's; the result holds it from there on.
+        (*held)[s] = SaturatingAdd((*held)[s], size);
+        reused = SaturatingAdd(reused, size);
+      } else if (value.opcode() == Opcode::kParameter && (in_body || donated.contains(value.id().value))) {
+        if (!in_body) taken->insert(value.id().value);
+        reused = SaturatingAdd(reused, std::min(size, most - std::min(reused, most)));
+      }
+    }
+    // Operands' memory is counted until `s` ends as theirs, then as the result's.
+    return reused;
+  }
+
+  const Need* CalleeNeed(const Step& step) const {
+    if (step.kind != StepKind::kLoop && step.kind != StepKind::kCall) return nullptr;
+    const Need* most = nullptr;
+    for (Computation callee : module_.instruction(step.name).called_computations()) {
+      const int64_t at = plan_.PlanOf(callee.id());
+      if (at < 0 || at >= static_cast<int64_t>(needs_.size())) continue;
+      if (most == nullptr || needs_[at].peak > most->peak) most = &needs_[at];
+    }
+    return most;
+  }
+
+  const Machine& machine_;
+  const Module& module_;
+  const KernelPlan& plan_;
+  const double parts_;
+  std::vector<Need> needs_;  // as in the plan
+};
+
+}  // namespace
+
+MemoryPlan PlanMemory(const Machine& machine, const Module& module, const KernelPlan& plan, double parts) {
+  return Planner(machine, module, plan, parts).Run();
+}
+
+}  // namespace hlokit::tpu

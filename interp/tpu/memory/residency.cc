@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/memory/residency.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/loop.h"
+#include "passes/schedule/loop_state.h"
+#include "passes/schedule/vector_memory.h"
+#include "passes/target/aliases.h"
+#include "passes/target/tiling.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr uint32_t kNoArray = 0xffffffffu;
+
+struct Candidate {
+  uint32_t value = 0;
+  uint32_t from = 0;
+  uint32_t to = 0;
+  double bytes = 0;
+};
+
+// On one device.
+double BytesOf(const TpuTarget& target, Shape shape) {
+  return static_cast<double>(PaddedBytes(target.machine, shape)) / target.parts;
+}
+
+bool IsInVmem(Shape array) {
+  return array.IsArray() && array.has_layout() && array.layout()->memory_space() == kVectorMemorySpace;
+}
+
+// The arrays of a tuple that a kernel makes, as the computation takes them out of it. One that is taken out twice, or
+// not by its index alone, is none.
+std::vector<Instruction> TakenFrom(Instruction tuple) {
+  std::vector<Instruction> elements;
+  for (const auto [user, index] : tuple.uses()) {
+    if (user.opcode() != Opcode::kGetTupleElement) return {};
+    elements.push_back(user);
+  }
+  std::sort(elements.begin(), elements.end(), [](Instruction a, Instruction b) {
+    const int64_t ka = a.int_attr(Attr::kIndex), kb = b.int_attr(Attr::kIndex);
+    return ka != kb ? ka < kb : a.id().value < b.id().value;
+  });
+  std::vector<Instruction> once;
+  for (size_t e = 0; e < elements.size(); ++e) {
+    const int64_t index = elements[e].int_attr(Attr::kIndex);
+    const bool again = (e > 0 && elements[e - 1].int_attr(Attr::kIndex) == index) ||
+                       (e + 1 < elements.size() && elements[e + 1].int_attr(Attr::kIndex) == index);
+    if (!again) once.push_back(elements[e]);
+  }
+  return once;
+}
+
+// What kernels with several results write there: the parts of their tuples that stay.
+void CountWrittenParts(const Machine& machine, const Module& module, const std::vector<KernelWork>& works,
+                       Residency* result) {
+  for (const KernelWork& work : works) {
+    for (const Access& access : work.writes) {
+      const Instruction value = module.instruction(access.value);
+      if (!value.shape().IsTuple()) continue;
+      double there = 0;
+      for (Instruction element : TakenFrom(value)) {
+        if (result->PartOf(element.id()) == 1) there += static_cast<double>(PaddedBytes(machine, element.shape()));
+      }
+      if (there == 0) continue;
+      double& part = result->part[access.value.value];
+      part = std::min(1.0, std::max(part, there / static_cast<double>(PaddedBytes(machine, value.shape()))));
+    }
+  }
+}
+
+// What a memory-space assignment has put into vector memory, from the step that makes it, or that begins to copy it
+// there, to the last that reads it.
+std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
+                                    const std::vector<KernelWork>& works, Residency* result) {
+  std::vector<Candidate> assigned;
+  absl::flat_hash_map<uint32_t, size_t> place;  // in assigned, by value
+  const auto meet = [&](InstructionId value, uint32_t step) {
+    if (const auto found = place.find(value.value); found != place.end()) {
+      assigned[found->second].to = step;
+      return;
+    }
+    const Shape shape = module.instruction(value).shape();
+    const double part = FractionInVmem(target.machine, shape);
+    if (part == 0) return;
+    result->part[value.value] = part;
+    place[value.value] = assigned.size();
+    assigned.push_back({value.value, step, step, part * BytesOf(target, shape)});
+  };
+  for (uint32_t s = 0; s < works.size(); ++s) {
+    if (plan.steps[s].kind == StepKind::kCopy) {
+      const Instruction start = module.instruction(plan.steps[s].name);
+      for (Instruction operand : start.operands()) {
+        const Instruction value = ValueOf(operand);
+        if (IsInVmem(value.shape())) meet(value.id(), s);
+      }
+      for (Instruction done : start.users()) {
+        if (done.opcode() == Opcode::kCopyDone && IsInVmem(done.shape())) meet(done.id(), s);
+      }
+    }
+    // Until its copy is done the source of one stays.
+    if (plan.steps[s].kind == StepKind::kDone) {
+      const Instruction done = module.instruction(plan.steps[s].name);
+      if (done.opcode() == Opcode::kCopyDone && done.operand(0).opcode() == Opcode::kCopyStart) {
+        const Instruction value = ValueOf(done.operand(0).operand(0));
+        if (IsInVmem(value.shape())) meet(value.id(), s);
+      }
+    }
+    for (const Access& access : works[s].reads) meet(access.value, s);
+    for (const Access& access : works[s].writes) {
+      // What is written over an array is that array.
+      const Instruction written = module.instruction(access.value);
+      for (int64_t k = 0; k < written.operand_count(); ++k) {
+        const auto found = place.find(ValueOf(written.operand(k)).id().value);
+        if (found == place.end() || !IsUpdatedBy(written.operand(k), written, k)) continue;
+        const size_t at = found->second;
+        place[written.id().value] = at;
+      }
+      if (place.contains(written.id().value)) result->part[written.id().value] = 1;
+      meet(access.value, s);
+    }
+  }
+  return assigned;
+}
+
+// What a loop only reads: a part of it is still there from the iteration before. Returns the bytes.
+double FindReuse(const Module& module, const TpuTarget& target, Computation body, const std::vector<KernelWork>& works,
+                 double room, Residency* result) {
+  const std::vector<int64_t> invariant = InvariantElements(body);
+  double whole = 0;
+  absl::flat_hash_set<uint32_t> read;
+  for (const KernelWork& work : works) {
+    for (const Access& access : work.reads) {
+      const Instruction value = module.instruction(access.value);
+      if (!access.whole || !IsStateElement(value, body) || IsInVmem(value.shape())) continue;
+      if (!std::binary_search(invariant.begin(), invariant.end(), value.int_attr(Attr::kIndex))) continue;
+      if (read.insert(access.value.value).second) whole += access.bytes / target.parts;
+    }
+  }
+  if (whole <= 0) return 0;
+  const double stays = std::min({whole * target.machine.vmem_loop_fraction, target.machine.VmemBytes() / 2, room});
+  for (uint32_t value : read) result->part[value] = stays / whole;
+  return stays;
+}
+
+}  // namespace
+
+std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target) {
+  std::vector<double> outside(module.computation_id_bound(), 0);
+  const CallGraph calls(module);
+  const absl::Span<const ComputationId> callees_first = calls.CalleesFirst();
+  std::vector<uint32_t> array_of(module.instruction_id_bound(), kNoArray), place_of(module.instruction_id_bound(), 0);
+  for (size_t at = callees_first.size(); at-- > 0;) {
+    const Computation c = module.computation(callees_first[at]);
+    if (!calls.IsLive(c) || !calls.IsSequential(c)) continue;
+    std::vector<Candidate> arrays;
+    std::vector<std::pair<uint32_t, Instruction>> callers;
+    uint32_t place = 0;
+    for (Instruction i : c.instructions()) {
+      uint32_t array = kNoArray;
+      for (int64_t k = 0; k < i.operand_count(); ++k) {
+        const uint32_t read = array_of[i.operand(k).id().value];
+        if (read == kNoArray) continue;
+        arrays[read].to = place;
+        // The same bytes: under another name, written over, on their way.
+        const bool leaves = i.opcode() == Opcode::kCopyStart || i.opcode() == Opcode::kCopyDone;
+        if (IsAlias(i) || leaves || IsUpdatedBy(i.operand(k), i, k)) array = read;
+      }
+      if (array == kNoArray && IsInVmem(i.shape())) {
+        array = static_cast<uint32_t>(arrays.size());
+        const double bytes = BytesOf(target, i.shape());
+        // What a copy brings has its place from the start.
+        const uint32_t from = i.opcode() == Opcode::kCopyDone ? place_of[i.operand(0).id().value] : place;
+        arrays.push_back({i.id().value, from, place, bytes});
+      }
+      array_of[i.id().value] = array;
+      place_of[i.id().value] = place;
+      if (MayCall(i.opcode()) && i.opcode() != Opcode::kFusion) callers.push_back({place, i});
+      ++place;
+    }
+    std::vector<double> change(place + 1, 0);
+    for (const Candidate& array : arrays) {
+      change[array.from] += array.bytes;
+      change[array.to + 1] -= array.bytes;
+    }
+    double held = outside[c.id().value];
+    uint32_t next = 0;
+    for (const auto& [where, caller] : callers) {
+      for (; next <= where; ++next) held += change[next];
+      for (Computation callee : caller.called_computations()) {
+        double& most = outside[callee.id().value];
+        most = std::max(most, held);
+      }
+    }
+  }
+  return outside;
+}
+
+Residency FindResidency(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
+                        const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
+                        double outside) {
+  Residency result;
+  const double whole = std::max(target.VmemForArrays() - outside, 0.0);
+  // By step: what is called holds there, and what is assigned.
+  std::vector<double> held = called;
+  for (const Candidate& candidate : FindAssigned(module, target, plan, works, &result)) {
+    for (uint32_t s = candidate.from; s <= candidate.to; ++s) held[s] += candidate.bytes;
+    result.residents.push_back({InstructionId(candidate.value), candidate.bytes, candidate.from, candidate.to});
+  }
+  double room = whole;
+  for (double bytes : held) room = std::min(room, std::max(whole - bytes, 0.0));
+  const double reused =
+      loop_body ? FindReuse(module, target, module.computation(plan.computation), works, room, &result) : 0;
+  for (size_t s = 0; s < held.size(); ++s) {
+    result.free_bytes.push_back(std::max(whole - held[s] - reused, 0.0));
+    result.used_bytes.push_back(held[s] - called[s] + reused);
+  }
+  CountWrittenParts(target.machine, module, works, &result);
+  return result;
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/report/device_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "interp/tpu/report/number_text.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kListedDevices = 8;
+constexpr size_t kWidth = 10;
+
+void PrintDevice(const DeviceTimelines& devices, const DeviceShare& share, const std::string& name, TextWriter* out) {
+  for (double part : {share.compute, share.exposed, share.sync, share.other, share.idle, share.communication}) {
+    PrintCell(Percent(part, devices.seconds), kWidth, out);
+  }
+  PrintCell(Percent(share.hidden(), share.communication), kWidth, out);
+  *out << name << "\n";
+}
+
+}  // namespace
+
+void PrintDevices(const DeviceTimelines& devices, TextWriter* out) {
+  if (devices.devices < 2) return;
+  *out << "\n";
+  for (std::string_view head : {"compute %", "on links %", "sync %", "other %", "done %", "comm %", "hidden %"}) {
+    PrintCell(head, kWidth, out);
+  }
+  *out << "device\n";
+  const std::vector<DeviceShare>& shares = devices.shares;
+  if (shares.size() == 1) {
+    PrintDevice(devices, shares[0], StrCat("each of ", devices.devices), out);
+    return;
+  }
+  const std::vector<int64_t> stragglers = StragglersOf(devices);
+  // Few: all of them. Many: those that compute longest.
+  std::vector<size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (shares.size() > kListedDevices) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return shares[a].compute > shares[b].compute; });
+    order.resize(kListedDevices);
+  }
+  for (size_t d : order) {
+    const bool slow = std::find(stragglers.begin(), stragglers.end(), static_cast<int64_t>(d)) != stragglers.end();
+    PrintDevice(devices, shares[d], StrCat(d, slow ? "  straggler" : ""), out);
+  }
+  DeviceShare mean;
+  for (const DeviceShare& share : shares) {
+    const double n = static_cast<double>(shares.size());
+    mean.compute += share.compute / n;
+    mean.exposed += share.exposed / n;
+    mean.sync += share.sync / n;
+    mean.other += share.other / n;
+    mean.idle += share.idle / n;
+    mean.communication += share.communication / n;
+  }
+  if (shares.size() > order.size()) *out << "... " << static_cast<int64_t>(shares.size() - order.size()) << " more\n";
+  PrintDevice(devices, mean, "mean", out);
+  if (devices.scaled) *out << "Some trips of long loops stand for the rest.\n";
+}
+
+void PrintCollectives(const DeviceTimelines& devices, TextWriter* out) {
+  if (devices.collectives.empty()) return;
+  *out << "\n";
+  for (std::string_view head : {"us", "runs", "MB", "GB/s", "efficiency", "waited us", "sync us"}) {
+    PrintCell(head, kWidth, out);
+  }
+  *out << "collective\n";
+  for (const CollectiveTotals& t : devices.collectives) {
+    PrintCell(Short(Us(t.seconds)), kWidth, out);
+    PrintCell(Fixed(t.runs, 0), kWidth, out);
+    PrintCell(Short(t.bytes / 1e6), kWidth, out);
+    PrintCell(Short(Share(t.bytes, t.seconds) / 1e9), kWidth, out);
+    PrintCell(Percent(t.ideal, t.seconds) + " %", kWidth, out);
+    PrintCell(Short(Us(t.exposed)), kWidth, out);
+    PrintCell(Short(Us(t.sync)), kWidth, out);
+    *out << t.kind << "\n";
+  }
+}
+
+void AddDevicesJson(const DeviceTimelines& devices, Json* json) {
+  Json workers = Json::object();
+  workers["count"] = devices.devices;
+  workers["alike"] = devices.shares.size() == 1;
+  workers["scaled"] = devices.scaled;
+  workers["events"] = devices.events;
+  workers["stragglers"] = StragglersOf(devices);
+  Json rows = Json::array();
+  for (size_t d = 0; d < devices.shares.size(); ++d) {
+    const DeviceShare& share = devices.shares[d];
+    rows.push_back({{"device", d},
+                    {"compute_us", Us(share.compute)},
+                    {"exposed_communication_us", Us(share.exposed)},
+                    {"sync_wait_us", Us(share.sync)},
+                    {"other_wait_us", Us(share.other)},
+                    {"idle_us", Us(share.idle)},
+                    {"communication_us", Us(share.communication)},
+                    {"hidden_communication_us", Us(share.hidden())}});
+  }
+  workers["devices"] = std::move(rows);
+  (*json)["workers"] = std::move(workers);
+  Json collectives = Json::array();
+  for (const CollectiveTotals& t : devices.collectives) {
+    collectives.push_back({{"kind", std::string(t.kind)},
+                           {"runs", t.runs},
+                           {"bytes", t.bytes},
+                           {"us", Us(t.seconds)},
+                           {"bytes_per_second", Share(t.bytes, t.seconds)},
+                           {"efficiency", Share(t.ideal, t.seconds)},
+                           {"exposed_us", Us(t.exposed)},
+                           {"sync_wait_us", Us(t.sync)}});
+  }
+  (*json)["collectives"] = std::move(collectives);
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/report/report.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "interp/tpu/report/ascii.h"
+#include "interp/tpu/report/device_report.h"
+#include "interp/tpu/report/memory_report.h"
+#include "interp/tpu/report/number_text.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "passes/target/op_class.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double PeakSeconds(const Simulation& simulation, const Machine& machine) {
+  return simulation.flops / machine.PeakFlops();
+}
+
+Json ResourceJson(const ResourceTimes& times) {
+  Json json = Json::object();
+  for (size_t r = 0; r < kResourceCount; ++r) {
+    if (times[r] > 0) json[std::string(NameOf(static_cast<Resource>(r)))] = Us(times[r]);
+  }
+  return json;
+}
+
+struct Totals {
+  double runs = 0;
+  double seconds = 0;
+  double flops = 0;
+  double hbm_bytes = 0;
+  double wire_bytes = 0;
+};
+
+std::map<std::string, Totals> ByCategory(const ReportInput& input) {
+  std::map<std::string, Totals> result;
+  for (const OpRow& row : input.simulation.rows) {
+    Totals& t = result[std::string(CategoryOf(input.module, row))];
+    t.runs += row.runs;
+    t.seconds += row.seconds;
+    t.flops += row.flops;
+    t.hbm_bytes += row.hbm_bytes;
+    t.wire_bytes += row.wire_bytes;
+  }
+  return result;
+}
+
+std::string DeviceText(const ReportInput& input) {
+  const SimulationOptions& o = input.options;
+  const int64_t chips = o.topology.Chips();
+  return StrCat(o.machine.name, ":", ToText(o.topology), " (", chips, chips == 1 ? " chip, " : " chips, ",
+                chips * o.machine.devices_per_chip(),
+                chips * o.machine.devices_per_chip() == 1 ? " device)" : " devices)");
+}
+
+}  // namespace
+
+std::string_view ScopeOf(Instruction instruction) {
+  const Metadata metadata = instruction.metadata();
+  return metadata.op_name ? instruction.module().context().str(metadata.op_name) : std::string_view();
+}
+
+std::string SourceOf(Instruction instruction) {
+  const Metadata metadata = instruction.metadata();
+  if (!metadata.source_file) return "";
+  return StrCat(instruction.module().context().str(metadata.source_file), ":", metadata.source_line);
+}
+
+namespace {
+
+// What most of a fusion's time goes to.
+std::string_view CategoryOfFusion(Instruction fusion) {
+  std::string_view category = "data movement";
+  const Computation body = fusion.computation_attr(Attr::kCalls);
+  if (!body.valid()) return TextOf(fusion.opcode());
+  for (Instruction i : body.instructions()) {
+    const OpClass op_class = ClassOf(i.opcode());
+    if (op_class == OpClass::kProduct) return i.opcode() == Opcode::kConvolution ? "convolution" : "product";
+    if (op_class == OpClass::kReduce) category = "reduction";
+    if (op_class == OpClass::kElementwise && category == "data movement") category = "elementwise";
+  }
+  return category;
+}
+
+}  // namespace
+
+std::string_view CategoryOf(const Module& module, const OpRow& row) {
+  const Instruction i = module.instruction(row.name);
+  switch (row.kind) {
+    case StepKind::kCollective:
+      return TextOf(Unwrapped(i).opcode());
+    case StepKind::kCopy:
+      return "copy";
+    case StepKind::kHost:
+      return "host transfer";
+    case StepKind::kDone:
+      return "wait";
+    case StepKind::kCall:
+    case StepKind::kLoop:
+      return "control flow";
+    case StepKind::kKernel:
+      break;
+  }
+  switch (ClassOf(i.opcode())) {
+    case OpClass::kProduct:
+      return i.opcode() == Opcode::kConvolution ? "convolution" : "product";
+    case OpClass::kReduce:
+      return "reduction";
+    case OpClass::kMovement:
+      return "data movement";
+    case OpClass::kUpdate:
+      return "update";
+    case OpClass::kScalar:
+      return "scalar";
+    case OpClass::kAlone:
+      return i.opcode() == Opcode::kFusion ? CategoryOfFusion(i) : TextOf(i.opcode());
+    case OpClass::kElementwise:
+    case OpClass::kSource:
+    case OpClass::kRename:
+    case OpClass::kTuple:
+    case OpClass::kElement:
+    case OpClass::kCollective:
+    case OpClass::kAsyncCopy:
+    case OpClass::kHost:
+    case OpClass::kDone:
+    case OpClass::kCall:
+    case OpClass::kLoop:
+      break;
+  }
+  return "elementwise";
+}
+
+void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out) {
+  const Simulation& s = input.simulation;
+  const Machine& machine = input.options.machine;
+  *out << "module " << input.module.name() << " on " << DeviceText(input) << "\n\n";
+  *out << "step time    " << Short(Us(s.step_seconds)) << " us, bound by " << NameOf(s.bound) << "\n";
+  *out << "device time  " << Short(Us(s.device_seconds)) << " us: core busy " << Short(Us(s.core_busy)) << ", waiting "
+       << Short(Us(s.waited)) << "\n";
+  *out << "operations   " << Short(s.flops / 1e9) << " GFLOP, " << Short(Share(s.flops, s.device_seconds) / 1e12)
+       << " TFLOP/s, " << Fixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
+  *out << "HBM traffic  " << BytesText(s.hbm_bytes) << ", " << Short(Share(s.hbm_bytes, s.device_seconds) / 1e9)
+       << " GB/s, " << Fixed(100 * Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds), 1) << " % of the peak\n";
+  *out << "busy         ";
+  for (size_t r = 0; r < kResourceCount; ++r) {
+    if (s.busy[r] <= 0 || Share(s.busy[r], s.device_seconds) < 0.0005) continue;
+    *out << NameOf(static_cast<Resource>(r)) << " " << Fixed(100 * Share(s.busy[r], s.device_seconds), 1) << " %  ";
+  }
+  *out << "\n";
+  PrintMemory(input, memory_details, out);
+
+  const auto cell = [out](std::string_view text, size_t width) { PrintCell(text, width, out); };
+  PrintDevices(s.devices, out);
+  PrintCollectives(s.devices, out);
+  *out << "\n";
+  for (std::string_view head : {"us", "%", "runs", "GFLOP", "HBM MB", "wire MB"}) cell(head, 10);
+  *out << "category\n";
+  std::vector<std::pair<std::string, Totals>> categories;
+  for (auto& entry : ByCategory(input)) categories.push_back(entry);
+  std::stable_sort(categories.begin(), categories.end(),
+                   [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
+  for (const auto& [name, t] : categories) {
+    cell(Short(Us(t.seconds)), 10);
+    cell(Fixed(100 * Share(t.seconds, s.device_seconds), 1), 10);
+    cell(Fixed(t.runs, 0), 10);
+    cell(Short(t.flops / 1e9), 10);
+    cell(Short(t.hbm_bytes / 1e6), 10);
+    cell(Short(t.wire_bytes / 1e6), 10);
+    *out << name << "\n";
+  }
+  *out << "\n";
+  for (std::string_view head : {"us", "%", "runs", "waited us", "bound by"}) cell(head, 10);
+  *out << "operation\n";
+  for (size_t k = 0; k < std::min(s.rows.size(), top); ++k) {
+    const OpRow& row = s.rows[k];
+    const Instruction i = input.module.instruction(row.name);
+    cell(Short(Us(row.seconds)), 10);
+    cell(Fixed(100 * Share(row.seconds, s.device_seconds), 1), 10);
+    cell(Fixed(row.runs, 0), 10);
+    cell(Short(Us(row.waited)), 10);
+    cell(NameOf(row.bound), 10);
+    *out << i.name();
+    if (const std::string_view scope = ScopeOf(i); !scope.empty()) *out << "  " << scope;
+    *out << "\n";
+  }
+  if (s.rows.size() > top) *out << "... " << static_cast<int64_t>(s.rows.size() - top) << " more\n";
+  if (!s.missing.empty()) *out << "\nwhat the estimate lacks\n";
+  for (const auto& [what, count] : s.missing) {
+    *out << "  " << what << (count > 1 ? StrCat(" (", count, " times)") : std::string()) << "\n";
+  }
+}
+
+std::string ReportJson(const ReportInput& input) {
+  const Simulation& s = input.simulation;
+  const Machine& machine = input.options.machine;
+  Json json = Json::object();
+  json["module"] = Ascii(input.module.name());
+  json["device"] = machine.name;
+  json["topology"] = ToText(input.options.topology);
+  json["chips"] = input.options.topology.Chips();
+  json["devices"] = input.options.topology.Chips() * machine.devices_per_chip();
+  json["step_time_us"] = Us(s.step_seconds);
+  json["device_time_us"] = Us(s.device_seconds);
+  json["bound_by"] = std::string(NameOf(s.bound));
+  json["core_busy_us"] = Us(s.core_busy);
+  json["core_waiting_us"] = Us(s.waited);
+  json["flops"] = s.flops;
+  json["hbm_bytes"] = s.hbm_bytes;
+  json["wire_bytes"] = s.wire_bytes;
+  json["peaks"] = {{"bf16_flops_per_second", machine.PeakFlops()},
+                   {"hbm_bytes_per_second", machine.HbmRate()},
+                   {"hbm_bytes", machine.HbmBytes()},
+                   {"vmem_bytes", machine.VmemBytes()}};
+  json["utilization"] = {{"peak_flops", Share(PeakSeconds(s, machine), s.device_seconds)},
+                         {"peak_hbm", Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds)}};
+  json["busy_us"] = ResourceJson(s.busy);
+  json["memory"] = MemoryJson(input);
+  AddDevicesJson(s.devices, &json);
+  Json missing = Json::array();
+  for (const auto& [what, count] : s.missing) missing.push_back({{"what", Ascii(what)}, {"count", count}});
+  json["missing"] = std::move(missing);
+  Json categories = Json::array();
+  for (const auto& [name, t] : ByCategory(input)) {
+    categories.push_back({{"category", name},
+                          {"runs", t.runs},
+                          {"us", Us(t.seconds)},
+                          {"flops", t.flops},
+                          {"hbm_bytes", t.hbm_bytes},
+                          {"wire_bytes", t.wire_bytes}});
+  }
+  json["categories"] = std::move(categories);
+  Json ops = Json::array();
+  for (const OpRow& row : s.rows) {
+    const Instruction i = input.module.instruction(row.name);
+    ops.push_back({{"name", Ascii(i.name())},
+                   {"category", std::string(CategoryOf(input.module, row))},
+                   {"scope", Ascii(ScopeOf(i))},
+                   {"source", Ascii(SourceOf(i))},
+                   {"runs", row.runs},
+                   {"us", Us(row.seconds)},
+                   {"waited_us", Us(row.waited)},
+                   {"bound_by", std::string(NameOf(row.bound))},
+                   {"flops", row.flops},
+                   {"hbm_bytes", row.hbm_bytes},
+                   {"wire_bytes", row.wire_bytes},
+                   {"busy_us", ResourceJson(row.times)}});
+  }
+  json["ops"] = std::move(ops);
+  return json.dump(1) + "\n";
+}
+
+}  // namespace hlokit::tpu

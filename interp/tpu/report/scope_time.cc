@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/report/scope_time.h"
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "passes/analysis/cost.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+// Instructions whose operations make up the kernel, fusions opened one level.
+void Collect(Instruction instruction, const CostAnalysis& costs, std::map<std::string_view, double>* weights) {
+  const auto add = [&](Instruction i) {
+    const Cost& cost = costs.Of(i);
+    const double work = static_cast<double>(cost.flops) + static_cast<double>(cost.transcendentals) +
+                        static_cast<double>(cost.bytes()) / 16 + 1;
+    (*weights)[ScopeOf(i)] += work;
+  };
+  if (instruction.opcode() != Opcode::kFusion) {
+    add(instruction);
+    return;
+  }
+  bool named = false;
+  for (Computation fused : instruction.called_computations()) {
+    for (Instruction i : fused.instructions()) {
+      if (i.opcode() == Opcode::kParameter || i.opcode() == Opcode::kConstant || ScopeOf(i).empty()) continue;
+      named = true;
+      add(i);
+    }
+  }
+  if (!named) add(instruction);
+}
+
+}  // namespace
+
+std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& plan) {
+  const CostAnalysis costs(input.module);
+  std::map<std::string, ScopeTime> scopes;
+  for (size_t c = 0; c < plan.computations().size(); ++c) {
+    const ComputationPlan& computation = plan.computations()[c];
+    const ComputationTime& time = input.simulation.computations[c];
+    if (time.runs == 0) continue;
+    for (size_t s = 0; s < computation.steps.size(); ++s) {
+      const Step& step = computation.steps[s];
+      if (step.kind == StepKind::kCall || step.kind == StepKind::kLoop || time.steps[s].duration <= 0) continue;
+      std::map<std::string_view, double> weights;
+      Collect(input.module.instruction(step.name), costs, &weights);
+      // Constants and broadcasts without a name take no part where others have one.
+      if (weights.size() > 1) weights.erase(std::string_view());
+      double sum = 0;
+      for (const auto& entry : weights) sum += entry.second;
+      const double seconds = time.steps[s].duration * time.runs;
+      for (const auto& [scope, weight] : weights) {
+        ScopeTime& t = scopes[std::string(scope)];
+        const double part = seconds * weight / sum;
+        t.seconds += part;
+        t.kernels += time.runs;
+        if (weights.size() > 1) t.moved += part;
+      }
+    }
+  }
+  std::vector<ScopeTime> result;
+  for (auto& [scope, t] : scopes) {
+    t.scope = scope;
+    result.push_back(std::move(t));
+  }
+  return result;
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiling a program for the devices that it is simulated on.
+#ifndef HLOKIT_INTERP_TPU_TIMING_COMPILE_H_
+#define HLOKIT_INTERP_TPU_TIMING_COMPILE_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "interp/tpu/timing/simulator.h"
+#include "ir/graph/module.h"
+#include "passes/core/pass.h"
+#include "passes/target/tpu_target.h"
+
+namespace hlokit::tpu {
+
+// What passes are told of the devices that `module` is simulated on.
+PassEnvironment EnvironmentFor(const SimulationOptions& options, const Module& module);
+
+// Runs the pipeline, e.g. "tpu", over a module that has no schedule; one that has been compiled is left as it is.
+absl::Status Compile(const SimulationOptions& options, std::string_view pipeline, Module* module);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_TIMING_COMPILE_H_

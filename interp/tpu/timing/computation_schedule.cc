@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/timing/computation_schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "interp/tpu/memory/residency.h"
+#include "ir/core/str_cat.h"
+#include "passes/analysis/trip_count.h"
+#include "passes/target/aliases.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+class Scheduler {
+ public:
+  Scheduler(const ScheduleContext& context, const ComputationPlan& plan)
+      : context_(context), module_(context.module), machine_(context.options.machine), plan_(plan) {}
+
+  ComputationTime Run() {
+    result_.steps.resize(plan_.steps.size());
+    FindWorks();
+    residency_ = FindResidency(module_, context_.model.target(), plan_, works_,
+                               context_.loop_of_body[plan_.computation.value].valid(), FindCalled(),
+                               context_.held_by_callers[plan_.computation.value]);
+    RunInOrder();
+    Finish();
+    return std::move(result_);
+  }
+
+ private:
+  void Miss(std::string what) { ++(*context_.missing)[std::move(what)]; }
+  Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].name); }
+
+  // By step: vector memory that arrays of what it calls take.
+  std::vector<double> FindCalled() {
+    std::vector<double> called(plan_.steps.size(), 0);
+    for (uint32_t s = 0; s < called.size(); ++s) {
+      if (plan_.steps[s].kind != StepKind::kLoop && plan_.steps[s].kind != StepKind::kCall) continue;
+      for (Computation callee : NameOf(s).called_computations()) {
+        const ComputationTime* time = CalleeTime(callee);
+        if (time != nullptr) called[s] = std::max(called[s], time->vmem_held);
+      }
+    }
+    return called;
+  }
+
+  void FindWorks() {
+    works_.resize(plan_.steps.size());
+    for (size_t s = 0; s < works_.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      if (step.kind != StepKind::kKernel) continue;
+      works_[s] = context_.model.WorkOf(module_.instruction(step.name));
+      if (!works_[s].opaque) continue;
+      Miss(StrCat("work of custom call ", module_.instruction(step.name).string_attr(Attr::kCustomCallTarget),
+                  ": only its operands and results are counted"));
+    }
+  }
+
+  // ---- what a step calls ----
+
+  struct CalledTime {
+    double core = 0;
+    double waited = 0;
+  };
+
+  const ComputationTime* CalleeTime(Computation callee) const {
+    if (!callee.valid()) return nullptr;
+    const int64_t at = context_.plan.PlanOf(callee.id());
+    return at >= 0 && at < static_cast<int64_t>(context_.done.size()) ? &context_.done[at] : nullptr;
+  }
+
+  static void Take(const ComputationTime* callee, double runs, StepTime* time, CalledTime* called) {
+    if (callee == nullptr) return;
+    time->duration += callee->duration * runs;
+    AddTimes(callee->busy, runs, &time->times);
+    time->flops += callee->flops * runs;
+    time->hbm_bytes += callee->hbm_bytes * runs;
+    time->wire_bytes += callee->wire_bytes * runs;
+    called->core += callee->core_busy * runs;
+    called->waited += callee->waited * runs;
+  }
+
+  CalledTime TimeCall(Instruction i, StepTime* time) {
+    CalledTime called;
+    const std::vector<Computation> callees = i.called_computations();
+    if (i.opcode() == Opcode::kConditional) {
+      // Which branch runs is not known: the longest.
+      const int64_t longest = LongestBranch(callees, [&](Computation branch) {
+        const ComputationTime* t = CalleeTime(branch);
+        return t != nullptr ? t->duration : -1;
+      });
+      if (longest >= 0) time->branch = callees[static_cast<size_t>(longest)].id();
+      Miss("branch taken by a conditional: the longest is assumed");
+    } else if (callees.size() == 1) {
+      time->branch = callees[0].id();
+    }
+    if (time->branch.valid()) {
+      Take(CalleeTime(module_.computation(time->branch)), 1, time, &called);
+    } else {
+      for (Computation callee : callees) Take(CalleeTime(callee), 1, time, &called);
+    }
+    time->bound = BoundOf(time->times);
+    return called;
+  }
+
+  CalledTime TimeLoop(Instruction i, StepTime* time) {
+    CalledTime called;
+    const std::optional<int64_t> trips = TripCount(i);
+    if (!trips) Miss(StrCat("trips of a loop: ", context_.options.unknown_trips, " assumed"));
+    time->trips = static_cast<double>(std::max<int64_t>(trips.value_or(context_.options.unknown_trips), 0));
+    Take(CalleeTime(i.computation_attr(Attr::kCondition)), time->trips + 1, time, &called);
+    Take(CalleeTime(i.computation_attr(Attr::kBody)), time->trips, time, &called);
+    time->bound = BoundOf(time->times);
+    return called;
+  }
+
+  // ---- resources ----
+
+  // Starts a step beside the core no earlier than `at`; gives when its results are there.
+  double RunOffCore(uint32_t s, double at) {
+    const Step& step = plan_.steps[s];
+    StepTime& time = result_.steps[s];
+    time.start = at;
+    switch (step.kind) {
+      case StepKind::kCollective: {
+        context_.model.Collective(NameOf(s), &time);
+        for (size_t lane = 0; lane < kLanes; ++lane) {
+          if (time.lanes >> lane & 1) time.start = std::max(time.start, lane_free_[lane]);
+        }
+        for (size_t lane = 0; lane < kLanes; ++lane) {
+          if (time.lanes >> lane & 1) lane_free_[lane] = time.start + time.duration;
+        }
+        break;
+      }
+      case StepKind::kCopy:
+      case StepKind::kHost:
+        context_.model.Copy(NameOf(s), &time);
+        time.start = std::max(at, copy_free_);
+        copy_free_ = time.start + time.duration;
+        break;
+      case StepKind::kCall:
+        TimeCall(NameOf(s), &time);
+        break;
+      case StepKind::kDone:
+      case StepKind::kKernel:
+      case StepKind::kLoop:
+        break;
+    }
+    time.on_core = false;
+    return time.start + time.duration;
+  }
+
+  // Runs a step on the core when its operands are there; gives when it ends.
+  double RunOnCore(uint32_t s, double ready) {
+    const Step& step = plan_.steps[s];
+    StepTime& time = result_.steps[s];
+    time.start = std::max(core_, ready);
+    time.waited = time.start - core_;
+    if (step.kind == StepKind::kKernel) {
+      const double used =
+          context_.model.Kernel(works_[s],
+                                {.in_vmem = [&](InstructionId value) { return residency_.PartOf(value); },
+                                 .prefetchable = [&](InstructionId value) { return IsEarly(value, s); },
+                                 .prefetched = fetched_},
+                                &time);
+      result_.core_busy += time.duration;
+      const double idle = std::max(time.duration - time.times[static_cast<size_t>(Resource::kHbm)], 0.0) + time.waited;
+      fetched_ = std::min(fetched_ - used + idle * context_.model.target().HbmRate(), residency_.free_bytes[s]);
+    } else {
+      const CalledTime called = step.kind == StepKind::kLoop ? TimeLoop(NameOf(s), &time) : TimeCall(NameOf(s), &time);
+      result_.core_busy += called.core;
+      result_.waited += called.waited;
+      fetched_ = 0;
+    }
+    result_.waited += time.waited;
+    core_ = time.start + time.duration;
+    return core_;
+  }
+
+  // ---- orders ----
+
+  // As the text has it.
+  void RunInOrder() {
+    for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      double at = core_;
+      for (uint32_t input : step.inputs) {
+        const StepTime& t = result_.steps[input];
+        at = std::max(at, t.start + t.duration);
+      }
+      if (!IsOffCore(step, NameOf(s))) {
+        end_ = std::max(end_, RunOnCore(s, at));
+        continue;
+      }
+      // The start of an asynchronous step costs the core nothing; a synchronous one, and a done, holds it.
+      const bool starts = HasTrait(NameOf(s).opcode(), kStartsAsync);
+      const double ended = RunOffCore(s, starts ? core_ : at);
+      end_ = std::max(end_, ended);
+      if (starts) continue;
+      result_.waited += ended - core_;
+      result_.steps[s].waited = ended - core_;
+      core_ = ended;
+    }
+  }
+
+  // There long enough before the step to have been fetched meanwhile.
+  bool IsEarly(InstructionId value, uint32_t s) const {
+    Instruction v = module_.instruction(value);
+    if (v.opcode() == Opcode::kGetTupleElement) v = ValueOf(v.operand(0));
+    const uint32_t maker = context_.plan.StepOf(v.id());
+    return maker == ComputationPlan::kNoStep || maker + 2 < s;
+  }
+
+  void Finish() {
+    result_.duration = std::max(end_, core_);
+    result_.waited += result_.duration - core_;
+    FindVmem();
+    for (const StepTime& time : result_.steps) {
+      AddTimes(time.times, 1, &result_.busy);
+      result_.flops += time.flops;
+      result_.hbm_bytes += time.hbm_bytes;
+      result_.wire_bytes += time.wire_bytes;
+    }
+  }
+
+  // Arrays that stay, and the tiles through which a kernel streams the others. What is called has its own.
+  void FindVmem() {
+    const double tiles = machine_.vmem_scoped * static_cast<double>(machine_.cores_per_device());
+    result_.vmem.assign(plan_.steps.size(), 0);
+    for (size_t s = 0; s < result_.vmem.size(); ++s) {
+      const double streamed = works_[s].vmem_bytes / context_.model.target().parts;
+      result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
+      result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s]);
+      if (plan_.steps[s].kind != StepKind::kLoop && plan_.steps[s].kind != StepKind::kCall) continue;
+      for (Computation callee : NameOf(static_cast<uint32_t>(s)).called_computations()) {
+        const ComputationTime* time = CalleeTime(callee);
+        if (time == nullptr || time->vmem.empty()) continue;
+        const double most = *std::max_element(time->vmem.begin(), time->vmem.end());
+        result_.vmem[s] = std::max(result_.vmem[s], residency_.used_bytes[s] + most);
+        result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s] + time->vmem_held);
+      }
+    }
+    result_.vmem_arrays = std::move(residency_.residents);
+  }
+
+  const ScheduleContext& context_;
+  const Module& module_;
+  const Machine& machine_;
+  const ComputationPlan& plan_;
+  std::vector<KernelWork> works_;  // by step
+  Residency residency_;
+  ComputationTime result_;
+
+  double core_ = 0;                         // when the core is free
+  double end_ = 0;                          // of what has run so far
+  double copy_free_ = 0;                    // when the DMA engines are
+  double fetched_ = 0;                      // bytes brought in ahead of the kernels that read them
+  std::array<double, kLanes> lane_free_{};  // when the links of each axis are
+};
+
+}  // namespace
+
+bool IsOffCore(const Step& step, Instruction name) {
+  return step.kind == StepKind::kCollective || step.kind == StepKind::kCopy || step.kind == StepKind::kHost ||
+         step.kind == StepKind::kDone || (step.kind == StepKind::kCall && name.opcode() == Opcode::kAsyncStart);
+}
+
+ComputationTime ScheduleComputation(const ScheduleContext& context, const ComputationPlan& plan) {
+  return Scheduler(context, plan).Run();
+}
+
+}  // namespace hlokit::tpu

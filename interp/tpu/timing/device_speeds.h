@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much longer than the plan says the kernels of each device take.
+#ifndef HLOKIT_INTERP_TPU_TIMING_DEVICE_SPEEDS_H_
+#define HLOKIT_INTERP_TPU_TIMING_DEVICE_SPEEDS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "interp/tpu/timing/device_timelines.h"
+
+namespace hlokit::tpu {
+
+// Depends on nothing but the variation, the device and the number of the draw, so that runs repeat.
+class DeviceSpeeds {
+ public:
+  DeviceSpeeds(const Variation& variation, size_t devices);
+  double Factor(size_t device, uint64_t draw) const;
+
+ private:
+  double jitter_ = 0;
+  uint64_t seed_ = 0;
+  std::vector<double> speed_;  // by device
+};
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_INTERP_TPU_TIMING_DEVICE_SPEEDS_H_

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/timing/host.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "ir/core/diagnostic.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr int64_t kMostSteps = 100000;
+constexpr int64_t kMostExecutions = 1000000;
+
+struct Quantity {
+  double value = 0;
+  std::string_view unit;
+};
+
+std::optional<Quantity> ReadQuantity(std::string_view text) {
+  Quantity q;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), q.value);
+  if (error != std::errc() || !(q.value >= 0) || q.value > 1e18) return std::nullopt;
+  q.unit = text.substr(static_cast<size_t>(end - text.data()));
+  return q;
+}
+
+std::optional<double> UnitOf(std::string_view unit, absl::Span<const std::pair<std::string_view, double>> units) {
+  for (const auto& [name, factor] : units) {
+    if (name == unit) return factor;
+  }
+  return std::nullopt;
+}
+
+constexpr std::pair<std::string_view, double> kTimes[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+constexpr std::pair<std::string_view, double> kSizes[] = {
+    {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+
+// The keys of ParseHostPlan as read; its rows decide what a value means.
+struct Figures {
+  double input = 0, transfer = 0, trace = 0, marker = 0, compile = 0, execute = 0, fetch = 0, other = 0;
+  int64_t steps = 5, compile_every = 0, graphs = 1, fetch_every = 0, prefetch = 2, in_flight = 32;
+  bool captured = false;
+};
+struct TimeKey {
+  std::string_view name;
+  double Figures::*member;
+};
+constexpr TimeKey kTimeKeys[] = {{"input", &Figures::input},     {"transfer", &Figures::transfer},
+                                 {"trace", &Figures::trace},     {"marker", &Figures::marker},
+                                 {"compile", &Figures::compile}, {"execute", &Figures::execute},
+                                 {"fetch", &Figures::fetch},     {"other", &Figures::other}};
+struct CountKey {
+  std::string_view name;
+  int64_t Figures::*member;
+  int64_t least;
+  int64_t most;
+};
+constexpr CountKey kCountKeys[] = {
+    {"steps", &Figures::steps, 1, kMostSteps},  {"compile_every", &Figures::compile_every, 0, kMostSteps},
+    {"graphs", &Figures::graphs, 1, 10000},     {"fetch_every", &Figures::fetch_every, 0, kMostSteps},
+    {"prefetch", &Figures::prefetch, 0, 10000}, {"in_flight", &Figures::in_flight, 1, 10000}};
+
+absl::Status SetKey(std::string_view key, std::string_view text, double host_rate, Figures* figures) {
+  const auto bad = [&](std::string_view expected) {
+    const std::string message = StrCat("'", key, "=", text, "': expected ", expected);
+    return absl::InvalidArgumentError(message);
+  };
+  for (const TimeKey& k : kTimeKeys) {
+    if (k.name != key) continue;
+    const std::optional<Quantity> q = ReadQuantity(text);
+    if (!q) return bad("a time such as 12ms");
+    if (const std::optional<double> unit = UnitOf(q->unit, kTimes)) {
+      figures->*k.member = q->value * *unit;
+      return absl::OkStatus();
+    }
+    const std::optional<double> size = UnitOf(q->unit, kSizes);
+    if (key == "transfer" && size && host_rate > 0) {
+      figures->*k.member = q->value * *size / host_rate;
+      return absl::OkStatus();
+    }
+    if (q->value == 0 && q->unit.empty()) return absl::OkStatus();
+    return bad(key == "transfer" ? "a time such as 3ms, or bytes such as 12MB" : "a time such as 12ms");
+  }
+  for (const CountKey& k : kCountKeys) {
+    if (k.name != key) continue;
+    const std::optional<Quantity> q = ReadQuantity(text);
+    if (!q || !q->unit.empty() || q->value != std::floor(q->value) || q->value < static_cast<double>(k.least) ||
+        q->value > static_cast<double>(k.most)) {
+      return bad(StrCat("a number from ", k.least, " to ", k.most));
+    }
+    figures->*k.member = static_cast<int64_t>(q->value);
+    return absl::OkStatus();
+  }
+  if (key == "mode") {
+    if (text != "lazy" && text != "captured") return bad("lazy or captured");
+    figures->captured = text == "captured";
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("nothing about the host is called '", key, "'", Suggested(key, HostPlanKeys())));
+}
+
+// Plays the plan: each lane does one thing at a time.
+class Host {
+ public:
+  Host(const HostPlan& plan, double device_seconds) : plan_(plan), device_seconds_(device_seconds) {}
+
+  HostTimeline Run() {
+    for (size_t k = 0; k < plan_.steps.size(); ++k) PlayStep(plan_.steps[k], static_cast<int64_t>(k));
+    ExplainGaps();
+    Summarize();
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr size_t kLanes = 4;
+
+  // Starts on a lane after what the lane did before and after `inputs`; takes no time: no activity, the latest of them.
+  int64_t Do(Lane lane, HostPhase phase, int64_t step, double seconds, std::initializer_list<int64_t> inputs,
+             bool wait = false) {
+    const size_t l = static_cast<size_t>(lane);
+    int64_t after = last_[l];
+    for (int64_t input : inputs) {
+      if (input >= 0 && (after < 0 || EndOf(input) > EndOf(after))) after = input;
+    }
+    const double start = after < 0 ? 0 : EndOf(after);
+    // The lane stands still until then: what it waits for is another lane's.
+    if (wait) seconds = 0;
+    if (seconds <= 0 && lane != Lane::kDevice) {
+      if (wait && last_[l] != after && last_[l] >= 0 && start > EndOf(last_[l])) {
+        result_.activities.push_back({lane, phase, step, EndOf(last_[l]), start, after, true});
+      }
+      // What comes next on this lane goes on from `after`.
+      last_[l] = after;
+      return after;
+    }
+    result_.activities.push_back({lane, phase, step, start, start + seconds, after, false});
+    last_[l] = static_cast<int64_t>(result_.activities.size()) - 1;
+    return last_[l];
+  }
+  double EndOf(int64_t activity) const { return result_.activities[activity].end; }
+
+  // The batch is on the device when the activity that is returned has ended.
+  int64_t Batch(const HostStep& step, int64_t k) {
+    if (plan_.prefetch == 0) {
+      Do(Lane::kProgram, HostPhase::kInput, k, step.input, {});
+      return Do(Lane::kProgram, HostPhase::kTransfer, k, step.transfer, {});
+    }
+    // A place in the queue is free once the program has taken the batch before.
+    int64_t place = -1;
+    if (k > plan_.prefetch) place = taken_[static_cast<size_t>(k - plan_.prefetch - 1)];
+    const int64_t made = Do(Lane::kLoader, HostPhase::kInput, k, step.input, {place});
+    const int64_t sent = Do(Lane::kLink, HostPhase::kTransfer, k, step.transfer, {made});
+    // The program goes on with a batch that is still under way, once it has been made.
+    const int64_t taken = Do(Lane::kProgram, HostPhase::kInput, k, 0, {made}, /*wait=*/true);
+    taken_.push_back(taken);
+    return sent;
+  }
+
+  void PlayStep(const HostStep& step, int64_t k) {
+    const int64_t batch = Batch(step, k);
+    Do(Lane::kProgram, HostPhase::kOther, k, step.other, {});
+    const double parts = static_cast<double>(std::max<int64_t>(step.graphs, 1));
+    int64_t ran = -1;
+    for (int64_t g = 0; g < std::max<int64_t>(step.graphs, 1); ++g) {
+      Do(Lane::kProgram, HostPhase::kTrace, k, step.trace / parts, {});
+      Do(Lane::kProgram, HostPhase::kMarker, k, step.marker / parts, {});
+      Do(Lane::kProgram, HostPhase::kCompile, k, step.compile / parts, {});
+      if (running_.size() >= static_cast<size_t>(plan_.in_flight)) {
+        Do(Lane::kProgram, HostPhase::kExecute, k, 0, {running_.front()}, /*wait=*/true);
+        running_.pop_front();
+      }
+      const int64_t call = Do(Lane::kProgram, HostPhase::kExecute, k, step.execute, {});
+      const double device = step.runs * device_seconds_ + step.other_device;
+      ran = Do(Lane::kDevice, HostPhase::kOther, k, device / parts, {call, batch});
+      running_.push_back(ran);
+    }
+    if (step.waits) Do(Lane::kProgram, HostPhase::kFetch, k, 0, {ran}, /*wait=*/true);
+    Do(Lane::kProgram, HostPhase::kFetch, k, step.fetch, {});
+  }
+
+  void ExplainGaps() {
+    double free = 0;
+    for (size_t a = 0; a < result_.activities.size(); ++a) {
+      const Activity& run = result_.activities[a];
+      if (run.lane != Lane::kDevice) continue;
+      if (run.start > free) {
+        DeviceGap gap;
+        gap.start = free;
+        gap.end = run.start;
+        gap.before_step = run.step;
+        double until = run.start;
+        // Each activity began when the one before it in this chain ended.
+        for (int64_t at = run.after; at >= 0 && until > free; at = result_.activities[at].after) {
+          const Activity& cause = result_.activities[at];
+          const double from = std::max(cause.start, free);
+          if (cause.lane == Lane::kDevice) break;
+          if (until > from) gap.parts.push_back({cause.phase, cause.step, until - from});
+          until = std::min(until, from);
+        }
+        if (until > free) gap.parts.push_back({HostPhase::kOther, run.step, until - free});
+        std::reverse(gap.parts.begin(), gap.parts.end());
+        result_.gaps.push_back(std::move(gap));
+      }
+      free = run.end;
+      result_.device_busy += run.end - run.start;
+      result_.seconds = std::max(result_.seconds, run.end);
+      const size_t step = static_cast<size_t>(run.step);
+      if (ends_.size() <= step) ends_.resize(step + 1, 0);
+      ends_[step] = run.end;
+    }
+  }
+
+  // The steady state: the second half of the steps, so that the pipeline has filled and the first compilations are
+  // over.
+  void Summarize() {
+    result_.steps = ends_.size();
+    if (ends_.empty()) return;
+    result_.steady_from = ends_.size() == 1 ? 0 : std::max<size_t>(1, ends_.size() / 2);
+    const double before = result_.steady_from == 0 ? 0 : ends_[result_.steady_from - 1];
+    result_.step_seconds = (ends_.back() - before) / static_cast<double>(ends_.size() - result_.steady_from);
+  }
+
+  const HostPlan& plan_;
+  const double device_seconds_;
+  HostTimeline result_;
+  int64_t last_[kLanes] = {-1, -1, -1, -1};
+  std::vector<int64_t> taken_;   // by step: when the program had its batch
+  std::deque<int64_t> running_;  // executions, oldest first
+  std::vector<double> ends_;     // by step, on the device
+};
+
+}  // namespace
+
+std::string_view NameOf(HostPhase phase) {
+  switch (phase) {
+    case HostPhase::kInput:
+      return "input pipeline";
+    case HostPhase::kTransfer:
+      return "transfer to device";
+    case HostPhase::kTrace:
+      return "IR generation";
+    case HostPhase::kMarker:
+      return "step marker";
+    case HostPhase::kCompile:
+      return "compile";
+    case HostPhase::kExecute:
+      return "execute call";
+    case HostPhase::kFetch:
+      return "fetch";
+    case HostPhase::kOther:
+      return "program";
+  }
+  return "";
+}
+
+HostPhase DeviceGap::Longest() const {
+  double seconds[kHostPhaseCount] = {};
+  for (const Part& part : parts) seconds[static_cast<size_t>(part.phase)] += part.seconds;
+  return static_cast<HostPhase>(std::max_element(std::begin(seconds), std::end(seconds)) - std::begin(seconds));
+}
+
+double DeviceGap::SecondsOf(HostPhase phase) const {
+  double sum = 0;
+  for (const Part& part : parts) sum += part.phase == phase ? part.seconds : 0;
+  return sum;
+}
+
+double HostTimeline::SteadyGap(HostPhase phase) const {
+  double sum = 0;
+  for (const DeviceGap& gap : gaps) {
+    if (static_cast<size_t>(gap.before_step) >= steady_from) sum += gap.SecondsOf(phase);
+  }
+  return steps > steady_from ? sum / static_cast<double>(steps - steady_from) : 0;
+}
+
+std::vector<std::string_view> HostPlanKeys() {
+  std::vector<std::string_view> names = {"mode"};
+  for (const TimeKey& k : kTimeKeys) names.push_back(k.name);
+  for (const CountKey& k : kCountKeys) names.push_back(k.name);
+  return names;
+}
+
+absl::StatusOr<HostPlan> ParseHostPlan(std::string_view text, double call, double host_rate) {
+  Figures figures;
+  figures.execute = call;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    const std::string_view item = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    const size_t equal = item.find('=');
+    if (equal == std::string_view::npos) {
+      const std::string message = StrCat("'", item, "': expected KEY=VALUE");
+      return absl::InvalidArgumentError(message);
+    }
+    if (absl::Status s = SetKey(item.substr(0, equal), item.substr(equal + 1), host_rate, &figures); !s.ok()) return s;
+  }
+  if (figures.steps * figures.graphs > kMostExecutions) {
+    const std::string message = StrCat("steps times graphs: at most ", kMostExecutions);
+    return absl::InvalidArgumentError(message);
+  }
+  HostPlan plan;
+  plan.prefetch = figures.prefetch;
+  plan.in_flight = figures.in_flight;
+  plan.source = "parameters";
+  for (int64_t k = 0; k < figures.steps; ++k) {
+    const bool again = figures.compile_every > 0 && k % figures.compile_every == 0;
+    const bool records = !figures.captured || k == 0 || again;
+    HostStep step;
+    step.input = figures.input;
+    step.transfer = figures.transfer;
+    step.trace = records ? figures.trace : 0;
+    step.marker = records ? figures.marker : 0;
+    step.compile = k == 0 || again ? figures.compile : 0;
+    step.execute = figures.execute;
+    step.waits = figures.fetch_every > 0 && (k + 1) % figures.fetch_every == 0;
+    step.fetch = step.waits ? figures.fetch : 0;
+    step.other = figures.other;
+    step.graphs = figures.graphs;
+    plan.steps.push_back(std::move(step));
+  }
+  return plan;
+}
+
+HostTimeline RunHost(const HostPlan& plan, double device_seconds) { return Host(plan, device_seconds).Run(); }
+
+}  // namespace hlokit::tpu

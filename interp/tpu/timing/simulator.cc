@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/timing/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "interp/tpu/memory/residency.h"
+#include "interp/tpu/timing/computation_schedule.h"
+#include "interp/tpu/timing/device_walk.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+class Simulator {
+ public:
+  Simulator(const Module& module, const KernelPlan& plan, const SimulationOptions& options)
+      : module_(module), plan_(plan), options_(options), machine_(options.machine) {}
+
+  Simulation Run() {
+    FindParts();
+    FindDynamicSizes();
+    FindLoopBodies();
+    const TpuTarget target = TargetOf(options_, module_);
+    const CostModel model(module_, target);
+    const std::vector<double> held = HeldByCallers(module_, target);
+    const ScheduleContext context{module_,         plan_, options_, model, held, loop_of_body_, result_.computations,
+                                  &result_.missing};
+    for (const ComputationPlan& computation : plan_.computations()) {
+      result_.computations.push_back(ScheduleComputation(context, computation));
+    }
+    CountRuns();
+    MakeRows();
+    FindVmemPeak();
+    const int64_t entry = plan_.PlanOf(module_.entry().id());
+    if (entry >= 0) {
+      const ComputationTime& time = result_.computations[entry];
+      result_.device_seconds = time.duration;
+      result_.busy = time.busy;
+      result_.vmem_timeline = time.vmem;
+      result_.core_busy = time.core_busy;
+      result_.waited = time.waited;
+      result_.flops = time.flops;
+      result_.hbm_bytes = time.hbm_bytes;
+      result_.wire_bytes = time.wire_bytes;
+    }
+    result_.devices = WalkDevices(module_, plan_, options_, result_, DeviceWalkOptions());
+    if (!options_.variation.None()) {
+      result_.device_seconds = result_.devices.seconds;
+      double compute = 0;
+      for (const DeviceShare& share : result_.devices.shares) compute += share.compute;
+      result_.core_busy = compute / static_cast<double>(result_.devices.shares.size());
+      result_.waited = result_.device_seconds - result_.core_busy;
+    }
+    const double dispatch = options_.dispatch < 0 ? machine_.dispatch_queued : options_.dispatch;
+    result_.step_seconds = std::max(result_.device_seconds, dispatch);
+    ResourceTimes totals = result_.busy;
+    if (dispatch > result_.device_seconds) totals[static_cast<size_t>(Resource::kHost)] = dispatch;
+    result_.bound = BoundOf(totals);
+    return std::move(result_);
+  }
+
+ private:
+  void FindParts() {
+    result_.parts = PartsOf(module_);
+    if (result_.parts == 1) return;
+    Miss("partitioning: shapes are those of all partitions; the work is divided evenly and no collective counted");
+  }
+
+  void FindDynamicSizes() {
+    for (Computation c : module_.computations()) {
+      for (Instruction i : c.instructions()) {
+        if (i.shape().has_unbounded_dims()) {
+          Miss("sizes: arrays with a dimension of no known bound count as if it were empty");
+        } else if (i.shape().has_dynamic_dims()) {
+          Miss("sizes: arrays with a dimension that is known when the program runs count at its bound");
+        }
+      }
+    }
+  }
+
+  void FindLoopBodies() {
+    loop_of_body_.resize(module_.computation_id_bound());
+    for (Computation c : module_.computations()) {
+      for (Instruction i : c.instructions()) {
+        if (i.opcode() != Opcode::kWhile) continue;
+        const Computation body = i.computation_attr(Attr::kBody);
+        if (body.valid()) loop_of_body_[body.id().value] = i.id();
+      }
+    }
+  }
+
+  void Miss(std::string what) { ++result_.missing[std::move(what)]; }
+
+  // ---- totals ----
+
+  void CountRuns() {
+    const std::vector<ComputationPlan>& plans = plan_.computations();
+    const int64_t entry = plan_.PlanOf(module_.entry().id());
+    if (entry < 0) return;
+    result_.computations[entry].runs = 1;
+    // Callers come after their callees.
+    for (size_t c = plans.size(); c-- > 0;) {
+      const ComputationTime& caller = result_.computations[c];
+      for (size_t s = 0; s < plans[c].steps.size(); ++s) {
+        const Step& step = plans[c].steps[s];
+        if (step.kind != StepKind::kCall && step.kind != StepKind::kLoop) continue;
+        const Instruction i = module_.instruction(step.name);
+        for (Computation callee : i.called_computations()) {
+          const int64_t at = plan_.PlanOf(callee.id());
+          if (at < 0 || at >= static_cast<int64_t>(c)) continue;
+          if (i.opcode() == Opcode::kConditional && callee.id() != caller.steps[s].branch) continue;
+          double runs = step.kind == StepKind::kLoop ? caller.steps[s].trips : 1;
+          if (step.kind == StepKind::kLoop && callee == i.computation_attr(Attr::kCondition)) runs += 1;
+          result_.computations[at].runs += caller.runs * runs;
+          if (i.opcode() == Opcode::kConditional) break;
+        }
+      }
+    }
+  }
+
+  void FindVmemPeak() {
+    for (size_t c = 0; c < result_.computations.size(); ++c) {
+      const ComputationTime& time = result_.computations[c];
+      if (time.runs == 0) continue;
+      for (size_t s = 0; s < time.vmem.size(); ++s) {
+        if (time.vmem[s] <= result_.vmem_peak) continue;
+        result_.vmem_peak = time.vmem[s];
+        result_.vmem_peak_at = plan_.computations()[c].steps[s].name;
+        result_.vmem_live.clear();
+        for (const Resident& r : time.vmem_arrays) {
+          if (r.from <= s && s <= r.to) result_.vmem_live.push_back(r);
+        }
+      }
+    }
+    std::stable_sort(result_.vmem_live.begin(), result_.vmem_live.end(),
+                     [](const Resident& a, const Resident& b) { return a.bytes > b.bytes; });
+  }
+
+  void MakeRows() {
+    for (size_t c = 0; c < plan_.computations().size(); ++c) {
+      const ComputationTime& time = result_.computations[c];
+      if (time.runs == 0) continue;
+      for (size_t s = 0; s < time.steps.size(); ++s) {
+        const Step& step = plan_.computations()[c].steps[s];
+        if (step.kind == StepKind::kCall || step.kind == StepKind::kLoop) continue;
+        const StepTime& t = time.steps[s];
+        if (t.duration == 0 && t.waited == 0) continue;
+        OpRow row;
+        row.name = step.name;
+        row.kind = step.kind;
+        row.runs = time.runs;
+        row.seconds = t.duration * time.runs;
+        row.waited = t.waited * time.runs;
+        row.bound = t.bound;
+        row.flops = t.flops * time.runs;
+        row.hbm_bytes = t.hbm_bytes * time.runs;
+        row.wire_bytes = t.wire_bytes * time.runs;
+        AddTimes(t.times, time.runs, &row.times);
+        result_.rows.push_back(row);
+      }
+    }
+    std::stable_sort(result_.rows.begin(), result_.rows.end(),
+                     [](const OpRow& a, const OpRow& b) { return a.seconds > b.seconds; });
+  }
+
+  const Module& module_;
+  const KernelPlan& plan_;
+  const SimulationOptions& options_;
+  const Machine& machine_;
+  std::vector<InstructionId> loop_of_body_;  // by ComputationId
+  Simulation result_;
+};
+
+}  // namespace
+
+Simulation Simulate(const Module& module, const KernelPlan& plan, const SimulationOptions& options) {
+  return Simulator(module, plan, options).Run();
+}
+
+}  // namespace hlokit::tpu

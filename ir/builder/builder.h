@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds instructions to a computation, with shapes inferred, attributes put into the form that the parser gives them,
+// and names made unique. What is built prints and verifies like what is read.
+//
+//   Builder b(&module, module.AddComputation(name));
+//   const absl::StatusOr<InstructionId> x = b.Parameter(0, shape, "x");
+//   ...
+//   b.SetRoot(*b.Binary(Opcode::kAdd, *x, *x));
+//
+// A method returns the new instruction, or an error if the operands do not fit; then nothing was added.
+#ifndef HLOKIT_IR_BUILDER_BUILDER_H_
+#define HLOKIT_IR_BUILDER_BUILDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/graph/module.h"
+#include "ir/ops/attribute.h"
+#include "ir/ops/opcode.h"
+#include "ir/types/literal.h"
+#include "ir/types/shape.h"
+
+namespace hlokit {
+
+class Builder {
+ public:
+  using Result = absl::StatusOr<InstructionId>;
+  using Operands = absl::Span<const InstructionId>;
+  using Dims = absl::Span<const int64_t>;
+
+  Builder(Module* module, ComputationId computation) : module_(module), computation_(computation) {}
+
+  Module& module() const { return *module_; }
+  Context& context() const { return module_->context(); }
+  ShapeTable& shapes() const { return module_->context().shapes; }
+  ComputationId computation() const { return computation_; }
+  Shape shape_of(InstructionId id) const { return module_->instruction(id).shape(); }
+
+  void SetRoot(InstructionId root) { module_->SetRoot(computation_, root); }
+
+  // Base of the name of the instruction that the next call adds; without it, the opcode.
+  Builder& Named(std::string_view base) {
+    next_name_ = base;
+    return *this;
+  }
+  // Metadata of instructions from now on; returns what it was. MetadataScope sets it for a block.
+  MetadataId SetMetadata(MetadataId metadata) {
+    const MetadataId previous = metadata_;
+    metadata_ = metadata;
+    return previous;
+  }
+
+  // Any instruction but a parameter or constant. `declared` supplies what inference needs (shape_inference.h), or the
+  // whole shape, which is then checked. Attributes come in any order; values equal to a default may be given or not.
+  Result Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs = {}, Shape declared = Shape());
+
+  // Payloads.
+  AttrValue Int(Attr attr, int64_t value) { return {attr, module_->Int64Payload(value)}; }
+  AttrValue List(Attr attr, Dims values) { return {attr, module_->ListPayload(values)}; }
+  static AttrValue Bool(Attr attr, bool value) { return {attr, value}; }
+  template <typename E>
+  static AttrValue Enum(Attr attr, E value) {
+    return {attr, static_cast<uint32_t>(value)};
+  }
+  static AttrValue Calls(Attr attr, ComputationId value) { return {attr, value.value}; }
+  AttrValue String(Attr attr, std::string_view value) { return {attr, context().strings.Intern(value).value}; }
+
+  // ---- values ----
+  // Parameters are added in the order of their numbers.
+  Result Parameter(int64_t number, Shape shape, std::string_view name = "");
+  Result Constant(const Literal& value);
+  Result ConstantPred(bool value);
+  Result ConstantS32(int32_t value);
+  Result ConstantF32(float value);
+  Result Iota(Shape shape, int64_t dimension);
+  Result Tuple(Operands elements);
+  Result GetTupleElement(InstructionId tuple, int64_t index);
+
+  // ---- elementwise ----
+  Result Unary(Opcode opcode, InstructionId a);
+  Result Binary(Opcode opcode, InstructionId a, InstructionId b);
+  Result Compare(InstructionId a, InstructionId b, ComparisonDirection direction,
+                 std::optional<ComparisonType> type = std::nullopt);
+  Result Select(InstructionId pred, InstructionId on_true, InstructionId on_false);
+  Result Clamp(InstructionId min, InstructionId value, InstructionId max);
+  Result Convert(InstructionId a, ElementType type);
+  Result BitcastConvert(InstructionId a, ElementType type);
+
+  // ---- data movement ----
+  // Dimension i of `a` becomes dimension dimensions[i] of an array of `sizes`.
+  Result Broadcast(InstructionId a, Dims sizes, Dims dimensions);
+  Result Reshape(InstructionId a, Dims sizes);
+  Result Transpose(InstructionId a, Dims permutation);
+  Result Reverse(InstructionId a, Dims dimensions);
+  Result Slice(InstructionId a, Dims starts, Dims limits, Dims strides = {});
+  Result DynamicSlice(InstructionId a, Operands starts, Dims sizes);
+  Result DynamicUpdateSlice(InstructionId a, InstructionId update, Operands starts);
+  Result Concatenate(Operands arrays, int64_t dimension);
+  Result Pad(InstructionId a, InstructionId value, Dims low, Dims high, Dims interior = {});
+
+  // ---- combining ----
+  Result Reduce(Operands arrays, Operands inits, Dims dimensions, ComputationId reducer);
+  Result Sort(Operands arrays, int64_t dimension, ComputationId comparison, bool is_stable = false);
+  struct DotNumbers {
+    std::vector<int64_t> lhs_batch = {};
+    std::vector<int64_t> lhs_contracting = {};
+    std::vector<int64_t> rhs_batch = {};
+    std::vector<int64_t> rhs_contracting = {};
+  };
+  // `type`: of the result, if not that of the operands.
+  Result Dot(InstructionId lhs, InstructionId rhs, const DotNumbers& dims,
+             std::optional<ElementType> type = std::nullopt);
+
+  // ---- control flow ----
+  Result Call(ComputationId called, Operands arguments);
+  Result While(ComputationId condition, ComputationId body, InstructionId init);
+  // On a pred (two branches: true, false) or an s32 (by number).
+  Result Conditional(InstructionId index, absl::Span<const ComputationId> branches, Operands arguments);
+
+ private:
+  // Checks, completes and normalizes the attributes of `opcode`.
+  absl::Status CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> given, std::vector<AttrValue>* attrs);
+  bool DropByRule(AttrValue value) const;
+  absl::Status CheckOperands(Operands operands) const;
+  Result Append(std::string_view name, Opcode opcode, Shape shape, Operands operands, absl::Span<const AttrValue> attrs,
+                uint32_t payload);
+  std::string TakeName() { return std::exchange(next_name_, std::string()); }
+  // An array with the element type of `a`; invalid if `a` is no array or no instruction.
+  Shape Like(InstructionId a, Dims sizes);
+  Result AddTyped(Opcode opcode, InstructionId a, ElementType type);
+  bool Exists(InstructionId id) const;
+
+  Module* module_;
+  ComputationId computation_;
+  std::string next_name_;
+  MetadataId metadata_;
+};
+
+// Sets the metadata of a builder for as long as it lives.
+class MetadataScope {
+ public:
+  MetadataScope(Builder* builder, MetadataId metadata) : builder_(builder), previous_(builder->SetMetadata(metadata)) {}
+  ~MetadataScope() { builder_->SetMetadata(previous_); }
+  MetadataScope(const MetadataScope&) = delete;
+  MetadataScope& operator=(const MetadataScope&) = delete;
+
+ private:
+  Builder* builder_;
+  MetadataId previous_;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_BUILDER_BUILDER_H_

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/core/diagnostic.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/core/str_cat.h"
+
+namespace hlokit {
+namespace {
+
+// Indices of the diagnostics in order of place, those without a place last.
+std::vector<size_t> InOrder(const DiagnosticSink& sink) {
+  std::vector<size_t> order(sink.diagnostics().size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return sink.diagnostics()[a].range.offset < sink.diagnostics()[b].range.offset;
+  });
+  return order;
+}
+
+void AppendJsonString(std::string* out, std::string_view s) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out->push_back('"');
+  for (char c : s) {
+    const auto u = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out->push_back('\\');
+      out->push_back(c);
+    } else if (u < 0x20 || u == 0x7f) {
+      StrAppend(out, "\\u00", std::string_view(&kHex[u >> 4], 1), std::string_view(&kHex[u & 15], 1));
+    } else {
+      out->push_back(c);
+    }
+  }
+  out->push_back('"');
+}
+
+std::string Where(const SourceBuffer& source, const Diagnostic& d) {
+  if (d.range.offset == SourceRange::kNowhere) return source.name();
+  const LineColumn at = LineColumnAt(source.text(), d.range.offset);
+  return StrCat(source.name(), ":", at.line, ":", at.column);
+}
+
+std::string_view TextOf(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
+
+// The source line, cut around the column when it is very long, and a caret run under it.
+void AppendExcerpt(std::string* out, std::string_view text, SourceRange range) {
+  constexpr size_t kWidth = 160;
+  std::string_view line = LineAt(text, range.offset);
+  size_t column = static_cast<size_t>(LineColumnAt(text, range.offset).column - 1);
+  std::string_view lead;
+  if (line.size() > kWidth) {
+    const size_t start = column > kWidth / 2 ? column - kWidth / 2 : 0;
+    line = line.substr(std::min(start, line.size()));
+    column -= start;
+    if (start > 0) lead = "...";
+  }
+  std::string_view tail;
+  if (line.size() > kWidth) {
+    line = line.substr(0, kWidth);
+    tail = "...";
+  }
+  StrAppend(out, "  ", lead);
+  for (char c : line) out->push_back(static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c);
+  StrAppend(out, tail, "\n  ", std::string(lead.size(), ' '));
+  for (size_t i = 0; i < column && i < line.size(); ++i) out->push_back(line[i] == '\t' ? '\t' : ' ');
+  const size_t room = line.size() > column ? line.size() - column : 1;
+  StrAppend(out, "^", std::string(std::min<size_t>(range.size > 0 ? range.size - 1 : 0, room - 1), '~'), "\n");
+}
+
+}  // namespace
+
+std::string_view TextOf(DiagnosticKind kind) {
+  static constexpr std::string_view kTexts[] = {
+#define DIAGNOSTIC(name, text) text,
+#include "ir/core/diagnostics.def"
+  };
+  return kTexts[static_cast<size_t>(kind)];
+}
+
+void DiagnosticSink::Report(Diagnostic d) {
+  size_t& count = d.severity == Severity::kError ? errors_ : warnings_;
+  if (count++ < limit_) diagnostics_.push_back(std::move(d));
+}
+
+absl::Status DiagnosticSink::ToStatus(const SourceBuffer& source) const {
+  if (!has_errors()) return absl::OkStatus();
+  for (size_t i : InOrder(*this)) {
+    const Diagnostic& d = diagnostics_[i];
+    if (d.severity == Severity::kError) {
+      return absl::InvalidArgumentError(StrCat(Where(source, d), ": ", d.message));
+    }
+  }
+  return absl::InvalidArgumentError(StrCat(source.name(), ": rejected"));
+}
+
+std::string RenderText(const DiagnosticSink& sink, const SourceBuffer& source) {
+  std::string out;
+  for (size_t i : InOrder(sink)) {
+    const Diagnostic& d = sink.diagnostics()[i];
+    StrAppend(&out, Where(source, d), ": ", TextOf(d.severity), ": ", d.message, "\n");
+    if (d.range.offset != SourceRange::kNowhere) AppendExcerpt(&out, source.text(), d.range);
+    if (!d.hint.empty()) StrAppend(&out, "  hint: ", d.hint, "\n");
+  }
+  const size_t shown = sink.diagnostics().size();
+  const size_t all = sink.error_count() + sink.warning_count();
+  if (all > shown) StrAppend(&out, source.name(), ": ", all - shown, " more diagnostics not shown\n");
+  return out;
+}
+
+std::string RenderJson(const DiagnosticSink& sink, const SourceBuffer& source) {
+  std::string out = "[";
+  std::string_view separator = "\n";
+  for (size_t i : InOrder(sink)) {
+    const Diagnostic& d = sink.diagnostics()[i];
+    StrAppend(&out, separator, "  {\"file\": ");
+    separator = ",\n";
+    AppendJsonString(&out, source.name());
+    if (d.range.offset != SourceRange::kNowhere) {
+      const LineColumn from = LineColumnAt(source.text(), d.range.offset);
+      const LineColumn to = LineColumnAt(source.text(), size_t{d.range.offset} + d.range.size);
+      StrAppend(&out, ", \"line\": ", from.line, ", \"column\": ", from.column, ", \"end_line\": ", to.line,
+                ", \"end_column\": ", to.column);
+    }
+    StrAppend(&out, ", \"severity\": \"", TextOf(d.severity), "\", \"kind\": \"", TextOf(d.kind), "\", \"message\": ");
+    AppendJsonString(&out, d.message);
+    StrAppend(&out, ", \"hint\": ");
+    AppendJsonString(&out, d.hint);
+    StrAppend(&out, "}");
+  }
+  StrAppend(&out, "\n]\n");
+  return out;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the files of the fingerprint and of its explanation; not for others.
+#ifndef HLOKIT_IR_DIGEST_FINGERPRINT_INTERNAL_H_
+#define HLOKIT_IR_DIGEST_FINGERPRINT_INTERNAL_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "ir/digest/content_digest.h"
+#include "ir/digest/fingerprint.h"
+#include "ir/graph/module.h"
+
+namespace hlokit {
+
+// Mixed into every module digest. To be changed whenever digests of the same text change.
+inline constexpr uint64_t kFingerprintVersion = 1;
+
+// Adds the version, the options, and what of the header counts with them.
+void AddHeader(const Module& module, const FingerprintOptions& options, ContentDigests* contents, DigestWords* words);
+
+// `s` cut to `limit` bytes around the byte `focus`, between characters of UTF-8, with dots where something is missing.
+std::string Shorten(std::string_view s, size_t limit, size_t focus = 0);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_DIGEST_FINGERPRINT_INTERNAL_H_

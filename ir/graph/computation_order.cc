@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ir/graph/traversal.h"
+
+namespace hlokit {
+namespace {
+
+class CallTable {
+ public:
+  CallTable(const Module& module, const CallerList& callers)
+      : places_(module.computation_id_bound()), called_(module.computation_id_bound(), 0) {
+    for (Computation c : module.computations()) {
+      Begin(c.id());
+      for (InstructionId caller : callers.Of(c.id())) Add(module.instruction(caller));
+      End(c.id());
+    }
+    for (ComputationId callee : callees_) called_[callee.value] = 1;
+  }
+
+  // From now on instructions call in the order in which they are printed.
+  void UsePrintedOrder(const Module& module) {
+    const ComputationRoles roles = RolesOf(module);
+    for (Computation c : module.computations()) {
+      const Place& mine = places_[c.id().value];
+      if (mine.end - mine.begin < 2 || (module.header().is_scheduled && roles.fusion[c.id().value] == 0)) continue;
+      Begin(c.id());
+      for (InstructionId id : PostOrder(c)) {
+        if (MayCall(module.record(id).opcode)) Add(module.instruction(id));
+      }
+      End(c.id());
+    }
+  }
+
+  // XLA's walk of computations that stand in `listed` order. All callees of one instruction are marked before the first
+  // is walked: one that another of them calls comes after it.
+  std::vector<ComputationId> XlaOrder(const std::vector<ComputationId>& listed) const {
+    return Walk(listed, /*mark_siblings=*/true);
+  }
+
+  std::vector<ComputationId> CalleesFirst(const std::vector<ComputationId>& listed) const {
+    return Walk(listed, /*mark_siblings=*/false);
+  }
+
+  bool HasCalleesFirst(const std::vector<ComputationId>& order) const {
+    std::vector<uint8_t> seen(places_.size(), 0);
+    for (ComputationId id : order) {
+      const Place& mine = places_[id.value];
+      for (uint32_t n = CalleesBegin(mine.begin); n < CalleesBegin(mine.end); ++n) {
+        if (seen[callees_[n].value] == 0) return false;
+      }
+      seen[id.value] = 1;
+    }
+    return true;
+  }
+
+ private:
+  std::vector<ComputationId> Walk(const std::vector<ComputationId>& listed, bool mark_siblings) const {
+    enum : uint8_t { kNew, kMarked, kOpen };
+    std::vector<ComputationId> order;
+    order.reserve(listed.size());
+    std::vector<uint8_t> state(places_.size(), kNew);
+    struct Frame {
+      ComputationId id;
+      uint32_t next = 0;  // of its calling instructions
+    };
+    std::vector<Frame> stack;
+    const auto walk = [&](ComputationId root) {
+      if (state[root.value] != kNew) return;
+      stack.push_back({root});
+      while (!stack.empty()) {
+        const ComputationId id = stack.back().id;
+        const Place& mine = places_[id.value];
+        const uint32_t k = stack.back().next++;
+        if (k == 0) {
+          if (state[id.value] == kOpen) {  // waited here while another path got to it first
+            stack.pop_back();
+            continue;
+          }
+          state[id.value] = kOpen;
+        }
+        if (k == mine.end - mine.begin) {
+          order.push_back(id);
+          stack.pop_back();
+          continue;
+        }
+        const uint32_t begin = CalleesBegin(mine.begin + k);
+        for (uint32_t n = CalleesBegin(mine.begin + k + 1); n-- > begin;) {
+          const ComputationId callee = callees_[n];
+          if (state[callee.value] != kNew) continue;
+          if (mark_siblings) state[callee.value] = kMarked;
+          stack.push_back({callee});
+        }
+      }
+    };
+    for (ComputationId id : listed) {
+      if (called_[id.value] == 0) walk(id);
+    }
+    for (ComputationId id : listed) walk(id);  // those that call in a circle
+    return order;
+  }
+
+  // The calling instructions of a computation, by place in ends_.
+  struct Place {
+    uint32_t begin = 0, end = 0;
+  };
+
+  void Begin(ComputationId id) { places_[id.value].begin = static_cast<uint32_t>(ends_.size()); }
+  void End(ComputationId id) { places_[id.value].end = static_cast<uint32_t>(ends_.size()); }
+  // In the order XLA stores them: a loop has its body before its condition.
+  void Add(Instruction i) {
+    const size_t begin = callees_.size();
+    ForEachCallee(i.module(), i.record(), [&](ComputationId callee) { callees_.push_back(callee); });
+    if (callees_.size() == begin) return;
+    if (i.opcode() == Opcode::kWhile && callees_.size() == begin + 2) std::swap(callees_[begin], callees_[begin + 1]);
+    ends_.push_back(static_cast<uint32_t>(callees_.size()));
+  }
+  uint32_t CalleesBegin(uint32_t call) const { return call == 0 ? 0 : ends_[call - 1]; }
+
+  std::vector<Place> places_;   // by ComputationId
+  std::vector<uint32_t> ends_;  // of the callees of each calling instruction
+  std::vector<ComputationId> callees_;
+  std::vector<uint8_t> called_;
+};
+
+std::vector<ComputationId> Listed(const Module& module) {
+  std::vector<ComputationId> listed;
+  for (Computation c : module.computations()) listed.push_back(c.id());
+  return listed;
+}
+
+}  // namespace
+
+std::vector<ComputationId> ComputationPostOrder(const Module& module) {
+  return ComputationPostOrder(module, CallerList(module));
+}
+
+std::vector<ComputationId> ComputationPostOrder(const Module& module, const CallerList& callers) {
+  return CallTable(module, callers).CalleesFirst(Listed(module));
+}
+
+std::vector<ComputationId> ComputationTextOrder(const Module& module, bool settled) {
+  std::vector<ComputationId> order = Listed(module);
+  if (order.size() < 2) return order;
+  CallTable table(module, CallerList(module));
+  order = table.XlaOrder(order);
+  if (!settled && table.HasCalleesFirst(order)) return order;
+  table.UsePrintedOrder(module);
+  constexpr int kRounds = 8;  // two are the most that was ever needed
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<ComputationId> again = table.XlaOrder(order);
+    if (again == order && table.HasCalleesFirst(order)) return order;
+    order = std::move(again);
+  }
+  return table.CalleesFirst(order);
+}
+
+}  // namespace hlokit

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module: computations of instructions, in flat arrays.
+//
+// Instruction and Computation are handles (module + id), small enough to pass by value; they read. Editing goes through
+// Module, which keeps operands, use lists, instruction order and parameters consistent. Ids of erased things are not
+// reused.
+//
+// Invariants that the parser, builder and editing functions keep (the verifier checks the rest):
+//   - an operand belongs to the same computation as its user;
+//   - every operand slot is in the use list of the instruction it names, in the order the slots were made;
+//   - parameters() of a computation is dense: slot i holds the parameter with number i (none while under construction).
+#ifndef HLOKIT_IR_GRAPH_MODULE_H_
+#define HLOKIT_IR_GRAPH_MODULE_H_
+
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "ir/core/ids.h"
+#include "ir/core/record_array.h"
+#include "ir/graph/context.h"
+#include "ir/graph/module_header.h"
+#include "ir/ops/attribute.h"
+#include "ir/ops/opcode.h"
+
+namespace hlokit {
+
+class Module;
+class UniqueNames;
+
+struct InstructionRecord {
+  Opcode opcode;
+  uint8_t flags = 0;  // InstructionFlag
+  uint16_t attr_count = 0;
+  ShapeId shape;
+  StringId name;
+  ComputationId parent;  // none once erased
+  uint32_t operand_begin = 0;
+  uint32_t operand_count = 0;
+  uint32_t attr_begin = 0;
+  UseId first_use;
+  InstructionId previous;  // order within the computation
+  InstructionId next;
+  MetadataId metadata;
+  uint32_t source_offset = SourceOffsetNone();  // of the name in the source text
+  uint32_t payload = 0;                         // parameter number, or LiteralId of a constant
+
+  static constexpr uint32_t SourceOffsetNone() { return 0xffffffffu; }
+};
+static_assert(sizeof(InstructionRecord) <= 64, "an instruction record fits a cache line");
+
+enum InstructionFlag : uint8_t {
+  kShapeInferred = 1 << 0,  // the text left the shape out
+  kGeneratedName = 1 << 1,  // the text gave no name
+  kPoisoned = 1 << 2,       // stands for an instruction that could not be read; never in a module that is handed out
+};
+
+// One operand slot. The uses of an instruction form a ring, oldest first.
+struct Use {
+  InstructionId def;
+  InstructionId user;
+  UseId next;
+  UseId previous;
+};
+
+struct ComputationRecord {
+  StringId name;
+  StringId execution_thread;  // none: "main"
+  InstructionId first;
+  InstructionId last;
+  InstructionId root;
+  uint32_t instruction_count = 0;
+  uint32_t source_offset = InstructionRecord::SourceOffsetNone();
+  bool erased = false;
+  std::vector<InstructionId> parameters;
+};
+
+class Computation;
+
+class Instruction {
+ public:
+  Instruction() = default;
+  Instruction(const Module* module, InstructionId id) : module_(module), id_(id) {}
+
+  bool valid() const { return module_ != nullptr && id_.valid(); }
+  const Module& module() const { return *module_; }
+  InstructionId id() const { return id_; }
+  inline const InstructionRecord& record() const;
+
+  Opcode opcode() const { return record().opcode; }
+  // The spelling of the opcode, also of one that this version does not know.
+  std::string_view opcode_text() const;
+  inline Shape shape() const;
+  inline std::string_view name() const;
+  inline Computation parent() const;
+  bool is_root() const;
+
+  int64_t operand_count() const { return record().operand_count; }
+  inline Instruction operand(int64_t i) const;
+  class OperandIterator;
+  class OperandRange;
+  inline OperandRange operands() const;
+
+  // Each operand slot that names this instruction, oldest first; an instruction that uses this one twice comes twice.
+  class UseRange;
+  inline UseRange uses() const;
+  bool has_users() const { return record().first_use.valid(); }
+  // Distinct users, by first use.
+  std::vector<Instruction> users() const;
+  // Instructions that must run before (after) this one although no value passes between them.
+  std::vector<Instruction> control_predecessors() const;
+  std::vector<Instruction> control_successors() const;
+
+  // Attributes, in print order.
+  inline absl::Span<const AttrValue> attrs() const;
+  std::optional<uint32_t> payload(Attr attr) const;
+  bool has(Attr attr) const { return payload(attr).has_value(); }
+  bool bool_attr(Attr attr, bool absent = false) const;
+  int64_t int_attr(Attr attr, int64_t absent = 0) const;
+  float float_attr(Attr attr, float absent = 0) const;
+  template <typename Enum>
+  Enum enum_attr(Attr attr, Enum absent) const {
+    const std::optional<uint32_t> p = payload(attr);
+    return p ? static_cast<Enum>(*p) : absent;
+  }
+  std::string_view string_attr(Attr attr) const;         // "" when absent
+  absl::Span<const int64_t> list_attr(Attr attr) const;  // empty when absent
+  Computation computation_attr(Attr attr) const;         // invalid when absent
+  // All computations this instruction calls, in attribute order.
+  std::vector<Computation> called_computations() const;
+
+  int64_t parameter_number() const { return record().payload; }
+  LiteralId literal_id() const { return LiteralId(record().payload); }
+  const LiteralRecord& literal() const;
+  MetadataId metadata_id() const { return record().metadata; }
+  Metadata metadata() const;
+
+  friend bool operator==(Instruction a, Instruction b) { return a.id_ == b.id_ && a.module_ == b.module_; }
+  friend bool operator!=(Instruction a, Instruction b) { return !(a == b); }
+
+ private:
+  const Module* module_ = nullptr;
+  InstructionId id_;
+};
+
+class Computation {
+ public:
+  Computation() = default;
+  Computation(const Module* module, ComputationId id) : module_(module), id_(id) {}
+
+  bool valid() const { return module_ != nullptr && id_.valid(); }
+  const Module& module() const { return *module_; }
+  ComputationId id() const { return id_; }
+  inline const ComputationRecord& record() const;
+
+  inline std::string_view name() const;
+  std::string_view execution_thread() const;  // "main" unless the text says otherwise
+  bool is_entry() const;
+  inline Instruction root() const;
+  int64_t parameter_count() const { return static_cast<int64_t>(record().parameters.size()); }
+  inline Instruction parameter(int64_t i) const;
+  int64_t instruction_count() const { return record().instruction_count; }
+
+  // Instructions in the order of the text (or of the edits since).
+  class Iterator;
+  class Range;
+  inline Range instructions() const;
+
+  friend bool operator==(Computation a, Computation b) { return a.id_ == b.id_ && a.module_ == b.module_; }
+  friend bool operator!=(Computation a, Computation b) { return !(a == b); }
+
+ private:
+  const Module* module_ = nullptr;
+  ComputationId id_;
+};
+
+class Module {
+ public:
+  explicit Module(std::shared_ptr<Context> context = std::make_shared<Context>());
+  ~Module();
+  Module(Module&&) noexcept;
+  Module& operator=(Module&&) noexcept;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // A copy with the same context and the same ids. `this` and the copy must not be edited by two threads at once, since
+  // they share the context.
+  Module Clone() const;
+
+  Context& context() const { return *context_; }
+  const std::shared_ptr<Context>& shared_context() const { return context_; }
+  ModuleHeader& header() { return header_; }
+  const ModuleHeader& header() const { return header_; }
+  std::string_view name() const { return context_->str(header_.name); }
+
+  // Reading
+  Instruction instruction(InstructionId id) const { return {this, id}; }
+  Computation computation(ComputationId id) const { return {this, id}; }
+  Computation entry() const { return {this, entry_}; }
+  // Computations in the order of the text, erased ones left out.
+  std::vector<Computation> computations() const;
+  size_t computation_count() const;
+  // Upper bounds of ids, for side arrays indexed by id.
+  size_t instruction_id_bound() const { return instructions_.size(); }
+  size_t computation_id_bound() const { return computations_.size(); }
+  size_t instruction_count() const;
+  // False: no instruction has control predecessors.
+  bool may_have_control_edges() const { return !control_successors_.empty(); }
+  const InstructionRecord& record(InstructionId id) const { return instructions_[id.value]; }
+  const ComputationRecord& record(ComputationId id) const { return computations_[id.value]; }
+  const Use& use(UseId id) const { return uses_[id.value]; }
+  absl::Span<const AttrValue> attrs_of(const InstructionRecord& r) const {
+    return {attrs_.data() + r.attr_begin, r.attr_count};
+  }
+  // The value behind a kInt64 payload, and back.
+  int64_t Int64Of(uint32_t payload) const {
+    return payload < 0x80000000u ? payload : context_->list(ListId(payload & 0x7fffffffu))[0];
+  }
+  uint32_t Int64Payload(int64_t value) {
+    if (value >= 0 && value < int64_t{0x80000000}) return static_cast<uint32_t>(value);
+    return 0x80000000u | context_->lists.Intern({value}).value;
+  }
+
+  // Building and editing. Strings are copied unless they are ids already.
+  ComputationId AddComputation(StringId name);
+  // The order of computations(), which must name each one once.
+  void SetOrder(std::vector<ComputationId> order) { order_ = std::move(order); }
+  void SetEntry(ComputationId id) { entry_ = id; }
+  void SetName(ComputationId id, StringId name) { computations_[id.value].name = name; }
+  void SetName(InstructionId id, StringId name) { instructions_[id.value].name = name; }
+  void SetExecutionThread(ComputationId id, StringId thread) { computations_[id.value].execution_thread = thread; }
+  void SetRoot(ComputationId id, InstructionId root) { computations_[id.value].root = root; }
+  // Appends to the computation. Attributes come in any order and are stored in print order. A parameter's payload is
+  // its number and a constant's its LiteralId. A parameter whose number is not the next free one is not yet in
+  // parameters(): SetParameters then gives the whole list.
+  InstructionId AddInstruction(ComputationId parent, Opcode opcode, Shape shape, StringId name,
+                               absl::Span<const InstructionId> operands, absl::Span<const AttrValue> attrs = {},
+                               uint32_t payload = 0);
+  // A copy of `source` with another name and other operands at the end of `parent`.
+  InstructionId AddCopy(ComputationId parent, InstructionId source, StringId name,
+                        absl::Span<const InstructionId> operands);
+  void SetParameters(ComputationId id, std::vector<InstructionId> by_number) {
+    computations_[id.value].parameters = std::move(by_number);
+  }
+  void SetShape(InstructionId id, Shape shape) { instructions_[id.value].shape = shape.id(); }
+  void SetOpcode(InstructionId id, Opcode opcode) { instructions_[id.value].opcode = opcode; }
+  void SetMetadata(InstructionId id, MetadataId metadata) { instructions_[id.value].metadata = metadata; }
+  void SetPayload(InstructionId id, uint32_t payload) { instructions_[id.value].payload = payload; }
+  void SetSource(InstructionId id, uint32_t offset) { instructions_[id.value].source_offset = offset; }
+  void SetSource(ComputationId id, uint32_t offset) { computations_[id.value].source_offset = offset; }
+  void SetFlag(InstructionId id, InstructionFlag flag) { instructions_[id.value].flags |= flag; }
+  // Sets, replaces or removes one attribute.
+  void SetAttr(InstructionId id, Attr attr, uint32_t payload);
+  void RemoveAttr(InstructionId id, Attr attr);
+  void SetAttrs(InstructionId id, absl::Span<const AttrValue> attrs);
+
+  void ReplaceOperand(InstructionId user, int64_t index, InstructionId operand);
+  // Replaces all operands.
+  void SetOperands(InstructionId user, absl::Span<const InstructionId> operands);
+  // Makes every user of `from` use `to`, `to` itself excepted, and the root of the computation if `from` was it;
+  // control predecessors too. Shapes should be compatible; the caller answers for that.
+  void ReplaceAllUses(InstructionId from, InstructionId to);
+  // Removes an instruction that has no users and is not the root. Control edges through it are closed: its predecessors
+  // become predecessors of its successors. A parameter leaves an empty slot: see RemoveParameter.
+  void Erase(InstructionId id);
+  // The same for many: none is a parameter or root, only others of the list use them, and operands come before users.
+  void EraseTogether(absl::Span<const InstructionId> ids);
+  // Removes an unused parameter and renumbers those after it.
+  void RemoveParameter(InstructionId id);
+  // Moves `id` before `position` (none: to the end) in its computation.
+  void Move(InstructionId id, InstructionId position);
+  // Removes a computation that nothing calls, with its instructions.
+  void EraseComputation(ComputationId id);
+  // A copy of `source` (of this module) under a unique name made from its name and `suffix`; callees are shared.
+  ComputationId CloneComputation(ComputationId source, std::string_view suffix = "clone");
+
+  // A name not used by any instruction (computation) of the module: `base`, or `base.N` with the smallest free N as XLA
+  // numbers names. The result counts as used.
+  StringId UniqueInstructionName(std::string_view base);
+  StringId UniqueInstructionName(StringId base);
+  StringId UniqueComputationName(std::string_view base);
+  StringId UniqueComputationName(StringId base);
+
+  // Payload of a list-valued attribute.
+  uint32_t ListPayload(absl::Span<const int64_t> list) { return context_->lists.Intern(list).value; }
+
+  void Reserve(size_t instructions, size_t operands, size_t attrs);
+  // Gives memory reserved for growth back.
+  void ShrinkToFit();
+  // Bytes of the arrays of this module, the context not counted.
+  size_t bytes() const;
+
+ private:
+  friend class Instruction;
+  friend class Computation;
+
+  void Link(UseId use);
+  void Unlink(UseId use);
+  void AppendToOrder(InstructionId id, ComputationId parent);
+  void RemoveFromOrder(InstructionId id);
+  void AddOperands(InstructionId id, absl::Span<const InstructionId> operands);
+  void StoreAttrs(InstructionId id, absl::Span<const AttrValue> attrs);
+  void AddControlEdges(InstructionId successor);
+  void DropControlEdges(InstructionId successor);
+  UniqueNames& InstructionNames();
+  UniqueNames& ComputationNames();
+
+  std::shared_ptr<Context> context_;
+  ModuleHeader header_;
+  RecordArray<InstructionRecord> instructions_;
+  RecordArray<Use> uses_;
+  RecordArray<AttrValue> attrs_;
+  std::vector<ComputationRecord> computations_;
+  std::vector<ComputationId> order_;
+  ComputationId entry_;
+  std::unique_ptr<UniqueNames> instruction_names_;  // made when first asked for a unique name
+  std::unique_ptr<UniqueNames> computation_names_;
+  // Instructions that name the key among their control predecessors.
+  absl::flat_hash_map<uint32_t, std::vector<InstructionId>> control_successors_;
+};
+
+// ---- inline ----
+
+inline const InstructionRecord& Instruction::record() const { return module_->record(id_); }
+inline Shape Instruction::shape() const { return module_->context().shape(record().shape); }
+inline std::string_view Instruction::name() const { return module_->context().str(record().name); }
+inline Computation Instruction::parent() const { return {module_, record().parent}; }
+inline Instruction Instruction::operand(int64_t i) const {
+  return {module_, module_->uses_[record().operand_begin + i].def};
+}
+inline absl::Span<const AttrValue> Instruction::attrs() const { return module_->attrs_of(record()); }
+
+class Instruction::OperandIterator {
+ public:
+  using value_type = Instruction;
+  using difference_type = std::ptrdiff_t;
+  OperandIterator(const Module* module, const Use* use) : module_(module), use_(use) {}
+  Instruction operator*() const { return {module_, use_->def}; }
+  OperandIterator& operator++() {
+    ++use_;
+    return *this;
+  }
+  friend bool operator!=(const OperandIterator& a, const OperandIterator& b) { return a.use_ != b.use_; }
+  friend bool operator==(const OperandIterator& a, const OperandIterator& b) { return a.use_ == b.use_; }
+
+ private:
+  const Module* module_;
+  const Use* use_;
+};
+
+class Instruction::OperandRange {
+ public:
+  OperandRange(const Module* module, const Use* begin, size_t size) : module_(module), begin_(begin), size_(size) {}
+  OperandIterator begin() const { return {module_, begin_}; }
+  OperandIterator end() const { return {module_, begin_ + size_}; }
+  size_t size() const { return size_; }
+  Instruction operator[](size_t i) const { return {module_, begin_[i].def}; }
+
+ private:
+  const Module* module_;
+  const Use* begin_;
+  size_t size_;
+};
+
+inline Instruction::OperandRange Instruction::operands() const {
+  const InstructionRecord& r = record();
+  return {module_, module_->uses_.data() + r.operand_begin, r.operand_count};
+}
+
+class Instruction::UseRange {
+ public:
+  struct Value {
+    Instruction user;
+    int64_t operand_index;
+  };
+  class Iterator {
+   public:
+    Iterator(const Module* module, UseId at, UseId first) : module_(module), at_(at), first_(first) {}
+    Value operator*() const {
+      const Use& use = module_->use(at_);
+      const Instruction user(module_, use.user);
+      return {user, static_cast<int64_t>(at_.value) - user.record().operand_begin};
+    }
+    Iterator& operator++() {
+      at_ = module_->use(at_).next;
+      if (at_ == first_) at_ = UseId();
+      return *this;
+    }
+    friend bool operator!=(const Iterator& a, const Iterator& b) { return a.at_ != b.at_; }
+
+   private:
+    const Module* module_;
+    UseId at_;
+    UseId first_;
+  };
+  UseRange(const Module* module, UseId first) : module_(module), first_(first) {}
+  Iterator begin() const { return {module_, first_, first_}; }
+  Iterator end() const { return {module_, UseId(), first_}; }
+
+ private:
+  const Module* module_;
+  UseId first_;
+};
+inline Instruction::UseRange Instruction::uses() const { return {module_, record().first_use}; }
+
+inline const ComputationRecord& Computation::record() const { return module_->record(id_); }
+inline std::string_view Computation::name() const { return module_->context().str(record().name); }
+inline Instruction Computation::root() const { return {module_, record().root}; }
+inline Instruction Computation::parameter(int64_t i) const { return {module_, record().parameters[i]}; }
+
+class Computation::Iterator {
+ public:
+  using value_type = Instruction;
+  using difference_type = std::ptrdiff_t;
+  Iterator(const Module* module, InstructionId at) : module_(module), at_(at) {}
+  Instruction operator*() const { return {module_, at_}; }
+  Iterator& operator++() {
+    at_ = module_->record(at_).next;
+    return *this;
+  }
+  friend bool operator!=(const Iterator& a, const Iterator& b) { return a.at_ != b.at_; }
+  friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+ private:
+  const Module* module_;
+  InstructionId at_;
+};
+
+class Computation::Range {
+ public:
+  Range(const Module* module, InstructionId first) : module_(module), first_(first) {}
+  Iterator begin() const { return {module_, first_}; }
+  Iterator end() const { return {module_, InstructionId()}; }
+
+ private:
+  const Module* module_;
+  InstructionId first_;
+};
+inline Computation::Range Computation::instructions() const { return {module_, record().first}; }
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_GRAPH_MODULE_H_

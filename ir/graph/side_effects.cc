@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/graph/side_effects.h"
+
+#include <utility>
+#include <vector>
+
+#include "ir/graph/caller_list.h"
+
+namespace hlokit {
+
+namespace {
+
+// Custom-calls say for themselves whether they have one.
+constexpr uint16_t kMayHaveEffect = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
+
+// No instruction of this opcode has an effect of its own, whatever its attributes.
+bool NeverHasEffect(Opcode opcode) {
+  return (kOpcodeTraits[static_cast<size_t>(opcode)] & kMayHaveEffect) == 0 && opcode != Opcode::kCustomCall;
+}
+
+}  // namespace
+
+bool HasOwnSideEffect(Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (NeverHasEffect(opcode)) return false;
+  if (HasTrait(opcode, kSideEffect)) return true;
+  if (opcode == Opcode::kCustomCall) return i.bool_attr(Attr::kCustomCallHasSideEffect);
+  if (HasTrait(opcode, kCollective)) {
+    return i.has(Attr::kChannelId) || i.bool_attr(Attr::kConstrainLayout) || HasTrait(opcode, kStartsAsync);
+  }
+  return HasTrait(opcode, kStartsAsync) || HasTrait(opcode, kUpdatesAsync) || HasTrait(opcode, kEndsAsync);
+}
+
+SideEffects::SideEffects(const Module& module) : computations_(module.computation_id_bound(), 0) {
+  std::vector<ComputationId> open;
+  const auto mark = [&](ComputationId id) {
+    if (std::exchange(computations_[id.value], 1) == 0) open.push_back(id);
+  };
+  const CallerList callers(module, [&](InstructionId id, const InstructionRecord& r) {
+    if (!NeverHasEffect(r.opcode) && HasOwnSideEffect(module.instruction(id))) mark(r.parent);
+  });
+  // Few computations have an effect of their own; who calls them is asked if there is one.
+  if (open.empty()) return;
+  // By callee, a list of those who call it.
+  struct Call {
+    ComputationId caller;
+    uint32_t next;
+  };
+  constexpr uint32_t kEnd = 0xffffffffu;
+  std::vector<Call> calls;
+  std::vector<uint32_t> first(computations_.size(), kEnd);
+  for (InstructionId caller : callers.all()) {
+    const InstructionRecord& r = module.record(caller);
+    ForEachCallee(module, r, [&](ComputationId callee) {
+      if (callee.value >= first.size()) return;
+      calls.push_back({r.parent, first[callee.value]});
+      first[callee.value] = static_cast<uint32_t>(calls.size() - 1);
+    });
+  }
+  while (!open.empty()) {
+    const ComputationId id = open.back();
+    open.pop_back();
+    for (uint32_t k = first[id.value]; k != kEnd; k = calls[k].next) mark(calls[k].caller);
+  }
+}
+
+bool SideEffects::Of(Instruction i) const {
+  if (HasOwnSideEffect(i)) return true;
+  if (!MayCall(i.opcode())) return false;
+  bool effect = false;
+  ForEachCallee(i.module(), i.record(), [&](ComputationId callee) {
+    effect |= callee.value < computations_.size() && computations_[callee.value] != 0;
+  });
+  return effect;
+}
+
+}  // namespace hlokit

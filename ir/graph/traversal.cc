@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/graph/traversal.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hlokit {
+std::vector<InstructionId> PostOrder(Computation computation) {
+  const Module& module = computation.module();
+  std::vector<InstructionId> order;
+  order.reserve(static_cast<size_t>(computation.instruction_count()));
+  // Ids of a computation lie close together, but a side array must not be larger than the computation deserves.
+  uint32_t low = 0xffffffffu, high = 0;
+  for (Instruction i : computation.instructions()) {
+    low = std::min(low, i.id().value);
+    high = std::max(high, i.id().value);
+  }
+  if (low > high) return order;
+  enum : uint8_t { kNew, kOpen, kDone };
+  std::vector<uint8_t> state(high - low + 1, kNew);
+  std::vector<InstructionId> stack;
+  stack.reserve(64);
+  const bool control_edges = module.may_have_control_edges();
+  const auto walk = [&](InstructionId root) {
+    if (state[root.value - low] == kNew) stack.push_back(root);
+    while (!stack.empty()) {
+      const InstructionId id = stack.back();
+      uint8_t& s = state[id.value - low];
+      if (s != kNew) {
+        stack.pop_back();
+        if (s == kOpen) {
+          s = kDone;
+          order.push_back(id);
+        }
+        continue;
+      }
+      s = kOpen;
+      const size_t waiting = stack.size();
+      const InstructionRecord& r = module.record(id);
+      const auto push = [&](InstructionId next) {
+        // The record of what has been visited is not looked at: it may be far away.
+        if (next.value < low || next.value > high || state[next.value - low] != kNew) return;
+        if (module.record(next).parent == r.parent) stack.push_back(next);
+      };
+      for (uint32_t k = r.operand_count; k-- > 0;) push(module.use(UseId(r.operand_begin + k)).def);
+      if (control_edges) {
+        for (int64_t p : module.instruction(id).list_attr(Attr::kControlPredecessors)) {
+          push(InstructionId(static_cast<uint32_t>(p)));
+        }
+      }
+      if (stack.size() != waiting) continue;
+      // Nothing to wait for.
+      stack.pop_back();
+      s = kDone;
+      order.push_back(id);
+    }
+  };
+  for (Instruction i : computation.instructions()) {
+    if (!i.has_users()) walk(i.id());
+  }
+  // Instructions on cycles have users and are reached from none: keep the promise to visit all.
+  if (order.size() < static_cast<size_t>(computation.instruction_count())) {
+    for (Instruction i : computation.instructions()) walk(i.id());
+  }
+  return order;
+}
+
+ComputationRoles RolesOf(const Module& module) {
+  ComputationRoles roles;
+  roles.fusion.resize(module.computation_id_bound(), 0);
+  roles.async.resize(module.computation_id_bound(), 0);
+  // In the order of ids, as records stand in memory.
+  for (uint32_t k = 0; k < module.instruction_id_bound(); ++k) {
+    const Opcode opcode = module.record(InstructionId(k)).opcode;
+    if (opcode != Opcode::kFusion && opcode != Opcode::kAsyncStart) continue;
+    const Instruction i = module.instruction(InstructionId(k));
+    if (!i.record().parent.valid()) continue;
+    const Computation callee = i.computation_attr(Attr::kCalls);
+    if (!callee.valid()) continue;
+    (opcode == Opcode::kFusion ? roles.fusion : roles.async)[callee.id().value] = 1;
+  }
+  return roles;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of operations among devices. How many devices take part is not known here, so sizes that depend on it are taken
+// from the declared shape and checked for consistency; the verifier compares them with the replica groups.
+#include <optional>
+#include <vector>
+
+#include "ir/inference/rules.h"
+
+namespace hlokit::inference {
+namespace {
+
+absl::Status ExpectArrayOperands(const Input& in, int64_t count) {
+  HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
+  for (int64_t i = 0; i < count; ++i) HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
+  return absl::OkStatus();
+}
+
+// The first `count` operands as they are: one alone, several as a tuple.
+void SetOperands(const Input& in, int64_t count, Inferred* out) {
+  if (count == 1) {
+    out->Set(in.operand(0));
+  } else {
+    out->SetTuple(in.operands().first(count));
+  }
+}
+
+// The same as a shape.
+Shape OperandsShape(const Input& in) {
+  return in.operand_count() == 1 ? in.operand(0) : in.shapes().Tuple(in.operands());
+}
+
+// The declared shape of the part of the result that belongs to operand `i`. `result` is the array for one operand and
+// a tuple of arrays for several.
+absl::Status DeclaredPart(const Input& in, Shape result, int64_t i, Shape* part) {
+  if (!result.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be given");
+  if (in.operand_count() == 1) {
+    *part = result;
+  } else {
+    if (!result.IsTuple() || result.tuple_size() != in.operand_count()) {
+      return Error("the result must be a tuple with an array for each of the ", in.operand_count(), " operands, found ",
+                   Text(result));
+    }
+    *part = result.element(i);
+  }
+  if (!part->IsArray() || part->rank() != in.operand(i).rank()) {
+    return Error("the result for operand ", i, " (", Text(in.operand(i)), ") must be an array of the same rank, found ",
+                 Text(*part));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OneDimension(const Input& in, int64_t* dim) {
+  const std::optional<int64_t> only = in.attrs.only(Attr::kDimensions);
+  if (!only) return Error("`dimensions` must name one dimension");
+  for (int64_t i = 0; i < in.operand_count(); ++i) {
+    if (*only >= 0 && *only < in.operand(i).rank()) continue;
+    return Error("`dimensions` names dimension ", *only, ", but operand ", i, " is ", Text(in.operand(i)));
+  }
+  *dim = *only;
+  return absl::OkStatus();
+}
+
+// `array` with dimension `dim` of another size.
+Shape Resized(const Input& in, Shape array, int64_t dim, int64_t size) {
+  absl::InlinedVector<int64_t, 8> dims(array.dims().begin(), array.dims().end());
+  absl::InlinedVector<uint8_t, 8> dynamic;
+  for (int64_t i = 0; i < array.rank(); ++i) dynamic.push_back(array.is_dynamic(i));
+  dims[dim] = size;
+  dynamic[dim] = size == kUnboundedSize;
+  return in.shapes().Array(array.element_type(), dims, dynamic, array.layout());
+}
+
+// What an all-gather (`grow`) or reduce-scatter makes of operand `i`: dimension `dim` is `shards` times as large or as
+// small, where operand 0 says how many shards there are.
+absl::Status ScaledPart(const Input& in, Shape result, int64_t i, int64_t dim, bool grow, int64_t* shards,
+                        Shape* part) {
+  Shape declared;
+  HLOKIT_RETURN_IF_ERROR(DeclaredPart(in, result, i, &declared));
+  const Shape a = in.operand(i);
+  const int64_t from = a.dim(dim);
+  const int64_t to = declared.dim(dim);
+  if (from == kUnboundedSize || to == kUnboundedSize) {
+    *part = Resized(in, a, dim, kUnboundedSize);
+    return absl::OkStatus();
+  }
+  const int64_t small = grow ? from : to;
+  const int64_t large = grow ? to : from;
+  if (*shards == 0 && small > 0) *shards = CeilOfRatio(large, small);
+  int64_t expected = 0;
+  if (grow) {
+    if (!Multiply(from, *shards, &expected)) return Error("dimension ", dim, " of the result overflows");
+  } else {
+    if (*shards != 0 && from % *shards != 0) {
+      return Error("dimension ", dim, " of operand ", i, " (", Text(a), ") cannot be divided into ", *shards,
+                   " shards, as ", Text(declared), " would have it");
+    }
+    expected = *shards == 0 ? from : from / *shards;
+  }
+  // In the usual case the declared shape is what follows, and nothing is interned.
+  bool as_declared = to == expected && !in.layouts && declared.element_type() == a.element_type();
+  for (int64_t d = 0; as_declared && d < a.rank(); ++d) as_declared = d == dim || SizesFit(a.dim(d), declared.dim(d));
+  *part = as_declared ? declared : Resized(in, a, dim, expected);
+  return absl::OkStatus();
+}
+
+absl::Status InferScaled(const Input& in, Shape result, bool grow, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
+  int64_t dim;
+  HLOKIT_RETURN_IF_ERROR(OneDimension(in, &dim));
+  int64_t shards = 0;
+  if (in.operand_count() > 1) out->SetTuple();
+  for (int64_t i = 0; i < in.operand_count(); ++i) {
+    Shape part;
+    HLOKIT_RETURN_IF_ERROR(ScaledPart(in, result, i, dim, grow, &shards, &part));
+    if (in.operand_count() > 1) {
+      out->AddElement(part);
+    } else {
+      out->Set(part);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status InferAllGather(const Input& in, Inferred* out) {
+  return InferScaled(in, in.declared(), /*grow=*/true, out);
+}
+
+absl::Status InferReduceScatter(const Input& in, Inferred* out) {
+  return InferScaled(in, in.declared(), /*grow=*/false, out);
+}
+
+// (operands, what an all-gather gives)
+absl::Status InferAllGatherStart(const Input& in, Inferred* out) {
+  const Shape declared = in.declared();
+  if (!declared.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be given");
+  if (!declared.IsTuple() || declared.tuple_size() != 2) {
+    return Error("the result must be a pair of operands and results, found ", Text(declared));
+  }
+  Inferred gathered;
+  HLOKIT_RETURN_IF_ERROR(InferScaled(in, declared.element(1), /*grow=*/true, &gathered));
+  out->SetTuple();
+  out->AddElement(OperandsShape(in));
+  out->AddElement(gathered.Make(in.shapes()));
+  return absl::OkStatus();
+}
+
+absl::Status InferAllReduce(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
+  SetOperands(in, in.operand_count(), out);
+  return absl::OkStatus();
+}
+
+absl::Status InferAllToAll(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
+  if (in.attrs.has(Attr::kDimensions)) {
+    // What is split is put together again along the same dimension.
+    HLOKIT_RETURN_IF_ERROR(ExpectOperandCount(in, 1));
+    HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+    int64_t dim;
+    HLOKIT_RETURN_IF_ERROR(OneDimension(in, &dim));
+    for (int64_t i = 0; i < in.operand(0).rank(); ++i) {
+      if (!in.operand(0).is_dynamic(i) || in.operand(0).is_unbounded(i)) continue;
+      return Error("operand 0 (", Text(in.operand(0)), ") must not have bounded dynamic dimensions");
+    }
+    out->Set(in.operand(0));
+    return absl::OkStatus();
+  }
+  out->SetTuple(in.operands());
+  for (int64_t i = 0; i < in.operand_count(); ++i) {
+    if (in.operand(i).has_unbounded_dims()) {
+      return Error("operand ", i, " (", Text(in.operand(i)), ") must not have unbounded dimensions");
+    }
+    if (!ShapesMatch(in.operand(0), in.operand(i), TypeMatch::kExact)) {
+      return Error("operands must have the same shape, but operand 0 is ", Text(in.operand(0)), " and operand ", i,
+                   " is ", Text(in.operand(i)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferCollectiveBroadcast(const Input& in, Inferred* out) {
+  if (!in.attrs.boolean(Attr::kHasDynamicRoot)) {
+    HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
+    SetOperands(in, in.operand_count(), out);
+    return absl::OkStatus();
+  }
+  // The last operand holds the root of the broadcast of each of the others.
+  const int64_t count = in.operand_count() - 1;
+  if (count < 1) return Error("expected arrays and their roots, found ", in.operand_count(), " operands");
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
+  const Shape roots = in.operand(count);
+  if (roots.element_type() != ElementType::kS32 || roots.rank() != 1 || !SizesFit(roots.dim(0), count)) {
+    return Error("operand ", count, " (the roots) must be s32[", count, "], found ", Text(roots));
+  }
+  SetOperands(in, count, out);
+  return absl::OkStatus();
+}
+
+absl::Status InferCollectivePermute(const Input& in, Inferred* out) {
+  if (in.attrs.has(Attr::kPermuteSliceSizes)) {
+    // In place: input, output, and offsets into both.
+    HLOKIT_RETURN_IF_ERROR(ExpectOperandCount(in, 4));
+    out->Set(in.operand(1));
+    return absl::OkStatus();
+  }
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
+  SetOperands(in, in.operand_count(), out);
+  return absl::OkStatus();
+}
+
+// (operands, results, whatever else the backend adds)
+absl::Status InferCollectivePermuteStart(const Input& in, Inferred* out) {
+  out->SetTuple();
+  if (in.attrs.has(Attr::kPermuteSliceSizes)) {
+    HLOKIT_RETURN_IF_ERROR(ExpectOperandCount(in, 4));
+    out->AddElement(in.operand(0));
+    out->AddElement(in.operand(1));
+  } else {
+    HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
+    if (in.operand_count() == 1) HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+    const Shape shape = OperandsShape(in);
+    out->AddElement(shape);
+    out->AddElement(shape);
+  }
+  const Shape declared = in.declared();
+  if (!declared.valid() || !declared.IsTuple()) return absl::OkStatus();
+  for (int64_t i = 2; i < declared.tuple_size(); ++i) out->AddElement(declared.element(i));
+  return absl::OkStatus();
+}
+
+// ragged-all-to-all(input, output, input offsets, send sizes, output offsets, receive sizes)
+absl::Status InferRaggedAllToAll(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
+  for (int64_t i = 2; i < 6; ++i) {
+    HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
+    const Shape shape = in.operand(i);
+    if (shape.rank() != 1 && shape.rank() != 2) {
+      return Error("operand ", i, " must have one or two dimensions, found ", Text(shape));
+    }
+    if (!ShapesMatch(shape, in.operand(2), TypeMatch::kExact)) {
+      return Error("operands 2 to 5 must have the same shape, but operand 2 is ", Text(in.operand(2)), " and operand ",
+                   i, " is ", Text(shape));
+    }
+  }
+  out->Set(in.operand(1));
+  return absl::OkStatus();
+}
+
+absl::Status InferDone(const Input& in, Inferred* out) {
+  const Shape started = in.operand(0);
+  // An all-reduce-start has the shape of its result already.
+  if (in.opcode() == Opcode::kAllReduceDone) {
+    out->Set(started);
+    return absl::OkStatus();
+  }
+  if (!started.IsTuple() || started.tuple_size() < 2) {
+    return Error("expected operand 0 to be a tuple of operands and results, found ", Text(started));
+  }
+  out->Set(started.element(1));
+  return absl::OkStatus();
+}
+
+}  // namespace hlokit::inference

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of operations that arrange elements anew: broadcast, reshape, transpose, slices, padding and their like, and of
+// those that make or measure arrays.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "ir/inference/rules.h"
+
+namespace hlokit::inference {
+namespace {
+
+// Whether two arrays whose element counts do not fit in int64 have equally many elements: divides each dimension of one
+// by what it has in common with those of the other until nothing is left. No dimension is 0 or unbounded.
+bool SameLargeCount(Shape a, Shape b) {
+  std::vector<int64_t> left(b.dims().begin(), b.dims().end());
+  for (int64_t size : a.dims()) {
+    for (int64_t& other : left) {
+      const int64_t common = std::gcd(size, other);
+      size /= common;
+      other /= common;
+    }
+    if (size != 1) return false;
+  }
+  return std::all_of(left.begin(), left.end(), [](int64_t size) { return size == 1; });
+}
+
+bool SameElementCount(Shape a, Shape b) {
+  if (a.has_unbounded_dims() || b.has_unbounded_dims()) return true;
+  if (a.element_count() != b.element_count()) return false;
+  return a.element_count() >= 0 || SameLargeCount(a, b);
+}
+
+// The start indices of a dynamic slice of an array of `rank` dimensions: operands from `first` on, either `rank`
+// integer scalars of one type or one vector of `rank` integers.
+absl::Status CheckStartIndices(const Input& in, int64_t first, int64_t rank) {
+  const int64_t count = in.operand_count() - first;
+  if (count >= 1 && in.operand(first).rank() == 1) {
+    const Shape indices = in.operand(first);
+    if (count != 1) return Error("start indices must be scalars or one vector, but there are ", count, " of them");
+    if (!IsInteger(indices.element_type())) {
+      return Error("operand ", first, " (start indices) must have integer elements, found ", Text(indices));
+    }
+    if (!SizesFit(indices.dim(0), rank)) {
+      return Error("operand ", first, " (start indices) must have ", rank, " elements, one for each dimension, found ",
+                   Text(indices));
+    }
+    return absl::OkStatus();
+  }
+  if (count != rank) {
+    return Error("expected ", rank, rank == 1 ? " start index" : " start indices",
+                 ", one for each dimension of operand 0 (", Text(in.operand(0)), "), found ", count);
+  }
+  for (int64_t i = first; i < in.operand_count(); ++i) {
+    const Shape index = in.operand(i);
+    if (!index.IsScalar() || !IsInteger(index.element_type())) {
+      return Error("operand ", i, " (a start index) must be an integer scalar, found ", Text(index));
+    }
+    if (index.element_type() != in.operand(first).element_type()) {
+      return Error("start indices must be of one type, but operand ", first, " is ", Text(in.operand(first)),
+                   " and operand ", i, " is ", Text(index));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The one dimension that `dimensions` names.
+absl::Status OneDimension(const Input& in, Shape array, int64_t* dim) {
+  const std::optional<int64_t> only = in.attrs.only(Attr::kDimensions);
+  if (!only) return Error("`dimensions` must name one dimension");
+  if (*only < 0 || *only >= array.rank()) {
+    return Error("`dimensions` names dimension ", *only, ", but operand 0 is ", Text(array));
+  }
+  *dim = *only;
+  return absl::OkStatus();
+}
+
+// Sizes are given as 32-bit integers at run time.
+absl::Status CheckSizeFitsInt32(const Input& in, int64_t dim) {
+  if (in.operand(0).dim(dim) <= std::numeric_limits<int32_t>::max()) return absl::OkStatus();
+  return Error("dimension ", dim, " of operand 0 (", Text(in.operand(0)), ") is too large for s32");
+}
+
+// Dimension `dim` of a concatenation of operands 0 to n - 1, which agree on it unless they are concatenated along it.
+absl::Status AddConcatenatedDim(const Input& in, int64_t dim, bool along, Inferred* out) {
+  int64_t size = along ? 0 : kUnboundedSize;
+  bool dynamic = false;
+  bool all_unbounded = true;
+  for (int64_t i = 0; i < in.operand_count(); ++i) {
+    const Shape shape = in.operand(i);
+    const int64_t other = shape.dim(dim);
+    dynamic |= shape.is_dynamic(dim) && !shape.is_unbounded(dim);
+    if (along) {
+      if (size == kUnboundedSize || other == kUnboundedSize) {
+        size = kUnboundedSize;
+      } else if (!Add(size, other, &size)) {
+        return Error("dimension ", dim, " of the result overflows");
+      }
+      continue;
+    }
+    if (other == kUnboundedSize) continue;
+    if (!all_unbounded && size != other) {
+      return Error("operands differ in dimension ", dim, ", along which they are not concatenated: operand 0 is ",
+                   Text(in.operand(0)), ", operand ", i, " is ", Text(shape));
+    }
+    size = other;
+    all_unbounded = false;
+  }
+  out->AddDim(size, dynamic);
+  return absl::OkStatus();
+}
+
+// The dimensions of the result with the operand's element type.
+void SetOfType(ElementType type, Shape result, Inferred* out) {
+  if (result.element_type() == type) {
+    out->Set(result);
+  } else {
+    out->SetArray(type);
+    out->AddDimsOf(result);
+  }
+}
+
+}  // namespace
+
+absl::Status InferFirstOperand(const Input& in, Inferred* out) {
+  if (in.opcode() == Opcode::kAddDependency) HLOKIT_RETURN_IF_ERROR(ExpectTokenOperand(in, 1));
+  out->Set(in.operand(0));
+  return absl::OkStatus();
+}
+
+absl::Status InferBroadcast(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  const Shape a = in.operand(0);
+  const absl::Span<const int64_t> dims = in.attrs.list(Attr::kDimensions);
+  if (static_cast<int64_t>(dims.size()) != a.rank()) {
+    return Error("`dimensions` must say for each of the ", a.rank(), " dimensions of operand 0 (", Text(a),
+                 ") which one of the result it is, but lists ", dims.size());
+  }
+  if (!in.declared().valid()) {
+    // XLA reads the list as sizes of new major dimensions when there is no shape to go by. That gives something that
+    // holds together for scalars, and otherwise by accident only.
+    out->SetArray(a.element_type());
+    for (int64_t size : dims) {
+      if (size < 0) return Error("`dimensions` holds ", size, ", which must not be negative");
+      out->AddDim(size);
+    }
+    out->AddDimsOf(a);
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] >= static_cast<int64_t>(out->dims().size()) ||
+          out->dims()[dims[i]] != a.dim(static_cast<int64_t>(i))) {
+        return Error("the shape of a broadcast of ", Text(a), " must be given");
+      }
+    }
+    return absl::OkStatus();
+  }
+  const Shape result = in.declared();
+  HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
+  if (!SameElementTypeUpToPrecision(result, a)) {
+    return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
+  }
+  DimSet taken(result.rank());
+  HLOKIT_RETURN_IF_ERROR(taken.Take(dims, "`dimensions`"));
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    if (SizesFit(a.dim(i), result.dim(dims[i]))) continue;
+    return Error("dimension ", i, " of operand 0 (", Text(a), ") is dimension ", dims[i], " of the result (",
+                 Text(result), "), but their sizes differ");
+  }
+  SetOfType(a.element_type(), result, out);
+  return absl::OkStatus();
+}
+
+absl::Status InferReshape(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  const Shape a = in.operand(0);
+  const Shape result = in.declared();
+  if (!result.valid()) return Error("the shape of a reshape must be given");
+  HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
+  if (!SameElementTypeUpToPrecision(result, a)) {
+    return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
+  }
+  if (!SameElementCount(a, result)) {
+    return Error("operand 0 (", Text(a), ") and the result (", Text(result), ") have different numbers of elements");
+  }
+  SetOfType(a.element_type(), result, out);
+  return absl::OkStatus();
+}
+
+absl::Status InferTranspose(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  const Shape a = in.operand(0);
+  const absl::Span<const int64_t> permutation = in.attrs.list(Attr::kDimensions);
+  DimSet seen(a.rank());
+  if (static_cast<int64_t>(permutation.size()) != a.rank() || !seen.Take(permutation, "").ok()) {
+    return Error("`dimensions` (", Text(permutation), ") must name each dimension of operand 0 (", Text(a), ") once");
+  }
+  out->SetArray(a.element_type());
+  for (int64_t d : permutation) out->AddDimOf(a, d);
+  if (!in.layouts || !a.has_layout()) return absl::OkStatus();
+  // The layout under which the transpose moves nothing in memory.
+  std::vector<int64_t> place(permutation.size());  // of each dimension of the operand in the result
+  for (size_t i = 0; i < permutation.size(); ++i) place[permutation[i]] = static_cast<int64_t>(i);
+  std::vector<int64_t> minor_to_major;
+  for (int64_t d : a.layout()->minor_to_major) minor_to_major.push_back(place[d]);
+  out->SetLayout(
+      in.shapes().Layout(minor_to_major, a.layout()->extras == nullptr ? LayoutExtras() : *a.layout()->extras));
+  return absl::OkStatus();
+}
+
+absl::Status InferReverse(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  DimSet seen(in.operand(0).rank());
+  HLOKIT_RETURN_IF_ERROR(seen.Take(in.attrs.list(Attr::kDimensions), "`dimensions`"));
+  out->Set(in.operand(0));
+  return absl::OkStatus();
+}
+
+absl::Status InferSlice(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  const Shape a = in.operand(0);
+  const SliceView slice = SliceView::Of(in.attrs);
+  if (!slice.ok() || slice.rank() != a.rank()) {
+    return Error("`slice` must have a range for each of the ", a.rank(), " dimensions of operand 0 (", Text(a),
+                 "), but has ", slice.rank());
+  }
+  out->SetArray(a.element_type());
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    const int64_t start = slice.start(i);
+    const int64_t limit = slice.limit(i);
+    const int64_t stride = slice.stride(i);
+    if (start < 0) return Error("the slice of dimension ", i, " starts at ", start);
+    if (!a.is_unbounded(i) && limit > a.dim(i)) {
+      return Error("the slice of dimension ", i, " ends at ", limit, ", but operand 0 is ", Text(a));
+    }
+    if (start > limit) return Error("the slice of dimension ", i, " starts at ", start, " and ends before, at ", limit);
+    if (stride <= 0) return Error("the stride of the slice of dimension ", i, " is ", stride, ", not positive");
+    const int64_t size = CeilOfRatio(limit - start, stride);
+    // One element of a dynamic dimension is there in any case.
+    out->AddDim(size, size != 1 && a.is_dynamic(i) && !a.is_unbounded(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferDynamicSlice(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  const Shape a = in.operand(0);
+  HLOKIT_RETURN_IF_ERROR(CheckStartIndices(in, 1, a.rank()));
+  const absl::Span<const int64_t> sizes = in.attrs.list(Attr::kDynamicSliceSizes);
+  if (static_cast<int64_t>(sizes.size()) != a.rank()) {
+    return Error("`dynamic_slice_sizes` must have a size for each of the ", a.rank(), " dimensions of operand 0 (",
+                 Text(a), "), but has ", sizes.size());
+  }
+  out->SetArray(a.element_type());
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    if (sizes[i] < 0) return Error("the slice of dimension ", i, " has negative size ", sizes[i]);
+    if (!a.is_unbounded(i) && sizes[i] > a.dim(i)) {
+      return Error("the slice of dimension ", i, " has size ", sizes[i], ", but operand 0 is ", Text(a));
+    }
+    out->AddDim(sizes[i], a.is_dynamic(i) && sizes[i] > 1 && sizes[i] == a.dim(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferDynamicUpdateSlice(const Input& in, Inferred* out) {
+  // A buffer is updated in place.
+  const bool buffer = in.operand(0).IsBuffer();
+  const Shape a = buffer ? in.operand(0).element(0) : in.operand(0);
+  HLOKIT_RETURN_IF_ERROR(ExpectArray(a, "operand 0"));
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
+  const Shape update = in.operand(1);
+  HLOKIT_RETURN_IF_ERROR(CheckStartIndices(in, 2, a.rank()));
+  if (update.rank() != a.rank()) {
+    return Error("operand 1 (the update) must have the rank of operand 0: ", Text(update), " and ", Text(a));
+  }
+  if (!TypesMatch(a.element_type(), update.element_type(), TypeMatch::kFloatsAlike)) {
+    return Error("operand 1 (the update) must have the element type of operand 0: ", Text(update), " and ", Text(a));
+  }
+  bool becomes_dynamic = false;
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    if (!a.is_unbounded(i) && !update.is_unbounded(i) && update.dim(i) > a.dim(i)) {
+      return Error("operand 1 (the update) is larger than operand 0 in dimension ", i, ": ", Text(update), " and ",
+                   Text(a));
+    }
+    becomes_dynamic |= update.is_dynamic(i) && !a.is_dynamic(i) && update.dim(i) == a.dim(i);
+  }
+  out->Set(in.operand(0));
+  if (!becomes_dynamic || buffer || !in.layouts) return absl::OkStatus();
+  // An update of a whole dimension brings its dynamism along.
+  absl::InlinedVector<uint8_t, 8> dynamic;
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    dynamic.push_back(a.is_dynamic(i) || (update.is_dynamic(i) && update.dim(i) == a.dim(i)));
+  }
+  out->Set(in.shapes().Array(a.element_type(), a.dims(), dynamic, a.layout()));
+  return absl::OkStatus();
+}
+
+absl::Status InferConcatenate(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  const Shape first = in.operand(0);
+  int64_t along;
+  HLOKIT_RETURN_IF_ERROR(OneDimension(in, first, &along));
+  ElementType type = first.element_type();
+  for (int64_t i = 1; i < in.operand_count(); ++i) {
+    HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
+    if (in.operand(i).rank() != first.rank()) {
+      return Error("operands have different ranks: operand 0 is ", Text(first), ", operand ", i, " is ",
+                   Text(in.operand(i)));
+    }
+    HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, i));
+    // As in XLA the last operand decides, by comparison with the first.
+    type = HigherPrecision(in.operand(i).element_type(), first.element_type());
+  }
+  out->SetArray(type);
+  for (int64_t d = 0; d < first.rank(); ++d) HLOKIT_RETURN_IF_ERROR(AddConcatenatedDim(in, d, d == along, out));
+  return absl::OkStatus();
+}
+
+absl::Status InferPad(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  const Shape a = in.operand(0);
+  const PaddingView padding = PaddingView::Of(in.attrs);
+  if (!in.operand(1).IsScalar()) {
+    return Error("operand 1 (the padding value) must be a scalar, found ", Text(in.operand(1)));
+  }
+  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, 1));
+  if (!padding.ok() || padding.rank() != a.rank()) {
+    return Error("`padding` must have an entry for each of the ", a.rank(), " dimensions of operand 0 (", Text(a),
+                 "), but has ", padding.rank());
+  }
+  out->SetArray(HigherPrecision(a.element_type(), in.operand(1).element_type()));
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    if (padding.interior(i) < 0) {
+      return Error("the interior padding of dimension ", i, " is ", padding.interior(i),
+                   ", which must not be negative");
+    }
+    if (a.is_unbounded(i)) {
+      out->AddDim(kUnboundedSize, true);
+      continue;
+    }
+    int64_t size;
+    if (!Multiply(std::max<int64_t>(a.dim(i) - 1, 0), padding.interior(i), &size) || !Add(size, a.dim(i), &size) ||
+        !Add(size, padding.low(i), &size) || !Add(size, padding.high(i), &size)) {
+      return Error("padding overflows dimension ", i);
+    }
+    if (size < 0) return Error("padding leaves less than nothing of dimension ", i, " of operand 0 (", Text(a), ")");
+    out->AddDim(size, a.is_dynamic(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferIota(const Input& in, Inferred* out) {
+  const Shape result = in.declared();
+  if (!result.valid()) return Error("the shape of an iota must be given");
+  HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
+  if (result.rank() == 0) return Error("an iota has at least one dimension, but the result is ", Text(result));
+  const int64_t dim = in.attrs.integer(Attr::kIotaDimension);
+  if (dim < 0 || dim >= result.rank()) {
+    return Error("`iota_dimension` is ", dim, ", but the result is ", Text(result));
+  }
+  if (result.element_type() == ElementType::kPred) {
+    return Error("an iota has integer, floating point or complex elements, but the result is ", Text(result));
+  }
+  out->Set(result);
+  return absl::OkStatus();
+}
+
+absl::Status InferGetDimensionSize(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  int64_t dim;
+  HLOKIT_RETURN_IF_ERROR(OneDimension(in, in.operand(0), &dim));
+  HLOKIT_RETURN_IF_ERROR(CheckSizeFitsInt32(in, dim));
+  out->SetArray(ElementType::kS32);
+  return absl::OkStatus();
+}
+
+absl::Status InferSetDimensionSize(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  const Shape a = in.operand(0);
+  int64_t dim;
+  HLOKIT_RETURN_IF_ERROR(OneDimension(in, a, &dim));
+  if (!IsScalarOf(in.operand(1), ElementType::kS32)) {
+    return Error("operand 1 (the size) must be s32[], found ", Text(in.operand(1)));
+  }
+  HLOKIT_RETURN_IF_ERROR(CheckSizeFitsInt32(in, dim));
+  out->SetArray(a.element_type());
+  out->AddDimsOf(a);
+  out->dynamic()[dim] = 1;
+  out->SetLayout(a.layout());
+  return absl::OkStatus();
+}
+
+}  // namespace hlokit::inference

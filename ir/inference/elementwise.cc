@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of operations that work element by element.
+#include <array>
+#include <initializer_list>
+#include <string>
+
+#include "ir/inference/rules.h"
+
+namespace hlokit::inference {
+namespace {
+
+// Sets of element classes that an operand may have.
+using Classes = uint8_t;
+constexpr Classes Bit(ElementClass c) { return static_cast<Classes>(1 << static_cast<int>(c)); }
+constexpr Classes kPred = Bit(ElementClass::kPred);
+constexpr Classes kSigned = Bit(ElementClass::kSigned);
+constexpr Classes kInteger = kSigned | Bit(ElementClass::kUnsigned);
+constexpr Classes kFloat = Bit(ElementClass::kFloat);
+constexpr Classes kComplex = Bit(ElementClass::kComplex);
+constexpr Classes kArithmetic = kInteger | kFloat | kComplex;
+constexpr Classes kAll = kPred | kArithmetic;
+
+// What each opcode takes; operations that are not elementwise do not ask.
+constexpr std::array<Classes, kOpcodeCount + 1> kAllowed = [] {
+  std::array<Classes, kOpcodeCount + 1> allowed{};
+  for (Classes& c : allowed) c = kAll;
+  const auto set = [&](Classes classes, std::initializer_list<Opcode> opcodes) {
+    for (Opcode opcode : opcodes) allowed[static_cast<size_t>(opcode)] = classes;
+  };
+  set(kFloat, {Opcode::kCbrt, Opcode::kCeil, Opcode::kErf, Opcode::kFloor, Opcode::kIsFinite, Opcode::kReducePrecision,
+               Opcode::kRoundNearestAfz, Opcode::kRoundNearestEven});
+  set(kFloat | kComplex,
+      {Opcode::kAcos, Opcode::kAcosh, Opcode::kAsin,  Opcode::kAsinh, Opcode::kAtan2, Opcode::kAtanh, Opcode::kCos,
+       Opcode::kCosh, Opcode::kExp,   Opcode::kExpm1, Opcode::kImag,  Opcode::kLog,   Opcode::kLog1p, Opcode::kLogistic,
+       Opcode::kReal, Opcode::kRsqrt, Opcode::kSin,   Opcode::kSinh,  Opcode::kSqrt,  Opcode::kTan,   Opcode::kTanh});
+  set(kSigned | kFloat | kComplex, {Opcode::kAbs, Opcode::kSign});
+  set(kArithmetic, {Opcode::kDivide, Opcode::kNegate, Opcode::kPower, Opcode::kRemainder, Opcode::kShiftLeft,
+                    Opcode::kShiftRightArithmetic, Opcode::kShiftRightLogical, Opcode::kSubtract});
+  set(kInteger, {Opcode::kClz, Opcode::kPopulationCount});
+  set(kPred | kInteger, {Opcode::kAnd, Opcode::kNot, Opcode::kOr, Opcode::kXor});
+  return allowed;
+}();
+
+std::string ClassesText(Classes classes) {
+  std::string text;
+  const auto add = [&](Classes part, std::string_view name) {
+    if ((classes & part) == part) StrAppend(&text, text.empty() ? "" : " or ", name);
+  };
+  add(kPred, "pred");
+  add(kInteger, "integer");
+  if ((classes & kInteger) == kSigned) add(kSigned, "signed integer");
+  add(kFloat, "floating point");
+  add(kComplex, "complex");
+  return text;
+}
+
+absl::Status CheckClass(const Input& in, int64_t operand) {
+  const ElementType type = in.operand(operand).element_type();
+  const Classes allowed = kAllowed[static_cast<size_t>(in.opcode())];
+  if ((allowed & Bit(ClassOf(type))) != 0) return absl::OkStatus();
+  return Error(TextOf(in.opcode()), " takes ", ClassesText(allowed), " elements, but operand ", operand, " is ",
+               Text(in.operand(operand)));
+}
+
+// The common shape of two operands whose element types are alike, described as an array of `type`.
+absl::Status InferPair(const Input& in, ElementType type, Inferred* out) {
+  const Shape a = in.operand(0);
+  const Shape b = in.operand(1);
+  if (a.bare() == b.bare() && !a.has_unbounded_dims()) {
+    out->SetRetyped(a, type);
+    return absl::OkStatus();
+  }
+  if (a.rank() != b.rank()) {
+    return Error("operands have different ranks: ", Text(a), " and ", Text(b), " (HLO does not broadcast implicitly)");
+  }
+  out->SetArray(type);
+  bool unbounded = false;
+  for (int64_t i = 0; i < a.rank(); ++i) {
+    if (a.dim(i) == b.dim(i)) {
+      out->AddDim(a.dim(i), a.is_dynamic(i) || b.is_dynamic(i));
+    } else if (a.is_unbounded(i) || b.is_unbounded(i)) {
+      out->AddDimOf(a.is_unbounded(i) ? b : a, i);
+    } else {
+      return Error("operands have different sizes in dimension ", i, ": ", Text(a), " and ", Text(b));
+    }
+    unbounded |= a.is_unbounded(i) || b.is_unbounded(i);
+  }
+  if (!unbounded) out->SetLayout(a.layout());
+  return absl::OkStatus();
+}
+
+// What all operations of two operands ask.
+absl::Status CheckPair(const Input& in) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
+  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, 1));
+  HLOKIT_RETURN_IF_ERROR(CheckClass(in, 0));
+  return absl::OkStatus();
+}
+
+absl::Status CheckReducePrecision(const Input& in) {
+  const int64_t exponent = in.attrs.integer(Attr::kExponentBits);
+  const int64_t mantissa = in.attrs.integer(Attr::kMantissaBits);
+  // Without exponent bits infinity and zero could not be told apart; without mantissa bits numbers still mean
+  // something.
+  if (exponent < 1) return Error("exponent_bits must be at least 1, but is ", exponent);
+  if (mantissa < 0) return Error("mantissa_bits must not be negative, but is ", mantissa);
+  return absl::OkStatus();
+}
+
+// The element type that only the text can give.
+absl::Status DeclaredType(const Input& in, ElementType* type) {
+  if (!in.declared().valid()) return Error("the element type of the result must be given");
+  HLOKIT_RETURN_IF_ERROR(ExpectArray(in.declared(), "the result"));
+  *type = in.declared().element_type();
+  return absl::OkStatus();
+}
+
+// The shape of `a` with one more minor dimension, or without its last one: reinterpreting elements as narrower or wider
+// ones. The layout follows: a new dimension is the most minor.
+void SetReinterpreted(const Input& in, Shape a, ElementType type, int64_t new_dim, Inferred* out) {
+  const int64_t rank = new_dim > 0 ? a.rank() + 1 : a.rank() - 1;
+  out->SetArray(type);
+  for (int64_t i = 0; i < rank && i < a.rank(); ++i) out->AddDimOf(a, i);
+  if (new_dim > 0) out->AddDim(new_dim);
+  if (!in.layouts || !a.has_layout() || a.layout()->is_default) return;
+  std::vector<int64_t> minor_to_major;
+  if (new_dim > 0) minor_to_major.push_back(rank - 1);
+  for (int64_t d : a.layout()->minor_to_major) {
+    if (d < rank) minor_to_major.push_back(d);
+  }
+  out->SetLayout(in.shapes().Layout(minor_to_major));
+}
+
+}  // namespace
+
+absl::Status InferUnary(const Input& in, Inferred* out) {
+  const Shape a = in.operand(0);
+  out->Set(a);
+  // These pass on anything.
+  if (in.opcode() == Opcode::kCopy || in.opcode() == Opcode::kDomain) return absl::OkStatus();
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  HLOKIT_RETURN_IF_ERROR(CheckClass(in, 0));
+  if (in.opcode() == Opcode::kReducePrecision) return CheckReducePrecision(in);
+  if (in.opcode() == Opcode::kAbs && IsComplex(a.element_type())) {
+    out->SetRetyped(a, ComponentType(a.element_type()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InferBinary(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(CheckPair(in));
+  return InferPair(in, HigherPrecision(in.operand(0).element_type(), in.operand(1).element_type()), out);
+}
+
+absl::Status InferCompare(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(CheckPair(in));
+  return InferPair(in, ElementType::kPred, out);
+}
+
+absl::Status InferComplex(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(CheckPair(in));
+  const ElementType real = in.operand(0).element_type();
+  const ElementType imag = in.operand(1).element_type();
+  if (real != imag || (real != ElementType::kF32 && real != ElementType::kF64)) {
+    return Error("complex takes two operands of f32 or two of f64, found ", TextOf(real), " and ", TextOf(imag));
+  }
+  return InferPair(in, real == ElementType::kF32 ? ElementType::kC64 : ElementType::kC128, out);
+}
+
+absl::Status InferRealImag(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  HLOKIT_RETURN_IF_ERROR(CheckClass(in, 0));
+  out->SetRetyped(in.operand(0), ComponentType(in.operand(0).element_type()));
+  return absl::OkStatus();
+}
+
+absl::Status InferIsFinite(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  HLOKIT_RETURN_IF_ERROR(CheckClass(in, 0));
+  out->SetRetyped(in.operand(0), ElementType::kPred);
+  return absl::OkStatus();
+}
+
+absl::Status InferConvert(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  ElementType type;
+  HLOKIT_RETURN_IF_ERROR(DeclaredType(in, &type));
+  out->SetRetyped(in.operand(0), type);
+  return absl::OkStatus();
+}
+
+absl::Status InferBitcastConvert(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  ElementType to;
+  HLOKIT_RETURN_IF_ERROR(DeclaredType(in, &to));
+  const Shape a = in.operand(0);
+  const ElementType from = a.element_type();
+  if (IsComplex(from) != IsComplex(to)) {
+    return Error("bits of ", TextOf(from), " cannot be read as ", TextOf(to), ": one is complex, the other is not");
+  }
+  const int64_t from_bits = BitsOf(from);
+  const int64_t to_bits = BitsOf(to);
+  if (from_bits == to_bits) {
+    out->SetRetyped(a, to);
+    return absl::OkStatus();
+  }
+  // All widths are powers of two, so one divides the other.
+  if (from_bits > to_bits) {
+    SetReinterpreted(in, a, to, from_bits / to_bits, out);
+    return absl::OkStatus();
+  }
+  const int64_t ratio = to_bits / from_bits;
+  if (a.rank() == 0 || a.dim(a.rank() - 1) != ratio) {
+    return Error("the last dimension of operand 0 (", Text(a), ") must be ", ratio, " to read ", TextOf(from), " as ",
+                 TextOf(to));
+  }
+  SetReinterpreted(in, a, to, 0, out);
+  return absl::OkStatus();
+}
+
+absl::Status InferStochasticConvert(const Input& in, Inferred* out) {
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
+  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
+  const Shape a = in.operand(0);
+  const Shape random = in.operand(1);
+  if (!IsFloat(a.element_type())) return Error("operand 0 must have floating point elements, found ", Text(a));
+  if (!IsUnsigned(random.element_type())) {
+    return Error("operand 1 (random numbers) must have unsigned elements, found ", Text(random));
+  }
+  if (BitsOf(a.element_type()) != BitsOf(random.element_type())) {
+    return Error("operand 1 (random numbers) must have elements of ", BitsOf(a.element_type()),
+                 " bits as operand 0, found ", Text(random));
+  }
+  if (!SameDims(a, random)) return Error("operands have different dimensions: ", Text(a), " and ", Text(random));
+  ElementType type;
+  HLOKIT_RETURN_IF_ERROR(DeclaredType(in, &type));
+  out->SetRetyped(a, type);
+  return absl::OkStatus();
+}
+
+absl::Status InferClamp(const Input& in, Inferred* out) {
+  for (int64_t i = 0; i < 3; ++i) HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
+  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, 1));
+  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 2, 1));
+  const Shape value = in.operand(1);
+  for (int64_t i = 0; i < 3; i += 2) {
+    const Shape bound = in.operand(i);
+    if (bound.IsScalar() || SameDims(bound, value)) continue;
+    return Error("operand ", i, " must be a scalar or have the dimensions of operand 1 (", Text(value), "), found ",
+                 Text(bound));
+  }
+  out->Set(value);
+  return absl::OkStatus();
+}
+
+absl::Status InferSelect(const Input& in, Inferred* out) {
+  for (int64_t i = 0; i < 3; ++i) HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
+  const Shape pred = in.operand(0);
+  const Shape on_true = in.operand(1);
+  const Shape on_false = in.operand(2);
+  if (pred.element_type() != ElementType::kPred) return Error("operand 0 must have pred elements, found ", Text(pred));
+  if (!ShapesMatch(on_true, on_false, TypeMatch::kFloatsAlike)) {
+    return Error("operands 1 and 2 must have the same shape, found ", Text(on_true), " and ", Text(on_false));
+  }
+  if (!pred.IsScalar() && (!SameDims(pred, on_true) || !SameDims(pred, on_false))) {
+    return Error("operand 0 must be a scalar or have the dimensions of operands 1 and 2 (", Text(on_true), "), found ",
+                 Text(pred));
+  }
+  // The usual case, where nothing has to be merged.
+  const bool takes_layout = pred.IsScalar() || !in.layouts || pred.layout() == on_true.layout();
+  if (Compatible(on_true, on_false) && takes_layout && !on_true.has_dynamic_dims() && !pred.has_dynamic_dims()) {
+    out->Set(on_true);
+    return absl::OkStatus();
+  }
+  out->SetArray(HigherPrecision(on_true.element_type(), on_false.element_type()));
+  for (int64_t i = 0; i < on_true.rank(); ++i) {
+    if (on_true.is_unbounded(i) || on_false.is_unbounded(i)) {
+      out->AddDim(on_true.is_unbounded(i) ? on_false.dim(i) : on_true.dim(i),
+                  on_true.is_dynamic(i) && on_false.is_dynamic(i));
+    } else {
+      out->AddDim(on_true.dim(i), on_true.is_dynamic(i) || on_false.is_dynamic(i) ||
+                                      (!pred.IsScalar() && pred.is_dynamic(i) && !pred.is_unbounded(i)));
+    }
+  }
+  // XLA starts from the shape of operand 0 and keeps the element size of operand 1.
+  const LayoutRecord* layout = pred.IsScalar() ? on_true.layout() : pred.layout();
+  if (in.layouts && !pred.IsScalar() && layout != nullptr && on_true.layout() != nullptr) {
+    const LayoutExtras* of_true = on_true.layout()->extras;
+    LayoutExtras extras = layout->extras == nullptr ? LayoutExtras() : *layout->extras;
+    extras.element_size_in_bits = of_true == nullptr ? 0 : of_true->element_size_in_bits;
+    layout = in.shapes().Layout(layout->minor_to_major, extras);
+  }
+  out->SetLayout(layout);
+  return absl::OkStatus();
+}
+
+}  // namespace hlokit::inference

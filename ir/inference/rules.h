@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the shape rules, in the sources beside, share. Not for use outside of shape inference.
+//
+// A rule reads an Input and describes the result in an Inferred, without interning anything where it can: CheckShape
+// compares the description with the declared shape, InferShape makes a shape of it.
+#ifndef HLOKIT_IR_INFERENCE_RULES_H_
+#define HLOKIT_IR_INFERENCE_RULES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/inference/shape_inference.h"
+
+#define HLOKIT_RETURN_IF_ERROR(expression)                                  \
+  do {                                                                      \
+    if (absl::Status status_ = (expression); !status_.ok()) return status_; \
+  } while (false)
+
+namespace hlokit::inference {
+
+struct Input {
+  const InferenceRequest& request;
+  AttrReader attrs;
+  bool layouts;  // whether layouts of the result matter
+
+  const Module& module() const { return *request.module; }
+  ShapeTable& shapes() const { return request.module->context().shapes; }
+  Opcode opcode() const { return request.opcode; }
+  absl::Span<const Shape> operands() const { return request.operands; }
+  int64_t operand_count() const { return static_cast<int64_t>(request.operands.size()); }
+  Shape operand(int64_t i) const { return request.operands[i]; }
+  Shape declared() const { return request.declared; }
+};
+
+// How much of element types a comparison looks at.
+enum class TypeMatch : uint8_t { kExact, kFloatsAlike, kIgnored };
+
+// The description of a result: a shape, a shape with another element type, an array given by its dimensions, or a tuple
+// of shapes and of arrays that share dimensions.
+class Inferred {
+ public:
+  void Set(Shape shape) { shape_ = shape; }
+  // `shape`, an array, with another element type.
+  void SetRetyped(Shape shape, ElementType type) {
+    shape_ = shape;
+    type_ = type;
+    retyped_ = shape.element_type() != type;
+  }
+  // An array whose dimensions AddDim gives.
+  void SetArray(ElementType type) { type_ = type; }
+  // A tuple whose elements AddElement gives.
+  void SetTuple() { tuple_ = true; }
+  // A tuple of `elements`, which outlive the description: they are operands.
+  void SetTuple(absl::Span<const Shape> elements) {
+    tuple_ = true;
+    given_ = elements;
+  }
+
+  void AddDim(int64_t size, bool dynamic = false) {
+    dims_.push_back(size);
+    dynamic_.push_back(dynamic || size == kUnboundedSize);
+  }
+  void AddDimOf(Shape array, int64_t dim) { AddDim(array.dim(dim), array.is_dynamic(dim)); }
+  void AddDimsOf(Shape array) {
+    for (int64_t i = 0; i < array.rank(); ++i) AddDimOf(array, i);
+  }
+  absl::Span<int64_t> dims() { return absl::MakeSpan(dims_); }
+  absl::Span<uint8_t> dynamic() { return absl::MakeSpan(dynamic_); }
+  // The layout of the array that SetArray started; the default one unless this is called.
+  void SetLayout(const LayoutRecord* layout) { layout_ = layout; }
+
+  void AddElement(Shape shape) { elements_.push_back({shape, ElementType::kPred}); }
+  // An element that is an array with the dimensions of AddDim.
+  void AddArrayElement(ElementType type) { elements_.push_back({Shape(), type}); }
+
+  bool Matches(Shape declared, TypeMatch match) const;
+  Shape Make(ShapeTable& shapes) const;
+
+ private:
+  struct Element {
+    Shape shape;  // invalid: the array
+    ElementType type;
+  };
+
+  bool MatchesTuple(Shape declared, TypeMatch match) const;
+  bool MatchesArray(Shape declared, ElementType type, TypeMatch match) const;
+  Shape MakeArray(ShapeTable& shapes, ElementType type) const;
+
+  Shape shape_;
+  ElementType type_ = ElementType::kPred;
+  bool retyped_ = false;
+  bool tuple_ = false;
+  const LayoutRecord* layout_ = nullptr;
+  absl::Span<const Shape> given_;
+  absl::InlinedVector<int64_t, 6> dims_;
+  absl::InlinedVector<uint8_t, 8> dynamic_;
+  absl::InlinedVector<Element, 4> elements_;
+};
+
+using Rule = absl::Status (*)(const Input& in, Inferred* out);
+
+// ---- comparisons ----
+
+// The same element type, or two float types: whether precisions may be mixed is for CheckShape to say.
+inline bool SameElementTypeUpToPrecision(Shape a, Shape b) {
+  return a.element_type() == b.element_type() || (IsFloat(a.element_type()) && IsFloat(b.element_type()));
+}
+
+bool TypesMatch(ElementType a, ElementType b, TypeMatch match);
+// Up to layouts and dynamism; unbounded dimensions fit any.
+bool ShapesMatch(Shape a, Shape b, TypeMatch match);
+// Both arrays with the same dimensions, up to dynamism.
+bool SameDims(Shape a, Shape b);
+inline bool SizesFit(int64_t a, int64_t b) { return a == b || a == kUnboundedSize || b == kUnboundedSize; }
+
+// ---- checked arithmetic: false on overflow ----
+
+inline bool Add(int64_t a, int64_t b, int64_t* sum) { return !__builtin_add_overflow(a, b, sum); }
+inline bool Subtract(int64_t a, int64_t b, int64_t* difference) { return !__builtin_sub_overflow(a, b, difference); }
+inline bool Multiply(int64_t a, int64_t b, int64_t* product) { return !__builtin_mul_overflow(a, b, product); }
+inline int64_t CeilOfRatio(int64_t a, int64_t b) { return a / b + (a % b > 0); }  // of non-negative a, positive b
+
+// The extent of `size` positions `dilation` apart.
+bool DilatedSize(int64_t size, int64_t dilation, int64_t* dilated);
+// Adds to `out` a dimension for each of `base`: the positions that each dimension of the window can take.
+absl::Status AddWindowedDims(absl::Span<const int64_t> base, absl::Span<const uint8_t> dynamic,
+                             const WindowView& window, Inferred* out);
+
+// ---- messages ----
+
+template <typename... Pieces>
+absl::Status Error(const Pieces&... pieces) {
+  return absl::InvalidArgumentError(StrCat(pieces...));
+}
+std::string Text(Shape shape);                     // without layout
+std::string Text(absl::Span<const int64_t> list);  // {1,2}
+std::string SizeText(int64_t size);                // of a dimension
+
+// OK if `shape` is an array; else an error about `what`, e.g. "operand 0".
+absl::Status ExpectArray(Shape shape, std::string_view what);
+absl::Status ExpectArrayOperand(const Input& in, int64_t operand);
+absl::Status ExpectTokenOperand(const Input& in, int64_t operand);
+absl::Status ExpectOperandCount(const Input& in, int64_t count);
+absl::Status ExpectAnyOperand(const Input& in);
+// Operand `b` has the element type of operand `a`, or both have float types.
+absl::Status ExpectSimilarTypes(const Input& in, int64_t a, int64_t b);
+
+// ---- sets of dimensions ----
+
+// Dimensions of an array of some rank, taken one by one.
+class DimSet {
+ public:
+  explicit DimSet(int64_t rank) : rank_(rank) {
+    if (rank > 64) large_.resize(static_cast<size_t>(rank), 0);
+  }
+  bool InRange(int64_t d) const { return d >= 0 && d < rank_; }
+  // Of dimensions in range.
+  bool Has(int64_t d) const { return rank_ > 64 ? large_[d] != 0 : (small_ >> d & 1) != 0; }
+  // False if already there.
+  bool Insert(int64_t d) {
+    if (Has(d)) return false;
+    if (rank_ > 64) {
+      large_[d] = 1;
+    } else {
+      small_ |= uint64_t{1} << d;
+    }
+    return true;
+  }
+  // Inserts all of `dims`, which `what` names: in range and not repeated, here or before.
+  absl::Status Take(absl::Span<const int64_t> dims, std::string_view what);
+
+ private:
+  int64_t rank_;
+  uint64_t small_ = 0;
+  std::vector<uint8_t> large_;
+};
+
+// Strictly increasing.
+bool IsIncreasing(absl::Span<const int64_t> list);
+
+// ---- called computations ----
+
+// The parameters and result of a computation, all there.
+class Signature {
+ public:
+  // Reads the computation that `attr` names. `what` says in messages which it is, e.g. "the reducer".
+  static absl::Status Read(const Input& in, Attr attr, std::string_view what, Signature* out);
+  static absl::Status Read(Computation computation, std::string_view what, Signature* out);
+
+  int64_t parameter_count() const { return computation_.parameter_count(); }
+  Shape parameter(int64_t i) const { return computation_.parameter(i).shape(); }
+  Shape result() const { return computation_.root().shape(); }
+
+ private:
+  Computation computation_;
+};
+
+bool IsScalarOf(Shape shape, ElementType type, TypeMatch match = TypeMatch::kExact);
+
+// Whether the computation combines accumulators like `inits` with elements of `inputs` (2n parameters, n results).
+// `init_elements`: only the element types of `inits` count.
+absl::Status CheckReducer(const Signature& reducer, absl::Span<const Shape> inputs, absl::Span<const Shape> inits,
+                          bool init_elements = false);
+
+// ---- rules ----
+
+#define HLOKIT_RULE(name) absl::Status Infer##name(const Input& in, Inferred* out);
+HLOKIT_RULE(Explicit)
+HLOKIT_RULE(Unary)
+HLOKIT_RULE(Binary)
+HLOKIT_RULE(Compare)
+HLOKIT_RULE(Complex)
+HLOKIT_RULE(RealImag)
+HLOKIT_RULE(IsFinite)
+HLOKIT_RULE(Convert)
+HLOKIT_RULE(BitcastConvert)
+HLOKIT_RULE(StochasticConvert)
+HLOKIT_RULE(Clamp)
+HLOKIT_RULE(Select)
+HLOKIT_RULE(FirstOperand)
+HLOKIT_RULE(Token)
+HLOKIT_RULE(Tuple)
+HLOKIT_RULE(GetTupleElement)
+HLOKIT_RULE(Broadcast)
+HLOKIT_RULE(Reshape)
+HLOKIT_RULE(Transpose)
+HLOKIT_RULE(Reverse)
+HLOKIT_RULE(Slice)
+HLOKIT_RULE(DynamicSlice)
+HLOKIT_RULE(DynamicUpdateSlice)
+HLOKIT_RULE(Concatenate)
+HLOKIT_RULE(Pad)
+HLOKIT_RULE(Iota)
+HLOKIT_RULE(Reduce)
+HLOKIT_RULE(ReduceWindow)
+HLOKIT_RULE(SelectAndScatter)
+HLOKIT_RULE(Scan)
+HLOKIT_RULE(Map)
+HLOKIT_RULE(Sort)
+HLOKIT_RULE(TopK)
+HLOKIT_RULE(Dot)
+HLOKIT_RULE(RaggedDot)
+HLOKIT_RULE(ScaledDot)
+HLOKIT_RULE(Convolution)
+HLOKIT_RULE(Gather)
+HLOKIT_RULE(Scatter)
+HLOKIT_RULE(Fft)
+HLOKIT_RULE(Cholesky)
+HLOKIT_RULE(TriangularSolve)
+HLOKIT_RULE(BatchNormTraining)
+HLOKIT_RULE(BatchNormInference)
+HLOKIT_RULE(BatchNormGrad)
+HLOKIT_RULE(GetDimensionSize)
+HLOKIT_RULE(SetDimensionSize)
+HLOKIT_RULE(ReplicaId)
+HLOKIT_RULE(Rng)
+HLOKIT_RULE(RngBitGenerator)
+HLOKIT_RULE(RngGetAndUpdateState)
+HLOKIT_RULE(Call)
+HLOKIT_RULE(While)
+HLOKIT_RULE(Conditional)
+HLOKIT_RULE(AllGather)
+HLOKIT_RULE(AllGatherStart)
+HLOKIT_RULE(AllReduce)
+HLOKIT_RULE(AllToAll)
+HLOKIT_RULE(ReduceScatter)
+HLOKIT_RULE(CollectiveBroadcast)
+HLOKIT_RULE(CollectivePermute)
+HLOKIT_RULE(CollectivePermuteStart)
+HLOKIT_RULE(RaggedAllToAll)
+HLOKIT_RULE(Done)
+HLOKIT_RULE(CopyStart)
+HLOKIT_RULE(CopyDone)
+HLOKIT_RULE(Send)
+HLOKIT_RULE(Recv)
+HLOKIT_RULE(RecvDone)
+HLOKIT_RULE(Infeed)
+HLOKIT_RULE(AsyncStart)
+HLOKIT_RULE(AsyncUpdate)
+HLOKIT_RULE(AsyncDone)
+#undef HLOKIT_RULE
+
+}  // namespace hlokit::inference
+
+#endif  // HLOKIT_IR_INFERENCE_RULES_H_

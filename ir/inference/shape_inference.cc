@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/inference/shape_inference.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "ir/core/str_cat.h"
+#include "ir/inference/rules.h"
+
+namespace hlokit {
+namespace {
+
+using inference::Inferred;
+using inference::Input;
+using inference::TypeMatch;
+
+struct RuleRow {
+  ShapeRule rule;
+  inference::Rule infer;
+  // The result has the element types that inference gives even where mixed precision is allowed: the operation passes
+  // data on without looking at it.
+  bool exact_types;
+  // Float types of the operands may differ even where mixed precision is not allowed.
+  bool mixed_operands;
+};
+
+// Rows in the order of ShapeRule.
+constexpr RuleRow kRules[] = {
+#define ROW(name, exact_types, mixed_operands) \
+  {ShapeRule::k##name, inference::Infer##name, exact_types, mixed_operands},
+    // clang-format off
+    ROW(Explicit, true, true)
+    ROW(Unary, false, false)
+    ROW(Binary, false, false)
+    ROW(Compare, false, false)
+    ROW(Complex, false, false)
+    ROW(RealImag, false, false)
+    ROW(IsFinite, false, false)
+    ROW(Convert, false, false)
+    ROW(BitcastConvert, false, false)
+    ROW(StochasticConvert, false, false)
+    ROW(Clamp, false, false)
+    ROW(Select, false, false)
+    ROW(FirstOperand, true, true)
+    ROW(Token, true, true)
+    ROW(Tuple, true, true)
+    ROW(GetTupleElement, true, true)
+    ROW(Broadcast, false, false)
+    ROW(Reshape, false, false)
+    ROW(Transpose, false, false)
+    ROW(Reverse, false, false)
+    ROW(Slice, false, false)
+    ROW(DynamicSlice, false, false)
+    ROW(DynamicUpdateSlice, true, false)
+    ROW(Concatenate, false, false)
+    ROW(Pad, false, false)
+    ROW(Iota, false, false)
+    ROW(Reduce, false, false)
+    ROW(ReduceWindow, false, true)
+    ROW(SelectAndScatter, false, false)
+    ROW(Scan, false, false)
+    ROW(Map, false, false)
+    ROW(Sort, false, true)
+    ROW(TopK, false, false)
+    ROW(Dot, false, true)
+    ROW(RaggedDot, false, true)
+    ROW(ScaledDot, false, true)
+    ROW(Convolution, false, true)
+    ROW(Gather, false, false)
+    ROW(Scatter, false, false)
+    ROW(Fft, false, false)
+    ROW(Cholesky, false, false)
+    ROW(TriangularSolve, false, false)
+    ROW(BatchNormTraining, false, false)
+    ROW(BatchNormInference, false, false)
+    ROW(BatchNormGrad, false, false)
+    ROW(GetDimensionSize, false, false)
+    ROW(SetDimensionSize, false, false)
+    ROW(ReplicaId, false, false)
+    ROW(Rng, false, false)
+    ROW(RngBitGenerator, false, false)
+    ROW(RngGetAndUpdateState, false, false)
+    ROW(Call, true, true)
+    ROW(While, true, true)
+    ROW(Conditional, true, true)
+    ROW(AllGather, false, true)
+    ROW(AllGatherStart, false, true)
+    ROW(AllReduce, false, true)
+    ROW(AllToAll, false, false)
+    ROW(ReduceScatter, false, false)
+    ROW(CollectiveBroadcast, false, false)
+    ROW(CollectivePermute, false, false)
+    ROW(CollectivePermuteStart, false, false)
+    ROW(RaggedAllToAll, false, false)
+    ROW(Done, false, true)
+    ROW(CopyStart, true, true)
+    ROW(CopyDone, true, true)
+    ROW(Send, true, true)
+    ROW(Recv, true, true)
+    ROW(RecvDone, true, true)
+    ROW(Infeed, true, true)
+    ROW(AsyncStart, true, true)
+    ROW(AsyncUpdate, true, true)
+    ROW(AsyncDone, true, true)
+// clang-format on
+#undef ROW
+};
+
+constexpr bool RowsInOrder() {
+  for (size_t i = 0; i < std::size(kRules); ++i) {
+    if (kRules[i].rule != static_cast<ShapeRule>(i)) return false;
+  }
+  return true;
+}
+static_assert(std::size(kRules) == static_cast<size_t>(ShapeRule::kAsyncDone) + 1, "one row for each ShapeRule");
+static_assert(RowsInOrder());
+
+const RuleRow& RowOf(Opcode opcode) { return kRules[static_cast<size_t>(InfoOf(opcode).shape_rule)]; }
+
+// What every rule takes for granted.
+absl::Status CheckOperands(const InferenceRequest& request) {
+  const OpcodeInfo& info = InfoOf(request.opcode);
+  const auto count = static_cast<int64_t>(request.operands.size());
+  if (count < info.min_operands || (info.max_operands != kVariadic && count > info.max_operands)) {
+    if (info.min_operands == info.max_operands) {
+      return inference::Error("expected ", info.min_operands, info.min_operands == 1 ? " operand" : " operands",
+                              ", found ", count);
+    }
+    return inference::Error("expected at least ", info.min_operands, info.min_operands == 1 ? " operand" : " operands",
+                            ", found ", count);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (!request.operands[i].valid()) return inference::Error("the shape of operand ", i, " is not known");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunRule(const RuleRow& row, const InferenceRequest& request, bool layouts, Inferred* out) {
+  if (absl::Status status = CheckOperands(request); !status.ok()) return status;
+  return row.infer({request, AttrReader(*request.module, request.attrs), layouts}, out);
+}
+
+// All float arrays among the operands are of one type. Tuples may share elements, so each shape is looked at once.
+absl::Status CheckOneFloatType(const InferenceRequest& request) {
+  std::optional<ElementType> type;
+  std::vector<Shape> stack;
+  absl::flat_hash_set<const ShapeRecord*> seen;
+  for (size_t i = 0; i < request.operands.size(); ++i) {
+    stack.push_back(request.operands[i]);
+    while (!stack.empty()) {
+      const Shape shape = stack.back();
+      stack.pop_back();
+      if (!IsFloat(shape.element_type())) {
+        if (shape.tuple_size() == 0 || !seen.insert(shape.record()).second) continue;
+        stack.insert(stack.end(), shape.elements().begin(), shape.elements().end());
+      } else if (!type) {
+        type = shape.element_type();
+      } else if (*type != shape.element_type()) {
+        return inference::Error("operands mix ", TextOf(*type), " and ", TextOf(shape.element_type()), " (operand ", i,
+                                "), and mixed precision is not allowed");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A computation applied to elements takes parameters of exactly the operands' element types.
+absl::Status CheckParameterTypes(const InferenceRequest& request) {
+  const Computation to_apply = AttrReader(*request.module, request.attrs).computation(Attr::kToApply);
+  if (!to_apply.valid()) return absl::OkStatus();
+  const int64_t count = std::min<int64_t>(to_apply.parameter_count(), static_cast<int64_t>(request.operands.size()));
+  for (int64_t i = 0; i < count; ++i) {
+    const Shape parameter = to_apply.parameter(i).shape();
+    if (parameter.element_type() == request.operands[i].element_type()) continue;
+    return inference::Error("parameter ", i, " of ", to_apply.name(), " is ", inference::Text(parameter),
+                            ", but operand ", i, " has elements of ", TextOf(request.operands[i].element_type()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckUniformPrecision(const RuleRow& row, const InferenceRequest& request) {
+  if (!row.mixed_operands && request.opcode != Opcode::kDomain) {
+    if (absl::Status status = CheckOneFloatType(request); !status.ok()) return status;
+  }
+  if (row.rule == ShapeRule::kReduce || row.rule == ShapeRule::kReduceWindow || row.rule == ShapeRule::kMap) {
+    return CheckParameterTypes(request);
+  }
+  return absl::OkStatus();
+}
+
+// Points at the part of large tuples that differs.
+absl::Status Mismatch(Shape declared, Shape inferred, TypeMatch match) {
+  constexpr int64_t kManyLeaves = 8;
+  constexpr size_t kMaxPath = 16;
+  std::vector<int64_t> path;
+  while (path.size() < kMaxPath && declared.IsTuple() && inferred.IsTuple() &&
+         declared.tuple_size() == inferred.tuple_size() &&
+         std::max(declared.leaf_count(), inferred.leaf_count()) > kManyLeaves) {
+    int64_t i = 0;
+    while (i < declared.tuple_size() && inference::ShapesMatch(declared.element(i), inferred.element(i), match)) ++i;
+    if (i == declared.tuple_size()) break;
+    path.push_back(i);
+    declared = declared.element(i);
+    inferred = inferred.element(i);
+  }
+  return inference::Error(
+      path.empty() ? "the instruction" : StrCat("element ", inference::Text(path), " of the result"),
+      " is declared as ", inference::Text(declared), ", but its operands and attributes give ",
+      inference::Text(inferred));
+}
+
+}  // namespace
+
+absl::StatusOr<Shape> InferShape(const InferenceRequest& request) {
+  Inferred inferred;
+  if (absl::Status status = RunRule(RowOf(request.opcode), request, /*layouts=*/true, &inferred); !status.ok()) {
+    return status;
+  }
+  const Shape result = inferred.Make(request.module->context().shapes);
+  // Only tuples can be this large, by sharing elements.
+  if (result.leaf_count() > kMaxLeaves) return inference::Error("the result has more than ", kMaxLeaves, " leaves");
+  return result;
+}
+
+absl::Status CheckShape(const InferenceRequest& request, bool mixed_precision) {
+  const RuleRow& row = RowOf(request.opcode);
+  if (!request.declared.valid()) return inference::Error("the instruction has no shape");
+  Inferred inferred;
+  if (absl::Status status = RunRule(row, request, /*layouts=*/false, &inferred); !status.ok()) return status;
+  const TypeMatch match = mixed_precision && !row.exact_types ? TypeMatch::kFloatsAlike : TypeMatch::kExact;
+  if (!inferred.Matches(request.declared, match)) {
+    return Mismatch(request.declared, inferred.Make(request.module->context().shapes), match);
+  }
+  if (!mixed_precision) return CheckUniformPrecision(row, request);
+  return absl::OkStatus();
+}
+
+InferenceRequest RequestFor(Instruction instruction, std::vector<Shape>* operands) {
+  operands->clear();
+  for (Instruction operand : instruction.operands()) operands->push_back(operand.shape());
+  return {&instruction.module(), instruction.opcode(), *operands, instruction.attrs(), instruction.shape()};
+}
+
+bool CompatibleUpToDynamism(Shape a, Shape b) { return inference::ShapesMatch(a, b, TypeMatch::kExact); }
+bool CompatibleUpToPrecision(Shape a, Shape b) { return inference::ShapesMatch(a, b, TypeMatch::kFloatsAlike); }
+
+}  // namespace hlokit

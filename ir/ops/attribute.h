@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attributes of instructions: their names, their types, and how each type packs its value into the 32-bit payload that
+// an instruction stores. The rows are in attributes.def.
+//
+// Payloads by type
+//   kBool             0 or 1
+//   kInt64            the value when it is in [0, 2^31); else 0x80000000 | ListId of a one-element list
+//   kEnum             index of the value among its type's rows of enums.def
+//   kFloat            bits of the float
+//   kString, kStringOrJson, kIdentifier, kSparsity
+//                     StringId. kStringOrJson keeps the text between quotes, or the text with its braces (which begins
+//                     with '{'); kSparsity keeps the braced text.
+//   kComputation      ComputationId
+//   kShape            ShapeId
+//   kLiteral          LiteralId
+//   kMetadata         never stored as an attribute: see Instruction::metadata
+//   all others        ListId of an encoded list:
+//     kInt64List           the values
+//     kInt64ListList       for each inner list: its size, its values
+//     kBoolList            0/1 each
+//     kPrecisionList       Precision values
+//     kComputationList     ComputationId values
+//     kInstructionList     InstructionId values
+//     kShapeList           ShapeId values
+//     kSliceRanges         for each dimension: start, limit, stride
+//     kPadding             for each dimension: low, high, interior
+//     kWindow              for each dimension: size, stride, pad low, pad high, base (lhs) dilation, window (rhs)
+//                          dilation, reversal (0/1)
+//     kConvolutionDims     n spatial dims, then input batch, input feature, input spatial[n], kernel input feature,
+//                          kernel output feature, kernel spatial[n], output batch, output feature, output spatial[n]
+//     kFrontendAttributes  for each entry, sorted by key: StringId key, StringId value
+//     kOperandAliasing     for each entry: size and values of the output index, operand, size and values of its index
+//     kReplicaGroups       see replica_groups.h; the empty list is "{}"
+//     kSharding            see sharding.h
+//     kDomain              StringId kind, ListId entry sharding, ListId exit sharding
+//     kResultAccuracy      mode, bits of atol (double), bits of rtol (double), ulps; the default mode is not stored
+//     kStatistics          index to visualize, then for each entry StringId name, bits of the value (double)
+//     kOrigin              see original_value.h
+//     kUnknown             StringIds: name, text, name, text, ...
+#ifndef HLOKIT_IR_OPS_ATTRIBUTE_H_
+#define HLOKIT_IR_OPS_ATTRIBUTE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/types/span.h"
+
+namespace hlokit {
+
+enum class Attr : uint8_t {
+#define ATTRIBUTE(name, ...) k##name,
+#include "ir/ops/attributes.def"
+};
+
+enum class AttrType : uint8_t {
+  kBool,
+  kInt64,
+  kEnum,
+  kFloat,
+  kString,
+  kStringOrJson,
+  kIdentifier,
+  kSparsity,
+  kComputation,
+  kShape,
+  kLiteral,
+  kMetadata,
+  kInt64List,
+  kInt64ListList,
+  kBoolList,
+  kPrecisionList,
+  kComputationList,
+  kInstructionList,
+  kShapeList,
+  kSliceRanges,
+  kPadding,
+  kWindow,
+  kConvolutionDims,
+  kFrontendAttributes,
+  kOperandAliasing,
+  kReplicaGroups,
+  kSharding,
+  kDomain,
+  kResultAccuracy,
+  kStatistics,
+  kOrigin,
+  kUnknown,
+};
+
+enum class EnumType : uint8_t {
+  kComparisonDirection,
+  kComparisonType,
+  kFftType,
+  kFusionKind,
+  kRngDistribution,
+  kRngAlgorithm,
+  kPrecision,
+  kDotAlgorithm,
+  kPaddingType,
+  kCustomCallSchedule,
+  kCustomCallApiVersion,
+  kTriangularTranspose,
+  kConvolutionKind,
+  kResultAccuracyMode,
+  kNone,
+};
+
+// The enumerators that code asks for by name; enums.def has the spellings, in the same order.
+enum class ComparisonDirection : uint32_t { kEq, kNe, kGe, kGt, kLe, kLt };
+enum class ComparisonType : uint32_t { kFloat, kTotalOrder, kSigned, kUnsigned };
+enum class FftType : uint32_t { kFft, kIfft, kRfft, kIrfft };
+enum class FusionKind : uint32_t { kLoop, kInput, kOutput, kCustom };
+enum class RngDistribution : uint32_t { kUniform, kNormal };
+enum class RngAlgorithm : uint32_t { kDefault, kThreeFry, kPhilox };
+enum class Precision : uint32_t { kDefault, kHigh, kHighest, kPackedNibble };
+enum class TriangularTranspose : uint32_t { kInvalid, kNoTranspose, kTranspose, kAdjoint };
+enum class ResultAccuracyMode : uint32_t { kDefault, kHighest, kTolerance };
+enum class CustomCallApiVersion : uint32_t {
+  kUnspecified,
+  kOriginal,
+  kStatusReturning,
+  kStatusReturningUnified,
+  kTypedFfi
+};
+
+enum class DropRule : uint8_t { kKeep, kDropFalse, kDropZero, kDropOne, kDropMinusOne, kDropEmpty, kDropAllZero };
+enum class AttrMeaning : uint8_t { kSemantic, kSharding, kFrontend, kAnnotation };
+
+struct AttrInfo {
+  std::string_view text;
+  AttrType type;
+  EnumType enum_type;
+  DropRule drop_rule;
+  AttrMeaning meaning;
+};
+
+inline constexpr AttrInfo kAttrInfo[] = {
+#define ATTRIBUTE(name, text, type, enum_type, drop_rule, meaning) \
+  {text, AttrType::type, EnumType::k##enum_type, DropRule::drop_rule, AttrMeaning::meaning},
+#include "ir/ops/attributes.def"
+};
+inline constexpr size_t kAttrCount = sizeof(kAttrInfo) / sizeof(kAttrInfo[0]);
+
+constexpr const AttrInfo& InfoOf(Attr attr) { return kAttrInfo[static_cast<size_t>(attr)]; }
+constexpr std::string_view TextOf(Attr attr) { return InfoOf(attr).text; }
+// Attributes that any instruction may carry: the rows after "common".
+constexpr bool IsCommon(Attr attr) { return attr >= Attr::kParameterReplication; }
+
+// True when the payload is a ListId.
+constexpr bool HoldsList(AttrType type) { return type >= AttrType::kInt64List; }
+
+// Attributes named `text`, in table order (more than one when opcodes differ).
+absl::Span<const Attr> AttrsFromText(std::string_view text);
+
+// Spellings of an enum type's values; the position is the payload.
+absl::Span<const std::string_view> EnumTexts(EnumType type);
+std::optional<uint32_t> EnumFromText(EnumType type, std::string_view text);
+// The number that stands for a value in XLA's protocol buffers; 0 where these have none.
+int EnumProtoNumber(EnumType type, uint32_t value);
+
+// One attribute of one instruction, as stored.
+struct AttrValue {
+  Attr attr;
+  uint32_t payload;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_OPS_ATTRIBUTE_H_

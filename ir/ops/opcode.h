@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opcodes and what is known of each without looking at an instruction. The rows are in opcodes.def.
+#ifndef HLOKIT_IR_OPS_OPCODE_H_
+#define HLOKIT_IR_OPS_OPCODE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/types/span.h"
+#include "ir/ops/attribute.h"
+
+namespace hlokit {
+
+enum class Opcode : uint8_t {
+#include "ir/ops/opcode_names.inc"  // a line for each row of opcodes.def
+  // An opcode that the table lacks, read under allow_unknown; its spelling is Attr::kUnknownOpcode.
+  kUnknown,
+};
+
+inline constexpr size_t kOpcodeCount = static_cast<size_t>(Opcode::kUnknown);
+
+enum OpTrait : uint16_t {
+  kNoTraits = 0,
+  kElementwise = 1 << 0,
+  kCommutative = 1 << 1,
+  kSideEffect = 1 << 2,
+  kCollective = 1 << 3,
+  kControlFlow = 1 << 4,
+  kStartsAsync = 1 << 5,
+  kUpdatesAsync = 1 << 6,
+  kEndsAsync = 1 << 7,
+  kInferable = 1 << 8,
+  kKeepsDimensions = 1 << 9,
+  kCalls = 1 << 10,  // takes attributes that name computations: follows from the row. An unknown opcode might
+};
+
+// How a result shape follows from operands and attributes. One rule serves many opcodes.
+enum class ShapeRule : uint8_t {
+  kExplicit,  // nothing to infer from: the text gives the shape
+  kUnary,
+  kBinary,
+  kCompare,
+  kComplex,
+  kRealImag,
+  kIsFinite,
+  kConvert,
+  kBitcastConvert,
+  kStochasticConvert,
+  kClamp,
+  kSelect,
+  kFirstOperand,
+  kToken,
+  kTuple,
+  kGetTupleElement,
+  kBroadcast,
+  kReshape,
+  kTranspose,
+  kReverse,
+  kSlice,
+  kDynamicSlice,
+  kDynamicUpdateSlice,
+  kConcatenate,
+  kPad,
+  kIota,
+  kReduce,
+  kReduceWindow,
+  kSelectAndScatter,
+  kScan,
+  kMap,
+  kSort,
+  kTopK,
+  kDot,
+  kRaggedDot,
+  kScaledDot,
+  kConvolution,
+  kGather,
+  kScatter,
+  kFft,
+  kCholesky,
+  kTriangularSolve,
+  kBatchNormTraining,
+  kBatchNormInference,
+  kBatchNormGrad,
+  kGetDimensionSize,
+  kSetDimensionSize,
+  kReplicaId,
+  kRng,
+  kRngBitGenerator,
+  kRngGetAndUpdateState,
+  kCall,
+  kWhile,
+  kConditional,
+  kAllGather,
+  kAllGatherStart,
+  kAllReduce,
+  kAllToAll,
+  kReduceScatter,
+  kCollectiveBroadcast,
+  kCollectivePermute,
+  kCollectivePermuteStart,
+  kRaggedAllToAll,
+  kDone,  // the result part of a typed start op
+  kCopyStart,
+  kCopyDone,
+  kSend,
+  kRecv,
+  kRecvDone,
+  kInfeed,
+  kAsyncStart,
+  kAsyncUpdate,
+  kAsyncDone,
+};
+
+// The operands of which elements stand in the result as they are. What else an element may be is with each.
+enum class ElementSource : uint8_t {
+  kComputed,   // none: the elements are new, or another rule says where they come from (tuples, calls, async chains)
+  kMoved,      // operand 0, rearranged, repeated or left out; further operands are indices
+  kUpdated,    // operands 0 and 1, one within the other; further operands are indices
+  kJoined,     // all operands, beside each other
+  kChosen,     // operands 1 and 2
+  kLimited,    // whichever operand is within the limit
+  kSent,       // operand 0 of some device, or zeros
+  kConverted,  // operand 0, perhaps as elements of another type
+};
+
+// One attribute that an opcode takes.
+struct AttrSpec {
+  enum Presence : uint8_t { kOptional, kRequired, kImplied, kReadOnly };
+  Attr attr;
+  Presence presence;
+  uint32_t implied;  // payload when presence is kImplied and the text leaves it out
+};
+
+inline constexpr int kVariadic = -1;
+
+struct OpcodeInfo {
+  std::string_view text;
+  int8_t min_operands;
+  int8_t max_operands;  // kVariadic: any number
+  ShapeRule shape_rule;
+  uint16_t traits;
+  ElementSource elements;
+  absl::Span<const AttrSpec> attributes;  // in print order
+};
+
+// Also valid for Opcode::kUnknown: no attributes, any operands, kSideEffect.
+const OpcodeInfo& InfoOf(Opcode opcode);
+
+// The traits of all opcodes beside each other, for who looks at those of every instruction.
+extern const std::array<uint16_t, kOpcodeCount + 1> kOpcodeTraits;
+
+inline std::string_view TextOf(Opcode opcode) { return InfoOf(opcode).text; }
+inline bool HasTrait(Opcode opcode, OpTrait trait) { return (kOpcodeTraits[static_cast<size_t>(opcode)] & trait) != 0; }
+inline bool MayCall(Opcode opcode) { return HasTrait(opcode, kCalls); }
+inline bool MovesElements(Opcode opcode) { return InfoOf(opcode).elements == ElementSource::kMoved; }
+
+// Operands [first, last), of `operand_count`, of which elements stand in the result as they are (ElementSource).
+struct OperandRange {
+  int64_t first, last;
+};
+OperandRange ElementOperands(Opcode opcode, int64_t operand_count);
+
+// The opcode spelled `text`, e.g. "dynamic-slice".
+std::optional<Opcode> OpcodeFromText(std::string_view text);
+
+// "<opcode>-start", "-update", "-done" around any opcode: the sugar for async-start etc. of a computation with that one
+// instruction. Spellings that are opcodes of their own (all-reduce-start) are not sugar.
+struct AsyncSugar {
+  Opcode async_opcode;  // kAsyncStart, kAsyncUpdate or kAsyncDone
+  Opcode wrapped_opcode;
+};
+std::optional<AsyncSugar> AsyncSugarFromText(std::string_view text);
+
+// The spec of `attr` for `opcode`; null when neither the opcode nor the common rows have it.
+const AttrSpec* FindAttrSpec(Opcode opcode, Attr attr);
+
+// Place of `attr` among the attributes of an instruction: opcode's own in table order, then the common ones.
+int AttrOrder(Opcode opcode, Attr attr);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_OPS_OPCODE_H_

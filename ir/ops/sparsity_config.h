@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attribute `sparsity_config` of convolutions, `{rhs={sparsity=1x4 dimension=0 stride=1 idx=2}}`, read from the
+// text that it is kept as. Source: XLA's SparsityConfig and its evaluator's tests.
+#ifndef HLOKIT_IR_OPS_SPARSITY_CONFIG_H_
+#define HLOKIT_IR_OPS_SPARSITY_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace hlokit {
+
+// Structured sparsity of one operand along one dimension: the operand holds `kept` of each `block` elements, and an
+// array of the same shape holds the place in the block, below `block`, of each element kept. The elements of a block
+// are `stride` apart: `stride` blocks lie interleaved.
+struct SparseSide {
+  int64_t kept = 0;
+  int64_t block = 0;
+  int64_t dimension = 0;
+  int64_t stride = 1;
+  int64_t places = 0;  // the operand that holds the places; 0: the operand itself is a pair of elements and places
+};
+
+struct SparsityConfig {
+  std::optional<SparseSide> lhs;
+  std::optional<SparseSide> rhs;
+
+  // Error if a side has no `sparsity=NxM` with M >= N >= 1 or its stride is negative; "" has no sides.
+  static absl::StatusOr<SparsityConfig> Parse(std::string_view text);
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_OPS_SPARSITY_CONFIG_H_

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/sharding/collective_groups.h"
+
+#include <numeric>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/sharding/replica_groups.h"
+
+namespace hlokit {
+
+GroupMode GroupModeOf(Instruction i) {
+  if (!i.has(Attr::kChannelId)) return GroupMode::kReplica;
+  if (FindAttrSpec(i.opcode(), Attr::kUseGlobalDeviceIds) == nullptr) return GroupMode::kPartition;
+  return i.bool_attr(Attr::kUseGlobalDeviceIds) ? GroupMode::kFlattened : GroupMode::kReplicaAndPartition;
+}
+
+std::vector<std::vector<int64_t>> DeviceRows(GroupMode mode, int64_t replicas, int64_t partitions) {
+  std::vector<std::vector<int64_t>> rows;
+  switch (mode) {
+    case GroupMode::kReplica:
+      rows.resize(static_cast<size_t>(partitions));
+      for (int64_t p = 0; p < partitions; ++p) {
+        for (int64_t r = 0; r < replicas; ++r) rows[static_cast<size_t>(p)].push_back(r * partitions + p);
+      }
+      break;
+    case GroupMode::kPartition:
+      rows.resize(static_cast<size_t>(replicas));
+      for (int64_t r = 0; r < replicas; ++r) {
+        for (int64_t p = 0; p < partitions; ++p) rows[static_cast<size_t>(r)].push_back(r * partitions + p);
+      }
+      break;
+    case GroupMode::kReplicaAndPartition:
+    case GroupMode::kFlattened:
+      rows.resize(1);
+      rows[0].resize(static_cast<size_t>(replicas * partitions));
+      std::iota(rows[0].begin(), rows[0].end(), 0);
+      break;
+  }
+  return rows;
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>> DeviceGroups(Instruction i, int64_t replicas, int64_t partitions) {
+  const GroupMode mode = GroupModeOf(i);
+  const std::optional<uint32_t> list = i.payload(Attr::kReplicaGroups);
+  const int64_t devices = replicas * partitions;
+  if (!list || CountReplicaGroups(i.module().context(), ListId(*list)).groups == 0) {
+    return DeviceRows(mode, replicas, partitions);
+  }
+  const int64_t limit = mode == GroupMode::kReplica || mode == GroupMode::kReplicaAndPartition ? replicas
+                        : mode == GroupMode::kPartition                                        ? partitions
+                                                                                               : devices;
+  const std::string_view unit = mode == GroupMode::kReplica || mode == GroupMode::kReplicaAndPartition ? "replica"
+                                : mode == GroupMode::kPartition                                        ? "partition"
+                                                                                                       : "device";
+  absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
+      ExpandReplicaGroups(i.module().context(), ListId(*list), 1 << 20);
+  if (!groups.ok()) return groups.status();
+  std::vector<std::vector<int64_t>> result;
+  for (const std::vector<int64_t>& group : *groups) {
+    for (int64_t id : group) {
+      if (id >= 0 && id < limit) continue;
+      return absl::InvalidArgumentError(StrCat("replica_groups name ", unit, " ", id, ", but there are ", replicas,
+                                               " x ", partitions, " devices (replicas x partitions)"));
+    }
+    switch (mode) {
+      case GroupMode::kReplica:
+        for (int64_t p = 0; p < partitions; ++p) {
+          std::vector<int64_t>& to = result.emplace_back();
+          for (int64_t r : group) to.push_back(r * partitions + p);
+        }
+        break;
+      case GroupMode::kPartition:
+        for (int64_t r = 0; r < replicas; ++r) {
+          std::vector<int64_t>& to = result.emplace_back();
+          for (int64_t p : group) to.push_back(r * partitions + p);
+        }
+        break;
+      case GroupMode::kReplicaAndPartition: {
+        std::vector<int64_t>& to = result.emplace_back();
+        for (int64_t r : group) {
+          for (int64_t p = 0; p < partitions; ++p) to.push_back(r * partitions + p);
+        }
+        break;
+      }
+      case GroupMode::kFlattened:
+        result.push_back(group);
+        break;
+    }
+  }
+  return result;
+}
+
+}  // namespace hlokit

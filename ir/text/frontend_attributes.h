@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frontend attributes: strings by key that frontends hang on instructions and modules,
+// `frontend_attributes={_scheduling_group_id="1",xla.sdy.meshes={mesh = #sdy.mesh<["x"=2]>}}`. In the IR an interned
+// list (attribute type kFrontendAttributes): key and value of each entry, sorted by key.
+#ifndef HLOKIT_IR_TEXT_FRONTEND_ATTRIBUTES_H_
+#define HLOKIT_IR_TEXT_FRONTEND_ATTRIBUTES_H_
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/core/ids.h"
+#include "ir/core/text_writer.h"
+#include "ir/graph/context.h"
+
+namespace hlokit {
+
+using FrontendAttribute = std::pair<StringId, StringId>;
+
+// Sorts the entries; of several with one key the last counts.
+ListId EncodeFrontendAttributes(Context* context, std::vector<FrontendAttribute> entries);
+std::vector<FrontendAttribute> DecodeFrontendAttributes(const Context& context, ListId id);
+
+// The value of `key`; none if there is no such entry. `id` may be none.
+StringId FindFrontendAttribute(const Context& context, ListId id, std::string_view key);
+// With the entry added, replaced or taken away.
+ListId WithFrontendAttribute(Context* context, ListId id, std::string_view key, std::string_view value);
+ListId WithoutFrontendAttribute(Context* context, ListId id, std::string_view key);
+
+// Includes the braces. Values that are balanced text in braces stand bare, others in quotes.
+void PrintFrontendAttributes(TextWriter& out, const Context& context, ListId id);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_TEXT_FRONTEND_ATTRIBUTES_H_

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/text/printer.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "ir/graph/async.h"
+#include "ir/graph/traversal.h"
+#include "ir/text/attribute_text.h"
+#include "ir/text/literal_text.h"
+#include "ir/text/original_value.h"
+#include "ir/text/shape_text.h"
+#include "ir/types/float_types.h"
+
+namespace hlokit {
+namespace {
+
+// True if every element of an array equals `value`.
+bool IsAllScalar(const LiteralRecord& literal, int value) {
+  if (literal.elided || !literal.shape.IsArray()) return false;
+  return VisitType(literal.shape.element_type(), [&]<typename T>(std::type_identity<T>) {
+    T wanted;
+    if constexpr (std::is_constructible_v<T, float> && !std::is_integral_v<T>) {
+      wanted = T(static_cast<float>(value));
+    } else {
+      wanted = static_cast<T>(value);
+    }
+    const auto* elements = reinterpret_cast<const T*>(literal.data);
+    const size_t count = literal.size_bytes / sizeof(T);
+    return std::all_of(elements, elements + count, [&](const T& e) { return e == wanted; });
+  });
+}
+
+// Prints one module or a part of it; keeps what repeats: texts of shapes, canonical names.
+class Printer {
+ public:
+  Printer(TextWriter& out, const Module& module, const PrintOptions& options)
+      : out_(out), module_(module), context_(module.context()), options_(options), attrs_(out, module, options) {}
+
+  void PrintModule();
+  void PrintHeader();
+  void PrintStackFrames();
+  void PrintComputation(Computation c, bool nested, bool as_entry, int indent);
+  void PrintInstruction(Instruction i, int indent, bool named);
+
+ private:
+  void PrintShape(ShapeId id, bool with_layout) {
+    out_ << (with_layout ? with_layout_ : without_layout_).Get(context_.shape(id), with_layout);
+  }
+  void PrintName(std::string_view name) {
+    if (options_.print_percent) out_ << '%';
+    PrintBareName(name);
+  }
+  void PrintBareName(std::string_view name) {
+    if (!options_.print_ids) name = name.substr(0, name.find('.'));
+    out_ << name;
+  }
+  void PrintInstructionName(InstructionId id, StringId name) {
+    if (options_.canonicalize_instruction_names) {
+      if (options_.print_percent) out_ << '%';
+      out_ << "tmp_" << CanonicalNumber(id);
+    } else {
+      PrintName(context_.str(name));
+    }
+  }
+  // Canonical numbers start again in each computation, in order of first mention.
+  int64_t CanonicalNumber(InstructionId id) {
+    int64_t& number = canonical_[id.value];
+    if (number < 0) number = next_canonical_++;
+    return number;
+  }
+  void PrintOperands(Instruction i);
+  void PrintConstant(Instruction i);
+  void PrintAttributes(Instruction i, int indent);
+  void PrintComputationAttr(Opcode opcode, AttrValue value, int indent);
+  void Indent(int amount) {
+    for (int k = 0; k < amount; ++k) out_ << "  ";
+  }
+
+  TextWriter& out_;
+  const Module& module_;
+  const Context& context_;
+  const PrintOptions& options_;
+  AttributePrinter attrs_;
+  ShapeTextCache with_layout_;
+  ShapeTextCache without_layout_;
+  AsyncStarts async_starts_;
+  std::vector<int64_t> canonical_;  // by InstructionId, -1: none yet
+  int64_t next_canonical_ = 0;
+  std::vector<int64_t> saved_canonical_;
+};
+
+void Printer::PrintHeader() {
+  const ModuleHeader& h = module_.header();
+  out_ << "HloModule ";
+  if (options_.print_ids) out_ << context_.str(h.name);
+  if (h.is_scheduled) out_ << ", is_scheduled=true";
+  const auto index = [this](ListId id) {
+    out_ << '{';
+    bool first = true;
+    for (int64_t v : context_.list(id)) {
+      if (!first) out_ << ',';
+      first = false;
+      out_ << v;
+    }
+    out_ << '}';
+  };
+  if (!h.input_output_alias.empty()) {
+    out_ << ", input_output_alias={ ";
+    for (size_t k = 0; k < h.input_output_alias.size(); ++k) {
+      const InputOutputAlias& alias = h.input_output_alias[k];
+      if (k != 0) out_ << ", ";
+      index(alias.output_index);
+      out_ << ": (" << alias.parameter << ", ";
+      index(alias.parameter_index);
+      out_ << (alias.must_alias ? ", must-alias)" : ", may-alias)");
+    }
+    out_ << " }";
+  }
+  if (!h.buffer_donor.empty()) {
+    out_ << ", buffer_donor={ ";
+    for (size_t k = 0; k < h.buffer_donor.size(); ++k) {
+      if (k != 0) out_ << ", ";
+      out_ << '(' << h.buffer_donor[k].parameter << ", ";
+      index(h.buffer_donor[k].parameter_index);
+      out_ << ')';
+    }
+    out_ << " }";
+  }
+  if (h.alias_passthrough_params) out_ << ", alias_passthrough_params=true";
+  if (h.entry_layout) {
+    out_ << ", entry_computation_layout={(";
+    for (size_t k = 0; k < h.entry_layout->parameters.size(); ++k) {
+      if (k != 0) out_ << ", ";
+      if (k != 0 && k % 5 == 0) out_ << "/*index=" << static_cast<int64_t>(k) << "*/";
+      PrintShape(h.entry_layout->parameters[k].id(), true);
+    }
+    out_ << ")->";
+    PrintShape(h.entry_layout->result.id(), true);
+    out_ << '}';
+  }
+  const auto bools = [this](std::string_view name, ListId id) {
+    if (!id.valid()) return;
+    const absl::Span<const int64_t> list = context_.list(id);
+    if (list.empty() || (list.size() == 1 && list[0] == 0)) return;
+    out_ << ", " << name << "={";
+    for (size_t k = 0; k < list.size(); ++k) out_ << (k == 0 ? "" : ",") << (list[k] ? "true" : "false");
+    out_ << '}';
+  };
+  bools("allow_spmd_sharding_propagation_to_parameters", h.allow_spmd_sharding_propagation_to_parameters);
+  bools("allow_spmd_sharding_propagation_to_output", h.allow_spmd_sharding_propagation_to_output);
+  if (h.replica_count != 1) out_ << ", replica_count=" << h.replica_count;
+  if (h.num_partitions != 1) out_ << ", num_partitions=" << h.num_partitions;
+  if (h.frontend_attributes.valid() && !context_.list(h.frontend_attributes).empty()) {
+    out_ << ", frontend_attributes=";
+    attrs_.PrintValue({Attr::kFrontendAttributes, h.frontend_attributes.value});
+  }
+  for (size_t k = 0; k + 1 < h.unknown_attributes.size(); k += 2) {
+    out_ << ", " << context_.str(h.unknown_attributes[k]) << '=' << context_.str(h.unknown_attributes[k + 1]);
+  }
+  if (!h.origin_recovery_table.empty()) {
+    out_ << ", origin_recovery_table=";
+    PrintOriginRecoveryTable(out_, context_, h.origin_recovery_table);
+  }
+  if (!h.debug_attributes.empty()) {
+    out_ << ",\ndebug_attributes=";
+    PrintDebugAttributes(out_, context_, h.debug_attributes);
+  }
+}
+
+void Printer::PrintStackFrames() {
+  const StackFrames& s = module_.header().stack_frames;
+  if (s.file_names.empty() || !options_.print_metadata || !options_.print_stack_frames) return;
+  const auto names = [this](std::string_view title, const std::vector<StringId>& list) {
+    out_ << title;
+    for (size_t k = 0; k < list.size(); ++k) {
+      out_ << static_cast<int64_t>(k + 1) << ' ';
+      PrintQuoted(out_, context_.str(list[k]));
+      out_ << '\n';
+    }
+  };
+  names("\n\nFileNames\n", s.file_names);
+  names("\nFunctionNames\n", s.function_names);
+  out_ << "\nFileLocations\n";
+  for (size_t k = 0; k < s.file_locations.size(); ++k) {
+    const FileLocation& l = s.file_locations[k];
+    out_ << static_cast<int64_t>(k + 1) << " {file_name_id=" << l.file_name_id
+         << " function_name_id=" << l.function_name_id << " line=" << l.line << " end_line=" << l.end_line
+         << " column=" << l.column << " end_column=" << l.end_column << "}\n";
+  }
+  out_ << "\nStackFrames\n";
+  for (size_t k = 0; k < s.stack_frames.size(); ++k) {
+    out_ << static_cast<int64_t>(k + 1) << " {file_location_id=" << s.stack_frames[k].file_location_id
+         << " parent_frame_id=" << s.stack_frames[k].parent_frame_id << "}\n";
+  }
+}
+
+void Printer::PrintModule() {
+  if (options_.print_header) {
+    PrintHeader();
+    PrintStackFrames();
+    out_ << "\n\n";
+  }
+  const ComputationRoles roles = RolesOf(module_);
+  std::vector<ComputationId> order;
+  if (options_.canonicalize_computations) {
+    for (Computation c : module_.computations()) order.push_back(c.id());
+  } else {
+    order = ComputationTextOrder(module_, options_.settle_computations);
+  }
+  for (ComputationId id : order) {
+    const Computation c = module_.computation(id);
+    if (options_.syntax_sugar_async_ops && roles.async[id.value] && IsSingleInstructionWrapper(c)) continue;
+    if (c.is_entry()) {
+      out_ << "ENTRY ";
+      // Without ids the name of the entry computation is left out too.
+    }
+    PrintComputation(c, /*nested=*/false, /*as_entry=*/!roles.fusion[id.value], options_.indent_amount);
+    out_ << "\n\n";
+  }
+}
+
+void Printer::PrintComputation(Computation c, bool nested, bool in_text_order, int indent) {
+  Indent(indent);
+  if (!nested) {
+    if (options_.print_percent) out_ << '%';
+    if (options_.print_ids) out_ << c.name() << ' ';
+  }
+  if (options_.print_program_shape) {
+    out_ << '(';
+    for (int64_t k = 0; k < c.parameter_count(); ++k) {
+      if (k != 0) out_ << ", ";
+      const Instruction p = c.parameter(k);
+      if (options_.print_ids) {
+        out_ << p.name();
+      } else {
+        PrintBareName(p.name());
+      }
+      out_ << ": ";
+      PrintShape(p.record().shape, false);
+    }
+    out_ << ") -> ";
+    PrintShape(c.root().record().shape, false);
+    out_ << ' ';
+  }
+  out_ << "{\n";
+  if (options_.canonicalize_instruction_names) {
+    canonical_.resize(module_.instruction_id_bound(), -1);
+    for (Instruction i : c.instructions()) canonical_[i.id().value] = -1;
+    next_canonical_ = 0;
+  }
+  const InstructionId root = c.record().root;
+  const auto one = [&](InstructionId id) {
+    Indent(indent + 1);
+    if (id == root) out_ << "ROOT ";
+    PrintInstruction(module_.instruction(id), indent + 1, /*named=*/true);
+    out_ << '\n';
+  };
+  if (module_.header().is_scheduled && in_text_order && !nested) {
+    for (InstructionId id = c.record().first; id.valid(); id = module_.record(id).next) one(id);
+  } else {
+    for (InstructionId id : PostOrder(c)) one(id);
+  }
+  Indent(indent);
+  out_ << '}';
+  if (options_.print_ids && c.execution_thread() != "main") {
+    out_ << ", execution_thread=\"" << c.execution_thread() << '"';
+  }
+}
+
+void Printer::PrintInstruction(Instruction i, int indent, bool named) {
+  const InstructionRecord& r = i.record();
+  if (named || !options_.canonicalize_instruction_names) {
+    PrintInstructionName(i.id(), r.name);
+    out_ << " = ";
+  }
+  if (options_.print_result_shape) {
+    PrintShape(r.shape, options_.include_layout_in_shapes);
+    out_ << ' ';
+  }
+  std::string_view suffix;
+  std::string_view opcode = i.opcode_text();
+  if (options_.syntax_sugar_async_ops &&
+      (HasTrait(r.opcode, kUpdatesAsync) || r.opcode == Opcode::kAsyncStart || r.opcode == Opcode::kAsyncDone)) {
+    const Instruction start = async_starts_.Find(i);
+    const Computation wrapper = start.valid() ? start.computation_attr(Attr::kCalls) : Computation();
+    if (wrapper.valid() && IsSingleInstructionWrapper(wrapper)) {
+      suffix = r.opcode == Opcode::kAsyncStart ? "-start" : r.opcode == Opcode::kAsyncUpdate ? "-update" : "-done";
+      opcode = wrapper.root().opcode_text();
+    }
+  }
+  out_ << opcode << suffix << '(';
+  if (r.opcode == Opcode::kConstant) {
+    PrintConstant(i);
+  } else if (r.opcode == Opcode::kParameter) {
+    if (options_.print_parameter_number) out_ << i.parameter_number();
+  } else {
+    PrintOperands(i);
+  }
+  out_ << ')';
+  if (options_.print_extra_attributes) PrintAttributes(i, indent);
+}
+
+void Printer::PrintOperands(Instruction i) {
+  const InstructionRecord& r = i.record();
+  constexpr int64_t kShown = 4;  // of a compacted list
+  int64_t count = r.operand_count;
+  const bool cut = options_.compact_operands && count > kShown;
+  if (cut) count = kShown;
+  for (int64_t k = 0; k < count; ++k) {
+    if (k != 0) {
+      out_ << ", ";
+      if (options_.print_operand_index_annotation_interval_set && k % 5 == 0) out_ << "/*index=" << k << "*/";
+    }
+    const InstructionId id = module_.use(UseId(r.operand_begin + static_cast<uint32_t>(k))).def;
+    const InstructionRecord& operand = module_.record(id);
+    if (options_.print_operand_shape) {
+      PrintShape(operand.shape, options_.include_layout_in_shapes);
+      out_ << ' ';
+    }
+    PrintInstructionName(id, operand.name);
+  }
+  if (cut) out_ << ", ...(+" << int64_t{r.operand_count} - kShown << ')';
+}
+
+void Printer::PrintConstant(Instruction i) {
+  const Shape shape = i.shape();
+  const LiteralRecord& literal = i.literal();
+  if (options_.print_only_essential_constants) {
+    if (IsAllScalar(literal, 0)) {
+      out_ << '0';
+      return;
+    }
+    if (IsAllScalar(literal, 1)) {
+      out_ << '1';
+      return;
+    }
+    if (literal.elided || !IsInteger(shape.element_type())) {
+      out_ << "{...}";
+      return;
+    }
+    PrintLiteral(out_, context_, i.literal_id());
+    return;
+  }
+  if (literal.elided || IsElidedBy(options_, i)) {
+    out_ << "{...}";
+    return;
+  }
+  PrintLiteral(out_, context_, i.literal_id());
+}
+
+void Printer::PrintComputationAttr(Opcode opcode, AttrValue value, int indent) {
+  const AttrInfo& info = InfoOf(value.attr);
+  const bool list = info.type == AttrType::kComputationList;
+  const auto name = [&](ComputationId id) { PrintName(context_.str(module_.record(id).name)); };
+  if (options_.subcomputations == PrintOptions::Subcomputations::kOff) return;
+  const bool bodies = options_.subcomputations == PrintOptions::Subcomputations::kFullBodies;
+  // With bodies XLA writes `calls` for what it has no other word for.
+  const bool unnamed = bodies && (opcode == Opcode::kReduceScatter || opcode == Opcode::kScan);
+  out_ << ", " << (unnamed ? TextOf(Attr::kCalls) : info.text) << '=';
+  const auto body = [&](ComputationId id) {
+    // Nested bodies have canonical names of their own; those of the enclosing computation go on afterwards.
+    const int64_t next = next_canonical_;
+    PrintComputation(module_.computation(id), /*nested=*/true, /*in_text_order=*/false, indent);
+    next_canonical_ = next;
+  };
+  if (!list) {
+    if (bodies) {
+      out_ << '\n';
+      body(ComputationId(value.payload));
+    } else {
+      name(ComputationId(value.payload));
+    }
+    return;
+  }
+  const absl::Span<const int64_t> ids = context_.list(ListId(value.payload));
+  out_ << (bodies ? "{\n" : "{");
+  for (size_t k = 0; k < ids.size(); ++k) {
+    const ComputationId id(static_cast<uint32_t>(ids[k]));
+    if (k != 0) out_ << (bodies ? ",\n" : ", ");
+    if (bodies) {
+      body(id);
+    } else {
+      name(id);
+    }
+  }
+  out_ << (bodies ? "\n}" : "}");
+}
+
+void Printer::PrintAttributes(Instruction i, int indent) {
+  const InstructionRecord& r = i.record();
+  bool metadata_due = options_.print_metadata && r.metadata.valid();
+  bool sugar_due = false;
+  Instruction wrapped;
+  if (r.opcode == Opcode::kAsyncStart && options_.syntax_sugar_async_ops) {
+    const Computation wrapper = i.computation_attr(Attr::kCalls);
+    if (wrapper.valid() && IsSingleInstructionWrapper(wrapper)) {
+      sugar_due = true;
+      wrapped = wrapper.root();
+    }
+  }
+  const auto metadata = [&] {
+    metadata_due = false;
+    const Metadata m = context_.metadata[r.metadata];
+    if (!HasMetadataToPrint(context_, m)) return;
+    out_ << ", metadata=";
+    PrintMetadata(out_, context_, r.metadata, options_.print_metadata_only_op_name);
+  };
+  const auto wrapped_attrs = [&] {
+    sugar_due = false;
+    for (const AttrValue& value : wrapped.attrs()) {
+      // What the start says itself is said once.
+      if (IsCommon(value.attr) && (i.has(value.attr) || value.attr == Attr::kBackendConfig)) continue;
+      const AttrType type = InfoOf(value.attr).type;
+      if (type == AttrType::kComputation || type == AttrType::kComputationList) {
+        PrintComputationAttr(wrapped.opcode(), value, indent);
+      } else {
+        attrs_.Print(value);
+      }
+    }
+  };
+  for (const AttrValue& value : module_.attrs_of(r)) {
+    const AttrType type = InfoOf(value.attr).type;
+    if (sugar_due &&
+        (value.attr == Attr::kOutputToOperandAliasing || value.attr == Attr::kCalls || IsCommon(value.attr))) {
+      wrapped_attrs();
+    }
+    if (wrapped.valid() && value.attr == Attr::kCalls &&
+        options_.subcomputations != PrintOptions::Subcomputations::kFullBodies) {
+      continue;
+    }
+    if (metadata_due && value.attr >= Attr::kMetadata) metadata();
+    if (type == AttrType::kComputation || type == AttrType::kComputationList) {
+      PrintComputationAttr(r.opcode, value, indent);
+    } else {
+      attrs_.Print(value);
+    }
+  }
+  if (sugar_due) wrapped_attrs();
+  if (metadata_due) metadata();
+}
+
+}  // namespace
+
+PrintOptions PrintOptions::ShortParsable() {
+  PrintOptions o;
+  o.print_large_constants = true;
+  o.print_metadata = false;
+  o.print_operand_index_annotation_interval_set = false;
+  o.print_program_shape = false;
+  o.print_percent = false;
+  o.print_control_dependencies = false;
+  return o;
+}
+
+PrintOptions PrintOptions::Canonical() {
+  PrintOptions o;
+  o.subcomputations = Subcomputations::kFullBodies;
+  o.print_metadata = false;
+  o.print_backend_config = false;
+  o.print_operand_shape = true;
+  o.print_operand_index_annotation_interval_set = false;
+  o.print_program_shape = false;
+  o.print_percent = false;
+  o.print_control_dependencies = false;
+  o.canonicalize_instruction_names = true;
+  return o;
+}
+
+PrintOptions PrintOptions::Fingerprint() {
+  PrintOptions o = Canonical();
+  o.print_infeed_outfeed_config = false;
+  o.print_only_essential_constants = true;
+  o.print_ids = false;
+  o.canonicalize_computations = true;
+  o.print_full_replica_groups = true;
+  return o;
+}
+
+PrintOptions PrintOptions::Lossless() {
+  PrintOptions o;
+  o.print_large_constants = true;
+  o.syntax_sugar_async_ops = false;
+  o.settle_computations = true;
+  return o;
+}
+
+void PrintModule(TextWriter& out, const Module& module, const PrintOptions& options) {
+  Printer(out, module, options).PrintModule();
+}
+
+void PrintComputation(TextWriter& out, Computation computation, const PrintOptions& options) {
+  Printer(out, computation.module(), options)
+      .PrintComputation(computation, /*nested=*/false, /*in_text_order=*/true, options.indent_amount);
+}
+
+void PrintInstruction(TextWriter& out, Instruction instruction, const PrintOptions& options) {
+  Printer(out, instruction.module(), options)
+      .PrintInstruction(instruction, options.indent_amount, /*named=*/!options.canonicalize_instruction_names);
+}
+
+void PrintAttrValue(TextWriter& out, const Module& module, AttrValue value, const PrintOptions& options) {
+  AttributePrinter(out, module, options).PrintValue(value);
+}
+
+bool IsElidedBy(const PrintOptions& options, Instruction constant) {
+  if (options.print_large_constants || options.print_only_essential_constants || constant.literal().elided)
+    return false;
+  const Shape shape = constant.shape();
+  return !shape.IsArray() || shape.element_count() > PrintOptions::kLargeConstantElements;
+}
+
+std::string ToString(const Module& module, const PrintOptions& options) {
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintModule(out, module, options);
+  }
+  return text;
+}
+
+std::string ToString(Computation computation, const PrintOptions& options) {
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintComputation(out, computation, options);
+  }
+  return text;
+}
+
+std::string ToString(Instruction instruction, const PrintOptions& options) {
+  std::string text;
+  {
+    TextWriter out(&text);
+    PrintInstruction(out, instruction, options);
+  }
+  return text;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Module -> HLO text, byte for byte as XLA prints it. PrintOptions has a toggle for each of XLA's, and constructors for
+// its named combinations.
+#ifndef HLOKIT_IR_TEXT_PRINTER_H_
+#define HLOKIT_IR_TEXT_PRINTER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "ir/core/text_writer.h"
+#include "ir/graph/module.h"
+
+namespace hlokit {
+
+struct PrintOptions {
+  enum class Subcomputations : uint8_t {
+    kNameOnly,             // to_apply=%add
+    kFullBodies,           // the computation in place, in braces
+    kNonSequentialBodies,  // in place, except those of while, call and conditional
+    kOff,
+  };
+
+  // Constants of more elements than this, and tuples, are large.
+  static constexpr int64_t kLargeConstantElements = 10;
+  bool print_large_constants = false;           // large constants in full, else {...}
+  bool print_only_essential_constants = false;  // keep only constants the shape of the program depends on
+  Subcomputations subcomputations = Subcomputations::kNameOnly;
+  bool print_metadata = true;
+  bool print_metadata_only_op_name = false;
+  bool print_stack_frames = true;  // the FileNames ... StackFrames tables
+  bool print_original_value = true;
+  bool print_backend_config = true;
+  bool compact_operands = false;  // long operand lists shortened
+  bool print_operand_shape = false;
+  bool print_operand_index_annotation_interval_set = true;  // /*index=5*/
+  bool include_layout_in_shapes = true;
+  bool print_result_shape = true;
+  bool print_percent = true;
+  bool print_control_dependencies = true;
+  bool print_program_shape = true;  // (params) -> result in a computation's header
+  bool print_infeed_outfeed_config = true;
+  bool print_extra_attributes = true;
+  bool print_names = true;
+  bool print_ids = true;  // false: "add.5" is printed "add"
+  bool print_parameter_number = true;
+  bool print_header = true;
+  bool canonicalize_instruction_names = false;  // tmp_0, tmp_1, ...
+  bool canonicalize_computations = false;       // computations in a canonical order
+  bool settle_computations = false;             // in an order that is the same when the text is read and printed again
+  bool syntax_sugar_async_ops = true;
+  bool print_frontend_attributes = true;
+  bool print_sharding = true;
+  bool print_full_replica_groups = false;  // iota and mesh forms written out as lists
+  int indent_amount = 0;
+
+  // XLA's named forms.
+  static PrintOptions Default() { return {}; }
+  static PrintOptions ShortParsable();
+  static PrintOptions Canonical();
+  static PrintOptions Fingerprint();
+  // Ours: the default form without what that leaves out or folds together. Reading it back gives the same module.
+  static PrintOptions Lossless();
+};
+
+void PrintModule(TextWriter& out, const Module& module, const PrintOptions& options = {});
+void PrintComputation(TextWriter& out, Computation computation, const PrintOptions& options = {});
+// One instruction, without indentation or newline.
+void PrintInstruction(TextWriter& out, Instruction instruction, const PrintOptions& options = {});
+std::string ToString(const Module& module, const PrintOptions& options = {});
+std::string ToString(Computation computation, const PrintOptions& options = {});
+std::string ToString(Instruction instruction, const PrintOptions& options = {});
+
+// True if a text to be read leaves out the value of this constant, which the module has: it prints {...} instead. False
+// of forms that keep only essential constants, which are there to be hashed.
+bool IsElidedBy(const PrintOptions& options, Instruction constant);
+
+// The value of one attribute as it stands after `name=`. Computations and instructions are printed by name.
+void PrintAttrValue(TextWriter& out, const Module& module, AttrValue value, const PrintOptions& options = {});
+
+// `metadata={...}` without the name.
+void PrintMetadata(TextWriter& out, const Context& context, MetadataId metadata, bool only_op_name = false);
+// A string in quotes with C escapes.
+void PrintQuoted(TextWriter& out, std::string_view s);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_TEXT_PRINTER_H_

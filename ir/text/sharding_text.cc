@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shardings as text.
+#include <string>
+
+#include "ir/sharding/sharding.h"
+#include "ir/text/metadata_text.h"
+
+namespace hlokit {
+namespace {
+
+// The metadata of an unnamed leaf stands bare if it is one; that of a named leaf is always a list.
+void PrintLeafMetadata(TextWriter& out, const Context& context, const ShardingLeaf& leaf) {
+  if (leaf.metadata.empty()) return;
+  const bool named = leaf.kind == ShardingKind::kNamed;
+  out << (named ? ", metadata=" : " metadata=");
+  const bool list = named || leaf.metadata.size() != 1;
+  if (list) out << '{';
+  for (size_t i = 0; i < leaf.metadata.size(); ++i) {
+    if (i != 0) out << ", ";
+    PrintMetadata(out, context, leaf.metadata[i]);
+  }
+  if (list) out << '}';
+}
+
+void PrintReduction(TextWriter& out, ReductionOp op) {
+  if (op != ReductionOp::kSum) out << kReductionOpTexts[static_cast<size_t>(op)];
+}
+
+void PrintNamed(TextWriter& out, const Context& context, const ShardingLeaf& leaf) {
+  const auto axes = [&](const std::vector<AxisRef>& list) { PrintAxes(out, context, leaf.mesh, list, ", "); };
+  PrintMesh(out, context, leaf.mesh);
+  if (leaf.mesh.maximal()) return;
+  out << ", [";
+  for (size_t i = 0; i < leaf.dims.size(); ++i) {
+    out << (i == 0 ? "{" : ", {");
+    axes(leaf.dims[i].axes);
+    if (leaf.dims[i].open) out << (leaf.dims[i].axes.empty() ? "?" : ", ?");
+    out << '}';
+  }
+  out << ']';
+  if (!leaf.replicated.empty()) {
+    out << ", replicated={";
+    axes(leaf.replicated);
+    out << '}';
+  }
+  if (!leaf.unreduced.empty()) {
+    out << ", unreduced=";
+    PrintReduction(out, leaf.reduction);
+    out << '{';
+    axes(leaf.unreduced);
+    out << '}';
+  }
+  if (!leaf.manual.empty()) {
+    out << ", manual={";
+    axes(leaf.manual);
+    out << '}';
+  }
+}
+
+void PrintTiled(TextWriter& out, const ShardingLeaf& leaf) {
+  out << "devices=";
+  PrintTileAssignment(out, leaf.tiles);
+  if (leaf.subgroups.empty()) return;
+  if (leaf.subgroups.size() == 1 && leaf.subgroups[0] == SubgroupType::kReplicated) {
+    out << " last_tile_dim_replicate";
+    return;
+  }
+  out << " last_tile_dims={";
+  for (size_t i = 0; i < leaf.subgroups.size(); ++i) {
+    if (i != 0) out << ", ";
+    out << kSubgroupTypeTexts[static_cast<size_t>(leaf.subgroups[i])];
+  }
+  out << '}';
+}
+
+void PrintLeaf(TextWriter& out, const Context& context, const ShardingLeaf& leaf, bool include_metadata) {
+  out << '{';
+  switch (leaf.kind) {
+    case ShardingKind::kReplicated:
+      out << "replicated";
+      break;
+    case ShardingKind::kManual:
+      out << "manual";
+      break;
+    case ShardingKind::kUnknown:
+      out << "unknown";
+      break;
+    case ShardingKind::kUnreduced:
+      out << (leaf.reduction == ReductionOp::kSum ? "unreduced" : "unreduced=");
+      PrintReduction(out, leaf.reduction);
+      break;
+    case ShardingKind::kMaximal:
+      out << "maximal device=" << leaf.device;
+      break;
+    case ShardingKind::kTiled:
+      PrintTiled(out, leaf);
+      break;
+    case ShardingKind::kNamed:
+      PrintNamed(out, context, leaf);
+      break;
+  }
+  if (leaf.group != ShardGroup::kNone) {
+    out << (leaf.group == ShardGroup::kAs ? " shard_as " : " shard_like ") << leaf.group_id;
+  }
+  if (include_metadata) PrintLeafMetadata(out, context, leaf);
+  out << '}';
+}
+
+}  // namespace
+
+void PrintSharding(TextWriter& out, const Context& context, ListId sharding, bool include_metadata) {
+  if (!IsTupleSharding(context, sharding)) {
+    PrintLeaf(out, context, DecodeLeaf(context, sharding), include_metadata);
+    return;
+  }
+  out << '{';
+  const absl::Span<const int64_t> list = context.list(sharding);
+  int64_t index = 0;
+  std::string text;
+  for (size_t i = 1; i < list.size(); i += 2) {
+    text.clear();
+    {
+      TextWriter leaf_out(&text);
+      PrintLeaf(leaf_out, context, DecodeLeaf(context, ListId(static_cast<uint32_t>(list[i]))), include_metadata);
+    }
+    for (int64_t n = 0; n < list[i + 1]; ++n, ++index) {
+      if (index != 0) out << ", ";
+      if (index != 0 && index % 5 == 0) out << "/*index=" << index << "*/";
+      out << text;
+    }
+  }
+  out << '}';
+}
+
+}  // namespace hlokit

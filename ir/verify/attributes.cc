@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of attributes that shape inference does not depend on.
+#include "ir/core/str_cat.h"
+#include "ir/inference/shape_inference.h"
+#include "ir/verify/context.h"
+
+namespace hlokit::verify_internal {
+
+void CheckBroadcast(Verification& v, Instruction i) {
+  if (!v.options.ordered_broadcast_dimensions) return;
+  const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
+  for (size_t n = 1; n < dims.size(); ++n) {
+    if (dims[n - 1] < dims[n]) continue;
+    v.Report(i, DiagnosticKind::kAttributeValue, StrCat("dimensions ", IndexText(dims), " do not ascend"));
+    return;
+  }
+}
+
+void CheckCompare(Verification& v, Instruction i) {
+  const std::optional<uint32_t> given = i.payload(Attr::kCompareType);
+  if (!given) return;
+  const ElementType element = i.operand(1).shape().element_type();
+  const auto type = static_cast<ComparisonType>(*given);
+  ComparisonType fits = ComparisonType::kUnsigned;  // of predicates too
+  if (IsFloat(element) || IsComplex(element)) {
+    fits = ComparisonType::kFloat;
+  } else if (IsSigned(element)) {
+    fits = ComparisonType::kSigned;
+  }
+  if (type == fits || (IsFloat(element) && type == ComparisonType::kTotalOrder)) return;
+  const auto text = [](ComparisonType t) { return EnumTexts(EnumType::kComparisonType)[static_cast<size_t>(t)]; };
+  v.Report(i, DiagnosticKind::kAttributeValue,
+           StrCat("compares ", TextOf(element), " as ", text(type), "; that type compares as ", text(fits)));
+}
+
+void CheckConstant(Verification& v, Instruction i) {
+  if (i.literal_id().value >= v.module.context().literals.size()) {
+    v.Report(i, DiagnosticKind::kAttributeValue, "has no value");
+    return;
+  }
+  const Shape value = i.literal().shape;
+  if (CompatibleUpToDynamism(value, i.shape())) return;
+  v.Report(i, DiagnosticKind::kInference, StrCat("is ", ShapeText(i.shape()), "; its value is ", ShapeText(value)));
+}
+
+void CheckParameter(Verification& v, Instruction i) {
+  if (!i.has(Attr::kParameterReplication)) return;
+  const int64_t values = static_cast<int64_t>(i.list_attr(Attr::kParameterReplication).size());
+  if (values == i.shape().leaf_count()) return;
+  v.Report(i, DiagnosticKind::kAttributeValue,
+           StrCat("parameter_replication has ", values, " values for ", i.shape().leaf_count(), " leaves"));
+}
+
+}  // namespace hlokit::verify_internal

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of type b(...): storage that is written in place. Each has one writer, and only instructions that know about
+// buffers may have them.
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "ir/core/str_cat.h"
+#include "ir/inference/shape_inference.h"
+#include "ir/verify/context.h"
+
+namespace hlokit::verify_internal {
+namespace {
+
+constexpr DiagnosticKind kBufferUseKind = DiagnosticKind::kBufferUse;
+
+using Index = absl::InlinedVector<int64_t, 4>;
+
+// Counts writers of one buffer among the users of the value that holds it.
+class Writers {
+ public:
+  explicit Writers(Verification& v) : v_(v) {}
+
+  bool MoreThanOne(Instruction i, Index index) {
+    count_ = 0;
+    stack_.clear();
+    stack_.push_back({i.id(), std::move(index)});
+    while (!stack_.empty() && count_ < 2) {
+      const Holder holder = std::move(stack_.back());
+      stack_.pop_back();
+      const Instruction held_by = v_.module.instruction(holder.id);
+      Instruction last;
+      for (const auto use : held_by.uses()) {
+        // Uses by one user mostly stand together; a user counted twice writes twice.
+        if (last.valid() && last == use.user) continue;
+        last = use.user;
+        if (--v_.search_budget < 0) return false;
+        Visit(holder, held_by, use.user, use.operand_index);
+      }
+    }
+    return count_ > 1;
+  }
+
+ private:
+  struct Holder {
+    InstructionId id;
+    Index index;  // of the buffer in its value
+  };
+
+  void Visit(const Holder& holder, Instruction held_by, Instruction user, int64_t operand) {
+    const Opcode opcode = user.opcode();
+    if (opcode == Opcode::kCall || opcode == Opcode::kConditional || opcode == Opcode::kCustomCall ||
+        opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kFusion || opcode == Opcode::kWhile) {
+      ++count_;
+    } else if (opcode == Opcode::kGetTupleElement) {
+      if (!holder.index.empty() && user.int_attr(Attr::kIndex) == holder.index[0]) {
+        stack_.push_back({user.id(), Index(holder.index.begin() + 1, holder.index.end())});
+      }
+    } else if (opcode == Opcode::kTuple) {
+      if (held_by.parent().root() != user) {
+        Index index = {operand};
+        index.insert(index.end(), holder.index.begin(), holder.index.end());
+        stack_.push_back({user.id(), std::move(index)});
+      } else if (v_.callers(held_by.parent()).loops != 0) {
+        ++count_;  // a loop writes what it carries
+      }
+    }
+  }
+
+  Verification& v_;
+  std::vector<Holder> stack_;
+  int64_t count_ = 0;
+};
+
+class BufferCheck {
+ public:
+  explicit BufferCheck(Verification& v) : v_(v), writers_(v) {}
+
+  void Run() {
+    for (uint32_t id = 0; id < v_.module.computation_id_bound(); ++id) {
+      const Computation c = v_.module.computation(ComputationId(id));
+      if (c.record().erased) continue;
+      if (v_.IsAsync(c)) {
+        // Run by an async-start: what counts is the custom call it wraps.
+        if (c.root().opcode() == Opcode::kCustomCall) CheckCustomCall(c.root());
+        continue;
+      }
+      for (Instruction i : c.instructions()) {
+        if (v_.full()) return;
+        if (!v_.unsound(i) && (Touches(i) || IsBufferCall(i))) CheckInstruction(i);
+      }
+    }
+  }
+
+ private:
+  bool Touches(Instruction i) const {
+    if (v_.HoldsBuffer(i.shape())) return true;
+    for (Instruction operand : i.operands()) {
+      if (v_.HoldsBuffer(operand.shape())) return true;
+    }
+    return false;
+  }
+
+  static bool IsBufferCall(Instruction i) {
+    if (i.opcode() != Opcode::kCustomCall) return false;
+    const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+    return target == "Pin" || target == "Unpin" || target == "CreateBuffer";
+  }
+
+  void CheckInstruction(Instruction i) {
+    const Opcode opcode = i.opcode();
+    if (opcode == Opcode::kAsyncStart || opcode == Opcode::kAsyncUpdate || opcode == Opcode::kAsyncDone) return;
+    if (opcode == Opcode::kGetTupleElement || opcode == Opcode::kTuple) return;
+    if (opcode == Opcode::kCall && FrontendAttribute(i, "_xla_stream_annotation")) return;
+    if (opcode == Opcode::kCustomCall) {
+      CheckCustomCall(i);
+    } else if (opcode == Opcode::kWhile || (opcode == Opcode::kParameter && !i.parent().is_entry())) {
+      CheckWriters(i);
+    } else if (opcode == Opcode::kDynamicUpdateSlice && i.operand(0).shape().IsBuffer()) {
+      CheckWriters(i);
+    } else {
+      v_.Report(i, kBufferUseKind,
+                opcode == Opcode::kParameter
+                    ? "is a parameter of the entry, which cannot take buffers"
+                    : StrCat("has a buffer among its operands or results; ", i.opcode_text(), " cannot"));
+    }
+  }
+
+  // Calls `f` with the index of each buffer in `shape`.
+  template <typename F>
+  void ForEachBuffer(Shape shape, const F& f) {
+    if (!v_.HoldsBuffer(shape)) return;
+    std::vector<std::pair<Shape, int64_t>> stack = {{shape, 0}};  // and the next element to look at
+    Index index;
+    while (!stack.empty()) {
+      if (--v_.search_budget < 0) return;
+      auto& [top, next] = stack.back();
+      if (top.IsBuffer()) f(index);
+      if (top.IsTuple() && next < top.tuple_size()) {
+        const Shape element = top.element(next);
+        index.push_back(next++);
+        if (v_.HoldsBuffer(element)) {
+          stack.push_back({element, 0});
+        } else {
+          index.pop_back();
+        }
+        continue;
+      }
+      stack.pop_back();
+      if (!stack.empty()) index.pop_back();
+    }
+  }
+
+  void CheckWriter(Instruction i, const Index& index) {
+    if (!writers_.MoreThanOne(i, index)) return;
+    v_.Report(i, kBufferUseKind, StrCat("its buffer ", IndexText(index), " has more than one writer"));
+  }
+  void CheckWriters(Instruction i) {
+    ForEachBuffer(i.shape(), [&](const Index& index) { CheckWriter(i, index); });
+  }
+
+  bool SameArray(Shape a, Shape b) const { return SameShapes(v_, a, b); }
+
+  void CheckCustomCall(Instruction i) {
+    const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
+    if (target == "Pin") {
+      CheckPin(i);
+    } else if (target == "Unpin") {
+      CheckUnpin(i);
+    } else if (target == "CreateBuffer") {
+      if (i.operand_count() != 0) v_.Report(i, kBufferUseKind, "CreateBuffer takes no operands");
+      if (!i.shape().IsBuffer()) v_.Report(i, kBufferUseKind, "CreateBuffer gives a buffer");
+      CheckWriters(i);
+    } else {
+      CheckAliased(i);
+      CheckWriters(i);
+    }
+  }
+
+  void CheckPin(Instruction i) {
+    const bool fits = i.operand_count() == 1 && i.operand(0).shape().IsArray() && i.shape().IsBuffer();
+    if (!fits || !SameArray(i.operand(0).shape(), i.shape().element(0))) {
+      v_.Report(i, kBufferUseKind, "Pin makes a buffer of its one operand, an array of the same shape");
+    } else {
+      CheckOneAlias(i);
+      CheckWriters(i);
+    }
+  }
+
+  void CheckUnpin(Instruction i) {
+    const bool fits = i.operand_count() == 1 && i.operand(0).shape().IsBuffer() && i.shape().IsArray();
+    if (!fits || !SameArray(i.operand(0).shape().element(0), i.shape())) {
+      v_.Report(i, kBufferUseKind, "Unpin makes an array of its one operand, a buffer of the same shape");
+    } else {
+      CheckOneAlias(i);
+    }
+  }
+
+  void CheckOneAlias(Instruction i) {
+    if (AliasesOf(i).size() == 1) return;
+    v_.Report(i, kBufferUseKind,
+              StrCat(i.string_attr(Attr::kCustomCallTarget), " needs one output_to_operand_aliasing"));
+  }
+
+  std::vector<OperandAlias> AliasesOf(Instruction i) const {
+    std::vector<OperandAlias> aliases;
+    absl::Span<const int64_t> encoded = i.list_attr(Attr::kOutputToOperandAliasing);
+    while (const std::optional<OperandAlias> alias = NextOperandAlias(&encoded)) aliases.push_back(*alias);
+    return aliases;
+  }
+
+  // Each buffer that goes in comes out, and each that comes out went in.
+  void CheckAliased(Instruction i) {
+    const std::vector<OperandAlias> aliases = AliasesOf(i);
+    const auto report = [&](std::string_view which, const Index& index, int64_t count, std::string_view other) {
+      if (count == 1) return;
+      v_.Report(i, kBufferUseKind,
+                StrCat(which, " ", IndexText(index), " is a buffer and aliases ", count == 0 ? "no " : "more than one ",
+                       other));
+    };
+    for (int64_t n = 0; n < i.operand_count(); ++n) {
+      ForEachBuffer(i.operand(n).shape(), [&](const Index& index) {
+        const int64_t count = std::count_if(aliases.begin(), aliases.end(), [&](const OperandAlias& a) {
+          return a.operand == n && a.operand_index == absl::MakeConstSpan(index);
+        });
+        report(StrCat("operand ", n), index, count, "output");
+      });
+    }
+    ForEachBuffer(i.shape(), [&](const Index& index) {
+      const int64_t count = std::count_if(aliases.begin(), aliases.end(), [&](const OperandAlias& a) {
+        return a.output_index == absl::MakeConstSpan(index);
+      });
+      report("output", index, count, "operand");
+    });
+  }
+
+  Verification& v_;
+  Writers writers_;
+};
+
+}  // namespace
+
+void CheckBuffers(Verification& v) {
+  if (v.any_buffers() || v.has_buffer_calls) BufferCheck(v).Run();
+}
+
+}  // namespace hlokit::verify_internal

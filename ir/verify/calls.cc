@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls: who else calls, what stands in a fusion, shardings on both sides, threads, composite calls. (That operands fit
+// parameters and results fit results is part of shape inference.)
+#include <charconv>
+
+#include "ir/core/str_cat.h"
+#include "ir/graph/side_effects.h"
+#include "ir/verify/context.h"
+
+namespace hlokit::verify_internal {
+namespace {
+
+constexpr DiagnosticKind kCallSignatureKind = DiagnosticKind::kCallSignature;
+
+// The sharding of those among `instructions` that have one must be the same.
+class SameSharding {
+ public:
+  SameSharding(Verification& v, Instruction caller) : v_(v), caller_(caller) { Add(caller); }
+
+  void Add(Instruction i) {
+    const std::optional<uint32_t> sharding = i.payload(Attr::kSharding);
+    if (!sharding) return;
+    if (!first_.valid()) {
+      first_ = i;
+      sharding_ = *sharding;
+    } else if (*sharding != sharding_ && !reported_) {
+      reported_ = true;
+      v_.Report(caller_, DiagnosticKind::kSharding,
+                StrCat("`", first_.name(), "` and `", i.name(), "` pass the same value under different shardings"));
+    }
+  }
+
+ private:
+  Verification& v_;
+  Instruction caller_;
+  Instruction first_;
+  uint32_t sharding_ = 0;
+  bool reported_ = false;
+};
+
+void CheckComposite(Verification& v, Instruction i) {
+  const std::optional<std::string_view> name = FrontendAttribute(i, "composite.name");
+  if (!name || name->empty()) {
+    v.Report(i, DiagnosticKind::kAttributeValue, "a composite call needs the frontend attribute `composite.name`");
+  }
+  const std::optional<std::string_view> attributes = FrontendAttribute(i, "composite.attributes");
+  if (attributes && attributes->empty()) {
+    v.Report(i, DiagnosticKind::kAttributeValue,
+             "the frontend attribute `composite.attributes` is empty; none is `{}`");
+  }
+  if (const std::optional<std::string_view> text = FrontendAttribute(i, "composite.version")) {
+    int64_t version = -1;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), version);
+    if (error != std::errc() || end != text->data() + text->size() || version < 0) {
+      v.Report(i, DiagnosticKind::kAttributeValue,
+               StrCat("the frontend attribute `composite.version` is \"", *text, "\"; it must be a number from 0"));
+    }
+  }
+}
+
+// What stands in a fusion: everything leads to the root.
+void CheckFusedComputation(Verification& v, Instruction fusion, Computation fused) {
+  const Instruction root = fused.root();
+  for (Instruction i : fused.instructions()) {
+    if (i == root) {
+      if (i.has_users())
+        v.Report(i, kCallSignatureKind, StrCat("is the root of fusion `", fusion.name(), "`, so nothing may use it"));
+    } else if (!i.has_users() && !HasOwnSideEffect(i)) {
+      v.Report(i, kCallSignatureKind, StrCat("is in fusion `", fusion.name(), "` but nothing uses it"));
+    }
+  }
+}
+
+}  // namespace
+
+void CheckCall(Verification& v, Instruction i) {
+  if (i.bool_attr(Attr::kIsComposite)) CheckComposite(v, i);
+}
+
+void CheckConditional(Verification& v, Instruction i) {
+  SameSharding shardings(v, i);
+  for (Computation branch : i.called_computations()) shardings.Add(branch.root());
+}
+
+void CheckFusion(Verification& v, Instruction i) {
+  const Computation fused = i.computation_attr(Attr::kCalls);
+  const Callers& callers = v.callers(fused);
+  if (callers.fusion == i.id()) {
+    CheckFusedComputation(v, i, fused);
+  } else {
+    v.Report(i, kCallSignatureKind,
+             StrCat("calls `", fused.name(), "`, which belongs to fusion `",
+                    v.module.instruction(callers.fusion).name(), "`"));
+  }
+  CheckFusionAliasing(v, i);
+}
+
+void CheckWhile(Verification& v, Instruction i) {
+  const Computation body = i.computation_attr(Attr::kBody);
+  SameSharding shardings(v, i);
+  shardings.Add(body.root());
+  shardings.Add(body.parameter(0));
+  shardings.Add(i.computation_attr(Attr::kCondition).parameter(0));
+}
+
+// The reducer of a collective. XLA leaves it unread here and breaks on it later.
+void CheckReducerParameters(Verification& v, Instruction i) {
+  const Computation reducer = i.computation_attr(Attr::kToApply);
+  if (reducer.parameter_count() % 2 != 0 || reducer.parameter_count() == 0) {
+    v.Report(i, kCallSignatureKind,
+             StrCat("reducer `", reducer.name(), "` has ", Count(reducer.parameter_count(), "parameter"),
+                    "; it combines pairs"));
+  }
+}
+
+// A computation runs on the thread of its caller; only an async-start goes to another.
+void CheckThreads(Verification& v) {
+  for (const CallEdge& edge : v.call_edges) {
+    const Instruction caller = v.module.instruction(edge.caller);
+    const Computation callee = v.module.computation(edge.callee);
+    const bool async = caller.opcode() == Opcode::kAsyncStart || caller.opcode() == Opcode::kAsyncUpdate ||
+                       caller.opcode() == Opcode::kAsyncDone;
+    if (!async && caller.parent().record().execution_thread == callee.record().execution_thread) continue;
+    std::string_view thread = caller.parent().execution_thread();
+    if (async) {
+      thread = caller.string_attr(Attr::kAsyncExecutionThread);
+      if (thread.empty()) thread = "main";
+    }
+    if (thread == callee.execution_thread()) continue;
+    v.Report(caller, async ? DiagnosticKind::kAsyncPair : kCallSignatureKind,
+             StrCat("runs on thread \"", thread, "\" and calls `", callee.name(), "` of thread \"",
+                    callee.execution_thread(), "\""));
+  }
+}
+
+}  // namespace hlokit::verify_internal

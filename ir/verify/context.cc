@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Helpers of the verifier: reporting, and decoding small attributes.
+#include "ir/verify/context.h"
+
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/inference/shape_inference.h"
+
+namespace hlokit::verify_internal {
+
+Verification::Verification(const Module& m, const VerifierOptions& o, DiagnosticSink* sink)
+    : module(m),
+      options(o),
+      search_budget(int64_t{1} << 16),
+      sink_(sink),
+      callers_(m.computation_id_bound()),
+      positions_(m.instruction_id_bound()),
+      unsound_(m.instruction_id_bound()) {
+  search_budget += static_cast<int64_t>(8 * m.instruction_id_bound());
+  // Parts of a shape are interned before it, so one walk in id order settles all.
+  const ShapeTable& shapes = m.context().shapes;
+  for (uint32_t id = 0; id < shapes.size(); ++id) {
+    const Shape shape = shapes[ShapeId(id)];
+    bool holds = shape.IsBuffer();
+    if (shape.IsTuple() && any_buffers_) {
+      for (Shape e : shape.elements()) holds = holds || HoldsBuffer(e);
+    }
+    if (!holds) continue;
+    if (!any_buffers_) holds_buffer_.resize(shapes.size());
+    any_buffers_ = true;
+    holds_buffer_[id] = 1;
+  }
+}
+
+void Verification::Report(Instruction at, DiagnosticKind kind, std::string_view message, std::string hint) {
+  const std::string_view name = at.name();
+  SourceRange range;
+  if (at.record().source_offset != InstructionRecord::SourceOffsetNone()) {
+    range = {at.record().source_offset, static_cast<uint32_t>(name.size())};
+  }
+  sink_->Error(kind, range, StrCat("`", name, "`: ", message), std::move(hint));
+}
+
+void Verification::Report(Computation at, DiagnosticKind kind, std::string_view message) {
+  const std::string_view name = at.name();
+  SourceRange range;
+  if (at.record().source_offset != InstructionRecord::SourceOffsetNone()) {
+    range = {at.record().source_offset, static_cast<uint32_t>(name.size())};
+  }
+  sink_->Error(kind, range, StrCat("computation `", name, "`: ", message));
+}
+
+void Verification::ReportHeader(DiagnosticKind kind, std::string message) {
+  sink_->Error(kind, SourceRange(), std::move(message));
+}
+
+bool SameShapes(const Verification& v, Shape a, Shape b) {
+  return v.options.layout_sensitive ? a == b : CompatibleUpToDynamism(a, b);
+}
+
+std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_view key) {
+  const absl::Span<const int64_t> entries = i.list_attr(Attr::kFrontendAttributes);
+  const Context& context = i.module().context();
+  for (size_t e = 0; e + 1 < entries.size(); e += 2) {
+    if (context.str(StringId(static_cast<uint32_t>(entries[e]))) == key) {
+      return context.str(StringId(static_cast<uint32_t>(entries[e + 1])));
+    }
+  }
+  return std::nullopt;
+}
+
+std::string ShapeText(Shape shape, bool with_layout) {
+  constexpr size_t kLongest = 240;
+  if (!shape.IsTuple()) return ToString(shape, with_layout);
+  std::vector<std::pair<Shape, int64_t>> open = {{shape, 0}};  // tuples, with the next element of each
+  std::string out = "(";
+  while (!open.empty()) {
+    auto& [tuple, next] = open.back();
+    if (next == tuple.tuple_size()) {
+      out.push_back(')');
+      open.pop_back();
+      continue;
+    }
+    if (next != 0) StrAppend(&out, ", ");
+    if (out.size() > kLongest) return StrCat(out, "...");
+    const Shape element = tuple.element(next++);
+    if (element.IsTuple()) {
+      out.push_back('(');
+      open.push_back({element, 0});
+    } else {
+      StrAppend(&out, ToString(element, with_layout));
+    }
+  }
+  return out;
+}
+
+std::string Count(int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); }
+
+std::string IndexText(absl::Span<const int64_t> index) {
+  std::string out = "{";
+  for (size_t i = 0; i < index.size(); ++i) {
+    if (i != 0) out.push_back(',');
+    StrAppend(&out, index[i]);
+  }
+  out.push_back('}');
+  return out;
+}
+
+std::optional<OperandAlias> NextOperandAlias(absl::Span<const int64_t>* encoded) {
+  const auto take = [encoded](absl::Span<const int64_t>* list) {
+    if (encoded->empty()) return false;
+    const int64_t size = encoded->front();
+    encoded->remove_prefix(1);
+    if (size < 0 || static_cast<size_t>(size) > encoded->size()) return false;
+    *list = encoded->first(static_cast<size_t>(size));
+    encoded->remove_prefix(static_cast<size_t>(size));
+    return true;
+  };
+  OperandAlias alias;
+  if (!take(&alias.output_index) || encoded->empty()) return std::nullopt;
+  alias.operand = encoded->front();
+  encoded->remove_prefix(1);
+  if (!take(&alias.operand_index)) return std::nullopt;
+  return alias;
+}
+
+}  // namespace hlokit::verify_internal

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of the verifier share: the module under verification, facts gathered in the first pass, and reporting.
+//
+// Two passes. The first (structure.cc) sees each instruction alone: ids, operands, attributes, order. Unless it
+// finds the module unsafe to look around in, the second (verifier.cc) checks shapes and then runs the check of the
+// opcode, if it has one; a check may follow operands, users, callers and callees. Instructions that failed the first
+// pass or shape inference are left out of the second, so that one mistake gives one report.
+#ifndef HLOKIT_IR_VERIFY_CONTEXT_H_
+#define HLOKIT_IR_VERIFY_CONTEXT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+#include "ir/verify/verifier.h"
+
+namespace hlokit::verify_internal {
+
+// Who calls a computation.
+struct Callers {
+  uint32_t count = 0;  // of all kinds
+  uint32_t fusions = 0;
+  uint32_t loops = 0;  // while instructions with this body
+  uint32_t async_starts = 0;
+  InstructionId fusion;  // the first of each
+  InstructionId loop;
+  InstructionId async_start;
+  bool has_forward_operands = false;  // an operand or control predecessor stands after its user
+};
+
+// One called computation of one instruction; in the order of the computations that call.
+struct CallEdge {
+  InstructionId caller;
+  ComputationId callee;
+};
+
+class Verification {
+ public:
+  Verification(const Module& module, const VerifierOptions& options, DiagnosticSink* sink);
+
+  const Module& module;
+  const VerifierOptions& options;
+
+  bool full() const { return sink_->full(); }
+  size_t error_count() const { return sink_->error_count(); }
+  // Messages go on after "`name`: ".
+  void Report(Instruction at, DiagnosticKind kind, std::string_view message, std::string hint = "");
+  void Report(Computation at, DiagnosticKind kind, std::string_view message);
+  void ReportHeader(DiagnosticKind kind, std::string message);
+
+  const Callers& callers(Computation c) const { return callers_[c.id().value]; }
+  Callers& callers(ComputationId id) { return callers_[id.value]; }
+  bool IsFused(Computation c) const { return callers(c).fusions != 0; }
+  bool IsAsync(Computation c) const { return callers(c).async_starts != 0; }
+
+  // Position in a walk over the module, from 1 and ascending; 0 before the walk reached the instruction.
+  uint32_t& position(InstructionId id) { return positions_[id.value]; }
+  // Left out of the second pass.
+  void MarkUnsound(Instruction i) { unsound_[i.id().value] = 1; }
+  bool unsound(Instruction i) const { return unsound_[i.id().value] != 0; }
+
+  std::vector<CallEdge> call_edges;
+  std::vector<InstructionId> async_ops;       // async-start, -update and -done, in order
+  std::vector<InstructionId> host_transfers;  // send and recv with the host over a channel
+  std::vector<InstructionId> all_reduces;
+  std::vector<int64_t> scratch;           // cleared by whoever uses it
+  uint64_t last_sharding = ~uint64_t{0};  // sharding and shape last found sound, and all of them
+  absl::flat_hash_set<uint64_t> sound_shardings;
+
+  bool has_buffer_calls = false;  // custom calls that make or take buffers, whether or not there are any
+
+  // True when the shape is or holds a buffer.
+  bool HoldsBuffer(Shape shape) const { return any_buffers_ && holds_buffer_[shape.id().value] != 0; }
+  bool any_buffers() const { return any_buffers_; }
+
+  // Steps left to searches that could otherwise take quadratic time on a module made for that.
+  int64_t search_budget;
+
+ private:
+  DiagnosticSink* sink_;
+  std::vector<Callers> callers_;       // by computation
+  std::vector<uint32_t> positions_;    // by instruction
+  std::vector<uint8_t> unsound_;       // by instruction
+  std::vector<uint8_t> holds_buffer_;  // by shape
+  bool any_buffers_ = false;
+};
+
+// ---- first pass ----
+
+// sharding.cc and origin.cc; part of the first pass.
+void CheckSharding(Verification& v, Instruction i, ListId sharding);
+void CheckOrigin(Verification& v, Instruction i, ListId origin);
+
+// False when the module is not safe to look around in.
+bool CheckStructure(Verification& v);
+// Cycles among instructions of computations with forward operands, among computations, and the schedule. The same.
+bool CheckOrder(Verification& v);
+
+// ---- second pass: checks of one instruction, by opcode ----
+
+using InstructionCheck = void (*)(Verification& v, Instruction i);
+
+// attributes.cc
+void CheckBroadcast(Verification& v, Instruction i);
+void CheckCompare(Verification& v, Instruction i);
+void CheckConstant(Verification& v, Instruction i);
+void CheckParameter(Verification& v, Instruction i);
+// calls.cc
+void CheckCall(Verification& v, Instruction i);
+void CheckConditional(Verification& v, Instruction i);
+void CheckFusion(Verification& v, Instruction i);
+void CheckWhile(Verification& v, Instruction i);
+void CheckReducerParameters(Verification& v, Instruction i);
+// aliasing.cc
+void CheckCustomCall(Verification& v, Instruction i);
+void CheckFusionAliasing(Verification& v, Instruction i);
+void CheckAsyncStartAliasing(Verification& v, Instruction i);
+void CheckAsyncUpdateAliasing(Verification& v, Instruction i);
+// async.cc
+void CheckAsyncOp(Verification& v, Instruction i);
+// pairs.cc
+void CheckStart(Verification& v, Instruction i);
+void CheckDone(Verification& v, Instruction i);
+void CheckSendRecv(Verification& v, Instruction i);
+// collectives.cc
+void CheckGroups(Verification& v, Instruction i);
+void CheckAllGather(Verification& v, Instruction i);
+void CheckAllReduce(Verification& v, Instruction i);
+void CheckAllToAll(Verification& v, Instruction i);
+void CheckReduceScatter(Verification& v, Instruction i);
+void CheckCollectivePermute(Verification& v, Instruction i);
+// layout.cc
+void CheckLayouts(Verification& v, Instruction i);
+
+// ---- second pass: checks of the whole module ----
+
+void CheckHeader(Verification& v);       // header.cc
+void CheckThreads(Verification& v);      // calls.cc
+void CheckAsyncChains(Verification& v);  // async.cc
+void CheckChannels(Verification& v);     // pairs.cc
+void CheckBuffers(Verification& v);      // buffers.cc
+
+// ---- helpers ----
+
+// Equal under layout_sensitive, else compatible (CompatibleUpToDynamism).
+bool SameShapes(const Verification& v, Shape a, Shape b);
+
+// The value of a frontend attribute, or nullopt.
+std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_view key);
+
+// The text of a shape, cut where it gets long: a tuple may have more elements than anyone would read, or memory hold.
+std::string ShapeText(Shape shape, bool with_layout = false);
+// "1 operand", "2 operands".
+std::string Count(int64_t n, std::string_view noun);
+// "{1,0}".
+std::string IndexText(absl::Span<const int64_t> index);
+
+// One entry of an output_to_operand_aliasing, spans into the encoded list.
+struct OperandAlias {
+  absl::Span<const int64_t> output_index;
+  int64_t operand;
+  absl::Span<const int64_t> operand_index;
+};
+// Takes the first entry off `encoded`; nullopt at its end (or if it is cut short).
+std::optional<OperandAlias> NextOperandAlias(absl::Span<const int64_t>* encoded);
+
+}  // namespace hlokit::verify_internal
+
+#endif  // HLOKIT_IR_VERIFY_CONTEXT_H_

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds once layouts are decided: values that are only passed on keep theirs, and elementwise operations do not
+// rearrange.
+#include <array>
+#include <initializer_list>
+
+#include "ir/core/str_cat.h"
+#include "ir/verify/context.h"
+
+namespace hlokit::verify_internal {
+namespace {
+
+constexpr DiagnosticKind kLayoutKind = DiagnosticKind::kLayout;
+
+// Opcodes, elementwise ones aside, whose result has the layout of their operands of the same rank.
+const std::array<bool, kOpcodeCount + 1>& KeepsLayout() {
+  static const auto* const keeps = [] {
+    auto* table = new std::array<bool, kOpcodeCount + 1>{};
+    for (size_t o = 0; o < kOpcodeCount; ++o) (*table)[o] = HasTrait(static_cast<Opcode>(o), kElementwise);
+    for (Opcode opcode : {Opcode::kAddDependency,
+                          Opcode::kAllGather,
+                          Opcode::kAllToAll,
+                          Opcode::kBitcastConvert,
+                          Opcode::kCholesky,
+                          Opcode::kCollectivePermute,
+                          Opcode::kConcatenate,
+                          Opcode::kDynamicSlice,
+                          Opcode::kDynamicUpdateSlice,
+                          Opcode::kFft,
+                          Opcode::kMap,
+                          Opcode::kOptimizationBarrier,
+                          Opcode::kPad,
+                          Opcode::kReducePrecision,
+                          Opcode::kReduceWindow,
+                          Opcode::kReverse,
+                          Opcode::kScatter,
+                          Opcode::kSelectAndScatter,
+                          Opcode::kSetDimensionSize,
+                          Opcode::kSlice,
+                          Opcode::kSort,
+                          Opcode::kTriangularSolve}) {
+      (*table)[static_cast<size_t>(opcode)] = true;
+    }
+    (*table)[static_cast<size_t>(Opcode::kCopy)] = false;
+    return table;
+  }();
+  return *keeps;
+}
+
+// Opcodes whose operands may be stored in another number of bits than their result.
+bool MayChangeElementSize(Opcode opcode) {
+  return opcode == Opcode::kConvert || opcode == Opcode::kCompare || opcode == Opcode::kIsFinite ||
+         opcode == Opcode::kSelect || opcode == Opcode::kScatter;
+}
+
+// Tiles and memory spaces are left aside.
+bool SameOrder(Opcode opcode, const LayoutRecord& a, const LayoutRecord& b) {
+  if (&a == &b) return true;
+  if (a.minor_to_major != b.minor_to_major) return false;
+  static const LayoutExtras* const kNone = new LayoutExtras;
+  const LayoutExtras& x = a.extras == nullptr ? *kNone : *a.extras;
+  const LayoutExtras& y = b.extras == nullptr ? *kNone : *b.extras;
+  return (x.element_size_in_bits == y.element_size_in_bits || MayChangeElementSize(opcode)) &&
+         x.split_configs == y.split_configs && x.dim_level_types == y.dim_level_types &&
+         x.tail_padding_alignment == y.tail_padding_alignment;
+}
+
+void CheckKeptOrder(Verification& v, Instruction i) {
+  const Shape result = i.shape();
+  if (!result.IsArray() || !result.has_layout()) return;
+  for (Instruction operand : i.operands()) {
+    const Shape given = operand.shape();
+    if (!given.IsArray() || given.rank() != result.rank() || !given.has_layout()) continue;
+    if (SameOrder(i.opcode(), *result.layout(), *given.layout())) continue;
+    v.Report(i, kLayoutKind,
+             StrCat(i.opcode_text(), " cannot change the layout of `", operand.name(), "`, ", ShapeText(given, true),
+                    ", to ", ShapeText(result, true)));
+    return;
+  }
+}
+
+void CheckPassedOn(Verification& v, Instruction i, Shape given) {
+  if (i.shape() == given) return;
+  v.Report(i, kLayoutKind,
+           StrCat("is ", ShapeText(i.shape(), true), "; ", i.opcode_text(), " passes on ", ShapeText(given, true)));
+}
+
+void CheckTuple(Verification& v, Instruction i) {
+  for (int64_t n = 0; n < i.operand_count() && n < i.shape().tuple_size(); ++n) {
+    if (i.operand(n).shape() == i.shape().element(n)) continue;
+    v.Report(i, kLayoutKind,
+             StrCat("element ", n, " is ", ShapeText(i.shape().element(n), true), "; operand ", n, " is ",
+                    ShapeText(i.operand(n).shape(), true)));
+    return;
+  }
+}
+
+void CheckBitcast(Verification& v, Instruction i) {
+  if (!i.shape().IsArray() || !i.operand(0).shape().IsArray()) return;
+  const int64_t from = ByteSize(i.operand(0).shape());
+  const int64_t to = ByteSize(i.shape());
+  if (from == to) return;
+  v.Report(i, kLayoutKind,
+           StrCat("makes ", ShapeText(i.shape(), true), ", ", to, " bytes, of ", ShapeText(i.operand(0).shape(), true),
+                  ", ", from, " bytes"));
+}
+
+// Values keep their layout on the way into a computation and out of it.
+void CheckCallLayouts(Verification& v, Instruction i) {
+  int64_t branch = 0;
+  for (Computation callee : i.called_computations()) {
+    const bool condition = i.opcode() == Opcode::kWhile && callee == i.computation_attr(Attr::kCondition);
+    ++branch;
+    for (int64_t n = 0; n < callee.parameter_count(); ++n) {
+      const int64_t from = i.opcode() == Opcode::kConditional ? branch : n;
+      if (from >= i.operand_count() || i.operand(from).shape() == callee.parameter(n).shape()) continue;
+      v.Report(i, kLayoutKind,
+               StrCat("passes operand ", from, ", ", ShapeText(i.operand(from).shape(), true), ", as parameter ", n,
+                      " of `", callee.name(), "`, ", ShapeText(callee.parameter(n).shape(), true)));
+    }
+    if (!condition && callee.root().shape() != i.shape()) {
+      v.Report(i, kLayoutKind,
+               StrCat("is ", ShapeText(i.shape(), true), "; `", callee.name(), "` returns ",
+                      ShapeText(callee.root().shape(), true)));
+    }
+  }
+}
+
+}  // namespace
+
+void CheckLayouts(Verification& v, Instruction i) {
+  const Opcode opcode = i.opcode();
+  if (KeepsLayout()[static_cast<size_t>(opcode)]) CheckKeptOrder(v, i);
+  if (HasTrait(opcode, kControlFlow)) {
+    CheckCallLayouts(v, i);
+  } else if (opcode == Opcode::kTuple) {
+    CheckTuple(v, i);
+  } else if (opcode == Opcode::kOptimizationBarrier) {
+    CheckPassedOn(v, i, i.operand(0).shape());
+  } else if (opcode == Opcode::kGetTupleElement) {
+    const int64_t index = i.int_attr(Attr::kIndex);
+    const Shape tuple = i.operand(0).shape();
+    if (tuple.IsTuple() && index >= 0 && index < tuple.tuple_size()) CheckPassedOn(v, i, tuple.element(index));
+  } else if (opcode == Opcode::kBitcast) {
+    CheckBitcast(v, i);
+  }
+}
+
+}  // namespace hlokit::verify_internal

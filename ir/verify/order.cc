@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cycles, and the order of instructions where the module says it is a schedule.
+#include <algorithm>
+
+#include "ir/core/str_cat.h"
+#include "ir/verify/context.h"
+
+namespace hlokit::verify_internal {
+namespace {
+
+// "`a` -> `b` -> `a`", the middle left out when long.
+template <typename NameOf>
+std::string CycleText(absl::Span<const uint32_t> ids, const NameOf& name_of) {
+  constexpr size_t kShown = 6;
+  std::string out;
+  for (size_t n = 0; n < ids.size(); ++n) {
+    if (n == kShown / 2 && ids.size() > kShown) {
+      StrAppend(&out, "... -> ");
+      n = ids.size() - kShown / 2;
+    }
+    StrAppend(&out, "`", name_of(ids[n]), "` -> ");
+  }
+  StrAppend(&out, "`", name_of(ids[0]), "`");
+  return out;
+}
+
+struct Frame {
+  uint32_t node;
+  uint32_t next_child;
+};
+
+enum Color : uint8_t { kNew, kOpen, kDone };
+
+// Depth-first search of one computation along operands and control predecessors.
+class OperandCycles {
+ public:
+  OperandCycles(Verification& v, Computation c) : v_(v), computation_(c) {}
+
+  bool Run() {
+    base_ = v_.position(computation_.record().first);
+    colors_.assign(static_cast<size_t>(computation_.instruction_count()), kNew);
+    for (Instruction i : computation_.instructions()) {
+      if (ColorOf(i.id()) == kNew && !Search(i)) return false;
+    }
+    return true;
+  }
+
+ private:
+  uint8_t& ColorOf(InstructionId id) { return colors_[v_.position(id) - base_]; }
+
+  // The n-th instruction that must come before `i`, or none.
+  InstructionId Child(Instruction i, uint32_t n) const {
+    if (n < i.record().operand_count) return i.operand(n).id();
+    n -= i.record().operand_count;
+    const absl::Span<const int64_t> control = i.list_attr(Attr::kControlPredecessors);
+    return n < control.size() ? InstructionId(static_cast<uint32_t>(control[n])) : InstructionId();
+  }
+
+  bool Search(Instruction start) {
+    std::vector<Frame> stack = {{start.id().value, 0}};
+    ColorOf(start.id()) = kOpen;
+    while (!stack.empty()) {
+      const Instruction i = v_.module.instruction(InstructionId(stack.back().node));
+      const InstructionId child = Child(i, stack.back().next_child++);
+      if (!child.valid()) {
+        ColorOf(i.id()) = kDone;
+        stack.pop_back();
+        continue;
+      }
+      if (ColorOf(child) == kOpen) {
+        Report(stack, child);
+        return false;
+      }
+      if (ColorOf(child) == kNew) {
+        ColorOf(child) = kOpen;
+        stack.push_back({child.value, 0});
+      }
+    }
+    return true;
+  }
+
+  void Report(const std::vector<Frame>& stack, InstructionId again) {
+    std::vector<uint32_t> cycle;
+    for (size_t n = stack.size(); n-- > 0;) {
+      cycle.push_back(stack[n].node);
+      if (stack[n].node == again.value) break;
+    }
+    std::reverse(cycle.begin(), cycle.end());
+    const auto name_of = [this](uint32_t id) { return v_.module.instruction(InstructionId(id)).name(); };
+    v_.Report(v_.module.instruction(again), DiagnosticKind::kCyclicOperands,
+              StrCat("needs its own result: ", CycleText(cycle, name_of)));
+  }
+
+  Verification& v_;
+  Computation computation_;
+  uint32_t base_ = 0;
+  std::vector<uint8_t> colors_;
+};
+
+// The same over computations.
+class CallCycles {
+ public:
+  explicit CallCycles(Verification& v) : v_(v) {
+    const size_t bound = v.module.computation_id_bound();
+    colors_.assign(bound, kNew);
+    // The edges come grouped by ascending caller.
+    first_edge_.assign(bound + 1, 0);
+    for (const CallEdge& e : v.call_edges) ++first_edge_[v.module.record(e.caller).parent.value + 1];
+    for (size_t c = 0; c < bound; ++c) first_edge_[c + 1] += first_edge_[c];
+  }
+
+  bool Run() {
+    for (uint32_t c = 0; c < colors_.size(); ++c) {
+      if (colors_[c] == kNew && !Search(c)) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool Search(uint32_t start) {
+    std::vector<Frame> stack = {{start, first_edge_[start]}};
+    colors_[start] = kOpen;
+    while (!stack.empty()) {
+      Frame& top = stack.back();
+      if (top.next_child == first_edge_[top.node + 1]) {
+        colors_[top.node] = kDone;
+        stack.pop_back();
+        continue;
+      }
+      const CallEdge& edge = v_.call_edges[top.next_child++];
+      const uint32_t callee = edge.callee.value;
+      if (colors_[callee] == kOpen) {
+        std::vector<uint32_t> cycle;
+        for (size_t n = stack.size(); n-- > 0;) {
+          cycle.push_back(stack[n].node);
+          if (stack[n].node == callee) break;
+        }
+        std::reverse(cycle.begin(), cycle.end());
+        const auto name_of = [this](uint32_t id) { return v_.module.computation(ComputationId(id)).name(); };
+        v_.Report(v_.module.instruction(edge.caller), DiagnosticKind::kCyclicCalls,
+                  StrCat("makes a computation call itself: ", CycleText(cycle, name_of)));
+        return false;
+      }
+      if (colors_[callee] == kNew) {
+        colors_[callee] = kOpen;
+        stack.push_back({callee, first_edge_[callee]});
+      }
+    }
+    return true;
+  }
+
+  Verification& v_;
+  std::vector<uint8_t> colors_;
+  std::vector<uint32_t> first_edge_;
+};
+
+// The instructions of a scheduled computation run in the order in which they stand.
+void CheckSchedule(Verification& v, Computation c) {
+  for (Instruction i : c.instructions()) {
+    const uint32_t at = v.position(i.id());
+    for (Instruction operand : i.operands()) {
+      if (v.position(operand.id()) < at) continue;
+      v.Report(i, DiagnosticKind::kSchedule, StrCat("is scheduled before its operand `", operand.name(), "`"));
+    }
+    for (int64_t id : i.list_attr(Attr::kControlPredecessors)) {
+      const InstructionId before(static_cast<uint32_t>(id));
+      if (v.position(before) < at) continue;
+      v.Report(i, DiagnosticKind::kSchedule,
+               StrCat("is scheduled before its control predecessor `", v.module.instruction(before).name(), "`"));
+    }
+  }
+}
+
+}  // namespace
+
+bool CheckOrder(Verification& v) {
+  bool safe = true;
+  for (uint32_t id = 0; id < v.module.computation_id_bound(); ++id) {
+    const Computation c = v.module.computation(ComputationId(id));
+    if (c.record().erased || !v.callers(c).has_forward_operands) continue;
+    if (!OperandCycles(v, c).Run()) {
+      safe = false;
+    } else if (v.module.header().is_scheduled && !v.IsFused(c)) {
+      // A fusion runs as one, so the order inside says nothing.
+      CheckSchedule(v, c);
+    }
+  }
+  return CallCycles(v).Run() && safe;
+}
+
+}  // namespace hlokit::verify_internal

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a module means something: what the parser cannot see line by line. VerifyModule reports every violation at
+// the instruction that has it. The rules are those of XLA's own verifier before layouts are assigned, unless an option
+// asks for more; where that verifier aborts or overflows on odd values, this one reports.
+//
+// Kinds of diagnostic and the files that have their rules
+//   duplicate-name, bad-parameter, operand-count, duplicate-, unknown- and missing-attribute, undefined-operand,
+//   undefined-computation                             structure.cc
+//   cyclic-operands, cyclic-calls, schedule           order.cc
+//   inference        declared shape against inference shape_inference.h, called from verifier.cc
+//   attribute-value                                   attributes.cc, calls.cc, origin.cc
+//   call-signature   computations and their callers   shape_inference.h, calls.cc
+//   async-pair       start, update and done           pairs.cc, async.cc
+//   channel          users of a channel               pairs.cc
+//   collective       groups, source-target pairs      collectives.cc, pairs.cc
+//   aliasing         outputs and what they overwrite  aliasing.cc, header.cc
+//   sharding         shapes and neighbours            sharding.cc, calls.cc
+//   buffer-use       values of type b(...)            buffers.cc
+//   layout           constraints of custom calls; all else only with `layout_sensitive`
+//                                                     aliasing.cc, layout.cc
+//   bad-header       entry layout, counts             header.cc
+#ifndef HLOKIT_IR_VERIFY_VERIFIER_H_
+#define HLOKIT_IR_VERIFY_VERIFIER_H_
+
+#include "ir/core/diagnostic.h"
+#include "ir/graph/module.h"
+
+namespace hlokit {
+
+struct VerifierOptions {
+  // Layouts are decided: operations that only pass values on must keep them, elementwise ones must not change them.
+  bool layout_sensitive = false;
+  // An instruction may compute in another floating-point type than its operands have.
+  bool allow_mixed_precision = true;
+  // Dimensions `?` may appear outside of what reads and prints modules.
+  bool allow_unbounded_dynamism = true;
+  // The dimensions of a broadcast must ascend.
+  bool ordered_broadcast_dimensions = false;
+};
+
+// Reports what is wrong with `module`; nothing if it is sound. Stops early when the sink is full. Time and memory are
+// linear in the module.
+void VerifyModule(const Module& module, const VerifierOptions& options, DiagnosticSink* sink);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_IR_VERIFY_VERIFIER_H_

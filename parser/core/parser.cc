@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/core/parser.h"
+
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "parser/core/reader.h"
+#include "parser/hlo/module_parser.h"
+#include "parser/hlo/shape_parser.h"
+#include "parser/json/json_reader.h"
+
+namespace hlokit {
+
+std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
+                                        const ParseOptions& options, DiagnosticSink* sink,
+                                        std::shared_ptr<Context> context) {
+  if (LooksLikeJson(text)) {
+    return ParseJsonModulePart(std::move(source), text, options, sink, std::move(context));
+  }
+  if (source->text().size() >= SourceRange::kNowhere) {
+    sink->Error(DiagnosticKind::kTooLarge, {}, "texts of 4 GiB and more are not read");
+    return nullptr;
+  }
+  const bool own_context = context == nullptr;
+  if (own_context) context = std::make_shared<Context>();
+  context->Keep(source);
+  std::unique_ptr<Module> module = ModuleParser(source, text, options, sink, std::move(context)).Run();
+  if (module != nullptr && own_context) module->context().strings.ShrinkToFit();
+  return module;
+}
+
+std::unique_ptr<Module> ParseModule(std::shared_ptr<const SourceBuffer> source, const ParseOptions& options,
+                                    DiagnosticSink* sink, std::shared_ptr<Context> context) {
+  const std::string_view text = source->text();
+  return ParseModulePart(std::move(source), text, options, sink, std::move(context));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> ParseModuleText(std::string_view text, const ParseOptions& options) {
+  auto source = std::make_shared<const SourceBuffer>("<text>", std::string(text));
+  DiagnosticSink sink;
+  std::unique_ptr<Module> module = ParseModule(source, options, &sink);
+  if (module == nullptr) {
+    const absl::Status status = sink.ToStatus(*source);
+    return status.ok() ? absl::InvalidArgumentError("rejected") : status;
+  }
+  return module;
+}
+
+SplitSource SplitGroups(const SourceBuffer& source) {
+  std::string text(source.text());
+  std::vector<std::pair<size_t, size_t>> ranges;  // begin, end
+  size_t begin = 0;
+  for (size_t line = 0; line < text.size();) {
+    size_t end = text.find('\n', line);
+    if (end == std::string::npos) end = text.size();
+    std::string_view content = std::string_view(text).substr(line, end - line);
+    while (!content.empty() && char_class::Is(content.back(), char_class::kBlank)) content.remove_suffix(1);
+    if (content == "// -----") {
+      ranges.push_back({begin, line});
+      begin = end;
+      text[line] = '\0';
+    }
+    line = end + 1;
+  }
+  ranges.push_back({begin, text.size()});
+  SplitSource split;
+  split.source = std::make_shared<const SourceBuffer>(source.name(), std::move(text));
+  for (const auto& [from, to] : ranges) split.groups.push_back(split.source->text().substr(from, to - from));
+  return split;
+}
+
+absl::StatusOr<Shape> ParseShapeText(std::string_view text, Context* context) {
+  const SourceBuffer source("<shape>", std::string(text));
+  DiagnosticSink sink;
+  Reader in(source.text(), &sink);
+  ShapeParser shapes(&in, context, 1 << 20);
+  Shape shape;
+  if (!shapes.Parse(&shape)) return sink.ToStatus(source);
+  if (!in.AtEnd()) return absl::InvalidArgumentError(StrCat("<shape>: text after the shape: ", in.DescribeNext()));
+  return shape;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: Apache-2.0
+// Computation bodies and instructions up to their last attribute. See module_parser.h for the frames.
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "ir/inference/shape_inference.h"
+#include "parser/hlo/literal_parser.h"
+#include "parser/hlo/metadata_parser.h"
+#include "parser/hlo/module_parser.h"
+
+namespace hlokit {
+namespace {
+
+// Whether the payload of a value in braces follows from its text alone.
+bool MeansTheSameEverywhere(AttrType type) {
+  if (type == AttrType::kComputationList || type == AttrType::kInstructionList) return false;
+  return type == AttrType::kStringOrJson || HoldsList(type);
+}
+
+}  // namespace
+
+// ---- names ----
+
+InstructionId ModuleParser::Lookup(StringId name, ComputationId computation) const {
+  if (name.value >= instruction_of_name_.size()) return InstructionId();
+  const InstructionId id = instruction_of_name_[name.value];
+  // A name seen last in another computation is not visible here.
+  if (!id.valid() || module_->record(id).parent != computation) return InstructionId();
+  return id;
+}
+
+void ModuleParser::Define(StringId name, InstructionId id, ComputationId computation) {
+  if (name.value >= instruction_of_name_.size()) {
+    instruction_of_name_.resize(context_->strings.size() + context_->strings.size() / 2 + 64);
+  }
+  InstructionId& slot = instruction_of_name_[name.value];
+  if (slot.valid()) {
+    duplicate_names_ = true;
+    // An enclosing body that is still open gets its own back when this one ends.
+    if (frames_.size() > 1 && module_->record(slot).parent != computation) shadowed_.push_back({name, slot});
+  }
+  slot = id;
+  const std::string_view text = context_->str(name);
+  // Numbers are compared as numbers, so that "x.0" and "x.01" can meet "x" and "x.1".
+  const size_t dot = text.rfind('.');
+  if (dot != std::string_view::npos && dot + 1 < text.size() && text[dot + 1] == '0') duplicate_names_ = true;
+  if (anonymous_ != nullptr && (module_->record(id).flags & kGeneratedName) == 0) anonymous_->Take(name);
+}
+
+StringId ModuleParser::AnonymousName(Opcode opcode) {
+  if (anonymous_ == nullptr) {
+    anonymous_ = std::make_unique<UniqueNames>(&context_->strings);
+    for (uint32_t i = 0; i < module_->instruction_id_bound(); ++i) {
+      anonymous_->Take(module_->record(InstructionId(i)).name);
+    }
+  }
+  return anonymous_->Take(StrCat(TextOf(opcode), ".anon"));
+}
+
+// ---- the machine ----
+
+bool ModuleParser::RunFrames() {
+  while (!frames_.empty()) {
+    const size_t top = frames_.size() - 1;
+    const Step step = frames_[top].kind == Frame::kBody ? StepBody(top) : StepInstruction(top);
+    if (step == Step::kFailed && !Recover()) return false;
+  }
+  return true;
+}
+
+// After an error: drop the open instructions of the innermost body and go on at the next line that begins an
+// instruction or closes the body. False when there is no such line, or no point.
+bool ModuleParser::Recover() {
+  Frame broken;
+  bool has_broken = false;
+  while (!frames_.empty() && frames_.back().kind == Frame::kInstruction) {
+    broken = frames_.back();
+    has_broken = true;
+    operands_.resize(broken.operands_begin);
+    attrs_.resize(broken.attrs_begin);
+    frames_.pop_back();
+  }
+  if (frames_.empty() || sink_->full()) {
+    frames_.clear();
+    operands_.clear();
+    attrs_.clear();
+    return false;
+  }
+  Frame& body = frames_.back();
+  if (has_broken && broken.name.valid() && !broken.nested && !Lookup(broken.name, body.computation).valid()) {
+    // Stands for what could not be read, so that its users are not reported too.
+    const Shape shape = broken.shape.valid() ? broken.shape : context_->shapes.Token();
+    const InstructionId id = module_->AddInstruction(body.computation, Opcode::kUnknown, shape, broken.name, {});
+    module_->SetFlag(id, kPoisoned);
+    if (broken.is_root) body.root = id;
+    Define(broken.name, id, body.computation);
+  }
+  // What was wrong may have shown only at the beginning of the next line.
+  const char* back = in_.cursor();
+  while (back[-1] == ' ' || back[-1] == '\t') --back;
+  bool at_line_start = has_broken && in_.Here() > broken.name_offset + broken.name_size && back[-1] == '\n';
+  for (;;) {
+    const char* p = in_.cursor();
+    if (!at_line_start) {
+      while (p < in_.end() && *p != '\n') ++p;
+      if (p >= in_.end()) {
+        in_.set_cursor(in_.end());
+        frames_.clear();
+        return false;
+      }
+      in_.set_cursor(p + 1);
+    }
+    at_line_start = false;
+    const char c = in_.Peek();
+    if (c == '}') return true;
+    const char* line = in_.cursor();
+    in_.EatWord("ROOT");
+    if (!in_.Name().empty() && in_.Peek() == '=' && char_class::Is(in_.cursor()[1], char_class::kBlank)) {
+      in_.set_cursor(line);
+      return true;
+    }
+    in_.set_cursor(line);
+  }
+}
+
+ModuleParser::Step ModuleParser::StepBody(size_t frame) {
+  if (in_.Eat('}')) return FinishBody(frame);
+  const uint32_t at = in_.Offset();
+  if (in_.AtEnd()) {
+    Error(DiagnosticKind::kUnexpectedToken, {at, 0}, "the computation has no closing '}'");
+    frames_.clear();
+    return Step::kFailed;
+  }
+  const bool is_root = in_.EatWord("ROOT");
+  in_.SkipBlanks();
+  const uint32_t name_offset = in_.Here();
+  const std::string_view name = in_.Name();
+  if (name.empty()) {
+    in_.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected an instruction, found ", in_.DescribeNext()));
+    return Step::kFailed;
+  }
+  const uint32_t name_size = in_.Here() - name_offset;
+  Frame& body = frames_[frame];
+  if (is_root) {
+    if (body.has_root) {
+      Error(DiagnosticKind::kDuplicateRoot, {at, 4}, "the computation has a ROOT already");
+      return Step::kFailed;
+    }
+    body.has_root = true;
+  }
+  PushInstruction(body.computation);
+  Frame& f = frames_.back();
+  f.is_root = is_root;
+  f.name = Stable(name);
+  f.name_offset = name_offset;
+  f.name_size = name_size;
+  if (!in_.Expect('=', "after the name of an instruction")) return Step::kFailed;
+  return StepInstruction(frames_.size() - 1);
+}
+
+void ModuleParser::PushInstruction(ComputationId computation) {
+  Frame& f = frames_.emplace_back();
+  f.kind = Frame::kInstruction;
+  f.computation = computation;
+  f.operands_begin = static_cast<uint32_t>(operands_.size());
+  f.attrs_begin = static_cast<uint32_t>(attrs_.size());
+}
+
+ModuleParser::Step ModuleParser::FinishBody(size_t frame) {
+  const Frame body = frames_[frame];
+  const ComputationId id = body.computation;
+  const ComputationRecord& c = module_->record(id);
+  if (!c.first.valid()) {
+    Error(DiagnosticKind::kUnexpectedToken, {in_.Here() - 1, 1}, "the computation has no instructions");
+    frames_.pop_back();
+    if (frames_.empty()) return Step::kFailed;
+    return Step::kFailed;
+  }
+  module_->SetRoot(id, body.root.valid() ? body.root : c.last);
+  // Parameters may stand in any order, but their numbers must be dense.
+  std::vector<InstructionId> parameters;
+  for (InstructionId i = c.first; i.valid(); i = module_->record(i).next) {
+    if (module_->record(i).opcode == Opcode::kParameter) parameters.push_back(i);
+  }
+  std::vector<InstructionId> by_number(parameters.size());
+  bool ok = true;
+  for (InstructionId p : parameters) {
+    const InstructionRecord& r = module_->record(p);
+    const SourceRange range{r.source_offset, static_cast<uint32_t>(context_->str(r.name).size())};
+    if (r.payload >= by_number.size()) {
+      Error(DiagnosticKind::kBadParameter, range,
+            StrCat("parameter number ", r.payload, " is out of range: the computation has ", parameters.size(),
+                   " parameters, to be numbered from 0"));
+      ok = false;
+    } else if (by_number[r.payload].valid()) {
+      Error(DiagnosticKind::kBadParameter, range, StrCat("parameter number ", r.payload, " is taken already"));
+      ok = false;
+    } else {
+      by_number[r.payload] = p;
+    }
+  }
+  if (ok) module_->SetParameters(id, std::move(by_number));
+  while (shadowed_.size() > body.shadowed_begin) {
+    instruction_of_name_[shadowed_.back().first.value] = shadowed_.back().second;
+    shadowed_.pop_back();
+  }
+  frames_.pop_back();
+  finished_.push_back(id);
+  if (!frames_.empty()) DeliverComputation(id);
+  return Step::kDone;
+}
+
+ModuleParser::Step ModuleParser::StepInstruction(size_t frame) {
+  if (frames_[frame].phase == Frame::kHead && !ParseHead(frames_[frame])) return Step::kFailed;
+  if (frames_[frame].phase == Frame::kOperands) {
+    const Step step = ParseOperands(frame);
+    if (step != Step::kDone) return step;
+    frames_[frame].phase = Frame::kAttributes;
+  }
+  if (!frames_[frame].nested) {
+    const Step step = ParseAttributes(frame);
+    if (step != Step::kDone) return step;
+  }
+  return FinishInstruction(frame);
+}
+
+// ---- head and operands ----
+
+bool ModuleParser::ParseHead(Frame& f) {
+  if (!shapes_.TakeKnown(&f.shape) && shapes_.AtShape() && !shapes_.Parse(&f.shape)) return false;
+  if (!ParseOpcode(f)) return false;
+  if (!in_.Expect('(', "after the opcode")) return false;
+  f.phase = Frame::kOperands;
+  if (f.opcode == Opcode::kParameter) {
+    const uint32_t at = in_.Offset();
+    int64_t number;
+    if (!in_.Int(&number)) return false;
+    if (number < 0 || number > INT32_MAX) {
+      return Error(DiagnosticKind::kBadParameter, {at, in_.Here() - at},
+                   StrCat("parameter number ", number, " is out of range"));
+    }
+    f.payload = static_cast<uint32_t>(number);
+    if (!in_.Expect(')', "after the parameter number")) return false;
+    f.phase = Frame::kAttributes;
+  } else if (f.opcode == Opcode::kConstant) {
+    if (!f.shape.valid()) {
+      return Error(DiagnosticKind::kMissingShape, {f.opcode_offset, f.opcode_size},
+                   "a constant needs its shape in the text");
+    }
+    LiteralLimits limits;
+    limits.budget = &literal_budget_;
+    LiteralId literal;
+    if (!ParseLiteral(in_, context_.get(), f.shape, limits, &literal)) return false;
+    f.payload = literal.value;
+    if (!in_.Expect(')', "after the value of a constant")) return false;
+    f.phase = Frame::kAttributes;
+  }
+  return true;
+}
+
+bool ModuleParser::ParseOpcode(Frame& f) {
+  in_.SkipBlanks();
+  f.opcode_offset = in_.Here();
+  const std::string_view word = in_.BareName();
+  f.opcode_size = static_cast<uint32_t>(word.size());
+  if (const std::optional<Opcode> opcode = OpcodeFromText(word)) {
+    f.opcode = *opcode;
+    return true;
+  }
+  if (const std::optional<AsyncSugar> sugar = AsyncSugarFromText(word)) {
+    f.opcode = sugar->async_opcode;
+    f.wrapped = sugar->wrapped_opcode;
+    f.sugar = true;
+    return true;
+  }
+  const SourceRange range{f.opcode_offset, f.opcode_size == 0 ? 1 : f.opcode_size};
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < kOpcodeCount; ++i) names.push_back(TextOf(static_cast<Opcode>(i)));
+  const std::string hint = Suggestion(word, names);
+  if (options_.allow_unknown && !word.empty() && f.shape.valid()) {
+    sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("opcode `", word, "` is not known; kept as it is"),
+                   hint);
+    f.opcode = Opcode::kUnknown;
+    attrs_.push_back({Attr::kUnknownOpcode, Stable(word).value});
+    return true;
+  }
+  return Error(DiagnosticKind::kUnknownOpcode, range,
+               StrCat("expected an opcode, found ",
+                      in_.DescribeNext().empty() || !word.empty() ? StrCat('`', word, '`') : in_.DescribeNext()),
+               hint);
+}
+
+bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id) {
+  const StringId string = Stable(name);
+  const ComputationId computation = frames_.back().computation;
+  *id = Lookup(string, computation);
+  if (!id->valid()) {
+    if (single_instruction_ && declared.valid() && frames_.front().computation == computation) {
+      const auto number = static_cast<uint32_t>(module_->record(computation).parameters.size());
+      *id = module_->AddInstruction(computation, Opcode::kParameter, declared, string, {}, {}, number);
+      Define(string, *id, computation);
+      return true;
+    }
+    std::vector<std::string_view> names;
+    for (Instruction i : module_->computation(computation).instructions()) {
+      names.push_back(i.name());
+      if (names.size() == 4096) break;
+    }
+    return Error(DiagnosticKind::kUndefinedOperand, range,
+                 StrCat("no instruction `", name, "` stands before this one in the computation"),
+                 Suggestion(name, names));
+  }
+  const InstructionRecord& r = module_->record(*id);
+  if (r.flags & kPoisoned) frames_.back().poisoned = true;
+  if (declared.valid() && !CompatibleUpToDynamism(declared, context_->shape(r.shape)) && !(r.flags & kPoisoned)) {
+    return Error(DiagnosticKind::kShapeMismatch, range,
+                 StrCat("operand `", name, "` is written with shape ", ToString(declared), ", but has ",
+                        ToString(context_->shape(r.shape))));
+  }
+  return true;
+}
+
+// `#1#0` after a name: elements of a tuple, each made a get-tuple-element named after it.
+bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computation) {
+  while (*in_.cursor() == '#') {
+    in_.set_cursor(in_.cursor() + 1);
+    const SourceRange range = in_.Next();
+    int64_t index;
+    if (!in_.AtInt() || !in_.Int(&index)) {
+      return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "expected a tuple index after '#'");
+    }
+    const Shape shape = module_->instruction(*id).shape();
+    if (!shape.IsTuple() || index < 0 || index >= shape.tuple_size()) {
+      return Error(
+          DiagnosticKind::kShapeMismatch, range,
+          StrCat("`", module_->instruction(*id).name(), "` of shape ", ToString(shape), " has no element ", index));
+    }
+    const StringId name = context_->strings.Intern(StrCat(module_->instruction(*id).name(), '_', index));
+    const InstructionId known = Lookup(name, computation);
+    if (known.valid() && module_->record(known).opcode == Opcode::kGetTupleElement) {
+      *id = known;
+      continue;
+    }
+    const AttrValue attr{Attr::kIndex, module_->Int64Payload(index)};
+    const InstructionId element =
+        module_->AddInstruction(computation, Opcode::kGetTupleElement, shape.element(index), name, {*id}, {attr});
+    Define(name, element, computation);
+    *id = element;
+  }
+  return true;
+}
+
+ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
+  // After a nested instruction its id is on operands_ already: what follows is `,` or `)`.
+  bool expect_operand = operands_.size() == frames_[frame].operands_begin;
+  if (expect_operand && in_.Eat(')')) return Step::kDone;
+  for (;;) {
+    if (!expect_operand) {
+      if (in_.Eat(')')) return Step::kDone;
+      if (!in_.Eat(',')) {
+        in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
+                      StrCat("expected ',' or ')' after an operand, found ", in_.DescribeNext()));
+        return Step::kFailed;
+      }
+    }
+    in_.SkipBlanks();
+    const char* start = in_.cursor();
+    // Nearly every operand is a name and nothing else.
+    if (*start == '%') {
+      in_.set_cursor(start + 1);
+      const std::string_view name = in_.BareName();
+      const char next = *in_.cursor();
+      if (!name.empty() && (next == ',' || next == ')')) {
+        const SourceRange range{in_.Here() - static_cast<uint32_t>(name.size()) - 1,
+                                static_cast<uint32_t>(name.size()) + 1};
+        InstructionId id;
+        if (!ResolveOperand(name, range, Shape(), &id)) return Step::kFailed;
+        operands_.push_back(id);
+        expect_operand = false;
+        continue;
+      }
+      in_.set_cursor(start);
+    }
+    Shape declared;
+    if (*start != '%' && !shapes_.TakeKnown(&declared) && shapes_.AtShape() && !shapes_.Parse(&declared)) {
+      return Step::kFailed;
+    }
+    // In a module XLA passes over a comma between shape and name.
+    if (declared.valid() && !single_instruction_) in_.Eat(',');
+    const uint32_t name_offset = in_.Offset();
+    const std::string_view name = in_.Name();
+    const SourceRange range{name_offset, in_.Here() - name_offset};
+    InstructionId id;
+    if (name.empty()) {
+      // In a lone instruction an operand may be given by its shape alone.
+      if (!declared.valid() || !single_instruction_ || frames_[frame].computation != frames_.front().computation) {
+        in_.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected an operand, found ", in_.DescribeNext()));
+        return Step::kFailed;
+      }
+      const ComputationId computation = frames_[frame].computation;
+      const auto number = static_cast<uint32_t>(module_->record(computation).parameters.size());
+      const StringId generated = context_->strings.Intern(StrCat('_', number));
+      id = module_->AddInstruction(computation, Opcode::kParameter, declared, generated, {}, {}, number);
+      Define(generated, id, computation);
+    } else if (*in_.cursor() == '(' || (*in_.cursor() == ' ' && in_.Peek() == '(')) {
+      // The name was an opcode: a nested instruction stands here.
+      if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
+        Error(DiagnosticKind::kTooDeep, range, StrCat("operands are nested more than ", options_.max_nesting, " deep"));
+        return Step::kFailed;
+      }
+      in_.set_cursor(start);
+      PushInstruction(frames_[frame].computation);
+      frames_.back().nested = true;
+      frames_.back().name_offset = name_offset;
+      return Step::kPushed;
+    } else if (!ResolveOperand(name, range, *in_.cursor() == '#' ? Shape() : declared, &id)) {
+      return Step::kFailed;
+    }
+    if (*in_.cursor() == '#' && !ParseTupleElements(&id, frames_[frame].computation)) return Step::kFailed;
+    operands_.push_back(id);
+    expect_operand = false;
+  }
+}
+
+// ---- attributes ----
+
+ModuleParser::Step ModuleParser::ParseAttributes(size_t frame) {
+  if (frames_[frame].in_list) {
+    const Step step = ContinueComputationList(frame);
+    if (step != Step::kDone) return step;
+  }
+  while (in_.Eat(',')) {
+    const Step step = ParseAttribute(frame);
+    if (step != Step::kDone) return step;
+  }
+  return Step::kDone;
+}
+
+ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
+  Frame& f = frames_[frame];
+  in_.SkipBlanks();
+  const uint32_t name_offset = in_.Here();
+  const std::string_view name = in_.BareName();
+  const SourceRange range{name_offset, static_cast<uint32_t>(name.size())};
+  if (name.empty()) {
+    in_.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected an attribute, found ", in_.DescribeNext()));
+    return Step::kFailed;
+  }
+  if (!in_.Expect('=', "after the name of an attribute")) return Step::kFailed;
+  // Of the attributes with this name, the one that the opcode (or, under sugar, the wrapped opcode) takes.
+  Attr attr = Attr::kUnknownAttributes;
+  for (Attr candidate : AttrsFromText(name)) {
+    if (FindAttrSpec(f.opcode, candidate) != nullptr ||
+        (f.sugar && f.opcode == Opcode::kAsyncStart && FindAttrSpec(f.wrapped, candidate) != nullptr)) {
+      attr = candidate;
+      break;
+    }
+  }
+  if (attr == Attr::kUnknownAttributes) {
+    std::vector<std::string_view> names;
+    for (Opcode opcode : {f.opcode, f.sugar ? f.wrapped : f.opcode}) {
+      for (const AttrSpec& spec : InfoOf(opcode).attributes) names.push_back(TextOf(spec.attr));
+    }
+    for (size_t i = 0; i < kAttrCount; ++i) {
+      if (IsCommon(static_cast<Attr>(i)) && !kAttrInfo[i].text.empty()) names.push_back(kAttrInfo[i].text);
+    }
+    const std::string hint =
+        AttrsFromText(name).empty() ? Suggestion(name, names) : StrCat("other opcodes take `", name, "`");
+    if (options_.allow_unknown) {
+      const std::string_view text = in_.RawValue();
+      sink_->Warning(DiagnosticKind::kUnknownAttribute, range,
+                     StrCat("attribute `", name, "` of ", TextOf(f.opcode), " is not known; kept as it is"), hint);
+      list_.clear();
+      if (AttrValue* known = FindAttr(f, Attr::kUnknownAttributes)) {
+        const absl::Span<const int64_t> old = context_->list(ListId(known->payload));
+        list_.assign(old.begin(), old.end());
+      } else {
+        attrs_.push_back({Attr::kUnknownAttributes, 0});
+      }
+      list_.push_back(Stable(name).value);
+      list_.push_back(Stable(text).value);
+      FindAttr(frames_[frame], Attr::kUnknownAttributes)->payload = module_->ListPayload(list_);
+      return Step::kDone;
+    }
+    Error(DiagnosticKind::kUnknownAttribute, range, StrCat(TextOf(f.opcode), " takes no attribute `", name, "`"), hint);
+    return Step::kFailed;
+  }
+  if (attr == Attr::kMetadata) {
+    if (f.metadata.valid()) {
+      Error(DiagnosticKind::kDuplicateAttribute, range, "`metadata` is given twice");
+      return Step::kFailed;
+    }
+    Repeated repeated;
+    if (TakeRepeated(attr, &repeated, &f.metadata.value)) return Step::kDone;
+    if (!ParseMetadata(in_, context_.get(), &f.metadata, &frame_numbering_)) return Step::kFailed;
+    Remember(attr, repeated, f.metadata.value);
+    return Step::kDone;
+  }
+  if (FindAttr(f, attr) != nullptr) {
+    Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
+    return Step::kFailed;
+  }
+  const AttrType type = InfoOf(attr).type;
+  if (type == AttrType::kComputation) return ParseComputationValue(frame, attr);
+  if (type == AttrType::kComputationList) {
+    if (!in_.Expect('{', "before a list of computations")) return Step::kFailed;
+    f.pending = attr;
+    f.in_list = true;
+    f.list_begin = static_cast<uint32_t>(computation_list_.size());
+    return ContinueComputationList(frame);
+  }
+  uint32_t payload = 0;
+  Repeated repeated;
+  if (!MeansTheSameEverywhere(type) || !TakeRepeated(attr, &repeated, &payload)) {
+    if (!ParseAttrValue(f, attr, &payload)) return Step::kFailed;
+    Remember(attr, repeated, payload);
+  }
+  attrs_.push_back({attr, payload});
+  return Step::kDone;
+}
+
+bool ModuleParser::TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload) {
+  const std::string_view text = repeated->text = in_.PeekBraced();
+  if (text.empty()) return false;
+  repeated->warnings = sink_->warning_count();
+  const uint32_t* known = values_->Find(text, static_cast<uint32_t>(attr));
+  if (known == nullptr) return false;
+  in_.set_cursor(text.data() + text.size());
+  *payload = *known;
+  return true;
+}
+
+void ModuleParser::Remember(Attr attr, const Repeated& repeated, uint32_t payload) {
+  const std::string_view text = repeated.text;
+  if (text.empty() || in_.cursor() != text.data() + text.size() || sink_->warning_count() != repeated.warnings) return;
+  values_->Set(text, static_cast<uint32_t>(attr), payload);
+}
+
+ModuleParser::Step ModuleParser::ContinueComputationList(size_t frame) {
+  // Either before the first element, or behind one.
+  for (;;) {
+    const bool first = computation_list_.size() == frames_[frame].list_begin;
+    if (in_.Eat('}')) break;
+    if (!first) {
+      if (!in_.Expect(',', "in a list of computations")) return Step::kFailed;
+    }
+    const size_t before = computation_list_.size();
+    const Step step = ParseComputationValue(frame, frames_[frame].pending);
+    if (step != Step::kDone) return step;
+    if (computation_list_.size() == before) return Step::kFailed;
+  }
+  Frame& f = frames_[frame];
+  const uint32_t payload = module_->ListPayload(absl::MakeConstSpan(computation_list_).subspan(f.list_begin));
+  computation_list_.resize(f.list_begin);
+  f.in_list = false;
+  attrs_.push_back({f.pending, payload});
+  return Step::kDone;
+}
+
+ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) {
+  if (in_.Peek() == '{') {
+    if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
+      in_.ErrorHere(DiagnosticKind::kTooDeep,
+                    StrCat("computations are nested more than ", options_.max_nesting, " deep"));
+      return Step::kFailed;
+    }
+    in_.Eat('{');
+    frames_[frame].pending = attr;
+    Frame& body = frames_.emplace_back();
+    body.kind = Frame::kBody;
+    body.inline_body = true;
+    duplicate_names_ = true;  // all are called "_"
+    body.shadowed_begin = static_cast<uint32_t>(shadowed_.size());
+    body.computation = module_->AddComputation(context_->strings.Intern("_"));
+    return Step::kPushed;
+  }
+  const uint32_t at = in_.Offset();
+  std::string_view name;
+  if (!in_.ExpectName(&name, "the name of a computation")) return Step::kFailed;
+  const StringId string = Stable(name);
+  const ComputationId id =
+      string.value < computation_of_name_.size() ? computation_of_name_[string.value] : ComputationId();
+  if (!id.valid()) {
+    std::vector<std::string_view> names;
+    for (ComputationId known : finished_) {
+      names.push_back(module_->computation(known).name());
+      if (names.size() == 4096) break;
+    }
+    Error(DiagnosticKind::kUndefinedComputation, {at, in_.Here() - at},
+          StrCat("no computation `", name, "` stands before this one"), Suggestion(name, names));
+    return Step::kFailed;
+  }
+  if (frames_[frame].in_list) {
+    computation_list_.push_back(id.value);
+  } else {
+    attrs_.push_back({attr, id.value});
+  }
+  return Step::kDone;
+}
+
+void ModuleParser::DeliverComputation(ComputationId id) {
+  Frame& f = frames_.back();
+  if (f.in_list) {
+    computation_list_.push_back(id.value);
+  } else {
+    attrs_.push_back({f.pending, id.value});
+  }
+}
+
+}  // namespace hlokit

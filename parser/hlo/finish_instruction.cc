@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of an instruction: attributes completed and brought into the form the IR stores, the result shape inferred
+// when the text leaves it out, and the record made.
+#include <algorithm>
+#include <array>
+
+#include "ir/core/str_cat.h"
+#include "ir/graph/async.h"
+#include "ir/inference/shape_inference.h"
+#include "ir/sharding/sharding.h"
+#include "parser/hlo/module_parser.h"
+
+namespace hlokit {
+namespace {
+
+// The comparison type XLA assumes for operands of a type.
+ComparisonType DefaultComparison(ElementType type) {
+  if (IsFloat(type) || IsComplex(type)) return ComparisonType::kFloat;
+  return IsSigned(type) ? ComparisonType::kSigned : ComparisonType::kUnsigned;
+}
+
+// What the attributes of an opcode ask for, so that most instructions skip what few need.
+struct AttrDuties {
+  bool complete = false;        // some are required or implied
+  bool drop_read_only = false;  // some are read but not stored
+  bool fit_to_shape = false;    // the result shape has a say even where there are none
+};
+
+const AttrDuties& DutiesOf(Opcode opcode) {
+  static const std::array<AttrDuties, kOpcodeCount + 1> table = [] {
+    std::array<AttrDuties, kOpcodeCount + 1> duties;
+    for (Opcode opcode : {Opcode::kMap, Opcode::kAsyncStart, Opcode::kAsyncUpdate}) {
+      duties[static_cast<size_t>(opcode)].fit_to_shape = true;
+    }
+    for (size_t i = 0; i <= kOpcodeCount; ++i) {
+      for (const AttrSpec& spec : InfoOf(static_cast<Opcode>(i)).attributes) {
+        duties[i].complete |= spec.presence == AttrSpec::kRequired || spec.presence == AttrSpec::kImplied;
+        duties[i].drop_read_only |= spec.presence == AttrSpec::kReadOnly;
+      }
+    }
+    return duties;
+  }();
+  return table[static_cast<size_t>(opcode)];
+}
+
+}  // namespace
+
+AttrValue* ModuleParser::FindAttr(const Frame& f, Attr attr) {
+  for (size_t i = f.attrs_begin; i < attrs_.size(); ++i) {
+    if (attrs_[i].attr == attr) return &attrs_[i];
+  }
+  return nullptr;
+}
+
+void ModuleParser::RemoveAttr(const Frame& f, Attr attr) {
+  attrs_.erase(
+      std::remove_if(attrs_.begin() + f.attrs_begin, attrs_.end(), [&](const AttrValue& v) { return v.attr == attr; }),
+      attrs_.end());
+}
+
+bool ModuleParser::DropByRule(AttrValue value) const {
+  switch (InfoOf(value.attr).drop_rule) {
+    case DropRule::kKeep:
+      return false;
+    case DropRule::kDropFalse:
+    case DropRule::kDropZero:
+      return value.payload == 0;
+    case DropRule::kDropOne:
+      return value.payload == 1;
+    case DropRule::kDropMinusOne:
+      return module_->Int64Of(value.payload) == -1;
+    case DropRule::kDropEmpty:
+      return value.payload == 0;  // string 0 and list 0 are the empty ones
+    case DropRule::kDropAllZero: {
+      const absl::Span<const int64_t> list = context_->list(ListId(value.payload));
+      return std::all_of(list.begin(), list.end(), [](int64_t v) { return v == 0; });
+    }
+  }
+  return false;
+}
+
+bool ModuleParser::CheckOperandCount(const Frame& f) {
+  const OpcodeInfo& info = InfoOf(f.opcode);
+  const auto count = static_cast<int64_t>(operands_.size() - f.operands_begin);
+  if (count >= info.min_operands && (info.max_operands == kVariadic || count <= info.max_operands)) return true;
+  const bool exact = info.min_operands == info.max_operands;
+  return Error(DiagnosticKind::kOperandCount, {f.opcode_offset, f.opcode_size},
+               StrCat(info.text, " takes ", exact ? "" : "at least ", static_cast<int>(info.min_operands),
+                      info.min_operands == 1 ? " operand" : " operands", ", but has ", count));
+}
+
+// Required attributes are there, implied ones are added, default ones dropped.
+bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
+  const absl::Span<const AttrSpec> specs =
+      DutiesOf(opcode).complete ? InfoOf(opcode).attributes : absl::Span<const AttrSpec>();
+  for (const AttrSpec& spec : specs) {
+    if (spec.presence == AttrSpec::kImplied) {
+      if (FindAttr(f, spec.attr) == nullptr) attrs_.push_back({spec.attr, spec.implied});
+    } else if (spec.presence == AttrSpec::kRequired && FindAttr(f, spec.attr) == nullptr) {
+      return Error(DiagnosticKind::kMissingAttribute, {f.opcode_offset, f.opcode_size},
+                   StrCat(TextOf(opcode), " needs the attribute `", TextOf(spec.attr), "`"));
+    }
+  }
+  size_t kept = f.attrs_begin;
+  for (size_t i = f.attrs_begin; i < attrs_.size(); ++i) {
+    if (InfoOf(attrs_[i].attr).drop_rule != DropRule::kKeep) {
+      const AttrSpec* spec = FindAttrSpec(opcode, attrs_[i].attr);
+      const bool implied = spec != nullptr && spec->presence == AttrSpec::kImplied;
+      if (!implied && DropByRule(attrs_[i])) continue;
+    }
+    attrs_[kept++] = attrs_[i];
+  }
+  attrs_.resize(kept);
+  return true;
+}
+
+// What the tables cannot say of single opcodes.
+bool ModuleParser::NormalizeAttributes(Frame& f) {
+  const SourceRange range{f.opcode_offset, f.opcode_size};
+  const auto operand_shape = [&](size_t i) { return module_->instruction(operands_[f.operands_begin + i]).shape(); };
+  const size_t operand_count = operands_.size() - f.operands_begin;
+  const Opcode opcode = f.sugar && f.opcode == Opcode::kAsyncStart ? f.wrapped : f.opcode;
+  if (opcode == Opcode::kCompare && operand_count > 0) {
+    const AttrValue* type = FindAttr(f, Attr::kCompareType);
+    const ElementType element = operand_shape(0).element_type();
+    if (type != nullptr && IsArrayType(element) && type->payload == static_cast<uint32_t>(DefaultComparison(element))) {
+      RemoveAttr(f, Attr::kCompareType);
+    }
+  } else if (opcode == Opcode::kBroadcast && operand_count > 0) {
+    if (FindAttr(f, Attr::kDimensions) == nullptr) {
+      if (!operand_shape(0).IsScalar()) {
+        return Error(DiagnosticKind::kMissingAttribute, range,
+                     "broadcast of an array needs the attribute `dimensions`");
+      }
+      attrs_.push_back({Attr::kDimensions, 0});
+    }
+  } else if (opcode == Opcode::kCustomCall) {
+    if (AttrValue* to_apply = FindAttr(f, Attr::kToApply)) {
+      if (FindAttr(f, Attr::kCalledComputations) != nullptr) {
+        return Error(DiagnosticKind::kBadAttribute, range,
+                     "a custom-call cannot have both `to_apply` and `called_computations`");
+      }
+      *to_apply = {Attr::kCalledComputations, module_->ListPayload({int64_t{to_apply->payload}})};
+    }
+    if (const AttrValue* version = FindAttr(f, Attr::kApiVersion)) {
+      const auto value = static_cast<CustomCallApiVersion>(version->payload);
+      if (value == CustomCallApiVersion::kUnspecified) {
+        return Error(DiagnosticKind::kBadAttribute, range, "API_VERSION_UNSPECIFIED is no API version");
+      }
+      if (value == CustomCallApiVersion::kOriginal) RemoveAttr(f, Attr::kApiVersion);
+    }
+    if (const AttrValue* constraints = FindAttr(f, Attr::kOperandLayoutConstraints)) {
+      const absl::Span<const int64_t> shapes = context_->list(ListId(constraints->payload));
+      if (shapes.size() != operand_count) {
+        return Error(DiagnosticKind::kOperandCount, range,
+                     StrCat(operand_count, " operand layout constraints are needed, but ", shapes.size(), " given"));
+      }
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        const Shape constraint = context_->shape(ShapeId(static_cast<uint32_t>(shapes[i])));
+        if (!Compatible(constraint, operand_shape(i)) && !f.poisoned) {
+          return Error(DiagnosticKind::kShapeMismatch, range,
+                       StrCat("layout constraint ", ToString(constraint), " of operand ", i, " does not fit its shape ",
+                              ToString(operand_shape(i))));
+        }
+      }
+    }
+  } else if (opcode == Opcode::kConditional) {
+    if (operand_count == 0) return Error(DiagnosticKind::kOperandCount, range, "conditional needs a branch index");
+    const Shape index = operand_shape(0);
+    if (!index.IsScalar() ||
+        (index.element_type() != ElementType::kPred && index.element_type() != ElementType::kS32)) {
+      return f.poisoned ||
+             Error(DiagnosticKind::kShapeMismatch, range,
+                   StrCat("the first operand of a conditional is a scalar pred or s32, not ", ToString(index)));
+    }
+    const bool by_pred = index.element_type() == ElementType::kPred;
+    const bool has_list = FindAttr(f, Attr::kBranchComputations) != nullptr;
+    const bool has_pair =
+        FindAttr(f, Attr::kTrueComputation) != nullptr && FindAttr(f, Attr::kFalseComputation) != nullptr;
+    if (by_pred ? !has_pair || has_list : !has_list || has_pair) {
+      return Error(DiagnosticKind::kMissingAttribute, range,
+                   by_pred ? "a conditional on a pred needs `true_computation` and `false_computation`"
+                           : "a conditional on an s32 needs `branch_computations`");
+    }
+    const size_t branches =
+        by_pred ? 2 : context_->list(ListId(FindAttr(f, Attr::kBranchComputations)->payload)).size();
+    if (branches == 0) return Error(DiagnosticKind::kBadAttribute, range, "a conditional needs a branch");
+    if (operand_count != branches + 1) {
+      return Error(DiagnosticKind::kOperandCount, range,
+                   StrCat("a conditional with ", branches, " branches takes ", branches + 1, " operands, but has ",
+                          operand_count));
+    }
+  } else if (opcode == Opcode::kOutfeed && operand_count > 0) {
+    if (FindAttr(f, Attr::kOutfeedShape) == nullptr) {
+      attrs_.push_back({Attr::kOutfeedShape, operand_shape(0).id().value});
+    }
+    f.shape = context_->shapes.Token();  // whatever the text says
+  } else if (opcode == Opcode::kGetTupleElement && operand_count == 1) {
+    // As XLA does, an element of a tuple has the origin of what was put there.
+    const Instruction tuple = module_->instruction(operands_[f.operands_begin]);
+    const AttrValue* index = FindAttr(f, Attr::kIndex);
+    if (tuple.opcode() == Opcode::kTuple && index != nullptr && FindAttr(f, Attr::kOrigin) == nullptr) {
+      const int64_t i = module_->Int64Of(index->payload);
+      if (i >= 0 && i < tuple.operand_count()) {
+        if (const std::optional<uint32_t> origin = tuple.operand(i).payload(Attr::kOrigin)) {
+          attrs_.push_back({Attr::kOrigin, *origin});
+        }
+      }
+    }
+  }
+  if (opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart || opcode == Opcode::kReduceScatter) {
+    const AttrValue* global = FindAttr(f, Attr::kUseGlobalDeviceIds);
+    if (global != nullptr && global->payload != 0 && FindAttr(f, Attr::kChannelId) == nullptr) {
+      return Error(DiagnosticKind::kBadAttribute, range, "`use_global_device_ids=true` needs a `channel_id`");
+    }
+  }
+  return NormalizeShape(f, opcode);
+}
+
+// XLA's constructors of these instructions make the shape themselves, from the part of the written one that is free.
+bool ModuleParser::NormalizeShape(Frame& f, Opcode opcode) {
+  const SourceRange range{f.opcode_offset, f.opcode_size};
+  if (f.sugar || !f.shape.valid() || f.poisoned) return true;
+  ShapeTable& shapes = context_->shapes;
+  const bool has_operand = operands_.size() > f.operands_begin;
+  const Shape operand = has_operand ? module_->instruction(operands_[f.operands_begin]).shape() : Shape();
+  if (opcode == Opcode::kSend && has_operand) {
+    f.shape = shapes.Tuple({operand, shapes.Scalar(ElementType::kU32), shapes.Token()});
+  } else if (opcode == Opcode::kSendDone) {
+    f.shape = shapes.Token();
+  } else if (opcode == Opcode::kRecv || opcode == Opcode::kInfeed) {
+    if (!f.shape.IsTuple() || f.shape.tuple_size() == 0) {
+      return Error(
+          DiagnosticKind::kBadShape, range,
+          StrCat(TextOf(opcode), " has a tuple shape whose first element is the data, not ", ToString(f.shape)));
+    }
+    f.shape = opcode == Opcode::kRecv
+                  ? shapes.Tuple({f.shape.element(0), shapes.Scalar(ElementType::kU32), shapes.Token()})
+                  : shapes.Tuple({f.shape.element(0), shapes.Token()});
+  } else if (opcode == Opcode::kRecvDone && has_operand && operand.IsTuple() && operand.tuple_size() > 0) {
+    f.shape = shapes.Tuple({operand.element(0), shapes.Token()});
+  } else if (opcode == Opcode::kDynamicReshape && has_operand && operand.IsArray() && f.shape.IsArray()) {
+    if (operand.element_count() != f.shape.element_count()) {
+      return Error(DiagnosticKind::kShapeMismatch, range,
+                   StrCat("result ", ToString(f.shape), " and operand ", ToString(operand),
+                          " need the same number of elements"));
+    }
+  } else if (opcode == Opcode::kConstant && f.shape.IsArray() && f.shape.has_layout() &&
+             f.shape.layout()->extras != nullptr && f.shape.layout()->extras->element_size_in_bits != 0) {
+    // A value is not packed, so its layout has no element size.
+    LayoutExtras extras = *f.shape.layout()->extras;
+    extras.element_size_in_bits = 0;
+    f.shape = shapes.WithLayout(f.shape, shapes.Layout(f.shape.layout()->minor_to_major, extras));
+  }
+  return true;
+}
+
+bool ModuleParser::InferResult(Frame& f) {
+  const SourceRange range{f.opcode_offset, f.opcode_size};
+  if (!HasTrait(f.opcode, kInferable)) {
+    return Error(DiagnosticKind::kMissingShape, range,
+                 StrCat("the result shape of ", TextOf(f.opcode), " cannot be inferred and must be written"));
+  }
+  if (f.poisoned) {
+    f.shape = context_->shapes.Token();
+    return true;
+  }
+  std::vector<Shape> shapes;
+  for (size_t i = f.operands_begin; i < operands_.size(); ++i) {
+    shapes.push_back(module_->instruction(operands_[i]).shape());
+  }
+  InferenceRequest request;
+  request.module = module_.get();
+  request.opcode = f.opcode;
+  request.operands = shapes;
+  request.attrs = absl::MakeConstSpan(attrs_).subspan(f.attrs_begin);
+  absl::StatusOr<Shape> inferred = InferShape(request);
+  if (!inferred.ok()) {
+    return Error(DiagnosticKind::kInference, range,
+                 StrCat("no result shape can be inferred: ", std::string(inferred.status().message())));
+  }
+  f.shape = *inferred;
+  return true;
+}
+
+// What the result shape says of the attributes, and the opcode of the shape.
+bool ModuleParser::FitToShape(Frame& f) {
+  if (attrs_.size() == f.attrs_begin && !DutiesOf(f.opcode).fit_to_shape) return true;
+  const SourceRange range{f.opcode_offset, f.opcode_size};
+  if (f.opcode == Opcode::kMap) {
+    // XLA's map always covers all dimensions.
+    list_.clear();
+    for (int64_t d = 0; d < f.shape.rank(); ++d) list_.push_back(d);
+    RemoveAttr(f, Attr::kDimensions);
+    attrs_.push_back({Attr::kDimensions, module_->ListPayload(list_)});
+  }
+  if (AttrValue* sharding = FindAttr(f, Attr::kSharding); sharding != nullptr && f.shape.IsTuple()) {
+    sharding->payload = NormalizeForShape(context_.get(), ListId(sharding->payload), f.shape).value;
+  }
+  if (const AttrValue* replication = FindAttr(f, Attr::kParameterReplication)) {
+    const auto given = static_cast<int64_t>(context_->list(ListId(replication->payload)).size());
+    if (given != f.shape.leaf_count()) {
+      return Error(DiagnosticKind::kBadAttribute, range,
+                   StrCat("the parameter has ", f.shape.leaf_count(), " leaf buffers, but parameter_replication has ",
+                          given, " elements"));
+    }
+  }
+  if (f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate) {
+    if (!f.shape.IsTuple() || f.shape.tuple_size() < 2 || !f.shape.element(0).IsTuple()) {
+      return Error(DiagnosticKind::kBadAsync, range,
+                   StrCat(TextOf(f.opcode), " has the shape ((operands), outputs, state...), not ", ToString(f.shape)));
+    }
+  }
+  return true;
+}
+
+bool ModuleParser::FinishAsync(Frame& f) {
+  const SourceRange range{f.opcode_offset, f.opcode_size};
+  if (f.opcode == Opcode::kAsyncStart) {
+    const size_t count = operands_.size() - f.operands_begin;
+    if (!f.sugar) {
+      // The computation runs where the operation does.
+      const AttrValue* thread = FindAttr(f, Attr::kAsyncExecutionThread);
+      const AttrValue* calls = FindAttr(f, Attr::kCalls);
+      if (calls != nullptr) {
+        const bool main = thread == nullptr || context_->str(StringId(thread->payload)) == "main";
+        SetThread(ComputationId(calls->payload), main ? StringId() : StringId(thread->payload));
+      }
+      return true;
+    }
+    // The sugar hides a computation of parameters and one instruction.
+    const ComputationId wrapper = module_->AddComputation(context_->strings.Intern("async_wrapped"));
+    const AttrValue* thread_attr = FindAttr(f, Attr::kAsyncExecutionThread);
+    const StringId thread = thread_attr != nullptr ? StringId(thread_attr->payload) : StringId();
+    std::vector<InstructionId> parameters;
+    const StringId parameter_name = context_->strings.Intern("async_param");
+    for (size_t i = 0; i < count; ++i) {
+      const Shape shape = module_->instruction(operands_[f.operands_begin + i]).shape();
+      parameters.push_back(module_->AddInstruction(wrapper, Opcode::kParameter, shape, parameter_name, {}, {},
+                                                   static_cast<uint32_t>(i)));
+    }
+    wrapped_attrs_.clear();
+    size_t kept = f.attrs_begin;
+    for (size_t i = f.attrs_begin; i < attrs_.size(); ++i) {
+      const AttrValue value = attrs_[i];
+      const bool own = !IsCommon(value.attr) && FindAttrSpec(f.wrapped, value.attr) != nullptr;
+      const bool shared = value.attr == Attr::kFrontendAttributes || value.attr == Attr::kBackendConfig;
+      if (own || shared) wrapped_attrs_.push_back(value);
+      if (!own) attrs_[kept++] = value;
+    }
+    attrs_.resize(kept);
+    const StringId root_name = context_->strings.Intern(TextOf(f.wrapped));
+    const InstructionId root =
+        module_->AddInstruction(wrapper, f.wrapped, f.shape.element(1), root_name, parameters, wrapped_attrs_);
+    module_->SetMetadata(root, f.metadata);
+    module_->SetSource(root, f.opcode_offset);
+    module_->SetRoot(wrapper, root);
+    SetThread(wrapper, thread);
+    finished_.push_back(wrapper);
+    late_parameters_[wrapper.value];
+    duplicate_names_ = true;
+    attrs_.push_back({Attr::kCalls, wrapper.value});
+    return true;
+  }
+  // Updates and dones belong to the chain of their first operand.
+  if (operands_.size() == f.operands_begin) {
+    return Error(DiagnosticKind::kBadAsync, range, StrCat(TextOf(f.opcode), " takes the previous async operation"));
+  }
+  const Instruction previous = module_->instruction(operands_[f.operands_begin]);
+  if (previous.opcode() == Opcode::kAsyncDone && !f.poisoned) {
+    return Error(DiagnosticKind::kBadAsync, range,
+                 StrCat(TextOf(f.opcode), " cannot continue `", previous.name(), "`, which is done already"));
+  }
+  const Instruction start = async_starts_.Find(previous);
+  if (!start.valid()) {
+    return true;  // in another iteration of a loop, say: the verifier looks again when the module is whole
+  }
+  const Computation wrapper = start.computation_attr(Attr::kCalls);
+  if (f.sugar && wrapper.valid() && wrapper.root().opcode() != f.wrapped) {
+    return Error(DiagnosticKind::kBadAsync, range,
+                 StrCat("the operation started by `", start.name(), "` is ", wrapper.root().opcode_text(), ", not ",
+                        TextOf(f.wrapped)));
+  }
+  const StringId thread(start.payload(Attr::kAsyncExecutionThread).value_or(StringId::kNone));
+  if (const AttrValue* given = FindAttr(f, Attr::kAsyncExecutionThread)) {
+    const std::string_view expected = thread.valid() ? context_->str(thread) : "main";
+    if (context_->str(StringId(given->payload)) != expected) {
+      return Error(DiagnosticKind::kBadAsync, range,
+                   StrCat("the operation started by `", start.name(), "` runs on thread `", expected, "`, not `",
+                          context_->str(StringId(given->payload)), "`"));
+    }
+  }
+  if (const AttrValue* calls = FindAttr(f, Attr::kCalls)) {
+    if (wrapper.valid() && calls->payload != wrapper.id().value) {
+      return Error(DiagnosticKind::kBadAsync, range,
+                   StrCat("the operation started by `", start.name(), "` calls `", wrapper.name(), "`"));
+    }
+  }
+  return BindLate(f, start.id());
+}
+
+// Operands and outputs that a start leaves open are bound by later updates; a computation that the sugar hides grows
+// with them.
+bool ModuleParser::BindLate(const Frame& f, InstructionId start_id) {
+  const Computation wrapper = module_->instruction(start_id).computation_attr(Attr::kCalls);
+  if (!wrapper.valid()) return true;
+  const auto late = late_parameters_.find(wrapper.id().value);
+  if (late == late_parameters_.end()) return true;
+  const InstructionId root = wrapper.root().id();
+  for (size_t i = f.operands_begin + 1; i < operands_.size(); ++i) {
+    const auto number = static_cast<uint32_t>(wrapper.parameter_count());
+    const InstructionId parameter =
+        module_->AddInstruction(wrapper.id(), Opcode::kParameter, module_->instruction(operands_[i]).shape(),
+                                context_->strings.Intern("async_param"), {}, {}, number);
+    module_->Move(parameter, root);
+    late->second.push_back(parameter);
+  }
+  const Shape now = module_->instruction(root).shape();
+  const Shape bound = f.opcode == Opcode::kAsyncUpdate ? f.shape.element(1) : f.shape;
+  if (now.IsTuple() && bound.valid() && bound != now && (!bound.IsTuple() || bound.tuple_size() > now.tuple_size()) &&
+      now.tuple_size() == 0) {
+    module_->SetShape(root, bound);
+  }
+  return true;
+}
+
+// Once for each computation, when all that is bound late is known.
+void ModuleParser::AppendLateOperands() {
+  for (const auto& [computation, parameters] : late_parameters_) {
+    if (parameters.empty()) continue;
+    const Instruction root = module_->computation(ComputationId(computation)).root();
+    std::vector<InstructionId> operands;
+    for (Instruction operand : root.operands()) operands.push_back(operand.id());
+    operands.insert(operands.end(), parameters.begin(), parameters.end());
+    module_->SetOperands(root.id(), operands);
+  }
+}
+
+// What an asynchronous operation runs, it runs on its thread: the computation and all that it calls, but for those that
+// asynchronous operations in turn start.
+void ModuleParser::SetThread(ComputationId computation, StringId thread) {
+  std::vector<ComputationId> open = {computation};
+  std::vector<uint8_t> seen(module_->computation_id_bound(), 0);
+  while (!open.empty()) {
+    const ComputationId id = open.back();
+    open.pop_back();
+    if (seen[id.value]++ != 0) continue;
+    seen[id.value] = 1;
+    module_->SetExecutionThread(id, thread);
+    for (Instruction i : module_->computation(id).instructions()) {
+      if (i.opcode() == Opcode::kAsyncStart) continue;
+      for (Computation callee : i.called_computations()) open.push_back(callee.id());
+    }
+  }
+}
+
+// As in XLA, what is said of an asynchronous operation is said of the instruction that it wraps too.
+void ModuleParser::CopyToWrapped(InstructionId async) {
+  const Instruction instruction = module_->instruction(async);
+  const Instruction start = async_starts_.Find(instruction);
+  if (!start.valid()) return;
+  const Computation wrapper = start.computation_attr(Attr::kCalls);
+  if (!wrapper.valid() || !wrapper.record().root.valid()) return;
+  const InstructionId root = wrapper.record().root;
+  for (Attr attr : {Attr::kOrigin, Attr::kFrontendAttributes, Attr::kStatistics, Attr::kBackendConfig}) {
+    if (const std::optional<uint32_t> payload = instruction.payload(attr)) module_->SetAttr(root, attr, *payload);
+  }
+  if (instruction.metadata_id().valid()) module_->SetMetadata(root, instruction.metadata_id());
+}
+
+void ModuleParser::DropReadOnly(const Frame& f) {
+  if (!DutiesOf(f.opcode).drop_read_only) return;
+  for (Attr dropped : {Attr::kMode, Attr::kToApply, Attr::kAsyncExecutionThread, Attr::kCalls}) {
+    const AttrSpec* spec = FindAttrSpec(f.opcode, dropped);
+    if (spec != nullptr && spec->presence == AttrSpec::kReadOnly) RemoveAttr(f, dropped);
+  }
+}
+
+ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
+  Frame& f = frames_[frame];
+  const bool sugar_start = f.sugar && f.opcode == Opcode::kAsyncStart;
+  if (!sugar_start && !CheckOperandCount(f)) return Step::kFailed;
+  if (!NormalizeAttributes(f)) return Step::kFailed;
+  if (!CompleteAttributes(f, sugar_start ? f.wrapped : f.opcode)) return Step::kFailed;
+  if (!f.shape.valid()) {
+    if (!InferResult(f)) return Step::kFailed;
+    if (f.shape.leaf_count() > kMaxLeaves) {
+      Error(DiagnosticKind::kTooLarge, {f.opcode_offset, f.opcode_size}, "the inferred tuple shape is too large");
+      return Step::kFailed;
+    }
+  }
+  if (!FitToShape(f)) return Step::kFailed;
+  const bool async =
+      f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate || f.opcode == Opcode::kAsyncDone;
+  if (async && !FinishAsync(f)) return Step::kFailed;
+  DropReadOnly(f);
+  if (module_->instruction_id_bound() >= static_cast<size_t>(options_.max_instructions)) {
+    Error(DiagnosticKind::kTooLarge, NameRange(f), "the module has too many instructions");
+    frames_.clear();
+    return Step::kFailed;
+  }
+  if (!f.name.valid()) {
+    f.name = AnonymousName(f.opcode);
+  } else if (Lookup(f.name, f.computation).valid()) {
+    Error(DiagnosticKind::kDuplicateName, NameRange(f),
+          StrCat("instruction `", context_->str(f.name), "` stands already in this computation"));
+    return Step::kFailed;
+  }
+  const InstructionId id = module_->AddInstruction(f.computation, f.opcode, f.shape, f.name,
+                                                   absl::MakeConstSpan(operands_).subspan(f.operands_begin),
+                                                   absl::MakeConstSpan(attrs_).subspan(f.attrs_begin), f.payload);
+  module_->SetMetadata(id, f.metadata);
+  module_->SetSource(id, f.name_offset);
+  if (f.nested) module_->SetFlag(id, kGeneratedName);
+  if (async) CopyToWrapped(id);
+  if (f.poisoned) module_->SetFlag(id, kPoisoned);
+  operands_.resize(f.operands_begin);
+  attrs_.resize(f.attrs_begin);
+  const bool nested = f.nested;
+  const bool is_root = f.is_root;
+  const StringId name = f.name;
+  const ComputationId computation = f.computation;
+  frames_.pop_back();
+  Define(name, id, computation);
+  if (nested) {
+    operands_.push_back(id);
+  } else if (!frames_.empty() && is_root) {
+    frames_.back().root = id;
+  }
+  return Step::kDone;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads frontend attributes, `{key="text",other.key={braced text}}`.
+#ifndef HLOKIT_PARSER_HLO_FRONTEND_ATTRIBUTES_PARSER_H_
+#define HLOKIT_PARSER_HLO_FRONTEND_ATTRIBUTES_PARSER_H_
+
+#include "ir/core/ids.h"
+#include "ir/graph/context.h"
+#include "parser/core/reader.h"
+
+namespace hlokit {
+
+// The text must outlive the context: strings point into it.
+bool ParseFrontendAttributes(Reader& in, Context* context, ListId* attributes);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_HLO_FRONTEND_ATTRIBUTES_PARSER_H_

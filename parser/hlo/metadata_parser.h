@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the metadata of instructions and shardings, `{op_name="jit(f)/add" stack_frame_id=34}`.
+#ifndef HLOKIT_PARSER_HLO_METADATA_PARSER_H_
+#define HLOKIT_PARSER_HLO_METADATA_PARSER_H_
+
+#include "ir/core/ids.h"
+#include "ir/graph/context.h"
+#include "parser/core/reader.h"
+#include "parser/core/stack_frame_numbering.h"
+
+namespace hlokit {
+
+// None if nothing between the braces says anything. The text must outlive the context: strings point into it. `frames`
+// renumbers stack frames; without it they are kept as they stand.
+bool ParseMetadata(Reader& in, Context* context, MetadataId* metadata, StackFrameNumbering* frames = nullptr);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_HLO_METADATA_PARSER_H_

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "parser/hlo/module_parser.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "ir/inference/shape_inference.h"
+
+namespace hlokit {
+
+ModuleParser::ModuleParser(std::shared_ptr<const SourceBuffer> source, std::string_view text,
+                           const ParseOptions& options, DiagnosticSink* sink, std::shared_ptr<Context> context)
+    : source_(std::move(source)),
+      options_(options),
+      sink_(sink),
+      context_(std::move(context)),
+      module_(std::make_unique<Module>(context_)),
+      in_(text, sink, static_cast<uint32_t>(text.data() - source_->text().data())),
+      shapes_(&in_, context_.get(), options_.max_nesting) {
+  literal_budget_.bytes = options_.max_literal_bytes;
+  // Dumps have about 200 bytes, 2 operands and 2 attributes to an instruction.
+  const size_t guess = text.size() / 220;
+  module_->Reserve(guess, guess * 3 / 2, guess);
+  // Names and annotations. The index is filled as it is made, so a text of long constants gets no large one.
+  constexpr size_t kMaxStrings = size_t{1} << 15;
+  if (guess > 64) context_->strings.Reserve(context_->strings.size() + std::min(guess * 9 / 8, kMaxStrings));
+}
+
+std::unique_ptr<Module> ModuleParser::Run() {
+  const size_t errors = sink_->error_count();
+  ParseModuleLevel();
+  if (sink_->error_count() != errors || !FinishModule()) return nullptr;
+  return std::move(module_);
+}
+
+bool ModuleParser::ParseModuleLevel() {
+  if (in_.AtEnd()) {
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "the text is empty",
+                         "a module begins with `HloModule name`");
+  }
+  const char* start = in_.cursor();
+  if (in_.EatWord("HloModule")) {
+    if (!ParseHeader() || !ParseStackFrames()) {
+      if (!SkipToNextComputation()) return false;
+    }
+    frame_numbering_ = StackFrameNumbering(std::move(module_->header().stack_frames));
+  } else if (!in_.PeekWord("ENTRY")) {
+    // Computations without a header, or a lone instruction.
+    const bool named = !in_.Name().empty();
+    const char next = in_.Peek();
+    in_.set_cursor(start);
+    if (!named || (next != '{' && next != '(')) return ParseSingleInstruction();
+  }
+  while (!in_.AtEnd()) {
+    if (!ParseTopComputation() && (sink_->full() || !SkipToNextComputation())) return false;
+  }
+  return true;
+}
+
+// To the next line that begins a computation: in column 1, with ENTRY or a name, and `{` at its end.
+bool ModuleParser::SkipToNextComputation() {
+  frames_.clear();
+  operands_.clear();
+  attrs_.clear();
+  computation_list_.clear();
+  for (;;) {
+    const char* p = in_.cursor();
+    while (p < in_.end() && *p != '\n') ++p;
+    if (p >= in_.end()) {
+      in_.set_cursor(in_.end());
+      return false;
+    }
+    in_.set_cursor(p + 1);
+    if (p[1] != '%' && !char_class::Is(p[1], char_class::kNameStart)) continue;
+    const char* end = p + 1;
+    while (end < in_.end() && *end != '\n') ++end;
+    while (end > p + 1 && char_class::Is(end[-1], char_class::kBlank)) --end;
+    if (end[-1] == '{') return true;
+  }
+}
+
+bool ModuleParser::ParseTopComputation() {
+  const uint32_t at = in_.Offset();
+  const bool is_entry = in_.EatWord("ENTRY");
+  in_.SkipBlanks();
+  const uint32_t name_offset = in_.Here();
+  std::string_view name;
+  if (!in_.ExpectName(&name, "a computation")) return false;
+  const SourceRange name_range{name_offset, in_.Here() - name_offset};
+  Shape declared;
+  SourceRange declared_range;
+  if (in_.Peek() == '(') {
+    // (name: shape, ...) -> shape
+    in_.Eat('(');
+    if (!in_.Eat(')')) {
+      do {
+        std::string_view parameter;
+        Shape shape;
+        // XLA takes the colon for a part of the name, so that a text may leave it out.
+        if (!in_.ExpectName(&parameter, "a parameter name")) return false;
+        in_.Eat(':');
+        if (!shapes_.Parse(&shape)) return false;
+      } while (in_.Eat(','));
+      if (!in_.Expect(')', "after the parameters of a computation")) return false;
+    }
+    if (!in_.Eat("->")) {
+      return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
+                           StrCat("expected `->` and a result shape, found ", in_.DescribeNext()));
+    }
+    declared_range.offset = in_.Offset();
+    if (!shapes_.Parse(&declared)) return false;
+    declared_range.size = in_.Here() - declared_range.offset;
+  }
+  if (!in_.Expect('{', "before the instructions of a computation")) return false;
+  const StringId string = Stable(name);
+  Frame& body = frames_.emplace_back();
+  body.kind = Frame::kBody;
+  body.shadowed_begin = static_cast<uint32_t>(shadowed_.size());
+  const ComputationId id = module_->AddComputation(string);
+  body.computation = id;
+  module_->SetSource(id, name_offset);
+  if (!RunFrames()) return false;
+  const Shape root = module_->computation(id).root().shape();
+  const bool poisoned = (module_->computation(id).root().record().flags & kPoisoned) != 0;
+  if (declared.valid() && !CompatibleUpToDynamism(declared, root) && !poisoned) {
+    Error(DiagnosticKind::kShapeMismatch, declared_range,
+          StrCat("the result of computation `", name, "` is written ", ToString(declared, false), ", but its root `",
+                 module_->computation(id).root().name(), "` has ", ToString(root, false)));
+  }
+  if (in_.Eat(',')) {
+    const SourceRange range = in_.Next();
+    if (!in_.EatWord("execution_thread")) {
+      return Error(DiagnosticKind::kUnknownAttribute, range,
+                   StrCat("a computation has no attribute ", in_.DescribeNext()), "only `execution_thread`");
+    }
+    uint32_t thread;
+    if (!in_.Expect('=', "after execution_thread") || !ParseStringPayload(&thread)) return false;
+    if (context_->str(StringId(thread)) != "main") module_->SetExecutionThread(id, StringId(thread));
+  }
+  if (is_entry) {
+    if (entry_.valid()) return Error(DiagnosticKind::kDuplicateEntry, {at, 5}, "the module has an ENTRY already");
+    entry_ = id;
+  }
+  if (string.value >= computation_of_name_.size()) computation_of_name_.resize(context_->strings.size() * 2);
+  if (computation_of_name_[string.value].valid()) {
+    return Error(DiagnosticKind::kDuplicateName, name_range, StrCat("computation `", name, "` stands already"));
+  }
+  computation_of_name_[string.value] = id;
+  return true;
+}
+
+// `%name = shape opcode(shape %a, shape %b), attributes`: operands become parameters.
+bool ModuleParser::ParseSingleInstruction() {
+  single_instruction_ = true;
+  in_.EatWord("ROOT");
+  in_.SkipBlanks();
+  const uint32_t name_offset = in_.Here();
+  std::string_view name;
+  if (!in_.ExpectName(&name, "`HloModule`, a computation or an instruction")) return false;
+  const uint32_t name_size = in_.Here() - name_offset;
+  if (!in_.Expect('=', "after the name of an instruction")) return false;
+  const StringId underscore = context_->strings.Intern("_");
+  const ComputationId computation = module_->AddComputation(underscore);
+  PushInstruction(computation);
+  Frame& f = frames_.back();
+  f.name = Stable(name);
+  f.name_offset = name_offset;
+  f.name_size = name_size;
+  if (!RunFrames()) return false;
+  if (!in_.AtEnd()) {
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
+                         StrCat("expected the end of the text after a lone instruction, found ", in_.DescribeNext()));
+  }
+  module_->SetRoot(computation, module_->record(computation).last);
+  finished_.insert(finished_.begin(), computation);  // it is named first
+  module_->header().name = underscore;
+  module_->header().is_scheduled = true;
+  entry_ = computation;
+  return true;
+}
+
+bool ModuleParser::FinishModule() {
+  if (finished_.empty()) {
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "the module has no computations");
+  }
+  if (!entry_.valid()) {
+    // Without ENTRY the last computation is the entry.
+    entry_ = finished_.back();
+  }
+  module_->SetEntry(entry_);
+  module_->SetOrder(finished_);
+  const Computation entry = module_->entry();
+  ModuleHeader& h = module_->header();
+  h.stack_frames = frame_numbering_.Take();
+  if (!h.name.valid()) h.name = context_->strings.Intern(StrCat("module_", entry.name()));
+  if (!h.entry_layout) {
+    EntryLayout layout;
+    for (int64_t i = 0; i < entry.parameter_count(); ++i) layout.parameters.push_back(entry.parameter(i).shape());
+    layout.result = entry.root().shape();
+    if (single_instruction_) {
+      // XLA gives a lone instruction's module default layouts.
+      for (Shape& s : layout.parameters) s = context_->shapes.WithDefaultLayouts(s);
+      layout.result = context_->shapes.WithDefaultLayouts(layout.result);
+    }
+    h.entry_layout = std::move(layout);
+  }
+  AppendLateOperands();
+  if (duplicate_names_) UniquifyNames();
+  module_->ShrinkToFit();
+  return true;
+}
+
+void ModuleParser::UniquifyNames() {
+  UniqueNames computations(&context_->strings), instructions(&context_->strings);
+  for (ComputationId c : finished_) {
+    module_->SetName(c, computations.Take(module_->record(c).name));
+    for (InstructionId i = module_->record(c).first; i.valid(); i = module_->record(i).next) {
+      module_->SetName(i, instructions.Take(module_->record(i).name));
+    }
+  }
+}
+
+}  // namespace hlokit

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads replica groups: ir/sharding/replica_groups.h has the forms.
+#ifndef HLOKIT_PARSER_HLO_REPLICA_GROUPS_PARSER_H_
+#define HLOKIT_PARSER_HLO_REPLICA_GROUPS_PARSER_H_
+
+#include "ir/core/ids.h"
+#include "ir/graph/context.h"
+#include "parser/core/reader.h"
+
+namespace hlokit {
+
+bool ParseReplicaGroups(Reader& in, Context* context, ListId* groups);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_HLO_REPLICA_GROUPS_PARSER_H_

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON, value by value: what a grammar over JSON asks for, on top of Reader. Nothing is kept of what was read, so
+// memory does not grow with the text; members of an object come in the order of the text, and a value that is wanted
+// later is skipped and sought again.
+//
+// A text that is no JSON is reported once and stops the cursor: broken(). A value of another type than asked for is
+// reported too, but can be skipped.
+#ifndef HLOKIT_PARSER_JSON_JSON_CURSOR_H_
+#define HLOKIT_PARSER_JSON_JSON_CURSOR_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "parser/core/reader.h"
+
+namespace hlokit {
+
+struct JsonString {
+  // Escapes resolved. Points into the text or, if there are escapes, into the cursor: then it is good until the next
+  // string is read, and the key of a member until the next key.
+  std::string_view value;
+  SourceRange range;  // with the quotes
+  bool escaped = false;
+};
+
+class JsonCursor {
+ public:
+  // As Reader. Values nested deeper than `max_nesting` are not read.
+  JsonCursor(std::string_view text, DiagnosticSink* sink, uint32_t base, int64_t max_nesting)
+      : in_(text, sink, base), max_nesting_(max_nesting) {}
+
+  Reader& in() { return in_; }
+  bool broken() const { return broken_; }
+
+  // The first character of the next value: '{', '[', '"', a digit, ...
+  char Peek() { return in_.Peek(); }
+  uint32_t Offset() { return in_.Offset(); }
+  SourceRange Next() { return in_.Next(); }
+  void Seek(uint32_t offset) { in_.Seek(offset); }
+
+  // Each takes a value of its type, or reports that `what` ("a shape") is expected here.
+  bool String(JsonString* s, std::string_view what);
+  bool Int(int64_t* value, std::string_view what);
+  bool Bool(bool* value, std::string_view what);
+  bool Number(float* value, std::string_view what) { return AnyNumber(value, what); }
+  bool Number(double* value, std::string_view what) { return AnyNumber(value, what); }
+  // Takes any value.
+  bool Skip();
+  // Reports that `what` is expected here, and returns false.
+  bool Expected(std::string_view what);
+
+  // Where the character `index` of `s.value` stands in the source. Reads the string again.
+  uint32_t OffsetIn(const JsonString& s, size_t index);
+
+ private:
+  friend class JsonObject;
+  friend class JsonArray;
+
+  template <typename T>
+  bool AnyNumber(T* value, std::string_view what);
+  // A string into `scratch` if it has escapes. The cursor is at the opening quote.
+  bool ReadString(JsonString* s, std::string* scratch);
+  // One character or escape from `p` on, which stands before the closing quote, onto `out`. False if it is malformed.
+  static bool Decode(const char*& p, const char* end, std::string* out);
+  // Goes on to the next element of a list that ends in `close`: at its start, or false at the end and after an error.
+  bool NextElement(char close, bool* first);
+  bool Break(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
+    broken_ = true;
+    return in_.Error(kind, range, std::move(message), std::move(hint));
+  }
+  // A key and the colon behind it.
+  bool ReadKey(JsonString* key);
+  bool SkipOne(std::string* open);
+
+  Reader in_;
+  int64_t max_nesting_;
+  bool broken_ = false;
+  std::string key_;
+  std::string value_;
+};
+
+// JsonObject object(cursor, "an instruction"); JsonString key; while (object.Next(&key)) { take the value }
+// if (!object.ok()) ...
+class JsonObject {
+ public:
+  JsonObject(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '{' || in.Expected(what)) {
+    if (ok_) in.in_.Eat('{');
+  }
+  // At the value of the next member. False at the end of the object, and if there was none to begin with.
+  bool Next(JsonString* key) { return ok_ && in_.NextElement('}', &first_) && in_.ReadKey(key); }
+  // False if the value is no object or no JSON.
+  bool ok() const { return ok_ && !in_.broken(); }
+
+ private:
+  JsonCursor& in_;
+  bool ok_;
+  bool first_ = true;
+};
+
+// JsonArray array(cursor, "a list of shapes"); while (array.Next()) { take an element } if (!array.ok()) ...
+class JsonArray {
+ public:
+  JsonArray(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '[' || in.Expected(what)) {
+    if (ok_) in.in_.Eat('[');
+  }
+  bool Next() { return ok_ && in_.NextElement(']', &first_); }
+  // As Next and ok, of arrays of a fixed size: another element must be there, or none.
+  bool Need(std::string_view what) { return Next() || (ok() && in_.Expected(what)); }
+  bool End() { return Next() ? in_.Expected("']'") : ok(); }
+  bool ok() const { return ok_ && !in_.broken(); }
+
+ private:
+  JsonCursor& in_;
+  bool ok_;
+  bool first_ = true;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_JSON_JSON_CURSOR_H_

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine behind json_reader.h. One object reads one module.
+//
+// What an instruction says is put together here; ModuleParser reads the values that are HLO text and checks the whole,
+// so that both forms obey one set of rules. A module has operands before their users, while JSON lists instructions in
+// whatever order they have come to: those that name a later one are parked until the end of the computation, and the
+// order of the list is restored then.
+#ifndef HLOKIT_PARSER_JSON_JSON_MODULE_PARSER_H_
+#define HLOKIT_PARSER_JSON_JSON_MODULE_PARSER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/core/str_cat.h"
+#include "ir/text/original_value.h"
+#include "parser/hlo/module_parser.h"
+#include "parser/json/json_cursor.h"
+
+namespace hlokit {
+
+class JsonModuleParser {
+ public:
+  JsonModuleParser(std::shared_ptr<const SourceBuffer> source, std::string_view text, const ParseOptions& options,
+                   DiagnosticSink* sink, std::shared_ptr<Context> context);
+
+  // Null if anything was wrong.
+  std::unique_ptr<Module> Run();
+
+ private:
+  // A name in the text of something defined elsewhere.
+  struct Reference {
+    StringId name;
+    SourceRange range;
+  };
+
+  // What was read of an instruction.
+  struct Draft {
+    ModuleParser::Frame frame;  // has a name, an opcode and a shape once they were read
+    std::vector<AttrValue> attrs;
+    std::vector<int64_t> unknown;  // attributes, as Attr::kUnknownAttributes
+    std::vector<Reference> operands;
+    std::vector<Reference> predecessors;  // control-predecessors
+    SourceRange place;                    // of its name, as long as it has none of the brace it begins with
+    uint32_t seen = 0;                    // keys, by their place among those there are
+    bool broken = false;                  // an error was reported: not to be checked further
+    // Members that say nothing without opcode or shape, if they came before those.
+    uint32_t attributes_at = SourceRange::kNowhere;
+    uint32_t literal_at = SourceRange::kNowhere;
+
+    bool has_opcode() const { return frame.opcode_size != 0; }
+    void Reset();
+  };
+
+  // An instruction that waits for one after it.
+  struct Parked {
+    Draft draft;
+    size_t position;  // in order_
+    enum State : uint8_t { kWaiting, kOpen, kAdded } state = kWaiting;
+    size_t next = 0;  // the reference to look at
+  };
+
+  // ---- module and computations (json_reader.cc) ----
+  bool ReadModule();
+  bool ReadModuleMember(const JsonString& key);
+  bool ReadFormat();
+  bool ReadVersion();
+  bool ReadComputations();
+  bool ReadComputation();
+  bool ReadInstructions(ComputationId computation);
+  void FinishComputation(ComputationId computation, const Reference& root);
+  ComputationId ComputationByName(const Reference& reference);
+  ComputationId DefineComputation(const Reference& name);
+  bool ResolveComputations();
+  bool CheckCalls();
+  void FinishModule();
+
+  // ---- header and tables (json_header_reader.cc) ----
+  bool ReadHeader();
+  bool ReadHeaderMember(const JsonString& key);
+  bool ReadCount(int64_t* value, std::string_view what);
+  bool ReadInputOutputAlias();
+  bool ReadBufferDonor();
+  bool ReadEntryLayout();
+  bool ReadOriginalArrayMember(const JsonString& key, OriginalArray* array, bool* known);
+  bool ReadOriginalArray(ListId* id);
+  bool ReadOriginRecoveryTable();
+  bool ReadQuotedModule(StringId* text);
+  bool ReadDebugAttributes();
+  bool ReadDebugRecord(std::vector<int64_t>* records);
+  bool ReadStackFrames();
+  bool ReadStrings(std::vector<StringId>* out);
+  // Rows of 32-bit numbers, objects that have all of the fields.
+  bool ReadTable(absl::Span<const std::string_view> fields, std::vector<int64_t>* rows);
+
+  // ---- instructions (json_instruction_reader.cc) ----
+  bool ReadInstruction(Draft* d);
+  bool ReadInstructionMember(const JsonString& key, Draft* d);
+  bool ReadOpcode(Draft* d);
+  bool ReadParameterNumber(Draft* d);
+  bool ReadLiteral(Draft* d);
+  bool ReadReferences(std::vector<Reference>* out, std::string_view what);
+  bool CheckMembers(Draft* d);
+  bool ReadMetadata(MetadataId* id);
+  bool ReadMetadataField(const JsonString& key, Metadata* m, uint32_t* seen);
+  void AddOrPark();  // draft_
+  // The first reference from number `from` on to what is not in the module yet, with its number; null if there is none.
+  const Reference* FirstUndefined(const Draft& d, size_t from, size_t* index) const;
+  // None if it was rejected and does not have a name of its own to stand for.
+  InstructionId Add(Draft& d);
+  InstructionId AddStandIn(const Draft& d);
+  void AddParked();
+  void AddParkedTree(size_t root);
+
+  // ---- attributes (json_attribute_reader.cc) ----
+  bool ReadAttributes(Draft* d);
+  bool ReadAttribute(const JsonString& key, Draft* d);
+  bool ReadValue(Attr attr, uint32_t* payload);
+  bool ReadTextValue(Attr attr, uint32_t* payload);
+  bool ReadFrontendAttributes(ListId* id);
+  bool ReadResultAccuracy(ListId* id);
+  bool ReadStatistics(ListId* id);
+  // Attributes that the tables lack, kept as HLO text: [["name", "text"], ...], or single members.
+  bool ReadUnknownPairs(std::string_view of, std::vector<int64_t>* out);
+  bool ReadUnknownMember(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known,
+                         std::vector<int64_t>* out);
+  bool ReadUnknownText(StringId* text);
+
+  // ---- values and errors (json_value_reader.cc) ----
+  // Reads the string `s` as HLO text: `read` asks engine_ for what it wants, and must take all of it. Where
+  // `keeps_views` is set, what is read refers to the text, which is then kept as long as the context.
+  template <typename Read>
+  bool ReadText(const JsonString& s, bool keeps_views, Read read);
+  bool ReadShape(Shape* shape);
+  bool ReadIndex(ListId* id);
+  bool ReadInts(std::vector<int64_t>* list);
+  bool ReadBools(std::vector<int64_t>* list);
+  bool ReadInt32(int64_t* value, std::string_view what);
+  // A number with its exact value: one that JSON has no number for is a string.
+  bool ReadExact(float* value, std::string_view what);
+  bool ReadExact(double* value, std::string_view what);
+  template <typename T>
+  bool ReadAnyExact(T* value, ElementType type, std::string_view what);
+  // A string that is a name as HLO text has them.
+  bool ReadName(Reference* reference, std::string_view what);
+  bool CheckName(const JsonString& s, std::string_view what);
+  StringId InternString(const JsonString& s) {
+    return s.escaped ? context().strings.Intern(s.value) : context().strings.InternStable(s.value);
+  }
+  // Runs `read` on the next value. After an error that leaves the text JSON, sets *broken and goes on behind the value.
+  // False when reading must stop.
+  template <typename Read>
+  bool Member(bool* broken, Read read);
+  // Passes on what engine_ reported. `s`, if given, is the string that the places are in.
+  void Relay(const JsonString* s = nullptr);
+  bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
+    failed_ = true;
+    sink_->Error(kind, range, std::move(message), std::move(hint));
+    return false;
+  }
+  // Reports a key of an object called `of`, with those it may have. True, with the value skipped, if it may stand
+  // there.
+  bool UnknownKey(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known);
+  // Finds `key` among `known`, or reports it: its index, or known.size() with *ok saying whether to go on. A key that
+  // was seen before is reported.
+  size_t FindKey(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known, uint32_t* seen,
+                 bool* ok);
+
+  Context& context() { return *engine_.context_; }
+  Module& module() { return *engine_.module_; }
+
+  DiagnosticSink* sink_;
+  DiagnosticSink local_;  // of engine_
+  ParseOptions options_;
+  JsonCursor in_;
+  ModuleParser engine_;
+  std::string text_;                                    // a value, with a NUL behind it
+  std::unordered_map<std::string_view, Shape> shapes_;  // by text, which recurs in every module
+  std::vector<int64_t> list_;
+  uint32_t seen_ = 0;  // keys of the module, and of its header
+  uint32_t header_seen_ = 0;
+  bool failed_ = false;   // an error was reported
+  bool stopped_ = false;  // a limit was passed
+  // Computations by name; one that is only named so far has its first mention in `mentions_`.
+  absl::flat_hash_map<uint32_t, ComputationId> computations_;
+  absl::flat_hash_map<uint32_t, Reference> mentions_;
+  Reference entry_;
+
+  // Of the computation that is being read.
+  Draft draft_;
+  std::vector<InstructionId> order_;
+  std::vector<Parked> parked_;
+  absl::flat_hash_map<uint32_t, size_t> parked_by_name_;
+  bool computation_broken_ = false;
+};
+
+template <typename Read>
+bool JsonModuleParser::Member(bool* broken, Read read) {
+  const uint32_t start = in_.Offset();
+  if (read()) return true;
+  *broken = true;
+  failed_ = true;
+  if (in_.broken() || stopped_ || sink_->full()) return false;
+  in_.Seek(start);
+  return in_.Skip();
+}
+
+template <typename Read>
+bool JsonModuleParser::ReadText(const JsonString& s, bool keeps_views, Read read) {
+  std::string_view text;
+  if (keeps_views) {
+    // The context's copy ends in a NUL of its own, as Reader needs it.
+    text_.assign(s.value);
+    text_.push_back('\0');
+    text = context().str(context().strings.Intern(text_));
+    text.remove_suffix(1);
+  } else {
+    text_.assign(s.value);
+    text = text_;
+  }
+  engine_.in_ = Reader(text, &local_, s.escaped ? 0 : s.range.offset + 1);
+  bool ok = read();
+  if (ok && !engine_.in_.AtEnd()) {
+    ok = engine_.in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
+                               StrCat("expected the end of the string, found ", engine_.in_.DescribeNext()));
+  }
+  Relay(&s);
+  return ok;
+}
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_JSON_JSON_MODULE_PARSER_H_

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines: passes in the order of a text.
+//
+//   pipeline := item (',' item)*
+//   item     := name options? '*'?            a pass, or a named pipeline, whose options go to every pass in it that
+//   has
+//                                             one of that name
+//             | name? '(' pipeline ')' '*'?   a group; the name is a label for reports
+//   options  := '{' (name ('=' value)? (',' name ('=' value)?)*)? '}'     `name` alone is `name=true`
+//
+//   algsimp,cse,fusion{max-operands=16},while(licm,dce)*
+//
+// `*` repeats until a round changes nothing. A pass that found nothing to do is not run again before another pass
+// changed the module. Blanks between the parts do not count.
+#ifndef HLOKIT_PASSES_CORE_PIPELINE_H_
+#define HLOKIT_PASSES_CORE_PIPELINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "passes/core/instrument.h"
+#include "passes/core/pass.h"
+#include "passes/core/registry.h"
+
+namespace hlokit {
+
+struct PipelineOptions {
+  // Rounds of one `*`, at most. Not reaching a fixpoint by then is no error; RunResult says so.
+  int64_t max_rounds = 30;
+  PassEnvironment environment;
+};
+
+class Pipeline {
+ public:
+  struct Result {
+    bool changed = false;
+    // Groups that still changed the module in their last round: labels or texts.
+    std::vector<std::string> unfinished;
+  };
+
+  // An error says what is wrong and what was probably meant.
+  static absl::StatusOr<Pipeline> Parse(std::string_view text, const PassRegistry& registry = PassRegistry::Get());
+  Pipeline(Pipeline&&) = default;
+  Pipeline& operator=(Pipeline&&) = default;
+
+  // The text, in one spelling: parses to the same pipeline. `expand`: named pipelines as groups with what is in them.
+  std::string ToString(bool expand = false) const;
+  bool empty() const { return nodes_[0].children.empty(); }
+  // All passes, in the order of the text; a pass that the text names twice is there twice.
+  std::vector<const PassInfo*> passes() const;
+
+  // Runs over `module`. An error is that of a pass, with its name, or of an instrument; the module is then to be thrown
+  // away.
+  absl::StatusOr<Result> Run(Module& module, const PipelineOptions& options = {},
+                             absl::Span<PassInstrument* const> instruments = {});
+
+ private:
+  friend class PipelineParser;
+
+  struct Node {
+    std::string label;      // of a group; the name of a named pipeline
+    std::string options;    // of a named pipeline, "{name=value}"
+    bool named = false;     // a named pipeline: its label stands for it
+    bool compiles = false;  // skipped for a module with a schedule
+    bool repeat = false;
+    const PassInfo* info = nullptr;  // a pass
+    std::unique_ptr<Pass> pass;
+    uint32_t text = 0;               // of a pass, with its options: index into texts_
+    std::vector<uint32_t> children;  // a group: indices into nodes_
+  };
+  Pipeline() = default;
+
+  std::vector<Node> nodes_;         // 0: the group of all
+  std::vector<std::string> texts_;  // of passes, each once
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_CORE_PIPELINE_H_

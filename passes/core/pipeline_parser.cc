@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text to Pipeline. Named pipelines are opened in place, on a stack of texts.
+#include <algorithm>
+#include <cctype>
+
+#include "ir/core/diagnostic.h"
+#include "ir/core/str_cat.h"
+#include "ir/core/suggest.h"
+#include "passes/core/pipeline.h"
+
+namespace hlokit {
+
+class PipelineParser {
+ public:
+  explicit PipelineParser(const PassRegistry& registry) : registry_(registry) {}
+
+  absl::StatusOr<Pipeline> Parse(std::string_view text) {
+    pipeline_.nodes_.emplace_back();
+    texts_.push_back({text, 0, 0, {}, {}});
+    groups_ = {0};
+    SkipBlanks();
+    if (AtEnd()) return std::move(pipeline_);
+    while (true) {
+      if (absl::Status status = Item(); !status.ok()) return status;
+      if (absl::StatusOr<bool> more = AfterItem(); !more.ok() || !*more) {
+        if (!more.ok()) return more.status();
+        return std::move(pipeline_);
+      }
+    }
+  }
+
+ private:
+  using Node = Pipeline::Node;
+  // An option given to a named pipeline: for every pass in it that has one of that name.
+  struct SharedOption {
+    std::string_view name;
+    std::string_view value;
+    bool taken = false;
+  };
+  // A text being read, and how many groups were open when it began.
+  struct Source {
+    std::string_view text;
+    size_t at;
+    size_t groups;
+    std::string_view name = {};  // of the pipeline
+    std::vector<SharedOption> options = {};
+  };
+
+  std::string_view& text() { return texts_.back().text; }
+  size_t& at() { return texts_.back().at; }
+  void SkipBlanks() {
+    while (at() < text().size() && std::isspace(static_cast<unsigned char>(text()[at()]))) ++at();
+  }
+  bool AtEnd() { return at() >= text().size(); }
+  bool Eat(char c) {
+    SkipBlanks();
+    if (AtEnd() || text()[at()] != c) return false;
+    ++at();
+    return true;
+  }
+  std::string_view Word(std::string_view stop) {
+    SkipBlanks();
+    const size_t begin = at();
+    at() = std::min(text().find_first_of(stop, begin), text().size());
+    std::string_view word = text().substr(begin, at() - begin);
+    while (!word.empty() && std::isspace(static_cast<unsigned char>(word.back()))) word.remove_suffix(1);
+    return word;
+  }
+  template <typename... Pieces>
+  absl::Status Error(const Pieces&... pieces) {
+    return absl::InvalidArgumentError(StrCat("pipeline, column ", at() + 1, ": ", pieces...));
+  }
+
+  uint32_t NewNode(Node node) {
+    const uint32_t id = static_cast<uint32_t>(pipeline_.nodes_.size());
+    pipeline_.nodes_.push_back(std::move(node));
+    pipeline_.nodes_[groups_.back()].children.push_back(id);
+    return id;
+  }
+
+  // A pass, or the start of a group.
+  absl::Status Item() {
+    while (true) {
+      const std::string_view name = Word(",(){}*");
+      if (Eat('(')) {
+        Node group;
+        group.label = std::string(name);
+        groups_.push_back(NewNode(std::move(group)));
+        continue;  // the first item of the group
+      }
+      if (name.empty()) return Error("a pass is missing");
+      if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); })) {
+        return Error("expected `,` between passes in `", name, "`");
+      }
+      if (const PassInfo* info = registry_.Find(name)) return PassItem(*info);
+      const NamedPipeline* named = registry_.FindPipeline(name);
+      if (named == nullptr) return UnknownName(name);
+      Node group;
+      group.label = std::string(name);
+      group.named = true;
+      group.compiles = named->compiles;
+      std::vector<SharedOption> shared;
+      if (absl::Status status = OptionList(name,
+                                           [&](std::string_view option, std::string_view value) {
+                                             shared.push_back({option, value});
+                                             StrAppend(&group.options, shared.size() == 1 ? "{" : ",", option, "=",
+                                                       value);
+                                             return absl::OkStatus();
+                                           });
+          !status.ok()) {
+        return status;
+      }
+      if (!shared.empty()) group.options += '}';
+      group.repeat = Eat('*');
+      const uint32_t id = NewNode(std::move(group));
+      texts_.push_back({named->text, 0, groups_.size(), named->name, std::move(shared)});
+      groups_.push_back(id);
+    }
+  }
+
+  // Calls `set` for each option in braces, if there are any.
+  template <typename Set>
+  absl::Status OptionList(std::string_view owner, const Set& set) {
+    if (!Eat('{') || Eat('}')) return absl::OkStatus();
+    std::vector<std::string_view> given;
+    do {
+      const std::string_view name = Word("=,{}");
+      if (std::find(given.begin(), given.end(), name) != given.end()) {
+        return Error("the option `", name, "` of ", owner, " is given twice");
+      }
+      given.push_back(name);
+      std::string_view value = "true";
+      if (Eat('=')) value = Word(",{}");
+      if (absl::Status status = set(name, value); !status.ok()) return status;
+    } while (Eat(','));
+    return Eat('}') ? absl::OkStatus() : Error("the options of ", owner, " do not end with `}`");
+  }
+
+  static bool HasOption(const PassInfo& info, std::string_view name) {
+    return std::any_of(info.options.begin(), info.options.end(),
+                       [name](const OptionInfo& option) { return option.name == name; });
+  }
+
+  absl::Status PassItem(const PassInfo& info) {
+    PassOptions options(info.options);
+    const auto set = [&](std::string_view name, std::string_view value) {
+      const absl::Status status = options.Set(name, value);
+      return status.ok() ? status : Error("pass ", info.name, ": ", std::string(status.message()));
+    };
+    if (absl::Status status = OptionList(info.name, set); !status.ok()) return status;
+    // Those of pipelines around it, the outermost last: what the user wrote counts most.
+    for (size_t t = texts_.size(); t-- > 0;) {
+      for (SharedOption& shared : texts_[t].options) {
+        if (!HasOption(info, shared.name)) continue;
+        shared.taken = true;
+        if (absl::Status status = set(shared.name, shared.value); !status.ok()) return status;
+      }
+    }
+    Node node;
+    node.info = &info;
+    std::vector<std::string>& texts = pipeline_.texts_;
+    std::string pass_text = StrCat(info.name, options.ToString());
+    node.text = static_cast<uint32_t>(std::find(texts.begin(), texts.end(), pass_text) - texts.begin());
+    if (node.text == texts.size()) texts.push_back(std::move(pass_text));
+    node.pass = PassRegistry::Make(info, std::move(options));
+    node.repeat = Eat('*');
+    NewNode(std::move(node));
+    return absl::OkStatus();
+  }
+
+  // Closes what ends here. False at the end of the text; true before another item.
+  absl::StatusOr<bool> AfterItem() {
+    while (true) {
+      if (Eat(',')) return true;
+      const bool inner = groups_.size() > texts_.back().groups + 1;
+      if (inner && Eat(')')) {
+        pipeline_.nodes_[groups_.back()].repeat = Eat('*');
+        groups_.pop_back();
+        continue;
+      }
+      SkipBlanks();
+      if (!AtEnd()) return Error("expected `,` between passes, found `", text().substr(at(), 1), "`");
+      if (inner) return Error("a group does not end with `)`");
+      if (texts_.size() == 1) return false;
+      for (const SharedOption& shared : texts_.back().options) {
+        if (!shared.taken) {
+          return absl::InvalidArgumentError(
+              StrCat("no pass of the pipeline `", texts_.back().name, "` has an option `", shared.name, "`"));
+        }
+      }
+      groups_.pop_back();
+      texts_.pop_back();
+    }
+  }
+
+  absl::Status UnknownName(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const PassInfo* info : registry_.passes()) names.push_back(info->name);
+    for (const NamedPipeline& pipeline : registry_.pipelines()) names.push_back(pipeline.name);
+    return absl::InvalidArgumentError(StrCat("there is no pass `", name, "`", Suggested(name, names)));
+  }
+
+  const PassRegistry& registry_;
+  Pipeline pipeline_;
+  std::vector<Source> texts_;
+  std::vector<uint32_t> groups_;  // open ones
+};
+
+absl::StatusOr<Pipeline> Pipeline::Parse(std::string_view text, const PassRegistry& registry) {
+  return PipelineParser(registry).Parse(text);
+}
+
+}  // namespace hlokit

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes there are, and the pipelines that have a name.
+//
+// Each room of passes registers its own in a function of its own, called by registry.cc:
+//
+//   void RegisterFusionPasses(PassRegistry* registry) {
+//     registry->Add({.name = "fusion", .room = "fusion", .summary = "…", .make = MakePass<Fusion>});
+//   }
+#ifndef HLOKIT_PASSES_CORE_REGISTRY_H_
+#define HLOKIT_PASSES_CORE_REGISTRY_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "passes/core/pass.h"
+
+namespace hlokit {
+
+template <typename P>
+std::unique_ptr<Pass> MakePass() {
+  return std::make_unique<P>();
+}
+
+// A pipeline with a name, which other pipelines may use like a pass.
+struct NamedPipeline {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view text;  // may use named pipelines registered before
+  bool compiles = false;  // ends in a schedule: skipped for a module that has one
+};
+
+class PassRegistry {
+ public:
+  // All passes of the library. Made once; never changes.
+  static const PassRegistry& Get();
+
+  void Add(PassInfo info);
+  void AddPipeline(NamedPipeline pipeline);
+
+  // Null if there is none.
+  const PassInfo* Find(std::string_view name) const;
+  const NamedPipeline* FindPipeline(std::string_view name) const;
+  // A pass with these options, which must be those of `info`.
+  static std::unique_ptr<Pass> Make(const PassInfo& info, PassOptions options);
+
+  // Sorted by name.
+  const std::vector<const PassInfo*>& passes() const { return passes_; }
+  // In the order in which they were registered.
+  const std::vector<NamedPipeline>& pipelines() const { return pipelines_; }
+
+ private:
+  std::deque<PassInfo> infos_;
+  std::vector<const PassInfo*> passes_;
+  std::vector<NamedPipeline> pipelines_;
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_CORE_REGISTRY_H_

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers of a distribution as arithmetic on random bits, as XLA's RngExpander: rng has no state, so that of the
+// program is read and advanced by as many 32-bit numbers as are drawn. Which numbers come out is not what another
+// implementation gives; how they are distributed is.
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <optional>
+#include <vector>
+
+#include "passes/expanders/random_bits.h"
+#include "passes/rewrite/rewriter.h"
+#include "passes/simplify/algebraic/rule_passes.h"
+
+namespace hlokit {
+namespace {
+
+// Binary digits of a float type that has all whole numbers below 2^digits; nullopt for types that are not expanded.
+std::optional<int> DigitsOf(ElementType type) {
+  if (type == ElementType::kF64) return 53;
+  if (type == ElementType::kF32) return 24;
+  if (type == ElementType::kF16) return 11;
+  if (type == ElementType::kBF16) return 8;
+  return std::nullopt;
+}
+
+class RngExpander {
+ public:
+  RngExpander(Rewriter& rewriter, Instruction rng)
+      : rewriter_(rewriter), rng_(rng), type_(rng.shape().element_type()) {}
+
+  bool Applies() const {
+    if (rng_.operand_count() != 2 || !rng_.shape().IsArray() || rng_.shape().element_count() <= 0) return false;
+    for (Instruction bound : rng_.operands()) {
+      if (!bound.shape().IsScalar() || bound.shape().element_type() != type_) return false;
+    }
+    const bool whole = type_ == ElementType::kPred || (IsInteger(type_) && BitsOf(type_) >= 8);
+    return DigitsOf(type_).has_value() || (whole && !IsNormal());
+  }
+
+  InstructionId Expand() {
+    if (IsNormal()) return Normal();
+    return IsFloat(type_) ? UniformFloat() : UniformInteger();
+  }
+
+ private:
+  bool IsNormal() const {
+    return rng_.enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
+  }
+  Shape Array(ElementType type) const { return rewriter_.shapes().Array(type, rng_.shape().dims()); }
+  InstructionId Number(ElementType type, double value) {
+    return rewriter_.MakeSplat(Array(type), rewriter_.MakeNumber(type, value));
+  }
+  InstructionId Unary(Opcode opcode, InstructionId a) { return rewriter_.MakeLike(opcode, {a}); }
+  InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b) { return rewriter_.MakeLike(opcode, {a, b}); }
+  // Operand k in all places, as numbers of `type`.
+  InstructionId Bound(int64_t k, ElementType type) {
+    return rewriter_.MakeSplat(Array(type), rewriter_.MakeConvert(rng_.operand(k).id(), type));
+  }
+
+  // An array of bits.
+  InstructionId Bits(Shape values) {
+    const bool three_fry = rewriter_.options().String("algorithm") == "three-fry";
+    const Shape scalar = rewriter_.shapes().Scalar(ElementType::kU64);
+    const Shape pair = rewriter_.shapes().Array(ElementType::kU64, {2}),
+                one = rewriter_.shapes().Array(ElementType::kU64, {1});
+    const AttrValue delta[] = {
+        rewriter_.Int(Attr::kDelta, values.element_count() * (BitsOf(values.element_type()) / 32))};
+    const InstructionId counter = rewriter_.Make(Opcode::kRngGetAndUpdateState, pair, {}, delta);
+    std::vector<InstructionId> state = {
+        rewriter_.MakeNumber(ElementType::kU64, static_cast<double>(rewriter_.options().Int("key")))};
+    for (int64_t k = 0; k < (three_fry ? 1 : 2); ++k) {
+      const AttrValue part[] = {rewriter_.List(Attr::kSlice, {k, k + 1, 1})};
+      state.push_back(rewriter_.MakeReshape(rewriter_.Make(Opcode::kSlice, one, {counter}, part), scalar));
+    }
+    return MakeRandomBits(rewriter_, three_fry ? RngAlgorithm::kThreeFry : RngAlgorithm::kPhilox, state, values).values;
+  }
+  // From 0 up to but not including 1, by the upper `digits` of the bits.
+  InstructionId Fraction(InstructionId bits, ElementType type, int digits) {
+    const ElementType word = rewriter_.at(bits).shape().element_type();
+    const InstructionId upper = Binary(Opcode::kShiftRightLogical, bits, Number(word, BitsOf(word) - digits));
+    return Binary(Opcode::kMultiply, rewriter_.MakeConvert(upper, type), Number(type, std::ldexp(1.0, -digits)));
+  }
+  // What floats are computed in.
+  ElementType Computed() const { return type_ == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32; }
+  ElementType Word() const { return type_ == ElementType::kF64 ? ElementType::kU64 : ElementType::kU32; }
+
+  InstructionId UniformFloat() {
+    const ElementType type = Computed();
+    const InstructionId fraction = Fraction(Bits(Array(Word())), type, *DigitsOf(type_));
+    const InstructionId low = Bound(0, type);
+    const InstructionId range = Binary(Opcode::kSubtract, Bound(1, type), low);
+    return rewriter_.MakeConvert(Binary(Opcode::kAdd, low, Binary(Opcode::kMultiply, range, fraction)), type_);
+  }
+
+  // The remainder of 64 bits: numbers differ in their chances by 2^-32 at most where the range has 32 bits.
+  InstructionId UniformInteger() {
+    const ElementType word = ElementType::kU64;
+    const InstructionId bits = Bits(Array(word));
+    if (type_ == ElementType::kPred) {
+      const InstructionId lowest = Binary(Opcode::kAnd, bits, Number(word, 1));
+      return rewriter_.MakeCompare(ComparisonDirection::kNe, lowest, Number(word, 0));
+    }
+    const InstructionId low = Bound(0, word);
+    // An empty range has no numbers: its start stands for them.
+    const InstructionId range =
+        Binary(Opcode::kMaximum, Binary(Opcode::kSubtract, Bound(1, word), low), Number(word, 1));
+    return rewriter_.MakeConvert(Binary(Opcode::kAdd, low, Binary(Opcode::kRemainder, bits, range)), type_);
+  }
+
+  // The cosine branch of the Box-Muller transform.
+  InstructionId Normal() {
+    const ElementType type = Computed();
+    std::vector<int64_t> dims = {2};
+    dims.insert(dims.end(), rng_.shape().dims().begin(), rng_.shape().dims().end());
+    const InstructionId pairs = Bits(rewriter_.shapes().Array(Word(), dims));
+    InstructionId u[2];
+    for (int64_t k = 0; k < 2; ++k) {
+      std::vector<int64_t> slice = {k, k + 1, 1};
+      for (int64_t d : rng_.shape().dims()) slice.insert(slice.end(), {0, d, 1});
+      dims[0] = 1;
+      const AttrValue attrs[] = {rewriter_.List(Attr::kSlice, slice)};
+      const InstructionId half = rewriter_.Make(Opcode::kSlice, rewriter_.shapes().Array(Word(), dims), {pairs}, attrs);
+      u[k] = Fraction(rewriter_.MakeReshape(half, Array(Word())), type, *DigitsOf(type));
+    }
+    const InstructionId positive = Binary(Opcode::kSubtract, Number(type, 1), u[0]);
+    const InstructionId radius =
+        Unary(Opcode::kSqrt, Binary(Opcode::kMultiply, Number(type, -2), Unary(Opcode::kLog, positive)));
+    const InstructionId angle = Binary(Opcode::kMultiply, Number(type, 2 * std::numbers::pi), u[1]);
+    const InstructionId standard = Binary(Opcode::kMultiply, radius, Unary(Opcode::kCos, angle));
+    const InstructionId scaled = Binary(Opcode::kMultiply, Bound(1, type), standard);
+    return rewriter_.MakeConvert(Binary(Opcode::kAdd, Bound(0, type), scaled), type_);
+  }
+
+  Rewriter& rewriter_;
+  Instruction rng_;
+  ElementType type_;
+};
+
+bool ExpandRng(Rewriter& rewriter, Instruction rng) {
+  if (!rewriter.MayReplaceEffect(rng)) return false;
+  RngExpander expander(rewriter, rng);
+  return expander.Applies() && rewriter.ReplaceEffect(rng, expander.Expand());
+}
+
+}  // namespace
+
+void AddRngExpanderRules(RuleSet* rules) { rules->Add({Opcode::kRng}, "random numbers expanded", ExpandRng); }
+
+}  // namespace hlokit

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instruments that print the module around passes.
+#ifndef HLOKIT_PASSES_INSTRUMENTATION_PRINTING_H_
+#define HLOKIT_PASSES_INSTRUMENTATION_PRINTING_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "passes/core/instrument.h"
+
+namespace hlokit {
+
+// The text of a module in the middle of a pipeline, as it would be printed if the pipeline ended there.
+std::string TextInside(const Module& module);
+
+class PrintIr : public PassInstrument {
+ public:
+  enum class Changes : uint8_t { kNo, kWhole, kDiff };
+  struct Options {
+    // Of a pass's name; not set: none.
+    std::function<bool(std::string_view)> before;
+    std::function<bool(std::string_view)> after;
+    // Prints after a pass only if it changed the module, all of it or what changed.
+    Changes changes = Changes::kNo;
+  };
+
+  PrintIr(Options options, std::function<void(std::string_view)> write)
+      : options_(std::move(options)), write_(std::move(write)) {}
+
+  absl::Status Before(const PassRun& run, const Module& module) override;
+  absl::Status After(const PassRun& run, const Module& module, bool changed) override;
+
+ private:
+  Options options_;
+  std::function<void(std::string_view)> write_;
+  std::string last_;  // the text before the pass, for kDiff
+};
+
+// Lines removed (`-`) and added (`+`) with three lines around each change, in the manner of `diff -u`.
+std::string LineDiff(std::string_view before, std::string_view after);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_INSTRUMENTATION_PRINTING_H_

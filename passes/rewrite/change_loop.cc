@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/rewrite/change_loop.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+#include "passes/analysis/trip_count.h"
+#include "passes/annotations/annotations.h"
+
+namespace hlokit {
+namespace {
+
+InstructionId MakeElement(Module& module, InstructionId tuple, int64_t index, InstructionId before) {
+  const Shape shape = module.instruction(tuple).shape().element(index);
+  const AttrValue attrs[] = {{Attr::kIndex, module.Int64Payload(index)}};
+  const InstructionId id =
+      module.AddInstruction(module.record(tuple).parent, Opcode::kGetTupleElement, shape,
+                            module.UniqueInstructionName(TextOf(Opcode::kGetTupleElement)), {tuple}, attrs);
+  if (before.valid()) module.Move(id, before);
+  module.SetMetadata(id, module.record(tuple).metadata);
+  return id;
+}
+
+InstructionId MakeTuple(Module& module, const std::vector<InstructionId>& elements, Shape shape, MetadataId metadata,
+                        ComputationId parent, InstructionId before) {
+  const InstructionId id = module.AddInstruction(parent, Opcode::kTuple, shape,
+                                                 module.UniqueInstructionName(TextOf(Opcode::kTuple)), elements);
+  if (before.valid()) module.Move(id, before);
+  module.SetMetadata(id, metadata);
+  return id;
+}
+
+// What the compiler noted of the loop speaks of elements by number: only the trip count survives a change.
+void ForgetElementNumbers(Module& module, InstructionId loop) {
+  const Instruction i = module.instruction(loop);
+  if (!i.has(Attr::kBackendConfig)) return;
+  const std::optional<int64_t> trips = TripCount(i);
+  module.RemoveAttr(loop, Attr::kBackendConfig);
+  if (!trips) return;
+  const std::string config = StrCat("{\"known_trip_count\":{\"n\":\"", *trips, "\"}}");
+  module.SetAttr(loop, Attr::kBackendConfig, module.context().strings.Intern(config).value);
+}
+
+// Renumbers the elements that `state` is read for; those that go must be unused.
+void RenumberElements(Module& module, Instruction state, const std::vector<int64_t>& number) {
+  std::vector<InstructionId> elements;
+  for (const auto& use : state.uses()) elements.push_back(use.user.id());
+  for (InstructionId element : elements) {
+    const int64_t index = number[static_cast<size_t>(module.instruction(element).int_attr(Attr::kIndex))];
+    if (index < 0) {
+      module.Erase(element);
+    } else {
+      module.SetAttr(element, Attr::kIndex, module.Int64Payload(index));
+    }
+  }
+}
+
+}  // namespace
+
+InstructionId InitElement(Module& module, const PlainLoop& loop, int64_t index) {
+  if (loop.init.opcode() == Opcode::kTuple) return loop.init.operand(index).id();
+  for (const auto& use : loop.init.uses()) {
+    if (use.user.opcode() == Opcode::kGetTupleElement && use.user.int_attr(Attr::kIndex) == index) {
+      // Made before the loop, or moved there.
+      module.Move(use.user.id(), loop.loop.id());
+      return use.user.id();
+    }
+  }
+  return MakeElement(module, loop.init.id(), index, loop.loop.id());
+}
+
+Instruction ChangeState(Module& module, const PlainLoop& plain, const std::vector<uint8_t>& keep,
+                        const std::vector<InstructionId>& added) {
+  const InstructionId loop = plain.loop.id();
+  const Shape old_shape = plain.loop.shape();
+  std::vector<int64_t> number(static_cast<size_t>(plain.size), -1);
+  std::vector<Shape> shapes;
+  std::vector<InstructionId> init, before(static_cast<size_t>(plain.size));
+  for (int64_t k = 0; k < plain.size; ++k) {
+    const size_t at = static_cast<size_t>(k);
+    before[at] = InitElement(module, plain, k);
+    if (!keep[at]) continue;
+    number[at] = static_cast<int64_t>(shapes.size());
+    shapes.push_back(old_shape.element(k));
+    init.push_back(before[at]);
+  }
+  const int64_t kept = static_cast<int64_t>(shapes.size());
+  for (InstructionId id : added) {
+    shapes.push_back(module.instruction(id).shape());
+    init.push_back(id);
+  }
+  const Shape shape = module.context().shapes.Tuple(shapes);
+
+  // The body.
+  const Instruction root = plain.body.root(), state = plain.body.parameter(0), seen = plain.condition.parameter(0);
+  std::vector<InstructionId> outputs;
+  for (int64_t k = 0; k < plain.size; ++k) {
+    if (keep[static_cast<size_t>(k)]) outputs.push_back(root.operand(k).id());
+  }
+  std::vector<InstructionId> old_outputs;
+  for (Instruction out : root.operands()) old_outputs.push_back(out.id());
+  module.SetOperands(root.id(), outputs);
+  // What alone made the elements that go is unused now.
+  for (InstructionId out : old_outputs) {
+    std::vector<InstructionId> dead = {out};
+    while (!dead.empty()) {
+      const Instruction i = module.instruction(dead.back());
+      dead.pop_back();
+      if (!i.record().parent.valid() || i.has_users() || i.opcode() == Opcode::kParameter || i.is_root() ||
+          i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) {
+        continue;
+      }
+      for (Instruction operand : i.operands()) dead.push_back(operand.id());
+      module.Erase(i.id());
+    }
+  }
+  RenumberElements(module, state, number);
+  RenumberElements(module, seen, number);
+  module.SetShape(state.id(), shape);
+  module.SetShape(seen.id(), shape);
+  for (size_t k = 0; k < added.size(); ++k) {
+    outputs.push_back(MakeElement(module, state.id(), kept + static_cast<int64_t>(k), plain.body.root().id()));
+    Annotate(module, outputs.back(), {added[k]});
+  }
+  module.SetOperands(root.id(), outputs);
+  module.SetShape(root.id(), shape);
+
+  // The loop, and what uses it.
+  const MetadataId metadata = module.record(loop).metadata;
+  const ComputationId parent = module.record(loop).parent;
+  const InstructionId tuple = MakeTuple(module, init, shape, module.record(plain.init.id()).metadata, parent, loop);
+  std::vector<InstructionId> elements;
+  std::vector<std::pair<InstructionId, int64_t>> whole;
+  for (const auto& use : plain.loop.uses()) {
+    if (use.user.opcode() == Opcode::kGetTupleElement) {
+      elements.push_back(use.user.id());
+    } else {
+      whole.emplace_back(use.user.id(), use.operand_index);
+    }
+  }
+  module.ReplaceOperand(loop, 0, tuple);
+  module.SetShape(loop, shape);
+  ForgetElementNumbers(module, loop);
+  for (InstructionId id : {loop, root.id(), state.id(), seen.id()}) module.RemoveAttr(id, Attr::kOrigin);
+  for (InstructionId element : elements) {
+    const size_t index = static_cast<size_t>(module.instruction(element).int_attr(Attr::kIndex));
+    if (number[index] < 0) {
+      Replace(module, element, before[index]);
+    } else {
+      module.SetAttr(element, Attr::kIndex, module.Int64Payload(number[index]));
+    }
+  }
+  const bool is_root = plain.loop.is_root();
+  if (!whole.empty() || is_root) {
+    const InstructionId next = module.record(loop).next;
+    std::vector<InstructionId> all;
+    for (size_t k = 0; k < before.size(); ++k) {
+      all.push_back(number[k] < 0 ? before[k] : MakeElement(module, loop, number[k], next));
+    }
+    const InstructionId again = MakeTuple(module, all, old_shape, metadata, parent, next);
+    for (const auto& [user, index] : whole) module.ReplaceOperand(user, index, again);
+    if (is_root) module.SetRoot(parent, again);
+  }
+  if (!plain.init.has_users() && plain.init.opcode() == Opcode::kTuple && !plain.init.is_root()) {
+    Carry(module, plain.init.id(), tuple);
+    module.Erase(plain.init.id());
+  }
+  for (InstructionId id : before) {
+    const Instruction i = module.instruction(id);
+    if (i.record().parent.valid() && !i.has_users() && i.opcode() == Opcode::kGetTupleElement && !i.is_root()) {
+      module.Erase(id);
+    }
+  }
+  return module.instruction(loop);
+}
+
+}  // namespace hlokit

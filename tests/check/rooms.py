@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that includes between rooms point one way, as rooms.tsv says.
+
+  rooms.py [SOURCE_FOLDER]
+
+Each include that leads from one room to another must be in the table. A room includes rooms that stand above it, so no
+chain of includes comes back; where sources, not headers, call back, the third column says so. What the table allows and
+nobody does is taken out of it. Exits with 1 and the lines that are wrong.
+"""
+
+import os
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("ir", "parser", "passes", "interp", "tracer", "tools")  # left to right
+INCLUDE = re.compile(r'\s*#\s*include "((?:%s)/[^"]+)"' % "|".join(FOLDERS))
+
+
+class Table:
+    def __init__(self, path: pathlib.Path):
+        self.rooms: dict[str, tuple[set[str], set[str]]] = {}
+        self.problems: list[str] = []
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if not line or line.startswith("#"):
+                continue
+            room, includes, calls = (line.split("\t") + ["-", "-"])[:3]
+            names = [set(column.split()) - {"-"} for column in (includes, calls)]
+            for name in names[0]:
+                if not self.is_above(name, room):
+                    self.problems.append(f"{path.name}:{number}: {name} does not stand above {room}")
+            self.rooms[room] = (names[0], names[1])
+
+    def is_above(self, name: str, room: str) -> bool:
+        if name in FOLDERS and name != "tools":
+            return FOLDERS.index(name) < FOLDERS.index(room.split("/")[0])
+        return name in self.rooms
+
+    def room_of(self, path: str) -> str | None:
+        """The row of the closest folder above a file."""
+        folder = os.path.dirname(path)
+        while folder and folder not in self.rooms:
+            folder = os.path.dirname(folder)
+        return folder or None
+
+
+def includes_of(source: pathlib.Path):
+    """File, number and target of each include of one file of a room by another."""
+    for folder in FOLDERS:
+        for path in sorted((source / folder).rglob("*")):
+            if path.suffix in (".h", ".cc", ".def") and "node_modules" not in path.parts:
+                file = str(path.relative_to(source))
+                for number, line in enumerate(path.read_text().splitlines(), 1):
+                    if match := INCLUDE.match(line):
+                        yield file, number, match[1]
+
+
+def problems(source: pathlib.Path, table: Table):
+    yield from table.problems
+    used = set()
+    lost = set()
+    for file, number, target in includes_of(source):
+        rooms = [table.room_of(path) for path in (file, target)]
+        for path, room in zip((file, target), rooms):
+            if room is None and path not in lost:
+                lost.add(path)
+                yield f"{path}: stands in no room; a new one needs a row in tests/check/rooms.tsv"
+        here, there = rooms
+        if here is None or there is None or here == there:
+            continue
+        # Rooms of other folders go by the name of the folder.
+        name = there if here.split("/")[0] == there.split("/")[0] else there.split("/")[0]
+        includes, calls = table.rooms[here]
+        if name in includes:
+            used.add((here, name, 0))
+        elif name in calls and file.endswith(".cc"):
+            used.add((here, name, 1))
+        else:
+            kind = "its headers may not include" if name in calls else "may not include"
+            yield f'{file}:{number}: #include "{target}": {here} {kind} {name} (tests/check/rooms.tsv)'
+    for room, columns in table.rooms.items():
+        for i, names in enumerate(columns):
+            for name in sorted(names):
+                if (room, name, i) not in used:
+                    yield f"rooms.tsv: {room} may include {name}, and does not: take it out"
+
+
+def main() -> int:
+    source = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else TOP
+    table = Table(source / "tests/check/rooms.tsv")
+    found = list(problems(source, table))
+    for line in found:
+        print(line, file=sys.stderr)
+    print(f"{len(table.rooms)} rooms, {len(found)} problems")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+// What dynamic-padder makes of a program computes, in front of the sizes, what the program says: the same program with
+// every dynamic dimension of its true size, cut out of the arguments by slices. The arguments are random also behind
+// the sizes, so that what is not masked shows.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "interp/exact/argument_generator.h"
+#include "interp/exact/evaluator.h"
+#include "interp/exact/instruction_evaluator.h"
+#include "ir/verify/verifier.h"
+#include "parser/core/parser.h"
+#include "passes/core/pipeline.h"
+
+namespace hlokit::interp {
+namespace {
+
+struct Program {
+  std::string_view name;
+  // Dynamic dimensions are written by their bounds. A line that sets sizes ends in `//= ` and what it is where they are
+  // true sizes: N stands for the size of the bound 8, TRIPLE for
+  // three times that.
+  std::string_view text;
+  // The sizes of bounds other than 8, for a size of that one.
+  std::map<int64_t, std::function<int64_t(int64_t)>> sizes = {};
+  int64_t least = 0;  // size that the program makes sense for
+};
+
+std::unique_ptr<Module> Read(const std::string& text) {
+  DiagnosticSink sink;
+  std::unique_ptr<Module> module = ParseModule(std::make_shared<const SourceBuffer>("test.hlo", text), {}, &sink);
+  if (module != nullptr) VerifyModule(*module, VerifierOptions(), &sink);
+  for (const Diagnostic& d : sink.diagnostics()) ADD_FAILURE() << d.message << "\n" << text;
+  return module;
+}
+
+std::vector<std::string> Split(const std::string& text, const std::string& separator) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  for (size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + separator.size()) {
+    parts.push_back(text.substr(begin, end - begin));
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+// The program with the sizes of its dynamic results as further results.
+std::string WithSizes(const Program& program) {
+  std::string text(program.text);
+  const size_t entry = text.find("ENTRY");
+  std::smatch root;
+  const std::string body = text.substr(entry);
+  if (!std::regex_search(body, root, std::regex(R"(ROOT r = \((.*)\) tuple\((.*)\))"))) return text;
+  const std::vector<std::string> shapes = Split(root[1], ", "), results = Split(root[2], ", ");
+  std::string reads, types = root[1], elements = root[2];
+  for (size_t k = 0; k < shapes.size(); ++k) {
+    const std::vector<std::string> dims = Split(shapes[k].substr(shapes[k].find('[') + 1), ",");
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (!dims[d].starts_with("<=")) continue;
+      const std::string name = "size_" + std::to_string(k) + "_" + std::to_string(d);
+      reads += name + " = s32[] get-dimension-size(" + results[k] + "), dimensions={" + std::to_string(d) + "}\n  ";
+      types += ", s32[]";
+      elements += ", " + name;
+    }
+  }
+  return text.substr(0, entry) + std::string(root.prefix()) + reads + "ROOT r = (" + types + ") tuple(" + elements +
+         ")" + std::string(root.suffix());
+}
+
+// The program for the size `n`.
+std::string TrueSizes(const Program& program, int64_t n) {
+  std::string text = WithSizes(program);
+  text = std::regex_replace(text, std::regex(R"((= \S+) .*//= )"), "$1 ");
+  text = std::regex_replace(text, std::regex(R"(\bN\b)"), std::to_string(n));
+  text = std::regex_replace(text, std::regex(R"(\bTRIPLE\b)"), std::to_string(3 * n));
+  text = std::regex_replace(text, std::regex(R"(<=8\b)"), std::to_string(n));
+  for (const auto& [bound, size] : program.sizes) {
+    text = std::regex_replace(text, std::regex("<=" + std::to_string(bound) + "\\b"), std::to_string(size(n)));
+  }
+  return text;
+}
+
+std::vector<Literal> Evaluate(const Module& module, int64_t n) {
+  DiagnosticSink sink;
+  const std::unique_ptr<Evaluator> evaluator = Evaluator::Prepare(module, EvaluatorOptions(), &sink);
+  if (evaluator == nullptr) {
+    ADD_FAILURE() << "cannot be prepared";
+    return {};
+  }
+  std::vector<Literal> arguments = MakeArguments(evaluator->argument_shapes(), 7);
+  // The last one is the size.
+  const int32_t size = static_cast<int32_t>(n);
+  std::memcpy(arguments.back().data(), &size, sizeof(size));
+  std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
+  for (const Diagnostic& d : sink.diagnostics()) ADD_FAILURE() << d.message;
+  return results ? *std::move(results) : std::vector<Literal>();
+}
+
+// The first element in which the part of `padded` that `exact` has differs from it; -1 if none does.
+int64_t Difference(const Literal& padded, const Literal& exact) {
+  const Shape small = exact.shape(), large = padded.shape();
+  const size_t bytes =
+      exact.shape().element_count() == 0 ? 0 : exact.size_bytes() / static_cast<size_t>(exact.shape().element_count());
+  std::vector<int64_t> index(static_cast<size_t>(small.rank()), 0);
+  for (int64_t k = 0; k < small.element_count(); ++k) {
+    int64_t at = 0;
+    for (int64_t d = 0; d < small.rank(); ++d) at = at * large.dim(d) + index[static_cast<size_t>(d)];
+    if (std::memcmp(padded.data() + static_cast<size_t>(at) * bytes, exact.data() + static_cast<size_t>(k) * bytes,
+                    bytes) != 0) {
+      return k;
+    }
+    for (int64_t d = small.rank(); d-- > 0;) {
+      if (++index[static_cast<size_t>(d)] < small.dim(d)) break;
+      index[static_cast<size_t>(d)] = 0;
+    }
+  }
+  return -1;
+}
+
+const Program kPrograms[] = {
+    {"Reduce", R"(HloModule m
+sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+ENTRY e {
+  p = s32[8,3] parameter(0)
+  n = s32[] parameter(1)
+  d = s32[<=8,3] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N], [0:3]}
+  x = s32[<=8,3] negate(d)
+  t = s32[3,<=8] transpose(x), dimensions={1,0}
+  b = s32[2,3,<=8] broadcast(t), dimensions={1,2}
+  size = s32[] get-dimension-size(b), dimensions={2}
+  zero = s32[] constant(0)
+  r = s32[2,3] reduce(b, zero), dimensions={2}, to_apply=sum
+  k = s32[<=8] reduce(x, zero), dimensions={1}, to_apply=sum
+  ROOT u = (s32[2,3], s32[<=8], s32[]) tuple(r, k, size)
+})"},
+    {"ReduceOfTwo", R"(HloModule m
+least { a = s32[] parameter(0) i = s32[] parameter(1) b = s32[] parameter(2) j = s32[] parameter(3)
+  l = pred[] compare(a, b), direction=LE
+  v = s32[] select(l, a, b)
+  k = s32[] select(l, i, j)
+  ROOT c = (s32[], s32[]) tuple(v, k) }
+ENTRY e {
+  p = s32[8] parameter(0)
+  q = s32[8] parameter(1)
+  n = s32[] parameter(2)
+  d = s32[<=8] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N]}
+  f = s32[<=8] set-dimension-size(q, n), dimensions={0} //= slice(q), slice={[0:N]}
+  most = s32[] constant(2147483647)
+  ROOT r = (s32[], s32[]) reduce(d, f, most, most), dimensions={0}, to_apply=least
+})"},
+    {"Dot", R"(HloModule m
+ENTRY e {
+  p = s32[4,8] parameter(0)
+  q = s32[8,4] parameter(1)
+  n = s32[] parameter(2)
+  a = s32[4,<=8] set-dimension-size(p, n), dimensions={1} //= slice(p), slice={[0:4], [0:N]}
+  b = s32[<=8,4] set-dimension-size(q, n), dimensions={0} //= slice(q), slice={[0:N], [0:4]}
+  c = s32[4,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  d = s32[<=8,<=8] dot(b, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (s32[4,4], s32[<=8,<=8]) tuple(c, d)
+})"},
+    {"ReduceWindow",
+     R"(HloModule m
+most { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] maximum(a, b) }
+ENTRY e {
+  p = s32[8,3] parameter(0)
+  n = s32[] parameter(1)
+  d = s32[<=8,3] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N], [0:3]}
+  least = s32[] constant(-2147483648)
+  same = s32[<=8,3] reduce-window(d, least), window={size=3x1 pad=1_1x0_0}, to_apply=most
+  half = s32[<=4,2] reduce-window(d, least), window={size=2x2 stride=2x1}, to_apply=most
+  wide = s32[<=6,3] reduce-window(d, least), window={size=2x1 pad=0_0x0_0 rhs_dilate=2x1}, to_apply=most
+  ROOT r = (s32[<=8,3], s32[<=4,2], s32[<=6,3]) tuple(same, half, wide)
+})",
+     {{4, [](int64_t n) { return n / 2; }}, {6, [](int64_t n) { return n - 2; }}},
+     2},
+    {"Sort", R"(HloModule m
+less { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = pred[] compare(a, b), direction=LT }
+more { a = s32[] parameter(0) b = s32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
+  ROOT c = pred[] compare(a, b), direction=GT }
+ENTRY e {
+  p = s32[3,8] parameter(0)
+  q = s32[3,8] parameter(1)
+  n = s32[] parameter(2)
+  d = s32[3,<=8] set-dimension-size(p, n), dimensions={1} //= slice(p), slice={[0:3], [0:N]}
+  f = s32[3,<=8] set-dimension-size(q, n), dimensions={1} //= slice(q), slice={[0:3], [0:N]}
+  one = s32[3,<=8] sort(d), dimensions={1}, to_apply=less
+  other = s32[3,<=8] sort(d), dimensions={0}, to_apply=less
+  two = (s32[3,<=8], s32[3,<=8]) sort(d, f), dimensions={1}, is_stable=true, to_apply=more
+  x = s32[3,<=8] get-tuple-element(two), index=0
+  y = s32[3,<=8] get-tuple-element(two), index=1
+  ROOT r = (s32[3,<=8], s32[3,<=8], s32[3,<=8], s32[3,<=8]) tuple(one, other, x, y)
+})"},
+    {"Gather",
+     R"(HloModule m
+ENTRY e {
+  p = s32[8,5] parameter(0)
+  i = s32[8,1] parameter(1)
+  j = s32[4,2] parameter(2)
+  n = s32[] parameter(3)
+  d = s32[<=8,5] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N], [0:5]}
+  k = s32[<=8,1] set-dimension-size(i, n), dimensions={0} //= slice(i), slice={[0:N], [0:1]}
+  rows = s32[<=8,5] gather(d, k), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,5}
+  columns = s32[<=8,<=8] gather(d, k), offset_dims={1}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, slice_sizes={8,1} //= gather(d, k), offset_dims={1}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, slice_sizes={N,1}
+  points = s32[4] gather(d, j), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={1,1}
+  ROOT r = (s32[<=8,5], s32[<=8,<=8], s32[4]) tuple(rows, columns, points)
+})",
+     {},
+     1},
+    {"Scatter", R"(HloModule m
+sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+ENTRY e {
+  p = s32[5,3] parameter(0)
+  i = s32[8,1] parameter(1)
+  u = s32[8,3] parameter(2)
+  q = s32[8,3] parameter(3)
+  v = s32[8,8] parameter(4)
+  w = s32[3,8] parameter(5)
+  n = s32[] parameter(6)
+  k = s32[<=8,1] set-dimension-size(i, n), dimensions={0} //= slice(i), slice={[0:N], [0:1]}
+  d = s32[<=8,3] set-dimension-size(u, n), dimensions={0} //= slice(u), slice={[0:N], [0:3]}
+  f = s32[<=8,3] set-dimension-size(q, n), dimensions={0} //= slice(q), slice={[0:N], [0:3]}
+  h = s32[3,<=8] set-dimension-size(w, n), dimensions={1} //= slice(w), slice={[0:3], [0:N]}
+  g0 = s32[8,<=8] set-dimension-size(v, n), dimensions={1} //= slice(v), slice={[0:8], [0:N]}
+  g = s32[<=8,<=8] set-dimension-size(g0, n), dimensions={0} //= slice(g0), slice={[0:N], [0:N]}
+  a = s32[5,3] scatter(p, k, d), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum
+  b = s32[<=8,3] scatter(f, k, d), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum
+  c = s32[3,<=8] scatter(h, k, g), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum
+  ROOT r = (s32[5,3], s32[<=8,3], s32[3,<=8]) tuple(a, b, c)
+})"},
+    {"Concatenate",
+     R"(HloModule m
+ENTRY e {
+  p = s32[8,3] parameter(0)
+  q = s32[2,3] parameter(1)
+  n = s32[] parameter(2)
+  d = s32[<=8,3] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N], [0:3]}
+  x = s32[<=8,3] negate(d)
+  a = s32[<=20,3] concatenate(q, d, q, x), dimensions={0}
+  b = s32[<=8,6] concatenate(d, x), dimensions={1}
+  ROOT r = (s32[<=20,3], s32[<=8,6]) tuple(a, b)
+})",
+     {{20, [](int64_t n) { return 2 * n + 4; }}}},
+    {"Reshape",
+     R"(HloModule m
+ENTRY e {
+  p = s32[2,8,3] parameter(0)
+  q = s32[2,24] parameter(1)
+  n = s32[] parameter(2)
+  three = s32[] constant(3)
+  m = s32[] multiply(n, three)
+  d = s32[2,<=8,3] set-dimension-size(p, n), dimensions={1} //= slice(p), slice={[0:2], [0:N], [0:3]}
+  f = s32[2,<=24] set-dimension-size(q, m), dimensions={1} //= slice(q), slice={[0:2], [0:TRIPLE]}
+  same = s32[1,2,<=8,1,3] reshape(d)
+  joined = s32[2,<=24] reshape(d)
+  split = s32[2,<=8,3] reshape(f)
+  ROOT r = (s32[1,2,<=8,1,3], s32[2,<=24], s32[2,<=8,3]) tuple(same, joined, split)
+})",
+     {{24, [](int64_t n) { return 3 * n; }}}},
+    {"Cut",
+     R"(HloModule m
+ENTRY e {
+  p = s32[8,3] parameter(0)
+  v = s32[] parameter(1)
+  i = s32[] parameter(2)
+  u = s32[2,3] parameter(3)
+  n = s32[] parameter(4)
+  zero = s32[] constant(0)
+  d = s32[<=8,3] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N], [0:3]}
+  padded = s32[<=11,4] pad(d, v), padding=1_2x0_1
+  between = s32[<=16,3] pad(d, v), padding=0_1_1x0_0
+  shorter = s32[<=6,3] pad(d, v), padding=-1_-1x0_0
+  turned = s32[<=8,3] reverse(d), dimensions={0,1}
+  part = s32[2,3] dynamic-slice(d, i, zero), dynamic_slice_sizes={2,3}
+  column = s32[<=8,1] dynamic-slice(d, zero, i), dynamic_slice_sizes={8,1} //= dynamic-slice(d, zero, i), dynamic_slice_sizes={N,1}
+  written = s32[<=8,3] dynamic-update-slice(d, u, i, zero)
+  ROOT r = (s32[<=11,4], s32[<=16,3], s32[<=6,3], s32[<=8,3], s32[2,3], s32[<=8,1], s32[<=8,3]) tuple(padded, between, shorter, turned, part, column, written)
+})",
+     {{11, [](int64_t n) { return n + 3; }},
+      {16, [](int64_t n) { return 2 * n; }},
+      {6, [](int64_t n) { return n - 2; }}},
+     2},
+    {"While", R"(HloModule m
+more { s = (s32[], s32[<=8], s32[<=8], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  three = s32[] constant(3)
+  ROOT c = pred[] compare(i, three), direction=LT }
+next { s = (s32[], s32[<=8], s32[<=8], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = s32[<=8] get-tuple-element(s), index=1
+  y = s32[<=8] get-tuple-element(s), index=2
+  t = s32[] get-tuple-element(s), index=3
+  size = s32[] get-dimension-size(y), dimensions={0}
+  u = s32[] add(t, size)
+  one = s32[] constant(1)
+  k = s32[] add(i, one)
+  z = s32[<=8] add(x, y)
+  ROOT r = (s32[], s32[<=8], s32[<=8], s32[]) tuple(k, y, z, u) }
+sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+ENTRY e {
+  p = s32[8] parameter(0)
+  n = s32[] parameter(1)
+  d = s32[<=8] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N]}
+  x = s32[<=8] negate(d)
+  zero = s32[] constant(0)
+  s = (s32[], s32[<=8], s32[<=8], s32[]) tuple(zero, d, x, zero)
+  w = (s32[], s32[<=8], s32[<=8], s32[]) while(s), condition=more, body=next
+  y = s32[<=8] get-tuple-element(w), index=2
+  u = s32[] get-tuple-element(w), index=3
+  t = s32[] reduce(y, zero), dimensions={0}, to_apply=sum
+  ROOT r = (s32[], s32[], s32[<=8]) tuple(t, u, y)
+})"},
+    {"Calls", R"(HloModule m
+sum { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+total { x = s32[<=8] parameter(0) y = s32[] parameter(1)
+  ROOT t = s32[] reduce(x, y), dimensions={0}, to_apply=sum }
+double { x = s32[<=8] parameter(0) ROOT y = s32[<=8] add(x, x) }
+both { x = (s32[<=8], s32[]) parameter(0)
+  a = s32[<=8] get-tuple-element(x), index=0
+  b = s32[<=8] negate(a)
+  ROOT r = (s32[<=8], s32[<=8]) tuple(b, a) }
+turn { x = (s32[<=8], s32[]) parameter(0)
+  a = s32[<=8] get-tuple-element(x), index=0
+  b = s32[<=8] reverse(a), dimensions={0}
+  ROOT r = (s32[<=8], s32[<=8]) tuple(a, b) }
+ENTRY e {
+  p = s32[8] parameter(0)
+  c = pred[] parameter(1)
+  n = s32[] parameter(2)
+  d = s32[<=8] set-dimension-size(p, n), dimensions={0} //= slice(p), slice={[0:N]}
+  zero = s32[] constant(0)
+  t = s32[] call(d, zero), to_apply=total
+  x = s32[<=8] call(d), to_apply=double
+  s = (s32[<=8], s32[]) tuple(x, t)
+  z = (s32[<=8], s32[<=8]) conditional(c, s, s), true_computation=both, false_computation=turn
+  a = s32[<=8] get-tuple-element(z), index=0
+  b = s32[<=8] get-tuple-element(z), index=1
+  ROOT r = (s32[], s32[<=8], s32[<=8]) tuple(t, a, b)
+})"},
+};
+
+class DynamicPadderTest : public testing::TestWithParam<Program> {};
+
+TEST_P(DynamicPadderTest, ComputesTheSameInFrontOfTheSizes) {
+  const Program& program = GetParam();
+  const std::unique_ptr<Module> padded = Read(WithSizes(program));
+  ASSERT_NE(padded, nullptr);
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse("dynamic-padder");
+  const auto changed = pipeline->Run(*padded, {.environment = EvaluatingEnvironment()});
+  ASSERT_TRUE(changed.ok()) << changed.status().message();
+  EXPECT_TRUE(changed->changed);
+  DiagnosticSink sink;
+  VerifyModule(*padded, VerifierOptions(), &sink);
+  for (const Diagnostic& d : sink.diagnostics()) ADD_FAILURE() << d.message;
+  EXPECT_FALSE(Pipeline::Parse("dynamic-padder")->Run(*padded)->changed);
+  for (int64_t n = program.least; n <= 8; n = n < 3 ? n + 1 : n + 2 + n % 2) {
+    const std::unique_ptr<Module> exact = Read(TrueSizes(program, n));
+    ASSERT_NE(exact, nullptr);
+    const std::vector<Literal> before = Evaluate(*exact, n), after = Evaluate(*padded, n);
+    ASSERT_EQ(before.size(), after.size());
+    for (size_t k = 0; k < before.size(); ++k) {
+      EXPECT_EQ(Difference(after[k], before[k]), -1) << "result " << k << " for size " << n;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, DynamicPadderTest, testing::ValuesIn(kPrograms),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace hlokit::interp

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/runtime/cache/persistent_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/core/str_cat.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace hlokit::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+ProgramKey Key(std::string contents, std::string pipeline = "default") {
+  return {std::move(contents), {{"target", "CPU"}, {"pipeline", std::move(pipeline)}}, {}};
+}
+std::optional<std::string> Text(const std::optional<StoredProgram>& program) {
+  if (!program) return std::nullopt;
+  return std::string(program->text());
+}
+
+class PersistentCacheTest : public ::testing::Test {
+ protected:
+  const TemporaryFolder temporary;
+  const std::string folder = temporary.path().string();
+  Metrics metrics;
+};
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void WriteFile(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+TEST_F(PersistentCacheTest, WhatOneWritesAnotherReads) {
+  const ProgramKey key = Key("graph");
+  PersistentCache writer({folder}, &metrics);
+  EXPECT_EQ(Text(writer.Get(key)), std::nullopt);
+  writer.Put(key, "program");
+  PersistentCache reader({folder}, &metrics);
+  EXPECT_EQ(Text(reader.Get(key)), "program");
+  EXPECT_EQ(metrics.counter("PersistentCacheHit"), 1);
+  EXPECT_EQ(metrics.counter("PersistentCacheMiss"), 1);
+  EXPECT_EQ(reader.warning(), "");
+}
+
+TEST_F(PersistentCacheTest, OtherContentsUnderTheSameDigestAreAMiss) {
+  const ProgramKey key = Key("graph");
+  PersistentCache cache({folder}, &metrics);
+  cache.Put(key, "program");
+  EXPECT_EQ(Text(cache.Get(Key("another graph that collides"))), std::nullopt);
+}
+
+TEST_F(PersistentCacheTest, AProgramOfOtherSettingsIsAMissThatNamesTheSetting) {
+  PersistentCache cache({folder}, &metrics);
+  EXPECT_EQ(cache.OtherSetting(Key("graph")), "");
+  cache.Put(Key("graph", "cse"), "program");
+  EXPECT_EQ(Text(cache.Get(Key("graph"))), std::nullopt);
+  EXPECT_EQ(cache.OtherSetting(Key("graph")), "pipeline is `default`, it was `cse`");
+  cache.Put(Key("graph"), "other program");
+  EXPECT_EQ(Text(cache.Get(Key("graph", "cse"))), "program");
+  EXPECT_EQ(Text(cache.Get(Key("graph"))), "other program");
+}
+
+TEST_F(PersistentCacheTest, AMissNamesAllSettingsThatDiffer) {
+  PersistentCache cache({folder}, &metrics);
+  cache.Put({"graph", {{"target", "TPU"}, {"pipeline", "cse"}}, {}}, "program");
+  EXPECT_EQ(cache.OtherSetting(Key("graph")), "target is `CPU`, it was `TPU`; pipeline is `default`, it was `cse`");
+  cache.Put(Key("graph", "dce"), "program");  // fewer
+  EXPECT_EQ(cache.OtherSetting(Key("graph")), "pipeline is `default`, it was `dce`");
+}
+
+TEST_F(PersistentCacheTest, AMissNamesOptionsThatMadeAnotherGraphOfTheSame) {
+  // A bare graph; numbers and donations, as options make them.
+  const auto key = [](std::string contents, std::string bare, std::string numbers, std::string donated, bool special,
+                      bool donates, std::string pipeline = "default") {
+    ProgramKey made = Key(std::move(contents), std::move(pipeline));
+    made.form.bare = DigestOf(bare);
+    made.form.options = {{"special", special ? "1" : "0", DigestOf(numbers)},
+                         {"donate", donates ? "1" : "0", DigestOf(donated)}};
+    return made;
+  };
+  PersistentCache cache({folder}, &metrics);
+  const ProgramKey wanted = key("graph", "bare", "constants", "0", true, true);
+  EXPECT_EQ(cache.OtherSetting(wanted), "");
+  // Other graphs, and one whose numbers differ although the option does not.
+  cache.Put(key("a", "another", "parameters", "0", false, true), "program");
+  cache.Put(key("b", "bare", "parameters", "0", true, true), "program");
+  cache.Put(key("c", "bare", "parameters", "", true, false), "program");
+  cache.Put(Key("d"), "program");  // nothing is known of its form
+  EXPECT_EQ(cache.OtherSetting(wanted), "");
+  cache.Put(key("e", "bare", "parameters", "", false, false, "cse"), "program");
+  EXPECT_EQ(cache.OtherSetting(wanted),
+            "special is `1`, it was `0`; donate is `1`, it was `0`; pipeline is `default`, it was `cse`");
+  // An option that differs and makes no difference is no reason.
+  cache.Put(key("f", "bare", "constants", "", false, false), "program");
+  EXPECT_EQ(cache.OtherSetting(wanted), "donate is `1`, it was `0`");
+  // The same contents come first, whatever options they were traced with.
+  cache.Put(key("graph", "bare", "constants", "0", false, false, "dce"), "program");
+  EXPECT_EQ(cache.OtherSetting(wanted), "pipeline is `default`, it was `dce`");
+  cache.Put(key("graph", "bare", "constants", "0", false, false), "program");
+  EXPECT_EQ(Text(cache.Get(wanted)), "program");
+}
+
+TEST_F(PersistentCacheTest, DamagedEntriesAreNoExplanation) {
+  ProgramKey wanted = Key("graph"), stored = Key("other");
+  wanted.form = {DigestOf("bare"), {{"donate", "1", DigestOf("a")}}};
+  stored.form = {DigestOf("bare"), {{"donate", "0", DigestOf("b")}}};
+  PersistentCache cache({folder}, &metrics);
+  cache.Put(stored, "program");
+  ASSERT_EQ(cache.OtherSetting(wanted), "donate is `1`, it was `0`");
+  const std::string path = cache.PathOf(stored), bytes = ReadAll(path);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 0x80);
+    WriteFile(path, changed);
+    (void)cache.OtherSetting(wanted);  // whatever it is, it ends
+    WriteFile(path, bytes.substr(0, i));
+    (void)cache.OtherSetting(wanted);
+  }
+}
+
+TEST_F(PersistentCacheTest, AnEntryCutAnywhereIsAMiss) {
+  ProgramKey key = Key("graph");
+  key.form = {DigestOf("bare"), {{"donate", "0", DigestOf("part")}}};
+  const std::string entry = EncodeEntry(key, "program");
+  ASSERT_EQ(DecodeEntry(entry, key), "program");
+  for (size_t size = 0; size < entry.size(); ++size) {
+    EXPECT_EQ(DecodeEntry(entry.substr(0, size), key), std::nullopt) << size;
+  }
+}
+
+TEST_F(PersistentCacheTest, AnEntryWithAnyBitChangedIsAMiss) {
+  ProgramKey key = Key("graph");
+  key.form = {DigestOf("bare"), {{"donate", "0", DigestOf("part")}}};
+  const std::string entry = EncodeEntry(key, "program");
+  for (size_t i = 0; i < entry.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = entry;
+      changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
+      EXPECT_EQ(DecodeEntry(changed, key), std::nullopt) << i;
+    }
+  }
+}
+
+TEST_F(PersistentCacheTest, ADamagedEntryIsRemovedWithOneWarning) {
+  const ProgramKey key = Key("graph");
+  PersistentCache cache({folder}, &metrics);
+  cache.Put(key, "program");
+  const std::string path = cache.PathOf(key);
+  std::string bytes = ReadAll(path);
+  bytes[bytes.size() / 2] ^= 1;
+  WriteFile(path, bytes);
+  EXPECT_EQ(Text(cache.Get(key)), std::nullopt);
+  EXPECT_FALSE(fs::exists(path));
+  EXPECT_NE(cache.warning(), "");
+  EXPECT_EQ(metrics.counter("PersistentCacheDeserializeFailure"), 1);
+  cache.Put(key, "program");
+  EXPECT_EQ(Text(cache.Get(key)), "program");
+}
+
+TEST_F(PersistentCacheTest, AFolderThatCannotBeWrittenWarnsAndGoesOn) {
+  const std::string file = folder + "/file";
+  WriteFile(file, "");
+  PersistentCache cache({file + "/below"}, &metrics);
+  EXPECT_EQ(Text(cache.Get(Key("g"))), std::nullopt);
+  cache.Put(Key("g"), "p");
+  EXPECT_NE(cache.warning(), "");
+}
+
+// A limit on the size of files stands for a disk that is full: writes beyond it fail part way.
+TEST_F(PersistentCacheTest, AFullDiskLeavesNothingBehindAndWarnsOnce) {
+  const pid_t pid = fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    Metrics own;
+    PersistentCache cache({folder}, &own);
+    cache.Put(Key("small"), "p");
+    for (int i = 0; i < 3; ++i) {
+      cache.Put(Key(StrCat("large", i)), std::string(100000, 'x'));
+      if (cache.Get(Key(StrCat("large", i)))) _exit(2);
+    }
+    if (Text(cache.Get(Key("small"))) != "p") _exit(3);
+    _exit(cache.warning().starts_with("program cache: cannot write ") ? 0 : 4);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+  size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) files += entry.is_regular_file();
+  EXPECT_EQ(files, 1u);
+}
+
+TEST_F(PersistentCacheTest, AReadOnlyCacheChangesNothing) {
+  const ProgramKey key = Key("graph");
+  PersistentCache({folder}, &metrics).Put(key, "program");
+  PersistentCache reader({folder, /*read_only=*/true}, &metrics);
+  EXPECT_EQ(Text(reader.Get(key)), "program");
+  reader.Put(Key("other"), "p");
+  EXPECT_FALSE(fs::exists(reader.PathOf(Key("other"))));
+}
+
+TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheFolderIsFull) {
+  PersistentCache cache({folder, false, 20000}, &metrics);
+  const std::string program(1000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = StrCat("graph", i);
+    cache.Put(Key(name), program);
+  }
+  int64_t total = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) total += static_cast<int64_t>(entry.file_size());
+  }
+  EXPECT_LE(total, 22000);
+  EXPECT_EQ(Text(cache.Get(Key("graph99"))), program);
+}
+
+// Sixteen processes write and read the same entries while some of them are killed: what is read is always right.
+TEST_F(PersistentCacheTest, ManyProcessesShareAFolder) {
+  std::vector<pid_t> children;
+  for (int p = 0; p < 16; ++p) {
+    const pid_t pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      Metrics own;
+      PersistentCache cache({folder}, &own);
+      int wrong = 0;
+      for (int i = 0; i < 60; ++i) {
+        const std::string name = StrCat("graph", i % 7);
+        const std::string program(static_cast<size_t>(1000 * (i % 7 + 1)), static_cast<char>('a' + i % 7));
+        if (std::optional<std::string> got = Text(cache.Get(Key(name))); got && *got != program) ++wrong;
+        cache.Put(Key(name), program);
+      }
+      _exit(wrong == 0 ? 0 : 1);
+    }
+    children.push_back(pid);
+  }
+  for (size_t p = 0; p < 4; ++p) kill(children[p], SIGKILL);
+  for (size_t p = 0; p < children.size(); ++p) {
+    int status = 0;
+    waitpid(children[p], &status, 0);
+    if (p >= 4) {
+      EXPECT_EQ(status, 0);
+    }
+  }
+  PersistentCache cache({folder}, &metrics);
+  for (int i = 0; i < 7; ++i) {
+    const std::string name = StrCat("graph", i);
+    EXPECT_EQ(Text(cache.Get(Key(name))), std::string(static_cast<size_t>(1000 * (i + 1)), static_cast<char>('a' + i)));
+  }
+  EXPECT_EQ(cache.warning(), "");
+}
+
+}  // namespace
+}  // namespace hlokit::runtime

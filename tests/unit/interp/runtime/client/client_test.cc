@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client: devices with queues, asynchronous execution, transfers, errors, stored programs.
+#include "interp/runtime/client/client.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <future>
+#include <thread>
+
+#include "parser/core/parser.h"
+
+namespace hlokit::runtime {
+namespace {
+
+constexpr char kDouble[] = R"(HloModule double, entry_computation_layout={(f32[2]{0})->(f32[2]{0})}
+ENTRY double {
+  p0 = f32[2]{0} parameter(0)
+  sum = f32[2]{0} add(p0, p0)
+  ROOT t = (f32[2]{0}) tuple(sum)
+}
+)";
+// Never ends within the limit on its trips.
+constexpr char kEndless[] = R"(HloModule endless
+body { ROOT p = (s32[]) parameter(0) }
+condition {
+  p = (s32[]) parameter(0)
+  ROOT t = pred[] constant(true)
+}
+ENTRY main {
+  p0 = s32[] parameter(0)
+  start = (s32[]) tuple(p0)
+  ROOT loop = (s32[]) while(start), condition=condition, body=body
+}
+)";
+
+class ClientTest : public ::testing::Test {
+ protected:
+  static ClientOptions Options() {
+    ClientOptions options;
+    options.num_devices = 3;
+    options.evaluator.num_threads = 1;
+    options.evaluator.limits.max_loop_trips = 1000;
+    return options;
+  }
+  std::unique_ptr<Module> Parse(const char* text) {
+    absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
+    EXPECT_TRUE(module.ok()) << module.status().message();
+    return *std::move(module);
+  }
+  std::shared_ptr<Buffer> Upload(int device, ElementType type, std::vector<int64_t> dims, const void* data) {
+    Literal value = Literal::Zeros(context->shapes.Array(type, dims));
+    std::memcpy(value.data(), data, value.size_bytes());
+    return client.TransferToDevice(client.devices()[device].get(), std::move(value), context);
+  }
+  std::shared_ptr<Buffer> Pair(int device, float a, float b) {
+    const float values[] = {a, b};
+    return Upload(device, ElementType::kF32, {2}, values);
+  }
+  std::shared_ptr<Buffer> Run(int device, const std::shared_ptr<Executable>& executable,
+                              std::shared_ptr<Buffer> argument) {
+    Device* d = client.devices()[device].get();
+    std::shared_ptr<Buffer> result = d->Promise();
+    client.Execute(d, executable, {std::move(argument)}, {result});
+    return result;
+  }
+  float First(const std::shared_ptr<Buffer>& buffer) {
+    absl::StatusOr<Literal> value = client.TransferFromDevice(buffer);
+    EXPECT_TRUE(value.ok()) << value.status().message();
+    float first = 0;
+    if (value.ok()) std::memcpy(&first, value->data(), sizeof(first));
+    return first;
+  }
+
+  Metrics metrics;
+  Client client{Options(), &metrics};
+  std::shared_ptr<Context> context = std::make_shared<Context>();
+};
+
+TEST_F(ClientTest, ExecutionIsAsynchronousAndInOrder) {
+  absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  // The device is held up: what is given to it is promised all the same.
+  std::promise<void> go;
+  client.devices()[0]->Enqueue([held = go.get_future().share()] {
+    held.wait();
+    return absl::OkStatus();
+  });
+  std::shared_ptr<Buffer> value = Pair(0, 1, 2);
+  for (int i = 0; i < 5; ++i) value = Run(0, *executable, value);
+  EXPECT_EQ(metrics.metric("ExecuteTime"), std::nullopt);
+  go.set_value();
+  EXPECT_EQ(First(value), 32);
+  EXPECT_TRUE(client.devices()[0]->Synchronize().ok());
+  EXPECT_EQ(metrics.metric("ExecuteTime")->total_samples, 5);
+}
+
+TEST_F(ClientTest, DevicesRunSideBySide) {
+  absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
+  ASSERT_TRUE(executable.ok());
+  std::promise<void> go;
+  client.devices()[0]->Enqueue([held = go.get_future().share()] {
+    held.wait();
+    return absl::OkStatus();
+  });
+  // Device 1 does not wait for device 0; a value of another device may be an argument.
+  EXPECT_EQ(First(Run(1, *executable, Pair(1, 3, 0))), 6);
+  EXPECT_EQ(First(Run(2, *executable, Run(1, *executable, Pair(1, 3, 0)))), 12);
+  go.set_value();
+  for (const std::unique_ptr<Device>& device : client.devices()) EXPECT_TRUE(device->Synchronize().ok());
+  EXPECT_EQ(client.devices()[2]->name(), "CPU:2");
+}
+
+TEST_F(ClientTest, AnErrorSurfacesAtTheNextWaitAndOnceAtTheNextSync) {
+  absl::StatusOr<std::shared_ptr<Executable>> endless = client.Compile(Parse(kEndless));
+  ASSERT_TRUE(endless.ok()) << endless.status().message();
+  const int32_t zero = 0;
+  const std::shared_ptr<Buffer> result = Run(0, *endless, Upload(0, ElementType::kS32, {}, &zero));
+  EXPECT_FALSE(client.TransferFromDevice(result).ok());
+  // Whoever needs that value fails as it did; others go on.
+  EXPECT_EQ(Run(0, *endless, result)->Wait(), result->Wait());
+  EXPECT_FALSE(client.devices()[0]->Synchronize().ok());
+  EXPECT_TRUE(client.devices()[0]->Synchronize().ok());
+  absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
+  ASSERT_TRUE(executable.ok());
+  EXPECT_EQ(First(Run(0, *executable, Pair(0, 1, 1))), 2);
+}
+
+TEST_F(ClientTest, AStoredProgramIsTheSameProgram) {
+  absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
+  ASSERT_TRUE(executable.ok());
+  const std::string text = client.Serialize(**executable);
+  auto bytes = std::make_unique_for_overwrite<char[]>(text.size());
+  std::memcpy(bytes.get(), text.data(), text.size());
+  const std::string_view view(bytes.get(), text.size());
+  const std::shared_ptr<Executable> loaded = client.Load(StoredProgram(std::move(bytes), view));
+  EXPECT_EQ(First(Run(0, loaded, Pair(0, 5, 0))), 10);
+  EXPECT_EQ(client.Serialize(*loaded), text);
+  EXPECT_EQ(metrics.metric("CompileTime")->total_samples, 1);
+}
+
+TEST_F(ClientTest, AStoredProgramThatIsNoneFailsWhenItRuns) {
+  const std::shared_ptr<Executable> loaded = client.Load(StoredProgram(nullptr, "not HLO"));
+  EXPECT_FALSE(loaded->Prepare().ok());
+  EXPECT_FALSE(client.TransferFromDevice(Run(0, loaded, Pair(0, 5, 0))).ok());
+}
+
+TEST_F(ClientTest, LargeValuesAreFreedByTheDevice) {
+  // More than the device keeps before it is woken.
+  const std::vector<int64_t> dims = {static_cast<int64_t>(DiscardedValues::kMostBytes / 8)};
+  absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
+  ASSERT_TRUE(executable.ok());
+  EXPECT_EQ(First(Run(0, *executable, Pair(0, 1, 1))), 2);  // its thread lives
+  std::weak_ptr<Context> watched;  // the first: the device may be freeing it while the last is discarded
+  for (int i = 0; i < 4; ++i) {
+    auto own = std::make_shared<Context>();
+    if (i == 0) watched = own;
+    Literal value = Literal::Zeros(own->shapes.Array(ElementType::kF32, dims));
+    client.devices()[0]->Hold(std::move(value), std::move(own));
+  }
+  EXPECT_EQ(First(Run(0, *executable, Pair(0, 2, 1))), 4);
+  EXPECT_TRUE(watched.expired());
+}
+
+// ---- donation ----
+
+constexpr char kChain[] = R"(HloModule chain, entry_computation_layout={(f32[65536]{0}, f32[65536]{0})->(f32[65536]{0})}
+ENTRY chain {
+  p0 = f32[65536]{0} parameter(0)
+  p1 = f32[65536]{0} parameter(1)
+  a = f32[65536]{0} multiply(p0, p1)
+  b = f32[65536]{0} subtract(a, p1)
+  ROOT t = (f32[65536]{0}) tuple(b)
+}
+)";
+
+class DonationTest : public ClientTest {
+ protected:
+  static constexpr int64_t kCount = 65536;
+
+  std::shared_ptr<Buffer> Numbers(float from) {
+    std::vector<float> values(kCount);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = from + static_cast<float>(i % 97);
+    return Upload(0, ElementType::kF32, {kCount}, values.data());
+  }
+  std::shared_ptr<Buffer> RunDonating(const std::shared_ptr<Executable>& executable,
+                                      std::vector<std::shared_ptr<Buffer>> arguments,
+                                      absl::Span<const int64_t> donated) {
+    Device* d = client.devices()[0].get();
+    std::shared_ptr<Buffer> result = d->Promise();
+    client.Execute(d, executable, std::move(arguments), {result}, donated);
+    return result;
+  }
+  static std::string Message(const absl::Status& status) { return std::string(status.message()); }
+};
+
+TEST_F(DonationTest, TheResultIsInTheBytesOfTheArgument) {
+  absl::StatusOr<std::shared_ptr<Executable>> chain = client.Compile(Parse(kChain));
+  ASSERT_TRUE(chain.ok()) << chain.status().message();
+  const std::shared_ptr<Buffer> kept = RunDonating(*chain, {Numbers(1), Numbers(2)}, {});
+  ASSERT_TRUE(client.devices()[0]->Synchronize().ok());
+  const int64_t peak = (*chain)->statistics().peak_bytes;
+  EXPECT_GE(peak, kCount * 4);
+  std::shared_ptr<Buffer> p0 = Numbers(1);
+  const std::byte* const bytes = p0->literal().data();
+  const std::shared_ptr<Buffer> result = RunDonating(*chain, {std::move(p0), Numbers(2)}, {0});
+  ASSERT_TRUE(result->Wait().ok());
+  EXPECT_EQ(result->literal().data(), bytes);
+  EXPECT_EQ(std::memcmp(result->literal().data(), kept->literal().data(), kCount * 4), 0);
+  // No array is allocated for it.
+  EXPECT_LT((*chain)->statistics().peak_bytes, 1024);
+}
+
+TEST_F(DonationTest, WhatOthersNeedIsNotOverwritten) {
+  // The argument is a result itself, and read after the sum.
+  absl::StatusOr<std::shared_ptr<Executable>> executable =
+      client.Compile(Parse(R"(HloModule both, entry_computation_layout={(f32[2]{0})->(f32[2]{0}, f32[2]{0}, f32[2]{0})}
+ENTRY both {
+  p0 = f32[2]{0} parameter(0)
+  sum = f32[2]{0} add(p0, p0)
+  product = f32[2]{0} multiply(sum, p0)
+  ROOT t = (f32[2]{0}, f32[2]{0}, f32[2]{0}) tuple(p0, sum, product)
+}
+)"));
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  Device* d = client.devices()[0].get();
+  const std::vector<std::shared_ptr<Buffer>> results = {d->Promise(), d->Promise(), d->Promise()};
+  client.Execute(d, *executable, {Pair(0, 3, 4)}, results, {0});
+  EXPECT_EQ(First(results[0]), 3);
+  EXPECT_EQ(First(results[1]), 6);
+  EXPECT_EQ(First(results[2]), 18);
+}
+
+TEST_F(DonationTest, UseAfterDonationIsAnError) {
+  absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
+  ASSERT_TRUE(executable.ok());
+  const std::shared_ptr<Buffer> pair = Pair(0, 1, 2);
+  EXPECT_EQ(First(RunDonating(*executable, {pair}, {0})), 2);
+  const std::string gone = "Buffer has been deleted or donated.";
+  EXPECT_EQ(Message(client.TransferFromDevice(pair).status()), gone);
+  EXPECT_EQ(Message(pair->Wait()), gone);
+  EXPECT_EQ(Message(RunDonating(*executable, {pair}, {})->Wait()),
+            "Invalid buffer passed to Execute() as argument 0 to replica 0: " + gone);
+  EXPECT_EQ(Message(RunDonating(*executable, {pair}, {0})->Wait()),
+            "Invalid buffer passed to Execute() as argument 0 to replica 0: " + gone);
+  EXPECT_FALSE(client.devices()[0]->Synchronize().ok());
+}
+
+TEST_F(DonationTest, ABufferIsDonatedOnceInACall) {
+  absl::StatusOr<std::shared_ptr<Executable>> chain = client.Compile(Parse(kChain));
+  ASSERT_TRUE(chain.ok());
+  const std::shared_ptr<Buffer> p = Numbers(1), q = Numbers(2);
+  EXPECT_EQ(Message(RunDonating(*chain, {p, p}, {0, 1})->Wait()),
+            "Attempt to donate the same buffer twice in Execute() (second use: flattened argument 1, replica 0).");
+  EXPECT_EQ(Message(RunDonating(*chain, {q, q}, {0})->Wait()),
+            "Attempt to use a buffer that was previously donated in the same call to Execute() (second use: flattened "
+            "argument 1, replica 0).");
+  EXPECT_FALSE(client.devices()[0]->Synchronize().ok());
+}
+
+TEST_F(DonationTest, UsesThatBeganBeforeGoOn) {
+  absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
+  ASSERT_TRUE(executable.ok());
+  std::shared_ptr<Buffer> pair = Pair(0, 1, 2);
+  const std::byte* const bytes = pair->literal().data();
+  std::shared_ptr<Buffer> before = Run(0, *executable, pair);
+  std::optional<BufferUse> use(std::in_place, pair);
+  const std::shared_ptr<Buffer> result = RunDonating(*executable, {pair}, {0});
+  EXPECT_EQ(First(before), 2);
+  EXPECT_EQ(client.TransferFromDevice(*use)->values<float>()[1], 2);
+  use.reset();  // the execution waits for it
+  EXPECT_EQ(First(result), 2);
+  EXPECT_EQ(result->literal().data(), bytes);
+}
+
+}  // namespace
+}  // namespace hlokit::runtime

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs with collectives on several devices of a client: where they meet, what they do with arguments that are given
+// away, and what becomes of both when a device does not come, fails or declines.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <thread>
+
+#include "interp/runtime/client/client.h"
+#include "parser/core/parser.h"
+
+namespace hlokit::runtime {
+namespace {
+
+// w - (sum of all g), in the bytes of w.
+constexpr char kUpdate[] =
+    R"(HloModule update, entry_computation_layout={(f32[65536]{0}, f32[65536]{0})->(f32[65536]{0})}
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY update {
+  w = f32[65536]{0} parameter(0)
+  g = f32[65536]{0} parameter(1)
+  all = f32[65536]{0} all-reduce(g), replica_groups={}, to_apply=sum
+  new = f32[65536]{0} subtract(w, all)
+  ROOT t = (f32[65536]{0}) tuple(new)
+}
+)";
+// The same, but for a loop after it that has no end.
+constexpr char kEndlessCollective[] =
+    R"(HloModule endless, entry_computation_layout={(f32[65536]{0}, f32[65536]{0})->(f32[65536]{0})}
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+body {
+  p = (f32[65536]{0}) parameter(0)
+  x = f32[65536]{0} get-tuple-element(p), index=0
+  y = f32[65536]{0} add(x, x)
+  ROOT t = (f32[65536]{0}) tuple(y)
+}
+condition {
+  p = (f32[65536]{0}) parameter(0)
+  ROOT t = pred[] constant(true)
+}
+ENTRY main {
+  w = f32[65536]{0} parameter(0)
+  g = f32[65536]{0} parameter(1)
+  all = f32[65536]{0} all-reduce(g), replica_groups={}, to_apply=sum
+  new = f32[65536]{0} subtract(w, all)
+  start = (f32[65536]{0}) tuple(new)
+  ROOT loop = (f32[65536]{0}) while(start), condition=condition, body=body
+}
+)";
+
+class RendezvousTest : public ::testing::Test {
+ protected:
+  static constexpr int64_t kCount = 65536;
+  static constexpr int kDevices = 3;
+
+  static ClientOptions Options() {
+    ClientOptions options;
+    options.num_devices = kDevices;
+    options.pipeline = "";
+    options.evaluator.num_threads = 1;
+    options.evaluator.limits.max_loop_trips = 100;
+    options.collective_patience_seconds = 30;
+    return options;
+  }
+  explicit RendezvousTest(const ClientOptions& options = Options()) : client(options, &metrics) {}
+
+  std::shared_ptr<Executable> Program(const char* text) {
+    absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
+    EXPECT_TRUE(module.ok()) << module.status().message();
+    absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(*std::move(module));
+    EXPECT_TRUE(executable.ok()) << executable.status().message();
+    return *executable;
+  }
+  Device* device(int i) { return client.devices()[static_cast<size_t>(i)].get(); }
+  // Values in a context of their own: it goes with the memory.
+  std::shared_ptr<Buffer> All(int i, float value) {
+    auto context = std::make_shared<Context>();
+    Literal literal = Literal::Zeros(context->shapes.Array(ElementType::kF32, {kCount}));
+    std::vector<float> values(kCount, value);
+    std::memcpy(literal.data(), values.data(), literal.size_bytes());
+    return client.TransferToDevice(device(i), std::move(literal), std::move(context));
+  }
+  std::shared_ptr<Buffer> Run(int i, const std::shared_ptr<Executable>& executable,
+                              std::vector<std::shared_ptr<Buffer>> arguments, absl::Span<const int64_t> donated) {
+    std::shared_ptr<Buffer> result = device(i)->Promise();
+    client.Execute(device(i), executable, std::move(arguments), {result}, donated);
+    return result;
+  }
+  float Last(const std::shared_ptr<Buffer>& buffer) {
+    absl::StatusOr<Literal> value = client.TransferFromDevice(buffer);
+    EXPECT_TRUE(value.ok()) << value.status().message();
+    return value.ok() ? value->values<float>()[kCount - 1] : 0;
+  }
+  static std::string Message(const absl::Status& status) { return std::string(status.message()); }
+  // Of each device, as its queue has it; all queues are empty then.
+  std::vector<std::string> Errors() {
+    std::vector<std::string> errors;
+    for (const std::unique_ptr<Device>& d : client.devices()) errors.push_back(Message(d->Synchronize()));
+    return errors;
+  }
+
+  Metrics metrics;
+  Client client;
+};
+
+TEST_F(RendezvousTest, EachDevicesResultIsInTheBytesOfItsArgument) {
+  const std::shared_ptr<Executable> update = Program(kUpdate);
+  std::vector<std::shared_ptr<Buffer>> w;
+  std::vector<const std::byte*> bytes;
+  for (int d = 0; d < kDevices; ++d) {
+    w.push_back(All(d, static_cast<float>(100 * d)));
+    bytes.push_back(w.back()->literal().data());
+  }
+  for (int step = 0; step < 3; ++step) {
+    for (int d = 0; d < kDevices; ++d) w[d] = Run(d, update, {w[d], All(d, static_cast<float>(d + 1))}, {0});
+  }
+  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices));
+  for (int d = 0; d < kDevices; ++d) {
+    EXPECT_EQ(Last(w[d]), static_cast<float>(100 * d - 3 * (1 + 2 + 3)));
+    EXPECT_EQ(w[d]->literal().data(), bytes[d]);
+  }
+  // Of arrays only the sums were allocated.
+  EXPECT_LT(update->statistics().peak_bytes, kDevices * kCount * 4 + 1024);
+}
+
+TEST_F(RendezvousTest, DevicesMayGiveDifferentArguments) {
+  const std::shared_ptr<Executable> update = Program(kUpdate);
+  std::vector<std::shared_ptr<Buffer>> w, g, results;
+  std::vector<const std::byte*> w_bytes, g_bytes;
+  const std::vector<std::vector<int64_t>> given = {{}, {0}, {1}};
+  for (int d = 0; d < kDevices; ++d) {
+    w.push_back(All(d, 10));
+    g.push_back(All(d, 1));
+    w_bytes.push_back(w[d]->literal().data());
+    g_bytes.push_back(g[d]->literal().data());
+    results.push_back(Run(d, update, {w[d], g[d]}, given[d]));
+  }
+  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices));
+  for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Last(results[d]), 7);
+  EXPECT_NE(results[0]->literal().data(), w_bytes[0]);
+  EXPECT_EQ(results[1]->literal().data(), w_bytes[1]);
+  EXPECT_EQ(results[2]->literal().data(), g_bytes[2]);  // room for it once it was read
+  // What was not given is as it was.
+  EXPECT_EQ(Last(w[0]), 10);
+  EXPECT_EQ(Last(w[2]), 10);
+  EXPECT_EQ(Last(g[1]), 1);
+}
+
+TEST_F(RendezvousTest, AnArgumentThatAnotherDeviceReadsIsNotOverwritten) {
+  // Device 1 needs the buffer for the same program and for one behind it; it waits for device 0, which gives it away.
+  const std::shared_ptr<Executable> update = Program(kUpdate);
+  const std::shared_ptr<Buffer> w = All(0, 10);
+  const std::byte* const bytes = w->literal().data();
+  std::vector<std::shared_ptr<Buffer>> results(kDevices), next(kDevices);
+  for (int d : {1, 2, 0}) {
+    const std::vector<int64_t> given = d == 0 ? std::vector<int64_t>{0} : std::vector<int64_t>{};
+    results[d] = Run(d, update, {d == 2 ? All(d, 20) : w, All(d, 1)}, given);
+    if (d == 1) next[d] = Run(d, update, {w, All(d, 2)}, {});
+  }
+  for (int d : {0, 2}) next[d] = Run(d, update, {results[d], All(d, 2)}, {0});
+  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices));
+  EXPECT_EQ(Last(results[1]), 7);
+  EXPECT_EQ(Last(next[0]), 1);
+  EXPECT_EQ(Last(next[1]), 4);
+  EXPECT_EQ(Last(next[2]), 11);
+  EXPECT_NE(next[0]->literal().data(), bytes);
+  EXPECT_EQ(Message(w->Wait()), Message(Buffer::Gone()));
+}
+
+TEST_F(RendezvousTest, AProgramThatFailsHasUsedUpWhatItWasGiven) {
+  const std::shared_ptr<Executable> endless = Program(kEndlessCollective), update = Program(kUpdate);
+  std::vector<std::shared_ptr<Buffer>> w, results;
+  std::vector<std::weak_ptr<Context>> memory;
+  for (int d = 0; d < kDevices; ++d) {
+    w.push_back(All(d, 10));
+    memory.push_back(w.back()->context());
+    results.push_back(Run(d, endless, {w.back(), All(d, 1)}, {0}));
+  }
+  for (const std::string& error : Errors()) EXPECT_TRUE(error.find("trips") != std::string::npos) << error;
+  for (int d = 0; d < kDevices; ++d) {
+    EXPECT_TRUE(memory[d].expired());
+    EXPECT_EQ(Message(w[d]->Wait()), Message(Buffer::Gone()));
+    EXPECT_FALSE(results[d]->Wait().ok());
+  }
+  for (int d = 0; d < kDevices; ++d) results[d] = Run(d, update, {All(d, 5), All(d, 1)}, {0});
+  for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Last(results[d]), 2);
+}
+
+TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorComeToTheirNextOneTwice) {
+  const std::shared_ptr<Executable> update = Program(kUpdate);
+  // Device 0 has an argument that is gone, and goes on with its second program before the others come to their first.
+  const std::shared_ptr<Buffer> gone = All(0, 10);
+  ASSERT_TRUE(gone->Donate());
+  std::vector<std::shared_ptr<Buffer>> first(kDevices), second(kDevices);
+  std::vector<std::weak_ptr<Context>> memory;
+  first[0] = Run(0, update, {gone, All(0, 1)}, {1});
+  second[0] = Run(0, update, {All(0, 10), All(0, 1)}, {0});
+  EXPECT_FALSE(first[0]->Wait().ok());
+  for (int d = 1; d < kDevices; ++d) {
+    std::shared_ptr<Buffer> w = All(d, 10);
+    memory.push_back(w->context());
+    first[d] = Run(d, update, {std::move(w), All(d, 100)}, {0});
+    second[d] = Run(d, update, {All(d, 10), All(d, 2)}, {0});
+  }
+  const std::string error = "Invalid buffer passed to Execute() as argument 0 to replica 0: " + Message(Buffer::Gone());
+  for (int d = 0; d < kDevices; ++d) {
+    EXPECT_EQ(Last(second[d]), 5);
+    EXPECT_EQ(Message(first[d]->Wait()), error);
+  }
+  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices, error));
+  for (const std::weak_ptr<Context>& m : memory) EXPECT_TRUE(m.expired());
+}
+
+TEST_F(RendezvousTest, DifferentProgramsGiveNothingBack) {
+  const std::shared_ptr<Executable> update = Program(kUpdate), endless = Program(kEndlessCollective);
+  std::vector<std::shared_ptr<Buffer>> w, results;
+  for (int d = 0; d < kDevices; ++d) {
+    w.push_back(All(d, 10));
+    results.push_back(Run(d, d == 1 ? endless : update, {w.back(), All(d, 1)}, {0}));
+  }
+  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices, "devices came to a collective with different programs"));
+  for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Message(w[d]->Wait()), Message(Buffer::Gone()));
+}
+
+TEST_F(RendezvousTest, DevicesDrivenByThreadsOfTheirOwnReuseTheirMemoryEveryStep) {
+  constexpr int kSteps = 20;
+  const std::shared_ptr<Executable> update = Program(kUpdate);
+  std::vector<std::thread> threads;
+  for (int d = 0; d < kDevices; ++d) {
+    threads.emplace_back([&, d] {
+      std::shared_ptr<Buffer> w = All(d, 1000), g = All(d, 1);
+      const std::byte* const bytes = w->literal().data();
+      for (int step = 1; step <= kSteps; ++step) {
+        std::shared_ptr<Buffer> next = Run(d, update, {w, g}, {0});
+        // Reads of the old value may come at any time: it is there or gone.
+        const absl::StatusOr<Literal> old = client.TransferFromDevice(w);
+        EXPECT_EQ(Message(old.status()), Message(Buffer::Gone()));
+        w = std::move(next);
+        if (step % 5 == 0) {
+          EXPECT_EQ(Last(w), static_cast<float>(1000 - kDevices * step));
+        }
+      }
+      EXPECT_TRUE(device(d)->Synchronize().ok());
+      EXPECT_EQ(w->literal().data(), bytes);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+class ImpatientTest : public RendezvousTest {
+ protected:
+  static ClientOptions Impatient() {
+    ClientOptions options = Options();
+    options.collective_patience_seconds = 0.2;
+    return options;
+  }
+  ImpatientTest() : RendezvousTest(Impatient()) {}
+};
+
+TEST_F(ImpatientTest, WhoeverGaveUpWaitingHasLostItsArguments) {
+  const std::shared_ptr<Executable> update = Program(kUpdate);
+  std::vector<std::shared_ptr<Buffer>> w;
+  std::vector<std::weak_ptr<Context>> memory;
+  for (int d : {0, 2}) {
+    w.push_back(All(d, 10));
+    memory.push_back(w.back()->context());
+    EXPECT_FALSE(Run(d, update, {w.back(), All(d, 1)}, {0}) == nullptr);
+  }
+  const std::string error = "a program with collectives waited 0.2 s for device 1";
+  EXPECT_EQ(Errors(), (std::vector<std::string>{error, "", error}));
+  for (size_t i = 0; i < w.size(); ++i) {
+    EXPECT_TRUE(memory[i].expired());
+    EXPECT_EQ(Message(w[i]->Wait()), Message(Buffer::Gone()));
+  }
+}
+
+}  // namespace
+}  // namespace hlokit::runtime

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/memory/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "interp/tpu/memory/heap.h"
+#include "ir/core/str_cat.h"
+#include "tests/unit/interp/tpu/simulated.h"
+
+namespace hlokit::tpu {
+namespace {
+
+// A scheduled program of calls that nobody knows, each with operands made before it.
+std::string RandomProgram(std::mt19937* random) {
+  const auto draw = [&](int below) { return static_cast<int>((*random)() % static_cast<uint32_t>(below)); };
+  const auto shape = [&] { return StrCat("f32[", 8 * (1 + draw(64)), ",", 128 * (1 + draw(8)), "]"); };
+  std::vector<std::string> names;
+  std::vector<std::string> shapes;
+  std::string text = "HloModule random, is_scheduled=true\nENTRY main {\n";
+  const int parameters = 1 + draw(3);
+  const int count = 4 + draw(40);
+  for (int k = 0; k < parameters + count; ++k) {
+    names.push_back(StrCat("v", k));
+    shapes.push_back(shape());
+    StrAppend(&text, "  ", names.back(), " = ", shapes.back());
+    if (k < parameters) {
+      StrAppend(&text, " parameter(", k, ")\n");
+      continue;
+    }
+    StrAppend(&text, " custom-call(");
+    const int operands = 1 + draw(3);
+    // Mostly what was made lately, sometimes what was made long ago.
+    for (int o = 0; o < operands; ++o) {
+      const int source = draw(4) == 0 ? draw(k) : std::max(0, k - 1 - draw(4));
+      StrAppend(&text, o > 0 ? ", " : "", names[static_cast<size_t>(source)]);
+    }
+    StrAppend(&text, "), custom_call_target=\"work\"\n");
+  }
+  const int results = 1 + draw(3);
+  std::string tuple_shape;
+  std::string tuple;
+  for (int r = 0; r < results; ++r) {
+    const size_t at = names.size() - 1 - static_cast<size_t>(draw(std::min(count, 6)));
+    StrAppend(&tuple_shape, r > 0 ? ", " : "", shapes[at]);
+    StrAppend(&tuple, r > 0 ? ", " : "", names[at]);
+  }
+  StrAppend(&text, "  ROOT out = (", tuple_shape, ") tuple(", tuple, ")\n}\n");
+  return text;
+}
+
+// What is alive at each call, from nothing but the uses in the program.
+std::vector<int64_t> ReplayBuffers(const Module& module) {
+  std::vector<Instruction> order;
+  for (Instruction i : module.entry().instructions()) order.push_back(i);
+  std::map<uint32_t, size_t> place;
+  for (size_t k = 0; k < order.size(); ++k) place[order[k].id().value] = k;
+  std::vector<int64_t> result;
+  for (size_t at = 0; at < order.size(); ++at) {
+    if (order[at].opcode() != Opcode::kCustomCall) continue;
+    int64_t alive = 0;
+    for (size_t k = 0; k < order.size(); ++k) {
+      const Instruction value = order[k];
+      if (value.opcode() == Opcode::kTuple) continue;
+      bool needed = value.opcode() == Opcode::kParameter || k == at;
+      for (const auto [user, index] : value.uses()) needed |= k <= at && place[user.id().value] >= at;
+      if (needed && (value.opcode() == Opcode::kParameter || k <= at))
+        alive += value.shape().dim(0) * value.shape().dim(1) * 4;
+    }
+    result.push_back(alive);
+  }
+  return result;
+}
+
+TEST(MemoryReplayTest, PeakAndTimelineAreThoseOfAnIndependentReplay) {
+  const Machine machine = *InstalledMachine("v5e");
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    const std::string text = RandomProgram(&random);
+    const std::unique_ptr<Module> module = Read(text);
+    const MemoryPlan memory = PlanMemory(machine, *module, KernelPlan(*module), 1);
+    const std::vector<int64_t> replayed = ReplayBuffers(*module);
+    ASSERT_EQ(memory.timeline, replayed) << text;
+    ASSERT_EQ(memory.peak_bytes, *std::max_element(replayed.begin(), replayed.end())) << text;
+    int64_t listed = 0;
+    for (const LiveArray& live : memory.live) listed += live.bytes;
+    ASSERT_EQ(listed, memory.peak_bytes) << text;
+  }
+}
+
+TEST(MemoryReplayTest, BlocksOfTheHeapNeverOverlap) {
+  const Machine machine = *InstalledMachine("v5e");
+  std::mt19937 random(11);
+  for (int round = 0; round < 100; ++round) {
+    const std::unique_ptr<Module> module = Read(RandomProgram(&random));
+    const KernelPlan plan(*module);
+    const MemoryPlan memory = PlanMemory(machine, *module, plan, 1);
+    std::map<int64_t, int64_t> blocks;  // end by offset
+    int64_t highest = 0;
+    const int64_t size = WalkHeap(memory, memory.timeline.size(), [&](const HeapEvent& e) {
+      const int64_t end = e.offset + memory.lives[e.life].bytes;
+      if (!e.allocates) {
+        ASSERT_EQ(blocks.count(e.offset), 1u);
+        blocks.erase(e.offset);
+        return;
+      }
+      for (const auto& [from, to] : blocks) ASSERT_TRUE(end <= from || to <= e.offset);
+      blocks[e.offset] = end;
+      highest = std::max(highest, end);
+    });
+    EXPECT_EQ(size, highest);
+    EXPECT_EQ(size, memory.heap_bytes);
+    EXPECT_GE(memory.fragmentation_bytes(), 0);
+    EXPECT_EQ(memory.heap_peak_bytes + memory.parameter_bytes, memory.peak_bytes);
+  }
+}
+
+TEST(MemoryReplayTest, OperationsAddUpToWhatIsAlive) {
+  const Machine machine = *InstalledMachine("v5e");
+  std::mt19937 random(13);
+  for (int round = 0; round < 100; ++round) {
+    const std::unique_ptr<Module> module = Read(RandomProgram(&random));
+    const MemoryPlan memory = PlanMemory(machine, *module, KernelPlan(*module), 1);
+    ASSERT_EQ(memory.ops.size(), memory.timeline.size());
+    int64_t alive = memory.parameter_bytes;
+    for (size_t s = 0; s < memory.ops.size(); ++s) {
+      EXPECT_EQ(alive + memory.ops[s].allocation + memory.ops[s].self, memory.timeline[s]);
+      alive += memory.ops[s].increase;
+    }
+  }
+}
+
+TEST(MemoryReplayTest, WhatALoopNeedsInsideIsItsOwn) {
+  const std::unique_ptr<Module> module = Read(R"(
+HloModule inside
+cond {
+  p = (s32[], f32[1024,1024]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  n = s32[] constant(4)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+body {
+  p = (s32[], f32[1024,1024]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = f32[1024,1024] get-tuple-element(p), index=1
+  a = f32[2048,1024] custom-call(x), custom_call_target="grow"
+  y = f32[1024,1024] custom-call(a), custom_call_target="shrink"
+  ROOT r = (s32[], f32[1024,1024]) tuple(next, y)
+}
+ENTRY main {
+  x = f32[1024,1024] parameter(0)
+  zero = s32[] constant(0)
+  init = (s32[], f32[1024,1024]) tuple(zero, x)
+  w = (s32[], f32[1024,1024]) while(init), condition=cond, body=body
+  ROOT y = f32[1024,1024] get-tuple-element(w), index=1
+}
+)");
+  const MemoryPlan memory = PlanMemory(*InstalledMachine("v5e"), *module, KernelPlan(*module), 1);
+  ASSERT_EQ(memory.ops.size(), 1u);
+  EXPECT_EQ(module->instruction(memory.ops[0].name).name(), "w");
+  EXPECT_GE(memory.ops[0].self, 8 << 20);
+  EXPECT_GE(memory.ops[0].allocation, 4 << 20);
+  EXPECT_EQ(memory.peak_bytes, memory.timeline[0]);
+}
+
+TEST(VectorMemoryTest, ArraysBetweenKernelsAndTilesCount) {
+  const std::unique_ptr<Module> module = Read(R"(
+HloModule resident
+ENTRY main {
+  x = f32[1024,1024] parameter(0)
+  a = f32[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[1024,1024] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT c = f32[1024,1024] dot(b, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)");
+  SimulationOptions options;
+  options.machine = *InstalledMachine("v5e");
+  options.topology = *ParseTopology(options.machine, "1");
+  const Simulation s = Simulate(*module, KernelPlan(*module), options);
+  const double array = 4 << 20;
+  ASSERT_EQ(s.vmem_timeline.size(), 3u);
+  EXPECT_EQ(s.vmem_live.size(), 2u);  // a and b, at the last two products
+  EXPECT_EQ(s.vmem_live[0].bytes, array);
+  EXPECT_GT(s.vmem_peak, 2 * array);
+  EXPECT_LE(s.vmem_peak, 2 * array + options.machine.vmem_scoped);
+  EXPECT_EQ(s.vmem_peak, *std::max_element(s.vmem_timeline.begin(), s.vmem_timeline.end()));
+  EXPECT_LE(s.vmem_peak, options.machine.VmemBytes());
+}
+
+}  // namespace
+}  // namespace hlokit::tpu

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/capture/capture.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "ir/core/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/dispatch/dispatch.h"
+
+namespace hlokit::lazy {
+namespace {
+
+// Sets a variable while it lives.
+template <typename T>
+class Replaced {
+ public:
+  Replaced(T* variable, T value) : variable_(variable), previous_(std::exchange(*variable, std::move(value))) {}
+  ~Replaced() { *variable_ = std::move(previous_); }
+  Replaced(const Replaced&) = delete;
+  Replaced& operator=(const Replaced&) = delete;
+
+ private:
+  T* variable_;
+  T previous_;
+};
+
+bool SameValue(const runtime::Buffer& a, const runtime::Buffer& b) {
+  if (&a == &b) return true;
+  if (!a.Wait().ok() || !b.Wait().ok() || a.literal().size_bytes() != b.literal().size_bytes()) return false;
+  return std::memcmp(a.literal().data(), b.literal().data(), a.literal().size_bytes()) == 0;
+}
+
+// The first node of the slice that takes input `number`: "aten::mul (step@train.prog:3)".
+std::string UseOf(DeviceState& device, const GraphSlice& slice, size_t number) {
+  const Graph& graph = device.graph();
+  for (NodeId id : slice.order) {
+    for (const IrRef& operand : graph.operands(id)) {
+      if (graph.node(operand.node).op != Op::device_data || graph.leaf(operand.node)->number != number) continue;
+      return std::string(SymbolOf(graph.node(id).op));
+    }
+  }
+  return "a result";
+}
+
+TensorData* DataOf(const Tensor& t) { return t.impl()->data.get(); }
+
+}  // namespace
+
+// What is alive when a trace begins.
+struct CapturedFunction::Entry {
+  absl::flat_hash_map<const runtime::Buffer*, size_t> arguments;  // by value
+  absl::flat_hash_map<const runtime::Buffer*, uint64_t> owners;   // ids of other tensors by value
+  absl::flat_hash_set<uint64_t> live;                             // ids, those of arguments left out
+  uint64_t first_new = 0;
+};
+
+CapturedFunction Compile(Tracer* tracer, CapturedFunction::Function function, CaptureOptions options) {
+  return CapturedFunction(tracer, std::move(function), std::move(options));
+}
+
+CapturedFunction::CapturedFunction(Tracer* tracer, Function function, CaptureOptions options)
+    : tracer_(tracer), function_(std::move(function)), options_(std::move(options)) {}
+
+void CapturedFunction::Note(std::string why) {
+  for (auto& [text, times] : notes_) {
+    if (text == why) {
+      ++times;
+      return;
+    }
+  }
+  notes_.emplace_back(std::move(why), 1);
+}
+
+std::string CapturedFunction::Report() const {
+  std::string out = StrCat("captured function ", options_.name, ": ", calls_, " calls, ", calls_ - replays_,
+                           " traced, ", replays_, " replayed, ", static_cast<int64_t>(variants_.size()), " graphs\n");
+  for (const Variant& v : variants_) {
+    int64_t from[4] = {0, 0, 0, 0};
+    for (const Source& s : v.sources) ++from[static_cast<size_t>(s.kind)];
+    StrAppend(&out, "  graph ", ToString(v.program->hash), ": ", v.program->nodes, " nodes, ", from[0], " arguments, ",
+              from[1], " other tensors, ", from[2], " seeds, ", from[3], " numbers, ", v.program->outputs,
+              " results\n");
+  }
+  for (const auto& [why, times] : notes_)
+    StrAppend(&out, "  traced ", times, times == 1 ? " time: " : " times: ", why, "\n");
+  return out;
+}
+
+CapturedFunction::Guard CapturedFunction::GuardOf(const Tensors& arguments) const {
+  Guard guard;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    guard.shapes.push_back(arguments[i].shape());
+    size_t first = 0;
+    while (DataOf(arguments[first])->buffer != DataOf(arguments[i])->buffer) ++first;
+    guard.same_as.push_back(first);
+    guard.requires_grad.push_back(arguments[i].requires_grad());
+  }
+  guard.grad_enabled = GradEnabled();
+  if (options_.numbers) guard.numbers = options_.numbers();
+  return guard;
+}
+
+int64_t CapturedFunction::HeldByVariants(const TensorData* data) const {
+  int64_t held = 0;
+  for (const Variant& v : variants_) {
+    for (const Ref<TensorData>& state : v.state) held += state.get() == data;
+  }
+  return held;
+}
+
+bool CapturedFunction::InUse(const Variant& variant) const {
+  return std::all_of(variant.made.begin(), variant.made.end(),
+                     [&](const TensorData* data) { return data->refs() > HeldByVariants(data); });
+}
+
+absl::StatusOr<Tensors> CapturedFunction::operator()(const Tensors& arguments, const std::source_location& location) {
+  const CallSite site(location);
+  DeviceState& device = CurrentDevice() != nullptr ? *CurrentDevice() : *tracer_->device();
+  for (const Tensor& t : arguments) {
+    if (!t.defined()) return absl::InvalidArgumentError("a captured function takes no undefined tensor");
+    if (t.device() != &device) return absl::InvalidArgumentError("arguments of a captured function on another device");
+    RefreshView(t);
+  }
+  DeviceLock lock(device.mutex());
+  ++calls_;
+  const Replaced<std::string> name(&device.graph_name, options_.name);
+  // What is pending now is no part of the function.
+  if (!PendingTensors(device).empty()) {
+    tracer_->metrics().Add("DynamoSyncInputExecuteTime");
+    if (absl::Status s = SyncLiveTensors(device, Cause::kCaptureInputs, /*wait=*/false); !s.ok()) return s;
+  }
+  const Guard guard = GuardOf(arguments);
+  std::erase_if(variants_, [&](const Variant& v) { return v.guard == guard && !InUse(v); });
+  absl::StatusOr<Tensors> results = Tensors();
+  const auto known =
+      std::find_if(variants_.begin(), variants_.end(), [&](const Variant& v) { return v.guard == guard; });
+  if (known != variants_.end()) {
+    ++replays_;
+    results = Replay(device, *known, arguments);
+  } else {
+    results = Trace(device, arguments, guard);
+  }
+  device.NextStepSeed();
+  device.TrimGraph();
+  return results;
+}
+
+absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tensors& arguments, const Guard& guard) {
+  Entry entry;
+  absl::flat_hash_map<const TensorData*, size_t> argument_of;
+  for (size_t i = arguments.size(); i-- > 0;) {
+    argument_of[DataOf(arguments[i])] = i;
+    entry.arguments[DataOf(arguments[i])->buffer.get()] = i;
+  }
+  for (TensorData* data : device.LiveTensors()) {
+    if (argument_of.contains(data) || data->buffer == nullptr || data->refs() == HeldByVariants(data)) continue;
+    entry.owners.emplace(data->buffer.get(), data->id);
+    entry.live.insert(data->id);
+  }
+  entry.first_new = device.next_id();
+
+  std::vector<Execution> executions;
+  absl::StatusOr<Tensors> traced = Tensors();
+  {
+    const Replaced<std::vector<Execution>*> listener(&device.listener, &executions);
+    const Replaced<bool> forbid(&device.forbid_execution, options_.full_graph);
+    traced = function_(arguments);
+  }
+  if (absl::Status s = tracer_->status(); !s.ok()) return s;
+  Tensors results = *std::move(traced);
+  for (const Tensor& t : results) {
+    if (!t.defined()) return absl::InvalidArgumentError("a captured function gave an undefined tensor");
+    RefreshView(t);
+  }
+  tracer_->metrics().Add("DynamoExtractCompiledGraph");
+  const std::vector<TensorData*> pending = PendingTensors(device);
+  if (pending.empty()) {
+    Note("it computes nothing");
+    return results;
+  }
+
+  const SliceOptions slice_options{true, tracer_->options().donate};
+  GraphSlice slice = SliceOf(device, pending, slice_options);
+  Candidate found;
+  found.guard = guard;
+  std::string why = executions.empty() ? "" : StrCat(WordOf(executions[0].cause), " of ", executions[0].root);
+  if (!why.empty()) {
+    const std::string place = PlaceOf(executions[0].frames);
+    why = StrCat("it runs ", static_cast<int64_t>(executions.size()) + 1, " graphs, the first for the ", why,
+                 place.empty() ? "" : StrCat(" at ", place));
+  }
+  absl::flat_hash_map<uint64_t, TensorData*> live;
+  for (TensorData* data : device.LiveTensors()) live.emplace(data->id, data);
+  {
+    const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphInputData");
+    const std::shared_ptr<runtime::Buffer> seed = device.UsedSeedBuffer();
+    for (size_t i = 0; i < slice.inputs.size(); ++i) {
+      const std::shared_ptr<runtime::Buffer>& input = slice.inputs[i];
+      Source source{Source::Kind::kNumber, 0, nullptr, nullptr, ""};
+      if (const auto a = entry.arguments.find(input.get()); a != entry.arguments.end()) {
+        source.kind = Source::Kind::kArgument;
+        source.argument = a->second;
+      } else if (input == seed) {
+        source.kind = Source::Kind::kSeed;
+      } else if (const auto o = entry.owners.find(input.get()); o != entry.owners.end() && !input->read_only) {
+        source.kind = Source::Kind::kState;
+        const auto owner = live.find(o->second);
+        if (owner != live.end()) {
+          source.state = owner->second;
+          if (why.empty() && source.state->follows_base) {
+            why = StrCat("it reads a view that was made outside of it, with ", UseOf(device, slice, i));
+          }
+        } else if (why.empty()) {
+          why = StrCat("it replaces a tensor that it reads, with ", UseOf(device, slice, i));
+        }
+      } else {
+        source.number = input;
+        source.use = UseOf(device, slice, i);
+      }
+      found.sources.push_back(std::move(source));
+    }
+  }
+  // Numbers are needed again by every replay.
+  std::erase_if(slice.donated,
+                [&](int64_t i) { return found.sources[static_cast<size_t>(i)].kind == Source::Kind::kNumber; });
+
+  // Where results are to go. Tensors that were made and are no results take the place of as many that went.
+  Variant variant;
+  variant.guard = guard;
+  absl::flat_hash_set<const TensorData*> is_result;
+  for (const Tensor& t : results) is_result.insert(DataOf(t));
+  absl::flat_hash_map<const TensorData*, size_t> root_of;
+  for (size_t i = 0; i < pending.size(); ++i) {
+    TensorData* data = pending[i];
+    root_of[data] = i;
+    Sink sink;
+    if (const auto a = argument_of.find(data); a != argument_of.end()) {
+      sink.argument = a->second;
+    } else if (data->id < entry.first_new) {
+      sink.state = data;
+    } else if (!is_result.contains(data)) {
+      sink.state = data;
+      variant.made.push_back(data);
+    }
+    variant.sinks.push_back(sink);
+  }
+  // Another tensor in the argument's place may look at something else.
+  for (const Tensor& t : arguments) {
+    for (const TensorImpl* at = t.impl(); at->view != nullptr && why.empty();) {
+      at = at->view->parent.impl();
+      if (at->data.get() != DataOf(t) && root_of.contains(at->data.get())) {
+        why = "it writes to what an argument is a view of";
+      }
+    }
+  }
+  const TensorData* kept_upload = nullptr;
+  for (const auto& [id, data] : live) {
+    if (id >= entry.first_new && data->buffer != nullptr && !is_result.contains(data) &&
+        data->buffer != device.UsedSeedBuffer()) {
+      kept_upload = data;
+    }
+  }
+  size_t gone = 0;
+  for (uint64_t id : entry.live) {
+    const auto it = live.find(id);
+    if (it == live.end() || it->second->refs() == HeldByVariants(it->second)) ++gone;
+  }
+  if (why.empty() && kept_upload != nullptr) why = "it keeps a tensor that it uploads";
+  if (why.empty() && variant.made.size() != gone) {
+    why = variant.made.size() > gone ? "it makes tensors that stay, as the first step of an optimizer does"
+                                     : "it drops tensors and makes none in their place";
+  }
+  for (const Tensor& t : results) {
+    Result result;
+    if (const auto r = root_of.find(DataOf(t)); r != root_of.end()) result.root = r->second;
+    if (const auto a = argument_of.find(DataOf(t)); a != argument_of.end()) {
+      result.argument = a->second;
+    } else if (!result.root || DataOf(t)->id < entry.first_new) {
+      result.same = t;
+    }
+    variant.results.push_back(std::move(result));
+  }
+
+  absl::StatusOr<Launched> launched = Launch(device, slice, slice_options, Cause::kCapture);
+  if (!launched.ok()) return launched.status();
+  {
+    const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphOutputData");
+    for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move(launched->results[i]));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!variant.results[i].argument && !variant.results[i].same.defined()) results[i] = results[i].Detach();
+    }
+  }
+  found.program = launched->program;
+
+  const auto candidate =
+      std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& c) { return c.guard == guard; });
+  const bool has_numbers = std::any_of(found.sources.begin(), found.sources.end(),
+                                       [](const Source& s) { return s.kind == Source::Kind::kNumber; });
+  if (why.empty() && has_numbers) {
+    if (candidate == candidates_.end() || candidate->program != found.program) {
+      why = "it holds numbers of the host, and a second trace has to give the same";
+    } else {
+      for (size_t i = 0; i < found.sources.size() && why.empty(); ++i) {
+        const Source& now = found.sources[i];
+        const Source& before = candidate->sources[i];
+        if (now.kind != before.kind || (now.number != nullptr && !SameValue(*now.number, *before.number))) {
+          why = StrCat("a number changes from call to call, that of ", now.use);
+        }
+      }
+    }
+  }
+  if (candidate != candidates_.end()) candidates_.erase(candidate);
+  if (why.empty()) {
+    variant.program = std::move(found.program);
+    variant.sources = std::move(found.sources);
+    absl::flat_hash_set<const TensorData*> kept;
+    const auto keep = [&](TensorData* data) {
+      if (data != nullptr && kept.insert(data).second) variant.state.emplace_back(data);
+    };
+    for (const Source& s : variant.sources) keep(s.state);
+    for (const Sink& s : variant.sinks) keep(s.state);
+    variants_.push_back(std::move(variant));
+    Note("its graph was not known");
+    return results;
+  }
+  // Only numbers are kept: a reference to a tensor would keep it alive for the next trace to wonder at.
+  if (has_numbers) {
+    for (Source& s : found.sources) s.state = nullptr;
+    candidates_.push_back(std::move(found));
+  }
+  Note(std::move(why));
+  return results;
+}
+
+absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const Variant& variant,
+                                                 const Tensors& arguments) {
+  std::vector<std::shared_ptr<runtime::Buffer>> inputs;
+  {
+    const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphInputData");
+    inputs.reserve(variant.sources.size());
+    for (const Source& s : variant.sources) {
+      switch (s.kind) {
+        case Source::Kind::kArgument:
+          inputs.push_back(DataOf(arguments[s.argument])->buffer);
+          break;
+        case Source::Kind::kState:
+          inputs.push_back(s.state->buffer);
+          break;
+        case Source::Kind::kSeed:
+          inputs.push_back(device.SeedBuffer());
+          break;
+        case Source::Kind::kNumber:
+          inputs.push_back(s.number);
+          break;
+      }
+    }
+  }
+  absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> roots =
+      lazy::Replay(device, variant.program, std::move(inputs), Cause::kReplay);
+  if (!roots.ok()) return roots.status();
+  const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphOutputData");
+  for (size_t i = 0; i < variant.sinks.size(); ++i) {
+    const Sink& sink = variant.sinks[i];
+    TensorData* data = sink.argument ? DataOf(arguments[*sink.argument]) : sink.state;
+    if (data == nullptr) continue;
+    Materialize(data, (*roots)[i]);
+    ++data->version;
+  }
+  Tensors results;
+  for (const Result& r : variant.results) {
+    if (r.argument) {
+      results.push_back(arguments[*r.argument]);
+    } else if (r.same.defined()) {
+      results.push_back(r.same);
+    } else {
+      const Shape shape = variant.program->result_shapes[*r.root];
+      const std::shared_ptr<runtime::Buffer>& root = (*roots)[*r.root];
+      const auto shows = [&](const Result& other) { return other.root == r.root; };
+      if (std::count_if(variant.results.begin(), variant.results.end(), shows) > 1) root->read_only = true;
+      results.push_back(device.NewTensor(root, shape));
+    }
+  }
+  return results;
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/dispatch/dispatch.h"
+
+#include <chrono>
+#include <mutex>
+
+#include "ir/core/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/dispatch/call.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/encoded_args.h"
+#include "tracer/graph/promotion.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+// What is said of an argument that is not held as it must be.
+std::string_view Mismatch(Value::Kind wanted) {
+  switch (wanted) {
+    case Value::Kind::kNone:
+      return "is none";
+    case Value::Kind::kTensor:
+      return "is no tensor";
+    case Value::Kind::kTensors:
+      return "is no list of tensors";
+    case Value::Kind::kScalar:
+      return "is no number";
+    case Value::Kind::kInts:
+      return "is no list of integers";
+    case Value::Kind::kFloats:
+      return "is no list of numbers";
+    case Value::Kind::kString:
+      return "is no text";
+    case Value::Kind::kType:
+      return "is no element type";
+  }
+  return "is nothing";
+}
+
+// Times one of sixteen calls as LazyTracing, so that measuring does not cost as much as what is measured.
+class SampledTiming {
+ public:
+  SampledTiming() : due_((++calls_ & 15) == 1) {
+    if (due_) start_ = std::chrono::steady_clock::now();
+  }
+  void Done(Tracer* tracer) {
+    if (!due_) return;
+    const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - start_;
+    tracer->metrics().AddSample("LazyTracing", runtime::MetricKind::kTime, static_cast<double>(passed.count()));
+  }
+
+ private:
+  static inline thread_local uint32_t calls_ = 0;
+  const bool due_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace
+
+Outputs Dispatch(Op op, Args&& args) {
+  SampledTiming timing;
+  const OpInfo& info = InfoOf(op);
+  const Schema& schema = SchemaOf(op);
+  DeviceState* device = nullptr;
+  const auto failed = [&] { return Outputs(static_cast<size_t>(schema.outputs)); };
+  const auto fail = [&](const std::string& message) {
+    DeviceState* d = device != nullptr ? device : CurrentDevice();
+    if (d != nullptr) {
+      d->tracer()->SetError(absl::InvalidArgumentError(StrCat(schema.full_name(), ": ", message)));
+    }
+    return failed();
+  };
+  if (args.size() > schema.args.size()) return fail("too many arguments");
+  for (size_t i = 0; i < schema.kinds.size(); ++i) {
+    if (i >= args.size()) {
+      const ArgSpec& spec = schema.args[i];
+      if (!spec.has_default && !spec.optional) return fail(StrCat("argument ", spec.name, " is missing"));
+      args.push_back(spec.default_value);
+      continue;
+    }
+    Value& arg = args[i];
+    if (arg.kind() != schema.kinds[i]) {
+      const ArgSpec& spec = schema.args[i];
+      if (arg.none() && !spec.optional && spec.has_default) arg = spec.default_value;
+      // One number stands for a list of them.
+      if (const Scalar* s = arg.get<Scalar>(); s != nullptr && spec.type == ArgType::kIntList) {
+        arg = IntList(static_cast<size_t>(std::max(spec.list_size, 1)), s->ToInt());
+      }
+      if (arg.none() ? !spec.optional : arg.kind() != schema.kinds[i]) {
+        // What an earlier error left undefined passes through in silence.
+        if (spec.type == ArgType::kTensor && CurrentDevice() != nullptr && !CurrentDevice()->tracer()->status().ok()) {
+          return failed();
+        }
+        return fail(StrCat("argument ", spec.name, " ", arg.none() ? "is missing" : Mismatch(schema.kinds[i])));
+      }
+    }
+    if (const Tensor* t = arg.get<Tensor>()) {
+      if (t->impl()->view != nullptr) RefreshView(*t);
+      DeviceState* const at = t->impl()->data->device;
+      if (device == nullptr) device = at;
+      if (at != device) return fail("tensors on different devices");
+    } else if (const Tensors* list = arg.get<Tensors>()) {
+      for (const Tensor& t : *list) {
+        if (!t.defined()) {
+          if (!schema.args[i].optional_items) return failed();
+          continue;
+        }
+        RefreshView(t);
+        if (device == nullptr) device = t.device();
+        if (t.device() != device) return fail("tensors on different devices");
+      }
+    }
+  }
+  if (device == nullptr) device = CurrentDevice();
+  if (device == nullptr) return failed();
+  device->tracer()->CountOp(op);
+
+  // A node without a derivative is noted too: that there is none is an error when somebody asks for it. Ops that are
+  // made of others leave it to those.
+  const bool note = GradEnabled() && (info.derivative != nullptr ||
+                                      (info.kernel == &kernel::Record && (info.flags & kNotDifferentiable) == 0));
+  Outputs outputs;
+  Call call(op, &args, device, &outputs);
+  {
+    DeviceLock lock(device->mutex());
+    const GradMode mode(GradEnabled() && info.derivative == nullptr);
+    info.kernel(call);
+  }
+  if (call.failed() || outputs.empty()) return failed();
+  for (const Tensor& t : outputs) {
+    if (!t.defined() && !device->tracer()->status().ok()) return failed();
+  }
+  if ((info.flags & kView) != 0 && args[0].get<Tensor>() != nullptr) {
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      if (SameTensor(outputs[k], *args[0].get<Tensor>())) continue;
+      auto view = std::make_unique<ViewInfo>(ViewInfo{*args[0].get<Tensor>(), op, args, static_cast<int>(k)});
+      const TensorImpl* base = view->parent.impl();
+      while (base->view != nullptr) base = base->view->parent.impl();
+      outputs[k].impl()->generation = base->data->version;
+      TensorData* const data = outputs[k].impl()->data.get();
+      data->follows_base |= data != view->parent.impl()->data.get();
+      outputs[k].impl()->view = std::move(view);
+    }
+  }
+  if (note) NoteCall(op, std::move(args), outputs);
+  timing.Done(device->tracer());
+  return outputs;
+}
+
+void Call::Fail(std::string_view message) {
+  failed_ = true;
+  device_->tracer()->SetError(absl::InvalidArgumentError(StrCat(SchemaOf(op_).full_name(), ": ", message)));
+}
+
+int64_t Call::Dim(int64_t dim, int64_t rank) {
+  const int64_t n = std::max<int64_t>(rank, 1);
+  if (dim < -n || dim >= n) {
+    Fail(StrCat("Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", dim, ")"));
+    return 0;
+  }
+  return dim < 0 ? dim + n : dim;
+}
+
+void kernel::Record(Call& c) { RecordInto(c.device(), c.op(), c.args(), &c.outputs()); }
+
+Outputs Record(DeviceState* device, Op op, absl::Span<const Value> args) {
+  Outputs outputs;
+  RecordInto(device, op, args, &outputs);
+  return outputs;
+}
+
+void RecordInto(DeviceState* device, Op op, absl::Span<const Value> args, Outputs* outputs) {
+  ArgEncoder encoder;
+  absl::InlinedVector<IrRef, 8> operands;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Value& value = args[i];
+    switch (value.kind()) {
+      case Value::Kind::kNone:
+        encoder.None();
+        break;
+      case Value::Kind::kTensor:
+        encoder.Operand();
+        operands.push_back(device->ValueOf(value.get<Tensor>()->impl()->data.get()));
+        break;
+      case Value::Kind::kTensors: {
+        absl::InlinedVector<int64_t, 8> present;
+        for (const Tensor& member : *value.get<Tensors>()) {
+          present.push_back(member.defined());
+          if (member.defined()) operands.push_back(device->ValueOf(member.impl()->data.get()));
+        }
+        encoder.OperandList(present);
+        break;
+      }
+      case Value::Kind::kScalar: {
+        const Scalar number = *value.get<Scalar>();
+        const uint8_t flags = InfoOf(op).flags;
+        if (SchemaOf(op).args[i].type == ArgType::kScalar && (flags & kScalarAttrs) == 0) {
+          Promotion promotion;
+          for (const Value& other : args) {
+            if (const Tensor* tensor = other.get<Tensor>()) promotion.Add(tensor->shape());
+          }
+          if ((flags & kSelfType) == 0) promotion.Add(number);
+          encoder.Operand();
+          operands.push_back(device->ScalarNode(number, promotion.result()));
+        } else {
+          encoder.Number(number);
+        }
+        break;
+      }
+      case Value::Kind::kInts:
+        encoder.Ints(*value.get<IntList>());
+        break;
+      case Value::Kind::kFloats:
+        encoder.Floats(*value.get<std::vector<double>>());
+        break;
+      case Value::Kind::kString:
+        encoder.String(*value.get<std::string>());
+        break;
+      case Value::Kind::kType:
+        encoder.Dtype(*value.get<ElementType>());
+        break;
+    }
+  }
+  const NodeId id = device->AddNode(op, device->context().lists.Intern(encoder.words()), operands);
+  outputs->clear();
+  if (id == kNoNode) {
+    outputs->resize(static_cast<size_t>(SchemaOf(op).outputs));
+    return;
+  }
+  const Shape shape = device->context().shape(device->graph().node(id).shape);
+  if (!shape.IsTuple()) {
+    outputs->push_back(device->NewTensor(IrRef{id, 0}, shape));
+    return;
+  }
+  for (uint32_t k = 0; k < static_cast<uint32_t>(shape.tuple_size()); ++k) {
+    outputs->push_back(device->NewTensor(IrRef{id, k}, shape.element(k)));
+  }
+}
+
+}  // namespace hlokit::lazy

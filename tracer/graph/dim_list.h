@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of integers among the arguments of ops: sizes, dimensions.
+#ifndef HLOKIT_TRACER_GRAPH_DIM_LIST_H_
+#define HLOKIT_TRACER_GRAPH_DIM_LIST_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::lazy {
+
+using Dims = absl::Span<const int64_t>;
+using IntList = absl::InlinedVector<int64_t, 4>;
+
+// "torch.Size([2, 3])", as torch's messages have sizes.
+inline std::string SizeText(Dims dims) {
+  std::string text = "torch.Size([";
+  for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ", ", dims[i]);
+  return text + "])";
+}
+
+// An argument of a method that is one: `1`, `{0, -1}`, a vector, or nothing (std::nullopt), which is None.
+class DimList {
+ public:
+  DimList() = default;
+  DimList(std::nullopt_t) {}                                                             // NOLINT
+  DimList(int v) : none_(false), values_(1, v) {}                                        // NOLINT
+  DimList(int64_t v) : none_(false), values_(1, v) {}                                    // NOLINT
+  DimList(std::initializer_list<int64_t> v) : none_(false), values_(v) {}                // NOLINT
+  DimList(Dims v) : none_(false), values_(v.begin(), v.end()) {}                         // NOLINT
+  DimList(const std::vector<int64_t>& v) : none_(false), values_(v.begin(), v.end()) {}  // NOLINT
+  DimList(IntList v) : none_(false), values_(std::move(v)) {}                            // NOLINT
+
+  bool none() const { return none_; }
+  const IntList& values() const& { return values_; }
+  IntList values() && { return std::move(values_); }
+
+ private:
+  bool none_ = true;
+  IntList values_;
+};
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_GRAPH_DIM_LIST_H_

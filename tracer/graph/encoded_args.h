@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a node keeps the arguments of its op: one list of int64 that is interned, so nodes with equal arguments share it.
+// For each argument of the schema a head word (tag | count << 8) and its payload:
+//   kNone          nothing                 kOperand       the next operand (a tensor, or a number that is a node)
+//   kOperandList   count presence words: 1 the next operand, 0 none
+//   kInt, kBool    the value               kFloat         the bits of the double
+//   kInts          count values            kFloats        bits of count doubles
+//   kString        count bytes, in ceil(count / 8) words        kDtype  the element type
+#ifndef HLOKIT_TRACER_GRAPH_ENCODED_ARGS_H_
+#define HLOKIT_TRACER_GRAPH_ENCODED_ARGS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "ir/types/element_type.h"
+#include "tracer/graph/scalar.h"
+
+namespace hlokit::lazy {
+
+enum class ArgTag : uint8_t { kNone, kOperand, kOperandList, kInt, kBool, kFloat, kInts, kFloats, kString, kDtype };
+
+// One decoded argument. `payload` points into the interned list.
+struct EncodedArg {
+  ArgTag tag = ArgTag::kNone;
+  uint32_t count = 0;
+  uint32_t operand = 0;  // index of the first operand it stands for
+  const int64_t* payload = nullptr;
+
+  Scalar scalar() const {
+    if (tag == ArgTag::kFloat) {
+      double d;
+      std::memcpy(&d, payload, sizeof(d));
+      return d;
+    }
+    if (tag == ArgTag::kBool) return *payload != 0;
+    return *payload;
+  }
+  absl::Span<const int64_t> ints() const { return {payload, count}; }
+  double float_at(size_t i) const {
+    double d;
+    std::memcpy(&d, payload + i, sizeof(d));
+    return d;
+  }
+  std::string string() const { return std::string(reinterpret_cast<const char*>(payload), count); }
+  ElementType dtype() const { return static_cast<ElementType>(*payload); }
+};
+
+class ArgEncoder {
+ public:
+  ArgEncoder() = default;
+  ArgEncoder(const ArgEncoder&) = delete;
+  ArgEncoder& operator=(const ArgEncoder&) = delete;
+
+  void None() { Head(ArgTag::kNone, 0); }
+  void Operand() { Head(ArgTag::kOperand, 0); }
+  void OperandList(absl::Span<const int64_t> present) { List(ArgTag::kOperandList, present); }
+  void Number(Scalar s) {
+    if (s.is_float()) {
+      Head(ArgTag::kFloat, 0);
+      *Room(1) = Bits(s.ToDouble());
+    } else {
+      Head(s.kind() == Scalar::Kind::kBool ? ArgTag::kBool : ArgTag::kInt, 0);
+      *Room(1) = s.ToInt();
+    }
+  }
+  void Ints(absl::Span<const int64_t> values) { List(ArgTag::kInts, values); }
+  void Floats(absl::Span<const double> values) {
+    Head(ArgTag::kFloats, values.size());
+    int64_t* at = Room(values.size());
+    for (double v : values) *at++ = Bits(v);
+  }
+  void String(const std::string& s) {
+    Head(ArgTag::kString, s.size());
+    if (s.empty()) return;
+    const size_t words = (s.size() + 7) / 8;
+    int64_t* const at = Room(words);
+    at[words - 1] = 0;
+    std::memcpy(at, s.data(), s.size());
+  }
+  void Dtype(ElementType t) {
+    Head(ArgTag::kDtype, 0);
+    *Room(1) = static_cast<int64_t>(t);
+  }
+  absl::Span<const int64_t> words() const { return {begin_, static_cast<size_t>(end_ - begin_)}; }
+
+ private:
+  static int64_t Bits(double d) {
+    int64_t bits;
+    std::memcpy(&bits, &d, sizeof(bits));
+    return bits;
+  }
+  void Head(ArgTag tag, size_t count) { *Room(1) = static_cast<int64_t>(tag) | static_cast<int64_t>(count) << 8; }
+  void List(ArgTag tag, absl::Span<const int64_t> values) {
+    Head(tag, values.size());
+    std::copy(values.begin(), values.end(), Room(values.size()));
+  }
+  // For `n` words more, which the caller writes.
+  int64_t* Room(size_t n) {
+    if (static_cast<size_t>(limit_ - end_) < n) Grow(n);
+    return std::exchange(end_, end_ + n);
+  }
+  [[gnu::noinline]] void Grow(size_t n) {
+    const size_t size = words().size();
+    std::vector<int64_t> more(2 * (size + n));
+    std::copy(begin_, end_, more.begin());
+    more_.swap(more);
+    begin_ = more_.data();
+    end_ = begin_ + size;
+    limit_ = begin_ + more_.size();
+  }
+
+  int64_t few_[40];
+  std::vector<int64_t> more_;  // instead of few_, when they do not suffice
+  int64_t* begin_ = few_;
+  int64_t* end_ = few_;
+  int64_t* limit_ = few_ + 40;
+};
+
+using EncodedArgs = absl::InlinedVector<EncodedArg, 10>;
+
+inline EncodedArgs DecodeArgs(absl::Span<const int64_t> words) {
+  EncodedArgs args;
+  uint32_t operand = 0;
+  for (size_t i = 0; i < words.size();) {
+    EncodedArg arg;
+    arg.tag = static_cast<ArgTag>(words[i] & 0xff);
+    arg.count = static_cast<uint32_t>(words[i] >> 8);
+    arg.operand = operand;
+    arg.payload = words.data() + ++i;
+    switch (arg.tag) {
+      case ArgTag::kNone:
+        break;
+      case ArgTag::kOperand:
+        ++operand;
+        break;
+      case ArgTag::kOperandList:
+        for (uint32_t k = 0; k < arg.count; ++k) operand += arg.payload[k] != 0;
+        i += arg.count;
+        break;
+      case ArgTag::kInt:
+      case ArgTag::kBool:
+      case ArgTag::kFloat:
+      case ArgTag::kDtype:
+        ++i;
+        break;
+      case ArgTag::kInts:
+      case ArgTag::kFloats:
+        i += arg.count;
+        break;
+      case ArgTag::kString:
+        i += (arg.count + 7) / 8;
+        break;
+    }
+    args.push_back(arg);
+  }
+  return args;
+}
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_GRAPH_ENCODED_ARGS_H_

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lazy IR of one device: flat nodes named by 32-bit ids, only ever appended. When no tensor refers to a node any
+// more the graph is emptied and its epoch goes up, so that a reference kept too long is seen to be stale.
+#ifndef HLOKIT_TRACER_GRAPH_GRAPH_H_
+#define HLOKIT_TRACER_GRAPH_GRAPH_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "interp/runtime/client/buffer.h"
+#include "ir/core/ids.h"
+#include "ir/types/shape.h"
+#include "tracer/graph/op.h"
+
+namespace hlokit::lazy {
+
+using NodeId = uint32_t;
+inline constexpr NodeId kNoNode = 0xffffffffu;
+
+// One output of a node.
+struct IrRef {
+  NodeId node = kNoNode;
+  uint32_t output = 0;
+
+  bool valid() const { return node != kNoNode; }
+  friend bool operator==(IrRef a, IrRef b) { return a.node == b.node && a.output == b.output; }
+};
+
+struct NodeRecord {
+  Op op;
+  uint16_t operand_count = 0;
+  uint32_t operand_begin = 0;
+  ListId attrs{};      // encoded arguments, see encoded_args.h
+  ShapeId shape{};     // a tuple when the node has several outputs
+  uint32_t leaf = 0;   // device data: index of its buffer
+  uint32_t scope = 0;  // StringId of "A.1/B.2"; 0: none
+  uint32_t frame = 0;  // index into the frame table from 1; 0: none
+};
+static_assert(sizeof(NodeRecord) == 28, "nodes are small and flat");
+
+class Graph {
+ public:
+  const NodeRecord& node(NodeId id) const { return nodes_[id]; }
+  NodeRecord& node(NodeId id) { return nodes_[id]; }
+  size_t size() const { return nodes_.size(); }
+  uint32_t epoch() const { return epoch_; }
+  size_t operand_count() const { return operands_.size(); }  // of all nodes
+  // What the pending nodes take.
+  size_t bytes() const {
+    return nodes_.size() * sizeof(NodeRecord) + operands_.size() * sizeof(IrRef) +
+           leaves_.size() * sizeof(std::shared_ptr<runtime::Buffer>);
+  }
+
+  absl::Span<const IrRef> operands(NodeId id) const {
+    const NodeRecord& n = nodes_[id];
+    return {operands_.data() + n.operand_begin, n.operand_count};
+  }
+  const std::shared_ptr<runtime::Buffer>& leaf(NodeId id) const { return leaves_[nodes_[id].leaf]; }
+
+  NodeId Add(NodeRecord record, absl::Span<const IrRef> operands) {
+    record.operand_begin = static_cast<uint32_t>(operands_.size());
+    record.operand_count = static_cast<uint16_t>(operands.size());
+    for (const IrRef& operand : operands) operands_.push_back(operand);
+    nodes_.push_back(record);
+    return static_cast<NodeId>(nodes_.size() - 1);
+  }
+  NodeId AddLeaf(NodeRecord record, std::shared_ptr<runtime::Buffer> buffer) {
+    record.leaf = static_cast<uint32_t>(leaves_.size());
+    leaves_.push_back(std::move(buffer));
+    return Add(record, {});
+  }
+  void Clear() {
+    nodes_.clear();
+    operands_.clear();
+    leaves_.clear();
+    ++epoch_;
+  }
+
+  // Nodes that the roots need, operands before users. An explicit-stack walk in PyTorch/XLA's order: when a node is met
+  // all its operands are pushed, so its last operand comes out first.
+  const std::vector<NodeId>& PostOrder(absl::Span<const IrRef> roots);
+  // The place of a node in the last post-order.
+  uint32_t Position(NodeId id) const { return position_[id]; }
+
+ private:
+  std::vector<NodeRecord> nodes_;
+  std::vector<IrRef> operands_;
+  std::vector<std::shared_ptr<runtime::Buffer>> leaves_;
+  uint32_t epoch_ = 1;
+
+  // Scratch of PostOrder.
+  std::vector<NodeId> order_;
+  std::vector<NodeId> stack_;       // room for all that can wait
+  std::vector<uint32_t> position_;  // by node: place + 1 in order_, or a mark
+};
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_GRAPH_GRAPH_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operator new and delete of objects that come and go by the thousand with every step, on the thread that traces.
+#ifndef HLOKIT_TRACER_GRAPH_OBJECT_POOL_H_
+#define HLOKIT_TRACER_GRAPH_OBJECT_POOL_H_
+
+#include <cstddef>
+#include <new>
+
+#include "interp/runtime/client/recycled_blocks.h"
+
+namespace hlokit::lazy {
+
+// For class T, which inherits from it. Classes derived from T that are larger get ordinary memory.
+template <typename T>
+class Pooled {
+ public:
+  static void* operator new(size_t size) {
+    return size == sizeof(T) ? runtime::RecycledBlocks<sizeof(T)>::Take() : ::operator new(size);
+  }
+  static void operator delete(void* p, size_t size) {
+    size == sizeof(T) ? runtime::RecycledBlocks<sizeof(T)>::Keep(p) : ::operator delete(p);
+  }
+};
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_GRAPH_OBJECT_POOL_H_

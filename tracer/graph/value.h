@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// An argument of an op: nothing, a tensor, a list of tensors, a number, a list of numbers, text, an element type.
+#ifndef HLOKIT_TRACER_GRAPH_VALUE_H_
+#define HLOKIT_TRACER_GRAPH_VALUE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "ir/types/element_type.h"
+#include "tracer/graph/scalar.h"
+#include "tracer/graph/tensor.h"
+
+namespace hlokit::lazy {
+
+class Value {
+ public:
+  using Storage =
+      std::variant<std::monostate, Tensor, Tensors, Scalar, IntList, std::vector<double>, std::string, ElementType>;
+  // In the order of Storage.
+  enum class Kind : uint8_t { kNone, kTensor, kTensors, kScalar, kInts, kFloats, kString, kType };
+
+  Value() = default;
+  Value(Tensor t) {  // NOLINT: arguments are written as they are; a tensor that is not there is None
+    if (t.defined()) v_ = std::move(t);
+  }
+  Value(Tensors t) : v_(std::move(t)) {}              // NOLINT
+  Value(Scalar s) : v_(s) {}                          // NOLINT
+  Value(bool s) : v_(Scalar(s)) {}                    // NOLINT
+  Value(int s) : v_(Scalar(s)) {}                     // NOLINT
+  Value(int64_t s) : v_(Scalar(s)) {}                 // NOLINT
+  Value(double s) : v_(Scalar(s)) {}                  // NOLINT
+  Value(IntList l) : v_(std::move(l)) {}              // NOLINT
+  Value(Dims l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
+  Value(DimList l) {                                  // NOLINT
+    if (!l.none()) v_ = std::move(l).values();
+  }
+  Value(const std::vector<int64_t>& l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
+  Value(std::vector<double> l) : v_(std::move(l)) {}                         // NOLINT
+  Value(std::string s) : v_(std::move(s)) {}                                 // NOLINT
+  Value(const char* s) : v_(std::string(s)) {}                               // NOLINT
+  Value(std::string_view s) : v_(std::string(s)) {}                          // NOLINT
+  template <typename T>
+  Value(const std::optional<T>& v) {  // NOLINT
+    if (v) *this = Value(*v);
+  }
+  Value(ElementType t) : v_(t) {}  // NOLINT
+
+  Kind kind() const { return static_cast<Kind>(v_.index()); }
+  bool none() const { return kind() == Kind::kNone; }
+  template <typename T>
+  const T* get() const {
+    return std::get_if<T>(&v_);
+  }
+  template <typename T>
+  T* get() {
+    return std::get_if<T>(&v_);
+  }
+
+ private:
+  Storage v_;
+};
+
+inline constexpr size_t kArgsInline = 5;
+using Args = absl::InlinedVector<Value, kArgsInline>;
+// Results of an op. A list output is as many entries.
+using Outputs = absl::InlinedVector<Tensor, 3>;
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_GRAPH_VALUE_H_

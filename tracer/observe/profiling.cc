@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/observe/profiling.h"
+
+#include <utility>
+
+#include "tracer/graph/scope.h"
+
+namespace hlokit::lazy {
+
+StepTrace::StepTrace(Tracer* tracer, std::string_view name, int64_t step_num) : tracer_(tracer) {
+  span_.emplace(name);
+  span_->Add("step_num", step_num);
+  span_->Add("_r", 1);
+  scope_.emplace(name);
+}
+
+absl::Status StepTrace::Finish() {
+  Tracer* const tracer = std::exchange(tracer_, nullptr);
+  scope_.reset();
+  const ScopedCause cause(Cause::kStepTrace);
+  const absl::Status status = tracer == nullptr ? absl::OkStatus() : tracer->MarkStep();
+  span_.reset();
+  return status;
+}
+
+StepTrace::~StepTrace() {
+  Tracer* const tracer = tracer_;
+  if (tracer == nullptr) return;
+  if (absl::Status status = Finish(); !status.ok()) tracer->SetError(std::move(status));
+}
+
+}  // namespace hlokit::lazy

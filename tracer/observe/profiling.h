@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of a traced program by name, for profiles: on the host as spans, in the program they record as scopes, so that
+// device time finds its way back.
+//
+//   StepTrace step(&tracer, "train", 7);
+//   { Trace forward("forward"); loss = Loss(Logits(batch)); }
+//   ...
+//   absl::Status status = step.Finish();   // ends the span and marks the step
+#ifndef HLOKIT_TRACER_OBSERVE_PROFILING_H_
+#define HLOKIT_TRACER_OBSERVE_PROFILING_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "interp/runtime/observe/profiler.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
+
+namespace hlokit::lazy {
+
+// The time that recording takes, not that of the device. No step may be marked inside it.
+class Trace {
+ public:
+  explicit Trace(std::string_view name) : span_(name), scope_(name) {}
+
+ private:
+  runtime::Trace span_;
+  ScopedTrace scope_;
+};
+
+// A step of a loop; ends with a step marker.
+class StepTrace {
+ public:
+  StepTrace(Tracer* tracer, std::string_view name, int64_t step_num);
+  ~StepTrace();
+  StepTrace(const StepTrace&) = delete;
+  StepTrace& operator=(const StepTrace&) = delete;
+  // Marks the step. To be called once; the destructor does it where nobody did, and then errors are the tracer's.
+  absl::Status Finish();
+
+ private:
+  Tracer* tracer_;
+  std::optional<runtime::Trace> span_;
+  std::optional<ScopedTrace> scope_;
+};
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_OBSERVE_PROFILING_H_

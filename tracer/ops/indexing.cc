@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexing that is made of several nodes, and the ops whose result's size depends on values: they run on the host.
+#include <algorithm>
+#include <optional>
+
+#include "ir/core/str_cat.h"
+#include "tracer/dispatch/call.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/grad_function.h"
+#include "tracer/graph/literal_scalar.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
+
+namespace hlokit::lazy::kernel {
+namespace {
+
+// The value on the host, as a fallback to the host fetches it. Nullopt after an error.
+std::optional<Literal> Fetch(Call& c, const Tensor& t) {
+  absl::StatusOr<Literal> value = t.ToLiteral();
+  if (value.ok()) return *std::move(value);
+  c.Fail(std::string(value.status().message()));
+  return std::nullopt;
+}
+
+void CountFallback(Call& c) { c.device()->tracer()->metrics().Add(SchemaOf(c.op()).full_name()); }
+
+// Coordinates of elements that are not 0, row-major.
+std::vector<std::vector<int64_t>> NonzeroPlaces(const Literal& x) {
+  const absl::Span<const int64_t> dims = x.shape().dims();
+  const size_t width = static_cast<size_t>(BytesOf(x.shape().element_type()));
+  std::vector<std::vector<int64_t>> places;
+  std::vector<int64_t> at(dims.size(), 0);
+  for (int64_t i = 0; i < x.element_count(); ++i) {
+    if (LoadScalar(x.shape().element_type(), x.data() + static_cast<size_t>(i) * width).ToBool()) places.push_back(at);
+    for (size_t d = dims.size(); d-- > 0;) {
+      if (++at[d] < dims[d]) break;
+      at[d] = 0;
+    }
+  }
+  return places;
+}
+
+bool IsMask(const Tensor& t) { return t.dtype() == ElementType::kPred || t.dtype() == ElementType::kU8; }
+
+// The row-major places that a mask marks. Nullopt after an error.
+std::optional<std::vector<int64_t>> MarkedPlaces(Call& c, const Tensor& mask) {
+  if (mask.defined() && !IsMask(mask)) {
+    c.Fail("only boolean masks are supported");
+    return std::nullopt;
+  }
+  const std::optional<Literal> value = Fetch(c, mask);
+  if (!value) return std::nullopt;
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < value->element_count(); ++i) {
+    if (value->values<uint8_t>()[i] != 0) places.push_back(i);
+  }
+  return places;
+}
+
+Tensor UploadS64(Call& c, Dims dims, const std::vector<int64_t>& values) {
+  DeviceState& device = *c.device();
+  Literal literal = Literal::Zeros(device.ArrayShape(ElementType::kS64, dims));
+  std::copy(values.begin(), values.end(), literal.values<int64_t>().begin());
+  const DeviceGuard guard(&device);
+  return device.tracer()->FromLiteral(std::move(literal));
+}
+
+// Indices as integers of one shape: masks become the coordinates of what they mark.
+bool ExpandIndices(Call& c, const Tensor& self, Tensors* indices) {
+  Tensors flat;
+  for (const Tensor& index : *indices) {
+    if (!index.defined() || !IsMask(index)) {
+      flat.push_back(index);
+      continue;
+    }
+    const std::optional<Literal> mask = Fetch(c, index);
+    if (!mask) return false;
+    const std::vector<std::vector<int64_t>> places = NonzeroPlaces(*mask);
+    for (int64_t d = 0; d < index.dim(); ++d) {
+      std::vector<int64_t> column;
+      for (const std::vector<int64_t>& place : places) column.push_back(place[d]);
+      flat.push_back(UploadS64(c, {static_cast<int64_t>(column.size())}, column));
+    }
+  }
+  if (static_cast<int64_t>(flat.size()) > self.dim()) {
+    c.Fail("too many indices for the tensor");
+    return false;
+  }
+  IntList shape;
+  for (const Tensor& index : flat) {
+    if (!index.defined()) continue;
+    const Dims sizes = index.sizes();
+    IntList merged(std::max(shape.size(), sizes.size()), 1);
+    for (size_t i = 0; i < merged.size(); ++i) {
+      const int64_t a = i < shape.size() ? shape[shape.size() - 1 - i] : 1;
+      const int64_t b = i < sizes.size() ? sizes[sizes.size() - 1 - i] : 1;
+      if (a != b && a != 1 && b != 1) {
+        c.Fail("shape mismatch: indexing tensors could not be broadcast together");
+        return false;
+      }
+      merged[merged.size() - 1 - i] = a == 1 ? b : a;
+    }
+    shape = merged;
+  }
+  for (Tensor& index : flat) {
+    if (index.defined() && Dims(shape) != index.sizes()) index = lazy::Expand(index, shape);
+  }
+  *indices = std::move(flat);
+  return true;
+}
+
+bool NoIndex(const Tensors& indices) {
+  return std::none_of(indices.begin(), indices.end(), [](const Tensor& t) { return t.defined(); });
+}
+
+}  // namespace
+
+void Index(Call& c) {
+  Tensors indices = c.list(1);
+  if (NoIndex(indices)) return c.Return(Run(Op::clone, c.t(0)));
+  if (!ExpandIndices(c, c.t(0), &indices)) return;
+  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], Value(indices)}));
+}
+void IndexPut(Call& c) {
+  Tensors indices = c.list(1);
+  if (c.t(2).dtype() != c.t(0).dtype()) {
+    return c.Fail(StrCat("Index put requires the source and destination dtypes match, got ", TextOf(c.t(0).dtype()),
+                         " for the destination and ", TextOf(c.t(2).dtype()), " for the source."));
+  }
+  if (NoIndex(indices)) {  // the whole tensor
+    const Tensor all = lazy::Expand(c.t(2), Sizes(c.t(0)));
+    return c.Return(c.b(3) ? c.t(0) + all : Run(Op::clone, all));
+  }
+  // One mask over the whole tensor and one number: a selection, whose size does not depend on the mask.
+  if (indices.size() == 1 && indices[0].defined() && IsMask(indices[0]) && c.t(2).numel() == 1 && !c.b(3)) {
+    Tensor mask = indices[0];
+    IntList sizes = Sizes(mask);
+    sizes.resize(c.t(0).dim(), 1);
+    mask = lazy::Reshape(mask, sizes);
+    return c.Return(lazy::To(lazy::Where(mask, lazy::Reshape(c.t(2), {}), c.t(0)), c.t(0).dtype()));
+  }
+  if (!ExpandIndices(c, c.t(0), &indices)) return;
+  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], Value(indices), c.args()[2], c.args()[3]}));
+}
+void IndexPutInPlace(Call& c) {
+  WriteInPlace(c.t(0), Run(Op::index_put, c.args()[0], c.args()[1], c.args()[2], c.args()[3]));
+  c.Return(c.t(0));
+}
+
+void SortOp(Call& c) { kernel::Record(c); }
+void Argsort(Call& c) { c.Return(RunAll(Op::sort, c.t(0), c.args()[1], c.args()[2])[1]); }
+void OneHot(Call& c) {
+  const Tensor& x = c.t(0);
+  int64_t classes = c.i(1);
+  if (x.dtype() != ElementType::kS64) return c.Fail("one_hot is only applicable to index tensors, of s64");
+  if (classes < 0) {
+    CountFallback(c);
+    const std::optional<Literal> value = Fetch(c, x);
+    if (!value) return;
+    classes = 0;
+    for (int64_t v : value->values<int64_t>()) classes = std::max(classes, v + 1);
+  }
+  c.Return(lazy::To(lazy::Eq(lazy::Unsqueeze(x, -1), lazy::Arange(classes)), ElementType::kS64));
+}
+
+// ---- sizes that depend on values ----
+
+void Nonzero(Call& c) {
+  CountFallback(c);
+  const std::optional<Literal> value = Fetch(c, c.t(0));
+  if (!value) return;
+  std::vector<int64_t> flat;
+  const std::vector<std::vector<int64_t>> places = NonzeroPlaces(*value);
+  for (const std::vector<int64_t>& place : places) flat.insert(flat.end(), place.begin(), place.end());
+  c.Return(UploadS64(c, {static_cast<int64_t>(places.size()), c.t(0).dim()}, flat));
+}
+void MaskedSelect(Call& c) {
+  CountFallback(c);
+  // Broadcast to each other, flatten, take what is marked.
+  const Tensor shape_of = lazy::Where(c.t(1), c.t(0), c.t(0));
+  if (!shape_of.defined()) return c.Return(shape_of);
+  const Tensor mask = lazy::Expand(c.t(1), Sizes(shape_of));
+  const std::optional<std::vector<int64_t>> places = MarkedPlaces(c, mask);
+  if (!places) return;
+  const Tensor flat = lazy::Reshape(lazy::Expand(c.t(0), Sizes(shape_of)), {shape_of.numel()});
+  c.Return(lazy::IndexSelect(flat, 0, UploadS64(c, {static_cast<int64_t>(places->size())}, *places)));
+}
+void MaskedScatter(Call& c) {
+  CountFallback(c);
+  const Tensor& self = c.t(0);
+  const Tensor mask = lazy::Expand(c.t(1), Sizes(self));
+  const std::optional<std::vector<int64_t>> places = MarkedPlaces(c, mask);
+  if (!places) return;
+  const int64_t count = static_cast<int64_t>(places->size());
+  if (self.dtype() != c.t(2).dtype()) return c.Fail("expected self and source to have same dtypes");
+  if (count > c.t(2).numel()) return c.Fail("the source has fewer elements than the mask marks");
+  const Tensor source = lazy::Slice(lazy::Reshape(c.t(2), {c.t(2).numel()}), 0, 0, count);
+  const Tensor flat = lazy::Reshape(self, {self.numel()});
+  c.Return(lazy::Reshape(Run(Op::index_put, flat, Tensors{UploadS64(c, {count}, *places)}, source), Sizes(self)));
+}
+
+}  // namespace hlokit::lazy::kernel

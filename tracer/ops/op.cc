@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/graph/op.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/core/diagnostic.h"
+#include "ir/core/suggest.h"
+#include "tracer/autograd/grad_call.h"
+#include "tracer/dispatch/call.h"
+#include "tracer/graph/schema.h"
+#include "tracer/lowering/node_lowering.h"
+
+namespace hlokit::lazy {
+namespace {
+
+// Stand in the table for what an op does not have.
+constexpr Lower kNoLowering = &lower::None;
+constexpr Derivative kNoDerivative = &derivative::None;
+
+constexpr OpInfo MakeInfo(std::string_view schema, std::string_view ir, Kernel k, Lower l, Derivative d, int flags,
+                          std::string_view constraints = {}) {
+  return {
+      schema,     ir, k, l == kNoLowering ? nullptr : l, d == kNoDerivative ? nullptr : d, static_cast<uint8_t>(flags),
+      constraints};
+}
+
+const OpInfo kOps[] = {
+#define ATEN_OP(id, schema, ir, kernel_name, lower_name, derivative_name, ...) \
+  MakeInfo(schema, ir, &kernel::kernel_name, &lower::lower_name, &derivative::derivative_name, __VA_ARGS__),
+#include "tracer/graph/aten_ops.def"
+};
+
+struct Tables {
+  std::array<Schema, kOpCount> schemas;
+  std::array<std::string, kOpCount> symbols;
+  std::array<std::vector<std::string>, kOpCount> attr_names;
+  absl::flat_hash_map<std::string, Op> by_full_name;
+  absl::flat_hash_map<std::string, std::vector<Op>> by_name;
+
+  Tables() {
+    for (size_t i = 0; i < kOpCount; ++i) {
+      const OpInfo& info = kOps[i];
+      absl::StatusOr<Schema> schema = ParseSchema(info.schema_text);
+      if (schema.ok() && ParseConstraints(info.constraints, &*schema).ok()) schemas[i] = *std::move(schema);
+      const Schema& s = schemas[i];
+      if ((info.flags & kInternal) == 0) {
+        by_full_name.emplace(s.full_name(), static_cast<Op>(i));
+        by_name[s.name].push_back(static_cast<Op>(i));
+      }
+      // The symbol, then attribute names; those of the schema where none is given.
+      std::vector<std::string> words;
+      for (size_t begin = 0; begin < info.ir.size();) {
+        const size_t end = std::min(info.ir.find(' ', begin), info.ir.size());
+        words.emplace_back(info.ir.substr(begin, end - begin));
+        begin = end + 1;
+      }
+      symbols[i] = words.empty() ? s.name : words[0];
+      size_t next = 1;
+      for (const ArgSpec& arg : s.args) {
+        const bool attribute = arg.type != ArgType::kTensor && arg.type != ArgType::kTensorList &&
+                               (arg.type != ArgType::kScalar || (info.flags & kScalarAttrs) != 0);
+        std::string name = arg.name;
+        if (attribute && words.size() > 1) name = next < words.size() ? words[next++] : "-";
+        attr_names[i].push_back(name);
+      }
+    }
+  }
+};
+
+const Tables& TheTables() {
+  static const Tables* const tables = new Tables();
+  return *tables;
+}
+
+}  // namespace
+
+const OpInfo& InfoOf(Op op) { return kOps[static_cast<size_t>(op)]; }
+const Schema& SchemaOf(Op op) { return TheTables().schemas[static_cast<size_t>(op)]; }
+std::string_view SymbolOf(Op op) { return TheTables().symbols[static_cast<size_t>(op)]; }
+const std::vector<std::string>& AttrNames(Op op) { return TheTables().attr_names[static_cast<size_t>(op)]; }
+
+std::optional<Op> FindOp(std::string_view name) {
+  const Tables& tables = TheTables();
+  if (const auto it = tables.by_full_name.find(std::string(name)); it != tables.by_full_name.end()) return it->second;
+  if (const auto it = tables.by_name.find(std::string(name)); it != tables.by_name.end()) return it->second.front();
+  return std::nullopt;
+}
+
+std::vector<Op> Overloads(std::string_view name) {
+  const auto it = TheTables().by_name.find(std::string(name));
+  return it == TheTables().by_name.end() ? std::vector<Op>() : it->second;
+}
+
+std::string SuggestedOp(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < kOpCount; ++i) {
+    if ((kOps[i].flags & kInternal) == 0) names.push_back(SchemaOf(static_cast<Op>(i)).name);
+  }
+  return Suggested(name, names);
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views and other changes of shape. Each makes one node on the value it looks at.
+#include <algorithm>
+#include <numeric>
+
+#include "ir/core/str_cat.h"
+#include "tracer/dispatch/call.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/grad_function.h"
+#include "tracer/graph/promotion.h"
+#include "tracer/step/device_state.h"
+
+namespace hlokit::lazy::kernel {
+namespace {
+
+Tensor Node(Call& c, Op op, std::initializer_list<Value> args) {
+  Outputs out = lazy::Record(c.device(), op, std::vector<Value>(args));
+  return out[0];
+}
+Tensor ViewAs(Call& c, const Tensor& t, Dims sizes) { return Node(c, Op::view_node, {t, sizes}); }
+
+// One size may be -1.
+bool Infer(Call& c, int64_t elements, IntList* sizes) {
+  int64_t known = 1;
+  int64_t* open = nullptr;
+  for (int64_t& size : *sizes) {
+    if (size == -1 && open == nullptr) {
+      open = &size;
+    } else if (size < 0) {
+      c.Fail("invalid shape dimension");
+      return false;
+    } else {
+      known *= size;
+    }
+  }
+  if (open != nullptr) {
+    if (known == 0 || elements % known != 0) {
+      c.Fail(StrCat("shape is invalid for input of size ", elements));
+      return false;
+    }
+    *open = elements / known;
+    known *= *open;
+  }
+  if (known != elements) {
+    c.Fail(StrCat("shape is invalid for input of size ", elements));
+    return false;
+  }
+  return true;
+}
+
+Tensor SliceOf(Call& c, const Tensor& t, int64_t dim, int64_t start, int64_t length) {
+  IntList starts(t.dim(), 0), sizes = Sizes(t);
+  starts[dim] = start;
+  sizes[dim] = length;
+  return Node(c, Op::generic_slice, {t, starts, sizes});
+}
+
+Tensor PermuteOf(Call& c, const Tensor& t, const IntList& dims) { return Node(c, Op::permute_node, {t, dims}); }
+
+}  // namespace
+
+void View(Call& c) {
+  IntList sizes(c.ints(1).begin(), c.ints(1).end());
+  if (Infer(c, c.t(0).numel(), &sizes)) c.Return(ViewAs(c, c.t(0), sizes));
+}
+void Flatten(Call& c) {
+  const Tensor& t = c.t(0);
+  const int64_t first = c.Dim(c.i(1), t.dim()), last = c.Dim(c.i(2), t.dim());
+  if (c.failed()) return;
+  if (t.dim() == 0) return c.Return(lazy::Reshape(t, {1}));
+  if (first > last) return c.Fail("start_dim cannot come after end_dim");
+  IntList sizes;
+  int64_t joined = 1;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (d < first || d > last) sizes.push_back(t.size(d));
+    if (d >= first && d <= last) joined *= t.size(d);
+    if (d == last) sizes.push_back(joined);
+  }
+  c.Return(lazy::Reshape(t, sizes));
+}
+void Expand(Call& c) {
+  const Tensor& t = c.t(0);
+  IntList sizes(c.ints(1).begin(), c.ints(1).end());
+  const int64_t added = static_cast<int64_t>(sizes.size()) - t.dim();
+  if (added < 0) return c.Fail("the number of sizes must be at least the number of dimensions");
+  for (int64_t i = 0; i < static_cast<int64_t>(sizes.size()); ++i) {
+    if (sizes[i] != -1) continue;
+    if (i < added) return c.Fail("-1 cannot stand for a new dimension");
+    sizes[i] = t.size(i - added);
+  }
+  c.Return(Node(c, Op::expand_node, {t, sizes}));
+}
+void Permute(Call& c) {
+  const Tensor& t = c.t(0);
+  IntList dims;
+  for (int64_t d : c.ints(1)) dims.push_back(c.Dim(d, t.dim()));
+  IntList sorted = dims;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<int64_t>(i)) return c.Fail("repeated dim in permute");
+  }
+  if (static_cast<int64_t>(dims.size()) != t.dim()) return c.Fail("number of dims does not match the tensor");
+  if (!c.failed()) c.Return(PermuteOf(c, t, dims));
+}
+void TransposeInt(Call& c) {
+  const Tensor& t = c.t(0);
+  IntList dims(t.dim());
+  std::iota(dims.begin(), dims.end(), 0);
+  const int64_t a = c.Dim(c.i(1), t.dim()), b = c.Dim(c.i(2), t.dim());
+  if (c.failed()) return;
+  if (t.dim() > 0) std::swap(dims[a], dims[b]);
+  c.Return(PermuteOf(c, t, dims));
+}
+void T(Call& c) {
+  const Tensor& t = c.t(0);
+  if (t.dim() > 2) return c.Fail("t() expects a tensor with <= 2 dimensions");
+  c.Return(PermuteOf(c, t, t.dim() == 2 ? IntList{1, 0} : t.dim() == 1 ? IntList{0} : IntList{}));
+}
+void Unsqueeze(Call& c) {
+  IntList sizes = Sizes(c.t(0));
+  const int64_t dim = c.Dim(c.i(1), c.t(0).dim() + 1);
+  if (c.failed()) return;
+  sizes.insert(sizes.begin() + dim, 1);
+  c.Return(ViewAs(c, c.t(0), sizes));
+}
+void Squeeze(Call& c) {
+  const Tensor& t = c.t(0);
+  const bool one = c.args().size() > 1;
+  const int64_t dim = one ? c.Dim(c.i(1), t.dim()) : -1;
+  if (c.failed()) return;
+  IntList sizes;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.size(d) != 1 || (one && d != dim)) sizes.push_back(t.size(d));
+  }
+  c.Return(ViewAs(c, t, sizes));
+}
+void SliceTensor(Call& c) {
+  const Tensor& t = c.t(0);
+  if (t.dim() == 0) return c.Fail("slice() cannot be applied to a 0-dim tensor.");
+  const int64_t dim = c.Dim(c.i(1), t.dim());
+  if (c.failed()) return;
+  const int64_t size = t.size(dim), step = c.i(4);
+  if (step <= 0) return c.Fail("slice step must be positive");
+  const auto clamp = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
+  const int64_t start = c.has(2) ? clamp(c.i(2)) : 0;
+  const int64_t end = std::max(start, c.has(3) ? clamp(c.i(3)) : size);
+  if (step == 1) return c.Return(SliceOf(c, t, dim, start, end - start));
+  c.Return(Node(c, Op::select_node, {t, dim, start, end, step}));
+}
+void SelectInt(Call& c) {
+  const Tensor& t = c.t(0);
+  if (t.dim() == 0) return c.Fail("select() cannot be applied to a 0-dim tensor.");
+  const int64_t dim = c.Dim(c.i(1), t.dim());
+  if (c.failed()) return;
+  const int64_t index = c.i(2) < 0 ? c.i(2) + t.size(dim) : c.i(2);
+  if (index < 0 || index >= t.size(dim)) {
+    return c.Fail(StrCat("index ", c.i(2), " out of range for tensor of size ", t.size(dim), " at dimension ", dim));
+  }
+  IntList sizes = Sizes(t);
+  sizes.erase(sizes.begin() + dim);
+  const Tensor part = Node(c, Op::select_node, {t, dim, index, index + 1, 1});
+  if (part.defined())
+    c.Return(ViewAs(c, part, sizes));
+  else
+    c.Return(part);
+}
+void Narrow(Call& c) {
+  const Tensor& t = c.t(0);
+  if (t.dim() == 0) return c.Fail("narrow() cannot be applied to a 0-dim tensor.");
+  const int64_t dim = c.Dim(c.i(1), t.dim()), length = c.i(3);
+  if (c.failed()) return;
+  const int64_t size = t.size(dim), start = c.i(2) < 0 ? c.i(2) + size : c.i(2);
+  if (length < 0) return c.Fail("narrow(): length must be non-negative.");
+  if (start < 0 || start > size || length > size - start) {
+    return c.Fail(StrCat("start (", c.i(2), ") + length (", length, ") exceeds dimension size (", size, ")."));
+  }
+  c.Return(lazy::Slice(t, dim, start, start + length));
+}
+void Movedim(Call& c) {
+  const Tensor& t = c.t(0);
+  const int64_t from = c.Dim(c.i(1), t.dim()), to = c.Dim(c.i(2), t.dim());
+  if (c.failed()) return;
+  if (t.dim() == 0) return c.Return(lazy::Permute(t, {}));
+  IntList dims;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (d != from) dims.push_back(d);
+  }
+  dims.insert(dims.begin() + to, from);
+  c.Return(lazy::Permute(t, dims));
+}
+
+namespace {
+
+void SplitBySizes(Call& c, const Tensor& t, int64_t dim, Dims sizes) {
+  Outputs parts;
+  int64_t start = 0;
+  for (int64_t size : sizes) {
+    if (size < 0 || start + size > t.size(dim)) return c.Fail("the sizes do not add up to the dimension's");
+    parts.push_back(SliceOf(c, t, dim, start, size));
+    start += size;
+  }
+  if (start != t.size(dim)) return c.Fail("the sizes do not add up to the dimension's");
+  c.Return(std::move(parts));
+}
+
+}  // namespace
+
+void Split(Call& c) {
+  const Tensor& t = c.t(0);
+  const int64_t dim = c.Dim(c.i(2), t.dim()), size = c.i(1);
+  if (c.failed()) return;
+  if (t.dim() == 0) return c.Fail("split expects at least a 1-dimensional tensor");
+  if (size < 0 || (size == 0 && t.size(dim) != 0)) return c.Fail("split_size must be positive");
+  IntList sizes;
+  if (size == 0) sizes.push_back(0);
+  for (int64_t at = 0; size > 0 && (at < t.size(dim) || at == 0); at += size) {
+    sizes.push_back(std::min(size, t.size(dim) - at));
+  }
+  SplitBySizes(c, t, dim, sizes);
+}
+void SplitWithSizes(Call& c) {
+  const int64_t dim = c.Dim(c.i(2), c.t(0).dim());
+  if (!c.failed()) SplitBySizes(c, c.t(0), dim, c.ints(1));
+}
+void Chunk(Call& c) {
+  const Tensor& t = c.t(0);
+  const int64_t dim = c.Dim(c.i(2), t.dim()), chunks = c.i(1);
+  if (c.failed() || chunks <= 0) return c.Fail("chunks must be positive");
+  if (t.dim() != 0 && t.size(dim) == 0) {  // so many pieces all the same
+    return c.Return(
+        RunAll(Op::split_with_sizes, t, IntList(static_cast<size_t>(std::min<int64_t>(chunks, 1 << 20)), 0), dim));
+  }
+  c.Return(RunAll(Op::split_Tensor, t, std::max<int64_t>(1, (t.size(dim) + chunks - 1) / chunks), dim));
+}
+void Unbind(Call& c) {
+  const Tensor& t = c.t(0);
+  const int64_t dim = c.Dim(c.i(1), t.dim());
+  if (c.failed()) return;
+  IntList sizes = Sizes(t);
+  if (sizes.empty()) return c.Fail("dimension specified as 0 but tensor has no dimensions");
+  sizes.erase(sizes.begin() + dim);
+  Outputs parts;
+  for (int64_t i = 0; i < t.size(dim); ++i) {
+    const Tensor part = Node(c, Op::select_node, {t, dim, i, i + 1, 1});
+    if (!part.defined()) return c.Return(part);
+    parts.push_back(ViewAs(c, part, sizes));
+  }
+  c.Return(std::move(parts));
+}
+void Unfold(Call& c) {
+  const Tensor& t = c.t(0);
+  const int64_t dim = c.Dim(c.i(1), t.dim()), size = c.i(2), step = c.i(3);
+  if (c.failed()) return;
+  if (step <= 0 || size < 0 || size > t.size(dim)) return c.Fail("size and step do not fit the dimension");
+  Tensors parts;
+  for (int64_t at = 0; at + size <= t.size(dim); at += step) {
+    const Tensor part = lazy::Unsqueeze(lazy::Slice(t, dim, at, at + size), dim);
+    // [.., 1, size, ..] with the window's elements last.
+    IntList order;
+    for (int64_t d = 0; d < part.dim(); ++d) {
+      if (d != dim + 1) order.push_back(d);
+    }
+    order.push_back(dim + 1);
+    parts.push_back(lazy::Permute(part, order));
+  }
+  c.Return(lazy::Cat(parts, dim));
+}
+
+void Cat(Call& c) {
+  // Empty tensors of rank 1 are left out, as torch does for old times' sake.
+  Tensors parts;
+  for (const Tensor& t : c.list(0)) {
+    if (t.dim() != 1 || t.numel() != 0) parts.push_back(t);
+  }
+  if (parts.empty()) {
+    if (c.list(0).empty()) return c.Fail("expected a non-empty list of Tensors");
+    return c.Return(c.list(0)[0]);
+  }
+  const int64_t dim = c.Dim(c.i(1), parts[0].dim());
+  if (c.failed()) return;
+  // What is left out has a say in the type all the same.
+  Promotion promotion;
+  for (size_t i = 0; i < c.list(0).size(); ++i) {
+    if (c.list(0)[i].dim() == 0) {
+      return c.Fail(StrCat("zero-dimensional tensor (at position ", i, ") cannot be concatenated"));
+    }
+    promotion.Add(c.list(0)[i].shape());
+  }
+  if (parts.size() < c.list(0).size()) parts[0] = lazy::To(parts[0], promotion.result());
+  c.Return(lazy::Record(c.device(), c.op(), {Value(parts), Value(dim)}));
+}
+void Roll(Call& c) {
+  const Tensor& t = c.t(0);
+  if (!c.ints(2).empty()) {
+    if (c.ints(1).size() != c.ints(2).size()) return c.Fail("shifts and dimensions must align");
+    for (int64_t dim : c.ints(2)) {
+      if (t.dim() == 0) return c.Fail("Dimension specified as 0 but tensor has no dimensions");
+      c.Dim(dim, t.dim());
+    }
+    if (!c.failed()) kernel::Record(c);
+    return;
+  }
+  if (c.ints(1).size() != 1) return c.Fail("shifts and dimensions must align");
+  if (t.dim() == 0) return c.Return(Run(Op::clone, t));
+  // Without dimensions the flattened tensor is rolled.
+  c.Return(lazy::Reshape(Run(Op::roll, lazy::Reshape(t, {t.numel()}), c.ints(1), Dims({0})), Sizes(t)));
+}
+void Tile(Call& c) {
+  IntList repeats(c.ints(1).begin(), c.ints(1).end());
+  while (static_cast<int64_t>(repeats.size()) < c.t(0).dim()) repeats.insert(repeats.begin(), 1);
+  c.Return(Run(Op::repeat, c.t(0), repeats));
+}
+void RepeatInterleave(Call& c) {
+  Tensor t = c.t(0);
+  if (c.i(1) < 0) return c.Fail("repeats can not be negative");
+  if (!c.has(2) || t.dim() == 0) t = lazy::Reshape(t, {t.numel()});
+  const int64_t dim = c.has(2) ? c.Dim(c.i(2), t.dim()) : 0, n = c.i(1);
+  if (c.failed()) return;
+  IntList wide = Sizes(t), joined = Sizes(t);
+  wide.insert(wide.begin() + dim + 1, n);
+  joined[dim] *= n;
+  if (c.has(3) && c.i(3) != joined[dim]) return c.Fail("allocated size does not match required size");
+  c.Return(lazy::Reshape(lazy::Expand(lazy::Unsqueeze(t, dim + 1), wide), joined));
+}
+
+}  // namespace hlokit::lazy::kernel

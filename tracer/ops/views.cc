@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views and writes in place, by functionalization: a view is a tensor of its own that knows how it follows from
+// another. A write through it computes new values for everything it looks at, back to the base; other views of that
+// base are made again when they are next used.
+#include <vector>
+
+#include "ir/core/str_cat.h"
+#include "tracer/autograd/function.h"
+#include "tracer/dispatch/dispatch.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/promotion.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+// The new value of what `view` looks at, after the view became `value`.
+Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
+  const auto number = [&](size_t i) { return view.args[i].get<Scalar>()->ToInt(); };
+  switch (view.op) {
+    case Op::select_int:
+      return Run(Op::select_scatter, parent, value, view.args[1], view.args[2]);
+    case Op::slice_Tensor:
+      return Run(Op::slice_scatter, parent, value, view.args[1], view.args[2], view.args[3], view.args[4]);
+    case Op::diagonal:
+      return Run(Op::diagonal_scatter, parent, value, view.args[1], view.args[2], view.args[3]);
+    case Op::as_strided:
+      return Run(Op::as_strided_scatter, parent, value, view.args[1], view.args[2], view.args[3]);
+    case Op::transpose_int:
+      return Run(Op::transpose_copy_int, value, number(1), number(2));
+    case Op::t:
+      return Run(Op::t_copy, value);
+    case Op::permute: {
+      const IntList& dims = *view.args[1].get<IntList>();
+      IntList inverse(dims.size());
+      const int64_t rank = static_cast<int64_t>(dims.size());
+      for (int64_t i = 0; i < rank; ++i) inverse[(dims[i] + rank) % rank] = i;
+      return Run(Op::permute_copy, value, inverse);
+    }
+    case Op::unbind_int:
+      return Run(Op::select_scatter, parent, value, view.args[1], int64_t{view.output});
+    case Op::split_Tensor:
+    case Op::split_with_sizes: {
+      const int64_t dim = (number(2) + parent.dim()) % parent.dim();
+      int64_t start = 0;
+      if (view.op == Op::split_Tensor) {
+        start = number(1) * view.output;
+      } else {
+        const IntList& sizes = *view.args[1].get<IntList>();
+        for (int k = 0; k < view.output; ++k) start += sizes[k];
+      }
+      return Run(Op::slice_scatter, parent, value, dim, start, start + value.size(dim), int64_t{1});
+    }
+    default:
+      // Everything else keeps the elements in their order.
+      if (value.numel() == parent.numel())
+        return Run(Op::view_copy, value, IntList(parent.sizes().begin(), parent.sizes().end()));
+      parent.device()->tracer()->SetError(absl::UnimplementedError(
+          StrCat("a write in place through a view made by ", SymbolOf(view.op), " is not supported")));
+      return Tensor();
+  }
+}
+
+// What the op that made a new value for `to` remembers of `to` is the value before: it gets a place of its own.
+void KeepOldValue(DeviceState& device, TensorData* to, Function* function) {
+  for (Slot& slot : function->slots) {
+    if (slot.data.get() != to || slot.version != to->version) continue;
+    Tensor old;
+    if (to->buffer != nullptr) {
+      to->buffer->read_only = true;
+      old = device.NewTensor(to->buffer, to->shape);
+    } else {
+      old = device.NewTensor(device.ValueOf(to));
+    }
+    slot.data = old.impl()->data;
+    slot.version = slot.data->version;
+  }
+}
+
+// Makes `t` show `value`, its place in the graph of derivatives included unless that is to stay.
+void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
+  TensorImpl* impl = t.impl();
+  TensorData* to = impl->data.get();
+  TensorData* from = value.impl()->data.get();
+  DeviceState& device = *to->device;
+  DeviceLock lock(device.mutex());
+  if (to != from && value.impl()->grad_fn && !keep_place) KeepOldValue(device, to, value.impl()->grad_fn.get());
+  if (to != from) {
+    const IrRef ir = device.ValueOf(from);
+    if (to->overwritten == nullptr) to->overwritten = std::move(to->buffer);
+    to->buffer = from->buffer;
+    if (to->buffer != nullptr) to->buffer->read_only = true;  // two values in one
+    to->ir = ir;
+    to->ir_epoch = device.graph().epoch();
+    to->shape = from->shape;
+    ++to->version;
+  }
+  if (keep_place) return;
+  if (GradEnabled() && !value.impl()->grad_fn) impl->grad_fn = Ref<Function>();
+  if (value.impl()->grad_fn) {
+    impl->grad_fn = value.impl()->grad_fn;
+    impl->output_number = value.impl()->output_number;
+    // The data now belongs to this tensor: what autograd remembers of the result must not look older than it.
+    for (OutputInfo& info : impl->grad_fn->outputs) {
+      if (info.data.get() == from) {
+        info.data = impl->data;
+        info.version = to->version;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void WriteInPlace(const Tensor& tensor, Tensor value) {
+  if (!tensor.defined() || !value.defined()) return;
+  TensorImpl* impl = tensor.impl();
+  Tracer* tracer = tensor.device()->tracer();
+  if (GradEnabled() && !impl->grad_fn && impl->requires_grad) {
+    tracer->SetError(
+        absl::FailedPreconditionError("a leaf Variable that requires grad is being used in an in-place operation."));
+    return;
+  }
+  if (value.sizes() != tensor.sizes()) {
+    tracer->SetError(absl::InvalidArgumentError("a write in place has other sizes than the tensor"));
+    return;
+  }
+  // A float does not become an integer in silence, nor an integer a bool.
+  if (CategoryOf(value.dtype()) > CategoryOf(tensor.dtype())) {
+    tracer->SetError(absl::InvalidArgumentError(StrCat(
+        "result type ", TextOf(value.dtype()), " can't be cast to the desired output type ", TextOf(tensor.dtype()))));
+    return;
+  }
+  if (value.dtype() != tensor.dtype()) value = To(value, tensor.dtype());
+  if (!value.defined()) return;
+  if (impl->view == nullptr) {
+    Assign(tensor, value);
+    return;
+  }
+  RefreshView(tensor);
+  struct Write {
+    Tensor tensor, value;
+    bool detached;  // the write reaches it through a detached tensor: derivatives do not see it
+  };
+  std::vector<Write> writes;
+  Tensor at = tensor;
+  Tensor fresh = value;
+  bool detached = false;
+  while (true) {
+    writes.push_back({at, fresh, detached});
+    if (at.impl()->view == nullptr) break;
+    const ViewInfo& view = *at.impl()->view;
+    const Tensor parent = view.parent;
+    RefreshView(parent);
+    if (view.op == Op::detach) {  // it is its parent's value
+      detached = true;
+      at = parent;
+      continue;
+    }
+    const GradMode mode(GradEnabled() && !detached);
+    if (GradEnabled() && parent.impl()->view == nullptr && !parent.impl()->grad_fn && parent.impl()->requires_grad) {
+      tracer->SetError(absl::FailedPreconditionError(
+          "a view of a leaf Variable that requires grad is being used in an in-place operation."));
+      return;
+    }
+    fresh = Undo(view, parent, fresh);
+    if (!fresh.defined()) return;
+    at = parent;
+  }
+  const TensorImpl* done = nullptr;
+  for (const Write& write : writes) {
+    TensorImpl* const target = write.tensor.impl();
+    if (done == nullptr || target->data.get() != done->data.get()) {
+      Assign(write.tensor, write.value, write.detached);
+      done = target;
+    } else if (!write.detached) {  // an alias: one value, in one place of the graph of derivatives
+      target->grad_fn = done->grad_fn;
+      target->output_number = done->output_number;
+    }
+  }
+  for (const Write& write : writes) write.tensor.impl()->generation = at.impl()->data->version;
+}
+
+void RefreshView(const Tensor& tensor) {
+  if (!tensor.defined() || tensor.impl()->view == nullptr) return;
+  // From the base down to this view, those that are behind.
+  std::vector<Tensor> chain = {tensor};
+  while (chain.back().impl()->view != nullptr) chain.push_back(chain.back().impl()->view->parent);
+  const uint32_t generation = chain.back().impl()->data->version;
+  for (size_t i = chain.size() - 1; i-- > 0;) {
+    TensorImpl* impl = chain[i].impl();
+    if (impl->generation == generation) continue;
+    impl->generation = generation;
+    if (impl->view->op == Op::detach) continue;                    // one value with its parent
+    const std::unique_ptr<ViewInfo> view = std::move(impl->view);  // as itself it is no argument of its own op
+    Outputs outputs = Dispatch(view->op, Args(view->args));
+    Tensor fresh = outputs.size() > static_cast<size_t>(view->output) ? outputs[view->output] : Tensor();
+    impl->view = std::make_unique<ViewInfo>(*view);
+    if (!fresh.defined()) continue;
+    fresh.impl()->view = nullptr;
+    Assign(chain[i], fresh);
+  }
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/step/device_state.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/encoded_args.h"
+#include "tracer/graph/grad_function.h"
+#include "tracer/graph/literal_scalar.h"
+#include "tracer/lowering/node_lowering.h"
+#include "tracer/step/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+constexpr size_t kScalarCacheSize = 128;
+constexpr size_t kFewValues = 4096;
+
+// Of the double, or of the integer.
+uint64_t BitsOfNumber(Scalar value) {
+  return value.is_float() ? std::bit_cast<uint64_t>(value.ToDouble()) : static_cast<uint64_t>(value.ToInt());
+}
+
+}  // namespace
+
+DeviceState::DeviceState(Tracer* tracer, runtime::Device* device)
+    : tracer_(tracer),
+      device_(device),
+      context_(std::make_shared<Context>()),
+      no_attrs_(context_->lists.Intern({})),
+      warn_at_nodes_(static_cast<size_t>(tracer->options().warn_pending_nodes)),
+      cache_(static_cast<size_t>(tracer->options().cache_entries)) {}
+
+DeviceState::~DeviceState() {
+  seed_tensor_ = Tensor();
+  collective_token_ = Tensor();
+}
+
+std::string DeviceState::name() const { return device_->name(); }
+
+Shape DeviceState::ArrayShape(ElementType type, absl::Span<const int64_t> dims) {
+  DeviceLock lock(mutex_);
+  return context_->shapes.Array(type, dims);
+}
+
+absl::StatusOr<Shape> DeviceState::InferNode(Op op, ListId attrs, absl::Span<const IrRef> operands) {
+  std::vector<Shape> shapes;
+  for (const IrRef& operand : operands) shapes.push_back(ShapeOf(operand));
+  absl::StatusOr<std::vector<Shape>> results = TrialLowering(op, context_->list(attrs), shapes, context_);
+  if (!results.ok()) return results.status();
+  if (results->size() == 1) return (*results)[0];
+  return context_->shapes.Tuple(*results);
+}
+
+NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const IrRef> operands) {
+  const size_t size = operands.size() + 1;
+  if (key_.size() < size) key_.resize(size);
+  uint64_t* const key = key_.data();
+  key[0] = uint64_t{attrs.value} << 32 | static_cast<uint64_t>(op);
+  uint64_t hash = MixHash(size, key[0]);
+  for (size_t i = 1; i < size; ++i) {
+    const IrRef& operand = operands[i - 1];
+    key[i] = uint64_t{graph_.node(operand.node).shape.value} << 32 | operand.output;
+    hash = MixHash(hash, key[i]);
+  }
+  const auto same = [&](uint32_t id) {
+    const ShapeEntry& entry = shape_entries_[id];
+    return entry.size == size && std::equal(key, key + size, &shape_words_[entry.begin]);
+  };
+  uint32_t found = shape_index_.Find(hash, same);
+  if (found == 0xffffffffu) {
+    absl::StatusOr<Shape> shape = InferNode(op, attrs, operands);
+    if (!shape.ok()) {
+      tracer_->SetError(shape.status());
+      return kNoNode;
+    }
+    found = shape_index_.FindOrInsert(
+        hash, [](uint32_t) { return false; },
+        [&] {
+          shape_entries_.push_back(
+              {static_cast<uint32_t>(shape_words_.size()), static_cast<uint32_t>(size), shape->id()});
+          shape_words_.insert(shape_words_.end(), key, key + size);
+          return static_cast<uint32_t>(shape_entries_.size() - 1);
+        });
+  }
+  NodeRecord node{op};
+  node.attrs = attrs;
+  node.shape = shape_entries_[found].shape;
+  if (tracer_->options().debug || tracer_->options().explain_recompiles) {
+    if (!CurrentScope().empty()) node.scope = context_->strings.Intern(CurrentScope()).value;
+    if (const Frame* frame = CurrentFrame()) {
+      frames_.push_back(*frame);
+      node.frame = static_cast<uint32_t>(frames_.size());
+    }
+  }
+  if (graph_.size() >= warn_at_nodes_) WarnOfPendingNodes();
+  const NodeId id = graph_.Add(node, operands);
+  if (shape_detector != nullptr) {
+    if (absl::Status s = shape_detector->Add(*this, id); !s.ok()) tracer_->SetError(std::move(s));
+  }
+  return id;
+}
+
+void DeviceState::WarnOfPendingNodes() {
+  tracer_->Warn(StrCat("warning: ", graph_.size(), " nodes are pending on ", name(),
+                       " and no step was marked since step ", steps,
+                       ": memory grows with every op, and the program with it; mark steps"));
+  warn_at_nodes_ = graph_.size() * 2;
+}
+
+Shape DeviceState::ShapeOf(IrRef ref) {
+  const Shape shape = context_->shape(graph_.node(ref.node).shape);
+  return shape.IsTuple() ? shape.element(ref.output) : shape;
+}
+
+NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::Buffer> buffer, Shape shape) {
+  NodeRecord node{Op::device_data};
+  node.attrs = no_attrs_;
+  node.shape = shape.id();
+  return graph_.AddLeaf(node, std::move(buffer));
+}
+
+IrRef DeviceState::ConstantNode(Scalar value, ElementType type) {
+  NodeRecord node{Op::constant};
+  const uint64_t bits = BitsOfNumber(value);
+  for (const RecentConstant& recent : recent_constants_) {
+    if (recent.bits != bits || recent.type != type || recent.kind != value.kind()) continue;
+    node.attrs = recent.attrs;
+    node.shape = recent.shape;
+    return {graph_.Add(node, {}), 0};
+  }
+  ArgEncoder encoder;
+  encoder.Number(IsFloat(type) ? Scalar(value.ToDouble()) : Scalar(value.ToInt()));
+  node.attrs = context_->lists.Intern(encoder.words());
+  node.shape = context_->shapes.Scalar(type).id();
+  recent_constants_[next_constant_++ % recent_constants_.size()] = {value.kind(), type, bits, node.attrs, node.shape};
+  return {graph_.Add(node, {}), 0};
+}
+
+IrRef DeviceState::ScalarNode(Scalar value, ElementType type) {
+  const double d = value.ToDouble();
+  const TracerOptions& options = tracer_->options();
+  if (options.all_scalars_special || (!options.no_special_scalars && (d == 0 || d == 1 || d == -1))) {
+    return ConstantNode(value, type);
+  }
+  const uint64_t bits = BitsOfNumber(value);
+  for (const RecentScalar& recent : recent_scalars_) {
+    if (recent.bits != bits || recent.type != type || recent.kind != value.kind()) continue;
+    if (recent.place != scalars_.begin()) scalars_.splice(scalars_.begin(), scalars_, recent.place);
+    return {AddDeviceData(recent.place->buffer, recent.place->shape), 0};
+  }
+  ScalarKey key{type, 0};
+  std::byte bytes[16] = {};
+  StoreScalar(type, value, bytes);
+  std::memcpy(&key.bits, bytes, sizeof(key.bits));
+  if (const auto it = scalar_index_.find(key); it != scalar_index_.end()) {
+    scalars_.splice(scalars_.begin(), scalars_, it->second);
+  } else {
+    tracer_->metrics().Add("DeviceDataCacheMiss");
+    const Shape shape = context_->shapes.Scalar(type);
+    scalars_.push_front(
+        {key, tracer_->client().TransferToDevice(device_, FilledLiteral(shape, value), context_), shape});
+    scalars_.front().buffer->read_only = true;
+    scalar_index_[key] = scalars_.begin();
+    if (scalars_.size() > kScalarCacheSize) {
+      recent_scalars_ = {};
+      scalar_index_.erase(scalars_.back().key);
+      scalars_.pop_back();
+    }
+  }
+  recent_scalars_[next_scalar_++ % recent_scalars_.size()] = {value.kind(), type, bits, scalars_.begin()};
+  return {AddDeviceData(scalars_.front().buffer, scalars_.front().shape), 0};
+}
+
+IrRef DeviceState::ValueOf(TensorData* data) {
+  if (data->ir.valid() && data->ir_epoch == graph_.epoch()) return data->ir;
+  // On the device, and not yet used in this graph.
+  data->ir = {AddDeviceData(data->buffer, data->shape), 0};
+  data->ir_epoch = graph_.epoch();
+  return data->ir;
+}
+
+Tensor DeviceState::NewTensor(IrRef ref, Shape shape) {
+  Ref<TensorData> data(new TensorData(this, shape));
+  data->ir = ref;
+  data->ir_epoch = graph_.epoch();
+  return Tensor(new TensorImpl(std::move(data)));
+}
+
+Tensor DeviceState::NewTensor(std::shared_ptr<runtime::Buffer> buffer, Shape shape) {
+  Ref<TensorData> data(new TensorData(this, shape));
+  data->buffer = std::move(buffer);
+  return Tensor(new TensorImpl(std::move(data)));
+}
+
+IrRef DeviceState::NextSeed() {
+  // seed, then b + k * seed for each further draw of the step.
+  constexpr int64_t kMultiplier = 214013, kIncrement = 2531011;
+  if (running_seed_epoch_ != graph_.epoch() || !running_seed_.valid()) {
+    SeedBuffer();
+    running_seed_ = ValueOf(seed_tensor_.impl()->data.get());
+    running_seed_epoch_ = graph_.epoch();
+  }
+  const IrRef seed = running_seed_;
+  ArgEncoder two;
+  two.Operand();
+  two.Operand();
+  ArgEncoder three;
+  for (int i = 0; i < 3; ++i) three.Operand();
+  const ElementType s64 = ElementType::kS64;
+  const NodeId product =
+      AddNode(Op::mul_Tensor, context_->lists.Intern(two.words()), {ConstantNode(kMultiplier, s64), seed});
+  const NodeId sum = AddNode(Op::add_Tensor, context_->lists.Intern(three.words()),
+                             {ConstantNode(kIncrement, s64), IrRef{product, 0}, ConstantNode(1, s64)});
+  running_seed_ = {sum, 0};
+  return seed;
+}
+
+const std::shared_ptr<runtime::Buffer>& DeviceState::SeedBuffer() {
+  if (!seed_tensor_.defined()) {
+    const Shape shape = context_->shapes.Scalar(ElementType::kS64);
+    seed_tensor_ = NewTensor(tracer_->client().TransferToDevice(device_, FilledLiteral(shape, seed_), context_), shape);
+  }
+  return seed_tensor_.impl()->data->buffer;
+}
+
+std::shared_ptr<runtime::Buffer> DeviceState::UsedSeedBuffer() const {
+  return seed_tensor_.defined() ? seed_tensor_.impl()->data->buffer : nullptr;
+}
+
+void DeviceState::SetSeed(int64_t seed) {
+  seed_ = seed;
+  seed_tensor_ = Tensor();
+  running_seed_ = IrRef();
+}
+
+void DeviceState::NextStepSeed() { SetSeed(static_cast<int64_t>(1012031u + static_cast<uint64_t>(seed_) * 7012063u)); }
+
+Tensor DeviceState::CollectiveToken() {
+  if (!collective_token_.defined()) {
+    const Shape shape = context_->shapes.Scalar(ElementType::kF32);
+    collective_token_ =
+        NewTensor(tracer_->client().TransferToDevice(device_, FilledLiteral(shape, 0), context_), shape);
+  }
+  return collective_token_;
+}
+
+void DeviceState::Register(TensorData* data) {
+  DeviceLock lock(mutex_);
+  data->id = next_id_++;
+  if (live_.size() >= kFewValues && live_.size() >= 2 * static_cast<size_t>(live_count_)) Compact();
+  data->place = static_cast<uint32_t>(live_.size());
+  live_.push_back(data);
+  ++live_count_;
+  ++created_count_;
+}
+
+void DeviceState::Unregister(TensorData* data) {
+  DeviceLock lock(mutex_);
+  live_[data->place] = nullptr;
+  while (!live_.empty() && live_.back() == nullptr) live_.pop_back();
+  --live_count_;
+  if (data->buffer == nullptr) return;
+  dropped_bytes_ += static_cast<size_t>(LiteralBytes(data->shape));
+  dropped_.push_back(std::move(data->buffer));
+  if (dropped_bytes_ > runtime::DiscardedValues::kMostBytes) TakeDropped();
+}
+
+std::vector<std::shared_ptr<runtime::Buffer>> DeviceState::TakeDropped() {
+  dropped_bytes_ = 0;
+  std::vector<std::shared_ptr<runtime::Buffer>> dropped;
+  dropped.swap(dropped_);
+  dropped_.reserve(dropped.size());
+  return dropped;
+}
+
+void DeviceState::Renew(TensorData* data) {
+  DeviceLock lock(mutex_);
+  Unregister(data);
+  Register(data);
+}
+
+std::vector<TensorData*> DeviceState::LiveTensors() {
+  Compact();
+  return live_;
+}
+
+void DeviceState::Compact() {
+  // Values in front of the first gap stay where they are, and are not touched.
+  const auto gap = std::find(live_.begin(), live_.end(), nullptr);
+  const auto first = static_cast<size_t>(gap - live_.begin());
+  live_.erase(std::remove(gap, live_.end(), nullptr), live_.end());
+  for (size_t i = first; i < live_.size(); ++i) live_[i]->place = static_cast<uint32_t>(i);
+}
+
+void DeviceState::TrimGraph() {
+  for (const TensorData* data : live_) {
+    if (data != nullptr && data->buffer == nullptr && data->ir_epoch == graph_.epoch()) return;
+  }
+  graph_.Clear();
+  frames_.clear();
+  warn_at_nodes_ = static_cast<size_t>(tracer_->options().warn_pending_nodes);
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tracing side of one device: the pending graph, what is interned for it, live values, cached scalars, the seed.
+#ifndef HLOKIT_TRACER_STEP_DEVICE_STATE_H_
+#define HLOKIT_TRACER_STEP_DEVICE_STATE_H_
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "interp/runtime/client/client.h"
+#include "ir/core/intern_index.h"
+#include "ir/graph/context.h"
+#include "tracer/graph/graph.h"
+#include "tracer/graph/reentrant_mutex.h"
+#include "tracer/graph/scope.h"
+#include "tracer/graph/tensor_impl.h"
+#include "tracer/step/execution_log.h"
+#include "tracer/step/graph_cache.h"
+#include "tracer/step/shape_detector.h"
+
+namespace hlokit::lazy {
+
+class Tracer;
+
+class DeviceState {
+ public:
+  DeviceState(Tracer* tracer, runtime::Device* device);
+  ~DeviceState();
+
+  Tracer* tracer() const { return tracer_; }
+  runtime::Device* device() const { return device_; }
+  // "CPU:0".
+  std::string name() const;
+  // For arrays to be uploaded; whatever other threads do with this device meanwhile.
+  Shape ArrayShape(ElementType type, absl::Span<const int64_t> dims);
+  Shape ScalarShape(ElementType type) { return ArrayShape(type, {}); }
+
+  // What follows is under mutex().
+  ReentrantMutex& mutex() { return mutex_; }
+  Graph& graph() { return graph_; }
+  Context& context() { return *context_; }
+  const std::shared_ptr<Context>& shared_context() const { return context_; }
+  ShapeTable& shapes() { return context_->shapes; }
+
+  // Appends a node; its shape comes from the cache or from a trial lowering. kNoNode after an error, which the tracer
+  // has.
+  NodeId AddNode(Op op, ListId attrs, absl::Span<const IrRef> operands);
+  Shape ShapeOf(IrRef ref);
+  NodeId AddDeviceData(std::shared_ptr<runtime::Buffer> buffer, Shape shape);
+  // A number as an operand: a constant, or a cached parameter.
+  IrRef ScalarNode(Scalar value, ElementType type);
+  IrRef ConstantNode(Scalar value, ElementType type);
+  // The operand that stands for a tensor's value.
+  IrRef ValueOf(TensorData* data);
+  Tensor NewTensor(IrRef ref) { return NewTensor(ref, ShapeOf(ref)); }
+  Tensor NewTensor(IrRef ref, Shape shape);
+  Tensor NewTensor(std::shared_ptr<runtime::Buffer> buffer, Shape shape);
+
+  // The seed of the next random op, chained to the last one's.
+  IrRef NextSeed();
+  // The value of the step's seed, uploaded if it was not yet.
+  const std::shared_ptr<runtime::Buffer>& SeedBuffer();
+  // The same if this step had a random op; null if not.
+  std::shared_ptr<runtime::Buffer> UsedSeedBuffer() const;
+  void SetSeed(int64_t seed);
+  void NextStepSeed();
+
+  // What orders collectives of a step; a step forgets it.
+  Tensor CollectiveToken();
+  void SetCollectiveToken(Tensor token) { collective_token_ = std::move(token); }
+
+  void Register(TensorData* data);
+  void Unregister(TensorData* data);
+  // Makes a value the newest, as if it took the place of one that was just made.
+  void Renew(TensorData* data);
+  // Values that nobody needs any more, since the last call: to be dropped by the device's thread, which has the time.
+  std::vector<std::shared_ptr<runtime::Buffer>> TakeDropped();
+  std::vector<TensorData*> LiveTensors();
+  int64_t live_count() const { return live_count_; }
+  int64_t created_count() const { return created_count_; }
+  uint64_t next_id() const { return next_id_; }  // of the tensor to be made next
+  // Empties the graph if no live value refers to it.
+  void TrimGraph();
+
+  GraphCache& cache() { return cache_; }
+  std::vector<Frame>& frames() { return frames_; }
+  // Room for the key of the graph being looked up, kept between lookups.
+  std::vector<uint32_t>& key_words() { return key_words_; }
+  // Steps marked so far.
+  int64_t steps = 0;
+  // The name of what is being traced: a compiled region or a captured function; may be empty.
+  std::string graph_name;
+  // While this is set nothing may run: an execution is an error.
+  bool forbid_execution = false;
+  // Where executions are noted for whoever listens; may be null.
+  std::vector<Execution>* listener = nullptr;
+  // Sees every node; may be null.
+  ShapeDetector* shape_detector = nullptr;
+
+ private:
+  struct ShapeEntry {
+    uint32_t begin;  // of its key in shape_words_
+    uint32_t size;
+    ShapeId shape;
+  };
+  struct ScalarKey {
+    ElementType type;
+    uint64_t bits;
+    friend bool operator==(const ScalarKey&, const ScalarKey&) = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const ScalarKey& k) {
+      return H::combine(std::move(h), static_cast<int>(k.type), k.bits);
+    }
+  };
+  void WarnOfPendingNodes();
+  // Closes the gaps in live_.
+  void Compact();
+  absl::StatusOr<Shape> InferNode(Op op, ListId attrs, absl::Span<const IrRef> operands);
+
+  Tracer* tracer_;
+  runtime::Device* device_;
+  ReentrantMutex mutex_;
+  std::shared_ptr<Context> context_;
+  const ListId no_attrs_;  // of a node without arguments
+  Graph graph_;
+  std::vector<Frame> frames_;
+
+  // Shapes of nodes by op, attributes and, for each operand, its node's shape and which output it is.
+  std::vector<uint64_t> shape_words_;
+  std::vector<ShapeEntry> shape_entries_;
+  InternIndex shape_index_;
+  std::vector<uint64_t> key_;  // room for that of the node being added
+
+  // Parameters for numbers, the 128 used last.
+  struct CachedScalar {
+    ScalarKey key;
+    std::shared_ptr<runtime::Buffer> buffer;
+    Shape shape;
+  };
+  using ScalarList = std::list<CachedScalar>;
+  ScalarList scalars_;
+  absl::flat_hash_map<ScalarKey, ScalarList::iterator> scalar_index_;
+  // Where the numbers of the last calls are in it, and what constants of the last calls became: an optimizer uses the
+  // same few for every parameter.
+  struct RecentScalar {
+    Scalar::Kind kind;
+    ElementType type = ElementType::kTuple;  // none
+    uint64_t bits = 0;
+    ScalarList::iterator place;
+  };
+  std::array<RecentScalar, 8> recent_scalars_;
+  size_t next_scalar_ = 0;
+  struct RecentConstant {
+    Scalar::Kind kind;
+    ElementType type = ElementType::kTuple;  // none
+    uint64_t bits = 0;
+    ListId attrs{};
+    ShapeId shape{};
+  };
+  std::array<RecentConstant, 4> recent_constants_;
+  size_t next_constant_ = 0;
+
+  std::vector<uint32_t> key_words_;
+  size_t warn_at_nodes_;  // pending nodes at which the next warning is due
+
+  int64_t seed_ = 101;
+  Tensor seed_tensor_;
+  Tensor collective_token_;
+  IrRef running_seed_;
+  uint32_t running_seed_epoch_ = 0;
+
+  // Oldest first, with null for those that are gone.
+  std::vector<TensorData*> live_;
+  int64_t live_count_ = 0;
+  int64_t created_count_ = 0;
+  uint64_t next_id_ = 1;
+  std::vector<std::shared_ptr<runtime::Buffer>> dropped_;
+  size_t dropped_bytes_ = 0;
+  GraphCache cache_;
+};
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_STEP_DEVICE_STATE_H_

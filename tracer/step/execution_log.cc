@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/step/execution_log.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "ir/core/str_cat.h"
+
+namespace hlokit::lazy {
+namespace {
+
+std::string_view WordOf(Execution::Program program) {
+  switch (program) {
+    case Execution::Program::kCompiled:
+      return "compiled";
+    case Execution::Program::kLoaded:
+      return "loaded";
+    case Execution::Program::kCached:
+      return "cached";
+  }
+  return "";
+}
+
+// Whether a step consists of this graph by right. Anything else is one graph more.
+bool EndsStep(Cause cause) {
+  switch (cause) {
+    case Cause::kStep:
+    case Cause::kLoaderStep:
+    case Cause::kStepTrace:
+    case Cause::kRegion:
+    case Cause::kCapture:
+    case Cause::kReplay:
+      return true;
+    case Cause::kValue:
+    case Cause::kItem:
+    case Cause::kRegionPending:
+    case Cause::kCaptureInputs:
+      return false;
+  }
+  return false;
+}
+
+std::string Plural(int64_t n, std::string_view noun) { return StrCat(n, " ", noun, n == 1 ? "" : "s"); }
+
+struct Summary {
+  int64_t steps = 0;
+  int64_t most = 0;  // graphs of a step
+  int64_t compiled = 0;
+  int64_t loaded = 0;
+  std::set<Digest> different;
+  // What broke steps: word, root and place, times. In the order of the words.
+  std::map<std::pair<std::string, std::string>, int64_t> breaks;
+};
+
+Summary Summarize(const std::vector<Execution>& executions) {
+  Summary s;
+  std::map<std::pair<std::string, int64_t>, int64_t> graphs;  // of a device and step
+  for (const Execution& e : executions) {
+    s.most = std::max(s.most, ++graphs[{e.device, e.step}]);
+    s.compiled += e.program == Execution::Program::kCompiled;
+    s.loaded += e.program == Execution::Program::kLoaded;
+    s.different.insert(e.graph);
+    if (EndsStep(e.cause)) continue;
+    const std::string place = PlaceOf(e.frames);
+    ++s.breaks[{StrCat(WordOf(e.cause), " of ", e.root), place}];
+  }
+  s.steps = static_cast<int64_t>(graphs.size());
+  return s;
+}
+
+}  // namespace
+
+void ExecutionLog::Add(Execution execution) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  executions_.push_back(std::move(execution));
+}
+
+std::vector<Execution> ExecutionLog::executions() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return executions_;
+}
+
+std::string PlaceOf(const std::vector<Frame>& frames) {
+  if (frames.empty()) return "";
+  const Frame& frame = frames[0];
+  const size_t slash = frame.file.rfind('/');
+  return StrCat(frame.function, "@", slash == std::string::npos ? frame.file : frame.file.substr(slash + 1), ":",
+                frame.line);
+}
+
+std::string GraphReport(const std::vector<Execution>& executions) {
+  std::string out;
+  const Execution* previous = nullptr;
+  for (const Execution& e : executions) {
+    if (previous == nullptr || previous->step != e.step || previous->device != e.device) {
+      const auto n = std::count_if(executions.begin(), executions.end(), [&](const Execution& other) {
+        return other.step == e.step && other.device == e.device;
+      });
+      StrAppend(&out, "step ", e.step, " on ", e.device, ": ", Plural(n, "graph"), "\n");
+    }
+    previous = &e;
+    StrAppend(&out, "  ", ToString(e.graph), " ", WordOf(e.program), ", ", Plural(e.nodes, "node"), ", ",
+              Plural(e.inputs, "input"), ", ", Plural(e.outputs, "output"), ", ", e.donated, " donated, ",
+              WordOf(e.cause));
+    if (!EndsStep(e.cause)) StrAppend(&out, " of ", e.root);
+    if (!e.name.empty()) StrAppend(&out, " ", e.name);
+    if (const std::string place = PlaceOf(e.frames); !place.empty()) StrAppend(&out, ", at ", place);
+    out += "\n";
+  }
+  const Summary s = Summarize(executions);
+  StrAppend(&out, Plural(s.steps, "step"), ", ", Plural(static_cast<int64_t>(executions.size()), "graph"),
+            " run, at most ", s.most, " a step, ", static_cast<int64_t>(s.different.size()), " different, ", s.compiled,
+            " compiled, ", s.loaded, " loaded\n");
+  for (const auto& [what, times] : s.breaks) {
+    StrAppend(&out, "broken by ", what.first, what.second.empty() ? "" : StrCat(", at ", what.second), ": ",
+              Plural(times, "time"), "\n");
+  }
+  return out;
+}
+
+std::string GraphReportJson(const std::vector<Execution>& executions) {
+  using Json = nlohmann::ordered_json;
+  Json steps = Json::array();
+  const Execution* previous = nullptr;
+  for (const Execution& e : executions) {
+    if (previous == nullptr || previous->step != e.step || previous->device != e.device) steps.push_back(Json::array());
+    previous = &e;
+    Json frames = Json::array();
+    for (const Frame& f : e.frames) frames.push_back({{"function", f.function}, {"file", f.file}, {"line", f.line}});
+    steps.back().push_back({{"step", e.step},
+                            {"device", e.device},
+                            {"cause", WordOf(e.cause)},
+                            {"name", e.name},
+                            {"hash", ToString(e.graph)},
+                            {"program", WordOf(e.program)},
+                            {"root", e.root},
+                            {"nodes", e.nodes},
+                            {"inputs", e.inputs},
+                            {"outputs", e.outputs},
+                            {"donated", e.donated},
+                            {"frames", std::move(frames)}});
+  }
+  const Summary s = Summarize(executions);
+  Json breaks = Json::array();
+  for (const auto& [what, times] : s.breaks) {
+    breaks.push_back({{"by", what.first}, {"at", what.second}, {"times", times}});
+  }
+  const Json report = {{"steps", std::move(steps)},
+                       {"summary",
+                        {{"steps", s.steps},
+                         {"graphs", executions.size()},
+                         {"most_in_a_step", s.most},
+                         {"different", s.different.size()},
+                         {"compiled", s.compiled},
+                         {"loaded", s.loaded},
+                         {"breaks", std::move(breaks)}}}};
+  return report.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace hlokit::lazy

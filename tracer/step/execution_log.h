@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which graphs a session runs, and why: one record for each execution, and reports that say how many graphs a step
+// takes and what broke them.
+#ifndef HLOKIT_TRACER_STEP_EXECUTION_LOG_H_
+#define HLOKIT_TRACER_STEP_EXECUTION_LOG_H_
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ir/digest/digest.h"
+#include "tracer/graph/scope.h"
+
+namespace hlokit::lazy {
+
+struct Execution {
+  enum class Program : uint8_t { kCompiled, kLoaded, kCached };
+
+  int64_t step = 1;  // of the device, from 1: steps marked before, and this one
+  Cause cause = Cause::kStep;
+  std::string name;  // of a compiled region or a captured function
+  Digest graph;
+  Program program = Program::kCompiled;  // compiled now, loaded from the folder of programs, known already
+  std::string device;
+  std::string root;  // symbol of the first result's node
+  int64_t nodes = 0;
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+  int64_t donated = 0;
+  std::vector<Frame> frames;  // of the program, innermost first
+};
+
+class ExecutionLog {
+ public:
+  void Add(Execution execution);
+  std::vector<Execution> executions() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Execution> executions_;
+};
+
+// "step@file.prog:3", or empty.
+std::string PlaceOf(const std::vector<Frame>& frames);
+
+// Graphs by step, with what ran them and where; then counts, and what made a step more than one graph.
+std::string GraphReport(const std::vector<Execution>& executions);
+// The same: {"steps": [[GRAPH, ...], ...], "summary": {...}}, without a newline at the end.
+std::string GraphReportJson(const std::vector<Execution>& executions);
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_STEP_EXECUTION_LOG_H_

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/step/executor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "interp/runtime/observe/profiler.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/grad_function.h"
+#include "tracer/graph/schema.h"
+#include "tracer/lowering/node_lowering.h"
+#include "tracer/observe/explain.h"
+#include "tracer/observe/save_graphs.h"
+#include "tracer/step/debug_analysis.h"
+#include "tracer/step/graph_form.h"
+#include "tracer/step/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+std::atomic<uint64_t> next_mark{1};
+
+// To be raised when lowerings or the stored form of programs change.
+constexpr std::string_view kProgramVersion = "2";
+
+// What stands for an op in contents that outlive the process: digests of names, by Op.
+const std::vector<uint64_t>& OpDigests() {
+  static const std::vector<uint64_t> digests = [] {
+    std::vector<uint64_t> v(kOpCount);
+    for (size_t i = 0; i < kOpCount; ++i) v[i] = DigestOf(SchemaOf(static_cast<Op>(i)).full_name()).low;
+    return v;
+  }();
+  return digests;
+}
+
+// The rows of the op table: programs of another table are none of ours.
+const std::string& OpTableDigest() {
+  static const std::string digest = [] {
+    std::string rows;
+    for (size_t i = 0; i < kOpCount; ++i) StrAppend(&rows, InfoOf(static_cast<Op>(i)).schema_text, "\n");
+    return ToString(DigestOf(rows));
+  }();
+  return digest;
+}
+
+bool Pending(DeviceState& device, const TensorData& data) {
+  return data.buffer == nullptr && data.ir.valid() && data.ir_epoch == device.graph().epoch();
+}
+
+// The same for equal frames, as far as they go into a program.
+uint32_t FrameKey(DeviceState& device, uint32_t frame) {
+  if (frame == 0) return 0;
+  const Frame& f = device.frames()[frame - 1];
+  return device.context().strings.Intern(StrCat(f.file, ":", f.line)).value + 1;
+}
+
+std::string ScopedName(std::string_view s) {
+  std::string out(s);
+  std::replace(out.begin(), out.end(), ':', '_');
+  return out;
+}
+
+MetadataId MetadataOf(DeviceState& device, const NodeRecord& node, Context& context) {
+  Metadata m;
+  const std::string type = ScopedName(SymbolOf(node.op));
+  m.op_type = context.strings.Intern(type);
+  const std::string_view scope = device.context().str(StringId(node.scope));
+  m.op_name = context.strings.Intern(scope.empty() ? type : StrCat(ScopedName(scope), "/", type));
+  if (node.frame != 0) {
+    const Frame& frame = device.frames()[node.frame - 1];
+    m.source_file = context.strings.Intern(frame.file);
+    m.source_line = frame.line;
+  }
+  return context.metadata.Intern(m);
+}
+
+}  // namespace
+
+GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options) {
+  const runtime::Trace trace("RunPostOrder");
+  GraphSlice slice;
+  Graph& graph = device.graph();
+  for (TensorData* data : tensors) slice.roots.push_back(device.ValueOf(data));
+  slice.order = graph.PostOrder(slice.roots);
+  const uint64_t mark = next_mark.fetch_add(1, std::memory_order_relaxed);
+  for (NodeId id : slice.order) {
+    if (graph.node(id).op != Op::device_data) continue;
+    const std::shared_ptr<runtime::Buffer>& buffer = graph.leaf(id);
+    if (buffer->mark == mark) continue;
+    buffer->mark = mark;
+    buffer->number = static_cast<uint32_t>(slice.inputs.size());
+    slice.inputs.push_back(buffer);
+    slice.input_nodes.push_back(id);
+  }
+  if (options.donate) {
+    for (TensorData* data : tensors) {
+      // Still an input of this graph, and nobody else's value.
+      const std::shared_ptr<runtime::Buffer>& old = data->overwritten;
+      if (old == nullptr || old->read_only || old->mark != mark) continue;
+      slice.donated.push_back(old->number);
+    }
+    std::sort(slice.donated.begin(), slice.donated.end());
+    slice.donated.erase(std::unique(slice.donated.begin(), slice.donated.end()), slice.donated.end());
+  }
+  return slice;
+}
+
+absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+  const Graph& graph = device.graph();
+  const bool debug = device.tracer()->options().debug;
+  std::vector<uint32_t>& room = device.key_words();
+  const size_t most = 4 + slice.order.size() * (debug ? 6 : 4) + 2 * graph.operand_count() + 2 * slice.roots.size() +
+                      slice.donated.size();
+  if (room.size() < most) room.resize(most);
+  uint32_t* at = room.data();
+  *at++ = options.force;
+  for (NodeId id : slice.order) {
+    const NodeRecord& node = graph.node(id);
+    *at++ = static_cast<uint32_t>(node.op) | static_cast<uint32_t>(node.operand_count) << 16;
+    *at++ = node.attrs.value;
+    if (node.op == Op::device_data) {
+      *at++ = node.shape.value;
+      *at++ = graph.leaf(id)->number;
+      continue;
+    }
+    if (node.op == Op::constant) *at++ = node.shape.value;
+    for (const IrRef& operand : graph.operands(id)) {
+      *at++ = graph.Position(operand.node);
+      *at++ = operand.output;
+    }
+  }
+  *at++ = 0xffffffffu;
+  for (const IrRef& root : slice.roots) {
+    *at++ = graph.Position(root.node);
+    *at++ = root.output;
+  }
+  *at++ = 0xffffffffu;
+  for (int64_t i : slice.donated) *at++ = static_cast<uint32_t>(i);
+  if (debug) {
+    // Metadata is part of the program then.
+    *at++ = 0xffffffffu;
+    for (NodeId id : slice.order) {
+      *at++ = graph.node(id).scope;
+      *at++ = FrameKey(device, graph.node(id).frame);
+    }
+  }
+  return {room.data(), static_cast<size_t>(at - room.data())};
+}
+
+std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+  const Graph& graph = device.graph();
+  const std::vector<uint64_t>& ops = OpDigests();
+  absl::flat_hash_map<uint32_t, std::string> shapes;
+  std::string bytes;
+  bytes.reserve(slice.order.size() * 128);
+  const auto number = [&](uint64_t v) { bytes.append(reinterpret_cast<const char*>(&v), sizeof(v)); };
+  const auto text = [&](std::string_view s) {
+    number(s.size());
+    bytes.append(s);
+  };
+  const auto reference = [&](const IrRef& ref) {
+    number(static_cast<uint64_t>(graph.Position(ref.node)) << 32 | ref.output);
+  };
+  number(options.force);
+  number(slice.order.size());
+  for (NodeId id : slice.order) {
+    const NodeRecord& node = graph.node(id);
+    number(ops[static_cast<size_t>(node.op)]);
+    const absl::Span<const int64_t> attrs = device.context().list(node.attrs);
+    number(static_cast<uint64_t>(attrs.size()) << 32 | node.operand_count);
+    bytes.append(reinterpret_cast<const char*>(attrs.data()), attrs.size() * sizeof(int64_t));
+    if (node.op == Op::device_data) number(graph.leaf(id)->number);
+    if (node.op == Op::device_data || node.op == Op::constant) {
+      std::string& shape = shapes[node.shape.value];
+      if (shape.empty()) shape = ToString(device.context().shape(node.shape));
+      text(shape);
+    }
+    for (const IrRef& operand : graph.operands(id)) reference(operand);
+  }
+  number(slice.roots.size());
+  for (const IrRef& root : slice.roots) reference(root);
+  number(slice.donated.size());
+  for (int64_t i : slice.donated) number(static_cast<uint64_t>(i));
+  if (device.tracer()->options().debug) {
+    for (NodeId id : slice.order) {
+      const NodeRecord& node = graph.node(id);
+      text(device.context().str(StringId(node.scope)));
+      number(node.frame != 0);
+      if (node.frame == 0) continue;
+      const Frame& frame = device.frames()[node.frame - 1];
+      text(frame.file);
+      number(static_cast<uint64_t>(frame.line));
+    }
+  }
+  return bytes;
+}
+
+Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+  return DigestOf(ContentsOf(device, slice, options));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const GraphSlice& slice,
+                                                   std::string_view name) {
+  auto module = std::make_unique<Module>();
+  Context& context = module->context();
+  const Graph& graph = device.graph();
+  const bool debug = device.tracer()->options().debug;
+  module->header().name = context.strings.Intern(name);
+  const ComputationId entry = module->AddComputation(module->UniqueComputationName(name));
+  module->SetEntry(entry);
+  Emitter e(module.get(), entry);
+  // Values by place in the post-order and output.
+  std::vector<uint32_t> first(slice.order.size() + 1);
+  std::vector<InstructionId> values;
+  std::vector<InstructionId> operands;
+  std::vector<InstructionId> parameters(slice.inputs.size());
+  const bool wrapped = static_cast<int64_t>(slice.inputs.size()) >= device.tracer()->options().wrap_parameters;
+  Hlo all_parameters(&e, InstructionId());
+  if (wrapped) {
+    std::vector<Shape> shapes;
+    for (NodeId id : slice.input_nodes) {
+      const Shape shape = device.context().shape(graph.node(id).shape);
+      shapes.push_back(e.ArrayShape(shape.element_type(), shape.dims()));
+    }
+    all_parameters = e.Take(e.builder().Parameter(0, context.shapes.Tuple(shapes), "p0"));
+  }
+  for (size_t at = 0; at < slice.order.size(); ++at) {
+    const NodeId id = slice.order[at];
+    const NodeRecord& node = graph.node(id);
+    first[at] = static_cast<uint32_t>(values.size());
+    const MetadataScope metadata(&e.builder(), debug ? MetadataOf(device, node, context) : MetadataId());
+    const Shape shape = device.context().shape(node.shape);
+    if (node.op == Op::device_data) {
+      const uint32_t number = graph.leaf(id)->number;
+      if (!parameters[number].valid()) {
+        const Hlo p = wrapped ? e.Take(e.builder().GetTupleElement(all_parameters.id(), number))
+                              : e.Take(e.builder().Parameter(number, e.ArrayShape(shape.element_type(), shape.dims()),
+                                                             StrCat("p", number)));
+        parameters[number] = p.id();
+      }
+      values.push_back(parameters[number]);
+      continue;
+    }
+    operands.clear();
+    for (const IrRef& operand : graph.operands(id)) {
+      operands.push_back(values[first[graph.Position(operand.node)] + operand.output]);
+    }
+    const EncodedArgs args = DecodeArgs(device.context().list(node.attrs));
+    if (node.op == Op::constant) {
+      values.push_back(Constant(e, shape.element_type(), args[0].scalar()).id());
+      continue;
+    }
+    NodeLowering n(&e, node.op, args, operands);
+    const OpInfo& info = InfoOf(node.op);
+    (info.lower == nullptr ? &lower::None : info.lower)(n);
+    if (!e.status().ok()) {
+      return absl::Status(e.status().code(),
+                          absl::string_view(StrCat(SymbolOf(node.op), ": ", std::string(e.status().message()))));
+    }
+    for (const Hlo& result : n.results()) values.push_back(result.id());
+  }
+  std::vector<InstructionId> roots;
+  for (const IrRef& root : slice.roots) roots.push_back(values[first[graph.Position(root.node)] + root.output]);
+  const Hlo tuple = e.Take(e.builder().Tuple(roots));
+  if (!e.status().ok()) return e.status();
+  e.builder().SetRoot(tuple.id());
+  EntryLayout layout;
+  if (wrapped) {
+    layout.parameters.push_back(all_parameters.shape());
+  } else {
+    for (const InstructionId p : parameters) layout.parameters.push_back(e.builder().shape_of(p));
+  }
+  layout.result = tuple.shape();
+  module->header().entry_layout = std::move(layout);
+  for (int64_t i : slice.donated) {
+    module->header().buffer_donor.push_back(wrapped ? BufferDonor{0, context.lists.Intern({i})}
+                                                    : BufferDonor{i, context.lists.Intern({})});
+  }
+  return module;
+}
+
+runtime::ProgramKey StoredKeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+  const TracerOptions& tracer = device.tracer()->options();
+  return {ContentsOf(device, slice, options),
+          {{"program version", std::string(kProgramVersion)},
+           {"ops", OpTableDigest()},
+           {"PJRT_DEVICE", tracer.client.platform},
+           {"pipeline", tracer.client.pipeline},
+           {"XLA_PARAMETER_WRAPPING_THREADSHOLD", StrCat(tracer.wrap_parameters)},
+           {"XLA_IR_DEBUG", tracer.debug ? "1" : "0"}},
+          {}};
+}
+
+namespace {
+
+struct Found {
+  std::shared_ptr<CompiledGraph> graph;
+  Execution::Program how;
+};
+
+// The compiled program of the slice, from the caches or new.
+absl::StatusOr<Found> ProgramFor(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+  Tracer& tracer = *device.tracer();
+  runtime::Metrics& metrics = tracer.metrics();
+  metrics.AddSample("TensorsGraphSize", runtime::MetricKind::kValue, static_cast<double>(slice.order.size()));
+  const absl::Span<const uint32_t> words = KeyOf(device, slice, options);
+  if (std::shared_ptr<CompiledGraph> found = device.cache().Find(words)) {
+    metrics.Add("CachedCompile");
+    return Found{std::move(found), Execution::Program::kCached};
+  }
+  metrics.Add("UncachedCompile");
+  const runtime::Trace trace("XLAGraphExecutor::Compile");
+  Found result{std::make_shared<CompiledGraph>(), Execution::Program::kCompiled};
+  CompiledGraph& compiled = *result.graph;
+  compiled.words.assign(words.begin(), words.end());
+  runtime::ProgramKey key = StoredKeyOf(device, slice, options);
+  compiled.hash = DigestOf(key.contents);
+  runtime::PersistentCache* const disk = tracer.persistent_cache();
+  std::string other_setting;
+  if (disk != nullptr) {
+    if (std::optional<runtime::StoredProgram> program = disk->Get(key)) {
+      compiled.executable = tracer.client().Load(*std::move(program));
+      result.how = Execution::Program::kLoaded;
+    } else {
+      key.form = FormOf(device, slice, options);
+      if (tracer.options().explain_recompiles) other_setting = disk->OtherSetting(key);
+    }
+  }
+  if (compiled.executable == nullptr) {
+    static std::atomic<int64_t> serial{0};
+    const std::string name =
+        device.graph_name.empty() ? StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1) : device.graph_name;
+    absl::StatusOr<std::unique_ptr<Module>> module = LowerSlice(device, slice, name);
+    if (!module.ok()) return module.status();
+    absl::StatusOr<std::shared_ptr<runtime::Executable>> executable = tracer.client().Compile(*std::move(module));
+    if (!executable.ok()) return executable.status();
+    compiled.executable = *std::move(executable);
+    if (disk != nullptr) disk->Put(key, tracer.client().Serialize(*compiled.executable));
+  }
+  compiled.nodes = static_cast<int64_t>(slice.order.size());
+  compiled.inputs = static_cast<int64_t>(slice.inputs.size());
+  compiled.outputs = static_cast<int64_t>(slice.roots.size());
+  compiled.donated_parameters = slice.donated;
+  for (const IrRef& root : slice.roots) compiled.result_shapes.push_back(device.ShapeOf(root));
+  compiled.root = slice.roots.empty() ? "" : SymbolOf(device.graph().node(slice.roots[0].node).op);
+  metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
+  if (tracer.options().explain_recompiles) ExplainCompilation(device, slice, options, other_setting, &compiled);
+  device.cache().Insert(result.graph);
+  return result;
+}
+
+// Says and notes that a program is about to run; an error where nothing may.
+absl::Status Announce(DeviceState& device, const Found& found, Cause cause) {
+  Tracer& tracer = *device.tracer();
+  const TracerOptions& options = tracer.options();
+  const bool say = options.debug_level >= 1;
+  const bool keep = options.log_executions || options.auto_analysis;
+  if (!say && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
+  const CompiledGraph& graph = *found.graph;
+  Execution e{device.steps + 1,
+              cause,
+              device.graph_name,
+              graph.hash,
+              found.how,
+              device.name(),
+              graph.root,
+              graph.nodes,
+              graph.inputs,
+              graph.outputs,
+              static_cast<int64_t>(graph.donated_parameters.size()),
+              CurrentFrames()};
+  if (device.forbid_execution) {
+    tracer.Warn(AnalysisBlock(AnalysisKind::kUnexpectedExecution, e, options.debug_max_frames));
+    return absl::FailedPreconditionError("Unexpected execution happens inside the compiled function, exiting");
+  }
+  if (say && found.how == Execution::Program::kCompiled) {
+    tracer.Warn(AnalysisBlock(AnalysisKind::kCompilation, e, options.debug_max_frames));
+    tracer.Warn(PostCompilationBlock(graph.executable->module()));
+  }
+  if (options.debug_level >= 2) tracer.Warn(AnalysisBlock(AnalysisKind::kExecution, e, options.debug_max_frames));
+  if (device.listener != nullptr) device.listener->push_back(e);
+  if (keep) tracer.executions().Add(std::move(e));
+  return absl::OkStatus();
+}
+
+std::vector<std::shared_ptr<runtime::Buffer>> Start(DeviceState& device, const CompiledGraph& graph,
+                                                    std::vector<std::shared_ptr<runtime::Buffer>> inputs) {
+  const runtime::Trace trace("ScheduleSyncTensorsGraph");
+  // A captured program may find a value that became somebody else's too since it was traced.
+  std::vector<int64_t> donated = graph.donated_parameters;
+  std::erase_if(donated, [&](int64_t i) { return inputs[static_cast<size_t>(i)]->read_only; });
+  std::vector<std::shared_ptr<runtime::Buffer>> results;
+  {
+    const runtime::TimedSection timed(&device.tracer()->metrics(), "WrapXlaData");
+    results.reserve(static_cast<size_t>(graph.outputs));
+    for (int64_t i = 0; i < graph.outputs; ++i) results.push_back(device.device()->Promise());
+  }
+  device.device()->Enqueue([dropped = device.TakeDropped()]() mutable {
+    dropped.clear();
+    return absl::OkStatus();
+  });
+  device.tracer()->client().Execute(device.device(), graph.executable, std::move(inputs), results, donated);
+  return results;
+}
+
+}  // namespace
+
+absl::StatusOr<Launched> Launch(DeviceState& device, GraphSlice slice, const SliceOptions& options, Cause cause) {
+  const TracerOptions& tracer_options = device.tracer()->options();
+  if (!tracer_options.save_graphs_file.empty()) {
+    absl::Status saved =
+        SaveGraph(device, slice, options, tracer_options.save_graphs_file, tracer_options.save_graphs_format);
+    if (!saved.ok()) return saved;
+  }
+  absl::StatusOr<Found> found = ProgramFor(device, slice, options);
+  if (!found.ok()) return found.status();
+  if (absl::Status s = Announce(device, *found, cause); !s.ok()) return s;
+  Launched launched{std::move(found->graph), {}};
+  launched.results = Start(device, *launched.program, std::move(slice.inputs));
+  return launched;
+}
+
+absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Replay(
+    DeviceState& device, const std::shared_ptr<CompiledGraph>& program,
+    std::vector<std::shared_ptr<runtime::Buffer>> inputs, Cause cause) {
+  if (absl::Status s = Announce(device, {program, Execution::Program::kCached}, cause); !s.ok()) return s;
+  return Start(device, *program, std::move(inputs));
+}
+
+void Materialize(TensorData* data, std::shared_ptr<runtime::Buffer> buffer) {
+  data->buffer = std::move(buffer);
+  data->overwritten = nullptr;
+  data->ir = IrRef();
+}
+
+std::vector<TensorData*> PendingTensors(DeviceState& device) {
+  std::vector<TensorData*> pending = device.LiveTensors();
+  std::erase_if(pending, [&](const TensorData* data) { return !Pending(device, *data); });
+  return pending;
+}
+
+namespace {
+
+// Computes these pending tensors, under the device's mutex.
+absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending, const SliceOptions& options,
+                     Cause cause) {
+  if (pending.empty()) return absl::OkStatus();
+  absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, pending, options), options, cause);
+  if (!launched.ok()) return launched.status();
+  for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move(launched->results[i]));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SyncLiveTensors(DeviceState& device, Cause cause, bool wait) {
+  const runtime::Trace trace("SyncLiveTensorsGraph");
+  {
+    std::unique_lock<ReentrantMutex> lock(device.mutex(), std::try_to_lock);
+    if (!lock.owns_lock()) {
+      const runtime::TimedSection waiting(&device.tracer()->metrics(), "DeviceLockWait");
+      lock.lock();
+    }
+    const SliceOptions options{true, device.tracer()->options().donate};
+    if (absl::Status s = Compute(device, PendingTensors(device), options, cause); !s.ok()) return s;
+    device.TrimGraph();
+  }
+  return wait ? device.device()->Synchronize() : absl::OkStatus();
+}
+
+absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait) {
+  {
+    DeviceLock lock(device.mutex());
+    std::vector<TensorData*> chosen;
+    absl::flat_hash_set<const TensorData*> seen;
+    for (const Tensor& t : tensors) {
+      TensorData* const data = t.impl()->data.get();
+      if (Pending(device, *data) && seen.insert(data).second) chosen.push_back(data);
+    }
+    if (absl::Status s = Compute(device, chosen, {true, false}, Cause::kValue); !s.ok()) return s;
+  }
+  return wait ? device.device()->Synchronize() : absl::OkStatus();
+}
+
+absl::Status ComputeTensor(const Tensor& t) {
+  DeviceState& device = *t.device();
+  DeviceLock lock(device.mutex());
+  TensorData* data = t.impl()->data.get();
+  if (data->buffer != nullptr) return absl::OkStatus();
+  const SliceOptions options{true, false};
+  absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kValue);
+  if (!launched.ok()) return launched.status();
+  Materialize(data, std::move(launched->results[0]));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
+  DeviceState& device = *t.device();
+  std::optional<runtime::BufferUse> use;  // begun before anybody else can give the value away
+  {
+    DeviceLock lock(device.mutex());
+    if (absl::Status s = ComputeTensor(t); !s.ok()) return s;
+    use.emplace(t.impl()->data->buffer);
+  }
+  return device.tracer()->client().TransferFromDevice(*use);
+}
+
+absl::StatusOr<Literal> FetchKeepingGraph(const Tensor& t) {
+  DeviceState& device = *t.device();
+  std::optional<runtime::BufferUse> use;
+  {
+    DeviceLock lock(device.mutex());
+    TensorData* data = t.impl()->data.get();
+    std::shared_ptr<runtime::Buffer> buffer = data->buffer;
+    if (buffer == nullptr) {
+      const SliceOptions options{false, false};
+      absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kItem);
+      if (!launched.ok()) return launched.status();
+      buffer = std::move(launched->results[0]);
+    }
+    use.emplace(std::move(buffer));
+  }
+  return device.tracer()->client().TransferFromDevice(*use);
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/step/tracer.h"
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "interp/runtime/observe/profiler.h"
+#include "ir/core/str_cat.h"
+#include "tracer/graph/schema.h"
+#include "tracer/observe/save_graphs.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/executor.h"
+
+namespace hlokit::lazy {
+namespace {
+
+thread_local DeviceState* current_device = nullptr;
+
+}  // namespace
+
+DeviceState* CurrentDevice() { return current_device; }
+DeviceGuard::DeviceGuard(DeviceState* device) : previous_(std::exchange(current_device, device)) {}
+DeviceGuard::~DeviceGuard() { current_device = previous_; }
+
+Tracer::Tracer(const TracerOptions& options)
+    : options_(options), metrics_(options.metrics), op_counts_(std::make_unique<std::atomic<int64_t>[]>(kOpCount)) {
+  client_ = std::make_unique<runtime::Client>(options_.client, &metrics_);
+  if (!options_.persistent_cache.folder.empty()) {
+    persistent_cache_ = std::make_unique<runtime::PersistentCache>(options_.persistent_cache, &metrics_);
+  }
+  for (const std::unique_ptr<runtime::Device>& device : client_->devices()) {
+    devices_.push_back(std::make_unique<DeviceState>(this, device.get()));
+  }
+}
+
+Tracer::~Tracer() {
+  for (const std::unique_ptr<DeviceState>& device : devices_) (void)device->device()->Synchronize();
+}
+
+Tensor Tracer::FromLiteral(Literal value) {
+  DeviceState* state = current_device != nullptr ? current_device : device();
+  const runtime::TimedSection timed(&metrics_, "TensorToData");
+  DeviceLock lock(state->mutex());
+  const Shape shape = state->shapes().Array(value.shape().element_type(), value.shape().dims());
+  // The shape is made the device's own, so that the value does not depend on where it came from.
+  Literal own = Literal::Zeros(shape);
+  if (own.size_bytes() != 0) std::memcpy(own.data(), value.data(), own.size_bytes());
+  return state->NewTensor(client_->TransferToDevice(state->device(), std::move(own), state->shared_context()), shape);
+}
+
+absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::source_location& location) {
+  DeviceState& state = device_state != nullptr     ? *device_state
+                       : current_device != nullptr ? *current_device
+                                                   : *device();
+  const CallSite site(location);
+  if (absl::Status s = status(); !s.ok()) return s;
+  const runtime::Trace trace("StepMarker");
+  if (options_.step_log) Warn("torch_xla.torch_xla::sync");
+  {
+    DeviceLock lock(state.mutex());
+    state.SetCollectiveToken(Tensor());  // which is no result of the step
+  }
+  absl::Status synced = SyncLiveTensors(state, CurrentCause(Cause::kStep), wait || options_.sync_wait);
+  metrics_.Add("MarkStep");
+  {
+    DeviceLock lock(state.mutex());
+    ++state.steps;
+    state.NextStepSeed();
+  }
+  absl::Status analysed = AfterStep();
+  absl::Status scopes = ResetScopes();
+  if (!synced.ok()) return synced;
+  return analysed.ok() ? scopes : analysed;
+}
+
+absl::Status Tracer::AfterStep() {
+  const int64_t step = ++steps_;
+  if (options_.auto_analysis) {
+    std::vector<std::string> lines;
+    {
+      std::lock_guard<std::mutex> lock(status_mutex_);
+      lines = auto_analysis_.AfterStep(metrics_, executions_, step);
+    }
+    for (const std::string& line : lines) Warn(line);
+  }
+  if (options_.metrics_file.empty()) return absl::OkStatus();
+  PublishCounters();
+  const std::string text = StrCat("[MetricsData; step=", step, "]\n", metrics_.Report(), "\n");
+  if (options_.metrics_file == "STDOUT" || options_.metrics_file == "STDERR") {
+    std::fputs(text.c_str(), options_.metrics_file == "STDOUT" ? stdout : stderr);
+    return absl::OkStatus();
+  }
+  return AppendToFile(options_.metrics_file, text);
+}
+
+void Tracer::Warn(std::string_view text) {
+  if (options_.report) return options_.report(text);
+  const std::string line = StrCat(text, "\n");
+  std::fputs(line.c_str(), stderr);
+}
+
+absl::Status Tracer::Wait() {
+  absl::Status first = status();
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    absl::Status s = device->device()->Synchronize();
+    if (first.ok()) first = std::move(s);
+  }
+  return first;
+}
+
+absl::Status Tracer::status() const {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  return status_;
+}
+
+void Tracer::ClearStatus() {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  status_ = absl::OkStatus();
+}
+
+void Tracer::SetError(absl::Status status) {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  if (status_.ok()) status_ = std::move(status);
+}
+
+std::vector<std::string> Tracer::TakeExplanations() {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  return std::exchange(explanations_, {});
+}
+
+void Tracer::AddExplanation(std::string text) {
+  std::lock_guard<std::mutex> lock(status_mutex_);
+  explanations_.push_back(std::move(text));
+}
+
+void Tracer::PublishCounters() {
+  for (size_t i = 0; i < kOpCount; ++i) {
+    const int64_t n = op_counts_[i].exchange(0, std::memory_order_relaxed);
+    if (n == 0) continue;
+    std::string name = SchemaOf(static_cast<Op>(i)).name;
+    if (const size_t colons = name.find("::"); colons != std::string::npos) name = name.substr(colons + 2);
+    metrics_.Add(StrCat("xla::", name), n);
+  }
+  int64_t created = 0, live = 0;
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    DeviceLock lock(device->mutex());
+    created += device->created_count();
+    live += device->live_count();
+  }
+  metrics_.Set("CreateXlaTensor", created);
+  metrics_.Set("DestroyXlaTensor", created - live);
+}
+
+}  // namespace hlokit::lazy
