@@ -513,7 +513,9 @@ bool IsElidedBy(const PrintOptions& options, Instruction constant) {
 }
 
 std::string ToString(const Module& module, const PrintOptions& options) {
+  constexpr size_t kBytesOfInstruction = 160;  // in dumps; a string that grows is copied again and again
   std::string text;
+  text.reserve(module.instruction_count() * kBytesOfInstruction);
   {
     TextWriter out(&text);
     PrintModule(out, module, options);

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "ir/graph/module.h"
 #include "passes/target/machine.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/graph/module.h"
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/cost/kernel_plan.h"
 #include "interp/tpu/memory/residency.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/device_timelines.h"
 #include "ir/graph/module.h"
 #include "passes/target/cost_model.h"

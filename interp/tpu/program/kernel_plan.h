@@ -4,8 +4,8 @@
 // The module is taken as it stands: each instruction that generates code is one kernel, transfer or call, and they run
 // in the order of the text. What a compiler decides (fusion, layouts, memory spaces, the order) has been decided
 // before.
-#ifndef HLOKIT_INTERP_TPU_COST_KERNEL_PLAN_H_
-#define HLOKIT_INTERP_TPU_COST_KERNEL_PLAN_H_
+#ifndef HLOKIT_INTERP_TPU_PROGRAM_KERNEL_PLAN_H_
+#define HLOKIT_INTERP_TPU_PROGRAM_KERNEL_PLAN_H_
 
 #include <cstdint>
 #include <vector>
@@ -60,4 +60,4 @@ class KernelPlan {
 
 }  // namespace hlokit::tpu
 
-#endif  // HLOKIT_INTERP_TPU_COST_KERNEL_PLAN_H_
+#endif  // HLOKIT_INTERP_TPU_PROGRAM_KERNEL_PLAN_H_
