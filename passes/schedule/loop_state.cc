@@ -42,6 +42,24 @@ std::vector<ChangingElement> ChangingElements(Computation body) {
   return changing;
 }
 
+int64_t OperandWrittenOver(Instruction value, Computation body) {
+  const bool by_element =
+      HasTrait(value.opcode(), kElementwise) ||
+      (value.opcode() == Opcode::kFusion && value.enum_attr(Attr::kFusionKind, FusionKind::kLoop) == FusionKind::kLoop);
+  if (!by_element || !value.shape().IsArray()) return -1;
+  for (int64_t k = 0; k < value.operand_count(); ++k) {
+    const Instruction operand = value.operand(k);
+    if (!IsStateElement(operand, body) || operand.shape().bare() != value.shape().bare()) continue;
+    bool only = true;
+    for (const auto use : operand.uses()) only = only && use.user == value;
+    for (const auto use : body.parameter(0).uses()) {
+      only = only && (use.user == operand || !IsStateElement(use.user, body, operand.int_attr(Attr::kIndex)));
+    }
+    if (only) return k;
+  }
+  return -1;
+}
+
 std::vector<int64_t> InvariantElements(Computation body) {
   std::vector<int64_t> invariant;
   if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return invariant;

@@ -15,6 +15,7 @@
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
+#include "passes/schedule/loop_pinning.h"
 #include "passes/schedule/loop_state.h"
 #include "passes/schedule/stay_choice.h"
 #include "passes/schedule/vector_memory.h"
@@ -31,8 +32,6 @@ constexpr int32_t kLongestPrefetch = 128;  // places from the start of a copy to
 constexpr size_t kMostReaders = 64;        // of an array that is prefetched
 constexpr size_t kMostAliases = 16;        // of an array, under other shapes
 constexpr int64_t kMinTrips = 2;           // of a loop whose state is brought there
-
-int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
 
 // What the computations of a module share.
 struct Shared {
@@ -93,9 +92,11 @@ class Assigner {
   void Keep();
   // Finds what is brought there and away beside other work, and changes the module; those of callers come first.
   absl::Status Move();
-  // Gives the state of the loop that stays there its memory space, copies it there before the loop and back after it;
-  // once all computations have been moved.
-  absl::Status PinState();
+  // Pins the state of the loop that stays there (PinLoopState); once all computations have been moved.
+  absl::Status PinState() const {
+    if (pinned_.empty()) return absl::OkStatus();
+    return PinLoopState(module_, module_.instruction(shared_.loop_of[c_.id().value]), pinned_);
+  }
 
  private:
   // An array made here, in places.
@@ -138,10 +139,6 @@ class Assigner {
   void TakeIdle(int32_t from, int32_t to, double seconds);
   void FindEvictions();
   std::vector<Prefetch> FindPrefetches();
-  Shape InVmem(Shape array) const;
-  absl::StatusOr<InstructionId> Copy(InstructionId source, Shape result, InstructionId before_start,
-                                     InstructionId before_done);
-  absl::Status CopyBack(InstructionId loop, Shape in_hbm);
   absl::Status Evict(const Stay& stay);
   absl::Status Fetch(const Prefetch& prefetch);
 
@@ -242,27 +239,39 @@ void Assigner::KeepState() {
   std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
-  int64_t room = *std::min_element(room_.begin(), room_.end());
+  const int32_t last = static_cast<int32_t>(order_.size()) - 1;
+  const std::vector<int64_t> before = room_;
   absl::flat_hash_set<int64_t> kept;
   for (const auto& [in_place, bytes, element] : changing) {
-    if (bytes > room) continue;
+    const bool moves = IsStateElement(element.value, c_);
+    // What it was is there from the start to its last use, what it becomes from where it is made to the end.
+    int32_t end = in_place ? last : 0;
+    for (const auto use : c_.parameter(0).uses()) {
+      if (!IsStateElement(use.user, c_, element.index)) continue;
+      end = std::max(end, PlaceOf(use.user.id()));
+      for (const auto read : use.user.uses()) end = std::max(end, PlaceOf(read.user.id()));
+    }
+    const int32_t made = moves || in_place ? last + 1 : PlaceOf(element.value.id());
+    const int64_t over = moves || in_place ? -1 : OperandWrittenOver(element.value, c_);
+    const bool itself = over >= 0 && element.value.operand(over).int_attr(Attr::kIndex) == element.index;
+    if (itself) end = made - 1;
+    const bool freed = over >= 0 && !itself && kept.contains(element.value.operand(over).int_attr(Attr::kIndex));
+    if (!Fits(0, end, bytes) || (made <= last && !Fits(freed ? made + 1 : made, last, bytes))) continue;
+    if (made <= end && !Fits(std::max(made, freed ? made + 1 : made), std::min(end, last), 2 * bytes)) continue;
+    Hold(0, end, bytes);
+    if (made <= last) Hold(freed ? made + 1 : made, last, bytes);
     kept.insert(element.index);
-    room -= bytes;
     pinned_.push_back(element);
   }
-  // An element that takes over another one's array can stay only with it.
-  for (bool again = true; again;) {
-    again = false;
-    for (auto it = pinned_.begin(); it != pinned_.end();) {
-      const bool lost = IsStateElement(it->value, c_) && !kept.contains(it->value.int_attr(Attr::kIndex));
-      if (lost) kept.erase(it->index);
-      it = lost ? pinned_.erase(it) : it + 1;
-      again |= lost;
+  // What moves to another element needs that one's array there as well.
+  for (const ChangingElement& element : pinned_) {
+    if (IsStateElement(element.value, c_) && !kept.contains(element.value.int_attr(Attr::kIndex))) {
+      pinned_.clear();
+      room_ = before;
+      return;
     }
   }
   for (const ChangingElement& element : pinned_) {
-    const int64_t bytes = PaddedBytes(element.value.shape());
-    for (int64_t& at : room_) at -= bytes;
     in_vmem_.insert(element.value.id().value);
     for (Instruction name = c_.root().operand(element.index); name != element.value; name = name.operand(0)) {
       in_vmem_.insert(name.id().value);
@@ -274,138 +283,6 @@ void Assigner::KeepState() {
       in_vmem_.insert(use.user.id().value);
     }
   }
-}
-
-absl::Status Assigner::PinState() {
-  if (pinned_.empty()) return absl::OkStatus();
-  const InstructionId loop_id = shared_.loop_of[c_.id().value];
-  const Computation condition = module_.instruction(loop_id).computation_attr(Attr::kCondition);
-  ShapeTable& shapes = module_.context().shapes;
-  const auto pin_array = [&](InstructionId id) { module_.SetShape(id, InVmem(module_.instruction(id).shape())); };
-  // Every name of a value but the state itself.
-  const auto pin_names = [&](Instruction value) {
-    std::vector<InstructionId> open = {value.id()};
-    while (!open.empty()) {
-      const InstructionId name = open.back();
-      open.pop_back();
-      if (MemorySpaceOf(module_.instruction(name).shape()) == tpu::kVectorMemorySpace) continue;
-      pin_array(name);
-      for (const auto use : module_.instruction(name).uses()) {
-        const bool same = IsName(use.user) || IsUpdatedBy(module_.instruction(name), use.user, use.operand_index);
-        if (same && use.user.shape().IsArray()) open.push_back(use.user.id());
-      }
-    }
-  };
-  const auto pin_elements = [&](InstructionId tuple) {
-    const absl::Span<const Shape> old = module_.instruction(tuple).shape().elements();
-    std::vector<Shape> elements(old.begin(), old.end());
-    for (const ChangingElement& element : pinned_) {
-      Shape& shape = elements[static_cast<size_t>(element.index)];
-      shape = InVmem(shape);
-    }
-    module_.SetShape(tuple, shapes.Tuple(elements));
-  };
-  for (const ChangingElement& element : pinned_) {
-    pin_names(element.value);
-    for (Computation c : {c_, condition}) {
-      std::vector<Instruction> elements;
-      for (const auto use : c.parameter(0).uses()) {
-        if (IsStateElement(use.user, c, element.index)) elements.push_back(use.user);
-      }
-      for (Instruction e : elements) pin_names(e);
-    }
-  }
-  pin_elements(c_.parameter(0).id());
-  pin_elements(c_.root().id());
-  if (condition != c_) pin_elements(condition.parameter(0).id());
-
-  // Before the loop: a tuple of its own with copies of the elements.
-  const Instruction loop = module_.instruction(loop_id);
-  const InstructionId outer = loop.operand(0).id();
-  Builder builder(&module_, loop.parent().id());
-  const MetadataScope scope(&builder, module_.record(loop_id).metadata);
-  std::vector<InstructionId> operands;
-  for (Instruction operand : module_.instruction(outer).operands()) operands.push_back(operand.id());
-  for (const ChangingElement& element : pinned_) {
-    InstructionId& operand = operands[static_cast<size_t>(element.index)];
-    if (MemorySpaceOf(module_.instruction(operand).shape()) == tpu::kVectorMemorySpace) continue;
-    const absl::StatusOr<InstructionId> copy =
-        Copy(operand, InVmem(module_.instruction(operand).shape()), loop_id, loop_id);
-    if (!copy.ok()) return copy.status();
-    operand = *copy;
-  }
-  const Builder::Result init = builder.Add(Opcode::kTuple, operands, {});
-  if (!init.ok()) return init.status();
-  module_.Move(*init, loop_id);
-  module_.ReplaceOperand(loop_id, 0, *init);
-  if (!module_.instruction(outer).has_users() && !module_.instruction(outer).is_root()) module_.Erase(outer);
-  const Shape in_hbm = module_.instruction(loop_id).shape();
-  pin_elements(loop_id);
-  return CopyBack(loop_id, in_hbm);
-}
-
-// After the loop: whoever takes an element out of its result gets it in HBM, and who takes the whole a tuple of its
-// own.
-absl::Status Assigner::CopyBack(InstructionId loop, Shape in_hbm) {
-  const ComputationId parent = module_.record(loop).parent;
-  const bool was_root = module_.computation(parent).root().id() == loop;
-  std::vector<std::pair<InstructionId, int64_t>> whole;
-  std::vector<InstructionId> taken;
-  for (const auto use : module_.instruction(loop).uses()) {
-    if (use.user.opcode() == Opcode::kGetTupleElement) {
-      taken.push_back(use.user.id());
-    } else {
-      whole.push_back({use.user.id(), use.operand_index});
-    }
-  }
-  Builder builder(&module_, parent);
-  const MetadataScope scope(&builder, module_.record(loop).metadata);
-  const auto is_pinned = [&](int64_t index) {
-    return std::any_of(pinned_.begin(), pinned_.end(), [&](const ChangingElement& e) { return e.index == index; });
-  };
-  // The element in HBM, from an instruction that takes it out of the loop's result.
-  const auto copy_of = [&](InstructionId element) -> absl::StatusOr<InstructionId> {
-    const Shape result = module_.instruction(element).shape();
-    module_.SetShape(element, InVmem(result));
-    const InstructionId after = module_.record(element).next;
-    return Copy(element, result, after, after);
-  };
-  for (InstructionId element : taken) {
-    if (!is_pinned(module_.instruction(element).int_attr(Attr::kIndex))) continue;
-    std::vector<std::pair<InstructionId, int64_t>> users;
-    for (const auto use : module_.instruction(element).uses()) users.push_back({use.user.id(), use.operand_index});
-    const bool element_is_root = module_.computation(parent).root().id() == element;
-    if (users.empty() && !element_is_root) {
-      module_.SetShape(element, InVmem(module_.instruction(element).shape()));
-      continue;
-    }
-    const absl::StatusOr<InstructionId> copy = copy_of(element);
-    if (!copy.ok()) return copy.status();
-    for (const auto& [user, index] : users) module_.ReplaceOperand(user, index, *copy);
-    if (element_is_root) module_.SetRoot(parent, *copy);
-  }
-  if (whole.empty() && !was_root) return absl::OkStatus();
-  InstructionId last = loop;
-  std::vector<InstructionId> elements;
-  for (int64_t k = 0; k < in_hbm.tuple_size(); ++k) {
-    const AttrValue index[] = {{Attr::kIndex, module_.Int64Payload(k)}};
-    const Builder::Result element = builder.Add(Opcode::kGetTupleElement, {loop}, index, in_hbm.element(k));
-    if (!element.ok()) return element.status();
-    module_.Move(*element, module_.record(last).next);
-    last = *element;
-    elements.push_back(*element);
-    if (!is_pinned(k)) continue;
-    const absl::StatusOr<InstructionId> copy = copy_of(*element);
-    if (!copy.ok()) return copy.status();
-    last = *copy;
-    elements.back() = *copy;
-  }
-  const Builder::Result tuple = builder.Add(Opcode::kTuple, elements, {});
-  if (!tuple.ok()) return tuple.status();
-  module_.Move(*tuple, module_.record(last).next);
-  for (const auto& [user, index] : whole) module_.ReplaceOperand(user, index, *tuple);
-  if (was_root) module_.SetRoot(parent, *tuple);
-  return absl::OkStatus();
 }
 
 Instruction Assigner::MakerOf(Instruction value) const {
@@ -470,15 +347,6 @@ bool Assigner::Fits(int32_t from, int32_t to, int64_t bytes) const {
 
 void Assigner::Hold(int32_t from, int32_t to, int64_t bytes) {
   for (int32_t place = from; place <= to; ++place) room_[static_cast<size_t>(place)] -= bytes;
-}
-
-Shape Assigner::InVmem(Shape array) const {
-  ShapeTable& shapes = module_.context().shapes;
-  const LayoutRecord* layout = array.has_layout() ? array.layout() : shapes.DefaultLayout(array.rank());
-  LayoutExtras extras;
-  if (layout->extras != nullptr) extras = *layout->extras;
-  extras.memory_space = tpu::kVectorMemorySpace;
-  return shapes.WithLayout(array, shapes.Layout(layout->minor_to_major, extras));
 }
 
 // How long it computes, and how long it moves bytes to and from HBM, arrays in VMEM not counted.
@@ -635,24 +503,9 @@ std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
   return prefetches;
 }
 
-absl::StatusOr<InstructionId> Assigner::Copy(InstructionId source, Shape result, InstructionId before_start,
-                                             InstructionId before_done) {
-  ShapeTable& shapes = module_.context().shapes;
-  Builder builder(&module_, module_.record(source).parent);
-  const MetadataScope scope(&builder, module_.record(source).metadata);
-  const Shape parts[] = {result, module_.instruction(source).shape(), shapes.Scalar(ElementType::kU32)};
-  const Builder::Result start = builder.Add(Opcode::kCopyStart, {source}, {}, shapes.Tuple(parts));
-  if (!start.ok()) return start.status();
-  const Builder::Result done = builder.Add(Opcode::kCopyDone, {*start}, {}, result);
-  if (!done.ok()) return done.status();
-  module_.Move(*start, before_start);
-  module_.Move(*done, before_done);
-  return *done;
-}
-
 absl::Status Assigner::Evict(const Stay& stay) {
   const Shape in_hbm = module_.instruction(stay.value).shape();
-  const Shape in_vmem = InVmem(in_hbm);
+  const Shape in_vmem = InVmem(module_.context().shapes, in_hbm);
   module_.SetShape(stay.value, in_vmem);
   if (const Instruction part = module_.instruction(stay.value); part.opcode() == Opcode::kGetTupleElement) {
     const absl::Span<const Shape> old = part.operand(0).shape().elements();
@@ -660,7 +513,8 @@ absl::Status Assigner::Evict(const Stay& stay) {
     elements[static_cast<size_t>(part.int_attr(Attr::kIndex))] = in_vmem;
     module_.SetShape(part.operand(0).id(), module_.context().shapes.Tuple(elements));
   }
-  for (InstructionId alias : stay.aliases) module_.SetShape(alias, InVmem(module_.instruction(alias).shape()));
+  for (InstructionId alias : stay.aliases)
+    module_.SetShape(alias, InVmem(module_.context().shapes, module_.instruction(alias).shape()));
   if (!stay.leaves) return absl::OkStatus();
   std::vector<std::pair<InstructionId, int64_t>> elsewhere;
   for (const auto use : module_.instruction(stay.value).uses()) {
@@ -669,7 +523,8 @@ absl::Status Assigner::Evict(const Stay& stay) {
     if (CanTakeFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
     elsewhere.push_back({use.user.id(), use.operand_index});
   }
-  const absl::StatusOr<InstructionId> copy = Copy(stay.value, in_hbm, At(PlaceOf(stay.value) + 1), At(stay.copied));
+  const absl::StatusOr<InstructionId> copy =
+      AddAsyncCopy(module_, stay.value, in_hbm, At(PlaceOf(stay.value) + 1), At(stay.copied));
   if (!copy.ok()) return copy.status();
   for (const auto& [user, index] : elsewhere) module_.ReplaceOperand(user, index, *copy);
   if (module_.instruction(stay.value).is_root()) module_.SetRoot(module_.record(stay.value).parent, *copy);
@@ -677,8 +532,9 @@ absl::Status Assigner::Evict(const Stay& stay) {
 }
 
 absl::Status Assigner::Fetch(const Prefetch& prefetch) {
-  const Shape result = InVmem(module_.instruction(prefetch.source).shape());
-  const absl::StatusOr<InstructionId> copy = Copy(prefetch.source, result, At(prefetch.start), At(prefetch.use));
+  const Shape result = InVmem(module_.context().shapes, module_.instruction(prefetch.source).shape());
+  const absl::StatusOr<InstructionId> copy =
+      AddAsyncCopy(module_, prefetch.source, result, At(prefetch.start), At(prefetch.use));
   if (!copy.ok()) return copy.status();
   for (InstructionId reader : prefetch.readers) {
     for (int64_t k = 0; k < module_.instruction(reader).operand_count(); ++k) {

@@ -206,11 +206,13 @@ ENTRY main {
 constexpr char kScheduled[] = "A schedule; a module without one is left alone.";
 
 // What several passes take, so that `tpu{device=v6e}` sets it for all.
-const OptionInfo kDevice = {.name = "device",
-                            .type = OptionInfo::Type::kString,
-                            .default_text = "v5e",
-                            .doc = "TPU generation to compile for, where the tool has no --device",
-                            .choices = tpu::InstalledMachines()};
+OptionInfo Device() {
+  return {.name = "device",
+          .type = OptionInfo::Type::kString,
+          .default_text = "v5e",
+          .doc = "TPU generation to compile for, where the tool has no --device",
+          .choices = tpu::InstalledMachines()};
+}
 const OptionInfo kHbmBytes = {.name = "hbm-bytes",
                               .type = OptionInfo::Type::kInt,
                               .default_text = "0",
@@ -230,7 +232,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
            "puts aside, such as the reduce-scatter of a layer's gradient, is made in the trip after, the last behind "
            "the loop. For loops with a known number of trips, where there is memory for what is handed on.",
        .example = kLayers,
-       .options = {kDevice, kHbmBytes},
+       .options = {Device(), kHbmBytes},
        .needs = "No schedule: a module that has one is left alone.",
        .make = MakePass<CollectivePipeliner>});
   registry->Add({.name = "latency-hiding-scheduler",
@@ -238,7 +240,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                  .summary = "order the instructions so that communication runs beside computation",
                  .doc = "As `schedule`, with estimates of how long instructions take on a machine: collectives and "
                         "copies start as soon as they can and are waited for when what ran meanwhile took as long.",
-                 .options = {kDevice, kHbmBytes},
+                 .options = {Device(), kHbmBytes},
                  .make = MakePass<LatencyHidingScheduler>});
   registry->Add(
       {.name = "memory-space-assignment",
@@ -253,7 +255,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                     .type = OptionInfo::Type::kInt,
                     .default_text = "0",
                     .doc = "VMEM for arrays, without what kernels need for their tiles; 0: that of the device"},
-                   kDevice,
+                   Device(),
                    {.name = "prefetch",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
@@ -267,7 +269,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                         "time before that use, those first that save most bytes for what it costs, until the peak "
                         "is below the limit or nothing more can be had.",
                  .example = kAgain,
-                 .options = {kDevice, kHbmBytes},
+                 .options = {Device(), kHbmBytes},
                  .needs = kScheduled,
                  .make = MakePass<Rematerialization>});
   registry->Add(

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "ir/graph/module.h"
 #include "passes/target/cost_model.h"
 
@@ -25,6 +26,16 @@ bool CanTakeFromVmem(Instruction user, int64_t operand);
 
 // The user writes its result over this operand: both are one array.
 bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand);
+
+int64_t MemorySpaceOf(Shape array);
+
+// The array with a layout that puts it into VMEM.
+Shape InVmem(ShapeTable& shapes, Shape array);
+
+// Adds an asynchronous copy of `source`, started before one instruction and waited for before another; none: at the
+// end. `result`: the array with the layout of where it goes. Returns the copy-done.
+absl::StatusOr<InstructionId> AddAsyncCopy(Module& module, InstructionId source, Shape result,
+                                           InstructionId before_start, InstructionId before_done);
 
 }  // namespace hlokit
 

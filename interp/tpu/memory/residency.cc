@@ -78,6 +78,7 @@ void CountWrittenParts(const Machine& machine, const Module& module, const std::
 // there, to the last that reads it.
 std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
                                     const std::vector<KernelWork>& works, Residency* result) {
+  const Computation body = module.computation(plan.computation);
   std::vector<Candidate> assigned;
   absl::flat_hash_map<uint32_t, size_t> place;  // in assigned, by value
   const auto meet = [&](InstructionId value, uint32_t step) {
@@ -111,7 +112,14 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
         if (IsInVmem(value.shape())) meet(value.id(), s);
       }
     }
-    for (const Access& access : works[s].reads) meet(access.value, s);
+    for (const Access& access : works[s].reads) {
+      meet(access.value, s);
+      // The state of a loop is there from its start.
+      if (const auto found = place.find(access.value.value); found != place.end() && body.parameter_count() == 1 &&
+                                                             IsStateElement(module.instruction(access.value), body)) {
+        assigned[found->second].from = 0;
+      }
+    }
     for (const Access& access : works[s].writes) {
       // What is written over an array is that array.
       const Instruction written = module.instruction(access.value);
@@ -121,8 +129,23 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
         const size_t at = found->second;
         place[written.id().value] = at;
       }
+      if (body.parameter_count() == 1) {
+        const int64_t over = OperandWrittenOver(written, body);
+        const auto found = over < 0 ? place.end() : place.find(written.operand(over).id().value);
+        if (found != place.end()) {
+          const size_t at = found->second;
+          place[written.id().value] = at;
+        }
+      }
       if (place.contains(written.id().value)) result->part[written.id().value] = 1;
       meet(access.value, s);
+    }
+  }
+  // What the computation returns is there until its end.
+  if (body.root().opcode() == Opcode::kTuple && body.parameter_count() == 1) {
+    for (Instruction result : body.root().operands()) {
+      const auto found = place.find(ValueOf(result).id().value);
+      if (found != place.end()) assigned[found->second].to = static_cast<uint32_t>(works.size()) - 1;
     }
   }
   return assigned;
