@@ -25,7 +25,7 @@ tpu::TpuTarget TargetOf(const Pass& pass, const Module& module) {
 // The option `hbm-bytes`, or what the target's devices have for the module.
 int64_t HbmBytes(const Pass& pass, const tpu::TpuTarget& target) {
   const int64_t given = pass.options().Int("hbm-bytes");
-  return given != 0 ? given : ToBytes(target.machine.HbmBytes() * target.parts);
+  return given >= 0 ? given : ToBytes(target.machine.HbmBytes() * target.parts);
 }
 
 class Schedule : public Pass {
@@ -63,7 +63,7 @@ class MemorySpaceAssignment : public Pass {
   absl::StatusOr<bool> Run(Module& module) override {
     const tpu::TpuTarget target = TargetOf(*this, module);
     MemorySpaceOptions assignment{.vmem_bytes = options().Int("vmem-bytes"), .prefetch = options().Bool("prefetch")};
-    if (assignment.vmem_bytes == 0) assignment.vmem_bytes = ToBytes(target.VmemForArrays() * target.parts);
+    if (assignment.vmem_bytes < 0) assignment.vmem_bytes = ToBytes(target.VmemForArrays() * target.parts);
     const absl::StatusOr<MemorySpaceCounts> counts = AssignMemorySpaces(module, target, assignment);
     if (!counts.ok()) return counts.status();
     if (counts->kept > 0) Count("arrays kept", counts->kept);
@@ -215,8 +215,9 @@ OptionInfo Device() {
 }
 const OptionInfo kHbmBytes = {.name = "hbm-bytes",
                               .type = OptionInfo::Type::kInt,
-                              .default_text = "0",
-                              .doc = "memory that the program may need at its peak; 0: that of the device"};
+                              .default_text = "-1",
+                              .doc = "memory that the program may need at its peak; -1: that of the device",
+                              .min = -1};
 
 }  // namespace
 
@@ -253,8 +254,9 @@ void RegisterSchedulePasses(PassRegistry* registry) {
        .example = kStream,
        .options = {{.name = "vmem-bytes",
                     .type = OptionInfo::Type::kInt,
-                    .default_text = "0",
-                    .doc = "VMEM for arrays, without what kernels need for their tiles; 0: that of the device"},
+                    .default_text = "-1",
+                    .doc = "VMEM for arrays, without what kernels need for their tiles; -1: that of the device",
+                    .min = -1},
                    Device(),
                    {.name = "prefetch",
                     .type = OptionInfo::Type::kBool,
