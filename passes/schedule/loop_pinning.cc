@@ -13,6 +13,8 @@
 namespace hlokit {
 namespace {
 
+constexpr size_t kMaxNames = 16;  // of an array, under other shapes
+
 class Pinner {
  public:
   Pinner(Module* module, Instruction loop, absl::Span<const ChangingElement> elements)
@@ -169,6 +171,36 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
 }
 
 }  // namespace
+
+bool CanPin(const ChangingElement& element, Computation body) {
+  const auto stays = [&](Instruction value) {
+    if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return false;
+    std::vector<Instruction> open = {value};
+    for (size_t names = 0; !open.empty(); ++names) {
+      if (names > kMaxNames) return false;
+      const Instruction name = open.back();
+      open.pop_back();
+      for (const auto use : name.uses()) {
+        if (use.user == body.root()) continue;
+        if (IsName(use.user)) {
+          open.push_back(use.user);
+        } else if (!CanTakeFromVmem(use.user, use.operand_index) && !IsUpdatedBy(name, use.user, use.operand_index)) {
+          return false;
+        }
+      }
+    }
+    return true;
+  };
+  if (!IsKernel(element.value) || !element.value.shape().IsArray()) {
+    // What another element had in the iteration before moves within the state.
+    if (!IsStateElement(element.value, body)) return false;
+  }
+  if (!stays(element.value)) return false;
+  for (const auto use : body.parameter(0).uses()) {
+    if (IsStateElement(use.user, body, element.index) && !stays(use.user)) return false;
+  }
+  return true;
+}
 
 absl::Status PinLoopState(Module& module, Instruction loop, absl::Span<const ChangingElement> elements) {
   return Pinner(&module, loop, elements).Run();

@@ -31,7 +31,6 @@ constexpr int32_t kLongestStay = 1024;     // places that an array may stay
 constexpr int32_t kLongestPrefetch = 128;  // places from the start of a copy to its use
 constexpr size_t kMostReaders = 64;        // of an array that is prefetched
 constexpr size_t kMostAliases = 16;        // of an array, under other shapes
-constexpr int64_t kMinTrips = 2;           // of a loop whose state is brought there
 
 // What the computations of a module share.
 struct Shared {
@@ -120,8 +119,7 @@ class Assigner {
   void FindPlaces();
   int64_t HeldByCallees(Instruction i) const;
   int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
-  // The state that may stay: all who read or write it can do so in VMEM.
-  bool CanPin(const ChangingElement& element) const;
+  double SavedBy(const ChangingElement& element);
   void KeepState();
   // The kernel that makes an array of its own for this value; none if none does.
   Instruction MakerOf(Instruction value) const;
@@ -130,6 +128,8 @@ class Assigner {
     double compute = 0;  // seconds
     double transfer = 0;
   };
+  // What the kernel at a place needs; null if it is none.
+  const tpu::KernelWork* WorkOf(int32_t place);
   Times TimesOf(int32_t place);
   std::vector<StayCandidate::Spared> SparedBy(const Stay& stay) const;
   bool Fits(int32_t from, int32_t to, int64_t bytes) const;
@@ -194,34 +194,20 @@ void Assigner::FindPlaces() {
   }
 }
 
-bool Assigner::CanPin(const ChangingElement& element) const {
-  const auto stays = [&](Instruction value) {
-    if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return false;
-    std::vector<Instruction> open = {value};
-    for (size_t names = 0; !open.empty(); ++names) {
-      if (names > kMostAliases) return false;
-      const Instruction name = open.back();
-      open.pop_back();
-      for (const auto use : name.uses()) {
-        if (use.user == c_.root()) continue;
-        if (IsName(use.user)) {
-          open.push_back(use.user);
-        } else if (!CanTakeFromVmem(use.user, use.operand_index) && !IsUpdatedBy(name, use.user, use.operand_index)) {
-          return false;
-        }
-      }
-    }
-    return true;
-  };
-  if (!IsKernel(element.value) || !element.value.shape().IsArray()) {
-    // What another element had in the iteration before moves within the state.
-    if (!IsStateElement(element.value, c_)) return false;
-  }
-  if (!stays(element.value)) return false;
+// Seconds of transfers in each iteration that name an element of the state.
+double Assigner::SavedBy(const ChangingElement& element) {
+  absl::flat_hash_set<uint32_t> names = {element.value.id().value};
   for (const auto use : c_.parameter(0).uses()) {
-    if (IsStateElement(use.user, c_, element.index) && !stays(use.user)) return false;
+    if (IsStateElement(use.user, c_, element.index)) names.insert(use.user.id().value);
   }
-  return true;
+  double bytes = 0;
+  for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
+    const tpu::KernelWork* work = WorkOf(place);
+    if (work == nullptr) continue;
+    for (const tpu::Access& access : work->reads) bytes += names.contains(access.value.value) ? access.bytes : 0;
+    for (const tpu::Access& access : work->writes) bytes += names.contains(access.value.value) ? access.bytes : 0;
+  }
+  return bytes / (shared_.target.HbmRate() * shared_.target.parts);
 }
 
 // Loop-carried arrays that every iteration replaces, then those that it updates in part; of each the smallest first.
@@ -229,12 +215,15 @@ void Assigner::KeepState() {
   const InstructionId loop_id = shared_.loop_of[c_.id().value];
   if (!loop_id.valid() || room_.empty()) return;
   const Instruction loop = module_.instruction(loop_id);
-  if (!AsPlainLoop(loop, shared_.callers) || TripCount(loop).value_or(kMinTrips) < kMinTrips) return;
+  // Of a loop that may run once only, the copies would cost more than they save.
+  const int64_t trips = TripCount(loop).value_or(1);
+  if (trips < 2 || !AsPlainLoop(loop, shared_.callers)) return;
   const Instruction init = loop.operand(0);
   if (init.opcode() != Opcode::kTuple || !IsFlat(loop.shape())) return;
   std::vector<std::tuple<bool, int64_t, ChangingElement>> changing;
   for (const ChangingElement& element : ChangingElements(c_)) {
-    if (CanPin(element)) changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
+    if (CanPin(element, c_) && SavedBy(element) * static_cast<double>(trips) > 2 * TransferOf(element.value.shape()))
+      changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
   }
   std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
@@ -349,12 +338,18 @@ void Assigner::Hold(int32_t from, int32_t to, int64_t bytes) {
   for (int32_t place = from; place <= to; ++place) room_[static_cast<size_t>(place)] -= bytes;
 }
 
-// How long it computes, and how long it moves bytes to and from HBM, arrays in VMEM not counted.
-Assigner::Times Assigner::TimesOf(int32_t place) {
+const tpu::KernelWork* Assigner::WorkOf(int32_t place) {
   const Instruction i = module_.instruction(At(place));
-  if (!IsKernel(i) || MovesNothing(i)) return {};
+  if (!IsKernel(i) || MovesNothing(i)) return nullptr;
   std::optional<tpu::KernelWork>& work = work_[static_cast<size_t>(place)];
   if (!work) work = shared_.model.WorkOf(i);
+  return &*work;
+}
+
+// How long it computes, and how long it moves bytes to and from HBM, arrays in VMEM not counted.
+Assigner::Times Assigner::TimesOf(int32_t place) {
+  const tpu::KernelWork* work = WorkOf(place);
+  if (work == nullptr) return {};
   tpu::OpTime time;
   shared_.model.Kernel(*work,
                        {.in_vmem = [&](InstructionId value) { return in_vmem_.contains(value.value) ? 1.0 : 0.0; },
