@@ -12,8 +12,7 @@ namespace hlokit {
 
 class PipelineParser {
  public:
-  PipelineParser(const PassRegistry& registry, absl::Span<const OptionDefault> defaults)
-      : registry_(registry), defaults_(defaults) {}
+  explicit PipelineParser(const PassRegistry& registry) : registry_(registry) {}
 
   absl::StatusOr<Pipeline> Parse(std::string_view text) {
     pipeline_.nodes_.emplace_back();
@@ -148,10 +147,6 @@ class PipelineParser {
       const absl::Status status = options.Set(name, value);
       return status.ok() ? status : Error("pass `", info.name, "`: ", std::string(status.message()));
     };
-    for (const OptionDefault& given : defaults_) {
-      if (!HasOption(info, given.name)) continue;
-      if (absl::Status status = set(given.name, given.value); !status.ok()) return status;
-    }
     if (absl::Status status = OptionList(info.name, set); !status.ok()) return status;
     // Those of pipelines around it, the outermost last: what the user wrote counts most.
     for (size_t t = texts_.size(); t-- > 0;) {
@@ -210,15 +205,13 @@ class PipelineParser {
   }
 
   const PassRegistry& registry_;
-  const absl::Span<const OptionDefault> defaults_;
   Pipeline pipeline_;
   std::vector<Source> texts_;
   std::vector<uint32_t> groups_;  // open ones
 };
 
-absl::StatusOr<Pipeline> Pipeline::Parse(std::string_view text, const PassRegistry& registry,
-                                         absl::Span<const OptionDefault> defaults) {
-  return PipelineParser(registry, defaults).Parse(text);
+absl::StatusOr<Pipeline> Pipeline::Parse(std::string_view text, const PassRegistry& registry) {
+  return PipelineParser(registry).Parse(text);
 }
 
 }  // namespace hlokit

@@ -4,11 +4,11 @@
 #include <string>
 #include <string_view>
 
-#include "interp/tpu/devices/machine.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/op_reference.h"
 #include "ir/ops/opcode.h"
 #include "passes/core/registry.h"
+#include "passes/target/machine.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/device_machine.h"
 

@@ -131,7 +131,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
                 cli::Diagnostics* diagnostics) {
   if (flags.pipeline.empty() || module->header().is_scheduled) return true;
-  absl::StatusOr<Pipeline> pipeline = tpu::PipelineFor(options.machine, flags.pipeline, tpu::PartsOf(*module));
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.pipeline);
   if (!pipeline.ok()) {
     diagnostics->ShowError("--pipeline", std::string(pipeline.status().message()), cli::kUsage);
     return false;
@@ -147,7 +147,7 @@ bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& opti
   PrintIr printer({.before = {}, .after = matches, .changes = PrintIr::Changes::kNo},
                   [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   PassInstrument* const instruments[] = {&printer};
-  const PipelineOptions passes = {.environment = tpu::EnvironmentFor(options)};
+  const PipelineOptions passes = {.environment = tpu::EnvironmentFor(options, *module)};
   const absl::StatusOr<Pipeline::Result> result =
       pipeline->Run(*module, passes, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
   if (!result.ok()) diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);

@@ -245,7 +245,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
     if (simulation.step_seconds > 1.001 * simulation.device_seconds) simulation.bound = tpu::Resource::kHost;
   }
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
-  const tpu::ReportInput input{module, *options, simulation, memory};
+  const tpu::ReportInput input{module, *options, simulation, memory, &original, flags.pipeline};
   if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
   if (!flags.xplane.empty()) {
     const int64_t devices = std::min(flags.timeline_devices, simulation.devices.devices);

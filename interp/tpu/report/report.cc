@@ -5,13 +5,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "interp/tpu/cost/op_class.h"
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/memory_report.h"
 #include "interp/tpu/report/number_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "passes/target/op_class.h"
 
 namespace hlokit::tpu {
 

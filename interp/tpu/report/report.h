@@ -19,6 +19,9 @@ struct ReportInput {
   const SimulationOptions& options;
   const Simulation& simulation;
   const MemoryPlan& memory;
+  // What `module` was compiled from, and by which pipeline; null: it was simulated as it came.
+  const Module* source = nullptr;
+  std::string_view pipeline = {};
 };
 
 // Step time and its breakdown, memory, and the `top` longest rows. `memory_details`: what is alive at the peak also
