@@ -6,8 +6,7 @@
 #include <iterator>
 #include <random>
 
-#include "interp/tpu/devices/topology.h"
-#include "interp/tpu/report/number_text.h"
+#include "passes/target/topology.h"
 
 namespace hlokit::tpu {
 namespace {
@@ -70,15 +69,6 @@ TEST(MachineTest, OldKeysAreRead) {
   EXPECT_DOUBLE_EQ(machine->ici_hop_latency, 3e-6);
   EXPECT_DOUBLE_EQ(machine->queued_dispatch_latency, 7e-6);
   EXPECT_NE(ToText(*machine).find("ici_hop_latency"), std::string::npos);
-}
-
-TEST(NumberTextTest, TimesHaveFourDigitsAndAUnit) {
-  EXPECT_EQ(TimeText(177.518219), "177.5 s");
-  EXPECT_EQ(TimeText(0.99999), "1.000 s");
-  EXPECT_EQ(TimeText(4.92739e-3), "4.927 ms");
-  EXPECT_EQ(TimeText(3.3e-5), "33.00 us");
-  EXPECT_EQ(TimeText(20.8e-9), "20.80 ns");
-  EXPECT_EQ(TimeText(0), "0 us");
 }
 
 TEST(MachineTest, MistakesAreNamed) {
