@@ -40,7 +40,7 @@ try {
   writeFileSync(join(scratch, "large.hlo"), program(Number(flags.instructions)));
   writeFileSync(join(scratch, "empty.html"), "<!doctype html><title>empty</title><body data-ready=yes>");
   const began = Date.now();
-  execFileSync(join(flags.bin, "hlo-run"), [join(scratch, "large.hlo"), "--device=v5e", "--timing-only", `--report=${join(scratch, "report")}`, "--report-to=/dev/null"]);
+  execFileSync(join(flags.bin, "hlo-run"), [join(scratch, "large.hlo"), "--device=v5e", "--timing-only", `--report=${join(scratch, "report")}`, "--report-output=/dev/null"]);
   const wrote = Date.now() - began;
   const open = async (file) => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });

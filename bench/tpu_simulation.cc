@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/memory/memory_plan.h"
 #include "interp/tpu/timing/simulator.h"
 #include "parser/core/parser.h"

@@ -16,7 +16,7 @@ function(hlokit_embed_machines target folder)
   endforeach()
   set(output "${PROJECT_BINARY_DIR}/generated/installed_machines.cc")
   file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT [[
-#include "interp/tpu/devices/machine.h"
+#include "passes/target/machine.h"
 
 namespace hlokit::tpu {
 

@@ -39,7 +39,7 @@ struct StatsFlags : cli::InspectFlags {
   size_t top = 20;
 };
 
-// The names that --with takes.
+// The names that --include takes.
 struct Ingredient {
   std::string_view name;
   bool FingerprintOptions::*option;
@@ -72,7 +72,7 @@ bool ParseIngredients(const std::vector<std::string>& names, FingerprintOptions*
 // ---- hash ----
 
 void WriteIngredients(const FingerprintOptions& options, cli::JsonWriter* json) {
-  json->Key("with").BeginArray();
+  json->Key("include").BeginArray();
   for (const Ingredient& i : kIngredients) {
     if (options.*(i.option)) json->Value(i.name);
   }
@@ -134,7 +134,7 @@ void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule
   json.Key("digests").BeginArray();
   json.Value(ToString(a.table->module())).Value(ToString(b.table->module())).EndArray();
   WriteIngredients(a.table->options(), &json);
-  WriteStrings("apart_from", diff.apart_from, &json);
+  WriteStrings("ignored_differences", diff.apart_from, &json);
   WriteStrings("header", diff.header, &json);
   json.Key("path").BeginArray();
   for (const FingerprintStep& step : diff.path) json.Value(RenderStep(step));
@@ -143,7 +143,7 @@ void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule
     const auto side = [&](std::string_view key, const FingerprintedModule& m, Instruction i) {
       if (!i.valid()) return;
       json.Key(key).BeginObject();
-      json.Member("name", i.name()).Member("place", PlaceOf(m, i)).Member("text", ToString(i)).EndObject();
+      json.Member("name", i.name()).Member("location", PlaceOf(m, i)).Member("text", ToString(i)).EndObject();
     };
     side("a", a, diff.path.back().a);
     side("b", b, diff.path.back().b);
@@ -156,7 +156,7 @@ void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule
 int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
   cli::Diagnostics diagnostics(flags.input);
   if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {
-    return cli::UsageError(kTool, "hash: standard input can be read once only");
+    return cli::UsageError(kTool, "hash: standard input can be read only once");
   }
   std::vector<cli::InputPart> parts;
   for (const std::string& path : flags.files) {
@@ -164,7 +164,7 @@ int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
   }
   if (diagnostics.exit_code() != cli::kOk) return cli::kUsage;
   if (parts.size() != 2) {
-    return cli::UsageError(kTool, StrCat("hash: --explain compares two modules, and there are ", parts.size()));
+    return cli::UsageError(kTool, StrCat("hash: --explain: expected two modules, found ", parts.size()));
   }
   // A context that both share saves memory, and most of the contents are the same.
   const std::unique_ptr<Module> module_a = diagnostics.Parse(parts[0]);
@@ -191,8 +191,9 @@ int RunHash(const HashFlags& flags) {
   FingerprintOptions options;
   std::string unknown;
   if (!ParseIngredients(flags.with, &options, &unknown)) {
-    return cli::UsageError(kTool, StrCat("hash: --with does not know '", unknown,
-                                         "'; it takes layout, sharding, metadata, frontend-attributes, schedule, all"));
+    return cli::UsageError(kTool,
+                           StrCat("hash: --include: unknown ingredient `", unknown,
+                                  "`; expected layout, sharding, metadata, frontend-attributes, schedule or all"));
   }
   if (flags.explain) return RunExplain(flags, options);
   cli::Diagnostics diagnostics(flags.input);
@@ -279,11 +280,11 @@ int RunStats(const StatsFlags& flags) {
 }
 
 int Run(int argc, char** argv) {
-  CLI::App app("Looks at HLO modules without changing them.", std::string(kTool));
+  CLI::App app("inspect HLO modules without changing them", std::string(kTool));
   app.require_subcommand(1);
   app.footer(
       "Notes:\n"
-      "  Each command has a --help of its own.\n\n"
+      "  Each command has its own --help.\n\n"
       "Examples:\n"
       "  hlo-inspect hash before.hlo after.hlo\n"
       "  hlo-inspect hash --explain yesterday.hlo today.hlo\n"
@@ -294,30 +295,32 @@ int Run(int argc, char** argv) {
 
   HashFlags hash;
   CLI::App* hash_app = app.add_subcommand("hash",
-                                          "Fingerprints modules: equal for the same program, whatever its names, ids, "
-                                          "order, metadata and comments");
+                                          "print fingerprints of modules, which do not depend on names, ids, order, "
+                                          "metadata and comments");
   hash.AddTo(hash_app);
   hash_app
-      ->add_option("--with", hash.with,
-                   "Let these count too: layout, sharding, metadata, frontend-attributes, schedule; all of them: all")
+      ->add_option(
+          "--include", hash.with,
+          "include these in the fingerprint too: layout, sharding, metadata, frontend-attributes, schedule, all")
       ->type_name("WHAT")
       ->delimiter(',')
       ->allow_extra_args(false);  // the next argument is a file
-  hash_app->add_flag("--computations", hash.computations, "Also the digest of each computation");
-  hash_app->add_flag("--instructions", hash.instructions, "Also the digest of each instruction");
+  hash_app->add_flag("--computations", hash.computations, "print the digest of each computation too");
+  hash_app->add_flag("--instructions", hash.instructions, "print the digest of each instruction too");
   hash_app->add_flag("--explain", hash.explain,
-                     "Compare two modules and show where they part. Exit code 0: the same, 1: different, 2: trouble");
+                     "compare two modules and print the first difference; exit code 0: same, 1: different, 2: error");
   hash_app->footer(
       "Examples:\n"
-      "  hlo-inspect hash *.hlo | sort                  modules that are the same program stand together\n"
-      "  hlo-inspect hash --with=layout,sharding m.hlo  a module with other layouts has another digest\n"
-      "  hlo-inspect hash --explain a.hlo b.hlo         the first instruction where they part, and how to get there\n"
-      "  hlo-opt --passes=dce m.hlo | hlo-inspect hash  dead instructions do not count");
+      "  hlo-inspect hash *.hlo | sort                  groups modules that are the same program\n"
+      "  hlo-inspect hash --include=layout,sharding m.hlo\n"
+      "                                                 a module with other layouts has another digest\n"
+      "  hlo-inspect hash --explain a.hlo b.hlo         the first difference, and the path to it\n"
+      "  hlo-opt --passes=dce m.hlo | hlo-inspect hash  dead instructions are ignored");
 
   StatsFlags stats;
-  CLI::App* stats_app = app.add_subcommand("stats", "Counts operations, shapes, element types, bytes and depth");
+  CLI::App* stats_app = app.add_subcommand("stats", "count operations, shapes, element types, bytes and depth");
   stats.AddTo(stats_app);
-  stats_app->add_option("--top", stats.top, "Rows of each table of the text; the JSON has all")->default_str("20");
+  stats_app->add_option("--top", stats.top, "limit on the rows of each table; the JSON has all")->default_str("20");
   stats_app->footer(
       "Examples:\n"
       "  hlo-inspect stats module.hlo\n"

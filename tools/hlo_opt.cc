@@ -20,15 +20,15 @@ namespace hlokit {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
-  hlo-opt dump.hlo                          check a dump and print it as XLA would
+  hlo-opt dump.hlo                          verify a dump and print it as XLA would
   hlo-opt --passes=dce,cse dump.hlo -o -    run two passes
-  hlo-opt --passes=simplify --stats x.hlo   run a pipeline and say what each pass did
+  hlo-opt --passes=simplify --stats x.hlo   run a pipeline and print statistics of each pass
   hlo-opt --passes=simplify --print-changed=diff x.hlo -o /dev/null
                                             watch what each pass changes
   hlo-opt --print=short dump.hlo -o out.hlo XLA's short form, all constants in full
   hlo-opt --print=json dump.hlo             everything, for scripts
-  hlo-opt --no-verify --allow-unknown x.hlo read what this version does not know
-  cat x.hlo | hlo-opt --print=none -        only check)";
+  hlo-opt --no-verify --allow-unknown x.hlo accept unknown opcodes and attributes
+  cat x.hlo | hlo-opt --print=none -        only verify)";
 
 // A file is mostly written to be read again, and a run of it needs the values.
 void WarnOfElidedConstants(const std::string& path, const cli::PrintFlags& print,
@@ -36,12 +36,12 @@ void WarnOfElidedConstants(const std::string& path, const cli::PrintFlags& print
   int64_t count = 0;
   for (const std::unique_ptr<Module>& module : modules) count += print.CountElided(*module);
   if (count == 0) return;
-  std::cerr << path << ": warning: " << count << (count == 1 ? " constant is" : " constants are")
-            << " written without the value, as {...}; --print=short and --print-large-constants keep values\n";
+  std::cerr << "hlo-opt: warning: " << path << ": " << count << (count == 1 ? " constant is" : " constants are")
+            << " elided as {...}; --print=short and --print-large-constants print values\n";
 }
 
 int Run(int argc, char** argv) {
-  CLI::App app("Reads HLO text, checks it, runs passes over it and prints it.", "hlo-opt");
+  CLI::App app("read HLO text, verify it, run passes over it and print it", "hlo-opt");
   std::string path = "-";
   std::string output = "-";
   bool verify = true;
@@ -52,23 +52,20 @@ int Run(int argc, char** argv) {
   cli::PrintFlags print;
   std::optional<FillKind> fill_elided;
   app.add_option("input", path, "HLO text; - is standard input")->type_name("FILE")->capture_default_str();
-  app.add_option("-o,--output", output, "where the result goes; - is standard output")
-      ->type_name("FILE")
+  app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
+  app.add_flag("--verify,!--no-verify", verify,
+               "verify the module before the passes and after each (default on); before passes it is always verified");
+  app.add_flag("--layout-sensitive", verifier.layout_sensitive, "verify layouts too, as after layout assignment");
+  app.add_flag("--verify-diagnostics", verify_diagnostics,
+               "print nothing; check that the diagnostics match the `// expected-error {{...}}` comments");
+  app.add_option("--max-nesting", input.parse.max_nesting, "limit on the nesting of shapes, operands and computations")
       ->capture_default_str();
-  app.add_flag(
-      "--verify,!--no-verify", verify,
-      "check the module before the passes and after each (default on); before passes it is checked in any case");
-  app.add_flag("--layout-sensitive", verifier.layout_sensitive, "check layouts too, as after layout assignment");
-  app.add_flag(
-      "--verify-diagnostics", verify_diagnostics,
-      "print nothing; check that the diagnostics are those that `// expected-error {{...}}` comments announce");
-  app.add_option("--limit-nesting", input.parse.max_nesting, "reject deeper nests of shapes, operands, computations")
+  app.add_option("--max-instructions", input.parse.max_instructions, "limit on the instructions of a module")
       ->capture_default_str();
-  app.add_option("--limit-instructions", input.parse.max_instructions, "reject larger modules")->capture_default_str();
-  app.add_option("--limit-literal-bytes", input.parse.max_literal_bytes, "reject larger constants, all together")
+  app.add_option("--max-literal-bytes", input.parse.max_literal_bytes,
+                 "limit on the bytes of all constants of a module")
       ->capture_default_str();
-  cli::AddFillElidedFlag(&app, &fill_elided, /*xla=*/true,
-                         "give constants that the text elides values before anything else");
+  cli::AddFillElidedFlag(&app, &fill_elided, /*xla=*/true, "generate values for elided constants before anything else");
   passes.AddFlags(&app);
   input.AddFlags(&app);
   print.AddFlags(&app);
@@ -101,8 +98,8 @@ int Run(int argc, char** argv) {
       if (const absl::Status status =
               FillElidedConstants(*fill_elided, input.parse.max_literal_bytes, &fill_seed, module.get());
           !status.ok()) {
-        diagnostics.ShowError(
-            part.label(), StrCat(std::string(status.message()), "; --limit-literal-bytes allows more"), cli::kRejected);
+        diagnostics.ShowError(part.label(), StrCat(std::string(status.message()), " (--max-literal-bytes)"),
+                              cli::kRejected);
         continue;
       }
     }

@@ -67,37 +67,38 @@ void Convert(const Flags& flags, bool trace, cli::Diagnostics* diagnostics, Text
 }
 
 int Run(int argc, char** argv) {
-  CLI::App app("Takes profiles of running programs and shows them (docs/profiler.md).", "hlo-profile");
+  CLI::App app("take profiles of running programs and show them (docs/profiler.md)", "hlo-profile");
   Flags flags;
-  CLI::App* capture = app.add_subcommand("capture", "a profile of the program that serves one at an address");
-  CLI::App* monitor = app.add_subcommand("monitor", "what that program does, in a few lines");
-  CLI::App* show = app.add_subcommand("show", "a profile as text");
-  CLI::App* trace = app.add_subcommand("trace", "a profile as JSON for Perfetto and chrome://tracing");
+  CLI::App* capture = app.add_subcommand("capture", "take a profile of the program that serves one at an address");
+  CLI::App* monitor = app.add_subcommand("monitor", "summarize what that program does");
+  CLI::App* show = app.add_subcommand("show", "print a profile as text");
+  CLI::App* trace = app.add_subcommand("trace", "convert a profile to JSON for Perfetto and chrome://tracing");
   app.require_subcommand(1);
   for (CLI::App* sub : {capture, monitor}) {
-    sub->add_option("--address", flags.capture.address, "of the program: a loopback address and a port, localhost:9012")
+    sub->add_option("--address", flags.capture.address,
+                    "address of the program: a loopback address and a port, localhost:9012")
         ->type_name("ADDRESS")
         ->required();
   }
-  capture->add_option("--logdir", flags.capture.logdir, "the profile goes below it, for tensorboard --logdir")
-      ->type_name("FOLDER")
+  capture->add_option("--logdir", flags.capture.logdir, "log directory of the profile, for tensorboard --logdir")
+      ->type_name("DIR")
       ->required();
-  capture->add_option("--duration-ms", flags.capture.duration_ms, "for how long")
+  capture->add_option("--duration-ms", flags.capture.duration_ms, "duration of the capture")
       ->check(CLI::Range(int64_t{1}, int64_t{600000}))
       ->capture_default_str();
-  capture->add_option("--run", flags.capture.run, "name of the run; without it the time")->type_name("NAME");
-  capture->add_option("--attempts", flags.capture.attempts, "while nothing happens in the time")
+  capture->add_option("--run", flags.capture.run, "name of the run (default: the time)")->type_name("NAME");
+  capture->add_option("--attempts", flags.capture.attempts, "number of attempts while no event occurs")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  monitor->add_option("--duration-ms", flags.monitor_ms, "for how long")
+  monitor->add_option("--duration-ms", flags.monitor_ms, "duration of the capture")
       ->check(CLI::Range(int64_t{1}, int64_t{600000}))
       ->capture_default_str();
   for (CLI::App* sub : {show, trace}) {
     sub->add_option("file", flags.file, "an .xplane.pb file")->type_name("FILE")->required();
   }
-  show->add_option("--top", flags.top, "events of each line")->capture_default_str();
+  show->add_option("--top", flags.top, "limit on the events of each line")->capture_default_str();
   for (CLI::App* sub : {capture, monitor, show, trace}) {
-    sub->add_option("-o,--output", flags.output, "where the result goes; - is standard output")
+    sub->add_option("-o,--output", flags.output, "output file; - is standard output")
         ->type_name("FILE")
         ->capture_default_str();
   }

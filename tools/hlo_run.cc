@@ -32,7 +32,7 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
   std::vector<cli::InputPart> parts = diagnostics->Read(path);
   if (parts.empty()) return std::nullopt;
   if (parts.size() != 1) {
-    diagnostics->ShowError(path, "the input holds several modules", cli::kUsage);
+    diagnostics->ShowError(path, "expected one module in the input", cli::kUsage);
     return std::nullopt;
   }
   Input input = {parts[0], diagnostics->Parse(parts[0], std::move(context))};
@@ -102,8 +102,8 @@ void Check(const Flags& flags, const std::vector<Literal>& results, const std::v
   }
   if (difference->equal()) return;
   diagnostics->ShowError(from,
-                         StrCat(difference->different, " of ", difference->elements, " elements differ; the worst is ",
-                                difference->description),
+                         StrCat(difference->different, " of ", difference->elements,
+                                " elements differ; the largest difference is ", difference->description),
                          cli::kRejected);
 }
 

@@ -34,7 +34,7 @@ absl::Status CheckTraining(const lazy::models::TrainingOptions& o, bool momentum
     if (!(value >= 0)) return absl::InvalidArgumentError(StrCat("--", name, " cannot be negative"));
   }
   if (o.optimizer != "sgd" && (o.nesterov || momentum_given)) {
-    return absl::InvalidArgumentError("--momentum and --nesterov are of --optimizer=sgd");
+    return absl::InvalidArgumentError("--momentum and --nesterov require --optimizer=sgd");
   }
   if (o.nesterov && o.momentum == 0) return absl::InvalidArgumentError("--nesterov requires a momentum");
   return absl::OkStatus();
@@ -51,7 +51,7 @@ Examples:
                                             one op: its lazy IR and the HLO it lowers to
   ir-dump --op=aten::tanh --args=x.txt --grad
                                             its value and gradient
-  ir-dump --program=step.prog --emit=metrics
+  ir-dump --program=step.script --emit=metrics
                                             a script: what it prints and dumps, then the metrics
   ir-dump --model=bert-base --batch=8 --seq=128 --step=train --emit=hlo
                                             a training step of a model
@@ -62,16 +62,16 @@ Examples:
                                             simulated
   ir-dump --model=mlp --batch=8 --devices=4 --steps=3 --emit=hlo,values
                                             a step with its all-reduce, and three of them on four devices
-  ir-dump --program=step.prog --emit=graphs,metrics --json -o report.json
-                                            how many graphs a step takes and what broke them, as JSON
+  ir-dump --program=step.script --emit=graphs,metrics --json -o report.json
+                                            the graphs of a step and the causes of graph breaks, as JSON
   ir-dump --input=save.ir.0 --as=dedupe     which graphs of a dump are equal, and where the others differ
   ir-dump --input=save.ir.0 --diff=1,2      two of them compared
-  ir-dump --case=softmax.case               run a recorded call and compare with what it should give
-  ir-dump --case=a.case --case=b.case --summary
+  ir-dump --test-case=softmax.case          run a recorded call and compare with its expected results
+  ir-dump --test-case=a.case --test-case=b.case --test-summary
                                             the same for many, with counts by family)";
 
 int Run(int argc, char** argv) {
-  CLI::App app("Traces ops and programs as PyTorch/XLA does and dumps their IR at any stage.", "ir-dump");
+  CLI::App app("trace ops and programs as PyTorch/XLA does and dump their IR at any stage", "ir-dump");
   std::string op, program, args_path, expect_path, output = "-";
   std::string emit_list;
   std::vector<std::string> attrs, cases;
@@ -86,14 +86,14 @@ int Run(int argc, char** argv) {
   cli::InputOptions input;
   cli::ProfileFlags profile;
   CLI::Option* const op_option =
-      app.add_option("--op", op, "an op, e.g. aten::softmax.int; without overload the first that there is")
-          ->type_name("OP");
-  app.add_option("--attr", attrs, "an argument that is no tensor, NAME=VALUE; may be repeated")
+      app.add_option("--op", op, "an op, e.g. aten::softmax.int; without an overload, the first one")->type_name("OP");
+  app.add_option("--attr", attrs, "an argument that is not a tensor, NAME=VALUE; may be repeated")
       ->type_name("NAME=VALUE")
       ->take_all()
       ->expected(1)
       ->needs(op_option);
-  app.add_option("--program", program, "a script of ops, one statement a line (docs/tracer.md); - is standard input")
+  app.add_option("--program,--script", program,
+                 "a script of ops, one statement a line (docs/tracer.md); - is standard input")
       ->type_name("FILE");
   CLI::Option* const input_option =
       app.add_option("--input", form.path,
@@ -125,87 +125,86 @@ int Run(int argc, char** argv) {
   app.add_option("--kv-heads", model.config.kv_heads, "key and value heads of llama");
   app.add_option("--ff", model.config.ff, "width inside of a feed-forward layer");
   app.add_option("--patch", model.config.patch, "patch size of vit");
-  app.add_option("--dtype", dtype, "of parameters and inputs: f32, bf16 or f64")
+  app.add_option("--dtype", dtype, "element type of parameters and inputs: f32, bf16 or f64")
       ->check(CLI::IsMember({"f32", "bf16", "f64"}));
-  app.add_option("--step", model.step, "of a model: train (forward, backward, update) or infer")
+  app.add_option("--step", model.step, "step of a model: train (forward, backward, update) or infer")
       ->check(CLI::IsMember({"train", "infer"}));
   CLI::Option* const devices_option =
-      app.add_option("--devices", model.devices,
-                     "devices that train a model together, each on its part of the batch; gradients are summed over "
-                     "them")
+      app.add_option("--devices,--num-devices", model.devices,
+                     "number of devices in this process that train a model, each on a shard of the batch; gradients "
+                     "are summed over them")
           ->check(CLI::Range(1, 1024))
           ->capture_default_str();
   CLI::Option* const steps_option =
       app.add_option("--steps", model.training.steps,
-                     "steps of a model to run, for metrics (which are printed unless something else of the run is), "
+                     "number of steps of a model to run, for metrics (printed unless other output of the run is), "
                      "graphs, values, --expect and --save");
-  app.add_option("--optimizer", model.training.optimizer, "sgd, adam or adamw")
+  app.add_option("--optimizer", model.training.optimizer, "optimizer: sgd, adam or adamw")
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}));
   app.add_option("--lr", model.training.lr, "learning rate")->capture_default_str();
   CLI::Option* const momentum_option =
-      app.add_option("--momentum", model.training.momentum, "of sgd")->capture_default_str();
-  app.add_option("--weight-decay", model.training.weight_decay, "of the optimizer")->capture_default_str();
-  app.add_option("--eps", model.training.eps, "of adam")->capture_default_str();
-  app.add_flag("--nesterov", model.training.nesterov, "of sgd");
+      app.add_option("--momentum", model.training.momentum, "momentum of sgd")->capture_default_str();
+  app.add_option("--weight-decay", model.training.weight_decay, "weight decay of the optimizer")->capture_default_str();
+  app.add_option("--eps", model.training.eps, "epsilon of adam")->capture_default_str();
+  app.add_flag("--nesterov", model.training.nesterov, "Nesterov momentum of sgd");
   app.add_option("--lr-schedule", model.training.lr_schedule,
                  "step:SIZE[,GAMMA], multistep:M1;M2[,GAMMA], exponential:GAMMA, cosine:T_MAX[,ETA_MIN], "
                  "linear[:START[,END[,TOTAL]]] or onecycle:MAX_LR,TOTAL[,PCT_START]")
       ->type_name("SCHEDULE");
-  app.add_option("--clip-norm", model.training.clip_norm, "the most that the norm of all gradients may be");
-  app.add_option("--clip-value", model.training.clip_value, "the most that an element of a gradient may be");
+  app.add_option("--clip-norm", model.training.clip_norm, "limit on the norm of all gradients");
+  app.add_option("--clip-value", model.training.clip_value, "limit on the elements of gradients");
   app.add_option("--load", model.load, "safetensors file of parameters and buffers to start from")->type_name("FILE");
   app.add_option("--save", model.save,
-                 "safetensors file to write parameters and buffers to, after --steps steps; 0: as they start")
+                 "safetensors file to write parameters and buffers to, after --steps steps; 0: the initial ones")
       ->type_name("FILE");
-  app.add_option("--init", init, "the formula of initial numbers: hash or sine")
+  app.add_option("--init", init, "deterministic pseudo-random initial values: hash or sine")
       ->check(CLI::IsMember({"hash", "sine"}));
-  app.add_option("--gain", model.gain, "parameters of rank 2 and more start in +-sqrt(gain / fan-in)")
+  app.add_option("--gain", model.gain, "initialize parameters of rank 2 and more in +-sqrt(gain / fan-in)")
       ->capture_default_str();
   app.add_option("--args", args_path, "file of tensor arguments; - is standard input")
       ->type_name("FILE")
       ->needs(op_option);
-  app.add_option("--expect", expect_path, "file of expected results (out:, grad:, tolerance: lines); compare")
+  app.add_option("--expect", expect_path, "compare with this file of expected results (out:, grad:, tolerance: lines)")
       ->type_name("FILE");
   CLI::Option* const case_option =
-      app.add_option("--case", cases, "file of a call and what it should give; may be repeated")
+      app.add_option("--test-case", cases, "file of a call and its expected results; may be repeated")
           ->type_name("FILE")
           ->take_all()
           ->expected(1);
-  app.add_flag("--summary", summary, "with --case: one line a file, and counts by family at the end")
+  app.add_flag("--test-summary", summary, "with --test-case: one line a file, and counts by family at the end")
       ->needs(case_option);
-  app.add_flag("--grad", gradients, "differentiate: by the args that requires_grad names, or all that are floats");
+  app.add_flag("--grad", gradients,
+               "differentiate with respect to the args in requires_grad, or all floating-point args");
   CLI::Option* const emit_option =
       app.add_option(
              "--emit", emit_list,
-             "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest for each "
-             "thing that a "
-             "stored program depends on), values (the default of an op), "
-             "metrics, graphs (how many a step takes and what broke one; they run as far as a value is needed, and in "
-             "full beside metrics); of a model also params")
+             "what to print, separated by commas: lazy, lazy-dot, hlo, optimized-hlo, hash, key (a digest of each "
+             "ingredient of the compilation cache key), values (the default of an op), metrics, graphs (the graphs of "
+             "each step and the causes of graph breaks; executed only as far as values are required, and in full "
+             "with metrics); of a model also params")
           ->type_name("WHAT");
-  app.add_flag("--json", json, "print one JSON object with a member for each of them");
-  app.add_option("--quirks", quirks, "torch_xla: leave op attributes out of lazy IR, as PyTorch/XLA does")
+  app.add_flag("--json", json, "print one JSON object with a member for each of these");
+  app.add_option("--compat", quirks, "torch_xla: omit op attributes from lazy IR, as PyTorch/XLA does")
       ->check(CLI::IsMember({"torch_xla"}));
-  app.add_option("--cache", cache, "folder of compiled programs that outlives the run")->type_name("FOLDER");
-  app.add_option("--save-graphs", save_graphs, "file to which every graph that runs is appended")->type_name("FILE");
-  app.add_flag("--debug", debug, "scopes and source lines on nodes and HLO");
-  app.add_flag("--analysis", analysis,
-               "as PT_XLA_DEBUG=1: why graphs are compiled and run, and advice after steps, on standard error");
+  app.add_option("--cache,--compilation-cache-dir", cache, "directory of the persistent compilation cache")
+      ->type_name("DIR");
+  app.add_option("--save-graphs", save_graphs, "append every executed graph to this file")->type_name("FILE");
+  app.add_flag("--debug", debug, "record scopes and source lines on nodes and HLO");
+  app.add_flag("--analysis,--pt-xla-debug", analysis,
+               "as PT_XLA_DEBUG=1: the causes of compilations and executions, and recommendations after steps, on "
+               "standard error");
   CLI::Option* const pipeline_option =
-      app.add_option("--pipeline", pipeline, "passes of compilation, as hlo-opt --passes takes them")
+      app.add_option("--pipeline", pipeline, "passes of compilation, as in hlo-opt --passes")
           ->type_name("PIPELINE")
           ->capture_default_str();
-  app.add_flag("--list-variables", list_variables, "print the variables of the environment that are honoured and exit");
-  app.add_option(
-         "--list-ops", list_ops,
-         "print the ops and exit: their schemas, or what C++ programs see of them, the methods and method-bodies "
-         "of lazy::Tensor")
+  app.add_flag("--list-variables", list_variables, "print the supported environment variables and exit");
+  app.add_option("--list-ops", list_ops,
+                 "print the ops and exit: their schemas, or for C++ programs the methods and method-bodies "
+                 "of lazy::Tensor")
       ->check(CLI::IsMember({"schemas", "methods", "method-bodies"}))
       ->expected(0, 1)
       ->default_str("schemas");
-  app.add_option("-o,--output", output, "where the result goes; - is standard output")
-      ->type_name("FILE")
-      ->capture_default_str();
+  app.add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->capture_default_str();
   input.AddFlags(&app);
   profile.AddTo(&app);
   app.footer(kExamples);
@@ -222,17 +221,19 @@ int Run(int argc, char** argv) {
     return cli::kOk;
   }
   if (!op.empty() + !program.empty() + !cases.empty() + !form.path.empty() + !model.config.name.empty() != 1) {
-    return cli::UsageError("ir-dump", "give one of --op, --program, --model, --input and --case");
+    return cli::UsageError("ir-dump", "expected one of --op, --program, --model, --input and --test-case");
   }
 
-  if (emit_option->count() > 0 && emit_list.empty()) return cli::UsageError("ir-dump", "--emit needs what to print");
+  if (emit_option->count() > 0 && emit_list.empty()) return cli::UsageError("ir-dump", "missing value of --emit");
   Emission emit;
   if (absl::Status s = emit.Parse(emit_list); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
-  if (emit.any() && !form.path.empty()) return cli::UsageError("ir-dump", "--emit is not for --input; see --as");
-  if (emit.params && model.config.name.empty()) return cli::UsageError("ir-dump", "--emit=params is of a --model");
-  if (json && !form.path.empty()) return cli::UsageError("ir-dump", "with --input it is --as=json");
+  if (emit.any() && !form.path.empty())
+    return cli::UsageError("ir-dump", "--emit cannot be used with --input; see --as");
+  if (emit.params && model.config.name.empty()) return cli::UsageError("ir-dump", "--emit=params requires --model");
+  if (json && !form.path.empty())
+    return cli::UsageError("ir-dump", "--json cannot be used with --input; see --as=json");
   if (model.training.steps < (model.save.empty() ? 1 : 0)) {
-    return cli::UsageError("ir-dump", "--steps takes a number from 1, or 0 with --save");
+    return cli::UsageError("ir-dump", "--steps: expected a number of at least 1, or 0 with --save");
   }
   if (!model.config.name.empty()) {
     absl::Status s = lazy::models::Complete(model.config).status();
@@ -245,15 +246,15 @@ int Run(int argc, char** argv) {
   }
   if (model.devices > 1) {
     if (model.config.name.empty() || model.step != "train") {
-      return cli::UsageError("ir-dump", "--devices is of a --model that is trained");
+      return cli::UsageError("ir-dump", "--devices requires --model and --step=train");
     }
     if (model.config.batch % model.devices != 0) {
-      return cli::UsageError("ir-dump", StrCat("--devices: a batch of ", model.config.batch,
-                                               " cannot be divided among ", model.devices, " devices"));
+      return cli::UsageError("ir-dump", StrCat("--devices: a batch of ", model.config.batch, " is not divisible by ",
+                                               model.devices, " devices"));
     }
   }
   if (!op.empty() && !lazy::FindOp(op)) {
-    return cli::UsageError("ir-dump", StrCat("there is no op `", op, "`", lazy::SuggestedOp(op)));
+    return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::SuggestedOp(op)));
   }
   lazy::TracerOptions options;
   if (absl::Status s = lazy::ApplyEnvironment(environ, &options); !s.ok()) {
@@ -294,12 +295,12 @@ int Run(int argc, char** argv) {
   session.emit = emit;
   if (emit_list.empty() && !op.empty() && expect_path.empty()) session.emit.values = true;
   if (profile.wanted() && profile.port >= 0) {
-    return cli::UsageError("ir-dump", "one profile at a time: give --profiler-port, or --profile and --report");
+    return cli::UsageError("ir-dump", "--profiler-port cannot be used with --profile and --report");
   }
   std::unique_ptr<runtime::ProfilerServer> server;
   if (profile.port >= 0) {
     if (model.config.name.empty() && program.empty()) {
-      return cli::UsageError("ir-dump", "--profiler-port is of a run: give --model or --program");
+      return cli::UsageError("ir-dump", "--profiler-port requires --model or --program");
     }
     session.options.debug = true;
     session.train_only = emit_list.empty();
@@ -309,7 +310,7 @@ int Run(int argc, char** argv) {
   }
   if (profile.wanted()) {
     if (model.config.name.empty() && program.empty()) {
-      return cli::UsageError("ir-dump", "--profile and --report are of a run: give --model or --program");
+      return cli::UsageError("ir-dump", "--profile and --report require --model or --program");
     }
     // Scopes on the host and in the programs are what ties the two together.
     session.options.debug = true;
@@ -347,11 +348,11 @@ int Run(int argc, char** argv) {
     session.train_only |=
         explain || options.debug_level > 0 || !options.save_graphs_file.empty() || !options.metrics_file.empty();
     if (!shown && !session.emit.any() && !session.train_only) {
-      return cli::UsageError("ir-dump", "nothing of the model is asked for: give --emit, --steps, --expect or --save");
+      return cli::UsageError("ir-dump", "--model requires --emit, --steps, --expect or --save");
     }
     session.RunModel(model);
   } else if (!form.path.empty()) {
-    if (!form.other.empty() && !form.form.empty()) return cli::UsageError("ir-dump", "give --as or --diff");
+    if (!form.other.empty() && !form.form.empty()) return cli::UsageError("ir-dump", "--as cannot be used with --diff");
     if (!form.other.empty()) form.form = "diff";
     if (form.form.empty()) form.form = form.graph != 0 ? "print" : "list";
     ShowGraphs(form, &diagnostics, out);
@@ -384,7 +385,7 @@ int Run(int argc, char** argv) {
     if (!expect_path.empty() && !read(expect_path, &c)) return diagnostics.exit_code();
     for (const std::string& attr : attrs) {
       const size_t eq = attr.find('=');
-      if (eq == std::string::npos) return cli::UsageError("ir-dump", "--attr takes NAME=VALUE");
+      if (eq == std::string::npos) return cli::UsageError("ir-dump", "--attr: expected NAME=VALUE");
       c.attrs.emplace_back(attr.substr(0, eq), attr.substr(eq + 1));
     }
     if (gradients && c.requires_grad.empty()) {

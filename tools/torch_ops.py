@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs recorded op calls (files NAME.case) through `ir-dump --case` and counts by family.
+"""Runs recorded op calls (files NAME.case) through `ir-dump --test-case` and counts by family.
 
   tools/torch_ops.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX] [--section15] [--failures]
 
@@ -33,7 +33,7 @@ def main():
     for start in range(0, len(rows), batch):
         paths = [str(options.folder / (r["name"] + ".case")) for r in rows[start : start + batch]]
         while paths:
-            command = [options.bin, "--summary"] + [f"--case={p}" for p in paths]
+            command = [options.bin, "--test-summary"] + [f"--test-case={p}" for p in paths]
             result = subprocess.run(command, capture_output=True, text=True)
             done = re.findall(r"^(PASS|FAIL) (.*)$", result.stdout, re.M)
             passed |= {pathlib.Path(p).stem for verdict, p in done if verdict == "PASS"}
@@ -43,7 +43,7 @@ def main():
                 break
             # It died: output is lost, so go on one by one.
             for p in paths:
-                one = subprocess.run([options.bin, f"--case={p}"], capture_output=True, text=True)
+                one = subprocess.run([options.bin, f"--test-case={p}"], capture_output=True, text=True)
                 if one.returncode == 0:
                     passed.add(pathlib.Path(p).stem)
                 elif one.returncode != 1:

@@ -5,7 +5,7 @@
   tools/torch_traces.py FOLDER [--bin build/release/bin/ir-dump] [--programs tests/torch_traces] [--ops]
 
 FOLDER holds NAME.lazy.txt, the nodes of a step by torch's tracer, one op a line, or where that tracer failed NAME.txt, the
-calls of the same step in eager mode; the programs are NAME.prog. Nodes are counted by op; leaves and constants are left out, and ops that only have another name here are renamed. What then differs
+calls of the same step in eager mode; the programs are NAME.script. Nodes are counted by op; leaves and constants are left out, and ops that only have another name here are renamed. What then differs
 must be in differences.tsv beside the programs, with the reason, and what is there must differ: anything else is a failure.
 Exit code 1 if there is one.
 """
@@ -70,7 +70,7 @@ def main():
         for row in csv.DictReader(table, delimiter="\t"):
             explained[row["program"]][row["op"]] = (int(row["theirs"]), int(row["ours"]))
     right = total = same = all_ops = 0
-    for path in sorted(options.programs.glob("*.prog")):
+    for path in sorted(options.programs.glob("*.script")):
         name = path.stem
         a, b = theirs(options.folder, name), ours(options.bin, path)
         differ = {op: (a[op], b[op]) for op in sorted(set(a) | set(b)) if a[op] != b[op]}

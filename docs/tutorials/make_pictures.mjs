@@ -32,7 +32,7 @@ function shown(tutorial, name) {
 
 // The graph of one step of trace-a-model.md.
 function lazyGraph() {
-  const program = shown("trace-a-model.md", "train.prog").replace(/ +item .*\n/, "").replace("repeat 3", "repeat 1")
+  const program = shown("trace-a-model.md", "train.script").replace(/ +item .*\n/, "").replace("repeat 3", "repeat 1")
     .replace("mark_step", "dump lazy-dot %loss, %w");
   const dot = execFileSync(join(bin, "ir-dump"), ["--program=-"], { input: program, encoding: "utf8" });
   const style = 'node [shape=box style="rounded,filled" fillcolor="#f4f6f8" color="#8a99a8" fontname="sans-serif" fontsize=11]\n' +
@@ -44,7 +44,7 @@ function lazyGraph() {
 async function reportPictures(browser) {
   symlinkSync(join(root, "examples"), join(scratch, "examples"));
   execFileSync(join(bin, "hlo-run"), ["examples/decoder_layer.hlo", "--device=v5e", "--timing-only",
-    "--host=trace=6ms,execute=35us,input=1ms", "--report=report", "--report-to=/dev/null"], { cwd: scratch });
+    "--host=trace=6ms,execute=35us,input=1ms", "--report=report", "--report-output=/dev/null"], { cwd: scratch });
   const page = await browser.newPage({ viewport: { width: 1360, height: 900 }, colorScheme: "light", reducedMotion: "reduce" });
   await page.goto(pathToFileURL(join(scratch, "report/index.html")).href);
   await page.waitForSelector("body[data-ready]");
@@ -61,7 +61,7 @@ async function reportPictures(browser) {
     await page.screenshot({ path: join(pictures, name), fullPage: true, animations: "disabled",
       clip: { x: 0, y: Math.max(first.y - 12, 0), width: 1360, height: last.y + last.height - first.y + 24 } });
   };
-  await picture("report_top.png", null, "#advice");
+  await picture("report_top.png", null, "#recommendations");
   await picture("report_timeline.png", "#host", "#host");
   await picture("decoder_time.png", "#operations", "#operations");
 }

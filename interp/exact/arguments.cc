@@ -63,7 +63,7 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
     skip_tokens();
     if (arguments.size() == shapes.size()) {
       sink->Error(DiagnosticKind::kEvaluation, shape_range,
-                  StrCat("there are more ", noun, "s than the program's ", shapes.size()));
+                  StrCat("too many ", noun, "s: the program has ", shapes.size()));
       return std::nullopt;
     }
     const Shape expected = shapes[arguments.size()];
@@ -93,7 +93,7 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
     if (line_end == std::string_view::npos) line_end = text.size();
     if (!Trim(text.substr(rest, line_end - rest)).empty()) {
       sink->Error(DiagnosticKind::kUnexpectedToken, {static_cast<uint32_t>(rest), 0},
-                  StrCat("text after the value of ", noun, " ", arguments.size()));
+                  StrCat("expected the end of the line after the value of ", noun, " ", arguments.size()));
       return std::nullopt;
     }
     begin = line_end + 1;
@@ -107,7 +107,7 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
   skip_tokens();
   if (arguments.size() != shapes.size()) {
     sink->Error(DiagnosticKind::kEvaluation, {static_cast<uint32_t>(text.size()), 0},
-                StrCat("the program has ", shapes.size(), " ", noun, "s, here are ", arguments.size()));
+                StrCat("expected ", shapes.size(), " ", noun, "s, found ", arguments.size()));
     return std::nullopt;
   }
   return arguments;

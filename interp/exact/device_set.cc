@@ -115,15 +115,15 @@ void DeviceSet::ReportMissing() {
       if (waits) {
         StrAppend(&missing, " waits at ", module_.instruction(absent.waiting_for().instruction).name());
       } else {
-        StrAppend(&missing, " has ended");
+        StrAppend(&missing, " has finished");
       }
     }
     if (named > kMaxNamed) StrAppend(&missing, "; and ", named - kMaxNamed, " more");
     context_.device = {d / context_.num_partitions, d % context_.num_partitions};
     context_.error_instruction = machine.waiting_for().instruction;
     const std::string what = plan.WaitsFor();
-    context_.Fail(what.empty() ? StrCat("waits for devices that do not come: ", missing)
-                               : StrCat("waits for ", what, ", which nobody sends"));
+    context_.Fail(what.empty() ? StrCat("deadlock: waiting for devices that do not reach this collective: ", missing)
+                               : StrCat("deadlock: waiting for ", what, ", which no device sends"));
     return;
   }
 }

@@ -15,11 +15,11 @@
 namespace hlokit::interp {
 namespace {
 
-// "in trip 5 of while.3, in trip 2 of while.1".
+// "in iteration 5 of while.3, in iteration 2 of while.1".
 std::string LoopsText(const Module& module, absl::Span<const RunContext::LoopPosition> loops) {
   std::string text;
   for (const RunContext::LoopPosition& at : loops) {
-    StrAppend(&text, text.empty() ? "" : ", ", "in trip ", at.trip, " of ", module.instruction(at.loop).name());
+    StrAppend(&text, text.empty() ? "" : ", ", "in iteration ", at.trip, " of ", module.instruction(at.loop).name());
   }
   return text;
 }
@@ -160,9 +160,9 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   const size_t each = argument_shapes_.size();
   const size_t devices = static_cast<size_t>(num_devices());
   if (arguments.size() != each * devices) {
-    sink->Error(DiagnosticKind::kEvaluation, {},
-                StrCat("the program takes ", each, " arguments (leaves) for each of ", devices, " devices, ",
-                       arguments.size(), " are given"));
+    sink->Error(
+        DiagnosticKind::kEvaluation, {},
+        StrCat("expected ", each, " arguments (leaves) for each of ", devices, " devices, found ", arguments.size()));
     return std::nullopt;
   }
   RunContext context(state.options.limits, &state.threads, state.options.cancel);

@@ -44,7 +44,7 @@ absl::Status HostFolder::Receive(std::string_view queue, int64_t device, absl::S
   std::optional<std::vector<Literal>> values = ReadArguments(part, shapes, context_, &sink);
   if (!values) {
     const std::string reason = sink.diagnostics().empty() ? "" : sink.diagnostics()[0].message;
-    return absl::InvalidArgumentError(StrCat(path, " has no further value for ", queue, ": ", reason));
+    return absl::InvalidArgumentError(StrCat(path, ": missing value for ", queue, ": ", reason));
   }
   for (size_t i = 0; i < leaves.size(); ++i) leaves[i] = std::move((*values)[i]);
   return absl::OkStatus();

@@ -131,7 +131,7 @@ absl::Status FirstErrorStatus(const DiagnosticSink& sink) {
 }  // namespace
 
 absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const EvaluatorOptions& options) {
-  if (!instruction.shape().IsArray()) return absl::InvalidArgumentError("the value is no array");
+  if (!instruction.shape().IsArray()) return absl::InvalidArgumentError("expected an array value");
   const Module module = Extractor(instruction.module()).Extract(instruction);
   if (module.entry().parameter_count() != 0) return absl::InvalidArgumentError("the value depends on a parameter");
   DiagnosticSink sink;

@@ -57,7 +57,7 @@ Machine::State Machine::Fail(std::string message) {
 bool Machine::Push(Routine* routine, absl::Span<const Value> arguments) {
   if (static_cast<int64_t>(frames_.size()) >= context_.limits().max_call_depth) {
     for (const Value& v : arguments) context_.pool.Release(v.owner);
-    context_.Fail(StrCat("calls are nested deeper than ", context_.limits().max_call_depth));
+    context_.Fail(StrCat("calls are nested deeper than the limit of ", context_.limits().max_call_depth));
     return false;
   }
   uint32_t first_step;
@@ -292,7 +292,8 @@ bool Machine::Continue(Frame& frame, const Step& step) {
         return true;
       }
       if (frame.trips >= context_.limits().max_loop_trips) {
-        context_.Fail(StrCat("the limit of ", context_.limits().max_loop_trips, " trips of a loop is reached"));
+        context_.Fail(StrCat("a loop exceeded the limit of ", context_.limits().max_loop_trips,
+                             " iterations (--max-loop-trips)"));
         return false;
       }
       ++frame.trips;

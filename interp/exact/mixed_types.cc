@@ -91,7 +91,7 @@ bool RoutineBuilder::FitTypes() {
       View& view = operands_[i];
       if (!IsReal(view) || !IsFloat(type) || view.type() == type) continue;
       Warn(StrCat("operand ", i, " is ", TextOf(view.type()), " where ", TextOf(type),
-                  " is computed: its bytes are read as that"));
+                  " is computed: its bytes are reinterpreted as that type"));
       view = EmitReadBytes(*this, view, type);
     }
     return !failed_;

@@ -67,12 +67,12 @@ const std::byte* ProgramBuilder::ConstantData(Instruction instruction, LiteralId
     sink_->Error(DiagnosticKind::kUnsupported,
                  {instruction.record().source_offset, static_cast<uint32_t>(instruction.name().size())},
                  StrCat("the value of constant ", instruction.name(), " is elided in the text"),
-                 "--fill-elided=zeros, iota or random gives it one");
+                 "--fill-elided=zeros, iota or random generates one");
     return nullptr;
   }
   const int64_t bytes = LiteralBytes(literal.shape);
   if (bytes < 0 || bytes > options_.limits.max_bytes) {
-    Error(DiagnosticKind::kTooLarge, instruction, "this constant needs more memory than allowed");
+    Error(DiagnosticKind::kTooLarge, instruction, "this constant exceeds the limit on memory (--max-bytes)");
     return nullptr;
   }
   // Each constant gets random values of its own.

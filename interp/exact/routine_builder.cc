@@ -47,6 +47,22 @@ void RoutineBuilder::Fail(std::string message) {
   program_.Error(DiagnosticKind::kUnsupported, current_, std::move(message));
 }
 
+void RoutineBuilder::FailMismatch(std::string_view expected) {
+  constexpr int64_t kMaxOperands = 8;
+  constexpr int64_t kMaxLeavesInText = 100;
+  const auto text = [](Shape shape) {
+    return shape.leaf_count() > kMaxLeavesInText ? StrCat("a tuple of ", shape.tuple_size(), " elements")
+                                                 : ToString(shape, /*with_layout=*/false);
+  };
+  std::string operands;
+  for (int64_t i = 0; i < current_.operand_count() && i < kMaxOperands; ++i) {
+    StrAppend(&operands, i == 0 ? "" : ", ", text(current_.operand(i).shape()));
+  }
+  if (current_.operand_count() > kMaxOperands) StrAppend(&operands, ", ...");
+  Fail(StrCat("expected ", expected, "; found ", current_.opcode_text(), " of (", operands, ") with result ",
+              text(current_.shape())));
+}
+
 void RoutineBuilder::Warn(std::string message) {
   SourceRange range;
   const uint32_t offset = current_.record().source_offset;
@@ -123,7 +139,8 @@ uint32_t RoutineBuilder::NewSlots(absl::Span<const Shape> leaves) {
     SlotInfo info;
     info.bytes = BytesOfLeaf(leaf);
     if (info.bytes < 0 || info.bytes > program_.options().limits.max_bytes) {
-      Fail(StrCat("a value of shape ", ToString(leaf, /*with_layout=*/false), " needs more memory than allowed"));
+      Fail(StrCat("a value of shape ", ToString(leaf, /*with_layout=*/false),
+                  " exceeds the limit on memory (--max-bytes)"));
       info.bytes = 0;
     }
     routine_->slots.push_back(info);
@@ -289,7 +306,7 @@ bool RoutineBuilder::CheckLeaves(Instruction instruction) {
   }
   if (!instruction.shape().has_unbounded_dims()) return true;
   Fail(StrCat("the shape ", ToString(instruction.shape(), /*with_layout=*/false),
-              " has an unbounded dimension: give the program sizes"));
+              " has an unbounded dimension; specify its size in the module"));
   return false;
 }
 

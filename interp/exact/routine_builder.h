@@ -56,6 +56,8 @@ class RoutineBuilder {
 
   // Reports why the instruction cannot be evaluated.
   void Fail(std::string message);
+  // Reports "expected EXPECTED; found OPCODE of (shapes of the operands) with result SHAPE".
+  void FailMismatch(std::string_view expected);
   void Warn(std::string message);
   // Makes the run fail with this message if it comes to the instruction.
   void FailWhenReached(std::string message);

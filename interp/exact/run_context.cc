@@ -2,15 +2,27 @@
 #include "interp/exact/run_context.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <string>
 
 #include "interp/exact/machine.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
+namespace {
+
+// "10 s", "0.5 s".
+std::string Seconds(double seconds) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%g s", seconds);
+  return text;
+}
+
+}  // namespace
 
 std::string Scratch::OutOfMemory(const RunContext& context, int64_t bytes) {
-  return StrCat("out of memory: ", bytes, " bytes needed, ", context.pool.bytes_in_use(), " of ",
-                context.pool.max_bytes(), " allowed are in use");
+  return StrCat("out of memory: cannot allocate ", bytes, " bytes; ", context.pool.bytes_in_use(), " of ",
+                context.pool.max_bytes(), " bytes (--max-bytes) are in use");
 }
 
 bool RunContext::CheckTime() {
@@ -25,7 +37,7 @@ bool RunContext::CheckTime() {
     next_progress_ = now + kSecondsPerProgress;
   }
   if (now > limits_.max_seconds) {
-    Fail(StrCat("the time limit of ", static_cast<int64_t>(limits_.max_seconds * 1000), " ms is reached"));
+    Fail(StrCat("the run exceeded the time limit of ", Seconds(limits_.max_seconds), " (--max-seconds)"));
     return false;
   }
   return true;
@@ -33,7 +45,7 @@ bool RunContext::CheckTime() {
 
 bool RunContext::CheckLimits() {
   if (steps_ > limits_.max_steps) {
-    Fail(StrCat("the limit of ", limits_.max_steps, " steps is reached"));
+    Fail(StrCat("the run exceeded the limit of ", limits_.max_steps, " instructions (--max-steps)"));
     return false;
   }
   next_check_ = steps_ + std::min(kStepsPerCheck, limits_.max_steps - steps_) + 1;
@@ -65,7 +77,7 @@ bool RunContext::Call(Routine* routine, absl::Span<const Value> arguments, absl:
   // here: they nest on the machine's own stack.)
   constexpr int kMaxDepth = 50;
   if (call_depth_ == kMaxDepth) {
-    Fail(StrCat("computations applied to elements are nested deeper than ", kMaxDepth));
+    Fail(StrCat("computations applied to elements are nested deeper than the limit of ", kMaxDepth));
     return false;
   }
   ++call_depth_;

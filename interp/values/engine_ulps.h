@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the exact engine may be from the plain evaluator (interp/plain), which defines the values.
+// How far the exact engine may be from the plain evaluator (interp/reference), which defines the values.
 //
 // An opcode that is not listed gives the same bits. Those that are listed are computed by other formulas or in another
 // order, so a rounding may fall the other way.

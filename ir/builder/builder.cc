@@ -44,7 +44,7 @@ bool Builder::Exists(InstructionId id) const {
 
 absl::Status Builder::CheckOperands(Operands operands) const {
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (!Exists(operands[i])) return Error("operand ", i, " is no instruction of the computation being built");
+    if (!Exists(operands[i])) return Error("operand ", i, " is not an instruction of the computation being built");
   }
   return absl::OkStatus();
 }
@@ -76,9 +76,9 @@ absl::Status Builder::CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> g
   for (auto value = given.begin(); value != given.end(); ++value) {
     const AttrSpec* spec = FindAttrSpec(opcode, value->attr);
     if (spec == nullptr || spec->presence == AttrSpec::kReadOnly) {
-      return Error(TextOf(opcode), " has no attribute `", TextOf(value->attr), "`");
+      return Error("unknown attribute `", TextOf(value->attr), "` for ", TextOf(opcode));
     }
-    if (find(value->attr) != value) return Error("the attribute `", TextOf(value->attr), "` is given twice");
+    if (find(value->attr) != value) return Error("duplicate attribute `", TextOf(value->attr), "`");
     if (spec->presence == AttrSpec::kImplied || spec->presence == AttrSpec::kRequired || !DropByRule(*value)) {
       attrs->push_back(*value);
     }
@@ -87,7 +87,7 @@ absl::Status Builder::CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> g
     if (find(spec.attr) != given.end()) continue;
     if (spec.presence == AttrSpec::kImplied) attrs->push_back({spec.attr, spec.implied});
     if (spec.presence == AttrSpec::kRequired) {
-      return Error(TextOf(opcode), " needs the attribute `", TextOf(spec.attr), "`");
+      return Error("missing attribute `", TextOf(spec.attr), "` for ", TextOf(opcode));
     }
   }
   return absl::OkStatus();
@@ -104,7 +104,7 @@ Builder::Result Builder::Append(std::string_view name, Opcode opcode, Shape shap
 Builder::Result Builder::Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs, Shape declared) {
   const std::string name = TakeName();
   if (opcode == Opcode::kParameter || opcode == Opcode::kConstant || opcode == Opcode::kUnknown) {
-    return Error(TextOf(opcode), " cannot be added by opcode alone");
+    return Error(TextOf(opcode), " cannot be built from its opcode alone");
   }
   if (absl::Status status = CheckOperands(operands); !status.ok()) return status;
   std::vector<AttrValue> complete;
@@ -129,8 +129,8 @@ Builder::Result Builder::Add(Opcode opcode, Operands operands, absl::Span<const 
 Builder::Result Builder::Parameter(int64_t number, Shape shape, std::string_view name) {
   const std::string next_name = TakeName();
   const int64_t next = module_->computation(computation_).parameter_count();
-  if (number != next) return Error("the next parameter has number ", next, ", not ", number);
-  if (!shape.valid()) return Error("the shape of a parameter must be given");
+  if (number != next) return Error("expected parameter number ", next, ", found ", number);
+  if (!shape.valid()) return Error("the shape of a parameter must be specified");
   if (shape.leaf_count() > kMaxLeaves) return Error("the parameter has more than ", kMaxLeaves, " leaves");
   return Append(name.empty() ? std::string_view(next_name) : name, Opcode::kParameter, shape, {}, {},
                 static_cast<uint32_t>(number));
@@ -138,7 +138,7 @@ Builder::Result Builder::Parameter(int64_t number, Shape shape, std::string_view
 
 Builder::Result Builder::Constant(const Literal& value) {
   const std::string name = TakeName();
-  if (!value.shape().valid()) return Error("the literal has no value");
+  if (!value.shape().valid()) return Error("expected a literal with a value");
   return Append(name, Opcode::kConstant, value.shape(), {}, {}, context().literals.Add(value).value);
 }
 
@@ -185,7 +185,7 @@ Builder::Result Builder::Clamp(InstructionId min, InstructionId value, Instructi
 }
 
 Builder::Result Builder::AddTyped(Opcode opcode, InstructionId a, ElementType type) {
-  if (!Exists(a)) return Error("operand 0 is no instruction of the computation being built");
+  if (!Exists(a)) return Error("operand 0 is not an instruction of the computation being built");
   // Inference takes the element type of what is declared and gives the rest.
   const Shape operand = shape_of(a);
   const Shape typed = shapes().Scalar(type);
@@ -226,7 +226,7 @@ Builder::Result Builder::Reverse(InstructionId a, Dims dimensions) {
 
 Builder::Result Builder::Slice(InstructionId a, Dims starts, Dims limits, Dims strides) {
   if (limits.size() != starts.size() || (!strides.empty() && strides.size() != starts.size())) {
-    return Error("a slice needs as many starts as limits and strides");
+    return Error("a slice must have as many starts as limits and strides");
   }
   std::vector<int64_t> ranges;
   for (size_t i = 0; i < starts.size(); ++i) {
@@ -249,7 +249,7 @@ Builder::Result Builder::Concatenate(Operands arrays, int64_t dimension) {
 
 Builder::Result Builder::Pad(InstructionId a, InstructionId value, Dims low, Dims high, Dims interior) {
   if (high.size() != low.size() || (!interior.empty() && interior.size() != low.size())) {
-    return Error("padding needs as many low as high and interior sizes");
+    return Error("padding must have as many low as high and interior sizes");
   }
   std::vector<int64_t> padding;
   for (size_t i = 0; i < low.size(); ++i) {
@@ -299,7 +299,7 @@ Builder::Result Builder::Conditional(InstructionId index, absl::Span<const Compu
                                      Operands arguments) {
   const std::vector<InstructionId> operands = Joined({index}, arguments);
   if (Exists(index) && shape_of(index).element_type() == ElementType::kPred) {
-    if (branches.size() != 2) return Error("a conditional on a pred has two branches, not ", branches.size());
+    if (branches.size() != 2) return Error("expected two branches in a conditional on a pred, found ", branches.size());
     return Add(Opcode::kConditional, operands,
                {Calls(Attr::kTrueComputation, branches[0]), Calls(Attr::kFalseComputation, branches[1])});
   }

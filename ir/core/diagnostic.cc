@@ -61,6 +61,7 @@ void AppendExcerpt(std::string* out, std::string_view text, SourceRange range) {
     line = line.substr(0, kWidth);
     tail = "...";
   }
+  if (line.find('\0') != std::string_view::npos) return;  // binary data would only garble the terminal
   StrAppend(out, "  ", lead);
   for (char c : line) out->push_back(static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c);
   StrAppend(out, tail, "\n  ", std::string(lead.size(), ' '));

@@ -47,7 +47,7 @@ std::string Suggestion(std::string_view word, const std::vector<std::string_view
   if (candidates.empty() || candidates.size() > kMaxListed) return "";
   std::string list;
   for (std::string_view candidate : candidates) StrAppend(&list, list.empty() ? "`" : ", `", candidate, "`");
-  return StrCat(candidates.size() == 1 ? "expected " : "it is one of ", list);
+  return StrCat(candidates.size() == 1 ? "expected " : "expected one of ", list);
 }
 
 std::string Suggested(std::string_view word, const std::vector<std::string_view>& candidates) {

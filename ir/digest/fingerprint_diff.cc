@@ -250,8 +250,8 @@ bool Comparison::StepIntoComputation(Computation a, Computation b, std::string c
     const Instruction sa = only_a.empty() ? Instruction() : only_a[0];
     const Instruction sb = only_b.empty() ? Instruction() : only_b[0];
     if (take(FingerprintStep::Via::kSink, 0, sa, sb)) return true;
-    Say(sa.valid() ? "only in the first: nothing uses it, but it counts"
-                   : "only in the second: nothing uses it, but it counts");
+    Say(sa.valid() ? "only in the first: unused, but part of the fingerprint"
+                   : "only in the second: unused, but part of the fingerprint");
     return false;
   }
   Say(StrCat("order of the instructions of ", step.caller, " computation"));
@@ -273,10 +273,10 @@ bool Comparison::StepIntoUncalled() {
   const std::vector<Computation> only_a = unmatched(a_, b_), only_b = unmatched(b_, a_);
   if (!only_a.empty() && !only_b.empty()) return StepIntoComputation(only_a[0], only_b[0], "uncalled");
   if (!only_a.empty() || !only_b.empty()) {
-    Say(only_a.empty() ? StrCat("computation only in the second, and nothing calls it: ", only_b[0].name())
-                       : StrCat("computation only in the first, and nothing calls it: ", only_a[0].name()));
+    Say(only_a.empty() ? StrCat("uncalled computation only in the second: ", only_b[0].name())
+                       : StrCat("uncalled computation only in the first: ", only_a[0].name()));
   } else if (ids_a.size() != ids_b.size()) {
-    Say(StrCat("computations that nothing calls: ", ids_a.size(), " vs ", ids_b.size()));
+    Say(StrCat("uncalled computations: ", ids_a.size(), " vs ", ids_b.size()));
   }
   return false;
 }
@@ -453,7 +453,7 @@ void Comparison::DescribePair(Instruction a, Instruction b) {
     if (text_a != text_b) Say(StrCat("metadata: ", Versus(text_a, text_b)));
   }
   if (diff_.differences.size() == before) {
-    Say("which one it is of several alike instructions that have an effect");
+    Say("position among identical instructions with side effects");
   }
 }
 
@@ -525,7 +525,7 @@ FingerprintDiff Comparison::Run() {
   while (found) {
     const Instruction a = diff_.path.back().a, b = diff_.path.back().b;
     if (!visited.insert(a.id().value).second) {
-      Say("operands or calls run in a circle");
+      Say("cycle among operands or calls");
       break;
     }
     found = StepFromPair(a, b);

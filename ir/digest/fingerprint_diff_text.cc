@@ -76,13 +76,13 @@ std::string RenderStep(const FingerprintStep& step) {
 std::string RenderText(const FingerprintDiff& diff, const FingerprintedModule& a, const FingerprintedModule& b) {
   std::string out;
   if (diff.same) {
-    if (diff.apart_from.empty()) return "the same program, and nothing else differs\n";
-    out = "the same program; what differs: ";
+    if (diff.apart_from.empty()) return "same program, no differences\n";
+    out = "same program; ignored differences: ";
     for (size_t i = 0; i < diff.apart_from.size(); ++i) StrAppend(&out, i > 0 ? ", " : "", diff.apart_from[i]);
     return out + "\n";
   }
   for (const std::string& field : diff.header) StrAppend(&out, "header: ", field, "\n");
-  if (!diff.path.empty()) StrAppend(&out, "they part at, from the top:\n");
+  if (!diff.path.empty()) StrAppend(&out, "first difference at, from the entry root:\n");
   for (size_t i = 0; i < diff.path.size(); ++i) {
     if (diff.path.size() > 2 * kMaxSteps && i == kMaxSteps) {
       StrAppend(&out, "  ... ", diff.path.size() - 2 * kMaxSteps, " more ...\n");

@@ -142,7 +142,7 @@ absl::Status FillElidedConstants(FillKind kind, int64_t max_bytes, uint64_t* see
         const int64_t bytes = leaf.IsArray() ? LiteralBytes(leaf) : 0;
         if (bytes < 0 || bytes > max_bytes - total) {
           return absl::ResourceExhaustedError(
-              StrCat("elided constants up to ", i.name(), " need more than ", max_bytes, " bytes"));
+              StrCat("elided constants up to ", i.name(), " exceed the limit of ", max_bytes, " bytes"));
         }
         total += bytes;
       }

@@ -22,7 +22,7 @@ absl::Status ExpectTupleOperand(const Input& in, int64_t operand, int64_t min_el
 // The first element of the declared tuple, which nothing else determines.
 absl::Status DeclaredData(const Input& in, Shape* data) {
   const Shape declared = in.declared();
-  if (!declared.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be given");
+  if (!declared.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be specified");
   if (!declared.IsTuple() || declared.tuple_size() == 0) {
     return Error("the result must be a tuple that begins with the data, found ", Text(declared));
   }
@@ -52,7 +52,7 @@ absl::Status CheckBound(Shape async, const Signature& computation) {
   const Shape bound = async.element(0);
   if (bound.tuple_size() > computation.parameter_count()) {
     return Error("the async shape ", Text(async), " has ", bound.tuple_size(),
-                 " operands at {0}, but the computation takes ", computation.parameter_count());
+                 " operands at {0}, but the computation has ", computation.parameter_count(), " parameters");
   }
   for (int64_t i = 0; i < bound.tuple_size(); ++i) {
     if (ShapesMatch(bound.element(i), computation.parameter(i), TypeMatch::kExact)) continue;
@@ -61,8 +61,8 @@ absl::Status CheckBound(Shape async, const Signature& computation) {
   }
   if (!IsBoundPart(async.element(1), computation.result())) {
     return Error("the async shape has ", Text(async.element(1)),
-                 " at {1}, which is not the result of the computation (", Text(computation.result()),
-                 ") or the beginning of it");
+                 " at {1}, which is neither the result of the computation (", Text(computation.result()),
+                 ") nor a prefix of it");
   }
   return absl::OkStatus();
 }
@@ -175,7 +175,8 @@ absl::Status InferAsyncUpdate(const Input& in, Inferred* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAsyncShape(declared, "the result"));
   HLOKIT_RETURN_IF_ERROR(CheckOperandsBound(in, 1, before.tuple_size()));
   if (!IsBoundPart(before, declared.element(0)) || !IsBoundPart(previous.element(1), declared.element(1))) {
-    return Error("the result must keep what operand 0 has bound; they are ", Text(declared), " and ", Text(previous));
+    return Error("the result must preserve the operands bound by operand 0: result ", Text(declared), ", operand 0 ",
+                 Text(previous));
   }
   out->Set(declared);
   return absl::OkStatus();

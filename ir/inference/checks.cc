@@ -210,7 +210,7 @@ bool DilatedSize(int64_t size, int64_t dilation, int64_t* dilated) {
 absl::Status AddWindowedDims(absl::Span<const int64_t> base, absl::Span<const uint8_t> dynamic,
                              const WindowView& window, Inferred* out) {
   if (!window.ok() || window.rank() != static_cast<int64_t>(base.size())) {
-    return Error("the window has ", window.rank(), " dimensions, but it slides over ", base.size());
+    return Error("the window has ", window.rank(), " dimensions, but its base has ", base.size());
   }
   for (int64_t i = 0; i < window.rank(); ++i) {
     const WindowDim w = window[i];
@@ -228,7 +228,7 @@ absl::Status AddWindowedDims(absl::Span<const int64_t> base, absl::Span<const ui
         !Add(padded, w.padding_high, &padded) || !DilatedSize(w.size, w.window_dilation, &extent)) {
       return Error("the window in dimension ", i, " overflows");
     }
-    if (padded < 0) return Error("padding of the window leaves less than nothing of dimension ", i);
+    if (padded < 0) return Error("negative size of dimension ", i, " after padding of the window: ", padded);
     out->AddDim(padded == 0 || extent > padded ? 0 : (padded - extent) / w.stride + 1, is_dynamic);
   }
   return absl::OkStatus();
@@ -281,7 +281,7 @@ absl::Status ExpectSimilarTypes(const Input& in, int64_t a, int64_t b) {
   const ElementType p = in.operand(a).element_type();
   const ElementType q = in.operand(b).element_type();
   if (TypesMatch(p, q, TypeMatch::kFloatsAlike)) return absl::OkStatus();
-  return Error("operand ", a, " has elements of ", TextOf(p), ", but operand ", b, " of ", TextOf(q));
+  return Error("operand ", a, " has elements of ", TextOf(p), ", but operand ", b, " has elements of ", TextOf(q));
 }
 
 // ---- sets of dimensions ----
@@ -289,10 +289,9 @@ absl::Status ExpectSimilarTypes(const Input& in, int64_t a, int64_t b) {
 absl::Status DimSet::Take(absl::Span<const int64_t> dims, std::string_view what) {
   for (int64_t d : dims) {
     if (!InRange(d)) {
-      return Error(what, " names dimension ", d, ", but there ", rank_ == 1 ? "is " : "are ", rank_,
-                   rank_ == 1 ? " dimension" : " dimensions");
+      return Error("dimension ", d, " in ", what, " is out of range: expected less than ", rank_);
     }
-    if (!Insert(d)) return Error(what, " names dimension ", d, ", which was named before");
+    if (!Insert(d)) return Error("duplicate dimension ", d, " in ", what);
   }
   return absl::OkStatus();
 }
@@ -305,7 +304,7 @@ bool IsIncreasing(absl::Span<const int64_t> list) {
 
 absl::Status Signature::Read(const Input& in, Attr attr, std::string_view what, Signature* out) {
   const Computation computation = in.attrs.computation(attr);
-  if (!computation.valid()) return Error("the attribute `", TextOf(attr), "`, which names ", what, ", is missing");
+  if (!computation.valid()) return Error("missing attribute `", TextOf(attr), "`: expected ", what);
   return Read(computation, what, out);
 }
 
@@ -327,30 +326,31 @@ absl::Status CheckReducer(const Signature& reducer, absl::Span<const Shape> inpu
                           bool init_elements) {
   const auto n = static_cast<int64_t>(inputs.size());
   if (reducer.parameter_count() != 2 * n) {
-    return Error("the reducer must take ", 2 * n, " parameters for ", n, n == 1 ? " array" : " arrays", ", but takes ",
+    return Error("expected ", 2 * n, " parameters of the reducer for ", n, n == 1 ? " array" : " arrays", ", found ",
                  reducer.parameter_count());
   }
   const Shape result = reducer.result();
   if (result.IsArray() ? n != 1 : !result.IsTuple() || result.tuple_size() != n) {
-    return Error("the reducer must give ", n == 1 ? std::string("a scalar") : StrCat("a tuple of ", n, " scalars"),
-                 ", but gives ", Text(result));
+    return Error("expected the reducer to return ",
+                 n == 1 ? std::string("a scalar") : StrCat("a tuple of ", n, " scalars"), ", found ", Text(result));
   }
   for (int64_t i = 0; i < n; ++i) {
     const Shape accumulator = result.IsTuple() ? result.element(i) : result;
-    if (!accumulator.IsScalar()) return Error("the reducer must give scalars, but gives ", Text(result));
+    if (!accumulator.IsScalar()) return Error("expected the reducer to return scalars, found ", Text(result));
     if (!ShapesMatch(accumulator, reducer.parameter(i), TypeMatch::kExact)) {
       return Error("parameter ", i, " of the reducer is ", Text(reducer.parameter(i)), ", but its result is ",
                    Text(accumulator));
     }
     if (init_elements ? !TypesMatch(accumulator.element_type(), inits[i].element_type(), TypeMatch::kFloatsAlike)
                       : !ShapesMatch(accumulator, inits[i], TypeMatch::kFloatsAlike)) {
-      return Error("the reducer gives ", Text(accumulator), ", which cannot start from ",
+      return Error("the result of the reducer is ", Text(accumulator),
+                   ", which is incompatible with the initial value: ",
                    init_elements ? StrCat("elements of ", TextOf(inits[i].element_type())) : Text(inits[i]));
     }
     const Shape element = reducer.parameter(n + i);
     if (!IsScalarOf(element, inputs[i].element_type(), TypeMatch::kFloatsAlike)) {
       return Error("parameter ", n + i, " of the reducer is ", Text(element),
-                   ", but the array reduced has elements of ", TextOf(inputs[i].element_type()));
+                   ", but the reduced array has elements of ", TextOf(inputs[i].element_type()));
     }
     if (!TypesMatch(element.element_type(), accumulator.element_type(), TypeMatch::kFloatsAlike)) {
       return Error("parameter ", n + i, " of the reducer is ", Text(element), ", but its result is ",

@@ -32,7 +32,7 @@ Shape OperandsShape(const Input& in) {
 // The declared shape of the part of the result that belongs to operand `i`. `result` is the array for one operand and
 // a tuple of arrays for several.
 absl::Status DeclaredPart(const Input& in, Shape result, int64_t i, Shape* part) {
-  if (!result.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be given");
+  if (!result.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be specified");
   if (in.operand_count() == 1) {
     *part = result;
   } else {
@@ -51,10 +51,11 @@ absl::Status DeclaredPart(const Input& in, Shape result, int64_t i, Shape* part)
 
 absl::Status OneDimension(const Input& in, int64_t* dim) {
   const std::optional<int64_t> only = in.attrs.only(Attr::kDimensions);
-  if (!only) return Error("`dimensions` must name one dimension");
+  if (!only) return Error("expected one dimension in `dimensions`");
   for (int64_t i = 0; i < in.operand_count(); ++i) {
     if (*only >= 0 && *only < in.operand(i).rank()) continue;
-    return Error("`dimensions` names dimension ", *only, ", but operand ", i, " is ", Text(in.operand(i)));
+    return Error("dimension ", *only, " in `dimensions` is out of range for operand ", i, " (", Text(in.operand(i)),
+                 ")");
   }
   *dim = *only;
   return absl::OkStatus();
@@ -92,7 +93,7 @@ absl::Status ScaledPart(const Input& in, Shape result, int64_t i, int64_t dim, b
   } else {
     if (*shards != 0 && from % *shards != 0) {
       return Error("dimension ", dim, " of operand ", i, " (", Text(a), ") cannot be divided into ", *shards,
-                   " shards, as ", Text(declared), " would have it");
+                   " shards, as the result ", Text(declared), " requires");
     }
     expected = *shards == 0 ? from : from / *shards;
   }
@@ -134,7 +135,7 @@ absl::Status InferReduceScatter(const Input& in, Inferred* out) {
 // (operands, what an all-gather gives)
 absl::Status InferAllGatherStart(const Input& in, Inferred* out) {
   const Shape declared = in.declared();
-  if (!declared.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be given");
+  if (!declared.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be specified");
   if (!declared.IsTuple() || declared.tuple_size() != 2) {
     return Error("the result must be a pair of operands and results, found ", Text(declared));
   }
@@ -188,7 +189,7 @@ absl::Status InferCollectiveBroadcast(const Input& in, Inferred* out) {
   }
   // The last operand holds the root of the broadcast of each of the others.
   const int64_t count = in.operand_count() - 1;
-  if (count < 1) return Error("expected arrays and their roots, found ", in.operand_count(), " operands");
+  if (count < 1) return Error("expected arrays followed by their roots, found ", in.operand_count(), " operands");
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
   const Shape roots = in.operand(count);
   if (roots.element_type() != ElementType::kS32 || roots.rank() != 1 || !SizesFit(roots.dim(0), count)) {

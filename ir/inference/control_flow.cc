@@ -11,7 +11,7 @@ namespace {
 
 absl::Status ExpectDeclared(const Input& in) {
   if (in.declared().valid()) return absl::OkStatus();
-  return Error("the result shape of ", TextOf(in.opcode()), " must be given");
+  return Error("the result shape of ", TextOf(in.opcode()), " must be specified");
 }
 
 // Operand `operand` can be passed as parameter `i` of the computation that `what` names.
@@ -26,7 +26,7 @@ absl::Status InferFusion(const Input& in, Inferred* out) {
   Signature fused;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kCalls, "the fused computation", &fused));
   if (fused.parameter_count() > in.operand_count()) {
-    return Error("the fused computation takes ", fused.parameter_count(), " parameters, more than the ",
+    return Error("the fused computation has ", fused.parameter_count(), " parameters, more than the ",
                  in.operand_count(), " operands");
   }
   for (int64_t i = 0; i < fused.parameter_count(); ++i) {
@@ -140,7 +140,7 @@ absl::Status InferGetTupleElement(const Input& in, Inferred* out) {
   if (!tuple.IsTuple()) return Error("expected operand 0 to be a tuple, found ", Text(tuple));
   const int64_t index = in.attrs.integer(Attr::kIndex, -1);
   if (index < 0 || index >= tuple.tuple_size()) {
-    return Error("`index` is ", index, ", but operand 0 has ", tuple.tuple_size(),
+    return Error("`index` ", index, " is out of range: operand 0 has ", tuple.tuple_size(),
                  tuple.tuple_size() == 1 ? " element" : " elements");
   }
   out->Set(tuple.element(index));
@@ -151,7 +151,7 @@ absl::Status InferCall(const Input& in, Inferred* out) {
   Signature called;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kToApply, "the called computation", &called));
   if (called.parameter_count() != in.operand_count()) {
-    return Error("the called computation takes ", called.parameter_count(), " parameters, but there are ",
+    return Error("the called computation has ", called.parameter_count(), " parameters, but there are ",
                  in.operand_count(), " operands");
   }
   for (int64_t i = 0; i < in.operand_count(); ++i) {
@@ -166,16 +166,17 @@ absl::Status InferWhile(const Input& in, Inferred* out) {
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kCondition, "the condition", &condition));
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kBody, "the body", &body));
   if (condition.parameter_count() != 1) {
-    return Error("the condition must take 1 parameter, but takes ", condition.parameter_count());
+    return Error("expected 1 parameter of the condition, found ", condition.parameter_count());
   }
-  if (body.parameter_count() != 1) return Error("the body must take 1 parameter, but takes ", body.parameter_count());
+  if (body.parameter_count() != 1) return Error("expected 1 parameter of the body, found ", body.parameter_count());
   HLOKIT_RETURN_IF_ERROR(CheckArgument(in, 0, condition, 0, "the condition"));
   HLOKIT_RETURN_IF_ERROR(CheckArgument(in, 0, body, 0, "the body"));
   if (!IsScalarOf(condition.result(), ElementType::kPred)) {
-    return Error("the condition must give pred[], but gives ", Text(condition.result()));
+    return Error("expected the condition to return pred[], found ", Text(condition.result()));
   }
   if (!ShapesMatch(body.result(), in.operand(0), TypeMatch::kExact)) {
-    return Error("the body gives ", Text(body.result()), ", but the loop starts with ", Text(in.operand(0)));
+    return Error("the body returns ", Text(body.result()), ", but the initial value of the loop is ",
+                 Text(in.operand(0)));
   }
   out->Set(in.operand(0));
   return absl::OkStatus();
@@ -192,7 +193,7 @@ absl::Status InferConditional(const Input& in, Inferred* out) {
   if (in.attrs.has(Attr::kBranchComputations)) {
     for (int64_t id : in.attrs.list(Attr::kBranchComputations)) {
       const Computation computation = in.attrs.Live(id);
-      if (!computation.valid()) return Error("branch computation ", branches.size(), " is missing");
+      if (!computation.valid()) return Error("missing branch computation ", branches.size());
       HLOKIT_RETURN_IF_ERROR(Signature::Read(computation, "the branch", &branches.emplace_back()));
     }
   } else {
@@ -203,18 +204,18 @@ absl::Status InferConditional(const Input& in, Inferred* out) {
   }
   const auto count = static_cast<int64_t>(branches.size());
   if (by_pred ? count != 2 : count == 0) {
-    return Error("a conditional on ", Text(index), " must have ", by_pred ? "two branches" : "a branch", ", but has ",
-                 count);
+    return Error("expected ", by_pred ? "two branches" : "at least one branch", " for a conditional on ", Text(index),
+                 ", found ", count);
   }
   HLOKIT_RETURN_IF_ERROR(ExpectOperandCount(in, count + 1));
   bool same = true;
   for (int64_t i = 0; i < count; ++i) {
     if (branches[i].parameter_count() != 1) {
-      return Error("branch ", i, " must take 1 parameter, but takes ", branches[i].parameter_count());
+      return Error("expected 1 parameter of branch ", i, ", found ", branches[i].parameter_count());
     }
     HLOKIT_RETURN_IF_ERROR(CheckArgument(in, i + 1, branches[i], 0, StrCat("branch ", i)));
     if (!ShapesMatch(branches[i].result(), branches[0].result(), TypeMatch::kExact)) {
-      return Error("branch 0 gives ", Text(branches[0].result()), ", but branch ", i, " gives ",
+      return Error("branch 0 returns ", Text(branches[0].result()), ", but branch ", i, " returns ",
                    Text(branches[i].result()));
     }
     same &= Compatible(branches[i].result(), branches[0].result());
@@ -247,7 +248,7 @@ absl::Status InferRng(const Input& in, Inferred* out) {
   }
   const bool normal = in.attrs.enumerator(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
   if (normal ? !IsFloat(a.element_type()) : IsComplex(a.element_type())) {
-    return Error("numbers of ", TextOf(a.element_type()), " cannot be drawn from ",
+    return Error("unsupported element type ", TextOf(a.element_type()), " for distribution ",
                  normal ? "rng_normal" : "rng_uniform");
   }
   HLOKIT_RETURN_IF_ERROR(ExpectArray(in.declared(), "the result"));

@@ -42,7 +42,8 @@ absl::Status ReadConvolution(const Input& in, Convolution* c) {
   HLOKIT_RETURN_IF_ERROR(ExpectArray(c->rhs, "operand 1 (the kernel)"));
   c->dims = ConvolutionDims::Of(in.attrs);
   if (!c->dims.ok()) return Error("`dim_labels` is missing");
-  if (!c->dims.IsPermutation()) return Error("`dim_labels` must name each dimension of input, kernel and output once");
+  if (!c->dims.IsPermutation())
+    return Error("expected each dimension of input, kernel and output once in `dim_labels`");
   c->window = WindowView::Of(in.attrs);
   if (!c->window.ok() || c->window.rank() != c->dims.spatial_rank()) {
     return Error("the window has ", c->window.rank(), " dimensions, but `dim_labels` has ", c->dims.spatial_rank(),
@@ -66,13 +67,13 @@ absl::Status CheckGroups(const Convolution& c) {
   const int64_t output_features = c.rhs.dim(c.dims.kernel_output_feature);
   for (int64_t groups : {c.batch_groups, c.feature_groups}) {
     if (Divides(groups, output_features)) continue;
-    return Error("the kernel (", Text(c.rhs), ") has ", output_features, " output features, which ", groups,
-                 " groups cannot share");
+    return Error("the kernel (", Text(c.rhs), ") has ", output_features,
+                 " output features, which is not divisible by the ", groups, groups == 1 ? " group" : " groups");
   }
   const int64_t batch = c.lhs.dim(c.dims.input_batch);
   if (!Divides(c.batch_groups, batch)) {
-    return Error("the input (", Text(c.lhs), ") has a batch of ", batch, ", which ", c.batch_groups,
-                 " groups cannot share");
+    return Error("the input (", Text(c.lhs), ") has a batch of ", batch, ", which is not divisible by the ",
+                 c.batch_groups, c.batch_groups == 1 ? " group" : " groups");
   }
   return absl::OkStatus();
 }
@@ -83,8 +84,8 @@ absl::Status CheckInputFeatures(const Convolution& c) {
   int64_t of_kernel = c.rhs.dim(c.dims.kernel_input_feature);
   if (of_kernel != kUnboundedSize) {
     if (of_kernel % c.kernel_kept != 0) {
-      return Error("the kernel (", Text(c.rhs), ") has ", of_kernel, " input features, and keeps ", c.kernel_kept,
-                   " of each block");
+      return Error("the kernel (", Text(c.rhs), ") has ", of_kernel, " input features, which is not divisible by the ",
+                   c.kernel_kept, " non-zeros of each sparsity block");
     }
     if (!Multiply(of_kernel / c.kernel_kept, c.kernel_block, &of_kernel)) {
       return Error("the number of features of the kernel overflows");

@@ -37,7 +37,7 @@ absl::Status CheckStartIndices(const Input& in, int64_t first, int64_t rank) {
   const int64_t count = in.operand_count() - first;
   if (count >= 1 && in.operand(first).rank() == 1) {
     const Shape indices = in.operand(first);
-    if (count != 1) return Error("start indices must be scalars or one vector, but there are ", count, " of them");
+    if (count != 1) return Error("expected scalar start indices or one vector, found ", count, " operands");
     if (!IsInteger(indices.element_type())) {
       return Error("operand ", first, " (start indices) must have integer elements, found ", Text(indices));
     }
@@ -67,9 +67,9 @@ absl::Status CheckStartIndices(const Input& in, int64_t first, int64_t rank) {
 // The one dimension that `dimensions` names.
 absl::Status OneDimension(const Input& in, Shape array, int64_t* dim) {
   const std::optional<int64_t> only = in.attrs.only(Attr::kDimensions);
-  if (!only) return Error("`dimensions` must name one dimension");
+  if (!only) return Error("expected one dimension in `dimensions`");
   if (*only < 0 || *only >= array.rank()) {
-    return Error("`dimensions` names dimension ", *only, ", but operand 0 is ", Text(array));
+    return Error("dimension ", *only, " in `dimensions` is out of range for operand 0 (", Text(array), ")");
   }
   *dim = *only;
   return absl::OkStatus();
@@ -133,22 +133,22 @@ absl::Status InferBroadcast(const Input& in, Inferred* out) {
   const Shape a = in.operand(0);
   const absl::Span<const int64_t> dims = in.attrs.list(Attr::kDimensions);
   if (static_cast<int64_t>(dims.size()) != a.rank()) {
-    return Error("`dimensions` must say for each of the ", a.rank(), " dimensions of operand 0 (", Text(a),
-                 ") which one of the result it is, but lists ", dims.size());
+    return Error("expected ", a.rank(), " entries in `dimensions`, one for each dimension of operand 0 (", Text(a),
+                 "), found ", dims.size());
   }
   if (!in.declared().valid()) {
     // XLA reads the list as sizes of new major dimensions when there is no shape to go by. That gives something that
     // holds together for scalars, and otherwise by accident only.
     out->SetArray(a.element_type());
     for (int64_t size : dims) {
-      if (size < 0) return Error("`dimensions` holds ", size, ", which must not be negative");
+      if (size < 0) return Error("negative size ", size, " in `dimensions`");
       out->AddDim(size);
     }
     out->AddDimsOf(a);
     for (size_t i = 0; i < dims.size(); ++i) {
       if (dims[i] >= static_cast<int64_t>(out->dims().size()) ||
           out->dims()[dims[i]] != a.dim(static_cast<int64_t>(i))) {
-        return Error("the shape of a broadcast of ", Text(a), " must be given");
+        return Error("the result shape of a broadcast of ", Text(a), " must be specified");
       }
     }
     return absl::OkStatus();
@@ -162,7 +162,7 @@ absl::Status InferBroadcast(const Input& in, Inferred* out) {
   HLOKIT_RETURN_IF_ERROR(taken.Take(dims, "`dimensions`"));
   for (int64_t i = 0; i < a.rank(); ++i) {
     if (SizesFit(a.dim(i), result.dim(dims[i]))) continue;
-    return Error("dimension ", i, " of operand 0 (", Text(a), ") is dimension ", dims[i], " of the result (",
+    return Error("dimension ", i, " of operand 0 (", Text(a), ") maps to dimension ", dims[i], " of the result (",
                  Text(result), "), but their sizes differ");
   }
   SetOfType(a.element_type(), result, out);
@@ -173,7 +173,7 @@ absl::Status InferReshape(const Input& in, Inferred* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const Shape result = in.declared();
-  if (!result.valid()) return Error("the shape of a reshape must be given");
+  if (!result.valid()) return Error("the result shape of a reshape must be specified");
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
   if (!SameElementTypeUpToPrecision(result, a)) {
     return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
@@ -191,7 +191,8 @@ absl::Status InferTranspose(const Input& in, Inferred* out) {
   const absl::Span<const int64_t> permutation = in.attrs.list(Attr::kDimensions);
   DimSet seen(a.rank());
   if (static_cast<int64_t>(permutation.size()) != a.rank() || !seen.Take(permutation, "").ok()) {
-    return Error("`dimensions` (", Text(permutation), ") must name each dimension of operand 0 (", Text(a), ") once");
+    return Error("`dimensions` (", Text(permutation), ") must be a permutation of the dimensions of operand 0 (",
+                 Text(a), ")");
   }
   out->SetArray(a.element_type());
   for (int64_t d : permutation) out->AddDimOf(a, d);
@@ -227,11 +228,12 @@ absl::Status InferSlice(const Input& in, Inferred* out) {
     const int64_t start = slice.start(i);
     const int64_t limit = slice.limit(i);
     const int64_t stride = slice.stride(i);
-    if (start < 0) return Error("the slice of dimension ", i, " starts at ", start);
+    if (start < 0) return Error("negative start ", start, " of the slice of dimension ", i);
     if (!a.is_unbounded(i) && limit > a.dim(i)) {
-      return Error("the slice of dimension ", i, " ends at ", limit, ", but operand 0 is ", Text(a));
+      return Error("limit ", limit, " of the slice of dimension ", i, " is out of range for operand 0 (", Text(a), ")");
     }
-    if (start > limit) return Error("the slice of dimension ", i, " starts at ", start, " and ends before, at ", limit);
+    if (start > limit)
+      return Error("start ", start, " of the slice of dimension ", i, " is greater than its limit ", limit);
     if (stride <= 0) return Error("the stride of the slice of dimension ", i, " is ", stride, ", not positive");
     const int64_t size = CeilOfRatio(limit - start, stride);
     // One element of a dynamic dimension is there in any case.
@@ -251,9 +253,10 @@ absl::Status InferDynamicSlice(const Input& in, Inferred* out) {
   }
   out->SetArray(a.element_type());
   for (int64_t i = 0; i < a.rank(); ++i) {
-    if (sizes[i] < 0) return Error("the slice of dimension ", i, " has negative size ", sizes[i]);
+    if (sizes[i] < 0) return Error("negative size ", sizes[i], " of the slice of dimension ", i);
     if (!a.is_unbounded(i) && sizes[i] > a.dim(i)) {
-      return Error("the slice of dimension ", i, " has size ", sizes[i], ", but operand 0 is ", Text(a));
+      return Error("size ", sizes[i], " of the slice of dimension ", i, " is out of range for operand 0 (", Text(a),
+                   ")");
     }
     out->AddDim(sizes[i], a.is_dynamic(i) && sizes[i] > 1 && sizes[i] == a.dim(i));
   }
@@ -342,7 +345,7 @@ absl::Status InferPad(const Input& in, Inferred* out) {
         !Add(size, padding.low(i), &size) || !Add(size, padding.high(i), &size)) {
       return Error("padding overflows dimension ", i);
     }
-    if (size < 0) return Error("padding leaves less than nothing of dimension ", i, " of operand 0 (", Text(a), ")");
+    if (size < 0) return Error("negative size of dimension ", i, " of operand 0 (", Text(a), ") after padding: ", size);
     out->AddDim(size, a.is_dynamic(i));
   }
   return absl::OkStatus();
@@ -350,15 +353,16 @@ absl::Status InferPad(const Input& in, Inferred* out) {
 
 absl::Status InferIota(const Input& in, Inferred* out) {
   const Shape result = in.declared();
-  if (!result.valid()) return Error("the shape of an iota must be given");
+  if (!result.valid()) return Error("the result shape of an iota must be specified");
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
-  if (result.rank() == 0) return Error("an iota has at least one dimension, but the result is ", Text(result));
+  if (result.rank() == 0)
+    return Error("expected at least one dimension in the result of an iota, found ", Text(result));
   const int64_t dim = in.attrs.integer(Attr::kIotaDimension);
   if (dim < 0 || dim >= result.rank()) {
-    return Error("`iota_dimension` is ", dim, ", but the result is ", Text(result));
+    return Error("`iota_dimension` ", dim, " is out of range for the result ", Text(result));
   }
   if (result.element_type() == ElementType::kPred) {
-    return Error("an iota has integer, floating point or complex elements, but the result is ", Text(result));
+    return Error("expected integer, floating point or complex elements in the result of an iota, found ", Text(result));
   }
   out->Set(result);
   return absl::OkStatus();

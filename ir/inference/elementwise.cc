@@ -58,8 +58,8 @@ absl::Status CheckClass(const Input& in, int64_t operand) {
   const ElementType type = in.operand(operand).element_type();
   const Classes allowed = kAllowed[static_cast<size_t>(in.opcode())];
   if ((allowed & Bit(ClassOf(type))) != 0) return absl::OkStatus();
-  return Error(TextOf(in.opcode()), " takes ", ClassesText(allowed), " elements, but operand ", operand, " is ",
-               Text(in.operand(operand)));
+  return Error("expected ", ClassesText(allowed), " elements for ", TextOf(in.opcode()), ", but operand ", operand,
+               " is ", Text(in.operand(operand)));
 }
 
 // The common shape of two operands whose element types are alike, described as an array of `type`.
@@ -103,14 +103,14 @@ absl::Status CheckReducePrecision(const Input& in) {
   const int64_t mantissa = in.attrs.integer(Attr::kMantissaBits);
   // Without exponent bits infinity and zero could not be told apart; without mantissa bits numbers still mean
   // something.
-  if (exponent < 1) return Error("exponent_bits must be at least 1, but is ", exponent);
-  if (mantissa < 0) return Error("mantissa_bits must not be negative, but is ", mantissa);
+  if (exponent < 1) return Error("`exponent_bits` must be at least 1, found ", exponent);
+  if (mantissa < 0) return Error("`mantissa_bits` must not be negative, found ", mantissa);
   return absl::OkStatus();
 }
 
 // The element type that only the text can give.
 absl::Status DeclaredType(const Input& in, ElementType* type) {
-  if (!in.declared().valid()) return Error("the element type of the result must be given");
+  if (!in.declared().valid()) return Error("the element type of the result must be specified");
   HLOKIT_RETURN_IF_ERROR(ExpectArray(in.declared(), "the result"));
   *type = in.declared().element_type();
   return absl::OkStatus();
@@ -163,7 +163,7 @@ absl::Status InferComplex(const Input& in, Inferred* out) {
   const ElementType real = in.operand(0).element_type();
   const ElementType imag = in.operand(1).element_type();
   if (real != imag || (real != ElementType::kF32 && real != ElementType::kF64)) {
-    return Error("complex takes two operands of f32 or two of f64, found ", TextOf(real), " and ", TextOf(imag));
+    return Error("expected two operands of f32 or two of f64, found ", TextOf(real), " and ", TextOf(imag));
   }
   return InferPair(in, real == ElementType::kF32 ? ElementType::kC64 : ElementType::kC128, out);
 }
@@ -197,7 +197,7 @@ absl::Status InferBitcastConvert(const Input& in, Inferred* out) {
   const Shape a = in.operand(0);
   const ElementType from = a.element_type();
   if (IsComplex(from) != IsComplex(to)) {
-    return Error("bits of ", TextOf(from), " cannot be read as ", TextOf(to), ": one is complex, the other is not");
+    return Error("cannot bitcast ", TextOf(from), " to ", TextOf(to), ": only one of them is complex");
   }
   const int64_t from_bits = BitsOf(from);
   const int64_t to_bits = BitsOf(to);
@@ -212,8 +212,8 @@ absl::Status InferBitcastConvert(const Input& in, Inferred* out) {
   }
   const int64_t ratio = to_bits / from_bits;
   if (a.rank() == 0 || a.dim(a.rank() - 1) != ratio) {
-    return Error("the last dimension of operand 0 (", Text(a), ") must be ", ratio, " to read ", TextOf(from), " as ",
-                 TextOf(to));
+    return Error("the last dimension of operand 0 (", Text(a), ") must be ", ratio, " to bitcast ", TextOf(from),
+                 " to ", TextOf(to));
   }
   SetReinterpreted(in, a, to, 0, out);
   return absl::OkStatus();

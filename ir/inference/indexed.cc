@@ -18,7 +18,8 @@ class Indices {
       return Error("operand ", operand, " (the indices) must have integer elements, found ", Text(shape));
     }
     if (vector_dim < 0 || vector_dim > shape.rank()) {
-      return Error("`index_vector_dim` is ", vector_dim, ", but operand ", operand, " (the indices) is ", Text(shape));
+      return Error("`index_vector_dim` ", vector_dim, " is out of range for operand ", operand, " (the indices, ",
+                   Text(shape), ")");
     }
     out->shape_ = shape;
     out->vector_dim_ = vector_dim;
@@ -52,12 +53,13 @@ absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_vie
                            int64_t vector_dim) {
   if (of_operand.empty() && of_indices.empty()) return absl::OkStatus();
   if (of_operand.size() != of_indices.size()) {
-    return Error(operand_name, " and ", indices_name, " must be equally many, found ", Text(of_operand), " and ",
+    return Error(operand_name, " and ", indices_name, " must have the same size, found ", Text(of_operand), " and ",
                  Text(of_indices));
   }
   DimSet taken(indices.rank());
   HLOKIT_RETURN_IF_ERROR(taken.Take(of_indices, indices_name));
-  if (taken.Has(vector_dim)) return Error(indices_name, " names dimension ", vector_dim, ", which holds index vectors");
+  if (taken.Has(vector_dim))
+    return Error(indices_name, " contains dimension ", vector_dim, ", which is `index_vector_dim`");
   return absl::OkStatus();
 }
 
@@ -65,7 +67,7 @@ absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_vie
 absl::Status CheckIndexMap(absl::Span<const int64_t> map, std::string_view name, Shape operand,
                            const Indices& indices) {
   if (!SizesFit(indices.vector_size(), static_cast<int64_t>(map.size()))) {
-    return Error(name, " has ", map.size(), " entries, but an index has ", SizeText(indices.vector_size()),
+    return Error(name, " has ", map.size(), " entries, but an index vector has ", SizeText(indices.vector_size()),
                  " components");
   }
   DimSet mapped(operand.rank());
@@ -111,11 +113,11 @@ absl::Status InferGather(const Input& in, Inferred* out) {
   for (int64_t i = 0; i < a.rank(); ++i) {
     const int64_t size = dims.slice_sizes[i];
     if (size < 0 || (!a.is_unbounded(i) && size > a.dim(i))) {
-      return Error("the slice has size ", size, " in dimension ", i, ", but operand 0 is ", Text(a));
+      return Error("size ", size, " of the slice in dimension ", i, " is out of range for operand 0 (", Text(a), ")");
     }
     if (size > 1 && dropped.Has(i)) {
-      return Error("the slice has size ", size, " in dimension ", i, ", which is ",
-                   batching.Has(i) ? "a batching dimension" : "collapsed", ": at most 1 can be");
+      return Error("expected a slice of size at most 1 in dimension ", i, ", which is ",
+                   batching.Has(i) ? "a batching dimension" : "collapsed", ", found ", size);
     }
   }
 

@@ -28,7 +28,8 @@ struct MatmulShape {
 absl::Status CheckPaired(const MatmulShape& p, absl::Span<const int64_t> lhs, absl::Span<const int64_t> rhs,
                          std::string_view kind) {
   if (lhs.size() != rhs.size()) {
-    return Error("both sides must have as many ", kind, " dimensions, found ", Text(lhs), " and ", Text(rhs));
+    return Error("both sides must have the same number of ", kind, " dimensions, found ", Text(lhs), " and ",
+                 Text(rhs));
   }
   for (size_t i = 0; i < lhs.size(); ++i) {
     if (SizesFit(p.lhs.dim(lhs[i]), p.rhs.dim(rhs[i]))) continue;
@@ -107,7 +108,7 @@ absl::Status CheckFeatures(const Input& in, int64_t last, int64_t* feature) {
   if (!IsFloat(a.element_type())) return Error("operand 0 must have floating point elements, found ", Text(a));
   *feature = in.attrs.integer(Attr::kFeatureIndex);
   if (*feature < 0 || *feature >= a.rank()) {
-    return Error("`feature_index` is ", *feature, ", but operand 0 is ", Text(a));
+    return Error("`feature_index` ", *feature, " is out of range for operand 0 (", Text(a), ")");
   }
   for (int64_t i = 1; i <= last; ++i) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
@@ -164,9 +165,9 @@ absl::Status InferRaggedDot(const Input& in, Inferred* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 2));
   const Shape groups = in.operand(2);
   const std::optional<int64_t> ragged = in.attrs.only(Attr::kLhsRaggedDims);
-  if (!ragged) return Error("`lhs_ragged_dims` must name one dimension");
+  if (!ragged) return Error("expected one dimension in `lhs_ragged_dims`");
   if (*ragged < 0 || *ragged >= p.lhs.rank()) {
-    return Error("`lhs_ragged_dims` names dimension ", *ragged, ", but operand 0 is ", Text(p.lhs));
+    return Error("dimension ", *ragged, " in `lhs_ragged_dims` is out of range for operand 0 (", Text(p.lhs), ")");
   }
   const bool is_batch = absl::c_linear_search(p.dims.lhs_batch, *ragged);
   const bool is_contracting = absl::c_linear_search(p.dims.lhs_contracting, *ragged);
@@ -201,8 +202,8 @@ absl::Status InferRaggedDot(const Input& in, Inferred* out) {
 
   const absl::Span<const int64_t> rhs_groups = in.attrs.list(Attr::kRhsGroupDims);
   if (rhs_groups.size() != (is_batch || is_contracting ? 0 : 1)) {
-    return Error("`rhs_group_dims` must name ", is_batch || is_contracting ? "no dimension" : "one dimension",
-                 " when the ragged dimension of operand 0 is ",
+    return Error("expected ", is_batch || is_contracting ? "no dimension" : "one dimension",
+                 " in `rhs_group_dims` when the ragged dimension of operand 0 is ",
                  is_batch ? "a batch" : (is_contracting ? "a contracting" : "neither a batch nor a contracting"),
                  " dimension, found ", Text(rhs_groups));
   }
@@ -225,7 +226,7 @@ absl::Status InferFft(const Input& in, Inferred* out) {
   const auto fft_rank = static_cast<int64_t>(length.size());
   if (fft_rank < 1 || fft_rank > 3) return Error("`fft_length` must have 1 to 3 entries, found ", Text(length));
   for (int64_t n : length) {
-    if (n < 0) return Error("`fft_length` holds ", n, ", which must not be negative");
+    if (n < 0) return Error("negative length ", n, " in `fft_length`");
   }
   if (a.rank() < fft_rank) {
     return Error("`fft_length` has ", fft_rank, " entries, more than operand 0 (", Text(a), ") has dimensions");

@@ -113,10 +113,10 @@ absl::Status InferSelectAndScatter(const Input& in, Inferred* out) {
   Signature select;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kSelect, "the select computation", &select));
   if (select.parameter_count() != 2) {
-    return Error("the select computation must take 2 parameters, but takes ", select.parameter_count());
+    return Error("expected 2 parameters of the select computation, found ", select.parameter_count());
   }
   if (!IsScalarOf(select.result(), ElementType::kPred)) {
-    return Error("the select computation must give pred[], but gives ", Text(select.result()));
+    return Error("expected the select computation to return pred[], found ", Text(select.result()));
   }
   for (int64_t i = 0; i < 2; ++i) {
     if (IsScalarOf(select.parameter(i), a.element_type(), TypeMatch::kFloatsAlike)) continue;
@@ -162,22 +162,22 @@ absl::Status InferMap(const Input& in, Inferred* out) {
         count == a.rank() || (in.declared().valid() && in.declared().IsArray() && count == in.declared().rank());
     for (size_t i = 0; i < dims.size(); ++i) identity &= dims[i] == static_cast<int64_t>(i);
     if (!identity) {
-      return Error("`dimensions` must list all ", a.rank(), " dimensions in order, found ", Text(dims));
+      return Error("expected all ", a.rank(), " dimensions in order in `dimensions`, found ", Text(dims));
     }
   }
   Signature mapped;
-  HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kToApply, "the computation mapped", &mapped));
+  HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kToApply, "the mapped computation", &mapped));
   if (mapped.parameter_count() != in.operand_count()) {
-    return Error("the computation mapped must take a parameter for each of the ", in.operand_count(),
-                 " operands, but takes ", mapped.parameter_count());
+    return Error("expected a parameter of the mapped computation for each of the ", in.operand_count(),
+                 " operands, found ", mapped.parameter_count());
   }
   for (int64_t i = 0; i < in.operand_count(); ++i) {
     if (IsScalarOf(mapped.parameter(i), in.operand(i).element_type(), TypeMatch::kFloatsAlike)) continue;
-    return Error("parameter ", i, " of the computation mapped is ", Text(mapped.parameter(i)), ", but operand ", i,
+    return Error("parameter ", i, " of the mapped computation is ", Text(mapped.parameter(i)), ", but operand ", i,
                  " has elements of ", TextOf(in.operand(i).element_type()));
   }
   if (!mapped.result().IsScalar()) {
-    return Error("the computation mapped must give a scalar, but gives ", Text(mapped.result()));
+    return Error("expected the mapped computation to return a scalar, found ", Text(mapped.result()));
   }
   out->SetArray(mapped.result().element_type());
   out->AddDimsOf(a);
@@ -188,17 +188,17 @@ absl::Status InferSort(const Input& in, Inferred* out) {
   const int64_t n = in.operand_count();
   HLOKIT_RETURN_IF_ERROR(ExpectSameDims(in, n));
   const std::optional<int64_t> dim = in.attrs.only(Attr::kDimensions);
-  if (!dim) return Error("`dimensions` must name one dimension");
+  if (!dim) return Error("expected one dimension in `dimensions`");
   if (*dim < 0 || *dim >= in.operand(0).rank()) {
-    return Error("`dimensions` names dimension ", *dim, ", but operand 0 is ", Text(in.operand(0)));
+    return Error("dimension ", *dim, " in `dimensions` is out of range for operand 0 (", Text(in.operand(0)), ")");
   }
   Signature compare;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kToApply, "the comparison", &compare));
   if (!IsScalarOf(compare.result(), ElementType::kPred)) {
-    return Error("the comparison must give pred[], but gives ", Text(compare.result()));
+    return Error("expected the comparison to return pred[], found ", Text(compare.result()));
   }
   if (compare.parameter_count() != 2 * n) {
-    return Error("the comparison must take ", 2 * n, " parameters, two for each operand, but takes ",
+    return Error("expected ", 2 * n, " parameters of the comparison, two for each operand, found ",
                  compare.parameter_count());
   }
   for (int64_t i = 0; i < 2 * n; ++i) {
@@ -220,9 +220,9 @@ absl::Status InferTopK(const Input& in, Inferred* out) {
   if (a.rank() == 0) return Error("operand 0 must have at least one dimension, found ", Text(a));
   const int64_t k = in.attrs.integer(Attr::kK);
   const int64_t last = a.rank() - 1;
-  if (k < 0) return Error("k is ", k, ", which must not be negative");
+  if (k < 0) return Error("negative k: ", k);
   if (!a.is_unbounded(last) && k > a.dim(last)) {
-    return Error("k is ", k, ", more than the last dimension of operand 0 (", Text(a), ") has");
+    return Error("k ", k, " is greater than the last dimension of operand 0 (", Text(a), ")");
   }
   for (int64_t i = 0; i < last; ++i) out->AddDimOf(a, i);
   out->AddDim(k);
@@ -240,20 +240,20 @@ absl::Status InferScan(const Input& in, Inferred* out) {
     return Error("`num_carries` is ", carries, ", but there are ", in.operand_count(), " operands");
   }
   const int64_t inputs = in.operand_count() - carries;
-  if (inputs == 0) return Error("a scan needs at least one input, but all ", carries, " operands are carries");
+  if (inputs == 0) return Error("expected at least one input of the scan, but all ", carries, " operands are carries");
   const std::optional<int64_t> dim = in.attrs.only(Attr::kDimensions);
-  if (!dim) return Error("`dimensions` must name one dimension");
+  if (!dim) return Error("expected one dimension in `dimensions`");
   Signature body;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kToApply, "the scanned computation", &body));
   if (body.parameter_count() != in.operand_count()) {
-    return Error("the scanned computation must take a parameter for each of the ", in.operand_count(),
-                 " operands, but takes ", body.parameter_count());
+    return Error("expected a parameter of the scanned computation for each of the ", in.operand_count(),
+                 " operands, found ", body.parameter_count());
   }
   for (int64_t i = 0; i < inputs; ++i) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
     const Shape a = in.operand(i);
     if (*dim < 0 || *dim >= a.rank()) {
-      return Error("`dimensions` names dimension ", *dim, ", but operand ", i, " is ", Text(a));
+      return Error("dimension ", *dim, " in `dimensions` is out of range for operand ", i, " (", Text(a), ")");
     }
     if (!SizesFit(a.dim(*dim), in.operand(0).dim(*dim))) {
       return Error("operands 0 and ", i, " differ in dimension ", *dim, ", which is scanned: ", Text(in.operand(0)),
@@ -261,14 +261,14 @@ absl::Status InferScan(const Input& in, Inferred* out) {
     }
     if (!IsSliceOf(body.parameter(i), a, *dim)) {
       return Error("parameter ", i, " of the scanned computation is ", Text(body.parameter(i)),
-                   ", which is no slice of operand ", i, " (", Text(a), ") along dimension ", *dim);
+                   ", which is not a slice of operand ", i, " (", Text(a), ") along dimension ", *dim);
     }
   }
   const Shape root = body.result();
   const int64_t results = root.IsTuple() ? root.tuple_size() : 1;
   const int64_t outputs = results - carries;
   if (outputs < 0) {
-    return Error("the scanned computation must give the ", carries, " carries, but gives ", Text(root));
+    return Error("expected the scanned computation to return the ", carries, " carries, found ", Text(root));
   }
   for (int64_t i = 0; i < carries; ++i) {
     const Shape init = in.operand(inputs + i);
@@ -286,7 +286,7 @@ absl::Status InferScan(const Input& in, Inferred* out) {
     if (i >= outputs) return absl::OkStatus();
     HLOKIT_RETURN_IF_ERROR(ExpectArray(element, "each output of the scanned computation"));
     if (*dim > element.rank())
-      return Error("output ", i, " of the scanned computation has no place for dimension ", *dim);
+      return Error("the rank of output ", i, " of the scanned computation is too small for dimension ", *dim);
     *shape = WithDim(in, element, *dim, in.operand(0).dim(*dim), in.operand(0).is_dynamic(*dim));
     return absl::OkStatus();
   };

@@ -133,7 +133,7 @@ absl::Status CheckOperands(const InferenceRequest& request) {
                             ", found ", count);
   }
   for (int64_t i = 0; i < count; ++i) {
-    if (!request.operands[i].valid()) return inference::Error("the shape of operand ", i, " is not known");
+    if (!request.operands[i].valid()) return inference::Error("unknown shape of operand ", i);
   }
   return absl::OkStatus();
 }
@@ -160,7 +160,7 @@ absl::Status CheckOneFloatType(const InferenceRequest& request) {
         type = shape.element_type();
       } else if (*type != shape.element_type()) {
         return inference::Error("operands mix ", TextOf(*type), " and ", TextOf(shape.element_type()), " (operand ", i,
-                                "), and mixed precision is not allowed");
+                                "), but mixed precision is not allowed");
       }
     }
   }
@@ -208,7 +208,7 @@ absl::Status Mismatch(Shape declared, Shape inferred, TypeMatch match) {
   }
   return inference::Error(
       path.empty() ? "the instruction" : StrCat("element ", inference::Text(path), " of the result"),
-      " is declared as ", inference::Text(declared), ", but its operands and attributes give ",
+      " is declared as ", inference::Text(declared), ", but the shape inferred from its operands and attributes is ",
       inference::Text(inferred));
 }
 

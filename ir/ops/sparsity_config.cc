@@ -40,7 +40,8 @@ absl::StatusOr<std::optional<SparseSide>> ParseSide(std::string_view text, std::
   side.dimension = Field(fields, "dimension", 0);
   side.stride = Field(fields, "stride", 0);
   if (side.stride == 0) side.stride = 1;  // the text has 0 where none was given
-  if (side.stride < 0) return absl::InvalidArgumentError(StrCat("the stride of the ", what, "'s sparsity is below 1"));
+  if (side.stride < 0)
+    return absl::InvalidArgumentError(StrCat("the stride of the sparsity of the ", what, " must be at least 1"));
   side.places = Field(fields, "idx", 0);
   return std::optional<SparseSide>(side);
 }

@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> DeviceGroups(Instruction i, in
   for (const std::vector<int64_t>& group : *groups) {
     for (int64_t id : group) {
       if (id >= 0 && id < limit) continue;
-      return absl::InvalidArgumentError(StrCat("replica_groups name ", unit, " ", id, ", but there are ", replicas,
+      return absl::InvalidArgumentError(StrCat("replica_groups contain ", unit, " ", id, ", but there are ", replicas,
                                                " x ", partitions, " devices (replicas x partitions)"));
     }
     switch (mode) {

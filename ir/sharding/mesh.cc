@@ -46,17 +46,17 @@ std::optional<std::string> CheckMesh(const Context& context, Mesh* mesh) {
   TileAssignment& devices = mesh->devices;
   if (mesh->maximal()) {
     if (devices.devices.size() == 1 && devices.devices[0] >= 0) return std::nullopt;
-    return "a maximal mesh has one device, which is not negative";
+    return "expected one non-negative device in a maximal mesh";
   }
   absl::flat_hash_set<uint32_t> seen;
   for (StringId name : mesh->names) {
     const std::string_view text = context.str(name);
-    if (text.empty()) return "an axis of a mesh has no name";
-    if (IsNumber(text)) return StrCat("axis name '", text, "' is a number");
-    if (!seen.insert(name.value).second) return StrCat("axis '", text, "' stands twice in the mesh");
+    if (text.empty()) return "missing name of a mesh axis";
+    if (IsNumber(text)) return StrCat("mesh axis name `", text, "` is a number");
+    if (!seen.insert(name.value).second) return StrCat("duplicate axis `", text, "` in mesh");
   }
   const std::optional<int64_t> count = DeviceCount(devices.dims);
-  if (!count) return "the axis sizes of the mesh are not positive, or their product does not fit in 64 bits";
+  if (!count) return "the axis sizes of the mesh must be positive, with a product below 2^63";
   if (mesh->names.empty()) return std::nullopt;
   if (devices.is_iota()) {
     if (!devices.iota.Valid() || DeviceCount(devices.iota.reshape) != count) {
@@ -84,14 +84,14 @@ std::optional<std::string> CheckMesh(const Context& context, Mesh* mesh) {
 
 std::optional<std::string> AxisUses::AddOne(const AxisRef& ref) {
   if (ref.axis < 0 || ref.axis >= mesh_.rank()) {
-    return StrCat("axis ", ref.axis, " is not among the ", mesh_.rank(), " axes of the mesh");
+    return StrCat("axis number ", ref.axis, " is out of range: the mesh has ", mesh_.rank(), " axes");
   }
   const int64_t axis_size = mesh_.axis_size(ref.axis);
   if (!ref.whole()) {
     int64_t end;
     if (ref.pre_size < 1 || ref.size < 2 || __builtin_mul_overflow(ref.pre_size, ref.size, &end) ||
         axis_size % end != 0 || ref.size >= axis_size) {
-      return StrCat(AxisText(context_, mesh_, ref), " is not a proper part of an axis of size ", axis_size);
+      return StrCat(AxisText(context_, mesh_, ref), " is not a proper sub-axis of an axis of size ", axis_size);
     }
   }
   // Few: parts that do not overlap have sizes of at least two whose product is at most the axis.
@@ -110,7 +110,8 @@ std::optional<std::string> AxisUses::Add(absl::Span<const AxisRef> axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (std::optional<std::string> error = AddOne(axes[i])) return error;
     if (i != 0 && IsContinuedBy(axes[i - 1], axes[i])) {
-      return StrCat(AxisText(context_, mesh_, axes[i - 1]), ", ", AxisText(context_, mesh_, axes[i]), " is one part");
+      return StrCat(AxisText(context_, mesh_, axes[i - 1]), ", ", AxisText(context_, mesh_, axes[i]),
+                    " is one sub-axis; expected it in merged form");
     }
   }
   return std::nullopt;

@@ -99,7 +99,7 @@ ReplicaGroups DecodeReplicaGroups(const Context& context, ListId id) {
 
 std::optional<std::string> CheckMeshGroups(const Context& context, ReplicaGroups* groups) {
   if (std::optional<std::string> error = CheckMesh(context, &groups->mesh)) return error;
-  if (groups->mesh.names.empty()) return "replica groups need a mesh with axes";
+  if (groups->mesh.names.empty()) return "expected a mesh with axes in replica groups";
   return AxisUses(context, groups->mesh).Add(groups->axes);
 }
 
@@ -133,7 +133,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> ExpandReplicaGroups(const Cont
   const ReplicaGroupCounts counts = CountReplicaGroups(context, id);
   if (counts.devices > limit || counts.groups > limit) {
     return absl::ResourceExhaustedError(
-        StrCat("the replica groups have ", counts.devices, " devices, more than the limit of ", limit));
+        StrCat("the replica groups have ", counts.devices, " devices, exceeding the limit of ", limit));
   }
   ReplicaGroups groups = DecodeReplicaGroups(context, id);
   if (groups.kind == ReplicaGroups::Kind::kList) return std::move(groups.groups);

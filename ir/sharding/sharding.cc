@@ -170,7 +170,7 @@ std::optional<std::string> NormalizeTiled(ShardingLeaf* leaf) {
     return std::nullopt;
   };
   if (types.empty()) return std::nullopt;
-  if (types.size() > tiles.dims.size()) return "there are more last_tile_dims than dimensions of the tiles";
+  if (types.size() > tiles.dims.size()) return "more last_tile_dims than dimensions of the tiles";
   const size_t data_rank = tiles.dims.size() - types.size();
   std::vector<int64_t> merged(tiles.dims.begin(), tiles.dims.begin() + static_cast<std::ptrdiff_t>(data_rank));
   // All devices in one subgroup, or in subgroups of one type: the data are not tiled.
@@ -255,7 +255,7 @@ std::optional<std::string> NormalizeNamed(const Context& context, ShardingLeaf* 
     leaf->unreduced.clear();
     leaf->manual.clear();
   } else if (leaf->mesh.names.empty()) {
-    return "an empty mesh has nothing to shard over";
+    return "expected at least one axis in the mesh of a sharding";
   }
   return std::nullopt;
 }
@@ -282,12 +282,13 @@ namespace {
 
 std::optional<std::string> ValidateDevice(int64_t device, int64_t num_devices) {
   if (device < 0) return StrCat("device ", device, " is negative");
-  if (num_devices > 0 && device >= num_devices) return StrCat("device ", device, " is not below ", num_devices);
+  if (num_devices > 0 && device >= num_devices)
+    return StrCat("device ", device, " is out of range: expected less than ", num_devices);
   return std::nullopt;
 }
 
 std::optional<std::string> ValidateLeaf(const ShardingLeaf& leaf, Shape shape, int64_t num_devices) {
-  if (shape.IsTuple()) return "a tuple has a sharding that is not a tuple";
+  if (shape.IsTuple()) return "expected a tuple sharding for a tuple";
   if (shape.IsToken()) return std::nullopt;
   if (shape.IsBuffer()) shape = shape.element(0);
   switch (leaf.kind) {
@@ -309,17 +310,17 @@ std::optional<std::string> ValidateLeaf(const ShardingLeaf& leaf, Shape shape, i
   if (count == 1) return "a sharding of one device must be replicated or maximal";
   const int64_t rank = leaf.data_rank();
   if (rank >= 0 && rank != shape.rank()) {
-    return StrCat("the sharding has ", rank, " dimensions, ", ToString(shape, false), " has ", shape.rank());
+    return StrCat("the sharding has ", rank, " dimensions, but ", ToString(shape, false), " has ", shape.rank());
   }
   if (leaf.kind == ShardingKind::kTiled && !leaf.tiles.is_iota()) {
     absl::flat_hash_set<int64_t> seen;
     for (int64_t device : leaf.tiles.devices) {
       if (std::optional<std::string> error = ValidateDevice(device, num_devices)) return error;
-      if (!seen.insert(device).second) return StrCat("device ", device, " has two tiles");
+      if (!seen.insert(device).second) return StrCat("duplicate device ", device);
     }
   }
   if (num_devices > 0 && count != num_devices) {
-    return StrCat("the sharding is for ", count, " devices, not ", num_devices);
+    return StrCat("expected ", num_devices, " devices in the sharding, found ", count);
   }
   return std::nullopt;
 }
@@ -329,10 +330,10 @@ std::optional<std::string> ValidateLeaf(const ShardingLeaf& leaf, Shape shape, i
 std::optional<std::string> Validate(const Sharding& sharding, Shape shape, int64_t num_devices) {
   if (shape.IsToken()) return std::nullopt;
   if (!sharding.is_tuple) return ValidateLeaf(sharding.leaf(), shape, num_devices);
-  if (!shape.IsTuple()) return "the sharding is a tuple, the value is not";
+  if (!shape.IsTuple()) return "unexpected tuple sharding: the value is not a tuple";
   const int64_t leaves = shape.leaf_count(), given = sharding.leaf_count();
   if (leaves == 0 && given <= 1) return std::nullopt;  // an empty tuple may have one for itself
-  if (leaves != given) return StrCat("the sharding has ", given, " leaves, the shape has ", leaves);
+  if (leaves != given) return StrCat("expected ", leaves, " shardings, one for each leaf of the shape, found ", given);
   if (leaves > kMaxLeaves) return "the shape has too many leaves";
   const std::vector<Shape> shapes = Leaves(shape);
   size_t at = 0;

@@ -22,7 +22,7 @@ bool SameStorage(Verification& v, Shape a, Shape b, bool through_buffers) {
 void ReportDifferent(Verification& v, Instruction i, const OperandAlias& alias, Shape output, Shape operand) {
   v.Report(
       i, kAliasingKind,
-      StrCat("output ", IndexText(alias.output_index), " is ", ShapeText(output, true), " and cannot alias operand ",
+      StrCat("output ", IndexText(alias.output_index), " is ", ShapeText(output, true), ", which cannot alias operand ",
              alias.operand, " ", IndexText(alias.operand_index), ", ", ShapeText(operand, true)));
 }
 
@@ -35,7 +35,8 @@ struct AliasedShapes {
 std::optional<AliasedShapes> Resolve(Verification& v, Instruction i, const OperandAlias& alias, Shape result,
                                      Shape operand) {
   if (!operand.valid()) {
-    v.Report(i, kAliasingKind, StrCat("aliases operand ", alias.operand, ", which it does not have"));
+    v.Report(i, kAliasingKind,
+             StrCat("aliases operand ", alias.operand, ", but has ", Count(i.operand_count(), "operand")));
     return std::nullopt;
   }
   const std::optional<Shape> from = SubshapeAt(operand, alias.operand_index);
@@ -84,7 +85,7 @@ bool HasLayouts(Verification& v, Shape shape) {
 void CheckLayoutConstraints(Verification& v, Instruction i) {
   const absl::Span<const int64_t> constraints = i.list_attr(Attr::kOperandLayoutConstraints);
   if (!HasLayouts(v, i.shape())) {
-    v.Report(i, DiagnosticKind::kLayout, "has operand_layout_constraints, so its result needs a layout");
+    v.Report(i, DiagnosticKind::kLayout, "has operand_layout_constraints, but its result has no layout");
   }
   if (static_cast<int64_t>(constraints.size()) != i.operand_count()) {
     v.Report(i, DiagnosticKind::kLayout,
@@ -96,7 +97,7 @@ void CheckLayoutConstraints(Verification& v, Instruction i) {
     const Shape wanted = v.module.context().shape(ShapeId(static_cast<uint32_t>(constraints[n])));
     if (!CompatibleUpToDynamism(i.operand(n).shape(), wanted)) {
       v.Report(i, DiagnosticKind::kLayout,
-               StrCat("operand ", n, " is ", ShapeText(i.operand(n).shape()), "; its layout constraint is for ",
+               StrCat("operand ", n, " is ", ShapeText(i.operand(n).shape()), "; its layout constraint is ",
                       ShapeText(wanted, true)));
     } else if (!HasLayouts(v, wanted)) {
       v.Report(i, DiagnosticKind::kLayout, StrCat("the layout constraint of operand ", n, " has no layout"));
@@ -106,10 +107,12 @@ void CheckLayoutConstraints(Verification& v, Instruction i) {
 
 void CheckGetRngSeed(Verification& v, Instruction i) {
   if (i.operand_count() != 0) {
-    v.Report(i, DiagnosticKind::kOperandCount, StrCat("GetRngSeed takes no operands, not ", i.operand_count()));
+    v.Report(i, DiagnosticKind::kOperandCount,
+             StrCat("expected no operands for GetRngSeed, found ", i.operand_count()));
   }
   if (!i.shape().IsScalar() || i.shape().element_type() != ElementType::kU64) {
-    v.Report(i, DiagnosticKind::kInference, StrCat("GetRngSeed gives u64[], not ", ShapeText(i.shape())));
+    v.Report(i, DiagnosticKind::kInference,
+             StrCat("expected u64[] as the result of GetRngSeed, found ", ShapeText(i.shape())));
   }
 }
 
@@ -152,7 +155,7 @@ void CheckAsyncStartAliasing(Verification& v, Instruction i) {
       }
     }
     if (alias->output_index.empty()) {
-      v.Report(i, kAliasingKind, "aliases its whole output; only parts of an asynchronous tuple can be aliased");
+      v.Report(i, kAliasingKind, "aliases its whole output; only elements of an async tuple can be aliased");
       continue;
     }
     const std::optional<AliasedShapes> shapes = Resolve(v, i, inner, whole, operand);

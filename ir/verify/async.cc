@@ -191,7 +191,7 @@ class ChainCheck {
   void CheckConsumer(Instruction i) {
     const Facts& facts = FactsOf(i);
     if (!facts.producer.valid()) {
-      if (!facts.given_up) v_.Report(i, kAsyncKind, "does not follow from an async-start");
+      if (!facts.given_up) v_.Report(i, kAsyncKind, "does not continue an async-start");
       return;
     }
     const Instruction producer = v_.module.instruction(facts.producer);
@@ -211,7 +211,7 @@ class ChainCheck {
     if (!IsState(after)) return;
     if (!BindsPrefixOfParameters(v_, after.element(0), wrapped)) {
       v_.Report(i, kAsyncKind,
-                StrCat("binds ", ShapeText(after.element(0)), ", more or other than the parameters of `",
+                StrCat("binds ", ShapeText(after.element(0)), ", which is not a prefix of the parameters of `",
                        wrapped.name(), "`"));
       return;
     }
@@ -232,7 +232,7 @@ class ChainCheck {
     // What is bound fits; where it was bound says otherwise if not.
     if (state.element(0).tuple_size() >= wrapped.parameter_count()) return;
     v_.Report(i, kAsyncKind,
-              StrCat("ends a chain that has bound ", state.element(0).tuple_size(), " of the ",
+              StrCat("ends an async chain that has bound ", state.element(0).tuple_size(), " of the ",
                      Count(wrapped.parameter_count(), "parameter"), " of `", wrapped.name(), "`"));
   }
 
@@ -240,11 +240,10 @@ class ChainCheck {
   void CheckConsumed(Instruction i) {
     int64_t direct = 0;
     for (const auto use : i.uses()) direct += IsConsumer(use.user) && use.operand_index == 0;
-    if (direct > 1) v_.Report(i, kAsyncKind, StrCat("is continued ", direct, " times"));
+    if (direct > 1) v_.Report(i, kAsyncKind, StrCat("has ", direct, " continuations; expected one"));
     if (FactsOf(i).consumed || Escapes(i)) return;
-    v_.Report(
-        i, kAsyncKind,
-        i.opcode() == Opcode::kAsyncStart ? "has no async-done" : "is continued by no async-update or async-done");
+    v_.Report(i, kAsyncKind,
+              i.opcode() == Opcode::kAsyncStart ? "has no async-done" : "has no async-update or async-done");
   }
 
   // Whether the state reaches a loop, or the root of a computation that is called, where it is continued elsewhere.
@@ -287,8 +286,8 @@ class ChainCheck {
       }
       if (!other.valid() || picks) continue;
       v_.Report(other, kAsyncKind,
-                StrCat("stands in `", c.name(), "`, which `", start.name(),
-                       "` runs asynchronously; besides its root only parameters may"));
+                StrCat("is in `", c.name(), "`, which `", start.name(),
+                       "` runs asynchronously; expected only parameters besides the root"));
     }
   }
 

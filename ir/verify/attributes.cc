@@ -11,7 +11,8 @@ void CheckBroadcast(Verification& v, Instruction i) {
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
   for (size_t n = 1; n < dims.size(); ++n) {
     if (dims[n - 1] < dims[n]) continue;
-    v.Report(i, DiagnosticKind::kAttributeValue, StrCat("dimensions ", IndexText(dims), " do not ascend"));
+    v.Report(i, DiagnosticKind::kAttributeValue,
+             StrCat("dimensions ", IndexText(dims), " are not in increasing order"));
     return;
   }
 }
@@ -30,17 +31,17 @@ void CheckCompare(Verification& v, Instruction i) {
   if (type == fits || (IsFloat(element) && type == ComparisonType::kTotalOrder)) return;
   const auto text = [](ComparisonType t) { return EnumTexts(EnumType::kComparisonType)[static_cast<size_t>(t)]; };
   v.Report(i, DiagnosticKind::kAttributeValue,
-           StrCat("compares ", TextOf(element), " as ", text(type), "; that type compares as ", text(fits)));
+           StrCat("compares ", TextOf(element), " as ", text(type), "; expected ", text(fits)));
 }
 
 void CheckConstant(Verification& v, Instruction i) {
   if (i.literal_id().value >= v.module.context().literals.size()) {
-    v.Report(i, DiagnosticKind::kAttributeValue, "has no value");
+    v.Report(i, DiagnosticKind::kAttributeValue, "has no literal");
     return;
   }
   const Shape value = i.literal().shape;
   if (CompatibleUpToDynamism(value, i.shape())) return;
-  v.Report(i, DiagnosticKind::kInference, StrCat("is ", ShapeText(i.shape()), "; its value is ", ShapeText(value)));
+  v.Report(i, DiagnosticKind::kInference, StrCat("is ", ShapeText(i.shape()), "; its literal is ", ShapeText(value)));
 }
 
 void CheckParameter(Verification& v, Instruction i) {
@@ -48,7 +49,8 @@ void CheckParameter(Verification& v, Instruction i) {
   const int64_t values = static_cast<int64_t>(i.list_attr(Attr::kParameterReplication).size());
   if (values == i.shape().leaf_count()) return;
   v.Report(i, DiagnosticKind::kAttributeValue,
-           StrCat("parameter_replication has ", values, " values for ", i.shape().leaf_count(), " leaves"));
+           StrCat("parameter_replication has ", values, " values; expected ", i.shape().leaf_count(),
+                  ", one for each leaf of the shape"));
 }
 
 }  // namespace hlokit::verify_internal

@@ -153,7 +153,7 @@ class BufferCheck {
 
   void CheckWriter(Instruction i, const Index& index) {
     if (!writers_.MoreThanOne(i, index)) return;
-    v_.Report(i, kBufferUseKind, StrCat("its buffer ", IndexText(index), " has more than one writer"));
+    v_.Report(i, kBufferUseKind, StrCat("buffer ", IndexText(index), " has more than one writer"));
   }
   void CheckWriters(Instruction i) {
     ForEachBuffer(i.shape(), [&](const Index& index) { CheckWriter(i, index); });
@@ -168,8 +168,8 @@ class BufferCheck {
     } else if (target == "Unpin") {
       CheckUnpin(i);
     } else if (target == "CreateBuffer") {
-      if (i.operand_count() != 0) v_.Report(i, kBufferUseKind, "CreateBuffer takes no operands");
-      if (!i.shape().IsBuffer()) v_.Report(i, kBufferUseKind, "CreateBuffer gives a buffer");
+      if (i.operand_count() != 0) v_.Report(i, kBufferUseKind, "expected no operands for CreateBuffer");
+      if (!i.shape().IsBuffer()) v_.Report(i, kBufferUseKind, "expected a buffer as the result of CreateBuffer");
       CheckWriters(i);
     } else {
       CheckAliased(i);
@@ -180,7 +180,7 @@ class BufferCheck {
   void CheckPin(Instruction i) {
     const bool fits = i.operand_count() == 1 && i.operand(0).shape().IsArray() && i.shape().IsBuffer();
     if (!fits || !SameArray(i.operand(0).shape(), i.shape().element(0))) {
-      v_.Report(i, kBufferUseKind, "Pin makes a buffer of its one operand, an array of the same shape");
+      v_.Report(i, kBufferUseKind, "expected one array operand and a buffer of the same shape as the result of Pin");
     } else {
       CheckOneAlias(i);
       CheckWriters(i);
@@ -190,7 +190,7 @@ class BufferCheck {
   void CheckUnpin(Instruction i) {
     const bool fits = i.operand_count() == 1 && i.operand(0).shape().IsBuffer() && i.shape().IsArray();
     if (!fits || !SameArray(i.operand(0).shape().element(0), i.shape())) {
-      v_.Report(i, kBufferUseKind, "Unpin makes an array of its one operand, a buffer of the same shape");
+      v_.Report(i, kBufferUseKind, "expected one buffer operand and an array of the same shape as the result of Unpin");
     } else {
       CheckOneAlias(i);
     }
@@ -199,7 +199,7 @@ class BufferCheck {
   void CheckOneAlias(Instruction i) {
     if (AliasesOf(i).size() == 1) return;
     v_.Report(i, kBufferUseKind,
-              StrCat(i.string_attr(Attr::kCustomCallTarget), " needs one output_to_operand_aliasing"));
+              StrCat(i.string_attr(Attr::kCustomCallTarget), " requires exactly one output_to_operand_aliasing"));
   }
 
   std::vector<OperandAlias> AliasesOf(Instruction i) const {

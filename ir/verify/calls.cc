@@ -26,7 +26,7 @@ class SameSharding {
     } else if (*sharding != sharding_ && !reported_) {
       reported_ = true;
       v_.Report(caller_, DiagnosticKind::kSharding,
-                StrCat("`", first_.name(), "` and `", i.name(), "` pass the same value under different shardings"));
+                StrCat("`", first_.name(), "` and `", i.name(), "` have the same operand with different shardings"));
     }
   }
 
@@ -41,19 +41,19 @@ class SameSharding {
 void CheckComposite(Verification& v, Instruction i) {
   const std::optional<std::string_view> name = FrontendAttribute(i, "composite.name");
   if (!name || name->empty()) {
-    v.Report(i, DiagnosticKind::kAttributeValue, "a composite call needs the frontend attribute `composite.name`");
+    v.Report(i, DiagnosticKind::kAttributeValue, "missing frontend attribute `composite.name` for a composite call");
   }
   const std::optional<std::string_view> attributes = FrontendAttribute(i, "composite.attributes");
   if (attributes && attributes->empty()) {
     v.Report(i, DiagnosticKind::kAttributeValue,
-             "the frontend attribute `composite.attributes` is empty; none is `{}`");
+             "empty frontend attribute `composite.attributes`; expected at least `{}`");
   }
   if (const std::optional<std::string_view> text = FrontendAttribute(i, "composite.version")) {
     int64_t version = -1;
     const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), version);
     if (error != std::errc() || end != text->data() + text->size() || version < 0) {
       v.Report(i, DiagnosticKind::kAttributeValue,
-               StrCat("the frontend attribute `composite.version` is \"", *text, "\"; it must be a number from 0"));
+               StrCat("the frontend attribute `composite.version` is \"", *text, "\"; expected a non-negative number"));
     }
   }
 }
@@ -64,9 +64,9 @@ void CheckFusedComputation(Verification& v, Instruction fusion, Computation fuse
   for (Instruction i : fused.instructions()) {
     if (i == root) {
       if (i.has_users())
-        v.Report(i, kCallSignatureKind, StrCat("is the root of fusion `", fusion.name(), "`, so nothing may use it"));
+        v.Report(i, kCallSignatureKind, StrCat("is the root of fusion `", fusion.name(), "`, but has users"));
     } else if (!i.has_users() && !HasOwnSideEffect(i)) {
-      v.Report(i, kCallSignatureKind, StrCat("is in fusion `", fusion.name(), "` but nothing uses it"));
+      v.Report(i, kCallSignatureKind, StrCat("is in fusion `", fusion.name(), "` but has no users"));
     }
   }
 }
@@ -109,7 +109,7 @@ void CheckReducerParameters(Verification& v, Instruction i) {
   if (reducer.parameter_count() % 2 != 0 || reducer.parameter_count() == 0) {
     v.Report(i, kCallSignatureKind,
              StrCat("reducer `", reducer.name(), "` has ", Count(reducer.parameter_count(), "parameter"),
-                    "; it combines pairs"));
+                    "; expected an even number of at least 2"));
   }
 }
 

@@ -68,9 +68,8 @@ bool CheckListedGroups(Verification& v, Instruction i, int64_t devices) {
       const bool in_range = device >= 0 && device < devices;
       if (in_range && seen[static_cast<size_t>(device)]++ == 0) continue;
       v.Report(i, kCollectiveKind,
-               in_range ? StrCat("names ", device, " twice in replica_groups")
-                        : StrCat("replica_groups list ", Count(devices, "device"), ", so ", device,
-                                 " is not one of 0 to ", devices - 1));
+               in_range ? StrCat("has duplicate id ", device, " in replica_groups")
+                        : StrCat("id ", device, " in replica_groups is out of range: expected 0 to ", devices - 1));
       return false;
     }
     list.remove_prefix(static_cast<size_t>(size));
@@ -94,7 +93,7 @@ void CheckShards(Verification& v, Instruction i, Shape whole, Shape part) {
   const Subgroup group = SubgroupOf(v, i);
   if (group.size == 1 || (group.per_partition ? shards % group.size == 0 : shards == group.size)) return;
   v.Report(i, kCollectiveKind,
-           StrCat("dimension ", d, " goes between ", whole.dim(d), " and ", part.dim(d), ", ", Count(shards, "part"),
+           StrCat("sizes ", whole.dim(d), " and ", part.dim(d), " of dimension ", d, " imply ", Count(shards, "shard"),
                   "; a group has ", Count(group.size, "device")));
 }
 
@@ -126,7 +125,7 @@ bool CheckInPlace(Verification& v, Instruction i) {
            CheckOffsets(v, i, output, i.operand(3).shape(), names[1]);
   }
   if (!input.IsTuple() || !output.IsTuple() || input.tuple_size() != output.tuple_size()) {
-    v.Report(i, kCollectiveKind, "needs as many output buffers as input buffers");
+    v.Report(i, kCollectiveKind, "must have as many output buffers as input buffers");
     return false;
   }
   for (int64_t side = 0; side < 2; ++side) {
@@ -151,7 +150,7 @@ void CheckEnds(Verification& v, Instruction i, std::string_view what, int64_t li
   if (!ids.empty() && (ids.front() < 0 || ids.back() >= limit)) {
     v.Report(i, kCollectiveKind,
              StrCat(what, " ", ids.front() < 0 ? ids.front() : ids.back(),
-                    " in source_target_pairs is not one of 0 to ", limit - 1));
+                    " in source_target_pairs is out of range: expected 0 to ", limit - 1));
     return;
   }
   for (size_t n = static_cast<size_t>(allowed); n < ids.size(); ++n) {
@@ -173,8 +172,7 @@ void CheckGroups(Verification& v, Instruction i) {
   }
   const ReplicaGroupCounts counts = CountsOf(v, i);
   if (counts.groups == 0) {
-    if (mode == GroupMode::kFlattened)
-      v.Report(i, kCollectiveKind, "has use_global_device_ids, so it needs replica_groups");
+    if (mode == GroupMode::kFlattened) v.Report(i, kCollectiveKind, "has use_global_device_ids without replica_groups");
     return;
   }
   // Some may stay away from a broadcast.
@@ -182,7 +180,7 @@ void CheckGroups(Verification& v, Instruction i) {
   const int64_t devices = DevicesOf(v, mode);
   if (devices > 1 && counts.devices != devices) {
     v.Report(i, kCollectiveKind,
-             StrCat("replica_groups name ", counts.devices, " ",
+             StrCat("replica_groups contain ", counts.devices, " ",
                     mode == GroupMode::kPartition ? "partitions" : "devices", "; the module has ", devices));
     return;
   }
@@ -193,8 +191,7 @@ void CheckGroups(Verification& v, Instruction i) {
 void CheckAllReduce(Verification& v, Instruction i) {
   v.all_reduces.push_back(i.id());
   if (i.int_attr(Attr::kChannelId, 1) > 0) return;
-  v.Report(i, kCollectiveKind,
-           StrCat("has channel_id ", i.int_attr(Attr::kChannelId), "; channels are numbered from 1"));
+  v.Report(i, kCollectiveKind, StrCat("has channel_id ", i.int_attr(Attr::kChannelId), "; expected at least 1"));
 }
 
 void CheckAllGather(Verification& v, Instruction i) {
@@ -218,15 +215,16 @@ void CheckAllToAll(Verification& v, Instruction i) {
     const bool unknown = group == 1 && i.list_attr(Attr::kReplicaGroups).empty();
     if (unknown || i.operand_count() == group) return;
     v.Report(i, kCollectiveKind,
-             StrCat("has ", Count(i.operand_count(), "operand"), ", one for each device; a group has ", group));
+             StrCat("has ", Count(i.operand_count(), "operand"), "; expected one for each of the ", group,
+                    " devices of a group"));
     return;
   }
   const Shape operand = i.operand_count() == 1 ? i.operand(0).shape() : Shape();
   if (!operand.valid() || dims[0] < 0 || dims[0] >= operand.rank() || operand.is_unbounded(dims[0])) return;
   if (operand.dim(dims[0]) % group == 0) return;
-  v.Report(
-      i, kCollectiveKind,
-      StrCat("splits dimension ", dims[0], " of ", operand.dim(dims[0]), " among the ", group, " devices of a group"));
+  v.Report(i, kCollectiveKind,
+           StrCat("splits dimension ", dims[0], " of size ", operand.dim(dims[0]), ", which is not divisible by the ",
+                  group, " devices of a group"));
 }
 
 void CheckCollectivePermute(Verification& v, Instruction i) {

@@ -19,10 +19,12 @@ class HeaderCheck {
 
   void Run() {
     if (header_.replica_count < 1) {
-      v_.ReportHeader(DiagnosticKind::kBadHeader, StrCat("replica_count is ", header_.replica_count));
+      v_.ReportHeader(DiagnosticKind::kBadHeader,
+                      StrCat("expected a positive replica_count, found ", header_.replica_count));
     }
     if (header_.num_partitions < 1) {
-      v_.ReportHeader(DiagnosticKind::kBadHeader, StrCat("num_partitions is ", header_.num_partitions));
+      v_.ReportHeader(DiagnosticKind::kBadHeader,
+                      StrCat("expected a positive num_partitions, found ", header_.num_partitions));
     }
     CheckEntryLayout();
     CheckAliases();
@@ -78,15 +80,16 @@ class HeaderCheck {
   std::optional<Shape> ParameterPart(std::string_view what, int64_t number, ListId index) {
     if (number < 0 || number >= entry_.parameter_count()) {
       v_.ReportHeader(DiagnosticKind::kAliasing,
-                      StrCat(what, " names parameter ", number, "; the entry has ", entry_.parameter_count()));
+                      StrCat("parameter ", number, " in ", what, " is out of range: the entry has ",
+                             entry_.parameter_count(), " parameters"));
       return std::nullopt;
     }
     const Shape parameter = entry_.parameter(number).shape();
     const std::optional<Shape> part = SubshapeAt(parameter, Index(index));
     if (!part || !part->IsArray()) {
       v_.ReportHeader(DiagnosticKind::kAliasing,
-                      StrCat(what, " names part ", IndexText(Index(index)), " of parameter ", number, ", which is ",
-                             part ? "no array" : "not there", " in ", ShapeText(parameter)));
+                      StrCat("index ", IndexText(Index(index)), " of parameter ", number, " in ", what, " is ",
+                             part ? "not an array" : "out of range", " in ", ShapeText(parameter)));
       return std::nullopt;
     }
     return part;
@@ -100,8 +103,8 @@ class HeaderCheck {
       const std::optional<Shape> output = SubshapeAt(result, Index(alias.output_index));
       if (!output || !output->IsArray()) {
         v_.ReportHeader(DiagnosticKind::kAliasing,
-                        StrCat("input_output_alias names output ", IndexText(Index(alias.output_index)), ", which is ",
-                               output ? "no array" : "not there", " in ", ShapeText(result)));
+                        StrCat("output ", IndexText(Index(alias.output_index)), " in input_output_alias is ",
+                               output ? "not an array" : "out of range", " in ", ShapeText(result)));
         continue;
       }
       outputs.push_back(alias.output_index.value);
@@ -112,7 +115,7 @@ class HeaderCheck {
     std::sort(outputs.begin(), outputs.end());
     if (const auto twice = std::adjacent_find(outputs.begin(), outputs.end()); twice != outputs.end()) {
       v_.ReportHeader(DiagnosticKind::kAliasing,
-                      StrCat("input_output_alias names output ", IndexText(Index(ListId(*twice))), " twice"));
+                      StrCat("duplicate output ", IndexText(Index(ListId(*twice))), " in input_output_alias"));
     }
     std::sort(aliased_.begin(), aliased_.end());
     ReportTwice(aliased_, "input_output_alias");
@@ -122,8 +125,8 @@ class HeaderCheck {
     const auto twice = std::adjacent_find(keys.begin(), keys.end());
     if (twice == keys.end()) return;
     v_.ReportHeader(DiagnosticKind::kAliasing,
-                    StrCat(what, " names part ", IndexText(Index(ListId(*twice & 0xffffffffu))), " of parameter ",
-                           *twice >> 32, " twice"));
+                    StrCat("duplicate index ", IndexText(Index(ListId(*twice & 0xffffffffu))), " of parameter ",
+                           *twice >> 32, " in ", what));
   }
 
   // Where sharing is forced, the two must be stored the same way: layout and memory space count.
@@ -135,9 +138,9 @@ class HeaderCheck {
     const std::optional<Shape> part = SubshapeAt(layout.parameters[alias.parameter], Index(alias.parameter_index));
     if (!output || !part || *output == *part) return;
     v_.ReportHeader(DiagnosticKind::kAliasing,
-                    StrCat("output ", IndexText(Index(alias.output_index)), " must alias part ",
-                           IndexText(Index(alias.parameter_index)), " of parameter ", alias.parameter, ", but is ",
-                           ShapeText(*output, true), " where that is ", ShapeText(*part, true)));
+                    StrCat("output ", IndexText(Index(alias.output_index)), " must alias index ",
+                           IndexText(Index(alias.parameter_index)), " of parameter ", alias.parameter,
+                           ", but they are ", ShapeText(*output, true), " and ", ShapeText(*part, true)));
   }
 
   void CheckDonors() {
@@ -147,8 +150,8 @@ class HeaderCheck {
       donors.push_back(KeyOf(donor.parameter, donor.parameter_index));
       if (std::binary_search(aliased_.begin(), aliased_.end(), donors.back())) {
         v_.ReportHeader(DiagnosticKind::kAliasing,
-                        StrCat("part ", IndexText(Index(donor.parameter_index)), " of parameter ", donor.parameter,
-                               " is a buffer_donor and in input_output_alias"));
+                        StrCat("index ", IndexText(Index(donor.parameter_index)), " of parameter ", donor.parameter,
+                               " is both in buffer_donor and in input_output_alias"));
       }
     }
     std::sort(donors.begin(), donors.end());
@@ -168,7 +171,8 @@ class HeaderCheck {
     if (!list.valid()) return;
     const int64_t size = static_cast<int64_t>(Index(list).size());
     if (size <= 1 || size >= count) return;
-    v_.ReportHeader(DiagnosticKind::kBadHeader, StrCat(name, " has ", size, " values for ", count, " ", what));
+    v_.ReportHeader(DiagnosticKind::kBadHeader,
+                    StrCat(name, " has ", size, " values; expected ", count, ", the number of ", what));
   }
 
   Verification& v_;

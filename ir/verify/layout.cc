@@ -82,7 +82,7 @@ void CheckKeptOrder(Verification& v, Instruction i) {
 void CheckPassedOn(Verification& v, Instruction i, Shape given) {
   if (i.shape() == given) return;
   v.Report(i, kLayoutKind,
-           StrCat("is ", ShapeText(i.shape(), true), "; ", i.opcode_text(), " passes on ", ShapeText(given, true)));
+           StrCat("is ", ShapeText(i.shape(), true), "; ", i.opcode_text(), " forwards ", ShapeText(given, true)));
 }
 
 void CheckTuple(Verification& v, Instruction i) {
@@ -101,8 +101,8 @@ void CheckBitcast(Verification& v, Instruction i) {
   const int64_t to = ByteSize(i.shape());
   if (from == to) return;
   v.Report(i, kLayoutKind,
-           StrCat("makes ", ShapeText(i.shape(), true), ", ", to, " bytes, of ", ShapeText(i.operand(0).shape(), true),
-                  ", ", from, " bytes"));
+           StrCat("is ", ShapeText(i.shape(), true), " of ", to, " bytes; its operand is ",
+                  ShapeText(i.operand(0).shape(), true), " of ", from, " bytes"));
 }
 
 // Values keep their layout on the way into a computation and out of it.

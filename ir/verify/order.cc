@@ -88,7 +88,7 @@ class OperandCycles {
     std::reverse(cycle.begin(), cycle.end());
     const auto name_of = [this](uint32_t id) { return v_.module.instruction(InstructionId(id)).name(); };
     v_.Report(v_.module.instruction(again), DiagnosticKind::kCyclicOperands,
-              StrCat("needs its own result: ", CycleText(cycle, name_of)));
+              StrCat("depends on itself: ", CycleText(cycle, name_of)));
   }
 
   Verification& v_;
@@ -138,7 +138,7 @@ class CallCycles {
         std::reverse(cycle.begin(), cycle.end());
         const auto name_of = [this](uint32_t id) { return v_.module.computation(ComputationId(id)).name(); };
         v_.Report(v_.module.instruction(edge.caller), DiagnosticKind::kCyclicCalls,
-                  StrCat("makes a computation call itself: ", CycleText(cycle, name_of)));
+                  StrCat("makes a computation recursive: ", CycleText(cycle, name_of)));
         return false;
       }
       if (colors_[callee] == kNew) {

@@ -51,7 +51,7 @@ void CheckOrigin(Verification& v, Instruction i, ListId id) {
   const bool synthetic = encoded.size() == 1 && encoded[0] == -1;
   if (synthetic || SameStructure(encoded, i.shape())) return;
   v.Report(i, DiagnosticKind::kAttributeValue,
-           StrCat("its origin has another tuple structure than its shape, ", ShapeText(i.shape())));
+           StrCat("the tuple structure of its original value differs from its shape, ", ShapeText(i.shape())));
 }
 
 }  // namespace hlokit::verify_internal

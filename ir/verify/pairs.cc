@@ -47,9 +47,9 @@ Instruction OnlyUser(Verification& v, Instruction i, const Pair& pair) {
     ++count;
   }
   if (count != 1) {
-    v.Report(
-        i, kPairKind,
-        StrCat("has ", Count(count, "user"), "; ", TextOf(pair.start), " needs exactly one, its ", TextOf(pair.done)));
+    v.Report(i, kPairKind,
+             StrCat("has ", Count(count, "user"), "; ", TextOf(pair.start), " must have exactly one, a ",
+                    TextOf(pair.done)));
     return Instruction();
   }
   if (user.opcode() != pair.done && user.opcode() != pair.carrier) {
@@ -89,9 +89,9 @@ void CheckDone(Verification& v, Instruction i) {
   const Instruction operand = i.operand(0);
   const bool carried = pair.carrier != Opcode::kUnknown && operand.opcode() == Opcode::kGetTupleElement;
   if (operand.opcode() == pair.start || carried) return;
-  v.Report(i, kPairKind,
-           StrCat("its operand `", operand.name(), "` is ", operand.opcode_text(), "; ", TextOf(pair.done), " needs ",
-                  TextOf(pair.start)));
+  v.Report(
+      i, kPairKind,
+      StrCat("its operand `", operand.name(), "` is ", operand.opcode_text(), "; ", "expected ", TextOf(pair.start)));
 }
 
 void CheckSendRecv(Verification& v, Instruction i) {
@@ -104,7 +104,7 @@ void CheckSendRecv(Verification& v, Instruction i) {
   const Instruction user = OnlyUser(v, i, pair);
   if (!user.valid() || user.opcode() != pair.done || !channel) return;
   if (user.payload(Attr::kChannelId) != channel) {
-    v.Report(user, DiagnosticKind::kChannel, StrCat("is on another channel than `", i.name(), "`"));
+    v.Report(user, DiagnosticKind::kChannel, StrCat("has a different channel_id than `", i.name(), "`"));
   }
   if (user.bool_attr(Attr::kIsHostTransfer) != host) {
     v.Report(user, DiagnosticKind::kChannel, StrCat("differs from `", i.name(), "` in is_host_transfer"));
@@ -127,7 +127,7 @@ void CheckChannels(Verification& v) {
     if (SameTransfer(a, b)) continue;
     v.Report(b, DiagnosticKind::kChannel,
              StrCat("shares channel ", channel_of(b.id()), " with `", a.name(),
-                    "`; transfers with the host on one channel must be alike in shape and attributes"));
+                    "`, but differs in shape or attributes; host transfers of one channel must match"));
   }
   if (v.all_reduces.empty()) return;
   const Instruction reference = v.module.instruction(v.all_reduces[0]);

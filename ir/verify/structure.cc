@@ -68,7 +68,7 @@ class StructureCheck {
       if (!c.record().erased) CheckComputation(c);
     }
     if (safe_ && v_.IsFused(entry)) {
-      v_.Report(entry, DiagnosticKind::kCallSignature, "is the entry, so a fusion cannot call it");
+      v_.Report(entry, DiagnosticKind::kCallSignature, "is the entry computation, but is called by a fusion");
     }
     return safe_;
   }
@@ -85,7 +85,7 @@ class StructureCheck {
   void CheckComputation(Computation c) {
     const ComputationRecord& record = c.record();
     if (!computation_names_.Insert(record.name)) {
-      v_.Report(c, DiagnosticKind::kDuplicateName, "another computation has this name");
+      v_.Report(c, DiagnosticKind::kDuplicateName, "redefinition of a computation name");
     }
     int64_t parameters = 0;
     for (Instruction i : c.instructions()) {
@@ -114,15 +114,16 @@ class StructureCheck {
     // Slots hold distinct numbers, so a surplus instruction shares the number of another.
     if (static_cast<int64_t>(slots.size()) != instructions) {
       safe_ = false;
-      v_.Report(c, DiagnosticKind::kBadParameter,
-                StrCat("has ", Count(instructions, "parameter"), " but numbers ", slots.size(), " of them"));
+      v_.Report(
+          c, DiagnosticKind::kBadParameter,
+          StrCat("has ", Count(instructions, "parameter"), ", but ", slots.size(), " distinct parameter numbers"));
     }
   }
 
   void CheckInstruction(Instruction i, Computation c) {
     const InstructionRecord& record = i.record();
     if (!instruction_names_.Insert(record.name)) {
-      v_.Report(i, DiagnosticKind::kDuplicateName, "another instruction of the module has this name");
+      v_.Report(i, DiagnosticKind::kDuplicateName, "redefinition of an instruction name");
     }
     const OpcodeInfo& info = InfoOf(record.opcode);
     const int64_t count = record.operand_count;
@@ -131,8 +132,8 @@ class StructureCheck {
       const bool few = count < info.min_operands;
       const std::string_view bound = info.min_operands == info.max_operands ? "" : few ? "at least " : "at most ";
       v_.Report(i, DiagnosticKind::kOperandCount,
-                StrCat(i.opcode_text(), " takes ", bound, Count(few ? info.min_operands : info.max_operands, "operand"),
-                       ", not ", count));
+                StrCat("has ", Count(count, "operand"), "; expected ", bound,
+                       static_cast<int64_t>(few ? info.min_operands : info.max_operands), " for ", i.opcode_text()));
     }
     for (Instruction operand : i.operands()) CheckEdge(i, c, operand.id().value, "operand");
     CheckAttrs(i, c);
@@ -159,8 +160,8 @@ class StructureCheck {
       if (!sets.allowed[index] || present[index]) {
         v_.MarkUnsound(i);
         v_.Report(i, present[index] ? DiagnosticKind::kDuplicateAttribute : DiagnosticKind::kUnknownAttribute,
-                  StrCat(i.opcode_text(), present[index] ? " has attribute `" : " takes no attribute `",
-                         TextOf(value.attr), present[index] ? "` twice" : "`"));
+                  StrCat(present[index] ? "duplicate attribute `" : "unknown attribute `", TextOf(value.attr), "` for ",
+                         i.opcode_text()));
       }
       present.set(index);
       CheckIds(i, c, value);
@@ -171,7 +172,7 @@ class StructureCheck {
     for (size_t a = 0; a < kAttrCount; ++a) {
       if (!missing[a]) continue;
       v_.Report(i, DiagnosticKind::kMissingAttribute,
-                StrCat(i.opcode_text(), " needs attribute `", TextOf(static_cast<Attr>(a)), "`"));
+                StrCat("missing attribute `", TextOf(static_cast<Attr>(a)), "` for ", i.opcode_text()));
     }
   }
 
@@ -193,7 +194,8 @@ class StructureCheck {
   void CheckCall(Instruction i, Attr attr, int64_t id) {
     if (id < 0 || id >= ComputationId::kNone || !IsLive(ComputationId(static_cast<uint32_t>(id)))) {
       safe_ = false;
-      v_.Report(i, DiagnosticKind::kUndefinedComputation, StrCat("`", TextOf(attr), "` names no computation"));
+      v_.Report(i, DiagnosticKind::kUndefinedComputation,
+                StrCat("`", TextOf(attr), "` refers to an undefined computation"));
       return;
     }
     const ComputationId callee(static_cast<uint32_t>(id));

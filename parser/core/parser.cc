@@ -14,11 +14,19 @@ namespace hlokit {
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context) {
+  if (const std::optional<ForeignFormat> format = DetectForeignFormat(text)) {
+    const size_t offset = static_cast<size_t>(text.data() - source->text().data());
+    const SourceRange range =
+        offset < SourceRange::kNowhere ? SourceRange{static_cast<uint32_t>(offset), 0} : SourceRange{};
+    sink->Error(DiagnosticKind::kUnexpectedToken, range, StrCat("expected HLO text, found ", format->name),
+                std::string(format->hint));
+    return nullptr;
+  }
   if (LooksLikeJson(text)) {
     return ParseJsonModulePart(std::move(source), text, options, sink, std::move(context));
   }
   if (source->text().size() >= SourceRange::kNowhere) {
-    sink->Error(DiagnosticKind::kTooLarge, {}, "texts of 4 GiB and more are not read");
+    sink->Error(DiagnosticKind::kTooLarge, {}, "the input is too large: texts of 4 GiB and more are not supported");
     return nullptr;
   }
   const bool own_context = context == nullptr;
@@ -76,7 +84,9 @@ absl::StatusOr<Shape> ParseShapeText(std::string_view text, Context* context) {
   ShapeParser shapes(&in, context, 1 << 20);
   Shape shape;
   if (!shapes.Parse(&shape)) return sink.ToStatus(source);
-  if (!in.AtEnd()) return absl::InvalidArgumentError(StrCat("<shape>: text after the shape: ", in.DescribeNext()));
+  if (!in.AtEnd())
+    return absl::InvalidArgumentError(
+        StrCat("<shape>: expected the end of the text after the shape, found ", in.DescribeNext()));
   return shape;
 }
 

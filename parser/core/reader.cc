@@ -43,7 +43,7 @@ void Reader::SkipBlanksAndComments() {
       const std::string_view rest(p_ + 2, static_cast<size_t>(end_ - p_) - 2);
       const size_t close = rest.find("*/");
       if (close == std::string_view::npos) {
-        sink_->Error(DiagnosticKind::kUnterminatedComment, {Here(), 2}, "comment has no end", "close it with `*/`");
+        sink_->Error(DiagnosticKind::kUnterminatedComment, {Here(), 2}, "unterminated comment", "close it with `*/`");
         p_ = end_;
         return;
       }
@@ -206,7 +206,7 @@ bool Reader::String(std::string_view* value, std::string* scratch, bool* stable)
     q += q + 1 < end_ ? 2 : 1;
   }
   if (q >= end_) {
-    return Error(DiagnosticKind::kUnterminatedString, {start, 1}, "string has no closing quote");
+    return Error(DiagnosticKind::kUnterminatedString, {start, 1}, "unterminated string");
   }
   const std::string_view raw(first, static_cast<size_t>(q - first));
   p_ = q + 1;
@@ -215,7 +215,7 @@ bool Reader::String(std::string_view* value, std::string* scratch, bool* stable)
   if (!escaped) return true;
   if (!Unescape(raw, scratch)) {
     return Error(DiagnosticKind::kUnterminatedString, {start, static_cast<uint32_t>(raw.size() + 2)},
-                 "string has a malformed escape");
+                 "malformed escape in a string");
   }
   *value = *scratch;
   return true;
@@ -225,14 +225,14 @@ bool Reader::Braced(std::string_view* text) {
   SkipBlanks();
   const char* start = p_;
   if (*p_ != '{') {
-    return ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected '{', found ", DescribeNext()));
+    return ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected `{`, found ", DescribeNext()));
   }
   if (const char* close = scan::BracedEnd(p_, end_); close != nullptr) {
     p_ = close;
     *text = {start, static_cast<size_t>(p_ - start)};
     return true;
   }
-  return Error(DiagnosticKind::kUnexpectedToken, {Here(), 1}, "'{' has no matching '}'");
+  return Error(DiagnosticKind::kUnexpectedToken, {Here(), 1}, "unbalanced `{`: no matching `}`");
 }
 
 std::string_view Reader::RawValue() {
@@ -292,7 +292,7 @@ std::string Reader::DescribeNext() {
 }
 
 bool Reader::ReportExpected(char c, std::string_view where) {
-  return ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected '", c, "' ", where, ", found ", DescribeNext()));
+  return ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected `", c, "` ", where, ", found ", DescribeNext()));
 }
 
 }  // namespace hlokit

@@ -116,7 +116,7 @@ bool ModuleParser::ParseAttrValue(Frame& f, Attr attr, uint32_t* payload) {
     case AttrType::kUnknown:
       break;  // read by ParseAttribute
   }
-  return in_.ErrorHere(DiagnosticKind::kBadAttribute, StrCat("`", info.text, "` cannot be read here"));
+  return in_.ErrorHere(DiagnosticKind::kBadAttribute, StrCat("unsupported attribute `", info.text, "`"));
 }
 
 bool ModuleParser::ParseEnum(EnumType type, std::string_view attr_name, uint32_t* payload) {
@@ -140,7 +140,8 @@ bool ModuleParser::ParseEnum(EnumType type, std::string_view attr_name, uint32_t
     hint = "one of";
     for (std::string_view t : texts) StrAppend(&hint, ' ', t);
   }
-  return Error(DiagnosticKind::kBadAttribute, range, StrCat("`", word, "` is no value of `", attr_name, "`"), hint);
+  return Error(DiagnosticKind::kBadAttribute, range,
+               StrCat("invalid value `", word, "` for attribute `", attr_name, "`"), hint);
 }
 
 bool ModuleParser::ParseStringPayload(uint32_t* payload) {
@@ -211,7 +212,7 @@ bool ModuleParser::ParseInstructionList(ComputationId computation, std::vector<i
     const StringId id = context_->strings.Find(name);
     const InstructionId found = id.valid() ? Lookup(id, computation) : InstructionId();
     if (!found.valid()) {
-      return Error(DiagnosticKind::kUndefinedOperand, range, StrCat("instruction `", name, "` is not defined"));
+      return Error(DiagnosticKind::kUndefinedOperand, range, StrCat("use of undefined instruction `", name, "`"));
     }
     list->push_back(found.value);
   } while (in_.Eat(','));
@@ -286,7 +287,7 @@ bool ModuleParser::ParseSparsity(uint32_t* payload) {
     if (!in_.ExpectName(&side, "lhs or rhs") || !in_.Expect('=', "in a sparsity config")) return false;
     const size_t which = side == kSides[0] ? 0 : 1;
     if (side != kSides[which] || !sides[which].empty()) {
-      return Error(DiagnosticKind::kBadAttribute, range, "a sparsity config has one lhs and one rhs");
+      return Error(DiagnosticKind::kBadAttribute, range, "expected at most one lhs and one rhs in a sparsity config");
     }
     if (!in_.Expect('{', "in a sparsity config")) return false;
     std::vector<int64_t> values[4];
@@ -299,9 +300,9 @@ bool ModuleParser::ParseSparsity(uint32_t* payload) {
       size_t k = 0;
       while (k < 4 && kFields[k] != field) ++k;
       if (k == 4 || !values[k].empty()) {
-        return Error(
-            DiagnosticKind::kUnknownAttribute, field_range,
-            StrCat("a sparsity config has each of sparsity, dimension, stride and idx once, not `", field, "`"));
+        return Error(DiagnosticKind::kUnknownAttribute, field_range,
+                     StrCat("expected each of sparsity, dimension, stride and idx once in a sparsity config, found `",
+                            field, "`"));
       }
       if (!ParseDimXDim(&values[k])) return false;
       in_.Eat(',');
@@ -344,11 +345,11 @@ bool ModuleParser::ParseWindow(std::vector<int64_t>* list) {
     size_t field = 0;
     while (field < 6 && kFields[field] != name) ++field;
     if (field == 6) {
-      return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("a window has no part `", name, "`"),
+      return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown window field `", name, "`"),
                    Suggestion(name, {std::begin(kFields), std::end(kFields)}));
     }
     if (!values[field].empty()) {
-      return Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
+      return Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
     }
     places[field] = range;
     if (!(field == 2 ? ParsePadding(&values[field], /*allow_interior=*/false) : ParseDimXDim(&values[field])))
@@ -415,18 +416,17 @@ bool ModuleParser::ParseConvolutionDims(std::vector<int64_t>* list) {
         slot = 2 + static_cast<size_t>(c - '0');
         ++digits;
       } else {
-        return bad(StrCat("`", c, "` is no label of the ", kWhat[i], " dimensions"));
+        return bad(StrCat("invalid label `", c, "` in the ", kWhat[i], " dimensions"));
       }
-      if ((*list)[base + slot] >= 0)
-        return bad(StrCat("label `", c, "` stands twice in the ", kWhat[i], " dimensions"));
+      if ((*list)[base + slot] >= 0) return bad(StrCat("duplicate label `", c, "` in the ", kWhat[i], " dimensions"));
       (*list)[base + slot] = static_cast<int64_t>(d);
     }
     if (digits != spatial) {
-      return bad(StrCat("input, kernel and output need the same number of spatial dimensions; the input has ", spatial,
-                        ", the ", kWhat[i], " ", digits));
+      return bad(StrCat("input, kernel and output must have the same number of spatial dimensions: the input has ",
+                        spatial, ", the ", kWhat[i], " ", digits));
     }
     for (size_t slot = 0; slot < 2; ++slot) {
-      if ((*list)[base + slot] < 0) return bad(StrCat("label `", kLetters[i][slot], "` is missing in the ", kWhat[i]));
+      if ((*list)[base + slot] < 0) return bad(StrCat("missing label `", kLetters[i][slot], "` in the ", kWhat[i]));
     }
   }
   in_.set_cursor(p);
@@ -471,17 +471,17 @@ bool ModuleParser::ParseDomain(std::vector<int64_t>* list) {
       kind = StringId(payload);
       if (context_->str(kind) != "sharding") {
         return Error(DiagnosticKind::kBadAttribute, range,
-                     StrCat("domain kind `", context_->str(kind), "` is not supported; only `sharding` is"));
+                     StrCat("unsupported domain kind `", context_->str(kind), "`; expected `sharding`"));
       }
     } else if (name == "entry" || name == "exit") {
       if (!ParseSharding(in_, context_.get(), name == "entry" ? &entry : &exit)) return false;
     } else {
-      return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("a domain has no part `", name, "`"));
+      return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown domain field `", name, "`"));
     }
     in_.Eat(',');
   }
   if (!kind.valid() || !entry.valid() || !exit.valid()) {
-    return in_.ErrorHere(DiagnosticKind::kMissingAttribute, "a domain needs kind, entry and exit");
+    return in_.ErrorHere(DiagnosticKind::kMissingAttribute, "missing domain field: expected kind, entry and exit");
   }
   list->assign({int64_t{kind.value}, int64_t{entry.value}, int64_t{exit.value}});
   return true;

@@ -126,7 +126,7 @@ ModuleParser::Step ModuleParser::StepBody(size_t frame) {
   if (in_.Eat('}')) return FinishBody(frame);
   const uint32_t at = in_.Offset();
   if (in_.AtEnd()) {
-    Error(DiagnosticKind::kUnexpectedToken, {at, 0}, "the computation has no closing '}'");
+    Error(DiagnosticKind::kUnexpectedToken, {at, 0}, "the computation has no closing `}`");
     frames_.clear();
     return Step::kFailed;
   }
@@ -142,7 +142,7 @@ ModuleParser::Step ModuleParser::StepBody(size_t frame) {
   Frame& body = frames_[frame];
   if (is_root) {
     if (body.has_root) {
-      Error(DiagnosticKind::kDuplicateRoot, {at, 4}, "the computation has a ROOT already");
+      Error(DiagnosticKind::kDuplicateRoot, {at, 4}, "multiple ROOT instructions in the computation");
       return Step::kFailed;
     }
     body.has_root = true;
@@ -170,7 +170,8 @@ ModuleParser::Step ModuleParser::FinishBody(size_t frame) {
   const ComputationId id = body.computation;
   const ComputationRecord& c = module_->record(id);
   if (!c.first.valid()) {
-    Error(DiagnosticKind::kUnexpectedToken, {in_.Here() - 1, 1}, "the computation has no instructions");
+    Error(DiagnosticKind::kUnexpectedToken, {in_.Here() - 1, 1},
+          "expected at least one instruction in the computation");
     frames_.pop_back();
     if (frames_.empty()) return Step::kFailed;
     return Step::kFailed;
@@ -189,10 +190,10 @@ ModuleParser::Step ModuleParser::FinishBody(size_t frame) {
     if (r.payload >= by_number.size()) {
       Error(DiagnosticKind::kBadParameter, range,
             StrCat("parameter number ", r.payload, " is out of range: the computation has ", parameters.size(),
-                   " parameters, to be numbered from 0"));
+                   " parameters, numbered from 0"));
       ok = false;
     } else if (by_number[r.payload].valid()) {
-      Error(DiagnosticKind::kBadParameter, range, StrCat("parameter number ", r.payload, " is taken already"));
+      Error(DiagnosticKind::kBadParameter, range, StrCat("duplicate parameter number ", r.payload));
       ok = false;
     } else {
       by_number[r.payload] = p;
@@ -243,8 +244,7 @@ bool ModuleParser::ParseHead(Frame& f) {
     f.phase = Frame::kAttributes;
   } else if (f.opcode == Opcode::kConstant) {
     if (!f.shape.valid()) {
-      return Error(DiagnosticKind::kMissingShape, {f.opcode_offset, f.opcode_size},
-                   "a constant needs its shape in the text");
+      return Error(DiagnosticKind::kMissingShape, {f.opcode_offset, f.opcode_size}, "missing shape of a constant");
     }
     LiteralLimits limits;
     limits.budget = &literal_budget_;
@@ -277,8 +277,7 @@ bool ModuleParser::ParseOpcode(Frame& f) {
   for (size_t i = 0; i < kOpcodeCount; ++i) names.push_back(TextOf(static_cast<Opcode>(i)));
   const std::string hint = Suggestion(word, names);
   if (options_.allow_unknown && !word.empty() && f.shape.valid()) {
-    sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("opcode `", word, "` is not known; kept as it is"),
-                   hint);
+    sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("unknown opcode `", word, "`; preserved"), hint);
     f.opcode = Opcode::kUnknown;
     attrs_.push_back({Attr::kUnknownOpcode, Stable(word).value});
     return true;
@@ -305,15 +304,14 @@ bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shap
       names.push_back(i.name());
       if (names.size() == 4096) break;
     }
-    return Error(DiagnosticKind::kUndefinedOperand, range,
-                 StrCat("no instruction `", name, "` stands before this one in the computation"),
+    return Error(DiagnosticKind::kUndefinedOperand, range, StrCat("use of undefined instruction `", name, "`"),
                  Suggestion(name, names));
   }
   const InstructionRecord& r = module_->record(*id);
   if (r.flags & kPoisoned) frames_.back().poisoned = true;
   if (declared.valid() && !CompatibleUpToDynamism(declared, context_->shape(r.shape)) && !(r.flags & kPoisoned)) {
     return Error(DiagnosticKind::kShapeMismatch, range,
-                 StrCat("operand `", name, "` is written with shape ", ToString(declared), ", but has ",
+                 StrCat("operand `", name, "` is declared as ", ToString(declared), ", but its shape is ",
                         ToString(context_->shape(r.shape))));
   }
   return true;
@@ -326,7 +324,7 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
     const SourceRange range = in_.Next();
     int64_t index;
     if (!in_.AtInt() || !in_.Int(&index)) {
-      return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "expected a tuple index after '#'");
+      return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "expected a tuple index after `#`");
     }
     const Shape shape = module_->instruction(*id).shape();
     if (!shape.IsTuple() || index < 0 || index >= shape.tuple_size()) {
@@ -358,7 +356,7 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
       if (in_.Eat(')')) return Step::kDone;
       if (!in_.Eat(',')) {
         in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
-                      StrCat("expected ',' or ')' after an operand, found ", in_.DescribeNext()));
+                      StrCat("expected `,` or `)` after an operand, found ", in_.DescribeNext()));
         return Step::kFailed;
       }
     }
@@ -404,7 +402,8 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
     } else if (*in_.cursor() == '(' || (*in_.cursor() == ' ' && in_.Peek() == '(')) {
       // The name was an opcode: a nested instruction stands here.
       if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
-        Error(DiagnosticKind::kTooDeep, range, StrCat("operands are nested more than ", options_.max_nesting, " deep"));
+        Error(DiagnosticKind::kTooDeep, range,
+              StrCat("operands are nested deeper than the limit of ", options_.max_nesting));
         return Step::kFailed;
       }
       in_.set_cursor(start);
@@ -468,7 +467,7 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
     if (options_.allow_unknown) {
       const std::string_view text = in_.RawValue();
       sink_->Warning(DiagnosticKind::kUnknownAttribute, range,
-                     StrCat("attribute `", name, "` of ", TextOf(f.opcode), " is not known; kept as it is"), hint);
+                     StrCat("unknown attribute `", name, "` for ", TextOf(f.opcode), "; preserved"), hint);
       list_.clear();
       if (AttrValue* known = FindAttr(f, Attr::kUnknownAttributes)) {
         const absl::Span<const int64_t> old = context_->list(ListId(known->payload));
@@ -481,12 +480,13 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
       FindAttr(frames_[frame], Attr::kUnknownAttributes)->payload = module_->ListPayload(list_);
       return Step::kDone;
     }
-    Error(DiagnosticKind::kUnknownAttribute, range, StrCat(TextOf(f.opcode), " takes no attribute `", name, "`"), hint);
+    Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown attribute `", name, "` for ", TextOf(f.opcode)),
+          hint);
     return Step::kFailed;
   }
   if (attr == Attr::kMetadata) {
     if (f.metadata.valid()) {
-      Error(DiagnosticKind::kDuplicateAttribute, range, "`metadata` is given twice");
+      Error(DiagnosticKind::kDuplicateAttribute, range, "duplicate attribute `metadata`");
       return Step::kFailed;
     }
     Repeated repeated;
@@ -496,7 +496,7 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
     return Step::kDone;
   }
   if (FindAttr(f, attr) != nullptr) {
-    Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
+    Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
     return Step::kFailed;
   }
   const AttrType type = InfoOf(attr).type;
@@ -560,7 +560,7 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
   if (in_.Peek() == '{') {
     if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
       in_.ErrorHere(DiagnosticKind::kTooDeep,
-                    StrCat("computations are nested more than ", options_.max_nesting, " deep"));
+                    StrCat("computations are nested deeper than the limit of ", options_.max_nesting));
       return Step::kFailed;
     }
     in_.Eat('{');
@@ -586,7 +586,7 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
       if (names.size() == 4096) break;
     }
     Error(DiagnosticKind::kUndefinedComputation, {at, in_.Here() - at},
-          StrCat("no computation `", name, "` stands before this one"), Suggestion(name, names));
+          StrCat("use of undefined computation `", name, "`"), Suggestion(name, names));
     return Step::kFailed;
   }
   if (frames_[frame].in_list) {

@@ -18,7 +18,7 @@ bool ParseRawIotaOrder(Reader& in, IotaOrder* order) {
   }
   if (!in.EatWord("T")) {
     return in.ErrorHere(DiagnosticKind::kUnexpectedToken,
-                        StrCat("expected 'T(' and the transposition of the iota, found ", in.DescribeNext()));
+                        StrCat("expected `T(` and the transposition of the iota, found ", in.DescribeNext()));
   }
   return ParseNumbers(in, '(', ')', "the transposition", &order->perm);
 }
@@ -122,7 +122,8 @@ bool AxisReader::Name(int64_t* axis) {
   if (in_.AtInt()) {
     if (!in_.Int(axis)) return false;
     if (*axis >= 0 && *axis < mesh_.rank()) return true;
-    return in_.Error(kind_, range, StrCat("the mesh has ", mesh_.rank(), " axes, none is number ", *axis));
+    return in_.Error(kind_, range,
+                     StrCat("axis number ", *axis, " is out of range: the mesh has ", mesh_.rank(), " axes"));
   }
   std::string_view name;
   if (!ParseAxisName(in_, &scratch_, &name)) return false;
@@ -133,21 +134,21 @@ bool AxisReader::Name(int64_t* axis) {
   }
   std::vector<std::string_view> names;
   for (StringId id : mesh_.names) names.push_back(context_.str(id));
-  return in_.Error(kind_, range, StrCat("the mesh has no axis '", name, "'"), Suggestion(name, names));
+  return in_.Error(kind_, range, StrCat("unknown mesh axis `", name, "`"), Suggestion(name, names));
 }
 
 bool AxisReader::One(AxisRef* axis) {
   if (!Name(&axis->axis)) return false;
   if (!in_.Eat(':')) return true;
   const uint32_t start = in_.Offset();
-  if (!in_.Expect('(', "before the size of what stands before a part of an axis") || !in_.Int(&axis->pre_size) ||
-      !in_.Expect(')', "after the size of what stands before a part of an axis") || !in_.Int(&axis->size)) {
+  if (!in_.Expect('(', "before the pre-size of a sub-axis") || !in_.Int(&axis->pre_size) ||
+      !in_.Expect(')', "after the pre-size of a sub-axis") || !in_.Int(&axis->size)) {
     return false;
   }
   // A size of zero would read as the whole axis; the rest is for AxisUses to say.
   if (axis->pre_size >= 1 && axis->size >= 2) return true;
   return in_.Error(kind_, {start, in_.Here() - start},
-                   "a part of an axis has a size of at least 2 and comes after at least 1");
+                   "a sub-axis must have a pre-size of at least 1 and a size of at least 2");
 }
 
 bool AxisReader::Set(std::vector<AxisRef>* axes) {

@@ -85,8 +85,8 @@ bool ModuleParser::CheckOperandCount(const Frame& f) {
   if (count >= info.min_operands && (info.max_operands == kVariadic || count <= info.max_operands)) return true;
   const bool exact = info.min_operands == info.max_operands;
   return Error(DiagnosticKind::kOperandCount, {f.opcode_offset, f.opcode_size},
-               StrCat(info.text, " takes ", exact ? "" : "at least ", static_cast<int>(info.min_operands),
-                      info.min_operands == 1 ? " operand" : " operands", ", but has ", count));
+               StrCat("expected ", exact ? "" : "at least ", static_cast<int>(info.min_operands),
+                      info.min_operands == 1 ? " operand" : " operands", " for ", info.text, ", found ", count));
 }
 
 // Required attributes are there, implied ones are added, default ones dropped.
@@ -98,7 +98,7 @@ bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
       if (FindAttr(f, spec.attr) == nullptr) attrs_.push_back({spec.attr, spec.implied});
     } else if (spec.presence == AttrSpec::kRequired && FindAttr(f, spec.attr) == nullptr) {
       return Error(DiagnosticKind::kMissingAttribute, {f.opcode_offset, f.opcode_size},
-                   StrCat(TextOf(opcode), " needs the attribute `", TextOf(spec.attr), "`"));
+                   StrCat("missing attribute `", TextOf(spec.attr), "` for ", TextOf(opcode)));
     }
   }
   size_t kept = f.attrs_begin;
@@ -130,7 +130,7 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
     if (FindAttr(f, Attr::kDimensions) == nullptr) {
       if (!operand_shape(0).IsScalar()) {
         return Error(DiagnosticKind::kMissingAttribute, range,
-                     "broadcast of an array needs the attribute `dimensions`");
+                     "missing attribute `dimensions` for broadcast of an array");
       }
       attrs_.push_back({Attr::kDimensions, 0});
     }
@@ -145,7 +145,7 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
     if (const AttrValue* version = FindAttr(f, Attr::kApiVersion)) {
       const auto value = static_cast<CustomCallApiVersion>(version->payload);
       if (value == CustomCallApiVersion::kUnspecified) {
-        return Error(DiagnosticKind::kBadAttribute, range, "API_VERSION_UNSPECIFIED is no API version");
+        return Error(DiagnosticKind::kBadAttribute, range, "expected an API version, found API_VERSION_UNSPECIFIED");
       }
       if (value == CustomCallApiVersion::kOriginal) RemoveAttr(f, Attr::kApiVersion);
     }
@@ -153,25 +153,26 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
       const absl::Span<const int64_t> shapes = context_->list(ListId(constraints->payload));
       if (shapes.size() != operand_count) {
         return Error(DiagnosticKind::kOperandCount, range,
-                     StrCat(operand_count, " operand layout constraints are needed, but ", shapes.size(), " given"));
+                     StrCat("expected ", operand_count, " operand layout constraints, found ", shapes.size()));
       }
       for (size_t i = 0; i < shapes.size(); ++i) {
         const Shape constraint = context_->shape(ShapeId(static_cast<uint32_t>(shapes[i])));
         if (!Compatible(constraint, operand_shape(i)) && !f.poisoned) {
           return Error(DiagnosticKind::kShapeMismatch, range,
-                       StrCat("layout constraint ", ToString(constraint), " of operand ", i, " does not fit its shape ",
-                              ToString(operand_shape(i))));
+                       StrCat("layout constraint ", ToString(constraint), " of operand ", i,
+                              " is incompatible with its shape ", ToString(operand_shape(i))));
         }
       }
     }
   } else if (opcode == Opcode::kConditional) {
-    if (operand_count == 0) return Error(DiagnosticKind::kOperandCount, range, "conditional needs a branch index");
+    if (operand_count == 0)
+      return Error(DiagnosticKind::kOperandCount, range, "missing branch index of the conditional");
     const Shape index = operand_shape(0);
     if (!index.IsScalar() ||
         (index.element_type() != ElementType::kPred && index.element_type() != ElementType::kS32)) {
       return f.poisoned ||
              Error(DiagnosticKind::kShapeMismatch, range,
-                   StrCat("the first operand of a conditional is a scalar pred or s32, not ", ToString(index)));
+                   StrCat("expected operand 0 of a conditional to be pred[] or s32[], found ", ToString(index)));
     }
     const bool by_pred = index.element_type() == ElementType::kPred;
     const bool has_list = FindAttr(f, Attr::kBranchComputations) != nullptr;
@@ -179,15 +180,16 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
         FindAttr(f, Attr::kTrueComputation) != nullptr && FindAttr(f, Attr::kFalseComputation) != nullptr;
     if (by_pred ? !has_pair || has_list : !has_list || has_pair) {
       return Error(DiagnosticKind::kMissingAttribute, range,
-                   by_pred ? "a conditional on a pred needs `true_computation` and `false_computation`"
-                           : "a conditional on an s32 needs `branch_computations`");
+                   by_pred ? "a conditional on a pred requires `true_computation` and `false_computation`"
+                           : "a conditional on an s32 requires `branch_computations`");
     }
     const size_t branches =
         by_pred ? 2 : context_->list(ListId(FindAttr(f, Attr::kBranchComputations)->payload)).size();
-    if (branches == 0) return Error(DiagnosticKind::kBadAttribute, range, "a conditional needs a branch");
+    if (branches == 0)
+      return Error(DiagnosticKind::kBadAttribute, range, "expected at least one branch in a conditional");
     if (operand_count != branches + 1) {
       return Error(DiagnosticKind::kOperandCount, range,
-                   StrCat("a conditional with ", branches, " branches takes ", branches + 1, " operands, but has ",
+                   StrCat("expected ", branches + 1, " operands for a conditional with ", branches, " branches, found ",
                           operand_count));
     }
   } else if (opcode == Opcode::kOutfeed && operand_count > 0) {
@@ -211,7 +213,8 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
   if (opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart || opcode == Opcode::kReduceScatter) {
     const AttrValue* global = FindAttr(f, Attr::kUseGlobalDeviceIds);
     if (global != nullptr && global->payload != 0 && FindAttr(f, Attr::kChannelId) == nullptr) {
-      return Error(DiagnosticKind::kBadAttribute, range, "`use_global_device_ids=true` needs a `channel_id`");
+      return Error(DiagnosticKind::kBadAttribute, range,
+                   "missing attribute `channel_id`, which `use_global_device_ids=true` requires");
     }
   }
   return NormalizeShape(f, opcode);
@@ -230,9 +233,9 @@ bool ModuleParser::NormalizeShape(Frame& f, Opcode opcode) {
     f.shape = shapes.Token();
   } else if (opcode == Opcode::kRecv || opcode == Opcode::kInfeed) {
     if (!f.shape.IsTuple() || f.shape.tuple_size() == 0) {
-      return Error(
-          DiagnosticKind::kBadShape, range,
-          StrCat(TextOf(opcode), " has a tuple shape whose first element is the data, not ", ToString(f.shape)));
+      return Error(DiagnosticKind::kBadShape, range,
+                   StrCat("expected a tuple shape that begins with the data for ", TextOf(opcode), ", found ",
+                          ToString(f.shape)));
     }
     f.shape = opcode == Opcode::kRecv
                   ? shapes.Tuple({f.shape.element(0), shapes.Scalar(ElementType::kU32), shapes.Token()})
@@ -243,7 +246,7 @@ bool ModuleParser::NormalizeShape(Frame& f, Opcode opcode) {
     if (operand.element_count() != f.shape.element_count()) {
       return Error(DiagnosticKind::kShapeMismatch, range,
                    StrCat("result ", ToString(f.shape), " and operand ", ToString(operand),
-                          " need the same number of elements"));
+                          " must have the same number of elements"));
     }
   } else if (opcode == Opcode::kConstant && f.shape.IsArray() && f.shape.has_layout() &&
              f.shape.layout()->extras != nullptr && f.shape.layout()->extras->element_size_in_bits != 0) {
@@ -259,7 +262,7 @@ bool ModuleParser::InferResult(Frame& f) {
   const SourceRange range{f.opcode_offset, f.opcode_size};
   if (!HasTrait(f.opcode, kInferable)) {
     return Error(DiagnosticKind::kMissingShape, range,
-                 StrCat("the result shape of ", TextOf(f.opcode), " cannot be inferred and must be written"));
+                 StrCat("the result shape of ", TextOf(f.opcode), " cannot be inferred and must be specified"));
   }
   if (f.poisoned) {
     f.shape = context_->shapes.Token();
@@ -277,7 +280,7 @@ bool ModuleParser::InferResult(Frame& f) {
   absl::StatusOr<Shape> inferred = InferShape(request);
   if (!inferred.ok()) {
     return Error(DiagnosticKind::kInference, range,
-                 StrCat("no result shape can be inferred: ", std::string(inferred.status().message())));
+                 StrCat("cannot infer the result shape: ", std::string(inferred.status().message())));
   }
   f.shape = *inferred;
   return true;
@@ -308,7 +311,8 @@ bool ModuleParser::FitToShape(Frame& f) {
   if (f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate) {
     if (!f.shape.IsTuple() || f.shape.tuple_size() < 2 || !f.shape.element(0).IsTuple()) {
       return Error(DiagnosticKind::kBadAsync, range,
-                   StrCat(TextOf(f.opcode), " has the shape ((operands), outputs, state...), not ", ToString(f.shape)));
+                   StrCat("expected a shape ((operands), outputs, state...) for ", TextOf(f.opcode), ", found ",
+                          ToString(f.shape)));
     }
   }
   return true;
@@ -364,12 +368,13 @@ bool ModuleParser::FinishAsync(Frame& f) {
   }
   // Updates and dones belong to the chain of their first operand.
   if (operands_.size() == f.operands_begin) {
-    return Error(DiagnosticKind::kBadAsync, range, StrCat(TextOf(f.opcode), " takes the previous async operation"));
+    return Error(DiagnosticKind::kBadAsync, range,
+                 StrCat("expected the operand of ", TextOf(f.opcode), " to be the previous async operation"));
   }
   const Instruction previous = module_->instruction(operands_[f.operands_begin]);
   if (previous.opcode() == Opcode::kAsyncDone && !f.poisoned) {
     return Error(DiagnosticKind::kBadAsync, range,
-                 StrCat(TextOf(f.opcode), " cannot continue `", previous.name(), "`, which is done already"));
+                 StrCat(TextOf(f.opcode), " cannot continue `", previous.name(), "`, which has an async-done already"));
   }
   const Instruction start = async_starts_.Find(previous);
   if (!start.valid()) {
@@ -503,7 +508,7 @@ ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
     f.name = AnonymousName(f.opcode);
   } else if (Lookup(f.name, f.computation).valid()) {
     Error(DiagnosticKind::kDuplicateName, NameRange(f),
-          StrCat("instruction `", context_->str(f.name), "` stands already in this computation"));
+          StrCat("redefinition of instruction `", context_->str(f.name), "`"));
     return Step::kFailed;
   }
   const InstructionId id = module_->AddInstruction(f.computation, f.opcode, f.shape, f.name,

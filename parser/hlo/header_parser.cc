@@ -80,7 +80,7 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
       const absl::StatusOr<std::unique_ptr<Module>> quoted = ParseModuleText(*text, options);
       if (!quoted.ok()) {
         return Error(DiagnosticKind::kBadHeader, range,
-                     StrCat("the quoted module is rejected: ", std::string(quoted.status().message())));
+                     StrCat("invalid nested module: ", std::string(quoted.status().message())));
       }
       *text = ToString(**quoted);
       return true;
@@ -90,10 +90,10 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
   if (name == "debug_attributes") return ParseDebugAttributes(in_, context_.get(), &h.debug_attributes);
   std::string hint = Suggestion(name, {std::begin(kHeaderAttributes), std::end(kHeaderAttributes)});
   if (!options_.allow_unknown) {
-    return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("a module has no attribute `", name, "`"), hint);
+    return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown module attribute `", name, "`"), hint);
   }
-  sink_->Warning(DiagnosticKind::kUnknownAttribute, range,
-                 StrCat("module attribute `", name, "` is not known; kept as it is"), hint);
+  sink_->Warning(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown module attribute `", name, "`; preserved"),
+                 hint);
   h.unknown_attributes.push_back(Stable(name));
   h.unknown_attributes.push_back(Stable(in_.RawValue()));
   return true;
@@ -129,7 +129,7 @@ bool ModuleParser::ParseInputOutputAlias() {
     for (const InputOutputAlias& other : aliases) {
       if (aliases.size() > 4096) break;  // the verifier looks at all
       if (other.output_index == alias.output_index) {
-        return Error(DiagnosticKind::kBadHeader, range, "the output is aliased twice");
+        return Error(DiagnosticKind::kBadHeader, range, "duplicate alias of an output");
       }
     }
     aliases.push_back(alias);
@@ -215,7 +215,7 @@ bool ModuleParser::ParseIndexedFields(absl::Span<const std::string_view> fields,
     size_t i = 0;
     while (i < fields.size() && fields[i] != name) ++i;
     if (i == fields.size()) {
-      return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("the entry has no field `", name, "`"));
+      return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown field `", name, "` in a table entry"));
     }
     if (!in_.Int(&values[i])) return false;
     if (values[i] < INT32_MIN || values[i] > INT32_MAX) {
@@ -226,7 +226,8 @@ bool ModuleParser::ParseIndexedFields(absl::Span<const std::string_view> fields,
   }
   for (size_t i = 0; i < fields.size(); ++i) {
     if ((seen >> i & 1) == 0) {
-      return in_.ErrorHere(DiagnosticKind::kMissingAttribute, StrCat("the entry has no `", fields[i], "`"));
+      return in_.ErrorHere(DiagnosticKind::kMissingAttribute,
+                           StrCat("missing field `", fields[i], "` in a table entry"));
     }
   }
   return true;

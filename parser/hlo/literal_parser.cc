@@ -207,7 +207,7 @@ bool ArrayReader::ReadNumber(const char*& p, LiteralNumber* number) {
     case NumberStatus::kNotANumber: {
       const std::string found = FoundAt(p);
       return FailHere(p, StrCat("expected a number for ", TextOf(type_), ", found ", found),
-                      found == "`true`" || found == "`false`" ? "only pred has true and false" : "");
+                      found == "`true`" || found == "`false`" ? "`true` and `false` are values of pred only" : "");
     }
     case NumberStatus::kMalformed:
       return Fail(p, number->end, DiagnosticKind::kBadLiteral, StrCat("malformed number ", FoundAt(p)));
@@ -287,7 +287,7 @@ bool ArrayReader::ReadElement(const char*& p, T* v) {
     const char expected = i == 0 ? ',' : ')';
     if (!in_.Eat(expected)) {
       return in_.ErrorHere(DiagnosticKind::kBadLiteral,
-                           StrCat("expected '", expected, "' ", i == 0 ? "after a real part" : "after a complex number",
+                           StrCat("expected `", expected, "` ", i == 0 ? "after a real part" : "after a complex number",
                                   ", found ", in_.DescribeNext()));
     }
   }
@@ -318,7 +318,7 @@ bool ArrayReader::ReadRun(int64_t room, bool single) {
     if (!ReadElement(p, &v)) return false;
     if (!buffer_.Append(v)) {
       return Fail(start, p, DiagnosticKind::kTooLarge,
-                  StrCat("literal of ", ShapeText(), " takes more memory than allowed"));
+                  StrCat("literal of ", ShapeText(), " exceeds the limit on literal bytes"));
     }
     if (single) break;
   }
@@ -328,16 +328,16 @@ bool ArrayReader::ReadRun(int64_t room, bool single) {
 
 // `level`: how many braces are open around what is one too many.
 std::string ArrayReader::TooMany(size_t level) const {
-  if (shape_.rank() == 0) return StrCat(ShapeText(), " has one element, here is another");
-  return StrCat(ShapeText(), " has size ", shape_.dim(static_cast<int64_t>(level) - 1), " in dimension ", level - 1,
-                ", here is one element more");
+  if (shape_.rank() == 0) return StrCat("too many elements: ", ShapeText(), " has one");
+  return StrCat("too many elements: ", ShapeText(), " has size ", shape_.dim(static_cast<int64_t>(level) - 1),
+                " in dimension ", level - 1);
 }
 
 bool ArrayReader::Pad(SourceRange scalar) {
   const int64_t count = shape_.element_count();
   if (count == 1) return true;
   if (count == 0) {
-    return in_.Error(DiagnosticKind::kBadLiteral, scalar, StrCat(ShapeText(), " has no elements, here is one"));
+    return in_.Error(DiagnosticKind::kBadLiteral, scalar, StrCat("too many elements: ", ShapeText(), " has none"));
   }
   const bool zero =
       std::all_of(buffer_.data(), buffer_.data() + buffer_.size(), [](std::byte b) { return b == std::byte{0}; });
@@ -348,14 +348,15 @@ bool ArrayReader::Pad(SourceRange scalar) {
     *padding_ -= bytes;
     if (!zero) {
       in_.sink()->Warning(DiagnosticKind::kBadLiteral, scalar,
-                          StrCat("a scalar is the first element of ", ShapeText(), ", the others are 0"),
+                          StrCat("a scalar initializes only the first element of ", ShapeText(), "; the others are 0"),
                           "to fill an array, broadcast a scalar constant");
     }
     return true;
   }
   in_.sink()->Warning(DiagnosticKind::kTooLarge, scalar,
-                      StrCat("a scalar is all the text has for the elements of ", ShapeText(),
-                             ", too many to store; the literal is taken as {...}"));
+                      StrCat("expected the elements of ", ShapeText(),
+                             ", found a scalar; they are too "
+                             "many to store, so the literal is read as {...}"));
   elided_ = true;
   return true;
 }
@@ -381,8 +382,8 @@ bool ArrayReader::Read() {
       }
       if (level == rank) {
         return in_.Error(DiagnosticKind::kBadLiteral, brace,
-                         rank == 0 ? StrCat(ShapeText(), " is a scalar and takes no braces")
-                                   : StrCat(ShapeText(), " takes ", rank, " levels of braces, here is one more"));
+                         rank == 0 ? StrCat("unexpected `{`: ", ShapeText(), " is a scalar")
+                                   : StrCat("unexpected `{`: ", ShapeText(), " has ", rank, " levels of braces"));
       }
       if (level > 0 && ++seen[level - 1] > shape_.dim(static_cast<int64_t>(level) - 1)) {
         return in_.Error(DiagnosticKind::kBadLiteral, brace, TooMany(level));
@@ -392,8 +393,8 @@ bool ArrayReader::Read() {
       --level;
       const int64_t expected = shape_.dim(static_cast<int64_t>(level));
       if (seen[level] != expected && !(elided_ && level == 0)) {
-        return in_.ErrorHere(DiagnosticKind::kBadLiteral, StrCat(ShapeText(), " has size ", expected, " in dimension ",
-                                                                 level, ", not ", seen[level]));
+        return in_.ErrorHere(DiagnosticKind::kBadLiteral, StrCat("expected ", expected, " elements in dimension ",
+                                                                 level, " of ", ShapeText(), ", found ", seen[level]));
       }
       seen[level] = 0;
       in_.Eat('}');
@@ -402,7 +403,7 @@ bool ArrayReader::Read() {
     } else if (c == '.' && in_.cursor()[1] == '.') {
       if (level != 1 || !in_.Eat("...")) {
         return in_.ErrorHere(DiagnosticKind::kBadLiteral,
-                             StrCat("`...` stands in one level of braces, here in ", level),
+                             StrCat("expected `...` in one level of braces, found ", level),
                              "write the literal as {...}");
       }
       elided_ = true;
@@ -410,7 +411,7 @@ bool ArrayReader::Read() {
       }
       if (in_.Peek() != '}') {
         return in_.ErrorHere(DiagnosticKind::kBadLiteral,
-                             StrCat("expected '}' after `...`, found ", in_.DescribeNext()));
+                             StrCat("expected `}` after `...`, found ", in_.DescribeNext()));
       }
     } else if (in_.AtEnd() || c == '\0' || c == '}') {
       return in_.ErrorHere(DiagnosticKind::kBadLiteral,
@@ -427,8 +428,8 @@ bool ArrayReader::Read() {
         return false;
       }
     } else {
-      return in_.ErrorHere(DiagnosticKind::kBadLiteral, StrCat("an element of ", ShapeText(), " stands in ", rank,
-                                                               " levels of braces, here in ", level));
+      return in_.ErrorHere(DiagnosticKind::kBadLiteral, StrCat("expected an element of ", ShapeText(), " in ", rank,
+                                                               " levels of braces, found ", level));
     }
   } while (level > 0);
   return true;
@@ -471,7 +472,7 @@ bool LiteralReader::ReadLeaf(Shape shape, LiteralId* out) {
   }
   if (!shape.IsArray() || shape.has_unbounded_dims()) {
     return in_.ErrorHere(DiagnosticKind::kBadLiteral,
-                         StrCat("there is no literal of shape ", ToString(shape, /*with_layout=*/false)));
+                         StrCat("unsupported literal of shape ", ToString(shape, /*with_layout=*/false)));
   }
   ArrayReader array(in_, shape, std::min(bytes_left_, budget_.bytes), &budget_.padding_bytes, spread_complex_nan_);
   if (!array.Read()) return false;
@@ -515,15 +516,16 @@ bool LiteralReader::Read(Shape root, LiteralId* out) {
     if (count < size) {
       if (count > 0) in_.Eat(',');
       if (in_.Peek() == ')') {
-        return in_.ErrorHere(DiagnosticKind::kBadLiteral, StrCat(ToString(tuple, /*with_layout=*/false), " has ", size,
-                                                                 " elements, here are ", count));
+        return in_.ErrorHere(
+            DiagnosticKind::kBadLiteral,
+            StrCat("expected ", size, " elements of ", ToString(tuple, /*with_layout=*/false), ", found ", count));
       }
       if (!read(tuple.element(static_cast<int64_t>(count)))) return false;
       continue;
     }
     if (!in_.Eat(')')) {
       return in_.ErrorHere(DiagnosticKind::kBadLiteral,
-                           StrCat("expected ')' after the ", size, " elements of ",
+                           StrCat("expected `)` after the ", size, " elements of ",
                                   ToString(tuple, /*with_layout=*/false), ", found ", in_.DescribeNext()));
     }
     const LiteralId id = literals_.AddTuple(tuple, absl::MakeConstSpan(done).subspan(first));

@@ -81,8 +81,7 @@ bool ParseProfileTypes(Reader& in, Context* context, ListId* list) {
       int64_t type;
       if (!in.Int(&type)) return false;
       if (type < 0 || type > kLast) {
-        return in.Error(DiagnosticKind::kBadAttribute, range,
-                        StrCat(type, " is no profile type; they are 0 to ", kLast));
+        return in.Error(DiagnosticKind::kBadAttribute, range, StrCat("expected a profile type from 0 to ", kLast));
       }
       types.push_back(type);
     } while (in.Eat(','));
@@ -137,11 +136,11 @@ bool ParseMetadata(Reader& in, Context* context, MetadataId* id, StackFrameNumbe
     if (i == std::size(kFields)) {
       std::vector<std::string_view> names;
       for (const Field& field : kFields) names.push_back(field.name);
-      return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("metadata has no field `", name, "`"),
+      return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown metadata field `", name, "`"),
                       Suggestion(name, names));
     }
     if ((seen >> i & 1) != 0) {
-      return in.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
+      return in.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
     }
     seen |= uint32_t{1} << i;
     if (!in.Expect('=', "after a field of metadata") || !ParseField(in, context, kFields[i], &scratch, &metadata)) {

@@ -36,7 +36,7 @@ std::unique_ptr<Module> ModuleParser::Run() {
 
 bool ModuleParser::ParseModuleLevel() {
   if (in_.AtEnd()) {
-    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "the text is empty",
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "expected a module, found an empty text",
                          "a module begins with `HloModule name`");
   }
   const char* start = in_.cursor();
@@ -125,26 +125,27 @@ bool ModuleParser::ParseTopComputation() {
   const bool poisoned = (module_->computation(id).root().record().flags & kPoisoned) != 0;
   if (declared.valid() && !CompatibleUpToDynamism(declared, root) && !poisoned) {
     Error(DiagnosticKind::kShapeMismatch, declared_range,
-          StrCat("the result of computation `", name, "` is written ", ToString(declared, false), ", but its root `",
-                 module_->computation(id).root().name(), "` has ", ToString(root, false)));
+          StrCat("the result of computation `", name, "` is declared as ", ToString(declared, false),
+                 ", but its root `", module_->computation(id).root().name(), "` is ", ToString(root, false)));
   }
   if (in_.Eat(',')) {
     const SourceRange range = in_.Next();
     if (!in_.EatWord("execution_thread")) {
       return Error(DiagnosticKind::kUnknownAttribute, range,
-                   StrCat("a computation has no attribute ", in_.DescribeNext()), "only `execution_thread`");
+                   StrCat("unknown computation attribute ", in_.DescribeNext()), "expected `execution_thread`");
     }
     uint32_t thread;
     if (!in_.Expect('=', "after execution_thread") || !ParseStringPayload(&thread)) return false;
     if (context_->str(StringId(thread)) != "main") module_->SetExecutionThread(id, StringId(thread));
   }
   if (is_entry) {
-    if (entry_.valid()) return Error(DiagnosticKind::kDuplicateEntry, {at, 5}, "the module has an ENTRY already");
+    if (entry_.valid())
+      return Error(DiagnosticKind::kDuplicateEntry, {at, 5}, "multiple ENTRY computations in the module");
     entry_ = id;
   }
   if (string.value >= computation_of_name_.size()) computation_of_name_.resize(context_->strings.size() * 2);
   if (computation_of_name_[string.value].valid()) {
-    return Error(DiagnosticKind::kDuplicateName, name_range, StrCat("computation `", name, "` stands already"));
+    return Error(DiagnosticKind::kDuplicateName, name_range, StrCat("redefinition of computation `", name, "`"));
   }
   computation_of_name_[string.value] = id;
   return true;
@@ -170,7 +171,7 @@ bool ModuleParser::ParseSingleInstruction() {
   if (!RunFrames()) return false;
   if (!in_.AtEnd()) {
     return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
-                         StrCat("expected the end of the text after a lone instruction, found ", in_.DescribeNext()));
+                         StrCat("expected the end of the text after a single instruction, found ", in_.DescribeNext()));
   }
   module_->SetRoot(computation, module_->record(computation).last);
   finished_.insert(finished_.begin(), computation);  // it is named first
@@ -182,7 +183,7 @@ bool ModuleParser::ParseSingleInstruction() {
 
 bool ModuleParser::FinishModule() {
   if (finished_.empty()) {
-    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "the module has no computations");
+    return in_.ErrorHere(DiagnosticKind::kUnexpectedToken, "expected at least one computation in the module");
   }
   if (!entry_.valid()) {
     // Without ENTRY the last computation is the entry.

@@ -30,7 +30,8 @@ bool ParseNamedArray(Reader& in, Context* context, std::string* scratch, ListId*
   const SourceRange range = in.Next();
   OriginalArray array;
   if (!ParseArray(in, context, scratch, &array)) return false;
-  if (!array.instruction.valid()) return in.Error(DiagnosticKind::kBadHeader, range, "an original array needs a name");
+  if (!array.instruction.valid())
+    return in.Error(DiagnosticKind::kBadHeader, range, "missing name of an original array");
   *id = EncodeOriginalArray(context, array);
   return true;
 }
@@ -62,8 +63,8 @@ bool ParseDebugRecord(Reader& in, std::vector<int64_t>* records) {
     } else if (name == "partitioned") {
       if (!in.Bool(&partitioned)) return false;
     } else {
-      return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("there is no debug attribute `", name, "`"),
-                      "they are log_mode, callback_id, partitioned and op_id");
+      return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown debug attribute `", name, "`"),
+                      "expected log_mode, callback_id, partitioned or op_id");
     }
     if (!in.Eat(',')) {
       if (!in.Expect('}', "after debug attributes")) return false;
@@ -78,14 +79,14 @@ bool ParseDebugRecord(Reader& in, std::vector<int64_t>* records) {
 
 bool ParseOriginalValue(Reader& in, Context* context, ListId* id) {
   OriginalValue value;
-  if (!in.Expect('{', "before an origin")) return false;
+  if (!in.Expect('{', "before an original value")) return false;
   if (in.Eat('[')) {
     if (!in.EatWord("synthetic_call")) {
       return in.ErrorHere(DiagnosticKind::kBadAttribute, StrCat("expected synthetic_call, found ", in.DescribeNext()));
     }
     value.synthetic_call = true;
     *id = EncodeOriginalValue(context, value);
-    return in.Expect(']', "after synthetic_call") && in.Expect('}', "after an origin");
+    return in.Expect(']', "after synthetic_call") && in.Expect('}', "after an original value");
   }
   // Nests have no bound, so there is a counter of open tuples and no recursion.
   using Kind = OriginalValue::Kind;
@@ -109,13 +110,13 @@ bool ParseOriginalValue(Reader& in, Context* context, ListId* id) {
       }
     }
     while (depth > 0 && !in.Eat(',')) {
-      if (!in.Expect(')', "or ',' after an element of an origin")) return false;
+      if (!in.Expect(')', "or `,` after an element of an original value")) return false;
       value.nodes.push_back({Kind::kClose, {}});
       --depth;
     }
   } while (depth > 0);
   *id = EncodeOriginalValue(context, value);
-  return in.Expect('}', "after an origin");
+  return in.Expect('}', "after an original value");
 }
 
 bool ParseOriginRecoveryTable(Reader& in, Context* context, const KeepModuleText& keep,

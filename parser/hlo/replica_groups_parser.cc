@@ -42,13 +42,13 @@ bool ParseIota(Reader& in, ReplicaGroups* groups) {
   }
   if (!in.Eat("<=")) {
     return in.ErrorHere(DiagnosticKind::kUnexpectedToken,
-                        StrCat("expected '<=' and an iota, found ", in.DescribeNext()));
+                        StrCat("expected `<=` and an iota, found ", in.DescribeNext()));
   }
   if (!ParseIotaOrder(in, kBadGroups, &tiles.iota)) return false;
   const std::optional<int64_t> iota_count = DeviceCount(tiles.iota.reshape);
   if (iota_count == count) return true;
   return in.Error(kBadGroups, {start, in.Here() - start},
-                  StrCat("the groups have ", *count, " devices, the iota ", iota_count.value_or(0)));
+                  StrCat("the replica groups have ", *count, " devices, but the iota has ", iota_count.value_or(0)));
 }
 
 bool ParseMeshGroups(Reader& in, Context* context, ReplicaGroups* groups) {

@@ -44,8 +44,8 @@ bool ParseTolerance(Reader& in, ResultAccuracy* accuracy) {
       }
       accuracy->ulps = static_cast<int64_t>(value);
     } else {
-      return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("there is no tolerance `", name, "`"),
-                      "they are atol, rtol and ulps");
+      return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown tolerance `", name, "`"),
+                      "expected atol, rtol or ulps");
     }
     if (!in.Eat(',')) return in.Expect('}', "after tolerances");
   }

@@ -60,7 +60,7 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
     const bool buffer = c == 'b' && in_.cursor()[1] == '(';
     if (c == '(' || buffer) {
       if (static_cast<int64_t>(open_.size() - base) >= max_nesting_) {
-        in_.ErrorHere(DiagnosticKind::kTooDeep, StrCat("shape is nested more than ", max_nesting_, " deep"));
+        in_.ErrorHere(DiagnosticKind::kTooDeep, StrCat("the shape is nested deeper than the limit of ", max_nesting_));
         return fail();
       }
       in_.set_cursor(in_.cursor() + (buffer ? 2 : 1));
@@ -79,7 +79,7 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
         if (top.buffer) {
           const Shape element = elements_.back();
           if (elements_.size() - top.begin != 1 || !element.IsArray()) {
-            in_.ErrorHere(DiagnosticKind::kBadShape, "a buffer holds exactly one array shape");
+            in_.ErrorHere(DiagnosticKind::kBadShape, "expected exactly one array shape in a buffer");
             return fail();
           }
           *shape = context_.shapes.Buffer(element);
@@ -93,7 +93,7 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
       }
       if (in_.Eat(',')) break;
       in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
-                    StrCat("expected ',' or ')' in a tuple shape, found ", in_.DescribeNext()));
+                    StrCat("expected `,` or `)` in a tuple shape, found ", in_.DescribeNext()));
       return fail();
     }
   }
@@ -132,7 +132,7 @@ bool ShapeParser::ParseNewArrayOrLeaf(Shape* shape, bool default_layouts) {
   if (!IsArrayType(*type)) {
     if (!dims_.empty()) {
       return in_.Error(DiagnosticKind::kBadShape, {start, in_.Here() - start},
-                       StrCat("a ", TextOf(*type), " has no dimensions"));
+                       StrCat("unexpected dimensions of a ", TextOf(*type)));
     }
     *shape = *type == ElementType::kToken ? context_.shapes.Token() : context_.shapes.Opaque();
     return true;
@@ -175,7 +175,7 @@ bool ShapeParser::ParseDimensions() {
     const uint32_t at = in_.Here();
     if (!in_.Int(&dim)) return false;
     if (dim < 0) {
-      return in_.Error(DiagnosticKind::kBadShape, {at, in_.Here() - at}, "a dimension is negative");
+      return in_.Error(DiagnosticKind::kBadShape, {at, in_.Here() - at}, "negative dimension");
     }
     dims_.push_back(dim);
     dynamic_.push_back(bounded);
@@ -228,7 +228,7 @@ bool ShapeParser::ParseLayout(int64_t rank, const LayoutRecord** layout) {
   const auto listed = static_cast<int64_t>(minor_to_major_.size());
   if (listed != rank) {
     return in_.Error(DiagnosticKind::kBadLayout, {start, in_.Here() - start},
-                     StrCat("the layout orders ", listed, " dimensions of a shape that has ", rank));
+                     StrCat("expected ", rank, " dimensions in the layout, found ", listed));
   }
   if (in_.Peek() == '}' && descending) {
     in_.Eat('}');
@@ -240,7 +240,7 @@ bool ShapeParser::ParseLayout(int64_t rank, const LayoutRecord** layout) {
     for (int64_t d : minor_to_major_) {
       if (d < 0 || d >= rank || seen[d]++ != 0) {
         return in_.Error(DiagnosticKind::kBadLayout, {start, in_.Here() - start},
-                         StrCat("the layout is no permutation of the ", rank, " dimensions"));
+                         StrCat("expected the layout to be a permutation of the ", rank, " dimensions"));
       }
     }
   }
@@ -273,7 +273,7 @@ bool ShapeParser::ParseLayoutExtras(LayoutExtras* extras, int64_t rank) {
     if (!in_.Expect(')', "after the dimension level types")) return false;
     if (!flagged) extras->dim_flags.clear();
     if (static_cast<int64_t>(extras->dim_level_types.size()) != rank) {
-      return in_.ErrorHere(DiagnosticKind::kBadLayout, "one dimension level type is needed for each dimension");
+      return in_.ErrorHere(DiagnosticKind::kBadLayout, "expected one dimension level type for each dimension");
     }
   }
   if (in_.EatWord("T")) {
@@ -304,13 +304,14 @@ bool ShapeParser::ParseLayoutExtras(LayoutExtras* extras, int64_t rank) {
     Shape physical;
     if (!in_.Expect('(', "after P in a layout")) return false;
     if (physical_depth_ > 0) {
-      return in_.ErrorHere(DiagnosticKind::kTooDeep, "a physical shape has a physical shape");
+      return in_.ErrorHere(DiagnosticKind::kTooDeep, "nested physical shapes");
     }
     ++physical_depth_;
     const bool ok = Parse(&physical);
     --physical_depth_;
     if (!ok || !in_.Expect(')', "after a physical shape")) return false;
-    if (!physical.IsArray()) return in_.ErrorHere(DiagnosticKind::kBadLayout, "a physical shape is an array");
+    if (!physical.IsArray())
+      return in_.ErrorHere(DiagnosticKind::kBadLayout, "expected a physical shape to be an array");
     extras->physical_shape = physical.id();
     extras->physical_record = physical.record();
     dims_ = std::move(dims);

@@ -138,11 +138,11 @@ bool ShardingReader::NamedAttribute(AxisReader& axis_reader, ShardingLeaf* leaf)
                                                      : nullptr;
   if (axes == nullptr || leaf->mesh.maximal()) {
     return in_.Error(DiagnosticKind::kUnknownAttribute, range,
-                     StrCat("a sharding over a mesh has no part `", name, "`"),
-                     "it may have replicated, unreduced, manual and metadata");
+                     StrCat("unknown field `", name, "` in a sharding over a mesh"),
+                     "expected replicated, unreduced, manual or metadata");
   }
   if (!axes->empty()) {
-    return in_.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", name, "` is given twice"));
+    return in_.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
   }
   const bool has_value = in_.Eat('=');
   if (has_value && axes == &leaf->unreduced && in_.Peek() != '{' && !Reduction(&leaf->reduction)) return false;
@@ -167,11 +167,11 @@ bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
         return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
                              StrCat("expected a part of a sharding, found ", in_.DescribeNext()));
       }
-      return in_.Error(kBadSharding, range, StrCat("`", text, "` is no part of a sharding"),
+      return in_.Error(kBadSharding, range, StrCat("expected a sharding field, found `", text, "`"),
                        Suggestion(text, {kWordTexts.begin(), kWordTexts.end()}));
     }
     if (has(*word) && *word != Word::kMetadata) {
-      return in_.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("`", text, "` is given twice"));
+      return in_.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", text, "`"));
     }
     seen[static_cast<size_t>(*word)] = true;
     switch (*word) {
@@ -215,8 +215,8 @@ bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
     leaf->kind = kind;
     const bool wants_device = word == Word::kMaximal;
     if (has(Word::kDevices) || has(Word::kLastTileDims) || has(Word::kDevice) != wants_device) {
-      return Fail(StrCat("a ", kWordTexts[static_cast<size_t>(word)], " sharding takes ",
-                         wants_device ? "one device, given as device=" : "no devices"));
+      return Fail(StrCat("expected a ", kWordTexts[static_cast<size_t>(word)], " sharding to have ",
+                         wants_device ? "one device, as device=" : "no devices"));
     }
     break;
   }
@@ -227,7 +227,7 @@ bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
       return Fail("expected replicated, manual, unknown, unreduced, maximal device= or devices= in a sharding");
     }
     if (has(Word::kLastTileDimReplicate)) {
-      if (has(Word::kLastTileDims)) return Fail("last_tile_dim_replicate and last_tile_dims exclude each other");
+      if (has(Word::kLastTileDims)) return Fail("last_tile_dim_replicate and last_tile_dims are mutually exclusive");
       leaf->subgroups = {SubgroupType::kReplicated};
     }
     if (std::optional<std::string> error = NormalizeTiled(leaf)) return Fail(*std::move(error));
@@ -250,7 +250,8 @@ bool ShardingReader::Devices(ShardingLeaf* leaf) {
     const std::optional<int64_t> iota_count = DeviceCount(tiles.iota.reshape);
     if (iota_count == count) return true;
     return in_.Error(kBadSharding, {start, in_.Here() - start},
-                     StrCat("there are ", *count, " tiles for an iota of ", iota_count.value_or(0), " devices"));
+                     StrCat("expected as many devices as tiles: ", *count, " tiles, but an iota of ",
+                            iota_count.value_or(0), " devices"));
   }
   do {
     int64_t device;
@@ -258,11 +259,12 @@ bool ShardingReader::Devices(ShardingLeaf* leaf) {
     tiles.devices.push_back(device);
   } while (in_.Eat(','));
   if (tiles.devices.size() != static_cast<uint64_t>(*count)) {
-    return in_.Error(kBadSharding, {start, in_.Here() - start},
-                     StrCat("there are ", *count, " tiles for ", tiles.devices.size(), " devices"));
+    return in_.Error(
+        kBadSharding, {start, in_.Here() - start},
+        StrCat("expected as many devices as tiles: ", *count, " tiles, but ", tiles.devices.size(), " devices"));
   }
   if (*count > 1) return true;
-  return in_.Error(kBadSharding, {start, in_.Here() - start}, "a tiled sharding needs more than one device",
+  return in_.Error(kBadSharding, {start, in_.Here() - start}, "expected more than one device in a tiled sharding",
                    "write {replicated} or {maximal device=...}");
 }
 

@@ -48,7 +48,8 @@ bool JsonModuleParser::ReadAttribute(const JsonString& key, Draft* d) {
   const bool again =
       std::any_of(d->attrs.begin(), d->attrs.end(), [&](const AttrValue& v) { return v.attr == attr; }) ||
       (attr == Attr::kControlPredecessors && !d->predecessors.empty());
-  if (again) return Error(DiagnosticKind::kDuplicateAttribute, key.range, StrCat("`", key.value, "` is given twice"));
+  if (again)
+    return Error(DiagnosticKind::kDuplicateAttribute, key.range, StrCat("duplicate attribute `", key.value, "`"));
   if (attr == Attr::kControlPredecessors) return ReadReferences(&d->predecessors, "the name of an instruction");
   uint32_t payload = 0;
   if (!ReadValue(attr, &payload)) return false;
@@ -213,7 +214,7 @@ bool JsonModuleParser::ReadFrontendAttributes(ListId* id) {
   const size_t count = entries.size();
   *id = EncodeFrontendAttributes(&context(), std::move(entries));
   if (context().list(*id).size() == 2 * count) return true;
-  return Error(DiagnosticKind::kDuplicateAttribute, range, "a frontend attribute is given twice");
+  return Error(DiagnosticKind::kDuplicateAttribute, range, "duplicate frontend attribute");
 }
 
 bool JsonModuleParser::ReadResultAccuracy(ListId* id) {
@@ -312,11 +313,11 @@ bool JsonModuleParser::ReadUnknownMember(const JsonString& key, std::string_view
   const std::string hint =
       others ? StrCat("other opcodes take `", key.value, "`") : Suggestion(key.value, {known.begin(), known.end()});
   if (!options_.allow_unknown) {
-    return Error(DiagnosticKind::kUnknownAttribute, key.range, StrCat(of, " takes no attribute `", key.value, "`"),
+    return Error(DiagnosticKind::kUnknownAttribute, key.range, StrCat("unknown attribute `", key.value, "` for ", of),
                  hint);
   }
   sink_->Warning(DiagnosticKind::kUnknownAttribute, key.range,
-                 StrCat("attribute `", key.value, "` of ", of, " is not known; kept as it is"), hint);
+                 StrCat("unknown attribute `", key.value, "` for ", of, "; preserved"), hint);
   if (!CheckName(key, "the name of an attribute")) return false;
   const StringId name = InternString(key);
   StringId text;

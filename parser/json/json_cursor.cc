@@ -114,10 +114,10 @@ bool JsonCursor::ReadString(JsonString* s, std::string* scratch) {
   if (p >= in_.end() || *p != '"') {
     if (p < in_.end() && *p != '\n') {
       const auto at = start + 1 + static_cast<uint32_t>(p - first);
-      return Break(DiagnosticKind::kBadCharacter, {at, 1}, "a control character stands in a string",
+      return Break(DiagnosticKind::kBadCharacter, {at, 1}, "unescaped control character in a string",
                    "write it as an escape: \\t, \\u0001");
     }
-    return Break(DiagnosticKind::kUnterminatedString, {start, 1}, "string has no closing quote");
+    return Break(DiagnosticKind::kUnterminatedString, {start, 1}, "unterminated string");
   }
   s->value = {first, static_cast<size_t>(p - first)};
   s->range = {start, static_cast<uint32_t>(p - first) + 2};
@@ -179,7 +179,8 @@ bool JsonCursor::AnyNumber(T* value, std::string_view what) {
   const auto [stop, error] = std::from_chars(start, end, *value);
   const SourceRange range{in_.Here(), static_cast<uint32_t>(end - start)};
   const std::string_view text(start, range.size);
-  if (stop != end) return in_.Error(DiagnosticKind::kUnexpectedToken, range, StrCat("`", text, "` is no number"));
+  if (stop != end)
+    return in_.Error(DiagnosticKind::kUnexpectedToken, range, StrCat("expected a number, found `", text, "`"));
   if (error == std::errc::result_out_of_range) {
     // from_chars says the same of what is too small, which is zero or nearly so.
     const double wide = std::strtod(std::string(text).c_str(), nullptr);
@@ -205,7 +206,7 @@ bool JsonCursor::NextElement(char close, bool* first) {
   if (in_.Eat(close)) return false;
   if (!in_.Eat(',')) {
     Break(DiagnosticKind::kUnexpectedToken, in_.Next(),
-          StrCat("expected ',' or '", close, "', found ", in_.DescribeNext()));
+          StrCat("expected `,` or `", close, "`, found ", in_.DescribeNext()));
     return false;
   }
   return true;
@@ -219,7 +220,7 @@ bool JsonCursor::ReadKey(JsonString* key) {
   if (!ReadString(key, &key_)) return false;
   if (in_.Eat(':')) return true;
   broken_ = true;
-  return Expected("':' after a key");
+  return Expected("`:` after a key");
 }
 
 // ---- skipping ----
@@ -232,7 +233,8 @@ bool JsonCursor::SkipOne(std::string* open) {
   const char c = Peek();
   if (c == '{' || c == '[') {
     if (static_cast<int64_t>(open->size()) >= max_nesting_) {
-      return Break(DiagnosticKind::kTooDeep, Next(), StrCat("values are nested more than ", max_nesting_, " deep"));
+      return Break(DiagnosticKind::kTooDeep, Next(),
+                   StrCat("values are nested deeper than the limit of ", max_nesting_));
     }
     in_.Eat(c);
     open->push_back(c);

@@ -107,7 +107,7 @@ class JsonArray {
   bool Next() { return ok_ && in_.NextElement(']', &first_); }
   // As Next and ok, of arrays of a fixed size: another element must be there, or none.
   bool Need(std::string_view what) { return Next() || (ok() && in_.Expected(what)); }
-  bool End() { return Next() ? in_.Expected("']'") : ok(); }
+  bool End() { return Next() ? in_.Expected("`]`") : ok(); }
   bool ok() const { return ok_ && !in_.broken(); }
 
  private:

@@ -49,7 +49,8 @@ bool JsonModuleParser::ReadHeaderMember(const JsonString& key) {
       const StringId id(static_cast<uint32_t>(unknown[i]));
       const std::string_view name = context().str(id);
       if (i % 2 == 0 && std::find(std::begin(kHeaderKeys), std::end(kHeaderKeys), name) != std::end(kHeaderKeys)) {
-        return Error(DiagnosticKind::kBadHeader, key.range, StrCat("`", name, "` is no unknown attribute of a module"));
+        return Error(DiagnosticKind::kBadHeader, key.range,
+                     StrCat("`", name, "` is a known module attribute; expected an unknown one"));
       }
       h.unknown_attributes.push_back(id);
     }
@@ -128,7 +129,7 @@ bool JsonModuleParser::ReadInputOutputAlias() {
       if (!ok) return false;
     }
     if (!object.ok()) return false;
-    if ((seen & 2) == 0) return Error(DiagnosticKind::kMissingAttribute, place, "the alias has no `parameter`");
+    if ((seen & 2) == 0) return Error(DiagnosticKind::kMissingAttribute, place, "missing key `parameter` in an alias");
     aliases.push_back(alias);
   }
   const auto before = [this](const InputOutputAlias& a, const InputOutputAlias& b) {
@@ -140,7 +141,7 @@ bool JsonModuleParser::ReadInputOutputAlias() {
     return a.output_index == b.output_index;
   };
   if (std::adjacent_find(aliases.begin(), aliases.end(), same) != aliases.end()) {
-    return Error(DiagnosticKind::kBadHeader, in_.Next(), "an output is aliased twice");
+    return Error(DiagnosticKind::kBadHeader, in_.Next(), "duplicate alias of an output");
   }
   return array.ok();
 }
@@ -169,7 +170,8 @@ bool JsonModuleParser::ReadBufferDonor() {
       if (!ok) return false;
     }
     if (!object.ok()) return false;
-    if ((seen & 1) == 0) return Error(DiagnosticKind::kMissingAttribute, place, "the donor has no `parameter`");
+    if ((seen & 1) == 0)
+      return Error(DiagnosticKind::kMissingAttribute, place, "missing key `parameter` in a buffer donor");
     donors.push_back(donor);
   }
   std::stable_sort(donors.begin(), donors.end(), [this](const BufferDonor& a, const BufferDonor& b) {
@@ -208,7 +210,7 @@ bool JsonModuleParser::ReadEntryLayout() {
   }
   if (!object.ok()) return false;
   if ((seen & 3) != 3) {
-    return Error(DiagnosticKind::kMissingAttribute, place, "the entry layout has `parameters` and `result`");
+    return Error(DiagnosticKind::kMissingAttribute, place, "missing key `parameters` or `result` in the entry layout");
   }
   module().header().entry_layout = std::move(layout);
   return true;
@@ -227,7 +229,7 @@ bool JsonModuleParser::ReadOriginalArrayMember(const JsonString& key, OriginalAr
   JsonString s;
   if (!*known || !in_.String(&s, "the name of an instruction")) return false;
   array->instruction = InternString(s);
-  return !s.value.empty() || Error(DiagnosticKind::kBadHeader, s.range, "an original array needs a name");
+  return !s.value.empty() || Error(DiagnosticKind::kBadHeader, s.range, "missing name of an original array");
 }
 
 bool JsonModuleParser::ReadOriginalArray(ListId* id) {
@@ -243,7 +245,7 @@ bool JsonModuleParser::ReadOriginalArray(ListId* id) {
     }
   }
   if (!object.ok()) return false;
-  if (!array.instruction.valid()) return Error(DiagnosticKind::kBadHeader, place, "an original array needs a name");
+  if (!array.instruction.valid()) return Error(DiagnosticKind::kBadHeader, place, "missing name of an original array");
   *id = EncodeOriginalArray(&context(), array);
   return true;
 }
@@ -259,7 +261,7 @@ bool JsonModuleParser::ReadQuotedModule(StringId* text) {
   const absl::StatusOr<std::unique_ptr<Module>> quoted = ParseModuleText(s.value, options);
   if (!quoted.ok()) {
     return Error(DiagnosticKind::kBadHeader, s.range,
-                 StrCat("the quoted module is rejected: ", std::string(quoted.status().message())));
+                 StrCat("invalid nested module: ", std::string(quoted.status().message())));
   }
   *text = context().strings.Intern(ToString(**quoted));
   return true;
@@ -293,7 +295,7 @@ bool JsonModuleParser::ReadOriginRecoveryTable() {
     if (!object.ok()) return false;
     if ((seen & 3) != 3) {
       return Error(DiagnosticKind::kMissingAttribute, place,
-                   "an entry of the recovery table has `removed` and `replacement`");
+                   "missing key `removed` or `replacement` in an entry of the recovery table");
     }
     table.push_back(entry);
   }
@@ -363,7 +365,8 @@ bool JsonModuleParser::ReadDebugAttributes() {
       if (!ok) return false;
     }
     if (!object.ok()) return false;
-    if (!array.instruction.valid()) return Error(DiagnosticKind::kBadHeader, place, "an original array needs a name");
+    if (!array.instruction.valid())
+      return Error(DiagnosticKind::kBadHeader, place, "missing name of an original array");
     attributes.push_back({EncodeOriginalArray(&context(), array), context().lists.Intern(records)});
   }
   SortDebugAttributes(&context(), &attributes);
@@ -400,7 +403,7 @@ bool JsonModuleParser::ReadTable(absl::Span<const std::string_view> fields, std:
     if (!object.ok()) return false;
     for (size_t i = 0; i < fields.size(); ++i) {
       if ((seen >> i & 1) != 0) continue;
-      return Error(DiagnosticKind::kMissingAttribute, place, StrCat("the row has no `", fields[i], "`"));
+      return Error(DiagnosticKind::kMissingAttribute, place, StrCat("missing key `", fields[i], "` in a table row"));
     }
   }
   return array.ok();

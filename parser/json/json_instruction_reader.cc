@@ -127,8 +127,7 @@ bool JsonModuleParser::ReadOpcode(Draft* d) {
   if (!options_.allow_unknown) {
     return Error(DiagnosticKind::kUnknownOpcode, range, StrCat("expected an opcode, found `", text, "`"), hint);
   }
-  sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("opcode `", text, "` is not known; kept as it is"),
-                 hint);
+  sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("unknown opcode `", text, "`; preserved"), hint);
   f.opcode = Opcode::kUnknown;
   f.opcode_size = range.size;
   d->attrs.push_back({Attr::kUnknownOpcode, word.name.value});
@@ -171,15 +170,17 @@ bool JsonModuleParser::CheckMembers(Draft* d) {
   ModuleParser::Frame& f = d->frame;
   const auto has = [d](Key key) { return (d->seen >> key & 1) != 0; };
   const auto missing = [&](Key key) {
-    return Error(DiagnosticKind::kMissingAttribute, d->place, StrCat("the instruction has no `", kKeys[key], "`"));
+    return Error(DiagnosticKind::kMissingAttribute, d->place,
+                 StrCat("missing key `", kKeys[key], "` in an instruction"));
   };
   if (!has(kName)) return missing(kName);
   if (!has(kOpcode)) return missing(kOpcode);
-  if (!has(kShape)) return Error(DiagnosticKind::kMissingShape, d->place, "the instruction has no `shape`");
+  if (!has(kShape)) return Error(DiagnosticKind::kMissingShape, d->place, "missing key `shape` in an instruction");
   if (d->broken) return false;
   const auto only = [&](Key key, bool fits, std::string_view of) {
     if (!has(key) || fits) return true;
-    return Error(DiagnosticKind::kUnknownAttribute, d->place, StrCat("only ", of, " have `", kKeys[key], "`"));
+    return Error(DiagnosticKind::kUnknownAttribute, d->place,
+                 StrCat("unexpected key `", kKeys[key], "`: only ", of, " have it"));
   };
   const bool constant = f.opcode == Opcode::kConstant;
   if (!only(kParameter, f.opcode == Opcode::kParameter, "parameters") || !only(kLiteral, constant, "constants") ||
@@ -188,7 +189,8 @@ bool JsonModuleParser::CheckMembers(Draft* d) {
   }
   if (f.opcode == Opcode::kParameter && !has(kParameter)) return missing(kParameter);
   if (constant && has(kLiteral) == has(kElided)) {
-    return Error(DiagnosticKind::kMissingAttribute, d->place, "a constant has either `literal` or `elided`");
+    return Error(DiagnosticKind::kMissingAttribute, d->place,
+                 "expected exactly one of the keys `literal` and `elided` in a constant");
   }
   if (has(kElided)) f.payload = context().literals.AddElided(f.shape).value;
   for (size_t i = 0; i < d->unknown.size(); i += 2) {
@@ -196,7 +198,7 @@ bool JsonModuleParser::CheckMembers(Draft* d) {
     for (Attr attr : AttrsFromText(name)) {
       if (FindAttrSpec(f.opcode, attr) == nullptr) continue;
       return Error(DiagnosticKind::kBadAttribute, d->place,
-                   StrCat("`", name, "` is no unknown attribute of ", TextOf(f.opcode)));
+                   StrCat("`", name, "` is a known attribute of ", TextOf(f.opcode), "; expected an unknown one"));
     }
   }
   if (!d->unknown.empty()) d->attrs.push_back({Attr::kUnknownAttributes, module().ListPayload(d->unknown)});
@@ -242,8 +244,7 @@ bool JsonModuleParser::ReadMetadataField(const JsonString& key, Metadata* m, uin
   if (!ReadInts(&types)) return false;
   for (int64_t type : types) {
     if (type >= 0 && type <= kLastProfileType) continue;
-    return Error(DiagnosticKind::kBadAttribute, range,
-                 StrCat(type, " is no profile type; they are 0 to ", kLastProfileType));
+    return Error(DiagnosticKind::kBadAttribute, range, StrCat("expected a profile type from 0 to ", kLastProfileType));
   }
   if (!types.empty()) m->*field.list = context().lists.Intern(types);
   return true;
@@ -291,7 +292,7 @@ InstructionId JsonModuleParser::Add(Draft& d) {
   Relay();
   if (ok && engine_.Lookup(f.name, f.computation).valid()) {
     ok = Error(DiagnosticKind::kDuplicateName, d.place,
-               StrCat("instruction `", context().str(f.name), "` stands already in this computation"));
+               StrCat("redefinition of instruction `", context().str(f.name), "`"));
   }
   if (!ok) {
     d.broken = true;
@@ -350,7 +351,8 @@ void JsonModuleParser::AddParkedTree(size_t root) {
     } else if (found != parked_by_name_.end()) {
       top.draft.broken = true;
       Error(DiagnosticKind::kCyclicOperands, missing->range,
-            StrCat("`", context().str(top.draft.frame.name), "` needs its own result, by way of `", name, "`"));
+            StrCat("cyclic definition: `", context().str(top.draft.frame.name), "` depends on itself through `", name,
+                   "`"));
     } else {
       top.draft.broken = true;
       std::vector<std::string_view> names;
@@ -358,8 +360,8 @@ void JsonModuleParser::AddParkedTree(size_t root) {
         names.push_back(i.name());
         if (names.size() == 4096) break;
       }
-      Error(DiagnosticKind::kUndefinedOperand, missing->range,
-            StrCat("no instruction `", name, "` stands in the computation"), Suggestion(name, names));
+      Error(DiagnosticKind::kUndefinedOperand, missing->range, StrCat("use of undefined instruction `", name, "`"),
+            Suggestion(name, names));
     }
   }
 }

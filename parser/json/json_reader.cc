@@ -40,11 +40,11 @@ bool JsonModuleParser::ReadModule() {
   }
   if (!object.ok()) return false;
   if ((seen_ & 1) == 0) {
-    return Error(DiagnosticKind::kMissingAttribute, start, "the module has no `format`",
+    return Error(DiagnosticKind::kMissingAttribute, start, "missing key `format` in the module",
                  StrCat("a module begins with {\"format\":\"", kJsonFormat, "\",\"version\":", kJsonVersion, "}"));
   }
   if (engine_.finished_.empty() && !failed_) {
-    return Error(DiagnosticKind::kMissingAttribute, start, "the module has no computations");
+    return Error(DiagnosticKind::kMissingAttribute, start, "expected at least one computation in the module");
   }
   return !broken;
 }
@@ -80,7 +80,8 @@ bool JsonModuleParser::ReadFormat() {
   JsonString s;
   if (!in_.String(&s, "the format in a string")) return false;
   if (s.value == kJsonFormat) return true;
-  return Error(DiagnosticKind::kBadHeader, s.range, StrCat("the format is `", s.value, "`, not `", kJsonFormat, "`"));
+  return Error(DiagnosticKind::kBadHeader, s.range,
+               StrCat("expected format `", kJsonFormat, "`, found `", s.value, "`"));
 }
 
 bool JsonModuleParser::ReadVersion() {
@@ -89,7 +90,7 @@ bool JsonModuleParser::ReadVersion() {
   if (!in_.Int(&version, "the version of the format")) return false;
   if (version == kJsonVersion) return true;
   return Error(DiagnosticKind::kBadHeader, range,
-               StrCat("version ", version, " of the format is not read; this is version ", kJsonVersion));
+               StrCat("unsupported format version ", version, "; expected version ", kJsonVersion));
 }
 
 // ---- computations ----
@@ -142,7 +143,7 @@ bool JsonModuleParser::ReadComputation() {
   for (size_t required : {0, 3}) {
     if ((seen >> required & 1) != 0) continue;
     return Error(DiagnosticKind::kMissingAttribute, {start.offset, 1},
-                 StrCat("the computation has no `", kKeys[required], "`"));
+                 StrCat("missing key `", kKeys[required], "` in a computation"));
   }
   if (!id.valid()) return false;
   if (instructions_at != SourceRange::kNowhere) {
@@ -180,14 +181,14 @@ void JsonModuleParser::FinishComputation(ComputationId id, const Reference& root
                           static_cast<uint32_t>(module().computation(id).name().size())};
   if (!computation_broken_ && order_.empty()) {
     computation_broken_ = true;
-    Error(DiagnosticKind::kUnexpectedToken, range, "the computation has no instructions");
+    Error(DiagnosticKind::kUnexpectedToken, range, "expected at least one instruction in the computation");
   }
   if (!computation_broken_ && root.name.valid()) {
     engine_.frames_[0].root = engine_.Lookup(root.name, id);
     if (!engine_.frames_[0].root.valid()) {
       computation_broken_ = true;
       Error(DiagnosticKind::kUndefinedOperand, root.range,
-            StrCat("no instruction `", context().str(root.name), "` stands in the computation"));
+            StrCat("use of undefined instruction `", context().str(root.name), "`"));
     }
   }
   if (computation_broken_) return;
@@ -203,7 +204,7 @@ ComputationId JsonModuleParser::DefineComputation(const Reference& name) {
   const bool again = computations_.contains(name.name.value) && !mentions_.contains(name.name.value);
   if (again) {
     Error(DiagnosticKind::kDuplicateName, name.range,
-          StrCat("computation `", context().str(name.name), "` stands already"));
+          StrCat("redefinition of computation `", context().str(name.name), "`"));
     return ComputationId();
   }
   const ComputationId id = ComputationByName(name);
@@ -238,7 +239,7 @@ bool JsonModuleParser::ResolveComputations() {
   for (const Reference& reference : missing) {
     if (sink_->full()) break;
     const std::string_view name = context().str(reference.name);
-    Error(DiagnosticKind::kUndefinedComputation, reference.range, StrCat("the module has no computation `", name, "`"),
+    Error(DiagnosticKind::kUndefinedComputation, reference.range, StrCat("use of undefined computation `", name, "`"),
           Suggestion(name, names));
   }
   return false;
@@ -280,9 +281,10 @@ bool JsonModuleParser::CheckCalls() {
       callees[top.value].pop_back();
       if (states[callee.value] == kOpen) {
         const std::string_view name = module().computation(top).name();
-        return Error(
-            DiagnosticKind::kCyclicCalls, {module().record(top).source_offset, static_cast<uint32_t>(name.size())},
-            StrCat("computation `", name, "` calls `", module().computation(callee).name(), "`, which calls it"));
+        return Error(DiagnosticKind::kCyclicCalls,
+                     {module().record(top).source_offset, static_cast<uint32_t>(name.size())},
+                     StrCat("recursive calls: computation `", name, "` calls `", module().computation(callee).name(),
+                            "`, which calls it"));
       }
       if (states[callee.value] == kDone) continue;
       states[callee.value] = kOpen;
@@ -332,7 +334,7 @@ std::unique_ptr<Module> ParseJsonModulePart(std::shared_ptr<const SourceBuffer> 
                                             const ParseOptions& options, DiagnosticSink* sink,
                                             std::shared_ptr<Context> context) {
   if (source->text().size() >= SourceRange::kNowhere) {
-    sink->Error(DiagnosticKind::kTooLarge, {}, "texts of 4 GiB and more are not read");
+    sink->Error(DiagnosticKind::kTooLarge, {}, "the input is too large: texts of 4 GiB and more are not supported");
     return nullptr;
   }
   if (context == nullptr) context = std::make_shared<Context>();

@@ -29,10 +29,10 @@ bool JsonModuleParser::UnknownKey(const JsonString& key, std::string_view of,
                                   absl::Span<const std::string_view> known) {
   std::string hint = Suggestion(key.value, {known.begin(), known.end()});
   if (!options_.allow_unknown) {
-    return Error(DiagnosticKind::kUnknownAttribute, key.range, StrCat(of, " has no member `", key.value, "`"), hint);
+    return Error(DiagnosticKind::kUnknownAttribute, key.range, StrCat("unknown key `", key.value, "` in ", of), hint);
   }
   sink_->Warning(DiagnosticKind::kUnknownAttribute, key.range,
-                 StrCat("member `", key.value, "` of ", of, " is not known; left out"), hint);
+                 StrCat("unknown key `", key.value, "` in ", of, "; ignored"), hint);
   return in_.Skip();
 }
 
@@ -43,7 +43,7 @@ size_t JsonModuleParser::FindKey(const JsonString& key, std::string_view of, abs
   if (i == known.size()) {
     *ok = UnknownKey(key, of, known);
   } else if ((*seen >> i & 1) != 0) {
-    *ok = Error(DiagnosticKind::kDuplicateAttribute, key.range, StrCat("`", key.value, "` is given twice"));
+    *ok = Error(DiagnosticKind::kDuplicateAttribute, key.range, StrCat("duplicate attribute `", key.value, "`"));
     i = known.size();
   } else {
     *seen |= uint32_t{1} << i;
@@ -58,7 +58,8 @@ bool JsonModuleParser::CheckName(const JsonString& s, std::string_view what) {
   bool ok = !s.value.empty() && char_class::Is(s.value[0], char_class::kNameStart);
   for (size_t i = 0; ok && i < s.value.size(); ++i) ok = char_class::Is(s.value[i], char_class::kName);
   if (ok) return true;
-  return Error(DiagnosticKind::kUnexpectedToken, s.range, StrCat("expected ", what, ", found a string that is no name"),
+  return Error(DiagnosticKind::kUnexpectedToken, s.range,
+               StrCat("expected ", what, ", found a string that is not a valid name"),
                "a name has letters, digits, `_`, `.` and `-` and begins with a letter or `_`");
 }
 

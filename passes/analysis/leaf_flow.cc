@@ -63,7 +63,7 @@ absl::StatusOr<LeafFlow> LeafFlow::Make(const Module& module, absl::Span<const I
       }
       const int64_t index = i.int_attr(Attr::kIndex, -1);
       if (index < 0 || index >= tuple.tuple_size() || tuple.element(index).leaf_count() != leaves) {
-        return absl::InvalidArgumentError("a get-tuple-element does not fit its operand");
+        return absl::InvalidArgumentError("a get-tuple-element is incompatible with the shape of its operand");
       }
       range = {from.begin + before[static_cast<size_t>(index)], static_cast<uint32_t>(leaves)};
       continue;

@@ -105,11 +105,11 @@ std::vector<Unannotated> UnannotatedInstructions(const Module& module) {
 std::string_view TextOf(WhyUnannotated why) {
   switch (why) {
     case WhyUnannotated::kNothingAnnotated:
-      return "nothing in the module has an annotation";
+      return "no instruction of the module has metadata";
     case WhyUnannotated::kNothingConnected:
-      return "nothing it is connected with has one";
+      return "no connected instruction has metadata";
     case WhyUnannotated::kNotPropagated:
-      return "propagate-annotations would give it a neighbour's";
+      return "propagate-annotations would add the metadata of a neighbor";
   }
   return "";
 }

@@ -8,7 +8,7 @@ namespace hlokit {
 void RegisterAnnotationPasses(PassRegistry* registry) {
   registry->Add({.name = "propagate-annotations",
                  .room = "annotations",
-                 .summary = "give instructions without metadata that of their neighbours",
+                 .summary = "copy metadata from neighbors to instructions without any",
                  .doc = "An instruction without metadata gets the op_name and place of its first user that has some, "
                         "or else of an operand, at any distance; in computations where nobody has any, of the caller. "
                         "What has metadata keeps it.",

@@ -50,7 +50,7 @@ class Table {
 
   bool empty() const { return index_.empty(); }
   std::string Text() const {
-    return StrCat("{origins={", origins_, "}", frames_.empty() ? "" : StrCat(" frames={", frames_, "}"), "}");
+    return StrCat("{sources={", origins_, "}", frames_.empty() ? "" : StrCat(" frames={", frames_, "}"), "}");
   }
 
  private:
@@ -203,7 +203,8 @@ class TableReader {
   // The origins, with the frames added to the module; nullopt if malformed.
   std::optional<std::vector<MetadataId>> Read() {
     std::vector<MetadataId> origins;
-    if (!in_.Eat('{') || !in_.EatWord("origins") || !in_.Eat('=') || !in_.Eat('{')) return std::nullopt;
+    if (!in_.Eat('{') || !(in_.EatWord("sources") || in_.EatWord("origins")) || !in_.Eat('=') || !in_.Eat('{'))
+      return std::nullopt;
     while (!in_.Eat('}')) {
       MetadataId origin;
       if (in_.AtEnd() || !ParseMetadata(in_, &module_.context(), &origin)) return std::nullopt;
@@ -334,24 +335,29 @@ std::optional<std::vector<size_t>> ReadRanges(std::string_view text, size_t boun
 
 void ReadOrigins(Module& module) {
   Context& context = module.context();
-  const StringId table = FindFrontendAttribute(context, module.header().frontend_attributes, kOriginsKey);
+  std::string_view key = kOriginsKey;
+  StringId table = FindFrontendAttribute(context, module.header().frontend_attributes, key);
+  if (!table.valid()) {
+    key = kOldOriginsKey;
+    table = FindFrontendAttribute(context, module.header().frontend_attributes, key);
+  }
   if (!table.valid()) return;
   auto text = std::make_shared<SourceBuffer>("origins", std::string(context.str(table)));
   const std::optional<std::vector<MetadataId>> origins = TableReader(&module, text).Read();
   if (!origins) return;
-  ListId rest = WithoutFrontendAttribute(&context, module.header().frontend_attributes, kOriginsKey);
+  ListId rest = WithoutFrontendAttribute(&context, module.header().frontend_attributes, key);
   module.header().frontend_attributes = context.list(rest).empty() ? ListId() : rest;
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       const ListId list = FrontendAttributesOf(module, i.id());
-      const StringId ranges = FindFrontendAttribute(context, list, kOriginsKey);
+      const StringId ranges = FindFrontendAttribute(context, list, key);
       if (!ranges.valid()) continue;
       const auto numbers = ReadRanges(context.str(ranges), origins->size());
       if (!numbers) continue;
       MetadataId merged = i.metadata_id();
       for (size_t n : *numbers) merged = context.metadata.Merge(merged, (*origins)[n]);
       module.SetMetadata(i.id(), merged);
-      SetFrontendAttribute(module, i.id(), WithoutFrontendAttribute(&context, list, kOriginsKey));
+      SetFrontendAttribute(module, i.id(), WithoutFrontendAttribute(&context, list, key));
     }
   }
 }

@@ -123,7 +123,7 @@ void RegisterCollectivePasses(PassRegistry* registry) {
                  .make = MakePass<Counted<FoldAllReduces>>});
   registry->Add({.name = "all-reduce-reassociate",
                  .room = "collective",
-                 .summary = "combine before an all-reduce what is combined after it",
+                 .summary = "reassociate operations on the results of all-reduces",
                  .doc = "The sum of two all-reduces that add becomes the all-reduce of the sum, and so for the other "
                         "operations that a reducer may be.",
                  .example = Total(),
@@ -135,7 +135,7 @@ void RegisterCollectivePasses(PassRegistry* registry) {
                  .make = MakePass<Reassociate>});
   registry->Add({.name = "async-collective-creator",
                  .room = "collective",
-                 .summary = "split collectives into a start and a done",
+                 .summary = "split collectives into start and done",
                  .doc = "all-reduce, all-gather and collective-permute get their own start and done, the others an "
                         "async-start of a computation and an async-done. `schedule` puts other work between the two.",
                  .example = TwoAxes(),

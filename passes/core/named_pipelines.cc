@@ -9,10 +9,10 @@ namespace {
 // What comes after `simplify`, which `default` uses.
 void RegisterFusingPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "fuse",
-                         .summary = "fewer passes over memory: fuses, without storing what is computed on the way",
+                         .summary = "fuse, to reduce memory traffic",
                          .text = "tuple-simplifier,dce,fusion,tuple-simplifier,dce"});
   registry->AddPipeline({.name = "default",
-                         .summary = "simplify, fuse, and name what came without a name",
+                         .summary = "simplify, fuse and propagate metadata",
                          .text = "simplify,fuse,propagate-annotations"});
 }
 
@@ -20,22 +20,28 @@ void RegisterFusingPipelines(PassRegistry* registry) {
 
 void RegisterNamedPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "simplify",
-                         .summary = "what makes a program smaller without changing what it computes",
+                         .summary = "simplify without changing results",
                          .text = "inline,clean("
                                  "algsimp,sort-simplifier,zero-sized-hlo-elimination,dynamic-dimension-simplifier,"
                                  "while-loop-invariant-code-motion,tuple-simplifier,while-loop-constant-sinking,"
                                  "while-loop-simplifier,conditional-simplifier,reshape-mover,constant-folding,cse,dce,"
                                  "dead-parameter-removal,computation-deduplicator)*"});
   registry->AddPipeline({.name = "tpu-simplify",
-                         .summary = "what the simulated TPU runs on a program that no compiler has seen",
+                         .summary = "prepare an uncompiled program for the simulated TPU",
                          .text = "inline,batchnorm-expander,clean(algsimp,cse,dce)*"});
   registry->AddPipeline({.name = "licm",
-                         .summary = "short for the pass that moves code out of loops",
+                         .summary = "short for while-loop-invariant-code-motion",
                          .text = "while-loop-invariant-code-motion"});
+  registry->AddPipeline({.name = "collective-pipeliner-backward",
+                         .summary = "short for the collective pipeliner in its backward direction",
+                         .text = "collective-pipeliner{direction=backward}"});
+  registry->AddPipeline({.name = "collective-pipeliner-forward",
+                         .summary = "short for the collective pipeliner in its forward direction",
+                         .text = "collective-pipeliner{direction=forward}"});
   RegisterFusingPipelines(registry);
   registry->AddPipeline(
       {.name = "tpu",
-       .summary = "compiles for a TPU, down to a schedule with memory spaces; what has a schedule is left alone",
+       .summary = "compile for a TPU, to a schedule with memory spaces; scheduled modules are not changed",
        .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,fuse,all-reduce-combiner,"
                "all-gather-combiner,reduce-scatter-combiner,async-collective-creator,latency-hiding-scheduler,"
                "rematerialization,memory-space-assignment",

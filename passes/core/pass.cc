@@ -7,6 +7,7 @@
 #include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
+#include "passes/core/registry.h"
 
 namespace hlokit {
 namespace {
@@ -29,16 +30,16 @@ PassOptions::PassOptions(absl::Span<const OptionInfo> options) : options_(option
 }
 
 absl::Status PassOptions::Set(std::string_view name, std::string_view value) {
-  const auto found =
-      std::find_if(options_.begin(), options_.end(), [&](const OptionInfo& option) { return option.name == name; });
+  const auto found = std::find_if(options_.begin(), options_.end(),
+                                  [&](const OptionInfo& option) { return SamePassName(option.name, name); });
   if (found == options_.end()) {
-    if (options_.empty()) return absl::InvalidArgumentError(StrCat("there is no option `", name, "`: it has none"));
+    if (options_.empty()) return absl::InvalidArgumentError(StrCat("unknown option `", name, "`: the pass has none"));
     std::vector<std::string_view> names;
     for (const OptionInfo& option : options_) names.push_back(option.name);
-    return absl::InvalidArgumentError(StrCat("there is no option `", name, "`", Suggested(name, names)));
+    return absl::InvalidArgumentError(StrCat("unknown option `", name, "`", Suggested(name, names)));
   }
   const auto wrong = [&](std::string_view right) {
-    return absl::InvalidArgumentError(StrCat("the option `", name, "` takes ", right, ", not `", value, "`"));
+    return absl::InvalidArgumentError(StrCat("option `", name, "`: expected ", right, ", found `", value, "`"));
   };
   switch (found->type) {
     case OptionInfo::Type::kBool:
@@ -46,8 +47,8 @@ absl::Status PassOptions::Set(std::string_view name, std::string_view value) {
       break;
     case OptionInfo::Type::kInt: {
       int64_t number = 0;
-      if (!IsInt(value, &number)) return wrong("a whole number");
-      if (number < found->min) return wrong(StrCat("numbers from ", found->min));
+      if (!IsInt(value, &number)) return wrong("an integer");
+      if (number < found->min) return wrong(StrCat("an integer of at least ", found->min));
       break;
     }
     case OptionInfo::Type::kString:

@@ -23,6 +23,10 @@
 
 namespace hlokit {
 
+namespace tpu {
+struct TpuTarget;  // passes/target/tpu_target.h
+}
+
 // An option of a pass, as in `fusion{max-operands=16}`.
 struct OptionInfo {
   enum class Type : uint8_t { kBool, kInt, kString };
@@ -69,8 +73,8 @@ struct Latency {
 struct PassEnvironment {
   // The value of an instruction whose operands are constants; an error if it cannot be had within the limits.
   std::function<absl::StatusOr<Literal>(Instruction)> evaluate;
-  // By InstructionId: what each instruction of a module takes, with all that it calls.
-  std::function<std::vector<Latency>(const Module&)> latencies;
+  // What the module is compiled for; null: passes that need a target take the one that their options name.
+  std::shared_ptr<const tpu::TpuTarget> target;
 };
 
 class Pass {
@@ -82,6 +86,7 @@ class Pass {
 
   const PassOptions& options() const { return options_; }
   void set_options(PassOptions options) { options_ = std::move(options); }
+  const PassEnvironment& environment() const;
   void set_environment(const PassEnvironment* environment) { environment_ = environment; }
 
   // What the pass did, counted since it was made: "instructions removed", 12. In the order in which it was first
@@ -95,7 +100,6 @@ class Pass {
  protected:
   // `what` in the plural, lower case, the same words in every run: text that outlives the pass.
   void Count(std::string_view what, int64_t n = 1);
-  const PassEnvironment& environment() const;
 
  private:
   PassOptions options_;

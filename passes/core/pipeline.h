@@ -35,12 +35,6 @@ struct PipelineOptions {
   PassEnvironment environment;
 };
 
-// A value for an option where a pipeline's text gives none, in each pass that has an option of this name.
-struct OptionDefault {
-  std::string_view name;
-  std::string value;
-};
-
 class Pipeline {
  public:
   struct Result {
@@ -50,8 +44,7 @@ class Pipeline {
   };
 
   // An error says what is wrong and what was probably meant.
-  static absl::StatusOr<Pipeline> Parse(std::string_view text, const PassRegistry& registry = PassRegistry::Get(),
-                                        absl::Span<const OptionDefault> defaults = {});
+  static absl::StatusOr<Pipeline> Parse(std::string_view text, const PassRegistry& registry = PassRegistry::Get());
   Pipeline(Pipeline&&) = default;
   Pipeline& operator=(Pipeline&&) = default;
 

@@ -12,8 +12,7 @@ namespace hlokit {
 
 class PipelineParser {
  public:
-  PipelineParser(const PassRegistry& registry, absl::Span<const OptionDefault> defaults)
-      : registry_(registry), defaults_(defaults) {}
+  explicit PipelineParser(const PassRegistry& registry) : registry_(registry) {}
 
   absl::StatusOr<Pipeline> Parse(std::string_view text) {
     pipeline_.nodes_.emplace_back();
@@ -89,7 +88,7 @@ class PipelineParser {
         groups_.push_back(NewNode(std::move(group)));
         continue;  // the first item of the group
       }
-      if (name.empty()) return Error("a pass is missing");
+      if (name.empty()) return Error("expected a pass");
       if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); })) {
         return Error("expected `,` between passes in `", name, "`");
       }
@@ -97,7 +96,7 @@ class PipelineParser {
       const NamedPipeline* named = registry_.FindPipeline(name);
       if (named == nullptr) return UnknownName(name);
       Node group;
-      group.label = std::string(name);
+      group.label = std::string(named->name);
       group.named = true;
       group.compiles = named->compiles;
       std::vector<SharedOption> shared;
@@ -127,31 +126,27 @@ class PipelineParser {
     do {
       const std::string_view name = Word("=,{}");
       if (std::find(given.begin(), given.end(), name) != given.end()) {
-        return Error("the option `", name, "` of ", owner, " is given twice");
+        return Error("duplicate option `", name, "` of `", owner, "`");
       }
       given.push_back(name);
       std::string_view value = "true";
       if (Eat('=')) value = Word(",{}");
       if (absl::Status status = set(name, value); !status.ok()) return status;
     } while (Eat(','));
-    return Eat('}') ? absl::OkStatus() : Error("the options of ", owner, " do not end with `}`");
+    return Eat('}') ? absl::OkStatus() : Error("expected `}` after the options of `", owner, "`");
   }
 
   static bool HasOption(const PassInfo& info, std::string_view name) {
     return std::any_of(info.options.begin(), info.options.end(),
-                       [name](const OptionInfo& option) { return option.name == name; });
+                       [name](const OptionInfo& option) { return SamePassName(option.name, name); });
   }
 
   absl::Status PassItem(const PassInfo& info) {
     PassOptions options(info.options);
     const auto set = [&](std::string_view name, std::string_view value) {
       const absl::Status status = options.Set(name, value);
-      return status.ok() ? status : Error("pass ", info.name, ": ", std::string(status.message()));
+      return status.ok() ? status : Error("pass `", info.name, "`: ", std::string(status.message()));
     };
-    for (const OptionDefault& given : defaults_) {
-      if (!HasOption(info, given.name)) continue;
-      if (absl::Status status = set(given.name, given.value); !status.ok()) return status;
-    }
     if (absl::Status status = OptionList(info.name, set); !status.ok()) return status;
     // Those of pipelines around it, the outermost last: what the user wrote counts most.
     for (size_t t = texts_.size(); t-- > 0;) {
@@ -185,7 +180,7 @@ class PipelineParser {
       }
       SkipBlanks();
       if (!AtEnd()) return Error("expected `,` between passes, found `", text().substr(at(), 1), "`");
-      if (inner) return Error("a group does not end with `)`");
+      if (inner) return Error("expected `)` at the end of a group");
       if (texts_.size() == 1) return false;
       for (const SharedOption& shared : texts_.back().options) {
         if (!shared.taken) {
@@ -200,21 +195,23 @@ class PipelineParser {
 
   absl::Status UnknownName(std::string_view name) {
     std::vector<std::string_view> names;
-    for (const PassInfo* info : registry_.passes()) names.push_back(info->name);
-    for (const NamedPipeline& pipeline : registry_.pipelines()) names.push_back(pipeline.name);
-    return absl::InvalidArgumentError(StrCat("there is no pass `", name, "`", Suggested(name, names)));
+    const auto add = [&names](std::string_view known) {
+      names.push_back(known);
+      for (std::string_view alias : PassRegistry::AliasesOf(known)) names.push_back(alias);
+    };
+    for (const PassInfo* info : registry_.passes()) add(info->name);
+    for (const NamedPipeline& pipeline : registry_.pipelines()) add(pipeline.name);
+    return absl::InvalidArgumentError(StrCat("unknown pass `", name, "`", Suggested(name, names)));
   }
 
   const PassRegistry& registry_;
-  const absl::Span<const OptionDefault> defaults_;
   Pipeline pipeline_;
   std::vector<Source> texts_;
   std::vector<uint32_t> groups_;  // open ones
 };
 
-absl::StatusOr<Pipeline> Pipeline::Parse(std::string_view text, const PassRegistry& registry,
-                                         absl::Span<const OptionDefault> defaults) {
-  return PipelineParser(registry, defaults).Parse(text);
+absl::StatusOr<Pipeline> Pipeline::Parse(std::string_view text, const PassRegistry& registry) {
+  return PipelineParser(registry).Parse(text);
 }
 
 }  // namespace hlokit

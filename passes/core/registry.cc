@@ -6,6 +6,44 @@
 #include "passes/core/register_passes.h"
 
 namespace hlokit {
+namespace {
+
+// Names under which other compilers register a pass or pipeline of this kind: XLA's, and LLVM's where XLA has none.
+struct PassAlias {
+  std::string_view alias;
+  std::string_view name;
+};
+
+constexpr PassAlias kAliases[] = {
+    {"simplify-while-loops", "while-loop-simplifier"},
+    {"simplify-conditional", "conditional-simplifier"},
+    {"simplify-sorts", "sort-simplifier"},
+    {"float-normalization-bf16", "bf16-normalization"},
+    {"call-inliner", "inline"},
+    {"defuser", "defuse"},
+    {"hlo-memory-scheduler", "schedule"},
+    {"deadargelim", "dead-parameter-removal"},
+    {"metadata-propagation", "propagate-annotations"},
+    {"fusion-pipeline", "fuse"},
+    {"optimize", "default"},
+    {"tpu-prepare", "tpu-simplify"},
+    {"tpu-compile", "tpu"},
+};
+
+// The name of which `name` is an alias, or else `name` itself.
+std::string_view ResolveAlias(std::string_view name) {
+  for (const PassAlias& alias : kAliases) {
+    if (SamePassName(alias.alias, name)) return alias.name;
+  }
+  return name;
+}
+
+}  // namespace
+
+bool SamePassName(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return (x == '_' ? '-' : x) == (y == '_' ? '-' : y); });
+}
 
 const PassRegistry& PassRegistry::Get() {
   static const PassRegistry* const registry = [] {
@@ -32,16 +70,26 @@ void PassRegistry::Add(PassInfo info) {
 
 void PassRegistry::AddPipeline(NamedPipeline pipeline) { pipelines_.push_back(pipeline); }
 
+std::vector<std::string_view> PassRegistry::AliasesOf(std::string_view name) {
+  std::vector<std::string_view> aliases;
+  for (const PassAlias& alias : kAliases) {
+    if (alias.name == name) aliases.push_back(alias.alias);
+  }
+  return aliases;
+}
+
 const PassInfo* PassRegistry::Find(std::string_view name) const {
+  name = ResolveAlias(name);
   for (const PassInfo* info : passes_) {
-    if (info->name == name) return info;
+    if (SamePassName(info->name, name)) return info;
   }
   return nullptr;
 }
 
 const NamedPipeline* PassRegistry::FindPipeline(std::string_view name) const {
+  name = ResolveAlias(name);
   for (const NamedPipeline& pipeline : pipelines_) {
-    if (pipeline.name == name) return &pipeline;
+    if (SamePassName(pipeline.name, name)) return &pipeline;
   }
   return nullptr;
 }

@@ -24,6 +24,9 @@ std::unique_ptr<Pass> MakePass() {
   return std::make_unique<P>();
 }
 
+// Returns true if the names of passes, pipelines or options are the same: `-` and `_` count as one character.
+bool SamePassName(std::string_view a, std::string_view b);
+
 // A pipeline with a name, which other pipelines may use like a pass.
 struct NamedPipeline {
   std::string_view name;
@@ -40,9 +43,11 @@ class PassRegistry {
   void Add(PassInfo info);
   void AddPipeline(NamedPipeline pipeline);
 
-  // Null if there is none.
+  // Null if there is none. Names of other compilers are accepted too (see AliasesOf), and `_` for `-`.
   const PassInfo* Find(std::string_view name) const;
   const NamedPipeline* FindPipeline(std::string_view name) const;
+  // Other names of a pass or pipeline: those of XLA and LLVM where they differ in more than `-` and `_`.
+  static std::vector<std::string_view> AliasesOf(std::string_view name);
   // A pass with these options, which must be those of `info`.
   static std::unique_ptr<Pass> Make(const PassInfo& info, PassOptions options);
 

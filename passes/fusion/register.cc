@@ -80,7 +80,7 @@ void RegisterFusionPasses(PassRegistry* registry) {
   registry->Add(
       {.name = "fusion",
        .room = "fusion",
-       .summary = "fuse instructions into loops that store what is needed outside only",
+       .summary = "fuse instructions so that intermediate values are not stored",
        .doc =
            "Makes loop fusions, input fusions around reductions and output fusions around dots and convolutions, with "
            "one result or several, of producers with their users and of users of the same value. A fusion is one loop "

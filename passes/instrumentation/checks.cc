@@ -66,7 +66,7 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
       if (Close(p, q, relative, least)) continue;
       x = Number(p), y = Number(q);
     }
-    return StrCat("element ", i, " of ", ToString(before.shape(), false), " was ", x, " and is ", y);
+    return StrCat("element ", i, " of ", ToString(before.shape(), false), ": expected ", x, ", found ", y);
   }
   return "";
 }
@@ -78,7 +78,7 @@ absl::Status VerifyEach::After(const PassRun& run, const Module& module, bool ch
   DiagnosticSink sink;
   VerifyModule(module, options_, &sink);
   if (!sink.has_errors()) return absl::OkStatus();
-  std::string text = StrCat("the module does not verify after pass ", run.info.name, " (run ", run.number, ")");
+  std::string text = StrCat("invalid module after pass `", run.info.name, "` (run ", run.number, ")");
   for (const Diagnostic& d : sink.diagnostics()) {
     if (d.severity == Severity::kError) StrAppend(&text, "\n  ", d.message);
   }
@@ -117,7 +117,7 @@ absl::Status RunBeforeAfter::Before(const PassRun& run, const Module& module) {
   absl::StatusOr<std::vector<Literal>> results = evaluate_(module);
   if (!results.ok()) {
     return absl::FailedPreconditionError(
-        StrCat("the module cannot be run before the passes: ", std::string(results.status().message())));
+        StrCat("cannot run the module before the passes: ", std::string(results.status().message())));
   }
   results_ = *std::move(results);
   evaluated_ = true;
@@ -128,7 +128,7 @@ absl::Status RunBeforeAfter::After(const PassRun& run, const Module& module, boo
   if (!changed) return absl::OkStatus();
   const absl::StatusOr<std::vector<Literal>> results = evaluate_(module);
   if (!results.ok()) {
-    return absl::FailedPreconditionError(StrCat("the module cannot be run after pass ", run.info.name, " (run ",
+    return absl::FailedPreconditionError(StrCat("cannot run the module after pass `", run.info.name, "` (run ",
                                                 run.number, "): ", std::string(results.status().message())));
   }
   needed_ = std::max(needed_, run.info.tolerance > 0 ? run.info.tolerance : -1);
@@ -138,17 +138,17 @@ absl::Status RunBeforeAfter::After(const PassRun& run, const Module& module, boo
   const std::string difference = CompareResults(results_, *results, tolerance_.value_or(needed_));
   if (difference.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      StrCat("the module computes something else after pass ", run.info.name, " (run ", run.number, "): ", difference));
+      StrCat("different results after pass `", run.info.name, "` (run ", run.number, "): ", difference));
 }
 
 std::string CompareResults(absl::Span<const Literal> before, absl::Span<const Literal> after, double tolerance) {
   if (before.size() != after.size()) {
-    return StrCat("there were ", before.size(), " results and are ", after.size());
+    return StrCat("expected ", before.size(), " results, found ", after.size());
   }
   for (size_t i = 0; i < before.size(); ++i) {
     const Shape shape = before[i].shape();
     if (!SameShape(shape, after[i].shape(), /*ignore_layout=*/true)) {
-      return StrCat("result ", i, " had shape ", ToString(shape), " and has ", ToString(after[i].shape()));
+      return StrCat("result ", i, ": expected shape ", ToString(shape), ", found ", ToString(after[i].shape()));
     }
     if (!shape.IsArray()) continue;
     const std::string difference = VisitType(shape.element_type(), [&]<typename T>(std::type_identity<T>) {

@@ -54,9 +54,9 @@ std::string TimePasses::Json() const {
   for (const Row& row : table_.rows()) {
     total += row.ms;
     StrAppend(&passes, passes.empty() ? "" : ",", "\n  {\"pass\": \"", row.name, "\", \"runs\": ", row.runs,
-              ", \"changed\": ", row.changed, ", \"ms\": ", Milliseconds(row.ms), "}");
+              ", \"changed\": ", row.changed, ", \"time_us\": ", Milliseconds(1000 * row.ms), "}");
   }
-  return StrCat("{\"total_ms\": ", Milliseconds(total), ", \"passes\": [", passes, "\n]}\n");
+  return StrCat("{\"total_us\": ", Milliseconds(1000 * total), ", \"passes\": [", passes, "\n]}\n");
 }
 
 absl::Status PassStatistics::Before(const PassRun& run, const Module& module) {

@@ -19,8 +19,8 @@ bool IsDefaultSpace(Shape array) { return !array.has_layout() || array.layout()-
 
 class LayoutAssigner {
  public:
-  LayoutAssigner(Module* module, LayoutTarget target)
-      : module_(*module), shapes_(module->context().shapes), target_(target), calls_(*module) {}
+  LayoutAssigner(Module* module, const std::optional<tpu::VectorTile>& tile)
+      : module_(*module), shapes_(module->context().shapes), tile_(tile), calls_(*module) {}
 
   absl::StatusOr<LayoutCounts> Run();
 
@@ -49,15 +49,13 @@ class LayoutAssigner {
 
   Module& module_;
   ShapeTable& shapes_;
-  const LayoutTarget target_;
+  const std::optional<tpu::VectorTile> tile_;  // none: layouts without tiles
   const CallGraph calls_;
   std::optional<TpuOrders> orders_;
   LayoutCounts counts_;
 };
 
-Shape LayoutAssigner::Tiled(Shape array) const {
-  return target_ == LayoutTarget::kTpu ? WithTpuTiles(shapes_, array) : array;
-}
+Shape LayoutAssigner::Tiled(Shape array) const { return tile_ ? WithTiles(*tile_, shapes_, array) : array; }
 
 template <typename OfArray>
 Shape LayoutAssigner::MapNested(Shape shape, const OfArray& of_array) const {
@@ -118,7 +116,7 @@ Shape LayoutAssigner::AtBorder(Shape given, Shape own) const {
   return Map(given, [&](Shape array) {
     const size_t k = next++;
     if (!IsDefaultSpace(array)) return array;
-    const bool free = target_ == LayoutTarget::kTpu && !TpuOrders::IsGiven(array) && k < arrays.size();
+    const bool free = tile_ && !TpuOrders::IsGiven(*tile_, array) && k < arrays.size();
     return free ? arrays[k] : Tiled(array);
   });
 }
@@ -230,7 +228,7 @@ bool LayoutAssigner::IsBorder(Instruction i) const {
 }
 
 absl::StatusOr<LayoutCounts> LayoutAssigner::Run() {
-  if (target_ == LayoutTarget::kTpu) orders_.emplace(module_);
+  if (tile_) orders_.emplace(module_, *tile_);
   std::vector<ShapeId> before(module_.instruction_id_bound());
   for (Computation c : module_.computations()) {
     for (Instruction i : c.instructions()) {
@@ -242,7 +240,7 @@ absl::StatusOr<LayoutCounts> LayoutAssigner::Run() {
   }
   if (absl::Status status = AdaptEntry(); !status.ok()) return status;
   for (Computation c : module_.computations()) {
-    if (target_ == LayoutTarget::kPlain && calls_.IsSequential(c)) MakeBitcasts(c);
+    if (!tile_ && calls_.IsSequential(c)) MakeBitcasts(c);
     for (Instruction i : c.instructions()) {
       counts_.shapes += i.id().value < before.size() && before[i.id().value] != i.record().shape;
     }
@@ -268,48 +266,7 @@ bool IsTiled(const Module& module) {
 
 }  // namespace
 
-int64_t TiledBytes(Shape array) {
-  const LayoutRecord* layout = array.layout();
-  int64_t bits = array.element_type() == ElementType::kPred ? 8 : std::max(BitsOf(array.element_type()), 1);
-  absl::Span<const int64_t> tile;
-  if (layout != nullptr && layout->extras != nullptr) {
-    if (layout->extras->element_size_in_bits > 0) bits = layout->extras->element_size_in_bits;
-    if (!layout->extras->tiles.empty()) tile = layout->extras->tiles[0];
-  }
-  int64_t elements = 1;
-  for (int64_t k = 0; k < array.rank(); ++k) {
-    const int64_t d = layout == nullptr ? array.rank() - 1 - k : layout->minor_to_major[static_cast<size_t>(k)];
-    int64_t size = array.is_unbounded(d) ? 1 : std::max<int64_t>(array.dim(d), 0);
-    if (const auto n = static_cast<size_t>(k); n < tile.size() && tile[tile.size() - 1 - n] > 0) {
-      const int64_t extent = tile[tile.size() - 1 - n];
-      if (size % extent != 0) size = SaturatingAdd(size, extent - size % extent);
-    }
-    elements = SaturatingMultiply(elements, size);
-  }
-  return SaturatingMultiply(elements, bits) / 8;
-}
-
-Shape WithTpuTiles(ShapeTable& shapes, Shape array) {
-  const int bits = BitsOf(array.element_type());
-  if (!array.has_layout() || array.rank() == 0 || bits > 32 || array.layout()->memory_space() != 0) return array;
-  const int packing = bits >= 32 ? 1 : bits >= 16 ? 2 : bits >= 8 || array.element_type() == ElementType::kPred ? 4 : 8;
-  LayoutExtras extras;
-  if (array.layout()->extras != nullptr) extras = *array.layout()->extras;
-  extras.tiles.clear();
-  if (array.rank() == 1) {
-    int64_t tile = 128 * packing;
-    while (tile < 1024 && tile < array.dim(0)) tile *= 2;
-    extras.tiles.push_back({array.is_unbounded(0) ? 1024 : tile});
-    if (packing > 1) extras.tiles.push_back({128});
-  } else {
-    const int64_t rows = array.dim(array.layout()->minor_to_major[1]);
-    extras.tiles.push_back({rows <= 2 ? 2 : rows <= 4 ? 4 : 8, 128});
-  }
-  if (packing > 1) extras.tiles.push_back({packing, 1});
-  return shapes.WithLayout(array, shapes.Layout(array.layout()->minor_to_major, extras));
-}
-
-absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, LayoutTarget target) {
+absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, const std::optional<tpu::VectorTile>& tile) {
   if (module.header().is_scheduled || !module.entry().valid()) return LayoutCounts();
   // What a bitcast gives depends on the layouts around it: where one stands, they were assigned before.
   for (Computation c : module.computations()) {
@@ -317,8 +274,8 @@ absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, LayoutTarget target) 
       if (i.opcode() == Opcode::kBitcast) return LayoutCounts();
     }
   }
-  if (target == LayoutTarget::kTpu && IsTiled(module)) return LayoutCounts();
-  return LayoutAssigner(&module, target).Run();
+  if (tile && IsTiled(module)) return LayoutCounts();
+  return LayoutAssigner(&module, tile).Run();
 }
 
 }  // namespace hlokit

@@ -2,6 +2,7 @@
 // The passes of this room.
 #include "passes/core/register_passes.h"
 #include "passes/layout/layout_assignment.h"
+#include "passes/target/tpu_target.h"
 
 namespace hlokit {
 namespace {
@@ -9,8 +10,12 @@ namespace {
 class LayoutAssignment : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const LayoutTarget target = options().String("target") == "tpu" ? LayoutTarget::kTpu : LayoutTarget::kPlain;
-    const absl::StatusOr<LayoutCounts> counts = AssignLayouts(module, target);
+    std::optional<tpu::VectorTile> tile;
+    if (options().String("target") == "tpu") {
+      tile = TileOf(environment().target != nullptr ? environment().target->machine
+                                                    : *tpu::InstalledMachine(options().String("device")));
+    }
+    const absl::StatusOr<LayoutCounts> counts = AssignLayouts(module, tile);
     if (!counts.ok()) return counts.status();
     const int64_t changes = counts->shapes + counts->copies;
     if (changes > 0) Count("layouts changed", counts->shapes);
@@ -36,7 +41,7 @@ void RegisterLayoutPasses(PassRegistry* registry) {
   registry->Add(
       {.name = "layout-assignment",
        .room = "layout",
-       .summary = "give every array a layout",
+       .summary = "assign a layout to every array",
        .doc =
            "The last dimension is minor, but for parameters and results of the entry, which keep the caller's "
            "order and are copied where that is another one, and for transposes that only dots and "
@@ -49,7 +54,12 @@ void RegisterLayoutPasses(PassRegistry* registry) {
                     .type = OptionInfo::Type::kString,
                     .default_text = "plain",
                     .doc = "`plain`, or `tpu` for tiled layouts",
-                    .choices = {"plain", "tpu"}}},
+                    .choices = {"plain", "tpu"}},
+                   {.name = "device",
+                    .type = OptionInfo::Type::kString,
+                    .default_text = "v5e",
+                    .doc = "TPU generation whose tiles they are, where the tool has no --device",
+                    .choices = tpu::InstalledMachines()}},
        .needs = "No schedule: a module that has one is left alone.",
        .make = MakePass<LayoutAssignment>});
 }

@@ -47,18 +47,19 @@ std::vector<Shape> NumberedLeaves(Shape shape) {
   return leaves;
 }
 
-bool TpuOrders::IsGiven(Shape array) {
+bool TpuOrders::IsGiven(const tpu::VectorTile& tile, Shape array) {
   if (array.rank() < 2) return true;
   const DimensionOrder plain = DefaultOrder(array.rank());
   DimensionOrder order = plain;
   if (array.has_layout()) order.assign(array.layout()->minor_to_major.begin(), array.layout()->minor_to_major.end());
   if (order != plain || array.element_count() <= 0) return true;
-  return TiledElements(array, LeastPadding(array)) > TiledElements(array, order) / 5 * 4;
+  return TiledElements(tile, array, LeastPadding(tile, array)) > TiledElements(tile, array, order) / 5 * 4;
 }
 
 class OrderChooser {
  public:
-  OrderChooser(const Module& module, TpuOrders* orders) : module_(module), orders_(*orders) {}
+  OrderChooser(const Module& module, const tpu::VectorTile& tile, TpuOrders* orders)
+      : module_(module), tile_(tile), orders_(*orders) {}
 
   void Run() {
     if (!CountLeaves()) return;
@@ -325,14 +326,14 @@ class OrderChooser {
         // Arrays in tuples cannot be copied at the border.
         if (!parameter.shape().IsArray()) {
           AskGiven(leaf, kPinned);
-        } else if (TpuOrders::IsGiven(shape_[leaf])) {
+        } else if (TpuOrders::IsGiven(tile_, shape_[leaf])) {
           AskGiven(leaf, 2);
         }
       }
     }
     for (int64_t k = 0; k < entry.root().shape().leaf_count(); ++k) {
       const uint32_t leaf = LeafOf(entry.root(), k);
-      if (shape_[leaf].IsArray() && TpuOrders::IsGiven(shape_[leaf])) AskGiven(leaf, 2);
+      if (shape_[leaf].IsArray() && TpuOrders::IsGiven(tile_, shape_[leaf])) AskGiven(leaf, 2);
     }
   }
 
@@ -378,7 +379,7 @@ class OrderChooser {
   // ---- choosing ----
 
   double BytesOf(uint32_t leaf, const DimensionOrder& order) const {
-    return static_cast<double>(TiledElements(shape_[leaf], order)) * BitsIn(shape_[leaf]) / 8;
+    return static_cast<double>(TiledElements(tile_, shape_[leaf], order)) * BitsIn(shape_[leaf]) / 8;
   }
 
   DimensionOrder ToClass(uint32_t leaf, const DimensionOrder& order) const {
@@ -422,7 +423,7 @@ class OrderChooser {
         Propose(wish.leaf, wish.order, &candidates);
       }
     }
-    Propose(largest, LeastPadding(shape_[largest]), &candidates);
+    Propose(largest, LeastPadding(tile_, shape_[largest]), &candidates);
     return candidates;
   }
 
@@ -503,6 +504,7 @@ class OrderChooser {
   }
 
   const Module& module_;
+  const tpu::VectorTile tile_;
   TpuOrders& orders_;
   std::vector<Shape> shape_;      // by leaf
   std::vector<uint8_t> made_;     // by leaf: PassesOver; 0 for what is passed on from elsewhere
@@ -513,7 +515,7 @@ class OrderChooser {
   std::vector<std::vector<Wish>> wishes_;       // by class
 };
 
-TpuOrders::TpuOrders(const Module& module) { OrderChooser(module, this).Run(); }
+TpuOrders::TpuOrders(const Module& module, const tpu::VectorTile& tile) { OrderChooser(module, tile, this).Run(); }
 
 DimensionOrder TpuOrders::OrderOf(Instruction instruction, int64_t leaf) const {
   const size_t n = first_[instruction.id().value] + static_cast<size_t>(leaf);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which order the dimensions of each array lie in a TPU's memory.
 //
-// The two minor dimensions of an array are padded to tiles of 8 by 128, so it matters which these are. Arrays that must
+// The two minor dimensions of an array are padded to tiles, so it matters which these are. Arrays that must
 // lie alike (what elementwise operations, slices, loops and calls pass on, through transposes with the dimensions
 // renamed) form a class. Every class gets one order: of the orders that its members ask for, the one that moves least
 // bytes, with the padding, copies at the border of the program, reshapes that would move elements, and what reads it:
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "ir/graph/module.h"
-#include "passes/layout/dimension_order.h"
+#include "passes/target/dimension_order.h"
 
 namespace hlokit {
 
@@ -25,7 +25,7 @@ std::vector<Shape> NumberedLeaves(Shape shape);
 class TpuOrders {
  public:
   // Chooses orders for all arrays of the module; linear in its leaves.
-  explicit TpuOrders(const Module& module);
+  TpuOrders(const Module& module, const tpu::VectorTile& tile);
 
   // False if the module holds too many arrays in tuples: then nothing was chosen.
   bool ok() const { return ok_; }
@@ -34,7 +34,7 @@ class TpuOrders {
   // The caller's order of a parameter or result of the entry stands: it is not the default one, or with another its
   // tiles would not take a fifth less. The runtimes that call the compiler lay others out anew; here, as the program
   // likes.
-  static bool IsGiven(Shape array);
+  static bool IsGiven(const tpu::VectorTile& tile, Shape array);
 
  private:
   friend class OrderChooser;

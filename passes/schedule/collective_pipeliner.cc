@@ -129,7 +129,7 @@ int64_t FreeChannel(const Module& module) {
 
 }  // namespace
 
-absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memory_bytes) {
+absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memory_bytes, PipelineDirection direction) {
   if (module.header().is_scheduled || !module.entry().valid()) return PipelinedCounts();
   int64_t channel = FreeChannel(module);
   if (channel < 0) return PipelinedCounts();
@@ -154,7 +154,9 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
     if (!plain) continue;
     const SideEffects effects(module);
     LoopPipeliner pipeliner(&module, *plain, counted->index, effects, &channel);
-    if (const std::vector<InstructionId> ahead = pipeliner.FindAhead(); !ahead.empty()) {
+    std::vector<InstructionId> ahead;
+    if (direction != PipelineDirection::kForward) ahead = pipeliner.FindAhead();
+    if (!ahead.empty()) {
       // What a trip was given, and what it makes for the next.
       int64_t bytes = 0;
       for (InstructionId collective : ahead) {
@@ -167,6 +169,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
         counts.ahead += static_cast<int64_t>(ahead.size());
       }
     }
+    if (direction == PipelineDirection::kBackward) continue;
     const std::optional<PlainLoop> now = AsPlainLoop(module.instruction(id), callers);
     if (!now) continue;
     const SideEffects effects_now(module);

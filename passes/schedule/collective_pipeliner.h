@@ -17,6 +17,10 @@
 
 namespace hlokit {
 
+// Backward: an iteration ahead, for loop-invariant operands. Forward: an iteration later, for results that are only
+// stored. XLA's names.
+enum class PipelineDirection : uint8_t { kBoth, kBackward, kForward };
+
 struct PipelinedCounts {
   int64_t ahead = 0;
   int64_t late = 0;
@@ -25,7 +29,8 @@ struct PipelinedCounts {
 // Gives the number of collectives that are issued in other trips from now on: those of loops whose trips are known and
 // at least two, as long as the program's peak then stays below `memory_bytes` (zero: no limit). Those that already are
 // stay as they are, and so does a module with a schedule. Linear in the module.
-absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memory_bytes);
+absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memory_bytes,
+                                                    PipelineDirection direction = PipelineDirection::kBoth);
 
 }  // namespace hlokit
 

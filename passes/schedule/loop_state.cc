@@ -2,9 +2,8 @@
 #include "passes/schedule/loop_state.h"
 
 #include "passes/analysis/loop.h"
-#include "passes/analysis/markers.h"
-#include "passes/layout/dimension_order.h"
 #include "passes/schedule/vector_memory.h"
+#include "passes/target/aliases.h"
 
 namespace hlokit {
 namespace {
@@ -12,7 +11,7 @@ namespace {
 constexpr int kMostNames = 16;  // of one array
 
 Instruction FirstName(Instruction value) {
-  for (int n = 0; n < kMostNames && (MovesNothing(value) || IsMarker(value)); ++n) value = value.operand(0);
+  for (int n = 0; n < kMostNames && IsName(value); ++n) value = value.operand(0);
   return value;
 }
 
@@ -41,6 +40,33 @@ std::vector<ChangingElement> ChangingElements(Computation body) {
     changing.push_back({k, value, IsUpdateOf(value, body, k)});
   }
   return changing;
+}
+
+int64_t OperandWrittenOver(Instruction value, Computation body) {
+  const bool by_element =
+      HasTrait(value.opcode(), kElementwise) ||
+      (value.opcode() == Opcode::kFusion && value.enum_attr(Attr::kFusionKind, FusionKind::kLoop) == FusionKind::kLoop);
+  if (!by_element || !value.shape().IsArray()) return -1;
+  for (int64_t k = 0; k < value.operand_count(); ++k) {
+    const Instruction operand = value.operand(k);
+    if (!IsStateElement(operand, body) || operand.shape().bare() != value.shape().bare()) continue;
+    bool only = true;
+    for (const auto use : operand.uses()) only = only && use.user == value;
+    for (const auto use : body.parameter(0).uses()) {
+      only = only && (use.user == operand || !IsStateElement(use.user, body, operand.int_attr(Attr::kIndex)));
+    }
+    if (only) return k;
+  }
+  return -1;
+}
+
+std::vector<int64_t> InvariantElements(Computation body) {
+  std::vector<int64_t> invariant;
+  if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return invariant;
+  for (int64_t k = 0; k < body.root().operand_count(); ++k) {
+    if (IsStateElement(tpu::ValueOf(body.root().operand(k)), body, k)) invariant.push_back(k);
+  }
+  return invariant;
 }
 
 }  // namespace hlokit

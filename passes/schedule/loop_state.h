@@ -20,6 +20,13 @@ struct ChangingElement {
 // ends in a tuple.
 std::vector<ChangingElement> ChangingElements(Computation body);
 
+// The operand of `value`, an element of the state of `body`, that the kernel can write its result over, since it reads
+// each element of it where it writes one and nothing else reads the operand; -1: none.
+int64_t OperandWrittenOver(Instruction value, Computation body);
+
+// Elements of the state that the body passes on as they are, ascending.
+std::vector<int64_t> InvariantElements(Computation body);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_

@@ -2,21 +2,27 @@
 #include "passes/schedule/memory_space_assignment.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/builder/builder.h"
-#include "ir/core/saturating.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
-#include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
-#include "passes/layout/dimension_order.h"
-#include "passes/layout/layout_assignment.h"
+#include "passes/analysis/loop.h"
+#include "passes/analysis/trip_count.h"
+#include "passes/schedule/loop_pinning.h"
 #include "passes/schedule/loop_state.h"
 #include "passes/schedule/stay_choice.h"
 #include "passes/schedule/vector_memory.h"
+#include "passes/target/aliases.h"
+#include "passes/target/cost_model.h"
+#include "passes/target/dimension_order.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit {
 namespace {
@@ -25,40 +31,33 @@ constexpr int32_t kLongestStay = 1024;     // places that an array may stay
 constexpr int32_t kLongestPrefetch = 128;  // places from the start of a copy to its use
 constexpr size_t kMostReaders = 64;        // of an array that is prefetched
 constexpr size_t kMostAliases = 16;        // of an array, under other shapes
-constexpr double kCopyLatency = 1.2e-6;    // seconds that a copy takes beside its bytes
-
-int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
-
-// With the padding of tiles, as if there were some where the layout has none.
-int64_t PaddedBytes(Shape array) {
-  const LayoutRecord* layout = array.layout();
-  if (layout == nullptr || (layout->extras != nullptr && !layout->extras->tiles.empty())) return TiledBytes(array);
-  const int64_t bits = std::max(BitsOf(array.element_type()), 8);
-  if (array.rank() < 2)
-    return SaturatingMultiply((std::max<int64_t>(array.element_count(), 0) + 1023) / 1024 * 1024, bits) / 8;
-  return SaturatingMultiply(TiledElements(array, layout->minor_to_major), bits) / 8;
-}
 
 // What the computations of a module share.
 struct Shared {
-  Shared(Module* module_in, const MemorySpaceOptions& options_in)
+  Shared(Module* module_in, const tpu::TpuTarget& target_in, const MemorySpaceOptions& options_in)
       : module(*module_in),
+        target(target_in),
+        tile(TileOf(target_in.machine)),
         options(options_in),
         calls(*module_in),
-        costs(*module_in),
+        model(*module_in, target_in),
+        callers(CountCallers(*module_in)),
         loops(module_in->computation_id_bound(), 0),
-        body(module_in->computation_id_bound(), 0),
+        loop_of(module_in->computation_id_bound()),
         held(module_in->computation_id_bound(), 0),
         outside(module_in->computation_id_bound(), 0) {
     FindLoops();
   }
 
   Module& module;
+  const tpu::TpuTarget& target;
+  const tpu::VectorTile tile;
   const MemorySpaceOptions options;
   const CallGraph calls;
-  const CostAnalysis costs;
-  std::vector<uint8_t> loops;    // by ComputationId: it runs a loop
-  std::vector<uint8_t> body;     // by ComputationId: of a loop
+  const tpu::CostModel model;
+  const std::vector<uint32_t> callers;  // by ComputationId: CountCallers
+  std::vector<uint8_t> loops;           // by ComputationId: it runs a loop
+  std::vector<InstructionId> loop_of;   // by ComputationId, of bodies: the loop
   std::vector<int64_t> held;     // by ComputationId: most VMEM that stays taken while it runs, by it and what it calls
   std::vector<int64_t> outside;  // by ComputationId: most VMEM that its callers hold meanwhile
   MemorySpaceCounts counts;
@@ -70,7 +69,7 @@ struct Shared {
         if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
         if (i.opcode() == Opcode::kWhile) {
           loops[id.value] = 1;
-          body[i.computation_attr(Attr::kBody).id().value] = 1;
+          loop_of[i.computation_attr(Attr::kBody).id().value] = i.id();
         }
         for (Computation callee : i.called_computations()) loops[id.value] |= loops[callee.id().value];
       }
@@ -92,6 +91,11 @@ class Assigner {
   void Keep();
   // Finds what is brought there and away beside other work, and changes the module; those of callers come first.
   absl::Status Move();
+  // Pins the state of the loop that stays there (PinLoopState); once all computations have been moved.
+  absl::Status PinState() const {
+    if (pinned_.empty()) return absl::OkStatus();
+    return PinLoopState(module_, module_.instruction(shared_.loop_of[c_.id().value]), pinned_);
+  }
 
  private:
   // An array made here, in places.
@@ -114,6 +118,8 @@ class Assigner {
 
   void FindPlaces();
   int64_t HeldByCallees(Instruction i) const;
+  int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
+  double SavedBy(const ChangingElement& element);
   void KeepState();
   // The kernel that makes an array of its own for this value; none if none does.
   Instruction MakerOf(Instruction value) const;
@@ -122,7 +128,9 @@ class Assigner {
     double compute = 0;  // seconds
     double transfer = 0;
   };
-  Times TimesOf(Instruction i) const;
+  // What the kernel at a place needs; null if it is none.
+  const tpu::KernelWork* WorkOf(int32_t place);
+  Times TimesOf(int32_t place);
   std::vector<StayCandidate::Spared> SparedBy(const Stay& stay) const;
   bool Fits(int32_t from, int32_t to, int64_t bytes) const;
   void Hold(int32_t from, int32_t to, int64_t bytes);
@@ -131,9 +139,6 @@ class Assigner {
   void TakeIdle(int32_t from, int32_t to, double seconds);
   void FindEvictions();
   std::vector<Prefetch> FindPrefetches();
-  Shape InVmem(Shape array) const;
-  absl::StatusOr<InstructionId> Copy(InstructionId source, Shape result, InstructionId before_start,
-                                     InstructionId before_done);
   absl::Status Evict(const Stay& stay);
   absl::Status Fetch(const Prefetch& prefetch);
 
@@ -151,10 +156,12 @@ class Assigner {
   std::vector<InstructionId> order_;
   std::vector<int32_t> place_of_;  // by InstructionId, from lowest_
   uint32_t lowest_ = 0;
-  std::vector<int64_t> room_;    // by place
-  std::vector<uint8_t> closed_;  // by place: a loop runs, no copy goes on beside it
-  std::vector<double> idle_;     // by place: seconds in which HBM is not needed
+  std::vector<int64_t> room_;                         // by place
+  std::vector<uint8_t> closed_;                       // by place: a loop runs, no copy goes on beside it
+  std::vector<double> idle_;                          // by place: seconds in which HBM is not needed
+  std::vector<std::optional<tpu::KernelWork>> work_;  // by place, of kernels looked at
   std::vector<Stay> stays_;
+  std::vector<ChangingElement> pinned_;  // elements of the loop's state
   absl::flat_hash_set<uint32_t> in_vmem_;
 };
 
@@ -175,6 +182,7 @@ void Assigner::FindPlaces() {
   }
   place_of_.assign(order_.empty() ? 0 : highest - lowest_ + 1, 0);
   room_.assign(order_.size(), options_.vmem_bytes);
+  work_.resize(order_.size());
   closed_.assign(order_.size(), 0);
   for (size_t place = 0; place < order_.size(); ++place) {
     place_of_[order_[place].value - lowest_] = static_cast<int32_t>(place);
@@ -186,26 +194,78 @@ void Assigner::FindPlaces() {
   }
 }
 
-// What a loop makes anew in each trip for the next one, smallest first: it stays without being asked to, and is all the
-// time in the same place.
-void Assigner::KeepState() {
-  if (shared_.body[c_.id().value] == 0 || room_.empty()) return;
-  std::vector<std::pair<int64_t, ChangingElement>> changing;
-  for (const ChangingElement& element : ChangingElements(c_)) {
-    if (!element.in_place) changing.push_back({PaddedBytes(element.value.shape()), element});
+// Seconds of transfers in each iteration that name an element of the state.
+double Assigner::SavedBy(const ChangingElement& element) {
+  absl::flat_hash_set<uint32_t> names = {element.value.id().value};
+  for (const auto use : c_.parameter(0).uses()) {
+    if (IsStateElement(use.user, c_, element.index)) names.insert(use.user.id().value);
   }
-  std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  int64_t room = *std::min_element(room_.begin(), room_.end());
+  double bytes = 0;
+  for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
+    const tpu::KernelWork* work = WorkOf(place);
+    if (work == nullptr) continue;
+    for (const tpu::Access& access : work->reads) bytes += names.contains(access.value.value) ? access.bytes : 0;
+    for (const tpu::Access& access : work->writes) bytes += names.contains(access.value.value) ? access.bytes : 0;
+  }
+  return bytes / (shared_.target.HbmRate() * shared_.target.parts);
+}
+
+// Loop-carried arrays that every iteration replaces, then those that it updates in part; of each the smallest first.
+void Assigner::KeepState() {
+  const InstructionId loop_id = shared_.loop_of[c_.id().value];
+  if (!loop_id.valid() || room_.empty()) return;
+  const Instruction loop = module_.instruction(loop_id);
+  // Of a loop that may run once only, the copies would cost more than they save.
+  const int64_t trips = TripCount(loop).value_or(1);
+  if (trips < 2 || !AsPlainLoop(loop, shared_.callers)) return;
+  const Instruction init = loop.operand(0);
+  if (init.opcode() != Opcode::kTuple || !IsFlat(loop.shape())) return;
+  std::vector<std::tuple<bool, int64_t, ChangingElement>> changing;
+  for (const ChangingElement& element : ChangingElements(c_)) {
+    if (CanPin(element, c_) && SavedBy(element) * static_cast<double>(trips) > 2 * TransferOf(element.value.shape()))
+      changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
+  }
+  std::stable_sort(changing.begin(), changing.end(), [](const auto& a, const auto& b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
+  const int32_t last = static_cast<int32_t>(order_.size()) - 1;
+  const std::vector<int64_t> before = room_;
   absl::flat_hash_set<int64_t> kept;
-  for (const auto& [bytes, element] : changing) {
-    if (bytes > room) break;
-    room -= bytes;
-    for (int64_t& at : room_) at -= bytes;
+  for (const auto& [in_place, bytes, element] : changing) {
+    const bool moves = IsStateElement(element.value, c_);
+    // What it was is there from the start to its last use, what it becomes from where it is made to the end.
+    int32_t end = in_place ? last : 0;
+    for (const auto use : c_.parameter(0).uses()) {
+      if (!IsStateElement(use.user, c_, element.index)) continue;
+      end = std::max(end, PlaceOf(use.user.id()));
+      for (const auto read : use.user.uses()) end = std::max(end, PlaceOf(read.user.id()));
+    }
+    const int32_t made = moves || in_place ? last + 1 : PlaceOf(element.value.id());
+    const int64_t over = moves || in_place ? -1 : OperandWrittenOver(element.value, c_);
+    const bool itself = over >= 0 && element.value.operand(over).int_attr(Attr::kIndex) == element.index;
+    if (itself) end = made - 1;
+    const bool freed = over >= 0 && !itself && kept.contains(element.value.operand(over).int_attr(Attr::kIndex));
+    if (!Fits(0, end, bytes) || (made <= last && !Fits(freed ? made + 1 : made, last, bytes))) continue;
+    if (made <= end && !Fits(std::max(made, freed ? made + 1 : made), std::min(end, last), 2 * bytes)) continue;
+    Hold(0, end, bytes);
+    if (made <= last) Hold(freed ? made + 1 : made, last, bytes);
     kept.insert(element.index);
+    pinned_.push_back(element);
+  }
+  // What moves to another element needs that one's array there as well.
+  for (const ChangingElement& element : pinned_) {
+    if (IsStateElement(element.value, c_) && !kept.contains(element.value.int_attr(Attr::kIndex))) {
+      pinned_.clear();
+      room_ = before;
+      return;
+    }
+  }
+  for (const ChangingElement& element : pinned_) {
     in_vmem_.insert(element.value.id().value);
     for (Instruction name = c_.root().operand(element.index); name != element.value; name = name.operand(0)) {
       in_vmem_.insert(name.id().value);
     }
+    ++counts_.kept;
   }
   for (const auto use : c_.parameter(0).uses()) {
     if (use.user.opcode() == Opcode::kGetTupleElement && kept.contains(use.user.int_attr(Attr::kIndex))) {
@@ -278,32 +338,31 @@ void Assigner::Hold(int32_t from, int32_t to, int64_t bytes) {
   for (int32_t place = from; place <= to; ++place) room_[static_cast<size_t>(place)] -= bytes;
 }
 
-Shape Assigner::InVmem(Shape array) const {
-  ShapeTable& shapes = module_.context().shapes;
-  const LayoutRecord* layout = array.has_layout() ? array.layout() : shapes.DefaultLayout(array.rank());
-  LayoutExtras extras;
-  if (layout->extras != nullptr) extras = *layout->extras;
-  extras.memory_space = kVectorMemorySpace;
-  return shapes.WithLayout(array, shapes.Layout(layout->minor_to_major, extras));
+const tpu::KernelWork* Assigner::WorkOf(int32_t place) {
+  const Instruction i = module_.instruction(At(place));
+  if (!IsKernel(i) || MovesNothing(i)) return nullptr;
+  std::optional<tpu::KernelWork>& work = work_[static_cast<size_t>(place)];
+  if (!work) work = shared_.model.WorkOf(i);
+  return &*work;
 }
 
 // How long it computes, and how long it moves bytes to and from HBM, arrays in VMEM not counted.
-Assigner::Times Assigner::TimesOf(Instruction i) const {
-  if (!IsKernel(i)) return {};
-  const Cost& cost = shared_.costs.Of(i);
-  int64_t bytes = cost.bytes();
-  for (Instruction operand : i.operands()) {
-    if (in_vmem_.contains(operand.id().value)) bytes -= std::min(bytes, BufferBytes(operand.shape()));
-  }
-  if (in_vmem_.contains(i.id().value)) bytes -= std::min(bytes, BufferBytes(i.shape()));
-  return {static_cast<double>(cost.flops) / options_.flops_per_second,
-          static_cast<double>(bytes) / options_.hbm_bytes_per_second};
+Assigner::Times Assigner::TimesOf(int32_t place) {
+  const tpu::KernelWork* work = WorkOf(place);
+  if (work == nullptr) return {};
+  tpu::OpTime time;
+  shared_.model.Kernel(*work,
+                       {.in_vmem = [&](InstructionId value) { return in_vmem_.contains(value.value) ? 1.0 : 0.0; },
+                        .prefetchable = [](InstructionId) { return false; }},
+                       &time);
+  const double transfer = std::exchange(time.times[static_cast<size_t>(tpu::Resource::kHbm)], 0);
+  time.times[static_cast<size_t>(tpu::Resource::kOverhead)] = 0;
+  return {*std::max_element(time.times.begin(), time.times.end()), transfer};
 }
 
 // Who moves fewer bytes if the array stays: what makes it and those that read it, under any of its names.
 std::vector<StayCandidate::Spared> Assigner::SparedBy(const Stay& stay) const {
-  const double seconds =
-      static_cast<double>(BufferBytes(module_.instruction(stay.value).shape())) / options_.hbm_bytes_per_second;
+  const double seconds = static_cast<double>(stay.bytes) / (shared_.target.HbmRate() * shared_.target.parts);
   std::vector<StayCandidate::Spared> spared = {{stay.from, seconds}};
   const auto add_readers = [&](InstructionId name) {
     for (const auto use : module_.instruction(name).uses()) {
@@ -322,8 +381,8 @@ void Assigner::Keep() {
   std::vector<StayPlace> places;
   for (size_t place = 0; place < order_.size(); ++place) {
     const Instruction i = module_.instruction(order_[place]);
-    const Times times = TimesOf(i);
-    places.push_back({room_[place], TakesTime(i), times.compute, times.transfer});
+    const Times times = TimesOf(static_cast<int32_t>(place));
+    places.push_back({room_[place], tpu::GeneratesCode(i), times.compute, times.transfer});
   }
   std::vector<StayCandidate> candidates;
   std::vector<const Stay*> stay_of;
@@ -345,7 +404,8 @@ void Assigner::Keep() {
 }
 
 double Assigner::TransferOf(Shape array) const {
-  return static_cast<double>(PaddedBytes(array)) / options_.hbm_bytes_per_second + kCopyLatency;
+  return static_cast<double>(PaddedBytes(array)) / (shared_.target.HbmRate() * shared_.target.parts) +
+         shared_.target.machine.hbm_latency;
 }
 
 void Assigner::TakeIdle(int32_t from, int32_t to, double seconds) {
@@ -384,8 +444,7 @@ void Assigner::FindEvictions() {
 void Assigner::FindIdle() {
   idle_.assign(order_.size(), 0);
   for (size_t place = 0; place < order_.size(); ++place) {
-    const Instruction i = module_.instruction(order_[place]);
-    const Times times = TimesOf(i);
+    const Times times = TimesOf(static_cast<int32_t>(place));
     idle_[place] = std::max(0.0, times.compute - times.transfer);
   }
 }
@@ -439,24 +498,9 @@ std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
   return prefetches;
 }
 
-absl::StatusOr<InstructionId> Assigner::Copy(InstructionId source, Shape result, InstructionId before_start,
-                                             InstructionId before_done) {
-  ShapeTable& shapes = module_.context().shapes;
-  Builder builder(&module_, module_.record(source).parent);
-  const MetadataScope scope(&builder, module_.record(source).metadata);
-  const Shape parts[] = {result, module_.instruction(source).shape(), shapes.Scalar(ElementType::kU32)};
-  const Builder::Result start = builder.Add(Opcode::kCopyStart, {source}, {}, shapes.Tuple(parts));
-  if (!start.ok()) return start.status();
-  const Builder::Result done = builder.Add(Opcode::kCopyDone, {*start}, {}, result);
-  if (!done.ok()) return done.status();
-  module_.Move(*start, before_start);
-  module_.Move(*done, before_done);
-  return *done;
-}
-
 absl::Status Assigner::Evict(const Stay& stay) {
   const Shape in_hbm = module_.instruction(stay.value).shape();
-  const Shape in_vmem = InVmem(in_hbm);
+  const Shape in_vmem = InVmem(module_.context().shapes, in_hbm);
   module_.SetShape(stay.value, in_vmem);
   if (const Instruction part = module_.instruction(stay.value); part.opcode() == Opcode::kGetTupleElement) {
     const absl::Span<const Shape> old = part.operand(0).shape().elements();
@@ -464,7 +508,8 @@ absl::Status Assigner::Evict(const Stay& stay) {
     elements[static_cast<size_t>(part.int_attr(Attr::kIndex))] = in_vmem;
     module_.SetShape(part.operand(0).id(), module_.context().shapes.Tuple(elements));
   }
-  for (InstructionId alias : stay.aliases) module_.SetShape(alias, InVmem(module_.instruction(alias).shape()));
+  for (InstructionId alias : stay.aliases)
+    module_.SetShape(alias, InVmem(module_.context().shapes, module_.instruction(alias).shape()));
   if (!stay.leaves) return absl::OkStatus();
   std::vector<std::pair<InstructionId, int64_t>> elsewhere;
   for (const auto use : module_.instruction(stay.value).uses()) {
@@ -473,7 +518,8 @@ absl::Status Assigner::Evict(const Stay& stay) {
     if (CanTakeFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
     elsewhere.push_back({use.user.id(), use.operand_index});
   }
-  const absl::StatusOr<InstructionId> copy = Copy(stay.value, in_hbm, At(PlaceOf(stay.value) + 1), At(stay.copied));
+  const absl::StatusOr<InstructionId> copy =
+      AddAsyncCopy(module_, stay.value, in_hbm, At(PlaceOf(stay.value) + 1), At(stay.copied));
   if (!copy.ok()) return copy.status();
   for (const auto& [user, index] : elsewhere) module_.ReplaceOperand(user, index, *copy);
   if (module_.instruction(stay.value).is_root()) module_.SetRoot(module_.record(stay.value).parent, *copy);
@@ -481,8 +527,9 @@ absl::Status Assigner::Evict(const Stay& stay) {
 }
 
 absl::Status Assigner::Fetch(const Prefetch& prefetch) {
-  const Shape result = InVmem(module_.instruction(prefetch.source).shape());
-  const absl::StatusOr<InstructionId> copy = Copy(prefetch.source, result, At(prefetch.start), At(prefetch.use));
+  const Shape result = InVmem(module_.context().shapes, module_.instruction(prefetch.source).shape());
+  const absl::StatusOr<InstructionId> copy =
+      AddAsyncCopy(module_, prefetch.source, result, At(prefetch.start), At(prefetch.use));
   if (!copy.ok()) return copy.status();
   for (InstructionId reader : prefetch.readers) {
     for (int64_t k = 0; k < module_.instruction(reader).operand_count(); ++k) {
@@ -522,7 +569,7 @@ absl::Status Assigner::Move() {
 bool UsesVmem(const Module& module) {
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (i.shape().IsArray() && MemorySpaceOf(i.shape()) == kVectorMemorySpace) return true;
+      if (i.shape().IsArray() && MemorySpaceOf(i.shape()) == tpu::kVectorMemorySpace) return true;
     }
   }
   return false;
@@ -530,9 +577,10 @@ bool UsesVmem(const Module& module) {
 
 }  // namespace
 
-absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const MemorySpaceOptions& options) {
+absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const tpu::TpuTarget& target,
+                                                     const MemorySpaceOptions& options) {
   if (!module.header().is_scheduled || !module.entry().valid() || UsesVmem(module)) return MemorySpaceCounts();
-  Shared shared(&module, options);
+  Shared shared(&module, target, options);
   const ComputationRoles roles = RolesOf(module);
   std::vector<Assigner> assigners;
   for (ComputationId id : shared.calls.CalleesFirst()) {
@@ -543,6 +591,9 @@ absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const Memor
   }
   for (size_t n = assigners.size(); n-- > 0;) {
     if (absl::Status status = assigners[n].Move(); !status.ok()) return status;
+  }
+  for (size_t n = assigners.size(); n-- > 0;) {
+    if (absl::Status status = assigners[n].PinState(); !status.ok()) return status;
   }
   return shared.counts;
 }

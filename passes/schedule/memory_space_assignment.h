@@ -19,13 +19,12 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/module.h"
+#include "passes/target/tpu_target.h"
 
 namespace hlokit {
 
 struct MemorySpaceOptions {
   int64_t vmem_bytes = 0;  // for arrays: what kernels need for their tiles is not in it
-  double hbm_bytes_per_second = 1;
-  double flops_per_second = 1;  // what an instruction computes meanwhile
   bool prefetch = true;
 };
 
@@ -39,9 +38,11 @@ struct MemorySpaceCounts {
 
 // Places arrays of the computations whose instructions run one by one; one without a schedule, or in which an array
 // stands in VMEM already, is left alone. What a called computation holds there is not available to its caller
-// meanwhile. Parameters, results, state of loops and what collectives or custom-calls touch stay in HBM. Linear in the
+// meanwhile. Arrays that a loop carries and changes are kept there from before the loop until after it, where all who
+// use them in the body can. Parameters, results and what collectives or custom-calls touch stay in HBM. Linear in the
 // module, times the longest stay, which is bounded.
-absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const MemorySpaceOptions& options);
+absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const tpu::TpuTarget& target,
+                                                     const MemorySpaceOptions& options);
 
 }  // namespace hlokit
 

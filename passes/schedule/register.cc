@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes of this room.
+#include <algorithm>
+
 #include "passes/core/register_passes.h"
 #include "passes/schedule/collective_pipeliner.h"
 #include "passes/schedule/copy_insertion.h"
 #include "passes/schedule/memory_space_assignment.h"
 #include "passes/schedule/rematerialization.h"
 #include "passes/schedule/schedule.h"
+#include "passes/target/cost_model.h"
+#include "passes/target/tpu_target.h"
 
 namespace hlokit {
 namespace {
+
+int64_t ToBytes(double bytes) { return static_cast<int64_t>(std::clamp(bytes, 1.0, 1e18)); }
+
+// What the caller compiles for, or a slice of the option `device`.
+tpu::TpuTarget TargetOf(const Pass& pass, const Module& module) {
+  if (pass.environment().target != nullptr) return *pass.environment().target;
+  return tpu::TargetFor(pass.options().String("device"), module);
+}
+
+// The option `hbm-bytes`, or what the target's devices have for the module.
+int64_t HbmBytes(const Pass& pass, const tpu::TpuTarget& target) {
+  const int64_t given = pass.options().Int("hbm-bytes");
+  return given >= 0 ? given : ToBytes(target.machine.HbmBytes() * target.parts);
+}
 
 class Schedule : public Pass {
  public:
@@ -27,15 +45,12 @@ class LatencyHidingScheduler : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
     if (module.header().is_scheduled) return false;
-    ScheduleOptions rates;
-    rates.flops_per_second = static_cast<double>(options().Int("tflops")) * 1e12;
-    rates.bytes_per_second = static_cast<double>(options().Int("hbm-gbps")) * 1e9;
-    rates.link_bytes_per_second = static_cast<double>(options().Int("ici-gbps")) * 1e9;
-    rates.memory_bytes = options().Int("hbm-bytes");
-    std::vector<Latency> latencies;
-    if (environment().latencies) latencies = environment().latencies(module);
-    rates.latencies = latencies;
-    const absl::StatusOr<ScheduleCounts> counts = ScheduleModule(module, rates);
+    const tpu::TpuTarget target = TargetOf(*this, module);
+    const std::vector<Latency> latencies = tpu::EstimateLatencies(module, target);
+    ScheduleOptions schedule;
+    schedule.memory_bytes = HbmBytes(*this, target);
+    schedule.latencies = latencies;
+    const absl::StatusOr<ScheduleCounts> counts = ScheduleModule(module, schedule);
     if (!counts.ok()) return counts.status();
     Count("computations ordered", counts->computations);
     Count("bytes at the peak", counts->peak_bytes);
@@ -46,11 +61,10 @@ class LatencyHidingScheduler : public Pass {
 class MemorySpaceAssignment : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<MemorySpaceCounts> counts =
-        AssignMemorySpaces(module, {.vmem_bytes = options().Int("vmem-bytes"),
-                                    .hbm_bytes_per_second = static_cast<double>(options().Int("hbm-gbps")) * 1e9,
-                                    .flops_per_second = static_cast<double>(options().Int("tflops")) * 1e12,
-                                    .prefetch = options().Bool("prefetch")});
+    const tpu::TpuTarget target = TargetOf(*this, module);
+    MemorySpaceOptions assignment{.vmem_bytes = options().Int("vmem-bytes"), .prefetch = options().Bool("prefetch")};
+    if (assignment.vmem_bytes < 0) assignment.vmem_bytes = ToBytes(target.VmemForArrays() * target.parts);
+    const absl::StatusOr<MemorySpaceCounts> counts = AssignMemorySpaces(module, target, assignment);
     if (!counts.ok()) return counts.status();
     if (counts->kept > 0) Count("arrays kept", counts->kept);
     if (counts->evicted > 0) Count("arrays evicted", counts->evicted);
@@ -63,7 +77,8 @@ class MemorySpaceAssignment : public Pass {
 class Rematerialization : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<RematerializationCounts> counts = Rematerialize(module, options().Int("hbm-bytes"));
+    const absl::StatusOr<RematerializationCounts> counts =
+        Rematerialize(module, HbmBytes(*this, TargetOf(*this, module)));
     if (!counts.ok()) return counts.status();
     if (counts->instructions == 0) return false;
     Count("instructions computed again", counts->instructions);
@@ -86,11 +101,19 @@ class CopyInsertion : public Pass {
 class CollectivePipeliner : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override {
-    const absl::StatusOr<PipelinedCounts> made = PipelineCollectives(module, options().Int("hbm-bytes"));
+    const absl::StatusOr<PipelinedCounts> made =
+        PipelineCollectives(module, HbmBytes(*this, TargetOf(*this, module)), Direction());
     if (!made.ok()) return made.status();
-    if (made->ahead > 0) Count("collectives issued a trip ahead", made->ahead);
-    if (made->late > 0) Count("collectives issued a trip later", made->late);
+    if (made->ahead > 0) Count("collectives issued an iteration ahead", made->ahead);
+    if (made->late > 0) Count("collectives issued an iteration later", made->late);
     return made->ahead + made->late > 0;
+  }
+
+ private:
+  PipelineDirection Direction() const {
+    const std::string_view direction = options().String("direction");
+    if (direction == "backward") return PipelineDirection::kBackward;
+    return direction == "forward" ? PipelineDirection::kForward : PipelineDirection::kBoth;
   }
 };
 
@@ -190,18 +213,19 @@ ENTRY main {
 
 constexpr char kScheduled[] = "A schedule; a module without one is left alone.";
 
-// Figures of the machine that several passes take, so that `tpu{hbm-gbps=1640}` sets them for all. The defaults are
-// those of a TPU v5e.
-const OptionInfo kHbmRate = {.name = "hbm-gbps",
-                             .type = OptionInfo::Type::kInt,
-                             .default_text = "819",
-                             .doc = "bytes that HBM moves in a nanosecond",
-                             .min = 1};
-const OptionInfo kFlops = {.name = "tflops",
-                           .type = OptionInfo::Type::kInt,
-                           .default_text = "197",
-                           .doc = "operations of a picosecond",
-                           .min = 1};
+// What several passes take, so that `tpu{device=v6e}` sets it for all.
+OptionInfo Device() {
+  return {.name = "device",
+          .type = OptionInfo::Type::kString,
+          .default_text = "v5e",
+          .doc = "TPU generation to compile for, where the tool has no --device",
+          .choices = tpu::InstalledMachines()};
+}
+const OptionInfo kHbmBytes = {.name = "hbm-bytes",
+                              .type = OptionInfo::Type::kInt,
+                              .default_text = "-1",
+                              .doc = "memory that the program may need at its peak; -1: that of the device",
+                              .min = -1};
 
 }  // namespace
 
@@ -209,7 +233,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
   registry->Add(
       {.name = "collective-pipeliner",
        .room = "schedule",
-       .summary = "issue collectives of a loop's body a trip ahead, or a trip later",
+       .summary = "pipeline collectives of loops: issue them an iteration ahead or later",
        .doc =
            "A collective that depends only on what the loop passes on unchanged and on the number of the trip, such "
            "as the all-gather of a layer's weights, is made in the trip before and handed on in the state, the first "
@@ -217,66 +241,57 @@ void RegisterSchedulePasses(PassRegistry* registry) {
            "puts aside, such as the reduce-scatter of a layer's gradient, is made in the trip after, the last behind "
            "the loop. For loops with a known number of trips, where there is memory for what is handed on.",
        .example = kLayers,
-       .options = {{.name = "hbm-bytes",
-                    .type = OptionInfo::Type::kInt,
-                    .default_text = "17179869184",
-                    .doc = "memory that the program may need at its peak; 0: no limit"}},
+       .options = {Device(),
+                   kHbmBytes,
+                   {.name = "direction",
+                    .type = OptionInfo::Type::kString,
+                    .default_text = "both",
+                    .doc = "backward: only an iteration ahead; forward: only an iteration later",
+                    .choices = {"both", "backward", "forward"}}},
        .needs = "No schedule: a module that has one is left alone.",
        .make = MakePass<CollectivePipeliner>});
   registry->Add({.name = "latency-hiding-scheduler",
                  .room = "schedule",
-                 .summary = "order the instructions so that communication runs beside computation",
+                 .summary = "order the instructions to overlap communication with computation",
                  .doc = "As `schedule`, with estimates of how long instructions take on a machine: collectives and "
                         "copies start as soon as they can and are waited for when what ran meanwhile took as long.",
-                 .options = {kHbmRate,
-                             kFlops,
-                             {.name = "ici-gbps",
-                              .type = OptionInfo::Type::kInt,
-                              .default_text = "90",
-                              .doc = "bytes that go between devices in a nanosecond",
-                              .min = 1},
-                             {.name = "hbm-bytes",
-                              .type = OptionInfo::Type::kInt,
-                              .default_text = "17179869184",
-                              .doc = "above this peak, what needs less memory goes first"}},
+                 .options = {Device(), kHbmBytes},
                  .make = MakePass<LatencyHidingScheduler>});
-  registry->Add({.name = "memory-space-assignment",
-                 .room = "schedule",
-                 .summary = "place arrays in a TPU's vector memory, with copies there and back",
-                 .doc = "An array stands in VMEM, S(1), from where it is made to its last use if it fits; what is "
-                        "needed later, or by what takes no operands from there, is copied to HBM meanwhile. Arrays in "
-                        "HBM are copied there by copy-start and copy-done while instructions run that compute longer "
-                        "than they load.",
-                 .example = kStream,
-                 .options = {{.name = "vmem-bytes",
-                              .type = OptionInfo::Type::kInt,
-                              .default_text = "117440512",
-                              .doc = "VMEM for arrays, without what kernels need for their tiles"},
-                             kHbmRate,
-                             kFlops,
-                             {.name = "prefetch",
-                              .type = OptionInfo::Type::kBool,
-                              .default_text = "true",
-                              .doc = "copy arrays there before they are used"}},
-                 .needs = kScheduled,
-                 .make = MakePass<MemorySpaceAssignment>});
+  registry->Add(
+      {.name = "memory-space-assignment",
+       .room = "schedule",
+       .summary = "assign arrays to a TPU's vector memory, with prefetches and evictions",
+       .doc = "An array stands in VMEM, S(1), from where it is made to its last use if it fits; what is "
+              "needed later, or by what takes no operands from there, is copied to HBM meanwhile. Arrays in "
+              "HBM are copied there by copy-start and copy-done while instructions run that compute longer "
+              "than they load.",
+       .example = kStream,
+       .options = {{.name = "vmem-bytes",
+                    .type = OptionInfo::Type::kInt,
+                    .default_text = "-1",
+                    .doc = "VMEM for arrays, without what kernels need for their tiles; -1: that of the device",
+                    .min = -1},
+                   Device(),
+                   {.name = "prefetch",
+                    .type = OptionInfo::Type::kBool,
+                    .default_text = "true",
+                    .doc = "copy arrays there before they are used"}},
+       .needs = kScheduled,
+       .make = MakePass<MemorySpaceAssignment>});
   registry->Add({.name = "rematerialization",
                  .room = "schedule",
-                 .summary = "compute values again where keeping them needs more memory than there is",
+                 .summary = "recompute values to reduce the peak memory",
                  .doc = "At the peak of the schedule, values that are not used there but later are computed a second "
                         "time before that use, those first that save most bytes for what it costs, until the peak "
                         "is below the limit or nothing more can be had.",
                  .example = kAgain,
-                 .options = {{.name = "hbm-bytes",
-                              .type = OptionInfo::Type::kInt,
-                              .default_text = "17179869184",
-                              .doc = "memory that the program may need at its peak"}},
+                 .options = {Device(), kHbmBytes},
                  .needs = kScheduled,
                  .make = MakePass<Rematerialization>});
   registry->Add(
       {.name = "schedule",
        .room = "schedule",
-       .summary = "order the instructions so that they need little memory and overlap communication",
+       .summary = "order the instructions for low memory and overlapped communication",
        .doc = "A list schedule that prefers instructions which free more than they make, or the post-order where "
               "that needs less. Asynchronous operations start as soon as they can and are waited for when what "
               "ran meanwhile moved as many bytes. The module is marked as scheduled, and its text is in the "
@@ -290,7 +305,7 @@ void RegisterSchedulePasses(PassRegistry* registry) {
   registry->Add(
       {.name = "copy-insertion",
        .room = "schedule",
-       .summary = "copy values that would otherwise be written over while they are needed",
+       .summary = "copy values that would otherwise be overwritten before their last use",
        .doc = "So that each array of a loop's state can stay where it is, updates in place write over nothing that "
               "is read elsewhere, and results do not share memory with parameters or each other.",
        .example = kSwap,

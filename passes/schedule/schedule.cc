@@ -13,6 +13,7 @@
 #include "passes/analysis/cost.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/memory.h"
+#include "passes/target/aliases.h"
 
 namespace hlokit {
 namespace {
@@ -23,28 +24,6 @@ bool EndsAsync(Instruction i) { return HasTrait(i.opcode(), kEndsAsync); }
 int64_t BytesMoved(Instruction i) {
   int64_t bytes = 0;
   for (Instruction operand : i.operands()) bytes = SaturatingAdd(bytes, BufferBytes(operand.shape()));
-  return bytes;
-}
-
-// The collective that an instruction is, starts or wraps; invalid if it is none.
-Instruction CollectiveIn(Instruction i) {
-  if (i.opcode() == Opcode::kAsyncStart) {
-    const Computation callee = i.computation_attr(Attr::kCalls);
-    if (callee.valid() && HasTrait(callee.root().opcode(), kCollective)) return callee.root();
-    return Instruction();
-  }
-  return HasTrait(i.opcode(), kCollective) ? i : Instruction();
-}
-
-// Bytes that pass the links of a device, at the rate of both directions of a ring.
-int64_t WireBytes(Instruction collective) {
-  int64_t bytes = BytesMoved(collective);
-  const Opcode opcode = collective.opcode();
-  if (opcode == Opcode::kAllGatherStart && collective.shape().IsTuple() && collective.shape().tuple_size() > 1) {
-    return std::max(bytes, BufferBytes(collective.shape().element(1)));
-  }
-  if (opcode == Opcode::kAllGather) return std::max(bytes, BufferBytes(collective.shape()));
-  if (opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart) return SaturatingMultiply(bytes, 2);
   return bytes;
 }
 
@@ -121,24 +100,14 @@ class ListScheduler {
   std::array<int64_t, kMostLinks> link_free_{};     // when each link is
 };
 
-// In picoseconds, or in bytes where no rates are given.
+// In picoseconds, or in bytes where no latencies are given.
 int64_t ListScheduler::TimeOf(Instruction i) const {
   if (!options_.latencies.empty()) {
     const size_t at = i.id().value;
     const double seconds = at < options_.latencies.size() ? options_.latencies[at].seconds : 0;
     return static_cast<int64_t>(std::clamp(seconds * 1e12, 0.0, 4e18));
   }
-  if (options_.bytes_per_second <= 0) return BytesMoved(i);
-  const auto picoseconds = [](double amount, double rate) {
-    return static_cast<int64_t>(std::min(rate > 0 ? amount / rate * 1e12 : 0, 4e18));
-  };
-  if (const Instruction collective = CollectiveIn(i); collective.valid()) {
-    return picoseconds(static_cast<double>(WireBytes(collective)), options_.link_bytes_per_second);
-  }
-  if (StartsAsync(i)) return picoseconds(static_cast<double>(BytesMoved(i)), options_.bytes_per_second);
-  const Cost& cost = costs_.Of(i);
-  return std::max(picoseconds(static_cast<double>(cost.flops), options_.flops_per_second),
-                  picoseconds(static_cast<double>(cost.bytes()), options_.bytes_per_second));
+  return BytesMoved(i);
 }
 
 void ListScheduler::Prepare() {
@@ -225,7 +194,7 @@ void ListScheduler::FindTimes() {
     if (!StartsAsync(i)) continue;
     if (!options_.latencies.empty()) {
       links_[n] = i.id().value < options_.latencies.size() ? options_.latencies[i.id().value].links : 0;
-    } else if (const Instruction collective = CollectiveIn(i); collective.valid()) {
+    } else if (const Instruction collective = tpu::Unwrapped(i); HasTrait(collective.opcode(), kCollective)) {
       const uint32_t groups = collective.payload(Attr::kReplicaGroups).value_or(0xffffffffu);
       const auto [place, fresh] = link_of.insert({groups, static_cast<uint32_t>(link_of.size() % kMostLinks)});
       links_[n] = 1u << place->second;

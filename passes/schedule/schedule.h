@@ -16,12 +16,7 @@ struct ScheduleOptions {
   // Start asynchronous operations as soon as their operands are there, and wait for them as late as possible, until
   // what ran meanwhile took as long.
   bool overlap = true;
-  // How long an instruction takes: its operations or its bytes, whichever is longer; what goes between devices its
-  // bytes over the link. Zero: as long as the bytes that it moves, all alike.
-  double flops_per_second = 0;
-  double bytes_per_second = 0;
-  double link_bytes_per_second = 0;
-  // By InstructionId: how long an instruction takes, by who knows better than those rates. Empty: by the rates.
+  // By InstructionId: how long an instruction takes. Empty: as long as the bytes that it moves, all alike.
   absl::Span<const Latency> latencies = {};
   // Above this peak, memory goes before time. Zero: no limit.
   int64_t memory_bytes = 0;

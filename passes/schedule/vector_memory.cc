@@ -2,9 +2,11 @@
 #include "passes/schedule/vector_memory.h"
 
 #include "absl/algorithm/container.h"
+#include "ir/builder/builder.h"
 #include "passes/analysis/leaf_flow.h"
 #include "passes/analysis/markers.h"
-#include "passes/layout/dimension_order.h"
+#include "passes/target/aliases.h"
+#include "passes/target/dimension_order.h"
 
 namespace hlokit {
 namespace {
@@ -58,13 +60,9 @@ std::vector<int64_t> UpdatedOperands(Instruction i) {
 }
 
 bool IsName(Instruction i) {
+  if (!i.shape().IsArray() || !tpu::IsAlias(i) || !i.operand(0).shape().IsArray()) return false;
   return MovesNothing(i) ||
          (IsMarker(i) && i.shape().bare() == i.operand(0).shape().bare() && !i.has(Attr::kOperandLayoutConstraints));
-}
-
-bool TakesTime(Instruction i) {
-  return i.opcode() != Opcode::kParameter && i.opcode() != Opcode::kConstant && i.opcode() != Opcode::kTuple &&
-         i.opcode() != Opcode::kGetTupleElement && !MovesNothing(i) && !IsMarker(i);
 }
 
 bool CanTakeFromVmem(Instruction user, int64_t operand) {
@@ -77,6 +75,31 @@ bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand) {
   if (!IsKernel(user) || !user.shape().IsArray() || user.shape().bare() != value.shape().bare()) return false;
   const std::vector<int64_t> updated = UpdatedOperands(user);
   return updated.size() == 1 && updated[0] == operand;
+}
+
+int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
+
+Shape InVmem(ShapeTable& shapes, Shape array) {
+  const LayoutRecord* layout = array.has_layout() ? array.layout() : shapes.DefaultLayout(array.rank());
+  LayoutExtras extras;
+  if (layout->extras != nullptr) extras = *layout->extras;
+  extras.memory_space = tpu::kVectorMemorySpace;
+  return shapes.WithLayout(array, shapes.Layout(layout->minor_to_major, extras));
+}
+
+absl::StatusOr<InstructionId> AddAsyncCopy(Module& module, InstructionId source, Shape result,
+                                           InstructionId before_start, InstructionId before_done) {
+  ShapeTable& shapes = module.context().shapes;
+  Builder builder(&module, module.record(source).parent);
+  const MetadataScope scope(&builder, module.record(source).metadata);
+  const Shape parts[] = {result, module.instruction(source).shape(), shapes.Scalar(ElementType::kU32)};
+  const Builder::Result start = builder.Add(Opcode::kCopyStart, {source}, {}, shapes.Tuple(parts));
+  if (!start.ok()) return start.status();
+  const Builder::Result done = builder.Add(Opcode::kCopyDone, {*start}, {}, result);
+  if (!done.ok()) return done.status();
+  module.Move(*start, before_start);
+  module.Move(*done, before_done);
+  return *done;
 }
 
 }  // namespace hlokit

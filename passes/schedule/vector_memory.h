@@ -6,22 +6,19 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "ir/graph/module.h"
+#include "passes/target/cost_model.h"
 
 namespace hlokit {
-
-inline constexpr int64_t kVectorMemorySpace = 1;
 
 // Runs on the core as one kernel, which can take its operands from VMEM and leave its result there.
 bool IsKernel(Instruction i);
 
-// False for what a program only says: parameters, constants, tuples, other names for arrays.
-bool TakesTime(Instruction i);
-
 // Operands whose memory the result takes: both stand in one place.
 std::vector<int64_t> UpdatedOperands(Instruction i);
 
-// The operand's bytes in the same place, under another name.
+// An alias that is one array: its layout can say where the array is.
 bool IsName(Instruction i);
 
 // The user reads this operand where it stands, in VMEM as well.
@@ -29,6 +26,16 @@ bool CanTakeFromVmem(Instruction user, int64_t operand);
 
 // The user writes its result over this operand: both are one array.
 bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand);
+
+int64_t MemorySpaceOf(Shape array);
+
+// The array with a layout that puts it into VMEM.
+Shape InVmem(ShapeTable& shapes, Shape array);
+
+// Adds an asynchronous copy of `source`, started before one instruction and waited for before another; none: at the
+// end. `result`: the array with the layout of where it goes. Returns the copy-done.
+absl::StatusOr<InstructionId> AddAsyncCopy(Module& module, InstructionId source, Shape result,
+                                           InstructionId before_start, InstructionId before_done);
 
 }  // namespace hlokit
 

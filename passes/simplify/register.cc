@@ -26,14 +26,14 @@ void Add(PassRegistry* registry, PassInfo info) {
 void RegisterLoopPasses(PassRegistry* registry) {
   Add(registry, {.name = "while-loop-constant-sinking",
                  .room = "simplify",
-                 .summary = "make constants that a loop carries known inside it",
+                 .summary = "sink loop-carried constants into loop bodies",
                  .doc = "A part of the state that starts as a constant and that the body passes on unchanged is that "
                         "constant in body and condition. while-loop-simplifier then takes it out of the state.",
                  .make = MakePass<WhileLoopConstantSinking>});
   Add(registry,
       {.name = "while-loop-invariant-code-motion",
        .room = "simplify",
-       .summary = "move what a loop computes anew in each trip in front of it",
+       .summary = "hoist loop-invariant instructions",
        .doc = "Instructions of the body that depend on unchanged parts of the state alone are done once and "
               "their results carried in the state, if those are no larger than what they are made of. What is "
               "as cheap to do again as to carry moves only along with what needs it.",
@@ -49,7 +49,7 @@ void RegisterLoopPasses(PassRegistry* registry) {
        .make = MakePass<WhileLoopSimplifier>});
   Add(registry, {.name = "while-loop-unroller",
                  .room = "simplify",
-                 .summary = "replace loops of few trips by copies of their body",
+                 .summary = "unroll loops of few iterations",
                  .doc = "For loops whose trips can be counted and whose bodies hold no channels or asynchronous "
                         "operations.",
                  .options = {{"max-trips", OptionInfo::Type::kInt, "8", "loops with more trips stay"},
@@ -61,13 +61,13 @@ void RegisterLoopPasses(PassRegistry* registry) {
 void RegisterRulePasses(PassRegistry* registry) {
   Add(registry, {.name = "bf16-normalization",
                  .room = "simplify",
-                 .summary = "do elementwise operations in bf16 in f32",
+                 .summary = "compute elementwise bf16 operations in f32",
                  .doc = "For machines without arithmetic in bf16: operands are widened, results rounded back, which is "
                         "what the operation means. Selections and what only moves elements stay.",
                  .make = MakePass<RulesOf<AddBf16NormalizationRules, Where::kSequential>>});
   Add(registry, {.name = "bfloat16-propagation",
                  .room = "simplify",
-                 .summary = "keep in bf16 what is rounded to bf16 in the end",
+                 .summary = "propagate bf16 to values that are only converted to bf16",
                  .doc = "Values of f32 that are only moved, chosen among or compared for the larger and smaller, "
                         "gathered from other devices or carried in the states of loops, and whose every use ends in a "
                         "conversion to bf16, are rounded where they are made: half the bytes, and every result is what "
@@ -113,13 +113,13 @@ void RegisterRulePasses(PassRegistry* registry) {
   Add(registry,
       {.name = "gather-simplifier",
        .room = "simplify",
-       .summary = "replace gathers and scatters by something simpler",
+       .summary = "replace gathers and scatters with simpler instructions",
        .doc = "A gather of a single slice is a dynamic-slice; gathers from a broadcast scalar are broadcasts; "
               "scatters of nothing go.",
        .make = MakePass<RulesOf<AddGatherScatterSimplifierRules>>});
   Add(registry, {.name = "sort-simplifier",
                  .room = "simplify",
-                 .summary = "remove what sorts carry along for nobody",
+                 .summary = "remove unused operands of sorts",
                  .doc = "Operands of a sort whose results are unused and whose elements the comparison does not look "
                         "at.",
                  .make = MakePass<RulesOf<AddSortRules>>});
@@ -164,7 +164,7 @@ void RegisterRulePasses(PassRegistry* registry) {
   Add(registry,
       {.name = "dot-decomposer",
        .room = "expand",
-       .summary = "bring dots into the form that kernels take",
+       .summary = "transform dots into canonical form",
        .doc = "Batch dimensions first, then one dimension of rows and one that is contracted on the left, one "
               "that is contracted and one of columns on the right, by transposes and reshapes around the dot.",
        .make = MakePass<RulesOf<AddDotDecomposerRules>>});
@@ -257,7 +257,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .make = MakePass<DeduplicateComputations>});
   Add(registry, {.name = "conditional-simplifier",
                  .room = "simplify",
-                 .summary = "replace conditionals whose branch is known",
+                 .summary = "replace conditionals with a known branch",
                  .doc = "By the branch taken: where the selector is a constant, or all branches are equal and have the "
                         "same argument.",
                  .make = MakePass<ConditionalSimplifier>});
@@ -269,7 +269,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .make = MakePass<DeadParameters>});
   Add(registry, {.name = "flatten-call-graph",
                  .room = "simplify",
-                 .summary = "give every call, while and conditional computations of its own",
+                 .summary = "clone computations so that each call, while and conditional has separate ones",
                  .doc = "Copies computations with several sequential callers, those with channels and asynchronous "
                         "operations excepted.",
                  .options = {growth},
@@ -277,7 +277,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
   registry->Add(
       {.name = "inline",
        .room = "simplify",
-       .summary = "replace calls by what they call",
+       .summary = "replace calls by the called computations",
        .doc = "Callees first, so that none is left. Calls stay where they are composite, have control edges "
               "or a backend_config, or where a callee with channels has several callers.",
        .options = {growth,
@@ -291,7 +291,7 @@ void RegisterSimplifyPasses(PassRegistry* registry) {
                  .make = MakePass<Dce>});
   registry->Add({.name = "constant-folding",
                  .room = "simplify",
-                 .summary = "compute what is known",
+                 .summary = "evaluate instructions with constant operands",
                  .doc = "Instructions whose operands are constants, or broadcasts of constants and iotas, are replaced "
                         "by their values, computed by the reference interpreter. Calls, loops and conditionals too, if "
                         "nothing in them has an effect or draws random numbers; fusions stay. A value that is much "

@@ -10,7 +10,7 @@ paths = glob.glob(os.path.join(golden, '**', '*.hlo'), recursive=True)
 paths += glob.glob(os.path.join(golden, '**', 'inputs', '*.json'), recursive=True)
 for path in sorted(paths):
     text = open(path).read()
-    flags = re.findall(r'--limit-[a-z-]+=\d+|--layout-sensitive', text)
+    flags = re.findall(r'--max-[a-z-]+=\d+|--layout-sensitive', text)
     commands = [['hlo-opt', '--split-input-file', '--diagnostics=json', '--print=none', *flags, path]]
     if 'RUN: not hlo-run' in text:
         commands += [['hlo-run', path, '--diagnostics=json'], ['hlo-run', path, '--seed=1', '--max-steps=1', '--diagnostics=json']]

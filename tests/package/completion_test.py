@@ -37,7 +37,7 @@ LINES = [
     ("hlo-run --host=profile:modu", "hlo-run --host=profile:module.hlo "),
     ("hlo-inspect ha", "hlo-inspect hash "),
     ("hlo-inspect ops gath", "hlo-inspect ops gather "),
-    ("hlo-inspect hash --with=layout,sha", "hlo-inspect hash --with=layout,sharding"),
+    ("hlo-inspect hash --include=layout,sha", "hlo-inspect hash --include=layout,sharding"),
     ("hlo-profile mon", "hlo-profile monitor "),
     ("ir-dump --model=squ", "ir-dump --model=squeezenet1_1 "),
     ("ir-dump --op=aten::nll_loss_f", "ir-dump --op=aten::nll_loss_forward "),

@@ -33,13 +33,13 @@ def check(hlo_run, path, expected, first):
   again, _, _, two = run(base + ["--num-threads=2"])
   if again != digest:
     return "other values on two threads than on one", (one, two)
-  nonfinite = re.search(r"hold (\d+) NaN and (\d+) infinite", errors)
+  nonfinite = re.search(r"have (\d+) NaN and (\d+) infinite", errors)
   if expected == "finite":
     return (f"{nonfinite.group(1)} NaN and {nonfinite.group(2)} infinite values" if nonfinite else None), (one, two)
   if not nonfinite:
     return "finite, but the table has a reason why it is not", (one, two)
-  _, errors, code, _ = run(base + ["--stop-at-nan", "--no-print-results"])
-  found = re.search(r"error: ([^:]+): makes (a NaN|an infinity)", errors)
+  _, errors, code, _ = run(base + ["--debug-nans", "--no-print-results"])
+  found = re.search(r"error: ([^:]+): produces (a NaN|an infinity)", errors)
   if code != 1 or not found or found.group(1) != first:
     return f"the first value that is not finite is made by {found.group(1) if found else 'nothing'}, not {first}", (one, two)
   return None, (one, two)

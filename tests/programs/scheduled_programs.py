@@ -5,8 +5,7 @@
   scheduled_programs.py HLO_RUN FILE|FOLDER... [--device=v5e] [--tolerance=0.04]
 
 For each program: the device time with pipeline `tpu` is at most that with the same passes up to the latency-hiding schedule,
-plus the tolerance. Without a schedule the simulator takes at each moment what is ready, starts collectives of the next trip of
-a loop where the links are idle, and places arrays in vector memory itself. The device has more HBM than any program needs:
+plus the tolerance. Without a schedule instructions run in the order of the text, with all arrays in HBM. The device has more HBM than any program needs:
 where memory is short, values that are computed again and collectives that are not made ahead cost time on purpose. Prints what
 fails and how many times as fast programs are in the mean; exit code 1 if anything fails.
 """

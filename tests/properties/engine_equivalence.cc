@@ -30,7 +30,7 @@
 #include "interp/exact/argument_generator.h"
 #include "interp/exact/arguments.h"
 #include "interp/exact/evaluator.h"
-#include "interp/plain/evaluator.h"
+#include "interp/reference/evaluator.h"
 #include "interp/values/engine_ulps.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/source_buffer.h"

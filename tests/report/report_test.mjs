@@ -67,7 +67,7 @@ try {
   const module = join(scratch, "module.hlo");
   writeFileSync(module, program);
   const folder = join(scratch, "report");
-  execFileSync(join(flags.bin, "hlo-run"), [module, "--device=v5e:2x2", "--timing-only", `--report=${folder}`, "--report-to=/dev/null",
+  execFileSync(join(flags.bin, "hlo-run"), [module, "--device=v5e:2x2", "--timing-only", `--report=${folder}`, "--report-output=/dev/null",
     "--host=steps=8,trace=1ms,compile=400ms,transfer=4MB,input=2ms,fetch_every=1,fetch=200us"]);
   const report = JSON.parse(readFileSync(join(folder, "report.json"), "utf8"));
 
@@ -84,28 +84,28 @@ try {
   await page.waitForFunction(() => document.body.dataset.ready);
 
   await test("the JSON adds up", () => {
-    const parts = report.breakdown.filter((part) => part.kind !== "idle").reduce((sum, part) => sum + part.us, 0);
+    const parts = report.breakdown.filter((part) => part.kind !== "idle").reduce((sum, part) => sum + part.time_us, 0);
     assert.ok(Math.abs(parts - report.device_time_us) < 1e-6 * report.device_time_us, `${parts} of ${report.device_time_us}`);
-    const idle = report.breakdown.filter((part) => part.kind === "idle").reduce((sum, part) => sum + part.us, 0);
+    const idle = report.breakdown.filter((part) => part.kind === "idle").reduce((sum, part) => sum + part.time_us, 0);
     assert.ok(Math.abs(parts + idle - report.step_time_us) < 1e-6 * report.step_time_us);
     for (const gap of report.gaps.list) {
-      const sum = gap.parts.reduce((total, part) => total + part.us, 0);
-      assert.ok(Math.abs(sum - gap.us) < 1e-6 * gap.us);
+      const sum = gap.parts.reduce((total, part) => total + part.time_us, 0);
+      assert.ok(Math.abs(sum - gap.time_us) < 1e-6 * gap.time_us);
     }
   });
   await test("every gain was simulated and is one", () => {
-    assert.ok(report.advice.length >= 2);
-    for (const advice of report.advice) {
+    assert.ok(report.recommendations.length >= 2);
+    for (const advice of report.recommendations) {
       const less = advice.peak_bytes_before ? advice.peak_bytes_after < advice.peak_bytes_before : advice.after_us < advice.before_us;
       assert.ok(less && advice.simulated && advice.evidence, advice.title);
     }
-    assert.ok(report.advice.some((advice) => advice.title.includes("bf16 pass")));
-    assert.ok(report.advice.some((advice) => advice.title.includes("Record the step once")));
+    assert.ok(report.recommendations.some((advice) => advice.title.includes("bf16 pass")));
+    assert.ok(report.recommendations.some((advice) => advice.title.includes("Record the step once")));
   });
   await test("the page has all sections, in order", async () => {
     const heads = await page.$$eval("main h2", (list) => list.map((head) => head.textContent));
-    assert.deepEqual(heads, ["Where the time goes", "What would help", "The host and the gaps on the device", "One step on the device",
-      "Roofline", "Operations", "Scopes", "Memory", "Between devices", "What the estimate rests on"]);
+    assert.deepEqual(heads, ["Where the time goes", "Recommendations", "The host and the gaps on the device", "One step on the device",
+      "Roofline", "Operations", "Scopes", "Memory", "Between devices", "Limits of the estimate"]);
     assert.match(await page.textContent("h1"), /two_layers/);
   });
   await test("the gaps say what fills them", async () => {
@@ -117,7 +117,7 @@ try {
   });
   await test("the picture of the host begins where the steps go steadily", async () => {
     // The compilation takes nearly all of the run.
-    assert.match(await page.textContent("#host > p.lead"), /begins where the steps go steadily/);
+    assert.match(await page.textContent("#host > p.lead"), /begins at the steady state/);
   });
   await test("the section in view is the current one", async () => {
     const current = () => page.$$eval("nav a[aria-current]", (list) => list.map((link) => link.textContent));
@@ -143,7 +143,7 @@ try {
   });
   await test("tables sort and find", async () => {
     const first = () => page.textContent("#operations tbody tr:first-child td:first-child");
-    const longest = [...report.ops].sort((a, b) => b.us - a.us)[0].name;
+    const longest = [...report.ops].sort((a, b) => b.time_us - a.time_us)[0].name;
     assert.equal(await first(), longest);
     await page.click("#operations th button:text('operation')");
     assert.equal(await first(), [...report.ops].map((op) => op.name).sort()[0]);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "ir/core/str_cat.h"
@@ -18,6 +19,12 @@
 
 namespace hlokit::cli {
 namespace {
+
+// The name of the tool that runs, for the prefix of its messages.
+std::string& ToolName() {
+  static std::string* const name = new std::string("hlokit");
+  return *name;
+}
 
 void PrintError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
@@ -33,7 +40,11 @@ std::string NormalizeFlag(std::string argument) {
 std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = nullptr;  // the subcommand that is named
   for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (std::find(arguments.begin(), arguments.end(), each->get_name()) != arguments.end()) command = each;
+    const auto names = [each](const std::string& argument) {
+      const std::vector<std::string> aliases = each->get_aliases();
+      return argument == each->get_name() || std::find(aliases.begin(), aliases.end(), argument) != aliases.end();
+    };
+    if (std::any_of(arguments.begin(), arguments.end(), names)) command = each;
   }
   for (size_t k = 0; k < arguments.size() && arguments[k] != "--"; ++k) {
     const std::string& argument = arguments[k];
@@ -53,15 +64,48 @@ std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& argum
       if (command != nullptr) add(*command);
       const std::vector<std::string_view> candidates(names.begin(), names.end());
       const std::string_view near = Nearest(flag, candidates);
-      const std::string hint = near.empty() ? "" : StrCat("; did you mean ", near, "?");
-      return StrCat("there is no flag ", flag, hint);
+      const std::string hint = near.empty() ? "" : StrCat("; did you mean `", near, "`?");
+      return StrCat("unknown flag `", flag, "`", hint);
     }
     const bool needs_value = option->get_items_expected_min() > 0 && option->get_type_size() > 0;
     if (end != std::string::npos || !needs_value) continue;
-    if (k + 1 == arguments.size() || arguments[k + 1].starts_with("--")) return StrCat(flag, " takes a value");
+    if (k + 1 == arguments.size() || arguments[k + 1].starts_with("--")) return StrCat("missing value of `", flag, "`");
     ++k;
   }
-  return "";
+  if (command != nullptr || arguments.empty()) return "";
+  // CLI11 would only say that a subcommand is missing.
+  std::vector<std::string> commands;
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    commands.push_back(each->get_name());
+    for (const std::string& alias : each->get_aliases()) commands.push_back(alias);
+  }
+  const std::string& first = arguments.front();
+  if (commands.empty() || first.starts_with("-")) return "";
+  return StrCat("unknown command `", first, "`", Suggested(first, {commands.begin(), commands.end()}));
+}
+
+// CLI11's description of a usage error in the words of the other messages.
+std::string Reworded(std::string what) {
+  if (const size_t at = what.find(" not in {"); at != std::string::npos && what.back() == '}') {
+    const size_t colon = what.find(": ");
+    if (colon == std::string::npos || colon > at) return what;
+    std::string list;
+    for (const char c : what.substr(at + 9, what.size() - at - 10))
+      StrAppend(&list, c == ',' ? ", " : std::string(1, c));
+    return StrCat(what.substr(0, colon + 2), "expected one of ", list, ", found `",
+                  what.substr(colon + 2, at - colon - 2), "`");
+  }
+  constexpr std::string_view kValue = ": Value ", kRange = " not in range ";
+  if (const size_t at = what.find(kRange), value = what.find(kValue); at != std::string::npos && value < at) {
+    const size_t begin = value + kValue.size();
+    return StrCat(what.substr(0, value), ": expected a number from ", what.substr(at + kRange.size()), ", found `",
+                  what.substr(begin, at - begin), "`");
+  }
+  constexpr std::string_view kArgument = "The following argument was not expected: ";
+  if (what.starts_with(kArgument)) return StrCat("unexpected argument `", what.substr(kArgument.size()), "`");
+  if (what == "A subcommand is required") return "expected a command";
+  if (what[0] >= 'A' && what[0] <= 'Z') what[0] = static_cast<char>(what[0] - 'A' + 'a');
+  return what;
 }
 
 }  // namespace
@@ -70,22 +114,25 @@ int Main(int (*run)(int argc, char** argv), int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    PrintError("internal error: out of memory\n");
+    PrintError(StrCat(ToolName(), ": internal error: out of memory\n"));
   } catch (const std::exception& e) {
-    PrintError(StrCat("internal error: ", std::string_view(e.what()), "\n"));
+    PrintError(StrCat(ToolName(), ": internal error: ", std::string_view(e.what()), "\n"));
   }
   return kInternal;
 }
 
 std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<ValueKind> kinds) {
+  ToolName() = app->get_name();
   const std::string commit = *kCommit == '\0' ? "" : StrCat(" (commit ", kCommit, ")");
   app->set_version_flag("--version", StrCat(app->get_name(), " (hlokit) ", kVersion, commit),
-                        "Print the version and exit");
+                        "print the version and exit");
+  app->set_help_flag("-h,--help", "print this help and exit");
   const auto format = std::make_shared<HelpFormat>();
   format->label("Positionals", "Arguments");
   app->formatter(format);
   for (CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; })) {
     sub->formatter(format);
+    sub->set_help_flag("-h,--help", "print this help and exit");
     sub->group("Commands");
   }
   if (argc > 1 && std::string_view(argv[1]) == "--complete") {
@@ -113,8 +160,7 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
     arguments.push_back(std::move(argument));
   }
   if (const std::string mistake = MistakeIn(*app, arguments); !mistake.empty()) {
-    PrintError(StrCat(mistake, "\nRun with --help for more information.\n"));
-    return kUsage;
+    return UsageError(app->get_name(), StrCat(mistake, "\nRun with --help for more information."));
   }
   std::reverse(arguments.begin(), arguments.end());
   try {
@@ -123,19 +169,24 @@ std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<
     const std::string what = e.what();
     constexpr std::string_view kTooMany = ": At Most 1 required but received ";
     const size_t at = what.find(kTooMany);
-    if (at == std::string::npos) return app->exit(e) == 0 ? kOk : kUsage;
-    PrintError(StrCat(what.substr(0, at), " is given ", what.substr(at + kTooMany.size()),
-                      " times\nRun with --help for more information.\n"));
-    return kUsage;
+    return UsageError(app->get_name(),
+                      StrCat(at == std::string::npos ? what : StrCat("duplicate flag `", what.substr(0, at), "`"),
+                             "\nRun with --help for more information."));
+  } catch (const CLI::Success& e) {
+    app->exit(e);  // prints the help or the version
+    return kOk;
   } catch (const CLI::ParseError& e) {
-    // Prints the help, or the mistake and a pointer to the help.
-    return app->exit(e) == 0 ? kOk : kUsage;
+    return UsageError(app->get_name(), StrCat(Reworded(e.what()), "\nRun with --help for more information."));
+  } catch (const std::invalid_argument&) {
+    // A value of a flag that is none: CLI11 lets the error of the conversion through.
+    return UsageError(app->get_name(),
+                      "expected true or false as the value of a flag\nRun with --help for more information.");
   }
   return std::nullopt;
 }
 
 int UsageError(std::string_view tool, std::string_view message) {
-  PrintError(StrCat(tool, ": ", message, "\n"));
+  PrintError(StrCat(tool, ": error: ", message, "\n"));
   return kUsage;
 }
 
@@ -154,12 +205,12 @@ void AddFillElidedFlag(CLI::App* app, std::optional<FillKind>* kind, bool xla, s
 
 void InputOptions::AddFlags(CLI::App* app) {
   app->add_flag("--split-input-file", split_input_file,
-                "Lines that consist of '// -----' separate modules, each handled on its own");
-  app->add_flag("--allow-unknown", parse.allow_unknown,
-                "Keep opcodes and attributes that are not known as they stand, with a warning");
+                "split the input at lines `// -----` and handle each part separately");
+  app->add_flag("--allow-unknown,--allow-unregistered", parse.allow_unknown,
+                "accept unknown opcodes and attributes with a warning, and preserve them");
   app->add_option_function<std::string>(
          "--diagnostics", [this](const std::string& format) { json_diagnostics = format == "json"; },
-         "How errors and warnings are shown on standard error: text or json")
+         "format of errors and warnings on standard error: text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->default_str("text");
 }
@@ -211,7 +262,7 @@ void Diagnostics::Show(const DiagnosticSink& sink, const SourceBuffer& source) {
 void Diagnostics::ShowError(std::string_view where, std::string_view message, ExitCode code) {
   Fail(code);
   if (!options_.json_diagnostics) {
-    PrintError(StrCat(where, where.empty() ? "" : ": ", "error: ", message, "\n"));
+    PrintError(StrCat(ToolName(), ": error: ", where, where.empty() ? "" : ": ", message, "\n"));
     return;
   }
   AppendJson(StrCat("{\"file\": ", JsonQuoted(where), ", \"severity\": \"error\", \"kind\": \"tool\", \"message\": ",

@@ -45,7 +45,7 @@ int Main(int (*run)(int argc, char** argv), int argc, char** argv);
 // `-`. `kinds` are the values, beside CommonValueKinds, that only this tool takes.
 std::optional<int> ParseFlags(CLI::App* app, int argc, char** argv, std::vector<ValueKind> kinds = {});
 
-// Prints "tool: message" on standard error and returns kUsage.
+// Prints "tool: error: message" on standard error and returns kUsage.
 int UsageError(std::string_view tool, std::string_view message);
 
 // Adds --fill-elided=zeros|iota|random, and xla where a whole module is filled; described by `purpose` and these kinds.

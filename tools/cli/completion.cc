@@ -37,7 +37,7 @@ Line ReadLine(const CLI::App& app, const std::vector<std::string>& words) {
     if (line.waiting != nullptr) {
       line.waiting = nullptr;
     } else if (line.flags_end || word.size() < 2 || word[0] != '-') {
-      const auto named = line.command->get_subcommands([&](const CLI::App* sub) { return sub->get_name() == word; });
+      const auto named = line.command->get_subcommands([&](const CLI::App* sub) { return sub->check_name(word); });
       if (line.arguments > 0 || named.empty()) {
         ++line.arguments;
       } else {
@@ -63,17 +63,23 @@ void CompleteValue(const CLI::Option& option, std::string_view typed, const std:
   }
 }
 
-void CompleteFlag(const Line& line, Completion* out) {
+// Aliases of flags are offered if no other name begins with the word.
+void CompleteFlag(const Line& line, std::string_view word, Completion* out) {
   std::set<const CLI::Option*> excluded;
   for (const CLI::Option* option : line.given) {
     if (option->get_items_expected_max() <= 1) excluded.insert(option);
     for (const CLI::Option* other : option->get_excludes()) excluded.insert(other);
   }
-  for (const CLI::Option* option : line.command->get_options()) {
-    if (excluded.contains(option) || option->get_group().empty()) continue;
-    for (const std::string& name : option->get_lnames()) {
-      out->candidates.push_back({StrCat("--", name, Takes(*option) ? "=" : ""), option->get_description()});
+  const std::string_view typed = word.substr(std::min<size_t>(word.size(), 2));
+  for (const bool aliases : {false, true}) {
+    for (const CLI::Option* option : line.command->get_options()) {
+      if (excluded.contains(option) || option->get_group().empty()) continue;
+      for (const std::string& name : aliases ? option->get_lnames() : ShownNames(*option)) {
+        if (!name.starts_with(typed)) continue;
+        out->candidates.push_back({StrCat("--", name, Takes(*option) ? "=" : ""), option->get_description()});
+      }
     }
+    if (!out->candidates.empty()) return;
   }
 }
 
@@ -124,7 +130,7 @@ Completion Complete(const CLI::App& app, const std::vector<std::string>& words, 
     begin = word.find('=') + 1;
     if (option != nullptr) CompleteValue(*option, word.substr(begin), kinds, &result);
   } else if (!line.flags_end && word.starts_with("-")) {
-    CompleteFlag(line, &result);
+    CompleteFlag(line, word, &result);
   } else {
     CompleteArgument(line, word, kinds, &result);
   }

@@ -4,21 +4,34 @@
 #include <string>
 #include <string_view>
 
-#include "interp/tpu/devices/machine.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/op_reference.h"
 #include "ir/ops/opcode.h"
 #include "passes/core/registry.h"
+#include "passes/target/machine.h"
 #include "tools/cli/completion.h"
 #include "tools/cli/device_machine.h"
 
 namespace hlokit::cli {
 namespace {
 
-void CompletePass(std::string_view, Completion* out) {
-  for (const PassInfo* pass : PassRegistry::Get().passes()) {
-    out->candidates.push_back({std::string(pass->name), std::string(pass->summary)});
-  }
+// A pass or pipeline behind `before`, in the spelling of what is typed: with `_` if that has one. Aliases are offered
+// once something is typed, so that the list of all passes has each of them once.
+void OfferPass(std::string_view name, std::string_view description, std::string_view before, std::string_view typed,
+               Completion* out) {
+  const bool underscores = typed.find('_') != std::string_view::npos;
+  const auto offer = [&](std::string_view offered) {
+    std::string text(offered);
+    if (underscores) std::replace(text.begin(), text.end(), '-', '_');
+    out->candidates.push_back({StrCat(before, text), std::string(description)});
+  };
+  offer(name);
+  if (typed.empty()) return;
+  for (const std::string_view alias : PassRegistry::AliasesOf(name)) offer(alias);
+}
+
+void CompletePass(std::string_view typed, Completion* out) {
+  for (const PassInfo* pass : PassRegistry::Get().passes()) OfferPass(pass->name, pass->summary, "", typed, out);
 }
 
 // "max-operands=" or, behind it, the values, of the pass whose braces are open.
@@ -62,10 +75,10 @@ void CompletePipeline(std::string_view typed, Completion* out) {
   }
   const std::string before(typed.substr(0, begin));
   for (const NamedPipeline& pipeline : registry.pipelines()) {
-    out->candidates.push_back({StrCat(before, pipeline.name), StrCat("pipeline: ", pipeline.summary)});
+    OfferPass(pipeline.name, StrCat("pipeline: ", pipeline.summary), before, typed.substr(begin), out);
   }
   for (const PassInfo* pass : registry.passes()) {
-    out->candidates.push_back({StrCat(before, pass->name), std::string(pass->summary)});
+    OfferPass(pass->name, pass->summary, before, typed.substr(begin), out);
   }
 }
 
@@ -93,7 +106,7 @@ void CompleteOpcode(std::string_view, Completion* out) {
 
 std::vector<ValueKind> CommonValueKinds() {
   return {{"FILE", [](std::string_view, Completion* out) { out->paths = Completion::Paths::kFiles; }},
-          {"FOLDER", [](std::string_view, Completion* out) { out->paths = Completion::Paths::kFolders; }},
+          {"DIR", [](std::string_view, Completion* out) { out->paths = Completion::Paths::kFolders; }},
           {"PIPELINE", CompletePipeline},
           {"PASS", CompletePass},
           {"DEVICE", CompleteDevice},

@@ -14,9 +14,9 @@ namespace hlokit::cli {
 std::optional<tpu::Machine> ReadMachine(const std::string& name, Diagnostics* diagnostics) {
   if (std::optional<tpu::Machine> machine = tpu::InstalledMachine(name)) return machine;
   if (name.find('/') == std::string::npos && name.find('.') == std::string::npos) {
-    std::string message = StrCat("no machine is called '", name, "'; there are");
+    std::string message = StrCat("unknown target `", name, "`; expected one of");
     for (std::string_view known : tpu::InstalledMachines()) StrAppend(&message, " ", known);
-    diagnostics->ShowError("--device", StrCat(message, ", and files with a '.' or '/' in their names"), kUsage);
+    diagnostics->ShowError("--device", StrCat(message, ", or a file with a `.` or `/` in its name"), kUsage);
     return std::nullopt;
   }
   const std::vector<cli::InputPart> parts = diagnostics->Read(name);
@@ -50,7 +50,7 @@ absl::StatusOr<tpu::Topology> TopologyFor(const tpu::Machine& machine, const std
   if (!parsed.ok()) return absl::InvalidArgumentError(parsed.status().message());
   if (parsed->Chips() * per_chip < devices) {
     const std::string message =
-        StrCat("the module is made for ", devices, " devices, ", device, " has ", parsed->Chips() * per_chip);
+        StrCat("the module requires ", devices, " devices, but ", device, " has ", parsed->Chips() * per_chip);
     return absl::FailedPreconditionError(message);
   }
   return parsed;

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "interp/tpu/devices/machine.h"
-#include "interp/tpu/devices/topology.h"
 #include "ir/graph/module.h"
+#include "passes/target/machine.h"
+#include "passes/target/topology.h"
 #include "tools/cli/cli.h"
 
 namespace hlokit::cli {

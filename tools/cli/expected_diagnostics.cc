@@ -85,7 +85,9 @@ std::string CompareWithExpected(const DiagnosticSink& sink, const SourceBuffer& 
   }
   for (const Expectation& e : expected) {
     if (e.met) continue;
-    StrAppend(&out, source.name(), ":", e.comment_line, ": nothing said \"", e.text, "\" of line ", e.line, "\n");
+    StrAppend(&out, source.name(), ":", e.comment_line, ": expected ",
+              e.severity == Severity::kError ? "error" : "warning", " \"", e.text, "\" at line ", e.line,
+              " was not produced\n");
   }
   return out;
 }

@@ -55,7 +55,7 @@ std::string Range(const std::string& type) {
   if (begin == std::string::npos || middle == std::string::npos || type.back() != ']') return "";
   const std::string from = type.substr(begin + 5, middle - begin - 5);
   const std::string to = type.substr(middle + 3, type.size() - middle - 4);
-  constexpr double kLarge = 1e9;  // a limit that nobody meets is not worth a line
+  constexpr double kLarge = 1e9;  // a limit that no user reaches is not worth a line
   return std::strtod(to.c_str(), nullptr) >= kLarge ? StrCat("from ", from) : StrCat(from, " to ", to);
 }
 
@@ -72,12 +72,23 @@ std::string Notes(const CLI::Option& option) {
   if (option.get_required()) notes.push_back("required");
   if (!option.get_default_str().empty()) notes.push_back(StrCat("default: ", option.get_default_str()));
   if (const std::string range = Range(option.get_type_name()); !range.empty()) notes.push_back(range);
-  if (!option.get_needs().empty()) notes.push_back(StrCat("needs ", Names(option.get_needs())));
+  if (!option.get_needs().empty()) notes.push_back(StrCat("requires ", Names(option.get_needs())));
   if (!option.get_excludes().empty()) notes.push_back(StrCat("not with ", Names(option.get_excludes())));
   return notes.empty() ? "" : StrCat(" (", Join(notes, "; "), ")");
 }
 
 }  // namespace
+
+std::vector<std::string> ShownNames(const CLI::Option& option) {
+  std::vector<std::string> shown;
+  bool negated = false;
+  for (const std::string& name : option.get_lnames()) {
+    const bool negative = name.starts_with("no-");
+    if (shown.empty() || (negative && !negated)) shown.push_back(name);
+    negated |= negative;
+  }
+  return shown;
+}
 
 OptionValue ValueOf(const CLI::Option& option) {
   OptionValue value;
@@ -118,7 +129,7 @@ std::string HelpFormat::make_option(const CLI::Option* option, bool is_positiona
   const OptionValue value = ValueOf(*option);
   std::vector<std::string> names;
   for (const std::string& name : option->get_snames()) names.push_back("-" + name);
-  for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  for (const std::string& name : ShownNames(*option)) names.push_back("--" + name);
   std::string head = StrCat(option->get_snames().empty() ? "      " : "  ", Join(names, ", "));
   if (!value.name.empty()) {
     StrAppend(&head,
@@ -138,9 +149,9 @@ std::string HelpFormat::make_footer(const CLI::App* app) const {
   return StrCat(
       "Exit status:\n"
       "  0  success\n"
-      "  1  the input was rejected, or a check that was asked for failed\n"
-      "  2  wrong usage, or a file that cannot be read or written\n"
-      "  3  an internal error\n\n",
+      "  1  the input was rejected, or a requested check failed\n"
+      "  2  usage error, or a file that cannot be read or written\n"
+      "  3  internal error\n\n",
       app->get_footer(), app->get_footer().empty() ? "" : "\n");
 }
 

@@ -17,6 +17,9 @@ struct OptionValue {
   std::vector<std::string> members;  // what it may be, if few
   bool optional = false;             // --stats or --stats=json
 };
+
+// The long names of a flag that help and completion show: the first one and its negation, without aliases.
+std::vector<std::string> ShownNames(const CLI::Option& option);
 OptionValue ValueOf(const CLI::Option& option);
 
 class HelpFormat : public CLI::Formatter {

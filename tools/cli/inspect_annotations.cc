@@ -89,7 +89,7 @@ class Report {
     const bool both = !flags_.passes.empty();
     *out << "  annotations         " << counts_before_.annotations;
     if (both) *out << " before, " << counts_after_.annotations << " after";
-    *out << "\n  without annotation  " << counts_before_.without << " of " << counts_before_.instructions
+    *out << "\n  without metadata    " << counts_before_.without << " of " << counts_before_.instructions
          << " instructions";
     if (both) *out << " before, " << counts_after_.without << " of " << counts_after_.instructions << " after";
     *out << "\n\n";
@@ -107,7 +107,7 @@ class Report {
       *out << "  " << std::string(static_cast<size_t>(2 * scope.depth), ' ')
            << (scope.depth == 0 ? std::string("(all)") : scope.name) << "\n";
     }
-    if (!unannotated_.empty()) *out << "\nwithout annotation" << (both ? " after" : "") << "\n";
+    if (!unannotated_.empty()) *out << "\nwithout metadata" << (both ? " after" : "") << "\n";
     for (const auto& [why, instructions] : unannotated_) {
       *out << Right(static_cast<int64_t>(instructions.size()), 8) << "  " << TextOf(why) << "\n";
       if (why == WhyUnannotated::kNothingAnnotated) continue;
@@ -119,7 +119,7 @@ class Report {
         *out << "            ... (" << static_cast<int64_t>(instructions.size() - flags_.list) << " more)\n";
     }
     if (!both) return;
-    *out << "\nlost by pass\n";
+    *out << "\ndropped by pass\n";
     for (const AnnotationLoss::Row& row : loss_.rows()) {
       *out << Right(static_cast<int64_t>(row.lost.size()), 8) << "  " << row.pass << "\n";
       for (MetadataId id : row.lost) *out << "            " << NameOfSource(module_, id) << "\n";
@@ -130,7 +130,7 @@ class Report {
     json->BeginObject().Member("module", module_.name());
     const auto counts = [&](std::string_view key, const AnnotationCounts& c) {
       json->Key(key).BeginObject().Member("annotations", c.annotations);
-      json->Member("instructions", c.instructions).Member("without_annotation", c.without).EndObject();
+      json->Member("instructions", c.instructions).Member("without_metadata", c.without).EndObject();
     };
     counts("before", counts_before_);
     counts("after", counts_after_);
@@ -146,16 +146,16 @@ class Report {
       numbers("after", Numbers(scope.after));
       json->EndObject();
     }
-    json->EndArray().Key("unannotated").BeginArray();
+    json->EndArray().Key("unattributed").BeginArray();
     for (const auto& [why, instructions] : unannotated_) {
-      json->BeginObject().Member("why", TextOf(why)).Member("count", instructions.size());
+      json->BeginObject().Member("reason", TextOf(why)).Member("count", instructions.size());
       json->Key("instructions").BeginArray();
       for (InstructionId id : instructions) {
         if (why != WhyUnannotated::kNothingAnnotated) json->Value(module_.instruction(id).name());
       }
       json->EndArray().EndObject();
     }
-    json->EndArray().Key("lost").BeginArray();
+    json->EndArray().Key("dropped_metadata").BeginArray();
     for (const AnnotationLoss::Row& row : loss_.rows()) {
       json->BeginObject().Member("pass", row.pass).Key("op_names").BeginArray();
       for (MetadataId id : row.lost) json->Value(NameOfSource(module_, id));
@@ -210,23 +210,25 @@ InspectCommand AddAnnotationsCommand(CLI::App* app) {
   auto flags = std::make_shared<AnnotationsFlags>();
   CLI::App* command = app->add_subcommand(
       "annotations",
-      "Shows what instructions stand for: the tree of scopes with instructions, operations and bytes, "
-      "before and after passes, what has no annotation and why, and the annotations that each pass lost");
+      "print the scopes that instructions are attributed to, with instructions, operations and bytes before and after "
+      "passes, the instructions without metadata with the reason, and the metadata that each pass dropped");
+  command->alias("metadata");
   flags->AddTo(command);
-  command->add_option("--passes", flags->passes, "Passes to run, as hlo-opt takes them")->type_name("PIPELINE");
-  command->add_option("--depth", flags->depth, "Scopes nested deeper count for those around them")
+  command->add_option("--passes", flags->passes, "passes to run, as in hlo-opt --passes")->type_name("PIPELINE");
+  command->add_option("--depth", flags->depth, "attribute deeper scopes to their ancestors of this depth")
       ->capture_default_str();
   command
-      ->add_option("--list", flags->list, "Instructions without annotation to name for each reason; the JSON has all")
+      ->add_option("--list", flags->list,
+                   "limit on the instructions without metadata listed for each reason; the JSON has all")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->capture_default_str();
   command->footer(
       "Examples:\n"
       "  hlo-inspect annotations module.hlo                     where the work is, by scope\n"
-      "  hlo-inspect annotations --passes=simplify module.hlo   the same before and after, and what got lost\n"
+      "  hlo-inspect annotations --passes=simplify module.hlo   the same before and after, and the dropped metadata\n"
       "  hlo-inspect annotations --passes=default --list=1000 module.hlo\n"
-      "                                                         all instructions without annotation, with the reason\n"
-      "  hlo-inspect annotations --passes=simplify --json module.hlo | jq '.[0].lost'");
+      "                                                         all instructions without metadata, with the reason\n"
+      "  hlo-inspect annotations --passes=simplify --json module.hlo | jq '.[0].dropped_metadata'");
   return {command, [flags] { return RunAnnotations(*flags); }};
 }
 

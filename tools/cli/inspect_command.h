@@ -24,10 +24,8 @@ struct InspectFlags {
 
   void AddTo(CLI::App* app) {
     app->add_option("FILE", files, "HLO texts; - is standard input")->type_name("FILE")->default_str("-");
-    app->add_flag("--json", json, "Write JSON");
-    app->add_option("-o,--output", output, "Where the report goes; - is standard output")
-        ->type_name("FILE")
-        ->default_str("-");
+    app->add_flag("--json", json, "print JSON");
+    app->add_option("-o,--output", output, "output file; - is standard output")->type_name("FILE")->default_str("-");
     input.AddFlags(app);
   }
 };

@@ -135,16 +135,16 @@ void AddCostKey(CLI::App* command, CostKey* key, const std::string& what, const 
 InspectCommand AddCostCommand(CLI::App* app) {
   auto flags = std::make_shared<CostFlags>();
   CLI::App* command = app->add_subcommand(
-      "cost", "Counts operations, transcendental functions and bytes read and written, as XLA's cost analysis does");
+      "cost", "count operations, transcendental functions and bytes read and written, as XLA's cost analysis does");
   flags->AddTo(command);
-  AddCostKey(command, &flags->by, "What rows stand for", "opcode");
+  AddCostKey(command, &flags->by, "what to group rows by", "opcode");
   command->add_flag("--trip-counts", flags->trip_counts,
-                    "In the rows, count loop bodies once for each trip where the number is known, not once");
-  command->add_option("--top", flags->top, "Rows of the text; the JSON has all")->default_str("20");
+                    "multiply loop bodies by their trip counts in the rows, where these are known");
+  command->add_option("--top", flags->top, "limit on the rows; the JSON has all")->default_str("20");
   command->footer(
       "Notes:\n"
-      "  Totals are those of the entry computation: a loop counts one trip, a\n"
-      "  conditional its dearest branch.\n\n"
+      "  Totals are those of the entry computation: a loop counts one iteration, a\n"
+      "  conditional its most expensive branch.\n\n"
       "Examples:\n"
       "  hlo-inspect cost module.hlo\n"
       "  hlo-inspect cost --by=scope --trip-counts module.hlo\n"

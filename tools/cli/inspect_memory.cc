@@ -76,15 +76,15 @@ void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& mo
   for (Computation c : module.computations()) {
     const MemoryUse& own = memory.Of(c);
     if (own.order.empty()) continue;
-    json->BeginObject().Member("name", c.name()).Member("bytes_beyond_arguments", own.own_peak_bytes);
+    json->BeginObject().Member("name", c.name()).Member("temp_bytes", own.own_peak_bytes);
     json->Member("peak_instruction", PeakInstruction(module, own)).EndObject();
   }
   json->EndArray();
   json->Key("live_at_peak").BeginArray();
   for (const LiveBuffer& buffer : memory.AtPeak(module)) {
     json->BeginObject().Member("instruction", module.instruction(buffer.maker).name());
-    json->Member("leaf", buffer.leaf).Member("bytes", buffer.bytes).Member("kind", NameOf(buffer.kind));
-    json->Member("begin", buffer.begin).Member("end", buffer.end).EndObject();
+    json->Member("shape_index", buffer.leaf).Member("bytes", buffer.bytes).Member("kind", NameOf(buffer.kind));
+    json->Member("live_from", buffer.begin).Member("live_to", buffer.end).EndObject();
   }
   json->EndArray();
   if (flags.by != CostKey::kInstruction) {
@@ -200,16 +200,16 @@ int Run(const MemoryFlags& flags) {
 InspectCommand AddMemoryCommand(CLI::App* app) {
   auto flags = std::make_shared<MemoryFlags>();
   CLI::App* command = app->add_subcommand(
-      "memory",
-      "Estimates the memory that buffers take when the instructions run in order, and what is alive at the peak");
+      "memory", "estimate the memory of buffers in the order of the instructions, and the live buffers at the peak");
   flags->AddTo(command);
-  AddCostKey(command, &flags->by, "What rows of what is alive at the peak stand for", "instruction");
-  command->add_option("--top", flags->top, "Rows that the text shows; the JSON has all")->default_str("20");
-  command->add_flag("--timeline", flags->timeline, "Also the bytes alive at each instruction of the entry computation");
+  AddCostKey(command, &flags->by, "what to group live buffers at the peak by", "instruction");
+  command->add_option("--top", flags->top, "limit on the rows; the JSON has all")->default_str("20");
+  command->add_flag("--timeline", flags->timeline,
+                    "print the live bytes at each instruction of the entry computation too");
   command->footer(
       "Notes:\n"
-      "  The order is that of the text of a scheduled module, else post-order. Bytes\n"
-      "  are without padding.\n\n"
+      "  The order is that of the text of a scheduled module, otherwise post-order.\n"
+      "  Bytes exclude padding.\n\n"
       "Examples:\n"
       "  hlo-inspect memory module.hlo\n"
       "  hlo-inspect memory --by=scope module.hlo\n"

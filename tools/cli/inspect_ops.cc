@@ -50,7 +50,7 @@ int RunOps(const OpsFlags& flags) {
     if (!opcode) {
       std::vector<std::string_view> known;
       for (size_t i = 0; i < kOpcodeCount; ++i) known.push_back(TextOf(static_cast<Opcode>(i)));
-      return UsageError("hlo-inspect", StrCat("no opcode `", text, "`", Suggested(text, known)));
+      return UsageError("hlo-inspect", StrCat("unknown opcode `", text, "`", Suggested(text, known)));
     }
     opcodes.push_back(*opcode);
   }
@@ -77,11 +77,12 @@ int RunOps(const OpsFlags& flags) {
 
 InspectCommand AddOpsCommand(CLI::App* app) {
   auto flags = std::make_shared<OpsFlags>();
-  CLI::App* command = app->add_subcommand("ops", "Lists opcodes, or shows what one means, takes and gives");
-  command->add_option("OPCODE", flags->opcodes, "Opcodes; all of them unless given")->type_name("OPCODE");
-  command->add_flag("--json", flags->json, "Write JSON");
-  command->add_flag("--markdown", flags->markdown, "Write the whole reference (docs/ops.md)");
-  command->add_option("-o,--output", flags->output, "Where the report goes; - is standard output")
+  CLI::App* command = app->add_subcommand("ops", "list opcodes, or describe one with its operands and result");
+  command->add_option("OPCODE", flags->opcodes, "opcodes to describe; without any, all are listed")
+      ->type_name("OPCODE");
+  command->add_flag("--json", flags->json, "print JSON");
+  command->add_flag("--markdown", flags->markdown, "print the whole reference (docs/ops.md)");
+  command->add_option("-o,--output", flags->output, "output file; - is standard output")
       ->type_name("FILE")
       ->default_str("-");
   command->footer(

@@ -31,19 +31,24 @@ CLI::Validator AtLeast(int least) {
   const auto check = [least](const std::string& text) {
     double value = 0;
     const bool fits = CLI::detail::lexical_cast(text, value) && value >= least;
-    return fits ? std::string() : StrCat("takes numbers from ", least, ", not `", text, "`");
+    return fits ? std::string() : StrCat("expected a number of at least ", least, ", found `", text, "`");
   };
   return CLI::Validator(check, "");
 }
 
 std::string FirstError(const DiagnosticSink& sink) {
   for (const Diagnostic& d : sink.diagnostics()) {
-    if (d.severity == Severity::kError) return d.message;
+    if (d.severity != Severity::kError) continue;
+    // The interpreter names the flag of hlo-run; here it has another name.
+    std::string message = d.message;
+    constexpr std::string_view kFlag = "--max-seconds";
+    if (const size_t at = message.find(kFlag); at != std::string::npos) message.insert(at + 2, "run-");
+    return message;
   }
   return "no results";
 }
 
-// The results of a module on made-up arguments.
+// The results of a module on synthetic arguments.
 absl::StatusOr<std::vector<Literal>> Evaluate(const Module& module, double seconds) {
   interp::EvaluatorOptions options;
   options.fill_elided = FillKind::kRandom;
@@ -61,18 +66,18 @@ absl::StatusOr<std::vector<Literal>> Evaluate(const Module& module, double secon
 void PassFlags::AddFlags(CLI::App* app) {
   app->add_option("--passes", passes_,
                   "passes to run: algsimp,cse,group(licm,dce)*,fusion{max-operands=16}; * repeats until nothing "
-                  "changes; pipelines with a name (simplify, ...) stand like passes")
+                  "changes; named pipelines (simplify, ...) are used like passes")
       ->type_name("PIPELINE");
-  app->add_flag("--list-passes{text}", list_passes_,
-                "print the passes and pipelines there are and exit; =markdown: in full")
+  app->add_flag("--list-passes{text}", list_passes_, "print the passes and pipelines and exit; =markdown: in full")
       ->check(CLI::IsMember({"text", "markdown"}));
-  app->add_flag("--print-pipeline{short}", print_pipeline_,
-                "print what --passes says in one spelling and exit; =expanded: named pipelines with what is in them")
+  app->add_flag(
+         "--print-pipeline{short}", print_pipeline_,
+         "print the pipeline of --passes in canonical form and exit; =expanded: with the passes of named pipelines")
       ->check(CLI::IsMember({"short", "expanded"}));
   app->add_flag("--verify-each,!--no-verify-each", verify_each_, "check the module after each pass (default on)");
-  app->add_flag("--time-passes{text}", time_passes_, "print the time in each pass on standard error; =json")
+  app->add_flag("--time-passes{text}", time_passes_, "print the time of each pass on standard error; =json: as JSON")
       ->check(CLI::IsMember({"text", "json"}));
-  app->add_flag("--stats{text}", stats_, "print what each pass did on standard error; =json")
+  app->add_flag("--stats{text}", stats_, "print statistics of each pass on standard error; =json: as JSON")
       ->check(CLI::IsMember({"text", "json"}));
   app->add_option("--print-before", print_before_,
                   "print the module before passes whose whole name matches the expression")
@@ -85,18 +90,22 @@ void PassFlags::AddFlags(CLI::App* app) {
   app->add_flag("--print-changed{whole}", print_changed_,
                 "print the module after passes that changed it; =diff: only what changed")
       ->check(CLI::IsMember({"whole", "diff"}));
-  app->add_option("--bisect-limit", bisect_limit_, "run this many passes and leave out the rest")->check(AtLeast(0));
-  app->add_flag("--run-before-after", run_before_after_,
-                "run the module on made-up arguments before the passes and after each, and compare the results");
-  app->add_option("--run-tolerance", run_tolerance_,
-                  "how far floats may differ there, relative to their size; else by 4 units in the last place, or more "
-                  "where a pass says that it rounds differently")
+  app->add_option("--bisect-limit,--opt-bisect-limit", bisect_limit_, "run this many passes and skip the rest")
       ->check(AtLeast(0));
-  app->add_option("--run-max-seconds", run_seconds_, "limit on the time of one such run")->capture_default_str();
-  app->add_option("--crash-reproducer", crash_reproducer_,
-                  "where to write the module and the pass if a pass fails, breaks the module or crashes")
+  app->add_flag("--run-before-after,--check-equivalence", run_before_after_,
+                "run the module on synthetic arguments before the passes and after each, and compare the results");
+  app->add_option("--run-tolerance,--equivalence-tolerance", run_tolerance_,
+                  "relative tolerance of that comparison; by default 4 units in the last place, or more after a pass "
+                  "that declares a tolerance")
+      ->check(AtLeast(0));
+  app->add_option("--run-max-seconds,--equivalence-max-seconds", run_seconds_, "time limit of one such run")
+      ->capture_default_str();
+  app->add_option("--crash-reproducer,--pass-pipeline-crash-reproducer", crash_reproducer_,
+                  "write the module and the pass to this file if a pass fails, produces an invalid module or crashes")
       ->type_name("FILE");
-  app->add_option("--max-rounds", max_rounds_, "rounds of one * at most")->check(AtLeast(1))->capture_default_str();
+  app->add_option("--max-iterations", max_rounds_, "limit on the iterations of a `*` in the pipeline")
+      ->check(AtLeast(1))
+      ->capture_default_str();
 }
 
 std::optional<int> PassFlags::Prepare(std::string_view tool) {
@@ -113,7 +122,7 @@ std::optional<int> PassFlags::Prepare(std::string_view tool) {
     return kOk;
   }
   if (pipeline_->empty() && !FlagWithoutPasses().empty()) {
-    WriteError(StrCat(tool, ": warning: ", FlagWithoutPasses(), " has nothing to do without --passes\n"));
+    WriteError(StrCat(tool, ": warning: ", FlagWithoutPasses(), " has no effect without --passes\n"));
   }
   for (const auto& [flag, pattern] : {std::pair("--print-before", &print_before_), {"--print-after", &print_after_}}) {
     if (const std::optional<int> code = CheckPattern(tool, flag, *pattern)) return code;
@@ -147,8 +156,7 @@ std::optional<int> PassFlags::CheckPattern(std::string_view tool, std::string_vi
     if (matches(pass->name)) return std::nullopt;
   }
   if (!pipeline_->empty()) {
-    WriteError(StrCat(tool, ": warning: ", flag, ": no pass of the pipeline has a name that `", pattern,
-                      "` matches as a whole\n"));
+    WriteError(StrCat(tool, ": warning: ", flag, ": `", pattern, "` matches no pass of the pipeline as a whole\n"));
   }
   return std::nullopt;
 }
@@ -187,12 +195,13 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
     if (const absl::Status status = reproducer_->Write(); !status.ok()) {
       diagnostics->ShowError(label, std::string(status.message()), kUsage);
     } else {
-      WriteError(StrCat(label, ": note: the module before that pass is in ", crash_reproducer_, "\n"));
+      WriteError(StrCat(label, ": note: the module before that pass was written to ", crash_reproducer_, "\n"));
     }
     return false;
   }
   for (const std::string& group : result->unfinished) {
-    WriteError(StrCat(label, ": warning: `", group, "` still changed the module after ", max_rounds_, " rounds\n"));
+    WriteError(StrCat(label, ": warning: `", group, "` still changed the module after ", max_rounds_,
+                      " iterations (--max-iterations)\n"));
   }
   WriteOrigins(module);
   return true;

@@ -13,30 +13,36 @@ struct Toggle {
   const char* flag;
   bool PrintOptions::*member;
   const char* what;
+  const char* alias = "";  // XLA's name in HloPrintOptions, where it is another one
 };
 
 constexpr Toggle kToggles[] = {
     {"large-constants", &PrintOptions::print_large_constants, "constants of more than 10 elements in full"},
-    {"operand-shapes", &PrintOptions::print_operand_shape, "the shape of each operand"},
-    {"layouts", &PrintOptions::include_layout_in_shapes, "layouts of instructions"},
-    {"result-shapes", &PrintOptions::print_result_shape, "the shape of each instruction"},
+    {"operand-shapes", &PrintOptions::print_operand_shape, "the shape of each operand", "print-operand-shape"},
+    {"layouts", &PrintOptions::include_layout_in_shapes, "layouts of instructions", "include-layout-in-shapes"},
+    {"result-shapes", &PrintOptions::print_result_shape, "the shape of each instruction", "print-result-shape"},
     {"metadata", &PrintOptions::print_metadata, "metadata and stack frames"},
-    {"op-name-only", &PrintOptions::print_metadata_only_op_name, "only op_name of metadata"},
+    {"op-name-only", &PrintOptions::print_metadata_only_op_name, "only op_name of metadata",
+     "print-metadata-only-op-name"},
     {"stack-frames", &PrintOptions::print_stack_frames, "the stack-frame tables"},
-    {"origins", &PrintOptions::print_original_value, "origin attributes"},
+    {"original-value", &PrintOptions::print_original_value, "original values (`origin` attributes)"},
     {"backend-config", &PrintOptions::print_backend_config, "backend_config attributes"},
     {"percent", &PrintOptions::print_percent, "% before names"},
-    {"ids", &PrintOptions::print_ids, "the number behind the dot of names"},
+    {"ids", &PrintOptions::print_ids, "the number after the dot of names"},
     {"control-dependencies", &PrintOptions::print_control_dependencies, "control-predecessors attributes"},
-    {"program-shapes", &PrintOptions::print_program_shape, "parameters and result in a computation's header"},
+    {"program-shapes", &PrintOptions::print_program_shape, "parameters and result in a computation's header",
+     "print-program-shape"},
     {"index-comments", &PrintOptions::print_operand_index_annotation_interval_set, "/*index=5*/ in operand lists"},
-    {"extra-attributes", &PrintOptions::print_extra_attributes, "attributes at all"},
+    {"extra-attributes", &PrintOptions::print_extra_attributes, "attributes in general"},
     {"frontend-attributes", &PrintOptions::print_frontend_attributes, "frontend_attributes"},
     {"sharding", &PrintOptions::print_sharding, "sharding attributes"},
-    {"infeed-config", &PrintOptions::print_infeed_outfeed_config, "infeed_config and outfeed_config"},
-    {"async-sugar", &PrintOptions::syntax_sugar_async_ops, "<opcode>-start for wrapped asynchronous operations"},
+    {"infeed-config", &PrintOptions::print_infeed_outfeed_config, "infeed_config and outfeed_config",
+     "print-infeed-outfeed-config"},
+    {"async-sugar", &PrintOptions::syntax_sugar_async_ops, "<opcode>-start for wrapped asynchronous operations",
+     "syntax-sugar-async-ops"},
     {"compact-operands", &PrintOptions::compact_operands, "only the first operands of long lists"},
-    {"canonical-names", &PrintOptions::canonicalize_instruction_names, "tmp_0, tmp_1, ... for names"},
+    {"canonical-names", &PrintOptions::canonicalize_instruction_names, "tmp_0, tmp_1, ... for names",
+     "canonicalize-instruction-names"},
     {"header", &PrintOptions::print_header, "the HloModule line"},
     {"full-replica-groups", &PrintOptions::print_full_replica_groups, "replica groups as lists"},
 };
@@ -44,15 +50,16 @@ constexpr Toggle kToggles[] = {
 }  // namespace
 
 void PrintFlags::AddFlags(CLI::App* app) {
-  app->add_option("--print", form_, "form of the output")
+  app->add_option("--print", form_, "format of the output")
       ->check(CLI::IsMember({"default", "short", "canonical", "fingerprint", "lossless", "json", "none"}))
       ->capture_default_str();
   toggles_.assign(std::size(kToggles), -1);
   for (size_t i = 0; i < std::size(kToggles); ++i) {
     const Toggle& t = kToggles[i];
+    std::string names = StrCat("--print-", t.flag, "{1},--no-print-", t.flag, "{0}");
+    if (*t.alias != '\0') StrAppend(&names, ",--", t.alias, "{1},--no-", t.alias, "{0}");
     app->add_flag_function(
-           StrCat("--print-", t.flag, "{1},--no-print-", t.flag, "{0}"),
-           [this, i](int64_t value) { toggles_[i] = value > 0; },  // CLI11 counts the second form as -1
+           names, [this, i](int64_t value) { toggles_[i] = value > 0; },  // CLI11 counts the second form as -1
            StrCat("print ", t.what))
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
         ->group("Printing");

@@ -68,25 +68,26 @@ std::string SpaceBytes(const tpu::ProfileSimulation& simulated, const ProfileFla
 
 void ProfileFlags::AddTo(CLI::App* app) {
   const std::string group = "Profile";
-  app->add_option("--profile", profile,
-                  "record what the host does, run the programs on the simulated --device, and write both below this "
-                  "log folder for TensorBoard's profile plugin")
-      ->type_name("FOLDER")
+  app->add_option(
+         "--profile,--xplane", profile,
+         "record the host, run the programs on the simulated --device, and write both below this log directory "
+         "for TensorBoard's profile plugin")
+      ->type_name("DIR")
       ->group(group);
-  app->add_option("--report", report, "write the same as a page to this folder (docs/report.md)")
-      ->type_name("FOLDER")
+  app->add_option("--report,--report-html", report, "write the same as a page to this directory (docs/report.md)")
+      ->type_name("DIR")
       ->group(group);
   app->add_option(
          "--profiler-port", port,
          "serve profiles of the run on this port of localhost (0: any), to hlo-profile capture and TensorBoard")
       ->check(CLI::Range(0, 65535))
       ->group(group);
-  app->add_option("--device", device, "of --profile and --report: a machine and its chips, as hlo-run takes them")
+  app->add_option("--device,--target", device, "target of --profile and --report, and its chips, as in hlo-run")
       ->type_name("DEVICE")
       ->capture_default_str()
       ->group(group);
-  app->add_option("--replicas", replicas,
-                  "of --profile and --report: devices that train together, each as this one does")
+  app->add_option("--replicas,--num-replicas", replicas,
+                  "number of simulated devices of --profile and --report that train together, each as this one does")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->group(group);
 }

@@ -35,7 +35,7 @@ bool ApplyScale(const std::string& text, tpu::Machine* machine, cli::Diagnostics
   }
   const tpu::MachineField* field = tpu::FindMachineField(field_name);
   if (field == nullptr) {
-    diagnostics->ShowError("--scale", StrCat("no figure is called '", name, "'", Suggested(name, ScalableFigures())),
+    diagnostics->ShowError("--scale", StrCat("unknown parameter `", name, "`", Suggested(name, ScalableFigures())),
                            cli::kUsage);
     return false;
   }
@@ -43,14 +43,14 @@ bool ApplyScale(const std::string& text, tpu::Machine* machine, cli::Diagnostics
   const char* begin = text.data() + (equal == std::string::npos ? text.size() : equal + 1);
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), factor);
   if (error != std::errc() || end != text.data() + text.size() || !(factor > 0) || factor > 1e6) {
-    diagnostics->ShowError("--scale", StrCat("'", text, "': expected FIGURE=FACTOR with a factor above 0"),
+    diagnostics->ShowError("--scale", StrCat("expected PARAMETER=FACTOR with a positive factor, found `", text, "`"),
                            cli::kUsage);
     return false;
   }
   double& value = machine->*field->member;
   value *= factor;
   if (value < field->minimum || value > field->maximum) {
-    diagnostics->ShowError("--scale", StrCat("'", text, "' leaves the range of ", field->name), cli::kUsage);
+    diagnostics->ShowError("--scale", StrCat("`", text, "` is out of range for ", field->name), cli::kUsage);
     return false;
   }
   return true;
@@ -73,8 +73,8 @@ bool ReadStraggler(const std::string& text, tpu::Variation* variation, cli::Diag
     good = error == std::errc() && rest == end && straggler.factor >= 0.01 && straggler.factor <= 1e6;
   }
   if (!good) {
-    diagnostics->ShowError("--straggler", StrCat("'", text, "': expected DEVICE:FACTOR or any:FACTOR, as in 3:1.5"),
-                           cli::kUsage);
+    diagnostics->ShowError(
+        "--straggler", StrCat("expected DEVICE:FACTOR or any:FACTOR, as in 3:1.5, found `", text, "`"), cli::kUsage);
     return false;
   }
   variation->stragglers.push_back(straggler);
@@ -85,7 +85,7 @@ std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions opt
   const int64_t devices = options.topology.Chips() * options.machine.devices_per_chip();
   for (const tpu::Straggler& s : options.variation.stragglers) {
     if (s.device < devices) continue;
-    diagnostics->ShowError("--straggler", StrCat("there is no device ", s.device, "; there are ", devices),
+    diagnostics->ShowError("--straggler", StrCat("device ", s.device, " is out of range: there are ", devices),
                            cli::kUsage);
     return std::nullopt;
   }
@@ -131,14 +131,14 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
                 cli::Diagnostics* diagnostics) {
   if (flags.pipeline.empty() || module->header().is_scheduled) return true;
-  absl::StatusOr<Pipeline> pipeline = tpu::PipelineFor(options.machine, flags.pipeline, tpu::PartsOf(*module));
+  absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.pipeline);
   if (!pipeline.ok()) {
     diagnostics->ShowError("--pipeline", std::string(pipeline.status().message()), cli::kUsage);
     return false;
   }
   const re2::RE2 shown(flags.print_hlo, re2::RE2::Quiet);
   if (!shown.ok()) {
-    diagnostics->ShowError("--print-hlo", StrCat("'", flags.print_hlo, "': ", shown.error()), cli::kUsage);
+    diagnostics->ShowError("--print-after", StrCat("`", flags.print_hlo, "`: ", shown.error()), cli::kUsage);
     return false;
   }
   const auto matches = [&](std::string_view name) {
@@ -147,7 +147,7 @@ bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& opti
   PrintIr printer({.before = {}, .after = matches, .changes = PrintIr::Changes::kNo},
                   [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
   PassInstrument* const instruments[] = {&printer};
-  const PipelineOptions passes = {.environment = tpu::EnvironmentFor(options)};
+  const PipelineOptions passes = {.environment = tpu::EnvironmentFor(options, *module)};
   const absl::StatusOr<Pipeline::Result> result =
       pipeline->Run(*module, passes, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
   if (!result.ok()) diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);

@@ -22,7 +22,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
                                                  cli::Diagnostics* diagnostics);
 
 // Runs the passes of --pipeline over a module without a schedule; one with a schedule has been compiled. Shows the
-// module after passes as --print-hlo asks. False after an error, which is shown.
+// module after passes as --print-after asks. False after an error, which is shown.
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
                 cli::Diagnostics* diagnostics);
 

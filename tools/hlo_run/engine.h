@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 #include "interp/exact/evaluator.h"
-#include "interp/plain/evaluator.h"
+#include "interp/reference/evaluator.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/module.h"
 #include "ir/types/literal.h"

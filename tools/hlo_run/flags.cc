@@ -19,124 +19,139 @@ constexpr char kExamples[] =
 
 Devices:
   With --replicas=R --partitions=P there are R * P devices, those of replica 0
-  first. A file of arguments holds those of each device in turn, or of one, for
-  all; --seed makes others for each; --args-npy looks for arguments of device N
-  in deviceN/ first. Results come device by device. Files of --host-io have the
-  number of the device in their names, as in infeed.3.txt.
+  first. A file of arguments holds those of each device in turn, or those of one
+  device, which all of them get; --seed generates different ones for each;
+  --args-npy looks for arguments of device N in deviceN/ first. Results are
+  printed device by device. Files of --host-io have the number of the device in
+  their names, as in infeed.3.txt.
 
 Examples:
   hlo-run module.hlo --args=inputs.txt      run on given arguments and print the results
-  hlo-run module.hlo --seed=1               run on made-up arguments, and made-up constants where a dump has {...}
+  hlo-run module.hlo --seed=1               run on synthetic arguments and constants
   hlo-run module.hlo --args-npy=in --results-npy=out --no-print-results
                                             arguments from in/arg0.npy, ...; results to out/result0.npy, ...
   hlo-run module.hlo --args=inputs.txt --expect=outputs.txt --tolerance=ulp:2
-                                            exit code 1 if a result is further off than two units in the last place
+                                            exit code 1 if a result is off by more than two units in the last place
   hlo-run before.hlo --seed=1 --compare=after.hlo --tolerance=rel:1e-5,abs:1e-8
                                             the same arguments through two modules
-  hlo-run module.hlo --seed=1 --trace='^dot' --no-print-results
+  hlo-run module.hlo --seed=1 --print-values='^dot' --no-print-results
                                             values of all instructions whose names begin with dot
-  hlo-run module.hlo --seed=1 --stop-at-nan the first instruction that makes a NaN or an infinity
+  hlo-run module.hlo --seed=1 --debug-nans  the first instruction that produces a NaN or an infinity
   hlo-run module.hlo --seed=1 --profile     where the time goes
   hlo-run sharded.hlo --partitions=4 --args=inputs.txt
                                             a program for four devices
   hlo-run module.hlo --device=v5p:4x4x4 --timing-only
-                                            how long it takes on 64 chips, what bounds it, whether it fits
+                                            its time on 64 chips, what bounds it, and whether it fits
   hlo-run --print-device=v5e > mine.tpu     a machine description to change, then --device=mine.tpu
   hlo-run module.hlo --args=- --max-seconds=10 < inputs.txt)";
 
 std::string CheckPattern(const std::string& pattern) {
   const re2::RE2 regex(pattern, re2::RE2::Quiet);
-  return regex.ok() ? "" : StrCat("`", pattern, "` is no regular expression: ", regex.error());
+  return regex.ok() ? "" : StrCat("expected a regular expression, found `", pattern, "`: ", regex.error());
 }
 
 void AddArgumentFlags(CLI::App* app, Flags* flags) {
   auto* args =
       app->add_option("--args", flags->args, "file of arguments, as below; - is standard input")->type_name("FILE");
-  auto* npy = app->add_option("--args-npy", flags->args_npy, "folder of arguments: arg0.npy, arg1.npy, ...")
-                  ->type_name("FOLDER");
-  auto* seed = app->add_option("--seed", flags->seed,
-                               "make up arguments from this number: small floats, positive where a root is taken of "
-                               "them, integers that are valid where they are used as indices, others in [0, 16); "
-                               "constants that the text elides, too");
+  auto* npy = app->add_option("--args-npy", flags->args_npy, "directory of arguments: arg0.npy, arg1.npy, ...")
+                  ->type_name("DIR");
+  auto* seed =
+      app->add_option("--seed", flags->seed,
+                      "generate synthetic arguments from this seed: small floats, positive where a root is taken "
+                      "of them; integers that are valid indices, others in [0, 16); values of elided constants "
+                      "too");
   args->excludes(npy);
   args->excludes(seed);
   npy->excludes(seed);
   cli::AddFillElidedFlag(app, &flags->options.fill_elided, /*xla=*/false,
-                         "values for constants that the text elides (random with --seed)");
+                         "generate values for elided constants (random with --seed)");
 }
 
 void AddResultFlags(CLI::App* app, Flags* flags, std::string* tolerance) {
   app->add_flag("--print-results,!--no-print-results", flags->print_results, "print the results (default on)");
-  app->add_option("-o,--output", flags->output, "where they are printed; - is standard output")
+  app->add_option("-o,--output", flags->output, "output file of the results; - is standard output")
       ->type_name("FILE")
       ->capture_default_str();
   app->add_option("--results-npy", flags->results_npy,
-                  "folder for the results, made if it is not there: result0.npy, ...")
-      ->type_name("FOLDER");
-  auto* expect =
-      app->add_option("--expect", flags->expect, "file of results, as below, that must come out")->type_name("FILE");
-  auto* compare =
-      app->add_option("--compare", flags->compare, "another module: must give the same results for the same arguments")
-          ->type_name("FILE");
+                  "directory of the results, created if it does not exist: result0.npy, ...")
+      ->type_name("DIR");
+  auto* expect = app->add_option("--expect", flags->expect, "file of expected results, as below")->type_name("FILE");
+  auto* compare = app->add_option("--compare", flags->compare,
+                                  "another module that must return the same results for the same arguments")
+                      ->type_name("FILE");
   expect->excludes(compare);
-  app->add_option("--tolerance", *tolerance,
-                  "for --expect and --compare: exact, or ulp:N, rel:X, abs:X; separated by commas, any of them will do")
+  app->add_option(
+         "--tolerance", *tolerance,
+         "for --expect and --compare: exact, or ulp:N, rel:X, abs:X; of several, separated by commas, any may hold")
       ->type_name("TOLERANCE")
       ->default_str("exact");
+  // The names of XLA's run_hlo_module.
+  for (const auto& [flag, kind] : {std::pair("--abs-error-bound", "abs:"), {"--rel-error-bound", "rel:"}}) {
+    app->add_option_function<std::string>(
+           flag,
+           [tolerance, kind](const std::string& bound) {
+             StrAppend(tolerance, tolerance->empty() ? "" : ",", kind, bound);
+           },
+           StrCat("same as --tolerance=", kind, "X"))
+        ->type_name("X");
+  }
 }
 
 void AddObserverFlags(CLI::App* app, Flags* flags) {
-  app->add_option("--trace", flags->trace,
-                  "show, on standard error, the values of instructions whose names hold a match of this regular "
-                  "expression; large ones as statistics")
+  app->add_option("--print-values", flags->trace,
+                  "print, on standard error, the values of instructions whose names match this regular expression; "
+                  "large ones as statistics")
       ->type_name("PATTERN")
       ->check(CheckPattern);
-  app->add_option("--trace-elements", flags->trace_options.max_elements, "the largest value shown in full")
+  app->add_option("--print-values-max-elements", flags->trace_options.max_elements,
+                  "limit on the elements of a value printed in full")
       ->capture_default_str();
-  app->add_option("--trace-values", flags->trace_options.max_values, "show no more values than this")
+  app->add_option("--print-values-max-count", flags->trace_options.max_values, "limit on the number of values printed")
       ->capture_default_str();
-  app->add_flag("--stop-at-nan", flags->stop_at_nan, "end at the first instruction that makes a NaN or an infinity");
-  app->add_flag("--profile", flags->profile, "show, on standard error, the time of each opcode and instruction");
-  app->add_option("--profile-json", flags->profile_json, "write the same, all of it, to this file")->type_name("FILE");
+  app->add_flag("--debug-nans", flags->stop_at_nan, "stop at the first instruction that produces a NaN or an infinity");
+  app->add_flag("--profile,--profile-interpreter", flags->profile,
+                "print, on standard error, the interpreter's time of each opcode and instruction");
+  app->add_option("--profile-json", flags->profile_json, "write the full profile to this file, as JSON")
+      ->type_name("FILE");
   app->add_flag("--progress,!--no-progress", flags->progress,
-                "a line on how far the run is, after 2 seconds, if standard error is a terminal (default on)");
+                "show the progress of runs of more than 2 seconds, if standard error is a terminal (default on)");
 }
 
 void AddDeviceFlags(CLI::App* app, Flags* flags) {
   const auto count = CLI::Range(int64_t{1}, interp::EvaluatorOptions::kMaxDevices);
   app->add_option("--replicas", flags->options.num_replicas,
-                  "run this many copies of the program; collectives join them")
+                  "number of replicas of the program, which collectives connect")
       ->check(count)
       ->capture_default_str();
   app->add_option("--partitions", flags->options.num_partitions,
-                  "run each copy on this many devices, which partition-id tells apart")
+                  "number of partitions of each replica, which partition-id distinguishes")
       ->check(count)
       ->capture_default_str();
-  app->add_option(
-         "--host-io", flags->host_io,
-         "folder of what the host gives and takes: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt")
-      ->type_name("FOLDER");
+  app->add_option("--host-io", flags->host_io,
+                  "directory of the host's transfers: infeed.txt, recv.CHANNEL.txt; outfeed.txt, send.CHANNEL.txt")
+      ->type_name("DIR");
 }
 
 void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
-  app->add_option("--num-threads", options->num_threads, "0: as many as the machine has; results do not depend on it")
+  app->add_option("--num-threads", options->num_threads,
+                  "number of threads; 0: one for each core; results do not depend on it")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   const auto positive = CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max());
-  app->add_option("--max-bytes", options->limits.max_bytes, "limit on the bytes of values alive at one time")
+  app->add_option("--max-bytes", options->limits.max_bytes, "limit on the bytes of live values")
       ->check(positive)
       ->capture_default_str();
-  app->add_option("--max-steps", options->limits.max_steps, "limit on the instructions run")->check(positive);
-  app->add_option("--max-loop-trips", options->limits.max_loop_trips, "limit on the trips of one loop")
+  app->add_option("--max-steps", options->limits.max_steps, "limit on the instructions executed")->check(positive);
+  app->add_option("--max-loop-trips,--max-loop-iterations", options->limits.max_loop_trips,
+                  "limit on the iterations of one loop")
       ->check(positive);
-  app->add_option("--max-seconds", options->limits.max_seconds, "limit on the time of the run")
-      ->check(CLI::NonNegativeNumber);
+  app->add_option("--max-seconds", options->limits.max_seconds, "time limit of the run")->check(CLI::NonNegativeNumber);
 }
 
 }  // namespace
 
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
-  CLI::App app("Runs an HLO module, or estimates its time on a TPU.", "hlo-run");
+  CLI::App app("run an HLO module, or estimate its time on a TPU", "hlo-run");
   app.add_option("input", flags->path, "HLO text; - is standard input")->type_name("FILE")->capture_default_str();
   flags->options.mixed_types = interp::MixedTypes::kBytes;
   std::string tolerance;
@@ -154,35 +169,36 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
       ->check(CLI::IsMember({"exact", "reference"}))
       ->default_str("exact");
   app.add_option_function<std::string>(
-         "--mixed-types",
+         "--mixed-precision",
          [flags](const std::string& kind) {
-           flags->options.mixed_types = kind == "bytes" ? interp::MixedTypes::kBytes : interp::MixedTypes::kConvert;
+           flags->options.mixed_types =
+               kind == "reinterpret" ? interp::MixedTypes::kBytes : interp::MixedTypes::kConvert;
          },
-         "operands of another float type than the instruction computes in: their bytes are read as that type, as XLA's "
-         "evaluator does (bytes), or they are converted (convert)")
-      ->check(CLI::IsMember({"bytes", "convert"}))
-      ->default_str("bytes");
-  app.add_flag("--verify,!--no-verify", flags->verify, "check the module before running it (default on)");
+         "operands of another float type than that of the computation: reinterpret their bytes as that type, as XLA's "
+         "evaluator does, or convert them")
+      ->check(CLI::IsMember({"reinterpret", "convert"}))
+      ->default_str("reinterpret");
+  app.add_flag("--verify,!--no-verify", flags->verify, "verify the module before running it (default on)");
   flags->input.AddFlags(&app);
   flags->simulation.AddTo(&app);
   app.footer(kExamples);
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, ValueKinds())) return exit_code;
 
   if (flags->simulation.device.empty() && (flags->simulation.timing_only || flags->simulation.json)) {
-    return cli::UsageError("hlo-run", "--timing-only and --json are about a simulated machine: give --device");
+    return cli::UsageError("hlo-run", "--timing-only and --json require a simulated target: --device");
   }
   if (flags->simulation.device.empty() && !(flags->simulation.page.empty() && flags->simulation.host.empty())) {
-    return cli::UsageError("hlo-run", "--report and --host are about a simulated machine: give --device");
+    return cli::UsageError("hlo-run", "--report and --host require a simulated target: --device");
   }
   if (flags->path == "-" && (flags->args == "-" || flags->expect == "-" || flags->compare == "-")) {
-    return cli::UsageError("hlo-run", "two inputs are standard input");
+    return cli::UsageError("hlo-run", "standard input can be read only once");
   }
   if (flags->args == "-" && (flags->expect == "-" || flags->compare == "-")) {
-    return cli::UsageError("hlo-run", "two inputs are standard input");
+    return cli::UsageError("hlo-run", "standard input can be read only once");
   }
   if (!tolerance.empty()) {
     if (flags->expect.empty() && flags->compare.empty()) {
-      return cli::UsageError("hlo-run", "--tolerance has nothing to compare: give --expect or --compare");
+      return cli::UsageError("hlo-run", "--tolerance requires --expect or --compare");
     }
     absl::StatusOr<interp::Tolerance> parsed = interp::ParseTolerance(tolerance);
     if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
@@ -190,7 +206,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   }
   if (flags->seed && !flags->options.fill_elided) flags->options.fill_elided = FillKind::kRandom;
   flags->options.seed = flags->seed.value_or(0);
-  flags->trace_options.prefix = "trace: ";
+  flags->trace_options.prefix = "value: ";
   return std::nullopt;
 }
 

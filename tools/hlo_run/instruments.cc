@@ -55,7 +55,7 @@ void WriteEntries(cli::JsonWriter& json, std::string_view key, const Module& mod
           .Member("computation", instruction.parent().name())
           .Member("shape", std::string_view(ToString(instruction.shape(), /*with_layout=*/false)));
     }
-    json.Member("runs", e.runs).Member("microseconds", static_cast<int64_t>(e.milliseconds * 1e3)).EndObject();
+    json.Member("runs", e.runs).Member("time_us", static_cast<int64_t>(e.milliseconds * 1e3)).EndObject();
   }
   json.EndArray();
 }
@@ -72,7 +72,7 @@ Instruments::Instruments(const Flags& flags, const Module& module)
   if (!flags.trace.empty()) {
     traced_ = Matches(module, flags.trace);
     if (std::find(traced_.begin(), traced_.end(), true) == traced_.end()) {
-      stderr_ << "hlo-run: warning: --trace=" << flags.trace << " matches no instruction\n";
+      stderr_ << "hlo-run: warning: --print-values=" << flags.trace << " matches no instruction\n";
       stderr_.Flush();
     }
     trace_ = std::make_unique<interp::ValueTrace>(module, traced_, flags.trace_options, &stderr_);
@@ -107,8 +107,9 @@ bool Instruments::Report(const interp::RunStatistics& statistics, cli::Diagnosti
 
 void Instruments::PrintProfile(const interp::RunStatistics& statistics) {
   const double total = profiler_->total_milliseconds();
-  stderr_ << absl::StrFormat("profile: %.3f ms, %d instructions run, %d loop trips, at most %d bytes of values\n",
-                             total, statistics.steps, statistics.loop_trips, statistics.peak_bytes);
+  stderr_ << absl::StrFormat(
+      "profile: %.3f ms, %d instructions executed, %d loop iterations, peak of %d bytes of values\n", total,
+      statistics.steps, statistics.loop_trips, statistics.peak_bytes);
   PrintTable(stderr_, "opcode", profiler_->ByOpcode(), total);
   PrintTable(stderr_, "instruction", profiler_->ByInstruction(), total);
   stderr_.Flush();
@@ -121,9 +122,9 @@ bool Instruments::WriteProfileJson(const interp::RunStatistics& statistics, cli:
     cli::JsonWriter json(&(*file)->writer());
     json.BeginObject()
         .Member("module", module_.name())
-        .Member("microseconds", static_cast<int64_t>(profiler_->total_milliseconds() * 1e3))
+        .Member("total_us", static_cast<int64_t>(profiler_->total_milliseconds() * 1e3))
         .Member("instructions_run", statistics.steps)
-        .Member("loop_trips", statistics.loop_trips)
+        .Member("loop_iterations", statistics.loop_trips)
         .Member("peak_bytes", statistics.peak_bytes);
     WriteEntries(json, "opcodes", module_, profiler_->ByOpcode(), /*by_opcode=*/true);
     WriteEntries(json, "instructions", module_, profiler_->ByInstruction(), /*by_opcode=*/false);

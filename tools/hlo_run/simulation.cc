@@ -63,7 +63,7 @@ std::optional<tpu::HostPlan> HostFor(const SimulationFlags& flags, const tpu::Si
   if (flags.host.compare(0, kProfile.size(), kProfile) == 0) {
     const std::string path = flags.host.substr(kProfile.size());
     if (path.empty()) {
-      diagnostics->ShowError("--host", "profile: is followed by the name of a file", cli::kUsage);
+      diagnostics->ShowError("--host", "expected the name of a file after `profile:`", cli::kUsage);
       return std::nullopt;
     }
     const absl::StatusOr<std::shared_ptr<const SourceBuffer>> file = SourceBuffer::FromFile(path);
@@ -76,7 +76,7 @@ std::optional<tpu::HostPlan> HostFor(const SimulationFlags& flags, const tpu::Si
     diagnostics->ShowError(path, std::string(plan.status().message()), cli::kRejected);
     return std::nullopt;
   }
-  const double call = options.dispatch < 0 ? options.machine.dispatch_queued : options.dispatch;
+  const double call = options.dispatch < 0 ? options.machine.queued_dispatch_latency : options.dispatch;
   absl::StatusOr<tpu::HostPlan> plan = tpu::ParseHostPlan(flags.host, call, options.machine.host_rate);
   if (plan.ok()) return *std::move(plan);
   diagnostics->ShowError("--host", std::string(plan.status().message()), cli::kUsage);
@@ -110,93 +110,96 @@ bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, cons
 
 void SimulationFlags::AddTo(CLI::App* app) {
   const std::string group = "Simulated TPU";
-  app->add_option("--device", device,
-                  "simulate this machine: a name, or the file of a description, and after ':' the chips, as in v5e, "
-                  "v5p:4x4x4, mine.tpu:16; without chips as many as the module is made for")
+  app->add_option("--device,--target", device,
+                  "simulate this target: its name, or the file of a description, and after `:` the chips, as in v5e, "
+                  "v5p:4x4x4, mine.tpu:16; without chips as many as the module requires")
       ->type_name("DEVICE")
       ->group(group);
-  app->add_flag("--timing-only", timing_only, "only estimate the time: compute no values, need no arguments")
+  app->add_flag("--timing-only", timing_only, "only estimate the time: compute no values, require no arguments")
       ->group(group);
-  app->add_flag("--json", json, "the report of --device as JSON")->group(group);
-  app->add_option("--report-to", report, "where the report goes; - is standard output (with values: standard error)")
+  app->add_flag("--json", json, "print the report of --device as JSON")->group(group);
+  app->add_option("--report-output", report,
+                  "output file of the report; - is standard output (with values: standard error)")
       ->type_name("FILE")
       ->capture_default_str()
       ->group(group);
-  app->add_option("--report", page,
-                  "write the report as a page to this folder: index.html, which needs no network, and report.json")
-      ->type_name("FOLDER")
+  app->add_option(
+         "--report,--report-html", page,
+         "write the report as a page to this directory: index.html, which requires no network, and report.json")
+      ->type_name("DIR")
       ->group(group);
   app->add_option("--host", host,
-                  "what the host does in each step, as trace=12ms,compile=3s,execute=35us,transfer=8MB,input=5ms,"
+                  "host work of each step, as trace=12ms,compile=3s,execute=35us,transfer=8MB,input=5ms,"
                   "fetch=1ms,fetch_every=10,graphs=1,mode=lazy; or as recorded in a profile, profile:FILE.xplane.pb "
                   "(docs/report.md)")
       ->type_name("HOST")
       ->group(group);
   app->add_option("--top", top, "rows of operations in the text report")->capture_default_str()->group(group);
-  app->add_flag("--memory", memory, "what is alive at the peak of HBM by operation, scope and source line")
+  app->add_flag("--memory", memory, "print live arrays at the peak of HBM by operation, scope and source line")
       ->group(group);
-  app->add_option("--scale", scale,
-                  "FIGURE=FACTOR: change a figure of the machine, or hbm, mxu, vpu, vmem, ici, dcn, host; see what "
-                  "bounds next")
-      ->type_name("FIGURE=FACTOR")
+  app->add_option(
+         "--scale", scale,
+         "PARAMETER=FACTOR: scale a parameter of the target, or hbm, mxu, vpu, vmem, ici, dcn, host, to see what "
+         "bounds next")
+      ->type_name("PARAMETER=FACTOR")
       ->group(group);
   app->add_option("--timeline", timeline,
                   "write the events of one execution to this file, as JSON for ui.perfetto.dev and chrome://tracing")
       ->type_name("FILE")
       ->group(group);
   app->add_option("--xplane", xplane,
-                  "write the steps of --host as a profile for TensorBoard's profile plugin, below this log folder")
-      ->type_name("FOLDER")
+                  "write the steps of --host as a profile for TensorBoard's profile plugin, below this log directory")
+      ->type_name("DIR")
       ->group(group);
-  app->add_option("--timeline-events", timeline_events, "at most so many; longer loops are cut short")
+  app->add_option("--timeline-events", timeline_events, "limit on the events of --timeline; longer loops are truncated")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
       ->capture_default_str()
       ->group(group);
-  app->add_option("--timeline-devices", timeline_devices, "of the first so many devices, where they differ")
+  app->add_option("--timeline-devices", timeline_devices, "limit on the devices of --timeline, where they differ")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str()
       ->group(group);
-  app->add_option(
-         "--straggler", stragglers,
-         "DEVICE:FACTOR: this device computes so many times as long; any:FACTOR draws a device; may be repeated")
+  app->add_option("--straggler", stragglers,
+                  "DEVICE:FACTOR: slow this device down by the factor; any:FACTOR: a random device; may be repeated")
       ->type_name("STRAGGLER")
       ->group(group);
   app->add_option("--jitter", jitter,
-                  "standard deviation of the time of each kernel on each device, as a part of it: 0.05 is 5 %")
+                  "relative standard deviation of the time of each kernel on each device: 0.05 is 5 %")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str()
       ->group(group);
-  app->add_option("--variation-seed", variation_seed, "of what --jitter and --straggler=any draw")
+  app->add_option("--variation-seed", variation_seed, "seed of --jitter and --straggler=any")
       ->capture_default_str()
       ->group(group);
   app->add_option(
          "--sweep", sweep,
-         "WHAT=VALUE,VALUE,...: a table and a plot of step times for several machines (device=v5e,v6e:2x2), chips "
-         "(chips=4,16), types (dtype=f32,bf16), factors of a figure (hbm=0.5,1,2), or programs: batch=8,16 with "
+         "WHAT=VALUE,VALUE,...: a table and a plot of step times for several targets (device=v5e,v6e:2x2), chips "
+         "(chips=4,16), types (dtype=f32,bf16), factors of a parameter (hbm=0.5,1,2), or programs: batch=8,16 with "
          "an input named step.{}.hlo")
       ->type_name("SWEEP")
       ->group(group);
-  app->add_option("--pipeline", pipeline,
-                  "passes to run before, on modules without a schedule, as for hlo-opt --passes; '' runs none; figures "
-                  "that it does not give are the machine's")
+  app->add_option(
+         "--pipeline", pipeline,
+         "passes to run before, on modules without a schedule, as for hlo-opt --passes; '' runs none; the target "
+         "sets options that are not specified")
       ->type_name("PIPELINE")
       ->capture_default_str()
       ->group(group);
-  app->add_option(
-         "--print-hlo", print_hlo,
-         "show, on standard error, the module after each of these passes whose whole name matches this regular "
-         "expression; memory-space-assignment is the last of the default ones")
+  app->add_option("--print-after", print_hlo,
+                  "print, on standard error, the module after passes whose whole name matches the regular expression; "
+                  "memory-space-assignment is the last of the default ones")
       ->type_name("PASS")
       ->group(group);
-  app->add_option("--unknown-trips", unknown_trips, "trips of loops that cannot be counted")
+  app->add_option("--default-trip-count", unknown_trips, "trip count of loops that cannot be counted")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->capture_default_str()
       ->group(group);
-  app->add_option("--dispatch-us", dispatch_us, "host time of each execution (default: the machine's, calls queued)")
+  app->add_option("--host-dispatch-us", dispatch_us,
+                  "host time of each execution (default: that of queued calls on the target)")
       ->check(CLI::Range(0.0, 1e9))
       ->group(group);
-  app->add_flag("--list-devices", list_devices, "name the machines that --device knows")->group(group);
-  app->add_option("--print-device", print_device, "print a machine's description, to be copied and changed")
+  app->add_flag("--list-devices", list_devices, "print the names of the targets of --device and exit")->group(group);
+  app->add_option("--print-device", print_device, "print the description of a target and exit")
       ->type_name("MACHINE")
       ->group(group);
 }
@@ -242,7 +245,7 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
     if (simulation.step_seconds > 1.001 * simulation.device_seconds) simulation.bound = tpu::Resource::kHost;
   }
   const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
-  const tpu::ReportInput input{module, *options, simulation, memory};
+  const tpu::ReportInput input{module, *options, simulation, memory, &original, flags.pipeline};
   if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
   if (!flags.xplane.empty()) {
     const int64_t devices = std::min(flags.timeline_devices, simulation.devices.devices);

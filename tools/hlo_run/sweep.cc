@@ -37,7 +37,7 @@ struct Row {
 std::unique_ptr<Module> OfType(std::unique_ptr<Module> module, const std::string& type, cli::Diagnostics* diagnostics) {
   const std::optional<ElementType> to = ElementTypeFromText(type);
   if (!to || std::find(std::begin(kFloats), std::end(kFloats), *to) == std::end(kFloats)) {
-    diagnostics->ShowError("--sweep", StrCat("dtype=", type, ": expected f32, bf16, f16 or f64"), cli::kUsage);
+    diagnostics->ShowError("--sweep", StrCat("expected dtype f32, bf16, f16 or f64, found `", type, "`"), cli::kUsage);
     return nullptr;
   }
   RetypeFloats(module.get(), kFloats, *to);
@@ -63,11 +63,11 @@ std::unique_ptr<Module> Prepare(const std::string& what, const std::string& valu
   } else if (what == "dtype") {
     return OfType(std::move(module), value, diagnostics);
   } else if (what == "batch" || what == "seq") {
-    diagnostics->ShowError(
-        "--sweep",
-        StrCat("a program is made for one ", what, ": give a program for each, with {} for the value in the ",
-               "name of the input, as in step.{}.hlo; ir-dump --model=... --", what, "=N makes them"),
-        cli::kUsage);
+    diagnostics->ShowError("--sweep",
+                           StrCat("a program has one ", what,
+                                  ": specify a program for each value, with {} in the name of the input, as in ",
+                                  "step.{}.hlo; ir-dump --model=... --", what, "=N generates them"),
+                           cli::kUsage);
     return nullptr;
   } else {
     flags->scale.push_back(StrCat(what, "=", value));
@@ -79,18 +79,18 @@ std::string Table(const std::string& what, const std::vector<Row>& rows) {
   std::string out;
   TextWriter writer(&out);
   const bool each = what == "batch";
-  for (std::string_view head : {"step us", "device us"}) tpu::PrintCell(head, 15, &writer);
-  if (each) tpu::PrintCell("us an example", 13, &writer);
+  for (std::string_view head : {"step", "device"}) tpu::PrintCell(head, 15, &writer);
+  if (each) tpu::PrintCell("an example", 13, &writer);
   for (std::string_view head : {"busy %", "HBM GiB", "fits"}) tpu::PrintCell(head, 8, &writer);
   writer << "bound by        " << what << "\n";
   double longest = 0;
   for (const Row& row : rows) {
     longest = std::max(longest, row.step_us);
-    tpu::PrintCell(tpu::Fixed(row.step_us, 2), 15, &writer);
-    tpu::PrintCell(tpu::Fixed(row.device_us, 2), 15, &writer);
+    tpu::PrintCell(tpu::TimeText(row.step_us * 1e-6), 15, &writer);
+    tpu::PrintCell(tpu::TimeText(row.device_us * 1e-6), 15, &writer);
     if (each) {
       const double examples = std::strtod(row.value.c_str(), nullptr);
-      tpu::PrintCell(examples > 0 ? tpu::Fixed(row.step_us / examples, 2) : std::string("-"), 13, &writer);
+      tpu::PrintCell(examples > 0 ? tpu::TimeText(row.step_us * 1e-6 / examples) : std::string("-"), 13, &writer);
     }
     tpu::PrintCell(tpu::Fixed(100 * row.busy, 1), 8, &writer);
     tpu::PrintCell(tpu::Fixed(static_cast<double>(row.peak_bytes) / (1 << 30), 2), 8, &writer);
@@ -106,7 +106,7 @@ std::string Table(const std::string& what, const std::vector<Row>& rows) {
     tpu::PrintCell(row.value, width, &writer);
     const double part = longest > 0 ? row.step_us / longest : 0;
     writer << "|" << std::string(static_cast<size_t>(std::lround(part * static_cast<double>(kPlotWidth))), '#') << " "
-           << tpu::Short(row.step_us) << " us" << (row.fits ? "" : "  does not fit") << "\n";
+           << tpu::TimeText(row.step_us * 1e-6) << (row.fits ? "" : "  does not fit") << "\n";
   }
   writer.Flush();
   return out;
@@ -133,7 +133,7 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
   const size_t equal = flags.sweep.find('=');
   const std::string what = flags.sweep.substr(0, equal);
   if (equal == std::string::npos || equal == 0 || equal + 1 == flags.sweep.size()) {
-    diagnostics->ShowError("--sweep", StrCat("'", flags.sweep, "': expected WHAT=VALUE,VALUE,..."), cli::kUsage);
+    diagnostics->ShowError("--sweep", StrCat("expected WHAT=VALUE,VALUE,..., found `", flags.sweep, "`"), cli::kUsage);
     return std::nullopt;
   }
   std::vector<std::string_view> names = {"device", "chips", "dtype", "batch", "seq"};
@@ -141,9 +141,9 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
   if (!family && std::find(names.begin(), names.end(), what) == names.end()) {
     const std::string near = Suggested(what, names);
     diagnostics->ShowError("--sweep",
-                           StrCat("'", what, "' cannot be swept",
-                                  near.empty() ? "; it takes device, chips, dtype, batch, seq or a figure of the "
-                                                 "machine as in --scale"
+                           StrCat("cannot sweep `", what, "`",
+                                  near.empty() ? "; expected device, chips, dtype, batch, seq or a parameter of the "
+                                                 "target as in --scale"
                                                : near),
                            cli::kUsage);
     return std::nullopt;

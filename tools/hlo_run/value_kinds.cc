@@ -66,7 +66,7 @@ void CompleteStraggler(std::string_view, cli::Completion* out) {
 
 std::vector<cli::ValueKind> ValueKinds() {
   return {{"TOLERANCE", CompleteTolerance},
-          {"FIGURE=FACTOR", CompleteFigure},
+          {"PARAMETER=FACTOR", CompleteFigure},
           {"HOST", CompleteHost},
           {"SWEEP", CompleteSweep},
           {"STRAGGLER", CompleteStraggler}};

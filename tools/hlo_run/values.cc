@@ -144,7 +144,7 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const M
   }
   diagnostics->Fail(static_cast<cli::ExitCode>(cli::UsageError(
       "hlo-run",
-      StrCat("the program takes ", shapes.size(), " arguments: give --args=FILE, --args-npy=DIR or --seed=N"))));
+      StrCat("the program has ", shapes.size(), " arguments: specify --args=FILE, --args-npy=DIR or --seed=N"))));
   return std::nullopt;
 }
 
@@ -179,8 +179,8 @@ void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const 
   if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(root.name().size())};
   sink->Warning(
       DiagnosticKind::kEvaluation, range,
-      StrCat("the results of these made-up arguments hold ", nans, " NaN and ", infinities, " infinite values"),
-      "--stop-at-nan names the instruction that makes the first of them");
+      StrCat("the results of these synthetic arguments have ", nans, " NaN and ", infinities, " infinite values"),
+      "--debug-nans shows the instruction that produces the first of them");
 }
 
 }  // namespace hlokit::run

@@ -72,7 +72,7 @@ void Qr(GradCall& c) {
   const Tensor q = c.out(0), r = c.out(1);
   const Tensor gq = c.g_or_zeros(0), gr = c.g_or_zeros(1);
   if (q.size(-1) != r.size(-1)) {
-    return c.Fail(absl::UnimplementedError("the derivative of qr needs a reduced Q and no more columns than rows"));
+    return c.Fail(absl::UnimplementedError("the derivative of qr requires a reduced Q and no more columns than rows"));
   }
   const Tensor m = Matmul(r, Swap(gr)) - Matmul(Swap(gq), q);
   const Tensor sym = Run(Op::tril, m, 0) + Swap(Run(Op::tril, m, -1));

@@ -35,7 +35,7 @@ bool SameValue(const runtime::Buffer& a, const runtime::Buffer& b) {
   return std::memcmp(a.literal().data(), b.literal().data(), a.literal().size_bytes()) == 0;
 }
 
-// The first node of the slice that takes input `number`: "aten::mul (step@train.prog:3)".
+// The first node of the slice that takes input `number`: "aten::mul (step@train.script:3)".
 std::string UseOf(DeviceState& device, const GraphSlice& slice, size_t number) {
   const Graph& graph = device.graph();
   for (NodeId id : slice.order) {
@@ -122,7 +122,7 @@ absl::StatusOr<Tensors> CapturedFunction::operator()(const Tensors& arguments, c
   const CallSite site(location);
   DeviceState& device = CurrentDevice() != nullptr ? *CurrentDevice() : *tracer_->device();
   for (const Tensor& t : arguments) {
-    if (!t.defined()) return absl::InvalidArgumentError("a captured function takes no undefined tensor");
+    if (!t.defined()) return absl::InvalidArgumentError("expected defined tensors as arguments of a captured function");
     if (t.device() != &device) return absl::InvalidArgumentError("arguments of a captured function on another device");
     RefreshView(t);
   }

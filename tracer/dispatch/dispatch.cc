@@ -20,23 +20,23 @@ namespace {
 std::string_view Mismatch(Value::Kind wanted) {
   switch (wanted) {
     case Value::Kind::kNone:
-      return "is none";
+      return "expected none";
     case Value::Kind::kTensor:
-      return "is no tensor";
+      return "expected a tensor";
     case Value::Kind::kTensors:
-      return "is no list of tensors";
+      return "expected a list of tensors";
     case Value::Kind::kScalar:
-      return "is no number";
+      return "expected a number";
     case Value::Kind::kInts:
-      return "is no list of integers";
+      return "expected a list of integers";
     case Value::Kind::kFloats:
-      return "is no list of numbers";
+      return "expected a list of numbers";
     case Value::Kind::kString:
-      return "is no text";
+      return "expected a string";
     case Value::Kind::kType:
-      return "is no element type";
+      return "expected an element type";
   }
-  return "is nothing";
+  return "unexpected value";
 }
 
 // Times one of sixteen calls as LazyTracing, so that measuring does not cost as much as what is measured.
@@ -76,7 +76,7 @@ Outputs Dispatch(Op op, Args&& args) {
   for (size_t i = 0; i < schema.kinds.size(); ++i) {
     if (i >= args.size()) {
       const ArgSpec& spec = schema.args[i];
-      if (!spec.has_default && !spec.optional) return fail(StrCat("argument ", spec.name, " is missing"));
+      if (!spec.has_default && !spec.optional) return fail(StrCat("missing argument `", spec.name, "`"));
       args.push_back(spec.default_value);
       continue;
     }
@@ -93,7 +93,8 @@ Outputs Dispatch(Op op, Args&& args) {
         if (spec.type == ArgType::kTensor && CurrentDevice() != nullptr && !CurrentDevice()->tracer()->status().ok()) {
           return failed();
         }
-        return fail(StrCat("argument ", spec.name, " ", arg.none() ? "is missing" : Mismatch(schema.kinds[i])));
+        return fail(arg.none() ? StrCat("missing argument `", spec.name, "`")
+                               : StrCat("argument `", spec.name, "`: ", Mismatch(schema.kinds[i])));
       }
     }
     if (const Tensor* t = arg.get<Tensor>()) {

@@ -118,7 +118,9 @@ int Schema::Find(std::string_view arg_name) const {
 
 absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text) {
   text = Trim(text);
-  const auto error = [&] { return absl::InvalidArgumentError(StrCat("`", text, "` is no value of ", spec.name)); };
+  const auto error = [&] {
+    return absl::InvalidArgumentError(StrCat("invalid value `", text, "` of argument `", spec.name, "`"));
+  };
   // `none` is also the name of a way to approximate.
   if ((text == "none" || text == "None") && (spec.optional || spec.type != ArgType::kString)) {
     if (!spec.optional) return absl::InvalidArgumentError(StrCat(spec.name, " cannot be none"));

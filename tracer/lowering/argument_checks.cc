@@ -59,7 +59,7 @@ bool CheckArguments(NodeLowering& n) {
     }
     if (spec.list_size >= 2 && (spec.name == "output_size" || spec.name == "input_size") && n.has(i)) {
       const size_t given = n.ints(i).size(), wanted = static_cast<size_t>(spec.list_size);
-      if (given != wanted) return Fail(n, StrCat("`", spec.name, "` needs ", wanted, " numbers, but has ", given));
+      if (given != wanted) return Fail(n, StrCat("expected ", wanted, " numbers in `", spec.name, "`, found ", given));
     }
     if (spec.type == ArgType::kInt && spec.name == "reduction" && (n.i(i) < 0 || n.i(i) > 2)) {
       return Fail(n, StrCat("`reduction` is 0 (none), 1 (mean) or 2 (sum), not ", n.i(i)));

@@ -127,7 +127,7 @@ void Repeat(NodeLowering& n) {
   Hlo x = n.in(0);
   const Dims repeats = n.ints(1);
   if (static_cast<int64_t>(repeats.size()) < x.rank()) {
-    n.emitter().Fail("repeat needs at least as many numbers as the tensor has dimensions");
+    n.emitter().Fail("repeat requires at least as many numbers as the tensor has dimensions");
     return;
   }
   DimVector dims(repeats.size() - x.rank(), 1);
@@ -160,7 +160,7 @@ void ConstantPad(NodeLowering& n) {
   const Dims pad = n.ints(1);  // low, high of the last dimension, then of the one before
   const size_t rank = static_cast<size_t>(x.rank());
   if (pad.size() % 2 != 0 || pad.size() / 2 > rank) {
-    n.emitter().Fail("the padding does not fit the tensor");
+    n.emitter().Fail("the padding is incompatible with the rank of the tensor");
     return;
   }
   DimVector low(rank, 0), high(rank, 0);

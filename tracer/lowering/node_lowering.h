@@ -29,7 +29,7 @@ class NodeLowering {
   bool has_operand(size_t i) const { return i < args_.size() && args_[i].tag == ArgTag::kOperand; }
   // A tensor, or a number that is an operand.
   Hlo in(size_t i) {
-    if (i >= args_.size() || args_[i].tag != ArgTag::kOperand) return emitter_.Fail("an operand is missing");
+    if (i >= args_.size() || args_[i].tag != ArgTag::kOperand) return emitter_.Fail("missing operand");
     return Hlo(&emitter_, operands_[args_[i].operand]);
   }
   // Of a list; members that are None are failed values.

@@ -72,7 +72,7 @@ Hlo FirstIndex(Hlo is_best, int64_t dim, bool keepdim) {
 
 Hlo BestOf(Hlo x, Dims dims, bool max, bool keepdim) {
   if (CountOf(x, dims) == 0) {
-    return x.emitter().Fail("there is no largest or smallest of no elements: a reduced dimension has size zero");
+    return x.emitter().Fail("cannot reduce a dimension of size zero without an identity");
   }
   return Reduce(max ? Opcode::kMaximum : Opcode::kMinimum, x, dims, keepdim);
 }
@@ -94,7 +94,7 @@ void Mean(NodeLowering& n) {
   const Hlo x = n.in(0);
   const ElementType type = n.dtype(3, x.type());
   if (CategoryOf(type) < 2) {
-    n.emitter().Fail("the mean of integers or bool needs a floating point dtype");
+    n.emitter().Fail("the mean of integers or bool requires a floating point dtype");
     return;
   }
   const DimVector dims = ReducedDims(n, 1, x);

@@ -104,7 +104,8 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
     };
     for (const auto& [name, sizes] : lacking) {
       const auto [usual, given] = sizes;
-      if (usual == 0 && given != 0) return absl::InvalidArgumentError(StrCat("a model ", c.name, " has no --", name));
+      if (usual == 0 && given != 0)
+        return absl::InvalidArgumentError(StrCat("--", name, " cannot be used with model `", c.name, "`"));
       if (given > kMostSize) return absl::InvalidArgumentError(StrCat("--", name, "=", given, " is too large"));
     }
     if (c.patch != 0 && c.image % c.patch != 0) {
@@ -122,14 +123,14 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
     const double all = c.layers * (4.0 * c.hidden * c.hidden + 3.0 * c.hidden * c.ff);
     for (double count : values) {
       if (count > kMostValues || all > kMostParameters)
-        return absl::InvalidArgumentError("a model of these sizes does not fit into memory");
+        return absl::InvalidArgumentError("a model of these sizes exceeds the limit on memory");
     }
     if (c.heads != 0 && (c.hidden % c.heads != 0 || (c.kv_heads != 0 && c.heads % c.kv_heads != 0))) {
       return absl::InvalidArgumentError("the number of heads must divide the width");
     }
     return c;
   }
-  return absl::NotFoundError(StrCat("there is no model ", c.name, Suggested(c.name, ModelNames())));
+  return absl::NotFoundError(StrCat("unknown model `", c.name, "`", Suggested(c.name, ModelNames())));
 }
 
 std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::Registry* registry) {

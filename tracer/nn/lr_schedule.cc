@@ -86,7 +86,7 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
       char* end = nullptr;
       const double number = std::strtod(at, &end);
       if (end == at || !std::isfinite(number) || std::abs(number) > 1e15) {
-        return absl::InvalidArgumentError(StrCat("the schedule `", text, "` has something that is no number"));
+        return absl::InvalidArgumentError(StrCat("expected numbers in the schedule `", text, "`"));
       }
       if (name == "multistep" && numbers.empty() && number != std::floor(number)) {
         return absl::InvalidArgumentError("milestones of a schedule are whole numbers");
@@ -98,7 +98,8 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
       }
       numbers.push_back(number);
       if (*end == '\0') break;
-      if (*end != ',') return absl::InvalidArgumentError(StrCat("the schedule `", text, "` needs a comma"));
+      if (*end != ',')
+        return absl::InvalidArgumentError(StrCat("expected `,` between the numbers of the schedule `", text, "`"));
       at = end + 1;
     }
   }
@@ -106,16 +107,16 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
   const auto whole = [&](size_t i, double absent) { return static_cast<int64_t>(number(i, absent)); };
   const auto takes = [&](size_t least, size_t most) -> absl::Status {
     if (numbers.size() >= least && numbers.size() <= most) return absl::OkStatus();
-    return absl::InvalidArgumentError(StrCat("the schedule ", name, " takes ", least, " to ", most, " numbers"));
+    return absl::InvalidArgumentError(StrCat("expected ", least, " to ", most, " numbers for the schedule ", name));
   };
   const auto within = [&](double v, bool open, const char* what) {  // [0, 1], or (0, 1]
     return v <= 1 && (open ? v > 0 : v >= 0)
                ? absl::OkStatus()
-               : absl::InvalidArgumentError(StrCat("the schedule ", name, " needs ", what, " from 0 to 1"));
+               : absl::InvalidArgumentError(StrCat("expected ", what, " from 0 to 1 for the schedule ", name));
   };
   const auto positive = [&](int64_t v) {
     return v > 0 ? absl::OkStatus()
-                 : absl::InvalidArgumentError(StrCat("the schedule ", name, " needs a positive number of steps"));
+                 : absl::InvalidArgumentError(StrCat("expected a positive number of steps for the schedule ", name));
   };
   absl::Status status;
   if (name == "constant") {
@@ -144,8 +145,7 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
     options.pct_start = number(2, 0.3);
     if (status.ok()) return OneCycleLr(options);
   } else {
-    status =
-        absl::InvalidArgumentError(StrCat("there is no schedule `", name, "`", Suggested(name, LrScheduleNames())));
+    status = absl::InvalidArgumentError(StrCat("unknown schedule `", name, "`", Suggested(name, LrScheduleNames())));
   }
   return status;
 }

@@ -123,7 +123,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool parse_error(size_t at, const std::string&, const nlohmann::json::exception&) override {
-    return Fail(StrCat("the header is no JSON, at byte ", at + 8));
+    return Fail(StrCat("expected JSON in the header at byte ", at + 8));
   }
 
  private:

@@ -30,7 +30,7 @@ std::string NodeAndPlace(const TextNode& node) {
   return location.empty() ? std::string(node.op) : StrCat(node.op, " (", location, ")");
 }
 
-// "aten::mul (step@train.prog:3)": the first node that takes a leaf, by the leaf's number in post-order.
+// "aten::mul (step@train.script:3)": the first node that takes a leaf, by the leaf's number in post-order.
 std::string FirstUseOf(const TextGraph& graph, size_t leaf) {
   size_t at = 0;
   for (; at < graph.nodes.size(); ++at) {

@@ -232,7 +232,7 @@ bool ParseEinsum(Call& c, EinsumPlan* plan) {
     if (dots == std::string::npos) continue;
     const int64_t hidden = c.list(1)[i].dim() - static_cast<int64_t>(term.size() - 3);
     if (hidden < 0 || hidden > 16) {
-      c.Fail("the ellipsis stands for an impossible number of dimensions");
+      c.Fail("the ellipsis implies an impossible number of dimensions");
       return false;
     }
     widest = std::max(widest, hidden);

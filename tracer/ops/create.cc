@@ -46,7 +46,7 @@ void Range(Call& c, Scalar start, Scalar end, Scalar step, ElementType type) {
 
 }  // namespace
 
-void None(Call& c) { c.Fail("is no op that can be called"); }
+void None(Call& c) { c.Fail("cannot be called"); }
 
 void Full(Call& c) { c.Return(Filled(c, c.ints(0), c.s(1), TypeOrOwn(c, 2, c.s(1)))); }
 void Zeros(Call& c) { c.Return(Filled(c, c.ints(0), 0, c.dtype(1, kDefaultFloat))); }

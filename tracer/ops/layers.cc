@@ -35,7 +35,7 @@ Outputs NormalizeRows(const Tensor& x, int64_t rows, int64_t width, double eps) 
 
 void NativeBatchNorm(Call& c) {
   const Tensor& x = c.t(0);
-  if (x.dim() < 2) return c.Fail("the input needs at least 2 dimensions");
+  if (x.dim() < 2) return c.Fail("expected an input of at least 2 dimensions");
   Outputs all = lazy::Record(c.device(), c.op(), c.args());
   if (!all[0].defined() || all.size() != 4) return c.Return(Tensor(), Tensor(), Tensor());
   if (!c.b(5)) {
@@ -187,7 +187,7 @@ Tensor Reduced(Call& c, const Tensor& loss, int64_t reduction) {
 void CrossEntropyLoss(Call& c) {
   const Tensor& x = c.t(0);
   const Tensor& target = c.t(1);
-  if (x.dim() == 0) return c.Fail("the input needs a dimension of classes");
+  if (x.dim() == 0) return c.Fail("expected an input with a dimension of classes");
   const int64_t dim = x.dim() == 1 ? 0 : 1, reduction = c.i(3), ignore = c.i(4);
   const double smoothing = c.d(5);
   const int64_t classes = x.size(dim);
@@ -309,12 +309,12 @@ void PadByPlaces(Call& c, Place place) {
     const int64_t dim = t.dim() - 1 - static_cast<int64_t>(i), size = t.size(dim);
     const int64_t low = pad[2 * i], high = pad[2 * i + 1];
     if (low > kMostPadding || high > kMostPadding || size + low + high < 1) {
-      return c.Fail("the padding does not fit the input");
+      return c.Fail("the padding is incompatible with the rank of the input");
     }
     std::vector<double> places;
     for (int64_t p = -low; p < size + high; ++p) {
       const int64_t at = place(p, size);
-      if (at < 0 || at >= size) return c.Fail("the padding does not fit the input");
+      if (at < 0 || at >= size) return c.Fail("the padding is incompatible with the rank of the input");
       places.push_back(static_cast<double>(at));
     }
     t = TakePlaces(c, t, dim, places);

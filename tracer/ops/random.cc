@@ -25,7 +25,7 @@ bool Negative(Call& c, Dims sizes) {
 
 // A node of numbers drawn with two parameters.
 Tensor Draw(Call& c, Op op, Dims sizes, double a, double b, ElementType type) {
-  if (!IsFloat(type)) c.Fail("needs a floating-point type");
+  if (!IsFloat(type)) c.Fail("expected a floating-point type");
   if (c.failed() || Negative(c, sizes)) return Tensor();
   const NoGradGuard no_grad;
   return lazy::Record(c.device(), op, {lazy::Full({}, a, type), lazy::Full({}, b, type), Seed(c), Value(sizes)})[0];
@@ -84,7 +84,7 @@ void Randperm(Call& c) {
 }
 
 void BernoulliTensor(Call& c) {
-  if (!IsFloat(c.t(0).dtype())) return c.Fail("needs a floating-point type");
+  if (!IsFloat(c.t(0).dtype())) return c.Fail("expected a floating-point type");
   c.Return(Flips(c, c.t(0), Sizes(c.t(0))));
 }
 void BernoulliP(Call& c) { c.Return(FlipsLike(c, c.t(0), c.d(1))); }
@@ -100,7 +100,7 @@ void NormalInPlace(Call& c) {
 void ExponentialInPlace(Call& c) {
   if (!(c.d(1) > 0)) return c.Fail("exponential_ expects lambda > 0.0");
   const Tensor& self = c.t(0);
-  if (!IsFloat(self.dtype())) return c.Fail("needs a floating-point type");
+  if (!IsFloat(self.dtype())) return c.Fail("expected a floating-point type");
   const Tensor lambd = lazy::Full({}, c.d(1), self.dtype());
   Write(c, lazy::Record(c.device(), Op::exponential_node, {lambd, Seed(c), Value(Sizes(self))})[0]);
 }
@@ -117,7 +117,7 @@ void Multinomial(Call& c) {
   const Tensor& weights = c.t(0);
   const int64_t samples = c.i(1), rank = weights.dim(), classes = weights.size(-1);
   if (rank != 1 && rank != 2) return c.Fail("prob_dist must be 1 or 2 dim");
-  if (!IsFloat(weights.dtype())) return c.Fail("needs a floating-point type");
+  if (!IsFloat(weights.dtype())) return c.Fail("expected a floating-point type");
   if (samples <= 0) return c.Fail("cannot sample n_sample <= 0 samples");
   if (!c.b(2) && samples > classes) {
     return c.Fail("cannot sample n_sample > prob_dist.size(-1) samples without replacement");

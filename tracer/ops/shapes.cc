@@ -251,7 +251,7 @@ void Unfold(Call& c) {
   const Tensor& t = c.t(0);
   const int64_t dim = c.Dim(c.i(1), t.dim()), size = c.i(2), step = c.i(3);
   if (c.failed()) return;
-  if (step <= 0 || size < 0 || size > t.size(dim)) return c.Fail("size and step do not fit the dimension");
+  if (step <= 0 || size < 0 || size > t.size(dim)) return c.Fail("size and step are out of range for the dimension");
   Tensors parts;
   for (int64_t at = 0; at + size <= t.size(dim); at += step) {
     const Tensor part = lazy::Unsqueeze(lazy::Slice(t, dim, at, at + size), dim);

@@ -114,7 +114,7 @@ bool ReadOpCase(const SourceBuffer& source, Context* context, OpCase* c, Diagnos
 absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpCase& c, bool gradients) {
   const std::optional<Op> op = FindOp(c.op);
   if (!op) {
-    return absl::NotFoundError(StrCat("there is no op `", c.op, "`", SuggestedOp(c.op)));
+    return absl::NotFoundError(StrCat("unknown op `", c.op, "`", SuggestedOp(c.op)));
   }
   const Schema& schema = SchemaOf(*op);
   OpCall call;
@@ -125,7 +125,7 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpCase& c, bool gradients) {
   if (gradients) {
     for (size_t i : c.requires_grad) {
       if (i >= call.args.size() || !call.args[i].defined()) {
-        return absl::InvalidArgumentError(StrCat("requires_grad names argument ", i, ", which is no tensor"));
+        return absl::InvalidArgumentError(StrCat("requires_grad: argument ", i, " is not a tensor"));
       }
       call.args[i].set_requires_grad(true);
     }
@@ -138,7 +138,7 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpCase& c, bool gradients) {
   for (const ArgSpec& spec : schema.args) {
     if (spec.type == ArgType::kTensor) {
       if (next >= used.size()) {
-        if (!spec.optional) return absl::InvalidArgumentError(StrCat("argument ", spec.name, " is missing"));
+        if (!spec.optional) return absl::InvalidArgumentError(StrCat("missing argument `", spec.name, "`"));
         args.emplace_back();
         continue;
       }
@@ -160,7 +160,7 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpCase& c, bool gradients) {
     if (given == c.attrs.end()) {
       if (!spec.has_default && !spec.optional) {
         return absl::InvalidArgumentError(
-            StrCat("argument ", spec.name, " is missing: give --attr ", spec.name, "=VALUE"));
+            StrCat("missing argument `", spec.name, "`: specify --attr ", spec.name, "=VALUE"));
       }
       args.push_back(spec.default_value);
       continue;
@@ -170,9 +170,10 @@ absl::StatusOr<OpCall> CallOp(Tracer& tracer, const OpCase& c, bool gradients) {
     args.push_back(*std::move(value));
   }
   for (const auto& [name, value] : c.attrs) {
-    if (schema.Find(name) < 0) return absl::InvalidArgumentError(StrCat(schema.full_name(), " has no argument ", name));
+    if (schema.Find(name) < 0)
+      return absl::InvalidArgumentError(StrCat("unknown argument `", name, "` of ", schema.full_name()));
   }
-  if (next < used.size()) return absl::InvalidArgumentError(StrCat(schema.full_name(), " takes fewer tensors"));
+  if (next < used.size()) return absl::InvalidArgumentError(StrCat("too many tensors for ", schema.full_name()));
   Outputs outputs = Dispatch(*op, std::move(args));
   if (absl::Status s = tracer.status(); !s.ok()) return s;
   call.outputs.assign(outputs.begin(), outputs.end());

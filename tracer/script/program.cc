@@ -59,7 +59,7 @@ bool ProgramRunner::Open(std::string_view line, std::string_view word, std::stri
     block.grad_mode = std::make_unique<GradMode>(false);
   } else if (word == "scope") {
     block.kind = Block::kScope;
-    if (rest.empty()) return Error(line, "a scope needs a name");
+    if (rest.empty()) return Error(line, "expected the name of a scope");
     block.scope = std::make_unique<ScopedTrace>(rest);
   } else if (word == "repeat") {
     block.kind = Block::kRepeat;
@@ -71,22 +71,23 @@ bool ProgramRunner::Open(std::string_view line, std::string_view word, std::stri
     block.kind = Block::kCompile;
     RegionOptions region;
     region.name = TakeWord(&rest);
-    if (region.name.empty()) return Error(line, "a compiled region needs a name");
+    if (region.name.empty()) return Error(line, "expected the name of a compiled region");
     ShapeDetector* detector = nullptr;
     while (!rest.empty()) {
       const std::string_view option = TakeWord(&rest);
       int64_t n = 0;
       if (option == "full_graph") {
         region.full_graph = true;
-      } else if (option.starts_with("max_graphs=") &&
-                 std::from_chars(option.data() + 11, option.data() + option.size(), n).ptr ==
-                     option.data() + option.size() &&
+      } else if (option.starts_with("max_different_graphs=") &&
+                 std::from_chars(option.data() + std::string_view("max_different_graphs=").size(),
+                                 option.data() + option.size(), n)
+                         .ptr == option.data() + option.size() &&
                  n > 0) {
         std::unique_ptr<ShapeDetector>& known = detectors_[region.name];
         if (known == nullptr) known = std::make_unique<ShapeDetector>(n);
         detector = known.get();
       } else {
-        return Error(option, "expected `full_graph` or `max_graphs=N`");
+        return Error(option, "expected `full_graph` or `max_different_graphs=N`");
       }
     }
     block.region = std::make_unique<CompileRegion>(&tracer_, std::move(region), detector);
@@ -122,7 +123,7 @@ bool ProgramRunner::Capture(std::string_view line, std::string_view rest, size_t
   if (assigned_ != nullptr) return Error(line, "a capture inside of a capture");
   CaptureOptions options;
   options.name = TakeWord(&rest);
-  if (options.name.empty()) return Error(line, "a capture needs a name");
+  if (options.name.empty()) return Error(line, "expected the name of a capture");
   if (!rest.empty() && rest != "full_graph") return Error(rest, "expected `full_graph` or nothing");
   options.full_graph = !rest.empty();
   size_t end = at + 1;
@@ -130,7 +131,7 @@ bool ProgramRunner::Capture(std::string_view line, std::string_view rest, size_t
     if (OpensBlock(lines_[end])) ++depth;
     if (lines_[end] == "end" && --depth == 0) break;
   }
-  if (end == lines_.size()) return Error(line, "the block has no `end`");
+  if (end == lines_.size()) return Error(line, "missing `end` of the block");
   CaptureBlock& block = captures_[at];
   if (block.function == nullptr) {
     block.arguments = ReadBeforeWritten(at + 1, end);
@@ -200,7 +201,7 @@ bool ProgramRunner::RunLines(size_t begin, size_t end) {
     }
     i = next;
   }
-  if (!blocks_.empty()) return Error(lines_[blocks_.back().line], "the block has no `end`");
+  if (!blocks_.empty()) return Error(lines_[blocks_.back().line], "missing `end` of the block");
   return true;
 }
 

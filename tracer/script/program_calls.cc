@@ -21,7 +21,7 @@ bool ProgramRunner::Variable(std::string_view name, Tensor* t) {
   if (it == index_.end()) {
     std::vector<std::string_view> known;
     for (const auto& v : variables_) known.push_back(v.first);
-    return Error(name, StrCat("there is no variable `", name, "`"), Suggestion(name, known));
+    return Error(name, StrCat("undefined variable `", name, "`"), Suggestion(name, known));
   }
   *t = variables_[it->second].second;
   if (!t->defined()) return Error(name, StrCat("`", name, "` has no value"));
@@ -161,27 +161,27 @@ bool ProgramRunner::CallOp(std::string_view call, Outputs* outputs) {
     }
   }
   if (!written) {
-    return Error(name, StrCat("there is no op `", name, "`", SuggestedOp(name)));
+    return Error(name, StrCat("unknown op `", name, "`", SuggestedOp(name)));
   }
   const Schema& schema = SchemaOf(written->op);
   Args args(schema.args.size());
   std::vector<bool> given(schema.args.size(), false);
   for (const WrittenArgument& argument : written->arguments) {
     if (argument.at < 0 && argument.by_name) {
-      return Error(argument.name, StrCat(schema.full_name(), " has no argument `", argument.name, "`"));
+      return Error(argument.name, StrCat("unknown argument `", argument.name, "` of ", schema.full_name()));
     }
     if (argument.at < 0) {
       return Error(argument.text,
                    StrCat(schema.full_name(), " takes ", schema.positional, " arguments without a name"));
     }
     const size_t at = static_cast<size_t>(argument.at);
-    if (given[at]) return Error(argument.text, StrCat("argument ", schema.args[at].name, " is given twice"));
+    if (given[at]) return Error(argument.text, StrCat("duplicate argument `", schema.args[at].name, "`"));
     given[at] = true;
     if (!Argument(schema.args[at], argument.text, &args[at])) return false;
   }
   if (written->missing >= 0) {
     const ArgSpec& missing = schema.args[static_cast<size_t>(written->missing)];
-    return Error(call, StrCat(schema.full_name(), ": argument ", missing.name, " is missing"));
+    return Error(call, StrCat(schema.full_name(), ": missing argument `", missing.name, "`"));
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) args[i] = schema.args[i].default_value;
@@ -191,7 +191,7 @@ bool ProgramRunner::CallOp(std::string_view call, Outputs* outputs) {
   if (!CheckStatus(call)) return false;
   if (in_place) {
     const Tensor* target = self.get<Tensor>();
-    if (target == nullptr) return Error(call, "there is no tensor to write to");
+    if (target == nullptr) return Error(call, "missing tensor to write to");
     WriteInPlace(*target, (*outputs)[0]);
     *outputs = Outputs{*target};
     return CheckStatus(call);

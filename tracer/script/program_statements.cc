@@ -106,7 +106,8 @@ bool ProgramRunner::Statement(std::string_view line) {
     }
     return true;
   }
-  if ((word == "mark_step" || word == "wait") && !rest.empty()) return Error(rest, StrCat(word, " takes nothing"));
+  if ((word == "mark_step" || word == "wait") && !rest.empty())
+    return Error(rest, StrCat("unexpected text after `", word, "`"));
   if (word == "mark_step") {
     if (absl::Status s = tracer_.MarkStep(); !s.ok()) return Error(line, std::string(s.message()));
     return true;
@@ -121,8 +122,7 @@ bool ProgramRunner::Statement(std::string_view line) {
     if (rest.empty() || error != std::errc() || end != rest.data() + rest.size()) {
       return Error(line, "expected manual_seed N");
     }
-    if (assigned_ != nullptr)
-      return Error(line, "a captured block takes the seed of the step; set it before the block");
+    if (assigned_ != nullptr) return Error(line, "a captured block uses the seed of the step; set it before the block");
     DeviceState& device = *CurrentDevice();
     DeviceLock lock(device.mutex());
     device.SetSeed(seed);
@@ -157,7 +157,7 @@ bool ProgramRunner::Statement(std::string_view line) {
   static const std::vector<std::string_view> kWords = {
       "requires_grad", "backward", "zero_grad", "del",     "mark_step", "wait",    "manual_seed", "print",
       "item",          "dump",     "scope",     "no_grad", "repeat",    "compile", "capture",     "end"};
-  return Error(word, StrCat("`", word, "` is no statement"), Suggestion(word, kWords));
+  return Error(word, StrCat("unknown statement `", word, "`"), Suggestion(word, kWords));
 }
 
 }  // namespace hlokit::lazy

@@ -42,7 +42,7 @@ std::string Gigabytes(int64_t bytes) {
   return text;
 }
 
-// Where most of the executions that `counts` accepts came from: "; most often item of aten::sum at f@x.prog:3 (5 of
+// Where most of the executions that `counts` accepts came from: "; most often item of aten::sum at f@x.script:3 (5 of
 // 8)".
 template <typename Counts>
 std::string MostOften(const ExecutionLog& log, Counts counts) {

@@ -141,7 +141,7 @@ absl::Status ApplyEnvironment(const char* const* environment, TracerOptions* opt
     if (!Reserved(name)) continue;
     std::vector<std::string_view> names;
     for (const Variable& v : kVariables) names.push_back(v.name);
-    return absl::InvalidArgumentError(StrCat("there is no environment variable ", name, Suggested(name, names)));
+    return absl::InvalidArgumentError(StrCat("unknown environment variable `", name, "`", Suggested(name, names)));
   }
   if (settings.rank != 0) return absl::OkStatus();
   if (settings.debug) options->auto_analysis = true;

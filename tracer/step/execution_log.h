@@ -41,7 +41,7 @@ class ExecutionLog {
   std::vector<Execution> executions_;
 };
 
-// "step@file.prog:3", or empty.
+// "step@file.script:3", or empty.
 std::string PlaceOf(const std::vector<Frame>& frames);
 
 // Graphs by step, with what ran them and where; then counts, and what made a step more than one graph.

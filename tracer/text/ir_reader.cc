@@ -225,10 +225,11 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
     if (end == text.size()) break;
   }
   if (graph != nullptr) {
-    sink->Error(DiagnosticKind::kUnexpectedToken, {static_cast<uint32_t>(text.size()), 0}, "the graph has no `}`");
+    sink->Error(DiagnosticKind::kUnexpectedToken, {static_cast<uint32_t>(text.size()), 0},
+                "expected `}` at the end of the graph");
   }
   if (dump->graphs.empty() && !sink->has_errors()) {
-    sink->Error(DiagnosticKind::kUnexpectedToken, {0, 0}, "there is no graph, `IR {`, in this text");
+    sink->Error(DiagnosticKind::kUnexpectedToken, {0, 0}, "expected a graph, `IR {`");
   }
   dump->after = Between(segment, text.data() + text.size());
   return !sink->has_errors();

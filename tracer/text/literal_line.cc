@@ -22,7 +22,7 @@ std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_v
     return std::nullopt;
   }
   if (blank == std::string_view::npos) {
-    sink->Error(DiagnosticKind::kBadLiteral, shape_range, "the value is missing");
+    sink->Error(DiagnosticKind::kBadLiteral, shape_range, "missing value");
     return std::nullopt;
   }
   // The reader wants its text to end with a NUL.

@@ -40,7 +40,7 @@ void BindOperands(RoutineBuilder& b, AsyncChain* chain, int64_t first) {
     fits = SameShape(chain->arguments[i].shape, parameters[i], /*ignore_layout=*/true);
   }
   if (!fits) {
-    b.Fail("the called computation does not fit the operands");
+    b.FailMismatch("operands of the shapes of the parameters of the called computation");
     return;
   }
   std::vector<Shape> results;
@@ -56,7 +56,7 @@ void SetChainValue(RoutineBuilder& b, const AsyncChain& chain) {
   AppendLeaves(shape, &all);
   if (!shape.IsTuple() || shape.tuple_size() < 2 ||
       b.program().LeafCount(shape.element(0)) != static_cast<int64_t>(chain.arguments.size())) {
-    b.Fail("the shape of the asynchronous operation does not fit its operands");
+    b.FailMismatch("a result ((operands), result, contexts...)");
     return;
   }
   std::vector<View> views = chain.arguments;
@@ -76,7 +76,7 @@ void PrepareAsyncStart(RoutineBuilder& b) {
   AsyncChain chain;
   chain.callee = b.program().RoutineOf(b.instruction().computation_attr(Attr::kCalls));
   if (chain.callee == nullptr) {
-    b.Fail("the called computation is missing");
+    b.Fail("missing called computation");
     return;
   }
   BindOperands(b, &chain, 0);
@@ -104,7 +104,7 @@ void PrepareAsyncUpdate(RoutineBuilder& b) {
 void PrepareAsyncDone(RoutineBuilder& b) {
   const Instruction start = b.instruction().operand(0);
   if (!start.shape().IsTuple() || start.shape().tuple_size() < 2) {
-    b.Fail("the operand is no asynchronous operation");
+    b.Fail("expected an asynchronous operation as the operand");
     return;
   }
   const auto it = b.async_chains().find(start.id().value);
@@ -134,7 +134,7 @@ void PrepareCopyStart(RoutineBuilder& b) {
   std::vector<View> views(source.begin(), source.end());
   views.insert(views.end(), source.begin(), source.end());
   if (views.size() > all.size()) {
-    b.Fail("the result does not fit the operand");
+    b.FailMismatch("a result that begins with destination and source");
     return;
   }
   AppendContext(b, all, views.size(), &views);
@@ -144,7 +144,7 @@ void PrepareCopyStart(RoutineBuilder& b) {
 void PrepareCopyDone(RoutineBuilder& b) {
   const Instruction start = b.instruction().operand(0);
   if (!start.shape().IsTuple() || start.shape().tuple_size() < 1) {
-    b.Fail("the operand is no copy-start");
+    b.Fail("expected a copy-start operand");
     return;
   }
   b.AliasResult(start, 0);

@@ -154,7 +154,7 @@ void Prepare(RoutineBuilder& b, size_t operands, size_t results, std::initialize
     plan->results.push_back(shapes[i].element_type());
   }
   if (!fits) {
-    b.Fail("the operands do not fit each other");
+    b.FailMismatch("a floating-point operand 0 and one value for each feature in the others");
     return;
   }
   plan->epsilon = instruction.float_attr(Attr::kEpsilon);

@@ -170,7 +170,7 @@ void SetStartResults(RoutineBuilder& b, absl::Span<const View> operands, absl::S
   views.insert(views.end(), results.begin(), results.end());
   for (size_t i = views.size(); i < all.size(); ++i) views.push_back(b.Zeros(all[i]));
   if (views.size() != all.size()) {
-    b.Fail("the result of the start does not fit its operands");
+    b.FailMismatch("a result of operands and results");
     return;
   }
   b.SetResults(views);
@@ -196,7 +196,7 @@ bool InitGroups(RoutineBuilder& b, CollectivePlan* plan, std::vector<bool>* abse
   for (size_t g = 0; g < plan->groups.size(); ++g) {
     for (int64_t d : plan->groups[g]) {
       if (plan->group_of[static_cast<size_t>(d)] >= 0) {
-        b.Fail("a device is in two replica groups, or twice in one");
+        b.Fail("duplicate device in replica_groups");
         return false;
       }
       plan->group_of[static_cast<size_t>(d)] = static_cast<int64_t>(g);
@@ -244,13 +244,13 @@ void PrepareAllGather(RoutineBuilder& b) {
     results.erase(results.begin(), results.begin() + static_cast<int64_t>(std::min(views.size(), results.size())));
   const absl::Span<const int64_t> dims = instruction.list_attr(Attr::kDimensions);
   if (dims.size() != 1 || results.size() != views.size()) {
-    b.Fail("the dimension does not fit the operands");
+    b.FailMismatch("one dimension in range of the operands and the results");
     return;
   }
   for (size_t k = 0; k < views.size(); ++k) {
     const Shape part = views[k].shape;
     if (dims[0] < 0 || dims[0] >= part.rank() || dims[0] >= results[k].rank()) {
-      b.Fail("the dimension does not fit the operands");
+      b.FailMismatch("one dimension in range of the operands and the results");
       return;
     }
     const int64_t size = part.dim(dims[0]) == 0 ? 1 : results[k].dim(dims[0]) / part.dim(dims[0]);
@@ -274,7 +274,7 @@ void PrepareAllToAll(RoutineBuilder& b) {
   AppendLeaves(b.shape(), &results);
   plan->tuple = !instruction.has(Attr::kDimensions);
   if (views.empty() || results.size() != views.size()) {
-    b.Fail("the result does not fit the operands");
+    b.FailMismatch("a result for each operand");
     return;
   }
   if (plan->tuple) {
@@ -302,7 +302,7 @@ void PrepareCollectiveBroadcast(RoutineBuilder& b) {
   AppendLeaves(b.shape(), &results);
   plan->dynamic_root = b.instruction().bool_attr(Attr::kHasDynamicRoot);
   if (views.size() != results.size() + (plan->dynamic_root ? 1 : 0)) {
-    b.Fail("the result does not fit the operands");
+    b.FailMismatch("a result for each operand");
     return;
   }
   for (Shape s : results) plan->bytes.push_back(s.element_count() * BytesOf(s.element_type()));
@@ -315,7 +315,7 @@ void PrepareRaggedAllToAll(RoutineBuilder& b) {
   const std::vector<View> views = DenseOperands(b);
   if (views.size() != 6 || views[0].shape.rank() < 1 || views[1].shape.rank() != views[0].shape.rank() ||
       !IsIndexType(views[2].type())) {
-    b.Fail("the operands do not fit each other");
+    b.FailMismatch("input and output of one rank and type, and offsets and sizes of one integer type and length");
     return;
   }
   plan->input_rows = views[0].shape.dim(0);
@@ -332,7 +332,7 @@ void PrepareRaggedAllToAll(RoutineBuilder& b) {
     fits = fits && views[k].count() == plan->offsets && views[k].type() == plan->offset_type;
   const int64_t size = static_cast<int64_t>(plan->groups[0].size());
   if (!fits) {
-    b.Fail("the operands do not fit each other");
+    b.FailMismatch("input and output of one rank and type, and offsets and sizes of one integer type and length");
     return;
   }
   if (plan->offsets % size != 0) {
@@ -348,7 +348,7 @@ void PrepareRaggedAllToAll(RoutineBuilder& b) {
 void PrepareCollectiveDone(RoutineBuilder& b) {
   const Instruction start = b.instruction().operand(0);
   if (!start.shape().IsTuple() || start.shape().tuple_size() < 2) {
-    b.Fail("the operand is no start of a collective");
+    b.Fail("expected a collective start operand");
     return;
   }
   b.AliasResult(start, 1);

@@ -132,7 +132,7 @@ void PrepareInPlace(RoutineBuilder& b) {
   const Instruction instruction = b.instruction();
   auto plan = std::make_unique<PermuteInPlacePlan>();
   if (instruction.operand_count() != 4) {
-    b.Fail("takes an input, an output and offsets into each");
+    b.FailMismatch("an input, an output and offsets into each");
     return;
   }
   if (!InitPairs(b, plan.get(), &plan->pairs)) return;
@@ -175,7 +175,7 @@ void PrepareInPlace(RoutineBuilder& b) {
     plan->slice_number.push_back(static_cast<int64_t>(i % each));
   }
   if (!fits || offset != to - from) {
-    b.Fail("buffers, offsets and slice_sizes do not fit each other");
+    b.FailMismatch("buffers of one type and integer offsets for each dimension of slice_sizes");
     return;
   }
   // A device that is a source as often as there are slices sends one with each pair, else all with the only one.

@@ -83,7 +83,7 @@ void Prepare(RoutineBuilder& b, bool scatters) {
   if (function == nullptr || function->parameter_count() != 2 || function->result_count() != 1 ||
       function->parameter_type(0) != function->result_type(0) ||
       function->parameter_type(1) != function->result_type(0)) {
-    b.Fail("the function of the collective does not take two scalars of the type that it gives");
+    b.Fail("expected a reducer of two scalars of the type that it returns");
     return;
   }
   if (!InitGroups(b, plan.get(), nullptr)) return;
@@ -91,7 +91,7 @@ void Prepare(RoutineBuilder& b, bool scatters) {
   std::vector<Shape> declared;
   AppendLeaves(b.shape(), &declared);
   if (static_cast<int64_t>(declared.size()) != instruction.operand_count()) {
-    b.Fail("the result does not fit the operands");
+    b.FailMismatch("a result for each operand");
     return;
   }
   // A function of another precision than the operands': the reduction is done in that.
@@ -113,7 +113,7 @@ void Prepare(RoutineBuilder& b, bool scatters) {
     if (scatters) {
       const absl::Span<const int64_t> dims = instruction.list_attr(Attr::kDimensions);
       if (dims.size() != 1 || dims[0] < 0 || dims[0] >= view.shape.rank()) {
-        b.Fail("the dimension does not fit the operands");
+        b.FailMismatch("one dimension in range of each operand");
         return;
       }
       const int64_t whole = view.shape.dim(dims[0]);

@@ -44,7 +44,7 @@ void PrepareGetTupleElement(RoutineBuilder& b) {
   const Instruction tuple = b.instruction().operand(0);
   const int64_t index = b.instruction().int_attr(Attr::kIndex);
   if (!tuple.shape().IsTuple() || index < 0 || index >= tuple.shape().tuple_size()) {
-    b.Fail("the tuple has no such element");
+    b.FailMismatch("an index of an element of the tuple");
     return;
   }
   b.AliasResult(tuple, index);
@@ -57,7 +57,7 @@ void PrepareCall(RoutineBuilder& b) {
   std::vector<View> views;
   for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
   if (!Matches(plan->callee, views.size(), ResultLeaves(b))) {
-    b.Fail("the called computation does not fit the operands");
+    b.FailMismatch("operands and a result of the shapes of the called computation");
     return;
   }
   b.EmitControl(StepKind::kCall, std::move(plan), views);
@@ -71,7 +71,7 @@ void PrepareWhile(RoutineBuilder& b) {
   b.AppendDense(b.instruction().operand(0), &views);
   if (!Matches(plan->condition, views.size(), 1) || !Matches(plan->body, views.size(), ResultLeaves(b)) ||
       views.size() != ResultLeaves(b)) {
-    b.Fail("condition and body of the loop do not fit its state");
+    b.FailMismatch("condition and body of the loop with its state as parameter");
     return;
   }
   b.EmitControl(StepKind::kWhile, std::move(plan), views);
@@ -86,7 +86,7 @@ void PrepareConditional(RoutineBuilder& b) {
   plan->predicate = index_type == ElementType::kPred;
   if (branches.empty() || static_cast<size_t>(instruction.operand_count()) != branches.size() + 1 ||
       (plan->predicate ? branches.size() != 2 : index_type != ElementType::kS32)) {
-    b.Fail("the branches do not fit the operands");
+    b.FailMismatch("an operand for each branch after a pred[] or s32[] branch index");
     return;
   }
   for (size_t i = 0; i < branches.size(); ++i) {
@@ -94,7 +94,7 @@ void PrepareConditional(RoutineBuilder& b) {
     b.AppendDense(instruction.operand(static_cast<int64_t>(i) + 1), &views);
     plan->branches.push_back(b.program().RoutineOf(branches[i]));
     if (!Matches(plan->branches[i], views.size() - plan->operand_begins[i], ResultLeaves(b))) {
-      b.Fail(StrCat("branch ", i, " does not fit its operand"));
+      b.FailMismatch(StrCat("operand ", i + 1, " of the shape of the parameter of branch ", i));
       return;
     }
   }

@@ -300,7 +300,7 @@ std::optional<View> PlainKernel(RoutineBuilder& b) {
   const Instruction kernel = instruction.operand(1);
   if (!config->lhs && !config->rhs) {
     if (instruction.operand_count() == 2 && kernel.shape().IsArray()) return b.operand(1);
-    b.Fail("convolution without sparsity_config has two operands, arrays");
+    b.Fail("expected two array operands of a convolution without sparsity_config");
     return std::nullopt;
   }
   if (config->lhs) {
@@ -350,7 +350,7 @@ void PrepareConvolution(RoutineBuilder& b) {
   const int64_t spatial = dims.spatial_rank();
   if (!dims.ok() || !dims.IsPermutation() || dims.rank() != shape.rank() || input.shape.rank() != shape.rank() ||
       kernel.shape.rank() != shape.rank() || !window.ok() || (window.rank() != spatial && window.rank() != 0)) {
-    b.Fail("dimension labels and window do not fit the operands");
+    b.FailMismatch("dimension labels and a window of the rank of the operands and the result");
     return;
   }
   auto plan = std::make_unique<ConvolutionPlan>();
@@ -363,7 +363,7 @@ void PrepareConvolution(RoutineBuilder& b) {
   if (feature_groups < 1 || batch_groups < 1 || (feature_groups > 1 && batch_groups > 1) ||
       output_features % groups != 0 || features % feature_groups != 0 || images % batch_groups != 0 ||
       kernel.shape.dim(dims.kernel_input_feature) != features / feature_groups) {
-    b.Fail("group counts do not fit the operands");
+    b.FailMismatch("group counts that divide the batch and features of the operands");
     return;
   }
   const Dims input_strides = StridesOf(input);
@@ -381,7 +381,7 @@ void PrepareConvolution(RoutineBuilder& b) {
     axis.input = input.shape.dim(dims.input_spatial[d]);
     axis.output = shape.dim(dims.output_spatial[d]);
     if (!axis.Valid() || axis.window.size != kernel.shape.dim(dims.kernel_spatial[d])) {
-      b.Fail("the window does not fit the operands");
+      b.FailMismatch("a window of the spatial dimensions of the kernel");
       return;
     }
     const int64_t stride = kernel_strides[dims.kernel_spatial[d]];
@@ -406,7 +406,7 @@ void PrepareConvolution(RoutineBuilder& b) {
       !plan->kernel.conversion.Init(kernel.type(), plan->result) ||
       plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count() ||
       shape.dim(dims.output_batch) != images / batch_groups || shape.dim(dims.output_feature) != output_features) {
-    b.Fail("types and sizes of the operands do not fit the result");
+    b.FailMismatch("operands whose types convert to that of the result and whose sizes give its number of elements");
     return;
   }
   const View operands[] = {input, kernel};

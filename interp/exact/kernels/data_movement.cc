@@ -113,13 +113,13 @@ bool MakeStarts(RoutineBuilder& b, int64_t first, absl::Span<const int64_t> arra
   const int64_t count = instruction.operand_count() - first;
   starts->vector = count == 1 && b.operand(first).shape.rank() == 1;
   if (static_cast<int64_t>(sizes.size()) != rank || (starts->vector ? b.operand(first).shape.dim(0) : count) != rank) {
-    b.Fail("start indices do not fit the operand");
+    b.FailMismatch("one start index and one slice size for each dimension of the operand");
     return false;
   }
   for (int64_t i = first; i < instruction.operand_count(); ++i) {
     const View& v = b.operand(i);
     if (!IsIndexType(v.type()) || (!starts->vector && v.shape.rank() != 0) || v.type() != b.operand(first).type()) {
-      b.Fail("start indices are integer scalars of one type");
+      b.Fail("expected start indices to be integer scalars of one type");
       return false;
     }
     starts->type = v.type();
@@ -127,7 +127,7 @@ bool MakeStarts(RoutineBuilder& b, int64_t first, absl::Span<const int64_t> arra
   if (starts->vector) starts->vector_stride = StridesOf(b.operand(first))[0];
   for (int64_t i = 0; i < rank; ++i) {
     if (sizes[i] > array_dims[i]) {
-      b.Fail("the slice is larger than the operand");
+      b.FailMismatch("a slice that is at most as large as the operand");
       return false;
     }
     starts->limits.push_back(array_dims[i] - sizes[i]);
@@ -149,7 +149,7 @@ void PrepareConcatenate(RoutineBuilder& b) {
   const Shape shape = b.shape();
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
   if (dimensions.size() != 1 || dimensions[0] < 0 || dimensions[0] >= shape.rank()) {
-    b.Fail("concatenate needs one dimension");
+    b.Fail("expected one dimension in `dimensions`");
     return;
   }
   const int64_t dim = dimensions[0];
@@ -167,7 +167,7 @@ void PrepareConcatenate(RoutineBuilder& b) {
   for (size_t i = 0; i < views.size(); ++i) {
     const View& v = views[i];
     if (v.shape.rank() != shape.rank() || at + v.shape.dim(dim) > shape.dim(dim)) {
-      b.Fail("operands do not fit the result");
+      b.FailMismatch("operands of the rank of the result whose sizes add up to that of the result");
       return;
     }
     plan->parts.push_back({StridedCopy(v.dims(), strides, StridesOf(v), bytes), at * strides[dim] * bytes, 0, i});
@@ -182,7 +182,7 @@ void PreparePad(RoutineBuilder& b) {
   const PaddingView padding = PaddingView::Of(b.instruction());
   if (!padding.ok() || padding.rank() != shape.rank() || shape.rank() != operand.shape.rank() ||
       b.operand(1).shape.rank() != 0) {
-    b.Fail("padding does not fit the operand");
+    b.FailMismatch("padding for each dimension of the operand, and a scalar padding value");
     return;
   }
   const int64_t bytes = BytesOf(shape.element_type());

@@ -41,14 +41,14 @@ std::optional<View> EmitDotTo(RoutineBuilder& b, const View& lhs, const View& rh
   plan->result = shape.element_type();
   if (!plan->lhs.Init(lhs, dims.lhs_batch, dims.lhs_contracting, plan->result) ||
       !plan->rhs.Init(rhs, dims.rhs_batch, dims.rhs_contracting, plan->result)) {
-    b.Fail("dimensions or types do not fit the operands");
+    b.FailMismatch("dimension numbers in range of the operands, and types that convert to that of the result");
     return std::nullopt;
   }
   plan->shape = {plan->lhs.batch.count(), plan->lhs.free.count(), plan->rhs.free.count(),
                  plan->lhs.contracting.count()};
   if (plan->rhs.batch.count() != plan->shape.batch || plan->rhs.contracting.count() != plan->shape.k ||
       plan->shape.batch * plan->shape.m * plan->shape.n != shape.element_count()) {
-    b.Fail("the operands have different sizes");
+    b.FailMismatch("operands of the same sizes in batch and contracting dimensions");
     return std::nullopt;
   }
   const View operands[] = {lhs, rhs};
@@ -62,7 +62,7 @@ void EmitDot(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims&
 
 void PrepareDot(RoutineBuilder& b) {
   if (b.instruction().operand_count() != 2) {
-    b.Fail("dot has two operands; of more, HLO defines no meaning");
+    b.Fail("expected two operands: HLO defines no meaning of a dot of more");
     return;
   }
   const std::optional<Packing> packing = PackingOf(b);
@@ -113,7 +113,7 @@ void PrepareScaledDot(RoutineBuilder& b) {
       for (int64_t d = 0; d < scale.shape.rank(); ++d) {
         const int64_t n = scale.shape.dim(d);
         if (scale.shape.rank() != operand.shape.rank() || n == 0 || operand.shape.dim(d) % n != 0) {
-          b.Fail("a scale does not divide its operand");
+          b.Fail("a dimension of a scale does not divide that of its operand");
           return;
         }
         sizes.push_back(n);

@@ -35,7 +35,7 @@ void PrepareGetDimensionSize(RoutineBuilder& b) {
   const int64_t dim = DimensionOf(b.instruction());
   Instruction at = b.instruction().operand(0);
   if (dim < 0 || dim >= at.shape().rank()) {
-    b.Fail("the dimension is none of the operand's");
+    b.Fail("the dimension is out of range for the operand");
     return;
   }
   for (;;) {

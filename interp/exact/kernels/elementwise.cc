@@ -85,7 +85,7 @@ std::optional<View> EmitElementwise(RoutineBuilder& b, Opcode opcode, const Attr
     } else if (operands[i].dims() == shape.dims()) {
       strides.push_back(StridesOf(operands[i]));
     } else {
-      b.Fail("operands have different dimensions");
+      b.FailMismatch("operands of the same dimensions");
       return std::nullopt;
     }
   }
@@ -102,7 +102,7 @@ void PrepareElementwise(RoutineBuilder& b) {
   std::vector<View> views;
   for (int64_t i = 0; i < instruction.operand_count(); ++i) {
     if (b.leaves(instruction.operand(i)).size() != 1 || !b.operand(i).shape.IsArray() || !b.shape().IsArray()) {
-      b.Fail("elementwise instruction on a value that is no array");
+      b.Fail("expected array operands of an elementwise instruction");
       return;
     }
     views.push_back(b.operand(i));

@@ -279,7 +279,7 @@ void PrepareFft(RoutineBuilder& b) {
          (real_out ? IsFloat(plan->to) : IsComplex(plan->to)) && ComponentType(plan->from) == ComponentType(plan->to) &&
          BitsOf(ComponentType(plan->from)) >= 32;
   if (!fits) {
-    b.Fail("fft_length does not fit the operand");
+    b.FailMismatch("an operand of f32, f64, c64 or c128 whose last dimensions match fft_length");
     return;
   }
   b.Emit(RunFft, std::move(plan), {&view, 1});

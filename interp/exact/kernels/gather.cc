@@ -68,7 +68,7 @@ void PrepareGather(RoutineBuilder& b) {
   }
   const Dims out_strides = DenseStrides(shape.dims());
   if (!plan->windows.Init(indexed, views[0].dims(), StridesOf(views[0]), views[1], shape.dims(), {&out_strides, 1})) {
-    b.Fail("dimension numbers do not fit the operands");
+    b.FailMismatch("dimension numbers in range of the operand, the indices and the result");
     return;
   }
   plan->bytes = BytesOf(shape.element_type());

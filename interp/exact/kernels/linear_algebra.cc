@@ -178,7 +178,7 @@ void PrepareCholesky(RoutineBuilder& b) {
   plan->type = view.type();
   plan->lower = b.instruction().bool_attr(Attr::kLower);
   if (rank < 2 || view.shape.dim(rank - 1) != view.shape.dim(rank - 2) || !IsMatrixType(plan->type)) {
-    b.Fail("the operand holds no square matrices");
+    b.FailMismatch("square matrices in the last two dimensions of the operand");
     return;
   }
   plan->n = view.shape.dim(rank - 1);
@@ -203,7 +203,7 @@ void PrepareTriangularSolve(RoutineBuilder& b) {
   if (rank < 2 || x.rank() != rank || a.dim(rank - 1) != a.dim(rank - 2) || Batches(a) != Batches(x) ||
       x.dim(plan->left_side ? rank - 2 : rank - 1) != a.dim(rank - 1) || views[0].type() != plan->type ||
       !IsMatrixType(plan->type)) {
-    b.Fail("the operands do not fit each other");
+    b.FailMismatch("square matrices in operand 0 and a matching batch and dimension in operand 1");
     return;
   }
   plan->n = a.dim(rank - 1);

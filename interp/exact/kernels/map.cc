@@ -71,7 +71,8 @@ void PrepareMap(RoutineBuilder& b) {
     plan->in_bytes.push_back(BytesOf(views.back().type()));
   }
   if (!fits) {
-    b.Fail("the function of the map does not fit its operands");
+    b.FailMismatch(
+        "operands of the dimensions of the result and of the types of the parameters of the mapped computation");
     return;
   }
   if (shape.element_count() == 0) {

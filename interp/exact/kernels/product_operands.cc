@@ -84,11 +84,11 @@ std::optional<Packing> PackingOf(RoutineBuilder& b) {
   if (packed == 0) return Packing::kNone;
   const Opcode opcode = b.instruction().opcode();
   if (opcode != Opcode::kDot && opcode != Opcode::kConvolution) {
-    b.Fail("packed nibbles have a meaning for dot and convolution only");
+    b.Fail("packed nibbles are supported for dot and convolution only");
     return std::nullopt;
   }
   if (packed != 2) {
-    b.Fail("packed nibbles need operand_precision={packed_nibble,packed_nibble}: both sides or none");
+    b.Fail("packed nibbles require operand_precision={packed_nibble,packed_nibble}: both operands or none");
     return std::nullopt;
   }
   for (int64_t i = 0; i < 2; ++i) {

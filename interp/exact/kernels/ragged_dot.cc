@@ -181,7 +181,7 @@ void EmitRaggedBatch(RoutineBuilder& b, absl::Span<const View> views, const DotD
   plan->sizes.size_stride = strides.back();
   const bool by_problem = sizes.shape.rank() != 1;
   if (by_problem && sizes.shape.rank() != at + 1) {
-    b.Fail("group sizes do not fit the batch dimensions");
+    b.FailMismatch("group sizes for each of the batch dimensions up to the ragged one");
     return;
   }
   for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -214,7 +214,7 @@ void PrepareRaggedDot(RoutineBuilder& b) {
   if (ragged_dims.size() != 1 || ragged_dims[0] < 0 || ragged_dims[0] >= lhs.rank() || sizes.rank() < 1 ||
       !IsIndexType(sizes.element_type()) || dims.lhs_batch.size() != dims.rhs_batch.size() ||
       dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
-    b.Fail("dimension numbers do not fit the operands");
+    b.FailMismatch("dimension numbers in range of the operands, one ragged dimension and integer group sizes");
     return;
   }
   const int64_t ragged = ragged_dims[0];
@@ -290,7 +290,7 @@ void PrepareRaggedDot(RoutineBuilder& b) {
                                              : plan->problems * plan->ragged_size * plan->m * plan->n;
   if (!plan->lhs.conversion.Init(lhs.element_type(), plan->result) ||
       !plan->rhs.conversion.Init(rhs.element_type(), plan->result) || expected != plan->result_count) {
-    b.Fail("types and sizes of the operands do not fit the result");
+    b.FailMismatch("operands whose types convert to that of the result and whose sizes give its number of elements");
     return;
   }
   b.Emit(RunRaggedDot, std::move(plan), views);

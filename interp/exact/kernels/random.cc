@@ -246,7 +246,7 @@ void PrepareRng(RoutineBuilder& b) {
       IsFloat(plan->type) || (!plan->normal && (plan->type == ElementType::kPred || IsIndexType(plan->type)));
   if (b.instruction().operand_count() != 2 || !has_type || b.operand(0).shape.rank() != 0 ||
       b.operand(1).shape.rank() != 0 || b.operand(0).type() != plan->type || b.operand(1).type() != plan->type) {
-    b.Fail("no random numbers of this type");
+    b.Fail("unsupported element type of random numbers");
     return;
   }
   const View views[] = {b.operand(0), b.operand(1)};
@@ -257,7 +257,7 @@ void PrepareRngGetAndUpdateState(RoutineBuilder& b) {
   auto plan = std::make_unique<StatePlan>();
   plan->delta = static_cast<uint64_t>(b.instruction().int_attr(Attr::kDelta));
   if (b.shape().element_type() != ElementType::kU64 || b.shape().element_count() != 2) {
-    b.Fail("the state is u64[2]");
+    b.Fail("the state must be u64[2]");
     return;
   }
   b.Emit(RunGetAndUpdateState, std::move(plan), {});

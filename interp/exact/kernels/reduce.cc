@@ -309,7 +309,7 @@ void PrepareReduce(RoutineBuilder& b) {
   const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
   if (function == nullptr || count == 0 || instruction.operand_count() % 2 != 0 ||
       function->parameter_count() != 2 * count || function->result_count() != count) {
-    b.Fail("the function of the reduce does not fit its operands");
+    b.FailMismatch("arrays of one shape, a scalar initial value for each, and a reducer of two elements of each");
     return;
   }
   std::vector<View> views;
@@ -319,7 +319,7 @@ void PrepareReduce(RoutineBuilder& b) {
   std::vector<bool> is_reduced(input_dims.size(), false);
   for (int64_t d : instruction.list_attr(Attr::kDimensions)) {
     if (d < 0 || d >= input.shape.rank()) {
-      b.Fail("the dimensions do not fit the operand");
+      b.FailMismatch("dimensions in range of operand 0");
       return;
     }
     is_reduced[d] = true;
@@ -328,7 +328,7 @@ void PrepareReduce(RoutineBuilder& b) {
     if (views[k].dims() != input_dims || views[count + k].shape.rank() != 0 ||
         function->result_type(k) != views[k].type() || function->parameter_type(k) != views[k].type() ||
         function->parameter_type(count + k) != views[k].type() || views[count + k].type() != views[k].type()) {
-      b.Fail("the function of the reduce does not fit its operands");
+      b.FailMismatch("arrays of one shape, a scalar initial value for each, and a reducer of two elements of each");
       return;
     }
   }

@@ -292,7 +292,7 @@ void PrepareReduceWindow(RoutineBuilder& b) {
   const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
   if (function == nullptr || count == 0 || instruction.operand_count() % 2 != 0 ||
       function->parameter_count() != 2 * count || function->result_count() != count) {
-    b.Fail("the function of the reduce-window does not fit its operands");
+    b.FailMismatch("arrays, a scalar initial value for each, and a reducer of two elements of each");
     return;
   }
   auto plan = std::make_unique<ReduceWindowPlan>();
@@ -325,7 +325,7 @@ void PrepareReduceWindow(RoutineBuilder& b) {
     plan->axes.push_back(axis);
   }
   if (!fits) {
-    b.Fail("window and function of the reduce-window do not fit its operands");
+    b.FailMismatch("a window for each dimension of the arrays, and a reducer of two elements of each");
     return;
   }
   if (results[0].element_count() == 0) {

@@ -78,7 +78,7 @@ void PrepareScan(RoutineBuilder& b) {
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
   const int64_t outputs = static_cast<int64_t>(results.size()) - carries;
-  const auto fail = [&] { b.Fail("the computation of the scan does not fit its operands"); };
+  const auto fail = [&] { b.FailMismatch("a scanned computation of slices of the inputs and of the carries"); };
   if (plan->body == nullptr || carries < 0 || inputs < 1 || outputs < 0 || dimensions.size() != 1 ||
       plan->body->parameters.size() != static_cast<size_t>(inputs + carries) ||
       plan->body->results.size() != results.size()) {

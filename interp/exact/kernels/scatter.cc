@@ -148,7 +148,7 @@ void PrepareScatter(RoutineBuilder& b) {
   const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
   if (function == nullptr || instruction.operand_count() % 2 != 1 || function->parameter_count() != 2 * count ||
       function->result_count() != count) {
-    b.Fail("the function of the scatter does not fit its operands");
+    b.FailMismatch("operands, indices and as many updates, and an update computation of two elements of each operand");
     return;
   }
   std::vector<View> views;
@@ -170,7 +170,8 @@ void PrepareScatter(RoutineBuilder& b) {
     if (views[k].dims() != input_dims || update.dims() != views[count + 1].dims() || update.type() != type ||
         function->parameter_type(k) != type || function->parameter_type(count + k) != type ||
         function->result_type(k) != type) {
-      b.Fail("the function of the scatter does not fit its operands");
+      b.FailMismatch(
+          "operands, indices and as many updates, and an update computation of two elements of each operand");
       return;
     }
     plan->bytes.push_back(BytesOf(type));
@@ -178,7 +179,7 @@ void PrepareScatter(RoutineBuilder& b) {
     update_strides.push_back(StridesOf(update));
   }
   if (!plan->windows.Init(indexed, input_dims, input_strides, views[count], views[count + 1].dims(), update_strides)) {
-    b.Fail("dimension numbers do not fit the operands");
+    b.FailMismatch("dimension numbers in range of the operands, the indices and the updates");
     return;
   }
   const IndexedWindows& w = plan->windows;

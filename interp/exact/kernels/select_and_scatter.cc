@@ -157,7 +157,7 @@ void PrepareSelectAndScatter(RoutineBuilder& b) {
     plan->axes.push_back(axis);
   }
   if (!fits) {
-    b.Fail("window and functions of the select-and-scatter do not fit its operands");
+    b.FailMismatch("a window for each dimension of operand 0, and functions of two elements of its type");
     return;
   }
   plan->bytes = BytesOf(type);

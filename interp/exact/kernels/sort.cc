@@ -256,7 +256,7 @@ void PrepareSort(RoutineBuilder& b) {
            plan->function->parameter_type(2 * k + 1) == views[k].type();
   }
   if (!fits) {
-    b.Fail("the comparison of the sort does not fit its operands");
+    b.FailMismatch("operands of one shape, a dimension in range and a comparison of two elements of each operand");
     return;
   }
   if (Product(dims) == 0) {
@@ -312,7 +312,7 @@ void EmitTopK(RoutineBuilder& b, int64_t k, bool largest) {
   if (rank < 1 || results.size() != 2 || plan->k < 0 || plan->k > view.shape.dim(rank - 1) ||
       !plan->order.Supported() || !IsInteger(results[1].element_type()) ||
       view.shape.dim(rank - 1) > int64_t{0xffffffff}) {
-    b.Fail("k does not fit the operand");
+    b.FailMismatch("k of at most the last dimension of the operand, and results (values, integer indices)");
     return;
   }
   plan->length = view.shape.dim(rank - 1);

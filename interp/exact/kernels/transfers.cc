@@ -70,7 +70,7 @@ std::optional<Endpoint> EndpointOf(RoutineBuilder& b, Instruction instruction) {
     if (!text.valid()) continue;
     std::optional<std::vector<std::pair<int64_t, int64_t>>> pairs = ParsePairs(context.str(text));
     if (!pairs) {
-      b.Fail(StrCat(kPairsKey, " is no list of pairs"));
+      b.Fail(StrCat("expected a list of pairs in ", kPairsKey));
       return std::nullopt;
     }
     endpoint.has_pairs = true;

@@ -126,7 +126,7 @@ void EmitBitcast(RoutineBuilder& b, View view, Shape shape) {
   const int from_bits = BitsOf(from);
   const int to_bits = BitsOf(to);
   if (static_cast<__int128>(view.count()) * from_bits != static_cast<__int128>(shape.element_count()) * to_bits) {
-    b.Fail("operand and result have different numbers of bits");
+    b.FailMismatch("operand and result of the same number of bits");
     return;
   }
   if (from == to || (from_bits == to_bits && from_bits >= 8)) {
@@ -177,7 +177,7 @@ View ReshapeView(RoutineBuilder& b, View view, Shape shape) {
 
 void PrepareReshape(RoutineBuilder& b) {
   if (b.operand(0).count() != b.shape().element_count()) {
-    b.Fail("operand and result have different numbers of elements");
+    b.FailMismatch("operand and result of the same number of elements");
     return;
   }
   b.SetResult(ReshapeView(b, b.operand(0), b.shape()));
@@ -206,7 +206,7 @@ void PrepareBitcast(RoutineBuilder& b) {
     return;
   }
   if (view.type() == result.element_type() && view.count() != result.element_count()) {
-    b.Fail("operand and result have different numbers of elements");
+    b.FailMismatch("operand and result of the same number of elements");
     return;
   }
   if (default_layouts) {
@@ -230,7 +230,7 @@ void PrepareBitcast(RoutineBuilder& b) {
   if (view.type() != result.element_type()) {
     // Types of one width change in place; others are rare enough to need default layouts.
     if (BitsOf(view.type()) != BitsOf(result.element_type()) || BitsOf(view.type()) < 8) {
-      b.Fail("bitcast to another element width with layouts");
+      b.Fail("unsupported: bitcast to another element width with layouts");
       return;
     }
     physical.shape = shapes.Array(result.element_type(), from_dims);
@@ -251,7 +251,7 @@ void PrepareBroadcast(RoutineBuilder& b) {
   const absl::Span<const int64_t> dimensions = b.instruction().list_attr(Attr::kDimensions);
   const Shape shape = b.shape();
   if (static_cast<int64_t>(dimensions.size()) != view.shape.rank()) {
-    b.Fail("dimensions do not fit the operand");
+    b.FailMismatch(StrCat("a dimension of the result for each of the ", view.shape.rank(), " dimensions of operand 0"));
     return;
   }
   const Dims from = StridesOf(view);
@@ -259,7 +259,7 @@ void PrepareBroadcast(RoutineBuilder& b) {
   for (size_t i = 0; i < dimensions.size(); ++i) {
     const int64_t d = dimensions[i];
     if (d < 0 || d >= shape.rank() || (view.shape.dim(i) != shape.dim(d) && view.shape.dim(i) != 1)) {
-      b.Fail("dimensions do not fit the operand");
+      b.FailMismatch(StrCat("dimension ", i, " of operand 0 to map to a dimension of its size, found dimension ", d));
       return;
     }
     if (view.shape.dim(i) == shape.dim(d)) strides[d] = from[i];
@@ -274,13 +274,13 @@ void PrepareTranspose(RoutineBuilder& b) {
   const absl::Span<const int64_t> permutation = b.instruction().list_attr(Attr::kDimensions);
   const Dims from = StridesOf(view);
   if (permutation.size() != from.size()) {
-    b.Fail("dimensions do not fit the operand");
+    b.FailMismatch(StrCat("a permutation of ", from.size(), " dimensions, found ", permutation.size()));
     return;
   }
   Dims strides(from.size());
   for (size_t i = 0; i < from.size(); ++i) {
     if (permutation[i] < 0 || permutation[i] >= static_cast<int64_t>(from.size())) {
-      b.Fail("dimensions do not fit the operand");
+      b.FailMismatch(StrCat("dimension ", permutation[i], " to be less than ", from.size()));
       return;
     }
     strides[i] = from[permutation[i]];
@@ -295,12 +295,14 @@ void PrepareSlice(RoutineBuilder& b) {
   const SliceView slice = SliceView::Of(b.instruction());
   Dims strides = StridesOf(view);
   if (slice.rank() != view.shape.rank() || !slice.ok()) {
-    b.Fail("slice does not fit the operand");
+    b.FailMismatch(
+        StrCat("a range for each of the ", view.shape.rank(), " dimensions of operand 0, found ", slice.rank()));
     return;
   }
   for (int64_t i = 0; i < slice.rank(); ++i) {
     if (slice.start(i) < 0 || slice.limit(i) > view.shape.dim(i) || slice.stride(i) < 1) {
-      b.Fail("slice does not fit the operand");
+      b.FailMismatch(StrCat("a range within 0 to ", view.shape.dim(i), " in dimension ", i, ", found ", slice.start(i),
+                            " to ", slice.limit(i), " by ", slice.stride(i)));
       return;
     }
     // An empty slice may start at the end; it has no first element to point to.
@@ -317,7 +319,7 @@ void PrepareReverse(RoutineBuilder& b) {
   Dims strides = StridesOf(view);
   for (int64_t d : b.instruction().list_attr(Attr::kDimensions)) {
     if (d < 0 || d >= view.shape.rank()) {
-      b.Fail("dimensions do not fit the operand");
+      b.FailMismatch(StrCat("dimension ", d, " to be less than ", view.shape.rank()));
       return;
     }
     if (view.count() == 0) continue;

@@ -120,7 +120,7 @@ absl::Status NonfiniteCheck::Show(InstructionId id, absl::Span<const std::byte* 
     }
     if (found.nan < 0 && found.infinity < 0) continue;
     const int64_t element = found.nan >= 0 ? found.nan : found.infinity;
-    std::string message = StrCat("makes ", found.nan >= 0 ? "a NaN" : "an infinity", ": ");
+    std::string message = StrCat("produces ", found.nan >= 0 ? "a NaN" : "an infinity", ": ");
     if (leaves[i].rank() != 0) StrAppend(&message, "element ", IndexText(leaves[i], element), " of ");
     StrAppend(&message, ToString(leaves[i], /*with_layout=*/false), " is ", ElementText(leaves[i], values[i], element));
     const std::string text = OperandsText(instruction, operands, leaves[i], element);

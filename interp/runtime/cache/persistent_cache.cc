@@ -186,7 +186,7 @@ PersistentCache::PersistentCache(const PersistentCacheOptions& options, Metrics*
   if (options_.read_only) return;
   std::error_code error;
   fs::create_directories(options_.folder, error);
-  if (error) Warn(StrCat("cannot make the folder ", options_.folder, ": ", error.message()));
+  if (error) Warn(StrCat("cannot create directory ", options_.folder, ": ", error.message()));
 }
 
 std::string PersistentCache::warning() const {
@@ -223,7 +223,7 @@ std::optional<StoredProgram> PersistentCache::Get(const ProgramKey& key) {
   if (!program) {
     metrics_->Add("PersistentCacheDeserializeFailure");
     metrics_->Add("PersistentCacheMiss");
-    Warn(StrCat(path, " is damaged or of something else"));
+    Warn(StrCat(path, " is corrupt or not a cache entry"));
     if (!options_.read_only) unlink(path.c_str());
     return std::nullopt;
   }
@@ -342,7 +342,7 @@ void PersistentCache::Put(const ProgramKey& key, std::string_view program) {
   const std::string path = PathOf(key);
   const std::string folder = path.substr(0, path.rfind('/'));
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    return Warn(StrCat("cannot make the folder ", folder, ": ", ErrorText(errno)));
+    return Warn(StrCat("cannot create directory ", folder, ": ", ErrorText(errno)));
   }
   const std::string temporary = StrCat(folder, "/", TemporaryEntryName());
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

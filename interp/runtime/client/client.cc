@@ -113,7 +113,7 @@ absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Modu
   executable->module_ = std::move(module);
   DiagnosticSink sink;
   VerifyModule(*executable->module_, VerifierOptions(), &sink);
-  if (sink.has_errors()) return InternalErrorOf(sink, "the program does not verify");
+  if (sink.has_errors()) return InternalErrorOf(sink, "invalid program");
   if (absl::Status s = Optimize(*executable->module_); !s.ok()) return s;
   executable->options_ = options_.evaluator;
   executable->devices_ = devices_.size();
@@ -157,7 +157,7 @@ absl::Status Executable::PrepareLocked() {
   }
   DiagnosticSink sink;
   evaluator_ = interp::Evaluator::Prepare(*module_, options_, &sink);
-  if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "the program cannot be run");
+  if (evaluator_ == nullptr) status_ = InternalErrorOf(sink, "cannot run the program");
   return status_;
 }
 
@@ -289,8 +289,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
             ? rendezvous_.Meet(ordinal, executable->digest_, run, arguments->values(), &arguments->donation)
             : run(arguments->values(), &arguments->donation);
     if (!computed.ok()) return fail(computed.status());
-    if (computed->size() != results.size())
-      return fail(absl::InternalError("a program with another number of results"));
+    if (computed->size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
     timed.reset();  // whoever waits for a result finds the time in the metrics
     for (size_t i = 0; i < results.size(); ++i) {
       std::shared_ptr<Context> context = arguments->ContextOf(i);

@@ -62,7 +62,7 @@ void Rendezvous::Conclude(const std::shared_ptr<Meeting>& meeting, const Program
         absl::StrFormat("a program with collectives waited %g s for device %s", patience_seconds_, missing));
   } else if (std::any_of(arrivals.begin(), arrivals.end(),
                          [&](const Arrival& a) { return a.program != arrivals[0].program; })) {
-    meeting->status = absl::FailedPreconditionError("devices came to a collective with different programs");
+    meeting->status = absl::FailedPreconditionError("devices entered a collective with different programs");
   } else {
     meeting->status = RunFor(*meeting, run);
   }

@@ -177,7 +177,7 @@ class TraceWriter {
 absl::Status ParseProfile(std::string_view bytes, proto::XSpace* space) {
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
       !space->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::InvalidArgumentError("not a profile: its bytes are no XSpace message");
+    return absl::InvalidArgumentError("not a profile: expected a serialized XSpace");
   }
   // Bytes of other kinds may well be fields that nobody knows.
   if (space->planes_size() == 0) return absl::InvalidArgumentError("not a profile: it has no planes");

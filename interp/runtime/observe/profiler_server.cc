@@ -72,7 +72,8 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
 
 absl::Status CheckAddress(const std::string& address) {
   if (IsLoopback(address)) return absl::OkStatus();
-  const std::string message = StrCat("'", address, "': expected a loopback address and a port, such as localhost:9012");
+  const std::string message =
+      StrCat("expected a loopback address and a port, such as localhost:9012, found `", address, "`");
   return absl::InvalidArgumentError(message);
 }
 
@@ -111,7 +112,7 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
     const bool save = !request->repository_root().empty();
     if (!IsPlainName(host) || (save && !IsPlainName(request->session_id()))) {
       return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
-                          "session_id and host_name are names of a folder and a file");
+                          "session_id and host_name must be plain names of a directory and a file");
     }
     ProfilerOptions options;
     if (request->max_events() > 0) options.max_events = std::min<uint64_t>(options.max_events, request->max_events());
@@ -204,7 +205,7 @@ absl::StatusOr<std::unique_ptr<ProfilerServer>> ProfilerServer::Start(int port, 
 absl::StatusOr<std::string> CaptureProfile(const CaptureOptions& options) {
   if (absl::Status s = CheckAddress(options.address); !s.ok()) return s;
   if (!options.run.empty() && !IsPlainName(options.run)) {
-    return absl::InvalidArgumentError("the name of a run is that of a folder");
+    return absl::InvalidArgumentError("expected a plain directory name as the name of a run");
   }
   const std::unique_ptr<tensorflow::ProfilerService::Stub> stub =
       tensorflow::ProfilerService::NewStub(Connect(options.address));
@@ -225,7 +226,7 @@ absl::StatusOr<std::string> CaptureProfile(const CaptureOptions& options) {
     if (response.empty_trace() || response.tool_data_size() == 0) continue;
     // Written here: the process may run elsewhere in the file system.
     std::string name = response.tool_data(0).name();
-    if (!IsPlainName(name)) return absl::DataLossError("the answer names no file");
+    if (!IsPlainName(name)) return absl::DataLossError("the response has no file name");
     constexpr std::string_view kEnd = ".xplane.pb";
     if (name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd) {
       name.resize(name.size() - kEnd.size());

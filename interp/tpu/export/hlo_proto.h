@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 
 namespace hlokit::tpu {

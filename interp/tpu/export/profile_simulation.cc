@@ -7,7 +7,6 @@
 
 #include "interp/runtime/client/client.h"
 #include "interp/tpu/timing/compile.h"
-#include "passes/core/pipeline.h"
 
 namespace hlokit::tpu {
 
@@ -21,7 +20,7 @@ ProfileSimulation::Program::Program(Module module_in, SimulationOptions options_
 
 absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const runtime::Profile& profile,
                                                                            const Options& options) {
-  if (profile.executions.empty()) return absl::NotFoundError("the profile holds no execution");
+  if (profile.executions.empty()) return absl::NotFoundError("the profile has no executions");
   auto result = std::make_unique<ProfileSimulation>();
   result->start_unix_ns_ = profile.start_unix_ns;
   std::map<const runtime::Executable*, size_t> known;
@@ -34,12 +33,7 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const
     if (options.replicas > 0) module.header().replica_count = options.replicas;
     absl::StatusOr<SimulationOptions> machine = options.machine(module);
     if (!machine.ok()) return machine.status();
-    if (!module.header().is_scheduled) {
-      absl::StatusOr<Pipeline> pipeline = PipelineFor(machine->machine, options.pipeline, PartsOf(module));
-      if (!pipeline.ok()) return pipeline.status();
-      const PipelineOptions passes = {.environment = EnvironmentFor(*machine)};
-      if (absl::StatusOr<Pipeline::Result> run = pipeline->Run(module, passes); !run.ok()) return run.status();
-    }
+    if (absl::Status status = Compile(*machine, options.pipeline, &module); !status.ok()) return status;
     result->programs_.push_back(std::make_unique<Program>(std::move(module), *std::move(machine)));
   }
   std::vector<double> seconds_of;

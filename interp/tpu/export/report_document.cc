@@ -65,10 +65,10 @@ Json GapParts(const DeviceGap& gap) {
     // Neighbours of one phase and step read as one.
     if (!parts.empty() && parts.back()["phase"] == std::string(NameOf(part.phase)) &&
         parts.back()["step"] == part.step) {
-      parts.back()["us"] = parts.back()["us"].get<double>() + Us(part.seconds);
+      parts.back()["time_us"] = parts.back()["time_us"].get<double>() + Us(part.seconds);
       continue;
     }
-    parts.push_back({{"phase", std::string(NameOf(part.phase))}, {"step", part.step}, {"us", Us(part.seconds)}});
+    parts.push_back({{"phase", std::string(NameOf(part.phase))}, {"step", part.step}, {"time_us", Us(part.seconds)}});
   }
   return parts;
 }
@@ -80,7 +80,7 @@ Json HostJson(const HostPlan& plan, const HostTimeline& time) {
   host["steady_from"] = time.steady_from;
   host["prefetch"] = plan.prefetch;
   host["in_flight"] = plan.in_flight;
-  host["seconds"] = time.seconds;
+  host["total_us"] = Us(time.seconds);
   Json phases = Json::array();
   for (size_t p = 0; p < kHostPhaseCount; ++p) {
     const HostPhase phase = static_cast<HostPhase>(p);
@@ -93,8 +93,8 @@ Json HostJson(const HostPlan& plan, const HostTimeline& time) {
     const double steps = static_cast<double>(std::max<size_t>(time.steps - time.steady_from, 1));
     if (busy == 0 && time.SteadyGap(phase) == 0) continue;
     phases.push_back({{"phase", std::string(NameOf(phase))},
-                      {"us_per_step", Us(busy / steps)},
-                      {"device_waits_us_per_step", Us(time.SteadyGap(phase))}});
+                      {"time_per_step_us", Us(busy / steps)},
+                      {"device_idle_per_step_us", Us(time.SteadyGap(phase))}});
   }
   host["phases"] = std::move(phases);
   Json activities = Json::array();
@@ -104,7 +104,7 @@ Json HostJson(const HostPlan& plan, const HostTimeline& time) {
                           activity.lane == Lane::kDevice ? std::string("step") : std::string(NameOf(activity.phase)),
                           activity.step, Us(activity.start), Us(activity.end - activity.start), activity.wait ? 1 : 0});
   }
-  host["activity_columns"] = {"lane", "phase", "step", "start_us", "us", "waits"};
+  host["activity_columns"] = {"lane", "phase", "step", "start_us", "time_us", "is_wait"};
   host["activities"] = std::move(activities);
   Json scopes = Json::array();
   std::map<std::string, std::pair<double, int64_t>> by_name;
@@ -116,7 +116,7 @@ Json HostJson(const HostPlan& plan, const HostTimeline& time) {
   }
   const double steps = static_cast<double>(std::max<size_t>(time.steps - time.steady_from, 1));
   for (const auto& [name, sum] : by_name) {
-    scopes.push_back({{"scope", Ascii(name)}, {"us_per_step", Us(sum.first / steps)}, {"times", sum.second}});
+    scopes.push_back({{"scope", Ascii(name)}, {"time_per_step_us", Us(sum.first / steps)}, {"runs", sum.second}});
   }
   host["scopes"] = std::move(scopes);
   return host;
@@ -127,7 +127,7 @@ Json GapsJson(const HostTimeline& time) {
   for (size_t g = 0; g < std::min(time.gaps.size(), kListedGaps); ++g) {
     const DeviceGap& gap = time.gaps[g];
     list.push_back({{"start_us", Us(gap.start)},
-                    {"us", Us(gap.end - gap.start)},
+                    {"time_us", Us(gap.end - gap.start)},
                     {"before_step", gap.before_step},
                     {"filled_by", std::string(NameOf(gap.Longest()))},
                     {"parts", GapParts(gap)}});
@@ -136,7 +136,7 @@ Json GapsJson(const HostTimeline& time) {
   gaps["count"] = time.gaps.size();
   double sum = 0;
   for (const DeviceGap& gap : time.gaps) sum += gap.end - gap.start;
-  gaps["us"] = Us(sum);
+  gaps["time_us"] = Us(sum);
   gaps["list"] = std::move(list);
   return gaps;
 }
@@ -145,13 +145,13 @@ Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostT
   Json parts = Json::array();
   for (const TimeShare& share : DeviceBreakdown(input, plan)) {
     parts.push_back(
-        {{"name", Ascii(share.name)}, {"kind", std::string(NameOf(share.kind))}, {"us", Us(share.seconds)}});
+        {{"name", Ascii(share.name)}, {"kind", std::string(NameOf(share.kind))}, {"time_us", Us(share.seconds)}});
   }
   for (size_t p = 0; p < kHostPhaseCount; ++p) {
     const double seconds = time.SteadyGap(static_cast<HostPhase>(p));
     if (seconds <= 0) continue;
     parts.push_back(
-        {{"name", StrCat("host: ", NameOf(static_cast<HostPhase>(p)))}, {"kind", "idle"}, {"us", Us(seconds)}});
+        {{"name", StrCat("host: ", NameOf(static_cast<HostPhase>(p)))}, {"kind", "idle"}, {"time_us", Us(seconds)}});
   }
   return parts;
 }
@@ -203,7 +203,7 @@ class TimelineLines {
     const TimelineEvent& e = bucket->event;
     std::string name;
     if (e.skipped_trips > 0) {
-      name = StrCat(e.skipped_trips, " more trips");
+      name = StrCat(e.skipped_trips, " more iterations");
     } else if (e.line == TimelineLine::kWaits) {
       name = "wait";
       if (e.waited_for.valid()) StrAppend(&name, " for ", input_.module.instruction(e.waited_for).name());
@@ -230,7 +230,7 @@ Json TimelineJson(const ReportInput& input, const KernelPlan& plan, const Report
   Json timeline = Json::object();
   timeline["lines"] = {std::string(NameOf(TimelineLine::kOps)), std::string(NameOf(TimelineLine::kAsyncOps)),
                        std::string(NameOf(TimelineLine::kWaits))};
-  timeline["columns"] = {"line", "depth", "start_us", "us", "name", "bound_by", "events"};
+  timeline["columns"] = {"line", "depth", "start_us", "time_us", "name", "bound_by", "events"};
   timeline["events"] = lines.Take();
   return timeline;
 }
@@ -240,9 +240,9 @@ Json WaitsJson(const ReportInput& input, const KernelPlan& plan) {
   const std::vector<CoreWait> waits = CoreWaits(input, plan);
   for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
     const CoreWait& wait = waits[w];
-    Json row = {{"us", Us(wait.seconds)}, {"runs", wait.runs}};
-    row["waiting"] = wait.waiting.valid() ? Ascii(input.module.instruction(wait.waiting).name()) : "end of computation";
-    row["waited_for"] = wait.waited_for.valid() ? Ascii(input.module.instruction(wait.waited_for).name()) : "links";
+    Json row = {{"time_us", Us(wait.seconds)}, {"runs", wait.runs}};
+    row["stalled"] = wait.waiting.valid() ? Ascii(input.module.instruction(wait.waiting).name()) : "end of computation";
+    row["waiting_for"] = wait.waited_for.valid() ? Ascii(input.module.instruction(wait.waited_for).name()) : "links";
     if (wait.waited_for.valid()) {
       const Instruction i = input.module.instruction(wait.waited_for);
       row["opcode"] = Ascii(i.opcode_text());
@@ -280,9 +280,9 @@ Json MachineJson(const Machine& machine) {
   const absl::Span<const MachineField> fields = MachineFields();
   for (size_t f = 0; f < fields.size(); ++f) {
     const std::string source = f < machine.sources.size() ? machine.sources[f] : std::string();
-    rows.push_back({{"figure", std::string(fields[f].name)},
+    rows.push_back({{"parameter", std::string(fields[f].name)},
                     {"value", machine.*fields[f].member},
-                    {"meaning", std::string(fields[f].meaning)},
+                    {"description", std::string(fields[f].meaning)},
                     {"source", Ascii(source)}});
   }
   return rows;
@@ -310,7 +310,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   const Machine& machine = input.options.machine;
   const Simulation& s = input.simulation;
   Json json = Json::object();
-  json["format"] = "hlokit report 1";
+  json["format"] = "hlokit report 2";
   json["command"] = Ascii(options.command);
   const Json base = Json::parse(ReportJson(input));
   for (const auto& item : base.items()) json[item.key()] = item.value();
@@ -323,24 +323,24 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   use["hbm_busy"] = Share(s.busy[static_cast<size_t>(Resource::kHbm)], time.step_seconds);
   use["ici_busy"] = Share(s.busy[static_cast<size_t>(Resource::kIci)], time.step_seconds);
   use["flops_of_peak"] = Share(s.flops / machine.PeakFlops(), time.step_seconds);
-  use["hbm_bytes_of_peak"] = Share(s.hbm_bytes / machine.HbmRate(), time.step_seconds);
+  use["hbm_bandwidth_of_peak"] = Share(s.hbm_bytes / machine.HbmRate(), time.step_seconds);
   json["peaks"]["ici_bytes_per_second_one_way"] = machine.ici_rate;
   json["peaks"]["vmem_bytes_per_second"] = machine.vmem_rate;
   json["breakdown"] = BreakdownJson(input, plan, time);
-  json["advice"] = AdviceJson(input, host);
+  json["recommendations"] = AdviceJson(input, host);
   json["gaps"] = GapsJson(time);
   json["host"] = HostJson(host, time);
-  json["core_waits"] = WaitsJson(input, plan);
+  json["core_stalls"] = WaitsJson(input, plan);
   json["timeline"] = TimelineJson(input, plan, options);
   Json scopes = Json::array();
   for (const ScopeTime& scope : ScopeTimes(input, plan)) {
     scopes.push_back({{"scope", Ascii(scope.scope)},
-                      {"us", Us(scope.seconds)},
+                      {"time_us", Us(scope.seconds)},
                       {"kernels", scope.kernels},
                       {"in_mixed_kernels_us", Us(scope.moved)}});
   }
   json["scopes"] = std::move(scopes);
-  json["memory"]["timeline_columns"] = {"us", "bytes", "step"};
+  json["memory"]["timeline_columns"] = {"time_us", "bytes", "operation"};
   json["memory"]["timeline"] = MemoryTimeline(input, plan);
   Json faster = Json::array();
   for (const Sensitivity& change : TwiceAsFast(input, host)) {
@@ -348,18 +348,18 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
                       {"step_time_us", Us(change.seconds)},
                       {"bound_by", std::string(tpu::NameOf(change.bound))}});
   }
-  json["twice_as_fast"] = std::move(faster);
+  json["sensitivity"] = std::move(faster);
   Json machines = Json::array();
   for (const OtherMachine& other : OnOtherMachines(input, host)) {
-    machines.push_back({{"machine", other.machine},
+    machines.push_back({{"target", other.machine},
                         {"topology", other.topology},
                         {"step_time_us", Us(other.seconds)},
                         {"bound_by", std::string(tpu::NameOf(other.bound))},
                         {"peak_bytes", other.peak_bytes},
                         {"limit_bytes", other.limit_bytes}});
   }
-  json["other_machines"] = std::move(machines);
-  json["machine"] = MachineJson(machine);
+  json["other_targets"] = std::move(machines);
+  json["target"] = MachineJson(machine);
   return json.dump() + "\n";
 }
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/host.h"
 

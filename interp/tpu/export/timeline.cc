@@ -32,7 +32,7 @@ class ChromeWriter {
   void Write(const TimelineEvent& e) {
     std::string name;
     if (e.skipped_trips > 0) {
-      name = StrCat(e.skipped_trips, " more trips");
+      name = StrCat(e.skipped_trips, " more iterations");
     } else if (e.line == TimelineLine::kSteps) {
       name = "step 0";
     } else if (e.line == TimelineLine::kModules) {
@@ -58,8 +58,8 @@ class ChromeWriter {
          << ", \"bound_by\": " << runtime::TraceString(NameOf(e.step->bound))
          << ", \"flops\": " << runtime::TraceNumber(e.step->flops)
          << ", \"hbm_bytes\": " << runtime::TraceNumber(e.step->hbm_bytes);
-    if (e.step->wire_bytes > 0) out_ << ", \"wire_bytes\": " << runtime::TraceNumber(e.step->wire_bytes);
-    if (e.step->trips != 1) out_ << ", \"trips\": " << runtime::TraceNumber(e.step->trips);
+    if (e.step->wire_bytes > 0) out_ << ", \"interconnect_bytes\": " << runtime::TraceNumber(e.step->wire_bytes);
+    if (e.step->trips != 1) out_ << ", \"iterations\": " << runtime::TraceNumber(e.step->trips);
     if (const std::string_view scope = ScopeOf(i); !scope.empty())
       out_ << ", \"tf_op\": " << runtime::TraceString(scope);
     if (const std::string source = SourceOf(i); !source.empty())
@@ -95,7 +95,7 @@ std::string_view NameOf(TimelineLine line) {
     case TimelineLine::kAsyncOps:
       return "Async XLA Ops";
     case TimelineLine::kWaits:
-      return "Core waits";
+      return "Core stalls";
   }
   return "";
 }

@@ -9,7 +9,7 @@
 #include <functional>
 #include <string_view>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 #include "interp/tpu/timing/device_walk.h"
 #include "ir/core/text_writer.h"

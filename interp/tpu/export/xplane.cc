@@ -48,7 +48,7 @@ std::string DeviceType(const std::string& machine) {
 
 // XProf's names of categories.
 std::string ProfilerCategory(std::string_view category) {
-  if (category == "product" || category == "convolution") return "convolution fusion";
+  if (category == "matmul" || category == "convolution") return "convolution fusion";
   if (category == "elementwise" || category == "reduction") return "loop fusion";
   if (category == "data movement") return "data formatting";
   return std::string(category);
@@ -179,7 +179,7 @@ class DevicePlanes {
       return base;
     }
     if (e.step == nullptr) {
-      writer->Event(base + 1, "more trips", &metadata);
+      writer->Event(base + 1, "more iterations", &metadata);
       return base + 1;
     }
     const int64_t id = base + 2 + static_cast<int64_t>(e.name.value);

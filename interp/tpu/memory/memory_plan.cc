@@ -6,11 +6,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "interp/tpu/cost/op_class.h"
-#include "interp/tpu/devices/tiling.h"
 #include "interp/tpu/memory/heap.h"
-#include "interp/tpu/memory/residency.h"
 #include "ir/core/saturating.h"
+#include "passes/schedule/loop_state.h"
+#include "passes/target/aliases.h"
+#include "passes/target/op_class.h"
+#include "passes/target/tiling.h"
 
 namespace hlokit::tpu {
 
@@ -90,8 +91,10 @@ class Planner {
     const Computation body = loop.computation_attr(Attr::kBody);
     const Instruction init = ValueOf(loop.operand(0));
     if (!body.valid() || init.opcode() != Opcode::kTuple) return result;
-    const absl::flat_hash_set<int64_t> invariant = InvariantElements(body);
-    for (int64_t k = 0; k < init.operand_count(); ++k) result.push_back({init.operand(k), invariant.contains(k)});
+    const std::vector<int64_t> invariant = InvariantElements(body);
+    for (int64_t k = 0; k < init.operand_count(); ++k) {
+      result.push_back({init.operand(k), std::binary_search(invariant.begin(), invariant.end(), k)});
+    }
     return result;
   }
 
@@ -160,21 +163,18 @@ class Planner {
     absl::flat_hash_set<uint32_t> taken;  // parameters whose memory a result took
     for (uint32_t s = 0; s < n; ++s) {
       const Step& step = plan.steps[s];
-      const Instruction root = module_.instruction(step.members.back());
+      const Instruction root = module_.instruction(step.name);
       int64_t made = MadeBytes(step.kind, root);
       if (InPlace(step.kind, root))
         made = std::max<int64_t>(made - Reused(plan, s, last, in_body, donated, &taken, &held), 0);
-      for (size_t k = 0; k + 1 < step.results.size(); ++k) {
-        made = SaturatingAdd(made, Bytes(module_.instruction(step.results[k]).shape()));
-      }
       bytes[s] = made;
       alive = SaturatingAdd(alive, made);
       const Need* callee = CalleeNeed(step);
       const int64_t here = SaturatingAdd(alive, callee == nullptr ? 0 : callee->peak);
       timeline[s] = here;
       if (entry != nullptr) {
-        const InstructionId value = step.members.back();
-        if (callee != nullptr && callee->peak > 0) entry->lives.push_back({step.name, callee->peak, s, s, false, true});
+        const InstructionId value = step.name;
+        if (callee != nullptr && callee->peak > 0) entry->lives.push_back({value, callee->peak, s, s, false, true});
         entry->lives.push_back({value, made, s, last[s], false, false});
         if (held[s] > 0) entry->lives.push_back({value, held[s], s, last[s], true, false});
       }
@@ -193,7 +193,7 @@ class Planner {
       // At its own step a result's operands still count as theirs.
       const int64_t own = s == peak_step ? bytes[s] : SaturatingAdd(bytes[s], held[s]);
       if (last[s] < peak_step || own == 0) continue;
-      LiveArray array = ArrayOf(module_.instruction(plan.steps[s].members.back()));
+      LiveArray array = ArrayOf(module_.instruction(plan.steps[s].name));
       array.bytes = own;
       array.own_bytes = std::min(array.own_bytes, array.bytes);
       need.live.push_back(array);
@@ -252,7 +252,7 @@ class Planner {
   int64_t Reused(const ComputationPlan& plan, uint32_t s, const std::vector<uint32_t>& last, bool in_body,
                  const absl::flat_hash_set<uint32_t>& donated, absl::flat_hash_set<uint32_t>* taken,
                  std::vector<int64_t>* held) {
-    const Instruction root = module_.instruction(plan.steps[s].members.back());
+    const Instruction root = module_.instruction(plan.steps[s].name);
     std::vector<Instruction> operands;
     const std::vector<std::pair<Instruction, bool>> state =
         plan.steps[s].kind == StepKind::kLoop ? StateOf(root) : std::vector<std::pair<Instruction, bool>>();

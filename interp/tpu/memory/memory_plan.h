@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "interp/tpu/cost/kernel_plan.h"
-#include "interp/tpu/devices/machine.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "ir/graph/module.h"
+#include "passes/target/machine.h"
 
 namespace hlokit::tpu {
 

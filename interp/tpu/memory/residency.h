@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which arrays of a computation stay in vector memory: those that its layouts put there, S(1), or where no memory-space
-// assignment has run, those that fit until their last use.
+// Which arrays of a computation are in vector memory while it runs: those that its layouts put there, S(1).
 #ifndef HLOKIT_INTERP_TPU_MEMORY_RESIDENCY_H_
 #define HLOKIT_INTERP_TPU_MEMORY_RESIDENCY_H_
 
@@ -8,14 +7,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
-#include "interp/tpu/cost/kernel_cost.h"
-#include "interp/tpu/cost/kernel_plan.h"
-#include "interp/tpu/devices/machine.h"
+#include "interp/tpu/program/kernel_plan.h"
+#include "passes/target/cost_model.h"
 
 namespace hlokit::tpu {
 
-// An array in vector memory from the step that makes it to its last use; of loops' state, all the time.
+// An array in vector memory from the step that makes it to its last use.
 struct Resident {
   InstructionId value;
   double bytes = 0;
@@ -34,22 +31,15 @@ struct Residency {
   }
 };
 
-// A layout of the module puts an array into vector memory: what does not say so is elsewhere.
-bool HasAssignment(const Module& module);
+// By ComputationId: vector memory that arrays of its callers take while it runs.
+std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target);
 
-// By ComputationId: vector memory that arrays of its callers take while it runs, as the module's own assignment has it.
-std::vector<double> HeldByCallers(const Machine& machine, const Module& module, double scale);
-
-// `works`: by step, empty for steps that are no kernels. `loop_body`: the computation is one, and its state may stay.
-// `called`: by step, the vector memory that what it calls needs for arrays; `outside`: what its callers hold meanwhile.
-// `assigned`: HasAssignment of the module.
-// All together never take more than there is but for the tiles of kernels, unless the module's own assignment does.
-Residency PlaceArrays(const Machine& machine, const Module& module, const ComputationPlan& plan,
-                      const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
-                      double outside, bool assigned, double scale);
-
-// Of a loop body: elements of the state that it passes on as they are.
-absl::flat_hash_set<int64_t> InvariantElements(Computation body);
+// `works`: by step, empty for steps that are no kernels. `loop_body`: the computation is one: of the arrays that it
+// only reads, a part of the bytes is still there from the iteration before (`vmem_loop_fraction`). `called`: by step,
+// the vector memory that what it calls needs for arrays; `outside`: what its callers hold meanwhile.
+Residency FindResidency(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
+                        const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
+                        double outside);
 
 }  // namespace hlokit::tpu
 

@@ -9,15 +9,16 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "interp/tpu/cost/matrix_cost.h"
-#include "interp/tpu/cost/op_class.h"
 #include "interp/tpu/report/breakdown.h"
 #include "interp/tpu/report/number_text.h"
+#include "interp/tpu/timing/compile.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/verify/verifier.h"
 #include "passes/core/pipeline.h"
 #include "passes/rewrite/retype.h"
+#include "passes/target/matrix_cost.h"
+#include "passes/target/op_class.h"
 
 namespace hlokit::tpu {
 
@@ -50,12 +51,25 @@ double StepOf(const Simulation& simulation, const HostPlan& host) {
 
 bool Fits(const MemoryPlan& memory) { return memory.fits(); }
 
+const Module& SourceOf(const ReportInput& input) { return input.source != nullptr ? *input.source : input.module; }
+
+// The changed program compiled as the one of the report was, and simulated.
+Simulation Run(const ReportInput& input, Module changed, const SimulationOptions& options,
+               MemoryPlan* memory = nullptr) {
+  // Passes leave a module that they cannot compile as it was.
+  Compile(options, input.pipeline, &changed).IgnoreError();
+  const KernelPlan plan(changed);
+  Simulation simulation = Simulate(changed, plan, options);
+  if (memory != nullptr) *memory = PlanMemory(options.machine, changed, plan, simulation.parts);
+  return simulation;
+}
+
 class Adviser {
  public:
   Adviser(const ReportInput& input, const HostPlan& host)
       : input_(input), host_(host), now_(RunHost(host, input.simulation.device_seconds)) {}
 
-  std::vector<Advice> Run() {
+  std::vector<Advice> Collect() {
     Donate();
     SpreadOut();
     LowerPrecision();
@@ -80,14 +94,15 @@ class Adviser {
     result_.push_back(std::move(advice));
   }
 
-  double SimulateChanged(const Module& module) const {
-    const KernelPlan plan(module);
-    return StepOf(Simulate(module, plan, input_.options), host_);
+  // What advice changes: the program before it was compiled, where it was.
+  const Module& source() const { return SourceOf(input_); }
+  double SimulateChanged(Module changed) const {
+    return StepOf(Run(input_, std::move(changed), input_.options), host_);
   }
 
   // Parameters of the shapes of results can lend them their memory.
   void Donate() {
-    const Module& module = input_.module;
+    const Module& module = source();
     const ModuleHeader& header = module.header();
     if (!header.input_output_alias.empty() || !header.buffer_donor.empty() || input_.memory.result_bytes == 0) return;
     absl::flat_hash_map<uint32_t, int64_t> wanted;  // results by shape
@@ -110,8 +125,8 @@ class Adviser {
       }
     }
     if (donated == 0) return;
-    const KernelPlan plan(changed);
-    const MemoryPlan memory = PlanMemory(input_.options.machine, changed, plan, input_.simulation.parts);
+    MemoryPlan memory;
+    Run(input_, std::move(changed), input_.options, &memory);
     if (static_cast<double>(memory.peak_bytes) > 0.99 * static_cast<double>(input_.memory.peak_bytes)) return;
     Advice advice;
     advice.title = Fits(input_.memory) ? "Donate parameters that results replace" : "Make it fit: donate parameters";
@@ -133,13 +148,12 @@ class Adviser {
     for (int64_t factor = 2; factor <= 1024; factor *= 2) {
       const int64_t chips = now.topology.Chips() * factor;
       if (chips > static_cast<int64_t>(now.machine.max_chips)) return;
-      Module changed = input_.module.Clone();
+      Module changed = source().Clone();
       changed.header().num_partitions *= factor;
       SimulationOptions options = now;
       options.topology = TopologyFor(now.machine, chips);
-      const KernelPlan plan(changed);
-      const Simulation simulation = Simulate(changed, plan, options);
-      const MemoryPlan memory = PlanMemory(options.machine, changed, plan, simulation.parts);
+      MemoryPlan memory;
+      const Simulation simulation = Run(input_, std::move(changed), options, &memory);
       if (!Fits(memory)) continue;
       Advice advice;
       advice.title = StrCat("Make it fit: partition it over ", chips, " chips");
@@ -156,9 +170,9 @@ class Adviser {
   }
 
   void LowerPrecision() {
-    Module changed = input_.module.Clone();
+    Module changed = source().Clone();
     int64_t products = 0;
-    for (Computation computation : input_.module.computations()) {
+    for (Computation computation : source().computations()) {
       for (Instruction i : computation.instructions()) {
         if (ClassOf(i.opcode()) != OpClass::kProduct) continue;
         const absl::Span<const int64_t> precisions = i.list_attr(Attr::kOperandPrecision);
@@ -173,19 +187,19 @@ class Adviser {
     }
     if (products == 0) return;
     Advice advice;
-    advice.title = "Let products take one bf16 pass";
-    advice.evidence = StrCat(products, Plural(products, " product asks", " products ask"),
-                             " for high or highest operand precision: three or six passes over the matrix units.");
-    advice.action = "Ask for default precision where the numbers allow it.";
+    advice.title = "Compute matmuls in one bf16 pass";
+    advice.evidence = StrCat(products, Plural(products, " matmul requires", " matmuls require"),
+                             " high or highest operand precision: three or six passes over the matrix units.");
+    advice.action = "Use default precision where the accuracy allows it.";
     advice.changed = "the program without operand_precision";
-    advice.after = SimulateChanged(changed);
+    advice.after = SimulateChanged(std::move(changed));
     Add(std::move(advice));
   }
 
   // The program with every f32 as bf16: half the bytes.
   void NarrowFloats() {
     int64_t products = 0;
-    for (Computation computation : input_.module.computations()) {
+    for (Computation computation : source().computations()) {
       for (Instruction i : computation.instructions()) {
         if (ClassOf(i.opcode()) != OpClass::kProduct) continue;
         for (Instruction operand : i.operands()) {
@@ -196,16 +210,16 @@ class Adviser {
       }
     }
     if (products == 0) return;
-    Module changed = input_.module.Clone();
+    Module changed = source().Clone();
     RetypeFloats(&changed, {ElementType::kF32}, ElementType::kBF16);
     Advice advice;
     advice.title = "Compute in bf16";
-    advice.evidence = StrCat(products, Plural(products, " product has", " products have"),
+    advice.evidence = StrCat(products, Plural(products, " matmul has", " matmuls have"),
                              " f32 operands, which take twice the bytes of bf16 in HBM, in vector "
                              "memory and on the links.");
-    advice.action = "Use mixed precision (autocast, a bf16 policy), with f32 kept where sums are long.";
+    advice.action = "Use mixed precision (autocast, a bf16 policy), with f32 for long accumulations.";
     advice.changed = "the program with every f32 array as bf16";
-    advice.after = SimulateChanged(changed);
+    advice.after = SimulateChanged(std::move(changed));
     Add(std::move(advice));
   }
 
@@ -219,7 +233,7 @@ class Adviser {
       double whole = 0;
     };
     std::map<int64_t, Size> sizes;
-    for (Computation computation : input_.module.computations()) {
+    for (Computation computation : source().computations()) {
       for (Instruction i : computation.instructions()) {
         if (ClassOf(i.opcode()) != OpClass::kProduct) continue;
         const Product product = ProductOf(machine, i);
@@ -247,7 +261,7 @@ class Adviser {
     for (size_t k = 0; k < std::min(order.size(), kMostSizes); ++k) {
       const auto& [size, s] = order[k];
       const int64_t below = size / tile * tile;
-      Module changed = input_.module.Clone();
+      Module changed = source().Clone();
       ResizeDimensions(&changed, size, below);
       DiagnosticSink sink(1);
       VerifyModule(changed, VerifierOptions(), &sink);
@@ -255,13 +269,13 @@ class Adviser {
       const double less = static_cast<double>(size - below) / static_cast<double>(size);
       Advice advice;
       advice.title = StrCat("Choose ", below, " instead of ", size);
-      advice.evidence = StrCat(s.products, Plural(s.products, " product has", " products have"), " a dimension of ",
-                               size, ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
+      advice.evidence = StrCat(s.products, Plural(s.products, " matmul has", " matmuls have"), " a dimension of ", size,
+                               ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
                                PercentText(s.padded, s.whole), " of their time is padding.");
       advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", PercentText(less, 1),
                              " less, or ", below + tile, " for the same time).");
       advice.changed = StrCat("the program with ", below, " for each dimension of ", size);
-      advice.after = SimulateChanged(changed);
+      advice.after = SimulateChanged(std::move(changed));
       // More than there is less to do.
       if (advice.after < now_.step_seconds * (1 - less) * (1 - kWorthSaying)) Add(std::move(advice));
     }
@@ -278,7 +292,7 @@ class Adviser {
     Advice advice;
     advice.title = Plural(count, "Replace the slow device", "Replace the slow devices");
     advice.evidence = StrCat(count, Plural(count, " device computes", " devices compute"), " longer than the other ",
-                             input_.simulation.devices.devices - count, ", which wait at each collective.");
+                             input_.simulation.devices.devices - count, ", which stall at each collective.");
     advice.action = "Find what slows it (heat, a failing chip, another process on its host), or leave its host out.";
     advice.changed = "the program on devices of which none is slow";
     advice.after = StepOf(Simulate(input_.module, plan, options), host_);
@@ -293,21 +307,33 @@ class Adviser {
       ++collectives;
       seconds += row.seconds;
     }
-    if (collectives < 2 || input_.module.header().is_scheduled) return;
+    if (collectives < 2) return;
+    // In what runs: a schedule is made again, since what is merged starts when the last part is there.
     Module changed = input_.module.Clone();
-    absl::StatusOr<Pipeline> pipeline =
-        Pipeline::Parse("all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,dce");
+    changed.header().is_scheduled = false;
+    absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(
+        "all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,dce,async-collective-creator,"
+        "latency-hiding-scheduler");
     if (!pipeline.ok()) return;
-    const absl::StatusOr<Pipeline::Result> run = pipeline->Run(changed);
-    if (!run.ok() || !run->changed) return;
+    const int64_t before = CountCollectives(changed);
+    const PipelineOptions passes = {.environment = EnvironmentFor(input_.options, changed)};
+    if (!pipeline->Run(changed, passes).ok() || CountCollectives(changed) == before) return;
     Advice advice;
     advice.title = "Merge small collectives";
     advice.evidence =
         StrCat(collectives, " collectives take ", Time(seconds), " of the links, each with its own hops.");
     advice.action = "Combine gradients into buckets, or raise the combiner thresholds of the compiler.";
     advice.changed = "the program after the collective combiners";
-    advice.after = SimulateChanged(changed);
+    advice.after = SimulateChanged(std::move(changed));
     Add(std::move(advice));
+  }
+
+  static int64_t CountCollectives(const Module& module) {
+    int64_t count = 0;
+    for (Computation c : module.computations()) {
+      for (Instruction i : c.instructions()) count += HasTrait(i.opcode(), kCollective);
+    }
+    return count;
   }
 
   // The host with one habit changed.
@@ -319,8 +345,8 @@ class Adviser {
     change(&plan);
     Advice advice;
     advice.title = std::move(title);
-    advice.evidence = StrCat("The device waits ", Time(gap), " a step (", PercentText(gap, now_.step_seconds),
-                             ") with nothing to run, for: ", NameOf(phase), ".");
+    advice.evidence = StrCat("The device is idle for ", Time(gap), " a step (", PercentText(gap, now_.step_seconds),
+                             "), waiting for: ", NameOf(phase), ".");
     advice.action = std::move(action);
     advice.changed = std::move(changed);
     advice.after = RunHost(plan, input_.simulation.device_seconds).step_seconds;
@@ -347,8 +373,8 @@ class Adviser {
     advice.title = "Fetch values less often";
     advice.evidence =
         StrCat(static_cast<int64_t>(waiting), " of ", static_cast<int64_t>(period),
-               " steps wait for a value: the device stands still for ", Time(now_.SteadyGap(HostPhase::kFetch)),
-               " a step while it is copied, and the host cannot prepare the next step meanwhile.");
+               " steps wait for a value: the device is idle for ", Time(now_.SteadyGap(HostPhase::kFetch)),
+               " a step while it is copied, and the host cannot prepare the next step in the meantime.");
     advice.action = "Log the loss every tenth step, or with a step of delay.";
     advice.changed = "the host that waits for a value in every tenth step only";
     advice.after = RunHost(plan, input_.simulation.device_seconds).step_seconds;
@@ -362,7 +388,7 @@ class Adviser {
       };
     };
     Host(HostPhase::kTrace, "Record the step once",
-         "Capture the step as one graph (torch_xla.compile, dynamo, jax.jit) instead of recording each step anew.",
+         "Capture the step as one graph (torch_xla.compile, dynamo, jax.jit) instead of recording it in every step.",
          "the host without recording after the first step", [](HostPlan* plan) {
            for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].trace = plan->steps[k].marker = 0;
          });
@@ -374,10 +400,9 @@ class Adviser {
          });
     if (host_.prefetch == 0) {
       const auto ahead = [](HostPlan* plan) { plan->prefetch = 2; };
-      Host(HostPhase::kInput, "Load batches ahead",
-           "Prepare batches on a thread of their own (MpDeviceLoader, prefetch).",
+      Host(HostPhase::kInput, "Load batches ahead", "Prepare batches on a separate thread (MpDeviceLoader, prefetch).",
            "the host with a loader two batches ahead", ahead);
-      Host(HostPhase::kTransfer, "Send batches ahead", "Send batches to the device while the step before runs.",
+      Host(HostPhase::kTransfer, "Send batches ahead", "Send batches to the device while the previous step runs.",
            "the host with a loader two batches ahead", ahead);
     } else {
       Host(HostPhase::kInput, "Make the input pipeline faster",
@@ -412,7 +437,7 @@ Resource BoundOfStep(const Simulation& simulation, const HostTimeline& host) {
 
 }  // namespace
 
-std::vector<Advice> Advise(const ReportInput& input, const HostPlan& host) { return Adviser(input, host).Run(); }
+std::vector<Advice> Advise(const ReportInput& input, const HostPlan& host) { return Adviser(input, host).Collect(); }
 
 std::vector<Sensitivity> TwiceAsFast(const ReportInput& input, const HostPlan& host) {
   struct Change {
@@ -424,12 +449,11 @@ std::vector<Sensitivity> TwiceAsFast(const ReportInput& input, const HostPlan& h
       {"matrix units", &Machine::mxu_rows_per_cycle, 2}, {"vector units", &Machine::vpu_alus, 2},
       {"vector memory", &Machine::vmem_rate, 2},         {"HBM", &Machine::hbm_rate, 2},
       {"links between chips", &Machine::ici_rate, 2},    {"start of kernels", &Machine::kernel_overhead, 0.5}};
-  const KernelPlan plan(input.module);
   std::vector<Sensitivity> result;
   for (const Change& change : kChanges) {
     SimulationOptions options = input.options;
     options.machine.*change.member *= change.factor;
-    const Simulation simulation = Simulate(input.module, plan, options);
+    const Simulation simulation = Run(input, SourceOf(input).Clone(), options);
     const HostTimeline time = RunHost(host, simulation.device_seconds);
     result.push_back({std::string(change.resource), time.step_seconds, BoundOfStep(simulation, time)});
   }
@@ -446,7 +470,6 @@ std::vector<Sensitivity> TwiceAsFast(const ReportInput& input, const HostPlan& h
 }
 
 std::vector<OtherMachine> OnOtherMachines(const ReportInput& input, const HostPlan& host) {
-  const KernelPlan plan(input.module);
   const int64_t devices = input.options.topology.Chips() * input.options.machine.devices_per_chip();
   std::vector<OtherMachine> result;
   for (std::string_view name : InstalledMachines()) {
@@ -456,8 +479,8 @@ std::vector<OtherMachine> OnOtherMachines(const ReportInput& input, const HostPl
     const int64_t per_chip = machine->devices_per_chip();
     options.topology = TopologyFor(*machine, (devices + per_chip - 1) / per_chip);
     options.machine = *std::move(machine);
-    const Simulation simulation = Simulate(input.module, plan, options);
-    const MemoryPlan memory = PlanMemory(options.machine, input.module, plan, simulation.parts);
+    MemoryPlan memory;
+    const Simulation simulation = Run(input, SourceOf(input).Clone(), options, &memory);
     const HostTimeline time = RunHost(host, simulation.device_seconds);
     result.push_back({std::string(name), ToText(options.topology), time.step_seconds, BoundOfStep(simulation, time),
                       memory.peak_bytes, memory.limit_bytes});

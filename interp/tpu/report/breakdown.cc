@@ -87,12 +87,8 @@ std::vector<CoreWait> CoreWaits(const ReportInput& input, const KernelPlan& plan
         last_step = s;
       }
     }
-    // After the last kernel: what runs beside the core, then links that the next trip's collectives fill.
-    const double beside = std::min(last, time.duration) - core;
-    if (beside > 0) add(InstructionId(), last_step, beside);
-    if (time.duration > std::max(last, core)) {
-      add(InstructionId(), ComputationPlan::kNoStep, time.duration - std::max(last, core));
-    }
+    // After the last kernel: what still runs beside the core.
+    if (last > core) add(InstructionId(), last_step, last - core);
   }
   std::stable_sort(waits.begin(), waits.end(),
                    [](const CoreWait& a, const CoreWait& b) { return a.seconds > b.seconds; });

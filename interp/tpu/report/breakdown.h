@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/graph/module.h"
 
@@ -23,7 +23,7 @@ uint32_t WaitedFor(const ComputationPlan& plan, const ComputationTime& time, uin
 // The core standing still, all runs of the computation together.
 struct CoreWait {
   InstructionId waiting;                  // what could not start; none: the end of the computation
-  InstructionId waited_for;               // what ended last; none: collectives of the trip ahead that fill the links
+  InstructionId waited_for;               // what ended last
   StepKind kind = StepKind::kCollective;  // of what was waited for
   double runs = 0;
   double seconds = 0;
@@ -33,7 +33,7 @@ std::vector<CoreWait> CoreWaits(const ReportInput& input, const KernelPlan& plan
 
 enum class TimeKind : uint8_t { kCompute, kMemory, kCommunication, kHost, kOverhead };
 struct TimeShare {
-  std::string name;  // "product", "waiting for all-reduce"
+  std::string name;  // "matmul", "waiting for all-reduce"
   TimeKind kind = TimeKind::kCompute;
   double seconds = 0;
 };

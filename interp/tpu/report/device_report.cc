@@ -32,7 +32,7 @@ void PrintDevice(const DeviceTimelines& devices, const DeviceShare& share, const
 void PrintDevices(const DeviceTimelines& devices, TextWriter* out) {
   if (devices.devices < 2) return;
   *out << "\n";
-  for (std::string_view head : {"compute %", "on links %", "sync %", "other %", "done %", "comm %", "hidden %"}) {
+  for (std::string_view head : {"compute %", "exposed %", "sync %", "other %", "idle %", "comm %", "hidden %"}) {
     PrintCell(head, kWidth, out);
   }
   *out << "device\n";
@@ -66,24 +66,24 @@ void PrintDevices(const DeviceTimelines& devices, TextWriter* out) {
   }
   if (shares.size() > order.size()) *out << "... " << static_cast<int64_t>(shares.size() - order.size()) << " more\n";
   PrintDevice(devices, mean, "mean", out);
-  if (devices.scaled) *out << "Some trips of long loops stand for the rest.\n";
+  if (devices.scaled) *out << "Long loops are extrapolated from some of their iterations.\n";
 }
 
 void PrintCollectives(const DeviceTimelines& devices, TextWriter* out) {
   if (devices.collectives.empty()) return;
   *out << "\n";
-  for (std::string_view head : {"us", "runs", "MB", "GB/s", "efficiency", "waited us", "sync us"}) {
+  for (std::string_view head : {"time", "runs", "MB", "GB/s", "efficiency", "exposed", "sync"}) {
     PrintCell(head, kWidth, out);
   }
   *out << "collective\n";
   for (const CollectiveTotals& t : devices.collectives) {
-    PrintCell(Short(Us(t.seconds)), kWidth, out);
+    PrintCell(TimeText(t.seconds), kWidth, out);
     PrintCell(Fixed(t.runs, 0), kWidth, out);
     PrintCell(Short(t.bytes / 1e6), kWidth, out);
     PrintCell(Short(Share(t.bytes, t.seconds) / 1e9), kWidth, out);
     PrintCell(Percent(t.ideal, t.seconds) + " %", kWidth, out);
-    PrintCell(Short(Us(t.exposed)), kWidth, out);
-    PrintCell(Short(Us(t.sync)), kWidth, out);
+    PrintCell(TimeText(t.exposed), kWidth, out);
+    PrintCell(TimeText(t.sync), kWidth, out);
     *out << t.kind << "\n";
   }
 }
@@ -91,7 +91,7 @@ void PrintCollectives(const DeviceTimelines& devices, TextWriter* out) {
 void AddDevicesJson(const DeviceTimelines& devices, Json* json) {
   Json workers = Json::object();
   workers["count"] = devices.devices;
-  workers["alike"] = devices.shares.size() == 1;
+  workers["homogeneous"] = devices.shares.size() == 1;
   workers["scaled"] = devices.scaled;
   workers["events"] = devices.events;
   workers["stragglers"] = StragglersOf(devices);
@@ -114,7 +114,7 @@ void AddDevicesJson(const DeviceTimelines& devices, Json* json) {
     collectives.push_back({{"kind", std::string(t.kind)},
                            {"runs", t.runs},
                            {"bytes", t.bytes},
-                           {"us", Us(t.seconds)},
+                           {"time_us", Us(t.seconds)},
                            {"bytes_per_second", Share(t.bytes, t.seconds)},
                            {"efficiency", Share(t.ideal, t.seconds)},
                            {"exposed_us", Us(t.exposed)},

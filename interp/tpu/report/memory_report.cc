@@ -92,7 +92,7 @@ std::vector<std::string> WaysToFit(const ReportInput& input) {
   if (!donates && static_cast<double>(memory.result_bytes) > 0.01 * short_of) {
     const double results = static_cast<double>(memory.result_bytes);
     ways.push_back(StrCat("Results take ", BytesText(results),
-                          " beside the parameters: donating the parameters they replace ",
+                          " in addition to the parameters: donating the parameters they replace ",
                           results >= short_of ? "would make it fit." : "helps, but is not enough."));
   }
   if (parameters > limit) {
@@ -112,25 +112,25 @@ std::vector<std::string> WaysToFit(const ReportInput& input) {
   if (largest != nullptr) {
     const std::vector<LiveGroup> scopes = LiveByScope(input.module, memory);
     std::string way =
-        StrCat("Compute arrays again (rematerialisation) instead of keeping ", BytesText(kept), " until the peak; ",
-               BytesText(short_of), " less are needed. The largest is ",
-               input.module.instruction(largest->value).name(), ", ", BytesText(static_cast<double>(largest->bytes)));
+        StrCat("Rematerialize arrays instead of keeping ", BytesText(kept), " until the peak; ", BytesText(short_of),
+               " too much. The largest is ", input.module.instruction(largest->value).name(), ", ",
+               BytesText(static_cast<double>(largest->bytes)));
     for (const LiveGroup& scope : scopes) {
       if (scope.name.empty()) continue;
-      StrAppend(&way, "; the scope that keeps most is ", scope.name, ", ", BytesText(static_cast<double>(scope.bytes)));
+      StrAppend(&way, "; the scope with the most is ", scope.name, ", ", BytesText(static_cast<double>(scope.bytes)));
       break;
     }
     ways.push_back(way + ".");
   }
   if (between > 0) {
-    ways.push_back(StrCat("If all that is no parameter shrinks with the batch, a batch of ",
+    ways.push_back(StrCat("If everything except parameters scales with the batch, a batch of ",
                           Fixed(100 * (limit - parameters) / between, 0), " % of this one fits."));
   }
   ways.push_back(StrCat("Sharded evenly over ", Fixed(std::ceil(devices * peak / limit), 0), " devices instead of ",
                         Fixed(devices, 0), " it fits."));
   if (static_cast<double>(memory.padding_bytes) > 0.05 * peak) {
     ways.push_back(StrCat(BytesText(static_cast<double>(memory.padding_bytes)),
-                          " at the peak are padding: minor dimensions of a multiple of ",
+                          " at the peak are padding: minor dimensions that are multiples of ",
                           Fixed(input.options.machine.lanes, 0), " have none."));
   }
   return ways;
@@ -152,7 +152,7 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   if (s.vmem_peak_at.valid()) *out << " at " << input.module.instruction(s.vmem_peak_at).name();
   *out << "\n";
   if (memory.fits() && !details) return;
-  *out << "alive in HBM at its peak\n  largest arrays:\n";
+  *out << "live in HBM at the peak\n  largest arrays:\n";
   for (size_t k = 0; k < std::min(memory.live.size(), kListedArrays); ++k) {
     const LiveArray& array = memory.live[k];
     const Instruction i = input.module.instruction(array.value);
@@ -201,12 +201,12 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
          {"allocation_bytes", op.allocation},
          {"size_increase_bytes", op.increase},
          {"self_bytes", op.self},
-         {"alive_bytes", plan.timeline[s]},
+         {"live_bytes", plan.timeline[s]},
          {"vmem_bytes", s < input.simulation.vmem_timeline.size() ? input.simulation.vmem_timeline[s] : 0.0}});
   }
   memory["ops"] = std::move(ops);
-  memory["ways_to_fit"] = Json::array();
-  for (const std::string& way : WaysToFit(input)) memory["ways_to_fit"].push_back(Ascii(way));
+  memory["oom_suggestions"] = Json::array();
+  for (const std::string& way : WaysToFit(input)) memory["oom_suggestions"].push_back(Ascii(way));
   const Simulation& s = input.simulation;
   Json vmem = {{"peak_bytes", s.vmem_peak}, {"limit_bytes", input.options.machine.OnChipBytes()}};
   if (s.vmem_peak_at.valid()) vmem["peak_at"] = Ascii(input.module.instruction(s.vmem_peak_at).name());

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <iterator>
+#include <utility>
 
 #include "ir/core/str_cat.h"
 
@@ -17,6 +18,22 @@ std::string Fixed(double value, int digits) {
 std::string Short(double value) {
   const double size = value < 0 ? -value : value;
   return Fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
+}
+
+std::string TimeText(double seconds) {
+  const double size = seconds < 0 ? -seconds : seconds;
+  if (size == 0) return "0 us";
+  constexpr std::pair<double, const char*> kUnits[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+  // 999.96 ms reads as 1.000 s.
+  const auto* unit = std::begin(kUnits);
+  while (unit + 1 != std::end(kUnits) && size < 0.99995 * unit->first) ++unit;
+  const double value = seconds / unit->first;
+  const double digits = size / unit->first;
+  return StrCat(Fixed(value, digits >= 999.95   ? 0
+                             : digits >= 99.995 ? 1
+                             : digits >= 9.9995 ? 2
+                                                : 3),
+                " ", unit->second);
 }
 
 std::string BytesText(double bytes) {

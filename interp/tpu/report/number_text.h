@@ -15,6 +15,8 @@ namespace hlokit::tpu {
 std::string Fixed(double value, int digits);
 // Four digits or so, whatever the size.
 std::string Short(double value);
+// "1.234 s", "12.34 ms", "123.4 us", "5.600 ns": four significant digits.
+std::string TimeText(double seconds);
 // "1.50 GiB"
 std::string BytesText(double bytes);
 // `text` at the right end of a column of this width, and two blanks.

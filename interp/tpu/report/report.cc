@@ -5,13 +5,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "interp/tpu/cost/op_class.h"
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/device_report.h"
 #include "interp/tpu/report/memory_report.h"
 #include "interp/tpu/report/number_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "passes/target/op_class.h"
 
 namespace hlokit::tpu {
 
@@ -82,7 +82,7 @@ std::string_view CategoryOfFusion(Instruction fusion) {
   if (!body.valid()) return TextOf(fusion.opcode());
   for (Instruction i : body.instructions()) {
     const OpClass op_class = ClassOf(i.opcode());
-    if (op_class == OpClass::kProduct) return i.opcode() == Opcode::kConvolution ? "convolution" : "product";
+    if (op_class == OpClass::kProduct) return i.opcode() == Opcode::kConvolution ? "convolution" : "matmul";
     if (op_class == OpClass::kReduce) category = "reduction";
     if (op_class == OpClass::kElementwise && category == "data movement") category = "elementwise";
   }
@@ -101,7 +101,7 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
     case StepKind::kHost:
       return "host transfer";
     case StepKind::kDone:
-      return "wait";
+      return "async wait";
     case StepKind::kCall:
     case StepKind::kLoop:
       return "control flow";
@@ -110,13 +110,13 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
   }
   switch (ClassOf(i.opcode())) {
     case OpClass::kProduct:
-      return i.opcode() == Opcode::kConvolution ? "convolution" : "product";
+      return i.opcode() == Opcode::kConvolution ? "convolution" : "matmul";
     case OpClass::kReduce:
       return "reduction";
     case OpClass::kMovement:
       return "data movement";
     case OpClass::kUpdate:
-      return "update";
+      return "in-place update";
     case OpClass::kScalar:
       return "scalar";
     case OpClass::kAlone:
@@ -141,9 +141,9 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   const Simulation& s = input.simulation;
   const Machine& machine = input.options.machine;
   *out << "module " << input.module.name() << " on " << DeviceText(input) << "\n\n";
-  *out << "step time    " << Short(Us(s.step_seconds)) << " us, bound by " << NameOf(s.bound) << "\n";
-  *out << "device time  " << Short(Us(s.device_seconds)) << " us: core busy " << Short(Us(s.core_busy)) << ", waiting "
-       << Short(Us(s.waited)) << "\n";
+  *out << "step time    " << TimeText(s.step_seconds) << ", bound by " << NameOf(s.bound) << "\n";
+  *out << "device time  " << TimeText(s.device_seconds) << ": core busy " << TimeText(s.core_busy) << ", stalled "
+       << TimeText(s.waited) << "\n";
   *out << "operations   " << Short(s.flops / 1e9) << " GFLOP, " << Short(Share(s.flops, s.device_seconds) / 1e12)
        << " TFLOP/s, " << Fixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
   *out << "HBM traffic  " << BytesText(s.hbm_bytes) << ", " << Short(Share(s.hbm_bytes, s.device_seconds) / 1e9)
@@ -160,14 +160,14 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
   PrintDevices(s.devices, out);
   PrintCollectives(s.devices, out);
   *out << "\n";
-  for (std::string_view head : {"us", "%", "runs", "GFLOP", "HBM MB", "wire MB"}) cell(head, 10);
+  for (std::string_view head : {"time", "%", "runs", "GFLOP", "HBM MB", "ICI MB"}) cell(head, 10);
   *out << "category\n";
   std::vector<std::pair<std::string, Totals>> categories;
   for (auto& entry : ByCategory(input)) categories.push_back(entry);
   std::stable_sort(categories.begin(), categories.end(),
                    [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   for (const auto& [name, t] : categories) {
-    cell(Short(Us(t.seconds)), 10);
+    cell(TimeText(t.seconds), 10);
     cell(Fixed(100 * Share(t.seconds, s.device_seconds), 1), 10);
     cell(Fixed(t.runs, 0), 10);
     cell(Short(t.flops / 1e9), 10);
@@ -176,22 +176,22 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
     *out << name << "\n";
   }
   *out << "\n";
-  for (std::string_view head : {"us", "%", "runs", "waited us", "bound by"}) cell(head, 10);
+  for (std::string_view head : {"time", "%", "runs", "stall", "bound by"}) cell(head, 10);
   *out << "operation\n";
   for (size_t k = 0; k < std::min(s.rows.size(), top); ++k) {
     const OpRow& row = s.rows[k];
     const Instruction i = input.module.instruction(row.name);
-    cell(Short(Us(row.seconds)), 10);
+    cell(TimeText(row.seconds), 10);
     cell(Fixed(100 * Share(row.seconds, s.device_seconds), 1), 10);
     cell(Fixed(row.runs, 0), 10);
-    cell(Short(Us(row.waited)), 10);
+    cell(TimeText(row.waited), 10);
     cell(NameOf(row.bound), 10);
     *out << i.name();
     if (const std::string_view scope = ScopeOf(i); !scope.empty()) *out << "  " << scope;
     *out << "\n";
   }
   if (s.rows.size() > top) *out << "... " << static_cast<int64_t>(s.rows.size() - top) << " more\n";
-  if (!s.missing.empty()) *out << "\nwhat the estimate lacks\n";
+  if (!s.missing.empty()) *out << "\nnot modeled\n";
   for (const auto& [what, count] : s.missing) {
     *out << "  " << what << (count > 1 ? StrCat(" (", count, " times)") : std::string()) << "\n";
   }
@@ -210,10 +210,10 @@ std::string ReportJson(const ReportInput& input) {
   json["device_time_us"] = Us(s.device_seconds);
   json["bound_by"] = std::string(NameOf(s.bound));
   json["core_busy_us"] = Us(s.core_busy);
-  json["core_waiting_us"] = Us(s.waited);
+  json["core_stall_us"] = Us(s.waited);
   json["flops"] = s.flops;
   json["hbm_bytes"] = s.hbm_bytes;
-  json["wire_bytes"] = s.wire_bytes;
+  json["interconnect_bytes"] = s.wire_bytes;
   json["peaks"] = {{"bf16_flops_per_second", machine.PeakFlops()},
                    {"hbm_bytes_per_second", machine.HbmRate()},
                    {"hbm_bytes", machine.HbmBytes()},
@@ -225,15 +225,15 @@ std::string ReportJson(const ReportInput& input) {
   AddDevicesJson(s.devices, &json);
   Json missing = Json::array();
   for (const auto& [what, count] : s.missing) missing.push_back({{"what", Ascii(what)}, {"count", count}});
-  json["missing"] = std::move(missing);
+  json["unmodeled"] = std::move(missing);
   Json categories = Json::array();
   for (const auto& [name, t] : ByCategory(input)) {
     categories.push_back({{"category", name},
                           {"runs", t.runs},
-                          {"us", Us(t.seconds)},
+                          {"time_us", Us(t.seconds)},
                           {"flops", t.flops},
                           {"hbm_bytes", t.hbm_bytes},
-                          {"wire_bytes", t.wire_bytes}});
+                          {"interconnect_bytes", t.wire_bytes}});
   }
   json["categories"] = std::move(categories);
   Json ops = Json::array();
@@ -244,12 +244,12 @@ std::string ReportJson(const ReportInput& input) {
                    {"scope", Ascii(ScopeOf(i))},
                    {"source", Ascii(SourceOf(i))},
                    {"runs", row.runs},
-                   {"us", Us(row.seconds)},
-                   {"waited_us", Us(row.waited)},
+                   {"time_us", Us(row.seconds)},
+                   {"stall_us", Us(row.waited)},
                    {"bound_by", std::string(NameOf(row.bound))},
                    {"flops", row.flops},
                    {"hbm_bytes", row.hbm_bytes},
-                   {"wire_bytes", row.wire_bytes},
+                   {"interconnect_bytes", row.wire_bytes},
                    {"busy_us", ResourceJson(row.times)}});
   }
   json["ops"] = std::move(ops);

@@ -19,6 +19,9 @@ struct ReportInput {
   const SimulationOptions& options;
   const Simulation& simulation;
   const MemoryPlan& memory;
+  // What `module` was compiled from, and by which pipeline; null: it was simulated as it came.
+  const Module* source = nullptr;
+  std::string_view pipeline = {};
 };
 
 // Step time and its breakdown, memory, and the `top` longest rows. `memory_details`: what is alive at the peak also
@@ -27,7 +30,7 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
 // One JSON object; all rows.
 std::string ReportJson(const ReportInput& input);
 
-// "fusion", "product", "all-reduce", ...: the kind of work a row stands for; of a fusion that of its product or
+// "fusion", "matmul", "all-reduce", ...: the kind of work a row stands for; of a fusion that of its product or
 // reduction.
 std::string_view CategoryOf(const Module& module, const OpRow& row);
 // Scope and source line of an instruction; "" where the module does not say.

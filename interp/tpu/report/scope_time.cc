@@ -12,7 +12,7 @@ namespace hlokit::tpu {
 
 namespace {
 
-// Instructions whose operations make up the kernel: its members, fusions opened one level.
+// Instructions whose operations make up the kernel, fusions opened one level.
 void Collect(Instruction instruction, const CostAnalysis& costs, std::map<std::string_view, double>* weights) {
   const auto add = [&](Instruction i) {
     const Cost& cost = costs.Of(i);
@@ -48,8 +48,7 @@ std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& pl
       const Step& step = computation.steps[s];
       if (step.kind == StepKind::kCall || step.kind == StepKind::kLoop || time.steps[s].duration <= 0) continue;
       std::map<std::string_view, double> weights;
-      for (InstructionId member : step.members) Collect(input.module.instruction(member), costs, &weights);
-      if (step.members.empty()) Collect(input.module.instruction(step.name), costs, &weights);
+      Collect(input.module.instruction(step.name), costs, &weights);
       // Constants and broadcasts without a name take no part where others have one.
       if (weights.size() > 1) weights.erase(std::string_view());
       double sum = 0;

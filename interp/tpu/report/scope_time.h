@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
 
 namespace hlokit::tpu {

@@ -3,46 +3,17 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
-#include <queue>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "interp/tpu/memory/residency.h"
 #include "ir/core/str_cat.h"
-#include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
+#include "passes/target/aliases.h"
 
 namespace hlokit::tpu {
 
 namespace {
-
-// Steps that a trip of a loop can run before it begins: they read only what the loop leaves alone and its counter.
-std::vector<uint8_t> FindAhead(const ScheduleContext& context, const ComputationPlan& plan) {
-  const Module& module = context.module;
-  std::vector<uint8_t> ahead(plan.steps.size(), 0);
-  const InstructionId loop = context.loop_of_body[plan.computation.value];
-  if (!loop.valid() || module.header().is_scheduled) return ahead;
-  const Computation body = module.computation(plan.computation);
-  absl::flat_hash_set<int64_t> steady = InvariantElements(body);
-  if (const std::optional<CountedLoop> counted = CountLoop(module.instruction(loop))) steady.insert(counted->index);
-  for (size_t s = 0; s < plan.steps.size(); ++s) {
-    const Step& step = plan.steps[s];
-    if (step.kind != StepKind::kKernel && step.kind != StepKind::kCollective) continue;
-    bool free = true;
-    for (uint32_t input : step.inputs) free = free && ahead[input] != 0;
-    for (InstructionId member : step.members) {
-      for (Instruction operand : module.instruction(member).operands()) {
-        const Instruction value = ValueOf(operand);
-        if (value.opcode() == Opcode::kParameter) free = false;
-        if (IsStateElement(value, body)) free = free && steady.contains(value.int_attr(Attr::kIndex));
-      }
-    }
-    ahead[s] = free ? 1 : 0;
-  }
-  return ahead;
-}
 
 class Scheduler {
  public:
@@ -50,19 +21,12 @@ class Scheduler {
       : context_(context), module_(context.module), machine_(context.options.machine), plan_(plan) {}
 
   ComputationTime Run() {
-    const size_t n = plan_.steps.size();
-    result_.steps.resize(n);
+    result_.steps.resize(plan_.steps.size());
     FindWorks();
-    residency_ =
-        PlaceArrays(machine_, module_, plan_, works_, context_.loop_of_body[plan_.computation.value].valid(),
-                    FindCalled(), context_.held_by_callers[plan_.computation.value], context_.assigned, context_.scale);
-    const std::vector<uint8_t> ahead = FindAhead(context_, plan_);
-    for (size_t s = 0; s < n; ++s) result_.steps[s].ahead = ahead[s] != 0;
-    if (module_.header().is_scheduled) {
-      RunInOrder();
-    } else {
-      RunAsReady();
-    }
+    residency_ = FindResidency(module_, context_.model.target(), plan_, works_,
+                               context_.loop_of_body[plan_.computation.value].valid(), FindCalled(),
+                               context_.held_by_callers[plan_.computation.value]);
+    RunInOrder();
     Finish();
     return std::move(result_);
   }
@@ -89,9 +53,9 @@ class Scheduler {
     for (size_t s = 0; s < works_.size(); ++s) {
       const Step& step = plan_.steps[s];
       if (step.kind != StepKind::kKernel) continue;
-      works_[s] = WorkOf(machine_, context_.costs, module_, step);
+      works_[s] = context_.model.WorkOf(module_.instruction(step.name));
       if (!works_[s].opaque) continue;
-      Miss(StrCat("work of custom call ", module_.instruction(step.members.back()).string_attr(Attr::kCustomCallTarget),
+      Miss(StrCat("work of custom call ", module_.instruction(step.name).string_attr(Attr::kCustomCallTarget),
                   ": only its operands and results are counted"));
     }
   }
@@ -122,17 +86,22 @@ class Scheduler {
 
   CalledTime TimeCall(Instruction i, StepTime* time) {
     CalledTime called;
+    const std::vector<Computation> callees = i.called_computations();
     if (i.opcode() == Opcode::kConditional) {
       // Which branch runs is not known: the longest.
-      const ComputationTime* longest = nullptr;
-      for (Computation branch : i.called_computations()) {
+      const int64_t longest = LongestBranch(callees, [&](Computation branch) {
         const ComputationTime* t = CalleeTime(branch);
-        if (t != nullptr && (longest == nullptr || t->duration > longest->duration)) longest = t;
-      }
-      Take(longest, 1, time, &called);
+        return t != nullptr ? t->duration : -1;
+      });
+      if (longest >= 0) time->branch = callees[static_cast<size_t>(longest)].id();
       Miss("branch taken by a conditional: the longest is assumed");
+    } else if (callees.size() == 1) {
+      time->branch = callees[0].id();
+    }
+    if (time->branch.valid()) {
+      Take(CalleeTime(module_.computation(time->branch)), 1, time, &called);
     } else {
-      for (Computation callee : i.called_computations()) Take(CalleeTime(callee), 1, time, &called);
+      for (Computation callee : callees) Take(CalleeTime(callee), 1, time, &called);
     }
     time->bound = BoundOf(time->times);
     return called;
@@ -155,19 +124,10 @@ class Scheduler {
   double RunOffCore(uint32_t s, double at) {
     const Step& step = plan_.steps[s];
     StepTime& time = result_.steps[s];
-    result_.order.push_back(s);
     time.start = at;
     switch (step.kind) {
       case StepKind::kCollective: {
-        context_.timer.Collective(NameOf(s), &time);
-        for (size_t lane = 0; lane < kLanes; ++lane) {
-          if (time.lanes >> lane & 1) lane_busy_[lane] += time.duration;
-        }
-        // The links carry it while the trip before runs.
-        if (time.ahead) {
-          time.start = 0;
-          return at;
-        }
+        context_.model.Collective(NameOf(s), &time);
         for (size_t lane = 0; lane < kLanes; ++lane) {
           if (time.lanes >> lane & 1) time.start = std::max(time.start, lane_free_[lane]);
         }
@@ -178,7 +138,7 @@ class Scheduler {
       }
       case StepKind::kCopy:
       case StepKind::kHost:
-        context_.timer.Copy(NameOf(s), &time);
+        context_.model.Copy(NameOf(s), &time);
         time.start = std::max(at, copy_free_);
         copy_free_ = time.start + time.duration;
         break;
@@ -198,14 +158,18 @@ class Scheduler {
   double RunOnCore(uint32_t s, double ready) {
     const Step& step = plan_.steps[s];
     StepTime& time = result_.steps[s];
-    result_.order.push_back(s);
     time.start = std::max(core_, ready);
     time.waited = time.start - core_;
     if (step.kind == StepKind::kKernel) {
-      const double used = context_.timer.Kernel(works_[s], step, residency_, fetched_, &time);
+      const double used =
+          context_.model.Kernel(works_[s],
+                                {.in_vmem = [&](InstructionId value) { return residency_.PartOf(value); },
+                                 .prefetchable = [&](InstructionId value) { return IsEarly(value, s); },
+                                 .prefetched = fetched_},
+                                &time);
       result_.core_busy += time.duration;
       const double idle = std::max(time.duration - time.times[static_cast<size_t>(Resource::kHbm)], 0.0) + time.waited;
-      fetched_ = std::min(fetched_ - used + idle * context_.timer.HbmRate(), residency_.free_bytes[s]);
+      fetched_ = std::min(fetched_ - used + idle * context_.model.target().HbmRate(), residency_.free_bytes[s]);
     } else {
       const CalledTime called = step.kind == StepKind::kLoop ? TimeLoop(NameOf(s), &time) : TimeCall(NameOf(s), &time);
       result_.core_busy += called.core;
@@ -243,65 +207,17 @@ class Scheduler {
     }
   }
 
-  // Off-core steps begin as soon as they can; the core takes the first ready one.
-  void RunAsReady() {
-    const uint32_t n = static_cast<uint32_t>(plan_.steps.size());
-    users_.resize(n);
-    waiting_.resize(n);
-    ready_.assign(n, 0);
-    for (uint32_t s = 0; s < n; ++s) {
-      for (uint32_t input : plan_.steps[s].inputs) users_[input].push_back(s);
-      waiting_[s] = static_cast<uint32_t>(plan_.steps[s].inputs.size());
-    }
-    for (uint32_t s = n; s-- > 0;) {
-      if (waiting_[s] == 0) released_.push_back(s);
-    }
-    StartReleased();
-    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> now;
-    while (!now.empty() || !later_.empty()) {
-      while (!later_.empty() && (later_.top().first <= core_ || now.empty())) {
-        // Nothing else to do: the core waits for the earliest.
-        const bool waits = later_.top().first > core_;
-        now.push(later_.top().second);
-        later_.pop();
-        if (waits) break;
-      }
-      const uint32_t s = now.top();
-      now.pop();
-      End(s, RunOnCore(s, ready_[s]));
-      StartReleased();
-    }
-  }
-
-  void End(uint32_t s, double at) {
-    end_ = std::max(end_, at);
-    for (uint32_t user : users_[s]) {
-      ready_[user] = std::max(ready_[user], at);
-      if (--waiting_[user] == 0) released_.push_back(user);
-    }
-  }
-
-  void StartReleased() {
-    while (!released_.empty()) {
-      const uint32_t s = released_.back();
-      released_.pop_back();
-      if (IsOffCore(plan_.steps[s], NameOf(s))) {
-        End(s, RunOffCore(s, ready_[s]));
-      } else {
-        later_.push({ready_[s], s});
-      }
-    }
+  // There long enough before the step to have been fetched meanwhile.
+  bool IsEarly(InstructionId value, uint32_t s) const {
+    Instruction v = module_.instruction(value);
+    if (v.opcode() == Opcode::kGetTupleElement) v = ValueOf(v.operand(0));
+    const uint32_t maker = context_.plan.StepOf(v.id());
+    return maker == ComputationPlan::kNoStep || maker + 2 < s;
   }
 
   void Finish() {
     result_.duration = std::max(end_, core_);
     result_.waited += result_.duration - core_;
-    // Collectives issued a trip ahead still need the links once in each trip.
-    const double links = *std::max_element(lane_busy_.begin(), lane_busy_.end());
-    if (links > result_.duration) {
-      result_.waited += links - result_.duration;
-      result_.duration = links;
-    }
     FindVmem();
     for (const StepTime& time : result_.steps) {
       AddTimes(time.times, 1, &result_.busy);
@@ -316,7 +232,7 @@ class Scheduler {
     const double tiles = machine_.vmem_scoped * static_cast<double>(machine_.cores_per_device());
     result_.vmem.assign(plan_.steps.size(), 0);
     for (size_t s = 0; s < result_.vmem.size(); ++s) {
-      const double streamed = works_[s].vmem_bytes * context_.scale;
+      const double streamed = works_[s].vmem_bytes / context_.model.target().parts;
       result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
       result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s]);
       if (plan_.steps[s].kind != StepKind::kLoop && plan_.steps[s].kind != StepKind::kCall) continue;
@@ -344,17 +260,14 @@ class Scheduler {
   double copy_free_ = 0;                    // when the DMA engines are
   double fetched_ = 0;                      // bytes brought in ahead of the kernels that read them
   std::array<double, kLanes> lane_free_{};  // when the links of each axis are
-  std::array<double, kLanes> lane_busy_{};
-
-  std::vector<std::vector<uint32_t>> users_;  // by step
-  std::vector<uint32_t> waiting_;             // for so many inputs
-  std::vector<double> ready_;                 // when the last of them was there
-  std::vector<uint32_t> released_;            // wait for none
-  using Ready = std::pair<double, uint32_t>;
-  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> later_;
 };
 
 }  // namespace
+
+bool IsOffCore(const Step& step, Instruction name) {
+  return step.kind == StepKind::kCollective || step.kind == StepKind::kCopy || step.kind == StepKind::kHost ||
+         step.kind == StepKind::kDone || (step.kind == StepKind::kCall && name.opcode() == Opcode::kAsyncStart);
+}
 
 ComputationTime ScheduleComputation(const ScheduleContext& context, const ComputationPlan& plan) {
   return Scheduler(context, plan).Run();

@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/simulator.h"
-#include "interp/tpu/timing/step_timer.h"
 #include "ir/graph/module.h"
-#include "passes/analysis/cost.h"
 
 namespace hlokit::tpu {
 
@@ -21,15 +19,15 @@ struct ScheduleContext {
   const Module& module;
   const KernelPlan& plan;
   const SimulationOptions& options;
-  const StepTimer& timer;
-  const CostAnalysis& costs;
-  double scale = 1;
-  bool assigned = false;                              // HasAssignment of the module
+  const CostModel& model;
   const std::vector<double>& held_by_callers;         // by ComputationId: HeldByCallers of the module
   const std::vector<InstructionId>& loop_of_body;     // by ComputationId; of bodies of loops
   const std::vector<ComputationTime>& done;           // of the plan's computations before this one: all that it calls
   std::map<std::string, int64_t>* missing = nullptr;  // what the estimate lacks
 };
+
+// Steps whose operands and results pass by the core: collectives, copies, transfers, asynchronous calls.
+bool IsOffCore(const Step& step, Instruction name);
 
 ComputationTime ScheduleComputation(const ScheduleContext& context, const ComputationPlan& plan);
 

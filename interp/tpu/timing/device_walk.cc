@@ -10,9 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "interp/tpu/timing/computation_schedule.h"
 #include "interp/tpu/timing/device_groups.h"
 #include "interp/tpu/timing/device_speeds.h"
-#include "interp/tpu/timing/step_timer.h"
+#include "passes/target/aliases.h"
 
 namespace hlokit::tpu {
 
@@ -30,11 +31,10 @@ struct OffCore {
 // What is the same for all runs of a computation.
 struct PlanFacts {
   std::vector<uint8_t> off_core;              // by step
-  std::vector<uint8_t> in_order_start;        // of a scheduled module: the core goes on at once
-  std::vector<uint32_t> last_use;             // by step: place in the order of the last step that waits for it
+  std::vector<uint8_t> starts;                // the core goes on at once
+  std::vector<uint32_t> last_use;             // by step: the last step that waits for it
   std::vector<const DeviceGroupSet*> groups;  // by step, of collectives
   std::vector<uint32_t> kind;                 // by step, of collectives: index into the totals
-  std::array<double, kLanes> lane_busy{};     // of one run
   bool known = false;
 };
 
@@ -52,9 +52,7 @@ struct Frame {
   bool loop = false;
   double trips_left = 0;  // after this one
   double trips_done = 0;
-  double condition = 0;  // seconds before each trip and after the last
-  std::vector<double> begin;
-  std::vector<double> begin_before;           // of the trip before; empty in the first
+  double condition = 0;                       // seconds before each trip and after the last
   std::vector<double> entered;                // the first trip
   std::vector<std::unique_ptr<OffCore>> off;  // by step
   std::array<std::vector<double>, kLanes> lane_free;
@@ -78,7 +76,6 @@ class Walker {
         alike_(options.variation.None()),
         n_(alike_ ? 1 : static_cast<size_t>(table_.devices())),
         speeds_(options.variation, n_),
-        scheduled_(module.header().is_scheduled),
         facts_(plan.computations().size()) {
     result_.devices = table_.devices();
     shown_ = walk.show ? std::min<size_t>(static_cast<size_t>(std::max<int64_t>(walk.shown, 0)), n_) : 0;
@@ -93,10 +90,8 @@ class Walker {
       Push(static_cast<size_t>(entry), kNone, 0, 0);
       while (!frames_.empty()) {
         Frame& frame = *frames_.back();
-        const std::vector<uint32_t>& order = simulation_.computations[frame.plan].order;
-        if (frame.next < order.size()) {
-          const uint32_t s = order[frame.next++];
-          RunStep(&frame, s);
+        if (frame.next < plan_.computations()[frame.plan].steps.size()) {
+          RunStep(&frame, static_cast<uint32_t>(frame.next++));
         } else {
           EndTrip();
         }
@@ -129,24 +124,19 @@ class Walker {
     if (facts.known) return facts;
     facts.known = true;
     const std::vector<Step>& steps = plan_.computations()[plan].steps;
-    const ComputationTime& times = simulation_.computations[plan];
     facts.off_core.assign(steps.size(), 0);
-    facts.in_order_start.assign(steps.size(), 0);
+    facts.starts.assign(steps.size(), 0);
     facts.last_use.assign(steps.size(), 0);
     facts.groups.assign(steps.size(), nullptr);
     facts.kind.assign(steps.size(), kNone);
-    for (size_t place = 0; place < times.order.size(); ++place) {
-      const uint32_t s = times.order[place];
+    for (uint32_t s = 0; s < steps.size(); ++s) {
       const Instruction name = module_.instruction(steps[s].name);
-      for (uint32_t input : steps[s].inputs) facts.last_use[input] = static_cast<uint32_t>(place);
+      for (uint32_t input : steps[s].inputs) facts.last_use[input] = s;
       facts.off_core[s] = IsOffCore(steps[s], name) ? 1 : 0;
-      facts.in_order_start[s] = scheduled_ && HasTrait(name.opcode(), kStartsAsync) ? 1 : 0;
+      facts.starts[s] = HasTrait(name.opcode(), kStartsAsync) ? 1 : 0;
       if (steps[s].kind != StepKind::kCollective) continue;
       facts.kind[s] = KindOf(Unwrapped(name));
       if (!alike_) facts.groups[s] = &table_.GroupsOf(Unwrapped(name));
-      for (size_t lane = 0; lane < kLanes; ++lane) {
-        if (times.steps[s].lanes >> lane & 1) facts.lane_busy[lane] += times.steps[s].duration;
-      }
     }
     return facts;
   }
@@ -188,7 +178,6 @@ class Walker {
 
   void BeginTrip(Frame* frame) {
     frame->next = 0;
-    frame->begin = core_;
     for (std::vector<double>& lane : frame->lane_free) lane.clear();
     frame->copy_free.clear();
     frame->tail_end.clear();
@@ -208,24 +197,16 @@ class Walker {
 
   void EndTrip() {
     Frame& frame = *frames_.back();
-    const PlanFacts& facts = facts_[frame.plan];
-    // What still runs beside the core; then the links that collectives issued a trip ahead have filled.
+    // What still runs beside the core.
     for (size_t d = 0; d < n_ && !frame.tail.empty(); ++d) {
       if (frame.tail_end[d] > core_[d]) WaitFor(frame, d, frame.tail[d], frame.tail_end[d]);
-    }
-    const double links = *std::max_element(facts.lane_busy.begin(), facts.lane_busy.end());
-    for (size_t d = 0; d < n_ && links > 0; ++d) {
-      const double more = frame.begin[d] + links - core_[d];
-      if (more <= 0) continue;
-      sums_.shares[d].exposed += more;
-      core_[d] += more;
     }
     frame.trips_done += 1;
     ++events_shown_;
     if (frame.loop && frame.trips_left >= 1) {
       const bool shows = shown_ > 0 && frame.quiet_from < 0;
       const bool more_to_show =
-          shows && events_shown_ + simulation_.computations[frame.plan].order.size() <= walk_.max_shown;
+          shows && events_shown_ + plan_.computations()[frame.plan].steps.size() <= walk_.max_shown;
       if (shows && !more_to_show) {
         frame.quiet_from = core_[0];
         frame.quiet_trips = frame.trips_left;
@@ -234,7 +215,6 @@ class Walker {
       const bool enough = alike_ ? !more_to_show : result_.events > walk_.max_events;
       if (!enough) {
         frame.trips_left -= 1;
-        frame.begin_before = std::move(frame.begin);
         Conditions(frame);
         BeginTrip(&frame);
         return;
@@ -329,7 +309,6 @@ class Walker {
     const PlanFacts& facts = facts_[frame->plan];
     const Step& step = plan_.computations()[frame->plan].steps[s];
     const StepTime& time = simulation_.computations[frame->plan].steps[s];
-    const size_t place = frame->next - 1;
     bool waits = false;
     for (uint32_t input : step.inputs) waits |= facts.off_core[input] != 0;
     if (facts.off_core[s] != 0) {
@@ -352,7 +331,7 @@ class Walker {
     }
     // Arrays that no later step asks for.
     for (uint32_t input : step.inputs) {
-      if (facts.off_core[input] != 0 && facts.last_use[input] == place) frame->off[input].reset();
+      if (facts.off_core[input] != 0 && facts.last_use[input] == s) frame->off[input].reset();
     }
   }
 
@@ -376,20 +355,9 @@ class Walker {
            condition < 0 ? 0 : simulation_.computations[static_cast<size_t>(condition)].duration);
       return true;
     }
-    // Of a conditional's branches the longest ran.
-    int64_t longest = -1;
-    int64_t count = 0;
-    for (Computation callee : i.called_computations()) {
-      const int64_t at = PlanOf(callee);
-      if (at < 0) continue;
-      ++count;
-      if (longest < 0 || simulation_.computations[static_cast<size_t>(at)].duration >
-                             simulation_.computations[static_cast<size_t>(longest)].duration) {
-        longest = at;
-      }
-    }
-    if (longest < 0 || (count > 1 && i.opcode() != Opcode::kConditional)) return false;
-    Push(static_cast<size_t>(longest), s, 0, 0);
+    const int64_t callee = time.branch.valid() ? plan_.PlanOf(time.branch) : -1;
+    if (callee < 0) return false;
+    Push(static_cast<size_t>(callee), s, 0, 0);
     return true;
   }
 
@@ -402,13 +370,11 @@ class Walker {
     frame->off[s] = std::make_unique<OffCore>();
     OffCore& off = *frame->off[s];
     off.issue.resize(n_);
-    const bool holds = scheduled_ && facts.in_order_start[s] == 0;
+    const bool holds = facts.starts[s] == 0;
     for (size_t d = 0; d < n_; ++d) {
       uint32_t last = kNone;
-      const double ready = facts.in_order_start[s] != 0 ? -1 : Ready(*frame, s, d, &last);
-      // The core has reached it in a schedule; otherwise it has what the core makes for it.
-      const bool from_core = scheduled_ || !step.inputs.empty();
-      off.issue[d] = std::max(from_core ? core_[d] : frame->begin[d], ready);
+      const double ready = facts.starts[s] != 0 ? -1 : Ready(*frame, s, d, &last);
+      off.issue[d] = std::max(core_[d], ready);
     }
     off.arrive = off.issue;
     off.end = off.issue;
@@ -480,7 +446,7 @@ class Walker {
         MeetGroup(*frame, s, time, ends, route.first == route.second ? 1 : 2, 0.5, off, &busy_until);
       }
     }
-    for (size_t lane = 0; lane < kLanes && !time.ahead; ++lane) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
       if (!(time.lanes >> lane & 1)) continue;
       for (size_t d = 0; d < n_; ++d) frame->lane_free[lane][d] = std::max(frame->lane_free[lane][d], busy_until[d]);
     }
@@ -493,26 +459,22 @@ class Walker {
   // `part`: of the time, for each member; devices of a permute both send and receive.
   void MeetGroup(const Frame& frame, uint32_t s, const StepTime& time, const uint32_t* members, size_t count,
                  double part, OffCore* off, std::vector<double>* busy_until) {
-    // Issued while the trip before ran, if there was one.
-    const bool first = frame.begin_before.empty();
-    const std::vector<double>& there = !time.ahead ? off->issue : first ? frame.begin : frame.begin_before;
     double arrive = 0;
-    for (size_t k = 0; k < count; ++k) arrive = std::max(arrive, there[members[k]]);
+    for (size_t k = 0; k < count; ++k) arrive = std::max(arrive, off->issue[members[k]]);
     double start = arrive;
-    for (size_t lane = 0; lane < kLanes && !time.ahead; ++lane) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
       if (!(time.lanes >> lane & 1)) continue;
       for (size_t k = 0; k < count; ++k) start = std::max(start, frame.lane_free[lane][members[k]]);
     }
-    const double done = time.ahead && first ? start : start + time.duration;
+    const double done = start + time.duration;
     for (size_t k = 0; k < count; ++k) {
       const size_t d = members[k];
-      // What was issued ahead and is late here is late because another device is.
-      off->arrive[d] = std::max(off->arrive[d], time.ahead ? done : arrive);
+      off->arrive[d] = std::max(off->arrive[d], arrive);
       off->end[d] = std::max(off->end[d], done);
       (*busy_until)[d] = done;
       sums_.shares[d].communication += time.duration * part;
       // Of a permute only what arrives is shown.
-      if (part == 1 || k == 0) ShowStep(d, frame, s, time.ahead ? frame.begin[d] : start, time.duration);
+      if (part == 1 || k == 0) ShowStep(d, frame, s, start, time.duration);
     }
   }
 
@@ -578,7 +540,6 @@ class Walker {
   const bool alike_;
   const size_t n_;  // devices that are walked
   const DeviceSpeeds speeds_;
-  const bool scheduled_;
   size_t shown_ = 0;         // of those
   size_t events_shown_ = 0;  // steps and trips of each, those without an event included
   uint64_t draw_ = 0;

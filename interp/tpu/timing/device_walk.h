@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "interp/tpu/cost/kernel_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/device_timelines.h"
 #include "interp/tpu/timing/simulator.h"
 #include "ir/graph/module.h"

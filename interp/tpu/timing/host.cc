@@ -70,7 +70,7 @@ constexpr CountKey kCountKeys[] = {
 
 absl::Status SetKey(std::string_view key, std::string_view text, double host_rate, Figures* figures) {
   const auto bad = [&](std::string_view expected) {
-    const std::string message = StrCat("'", key, "=", text, "': expected ", expected);
+    const std::string message = StrCat("`", key, "=", text, "`: expected ", expected);
     return absl::InvalidArgumentError(message);
   };
   for (const TimeKey& k : kTimeKeys) {
@@ -94,7 +94,7 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
     const std::optional<Quantity> q = ReadQuantity(text);
     if (!q || !q->unit.empty() || q->value != std::floor(q->value) || q->value < static_cast<double>(k.least) ||
         q->value > static_cast<double>(k.most)) {
-      return bad(StrCat("a number from ", k.least, " to ", k.most));
+      return bad(StrCat("an integer from ", k.least, " to ", k.most));
     }
     figures->*k.member = static_cast<int64_t>(q->value);
     return absl::OkStatus();
@@ -104,8 +104,7 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
     figures->captured = text == "captured";
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      StrCat("nothing about the host is called '", key, "'", Suggested(key, HostPlanKeys())));
+  return absl::InvalidArgumentError(StrCat("unknown key `", key, "`", Suggested(key, HostPlanKeys())));
 }
 
 // Plays the plan: each lane does one thing at a time.
@@ -298,13 +297,13 @@ absl::StatusOr<HostPlan> ParseHostPlan(std::string_view text, double call, doubl
     text.remove_prefix(std::min(comma + 1, text.size()));
     const size_t equal = item.find('=');
     if (equal == std::string_view::npos) {
-      const std::string message = StrCat("'", item, "': expected KEY=VALUE");
+      const std::string message = StrCat("expected KEY=VALUE, found `", item, "`");
       return absl::InvalidArgumentError(message);
     }
     if (absl::Status s = SetKey(item.substr(0, equal), item.substr(equal + 1), host_rate, &figures); !s.ok()) return s;
   }
   if (figures.steps * figures.graphs > kMostExecutions) {
-    const std::string message = StrCat("steps times graphs: at most ", kMostExecutions);
+    const std::string message = StrCat("steps times graphs exceeds the limit of ", kMostExecutions);
     return absl::InvalidArgumentError(message);
   }
   HostPlan plan;

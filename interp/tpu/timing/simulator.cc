@@ -6,12 +6,9 @@
 #include <utility>
 
 #include "interp/tpu/memory/residency.h"
-#include "interp/tpu/timing/compile.h"
 #include "interp/tpu/timing/computation_schedule.h"
 #include "interp/tpu/timing/device_walk.h"
-#include "interp/tpu/timing/step_timer.h"
 #include "ir/core/str_cat.h"
-#include "ir/sharding/replica_groups.h"
 
 namespace hlokit::tpu {
 
@@ -26,13 +23,10 @@ class Simulator {
     FindParts();
     FindDynamicSizes();
     FindLoopBodies();
-    const CostAnalysis costs(module_);
-    const StepTimer timer(module_, plan_, options_, 1 / result_.parts);
-    const bool assigned = HasAssignment(module_);
-    const std::vector<double> held = assigned ? HeldByCallers(machine_, module_, 1 / result_.parts)
-                                              : std::vector<double>(module_.computation_id_bound(), 0);
-    const ScheduleContext context{module_,           plan_,    options_, timer,         costs,
-                                  1 / result_.parts, assigned, held,     loop_of_body_, result_.computations,
+    const TpuTarget target = TargetOf(options_, module_);
+    const CostModel model(module_, target);
+    const std::vector<double> held = HeldByCallers(module_, target);
+    const ScheduleContext context{module_,         plan_, options_, model, held, loop_of_body_, result_.computations,
                                   &result_.missing};
     for (const ComputationPlan& computation : plan_.computations()) {
       result_.computations.push_back(ScheduleComputation(context, computation));
@@ -60,7 +54,7 @@ class Simulator {
       result_.core_busy = compute / static_cast<double>(result_.devices.shares.size());
       result_.waited = result_.device_seconds - result_.core_busy;
     }
-    const double dispatch = options_.dispatch < 0 ? machine_.dispatch_queued : options_.dispatch;
+    const double dispatch = options_.dispatch < 0 ? machine_.queued_dispatch_latency : options_.dispatch;
     result_.step_seconds = std::max(result_.device_seconds, dispatch);
     ResourceTimes totals = result_.busy;
     if (dispatch > result_.device_seconds) totals[static_cast<size_t>(Resource::kHost)] = dispatch;
@@ -114,20 +108,15 @@ class Simulator {
         const Step& step = plans[c].steps[s];
         if (step.kind != StepKind::kCall && step.kind != StepKind::kLoop) continue;
         const Instruction i = module_.instruction(step.name);
-        const ComputationTime* longest = nullptr;
         for (Computation callee : i.called_computations()) {
           const int64_t at = plan_.PlanOf(callee.id());
           if (at < 0 || at >= static_cast<int64_t>(c)) continue;
-          ComputationTime& time = result_.computations[at];
-          if (i.opcode() == Opcode::kConditional) {
-            if (longest == nullptr || time.duration > longest->duration) longest = &time;
-            continue;
-          }
+          if (i.opcode() == Opcode::kConditional && callee.id() != caller.steps[s].branch) continue;
           double runs = step.kind == StepKind::kLoop ? caller.steps[s].trips : 1;
           if (step.kind == StepKind::kLoop && callee == i.computation_attr(Attr::kCondition)) runs += 1;
-          time.runs += caller.runs * runs;
+          result_.computations[at].runs += caller.runs * runs;
+          if (i.opcode() == Opcode::kConditional) break;
         }
-        if (longest != nullptr) const_cast<ComputationTime*>(longest)->runs += caller.runs;
       }
     }
   }
@@ -186,25 +175,6 @@ class Simulator {
 };
 
 }  // namespace
-
-int64_t DevicesOf(const Module& module) {
-  const int64_t replicas = std::max<int64_t>(module.header().replica_count, 1);
-  const int64_t partitions = std::max<int64_t>(module.header().num_partitions, 1);
-  int64_t devices = 0;
-  constexpr int64_t kMost = int64_t{1} << 20;
-  if (__builtin_mul_overflow(replicas, partitions, &devices)) return kMost;
-  // Dumps of one partition do not always say how many there are; the groups of collectives do.
-  for (Computation c : module.computations()) {
-    for (Instruction i : c.instructions()) {
-      if (!HasTrait(i.opcode(), kCollective)) continue;
-      if (const std::optional<uint32_t> groups = i.payload(Attr::kReplicaGroups)) {
-        devices = std::max(devices, CountReplicaGroups(module.context(), ListId(*groups)).devices);
-      }
-      for (int64_t d : i.list_attr(Attr::kSourceTargetPairs)) devices = std::max(devices, std::min(d, kMost) + 1);
-    }
-  }
-  return std::min(devices, kMost);
-}
 
 Simulation Simulate(const Module& module, const KernelPlan& plan, const SimulationOptions& options) {
   return Simulator(module, plan, options).Run();

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a program on a simulated TPU: each step of the kernel plan in turn on the core, collectives and copies beside
-// them on the interconnect and the DMA engines, loops by their trips.
+// Time of a program on a simulated TPU: each instruction of the compiled module in turn on the core, asynchronous
+// collectives and copies beside them on the interconnect and the DMA engines, loops by their trips.
 //
-// A computation is simulated once, however often it runs; what calls it takes its time as a whole. Kernels run in the
-// order of the text if the module is scheduled. Otherwise the core takes the first kernel whose operands are there, so
-// that collectives run behind compute as the latency-hiding scheduler of the compiler would have it; collectives of a
-// loop body that depend on nothing the trip computes are issued a trip ahead.
-//
-// Arrays between kernels stay in vector memory where they fit until their last use; what a kernel leaves of the HBM
-// bandwidth brings operands of the next ones there.
+// The module is timed as it stands, in the order of its text: fusions are its kernels, layouts say which arrays are in
+// vector memory, and everything else is in HBM. A computation is simulated once, however often it runs; what calls it
+// takes its time as a whole. What a kernel leaves of the HBM bandwidth streams in operands of the next ones.
 #ifndef HLOKIT_INTERP_TPU_TIMING_SIMULATOR_H_
 #define HLOKIT_INTERP_TPU_TIMING_SIMULATOR_H_
 
@@ -17,20 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/cost/collective_cost.h"
-#include "interp/tpu/cost/kernel_cost.h"
-#include "interp/tpu/cost/kernel_plan.h"
-#include "interp/tpu/devices/machine.h"
-#include "interp/tpu/devices/topology.h"
 #include "interp/tpu/memory/residency.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/device_timelines.h"
 #include "ir/graph/module.h"
+#include "passes/target/cost_model.h"
+#include "passes/target/tpu_target.h"
 
 namespace hlokit::tpu {
-
-// Links that collectives share: those of each axis of the mesh, and those between slices.
-inline constexpr size_t kLanes = 4;
-inline constexpr size_t kDcnLane = 3;
 
 struct SimulationOptions {
   Machine machine;
@@ -40,25 +30,21 @@ struct SimulationOptions {
   double dispatch = -1;       // host seconds for each execution; negative: as the machine says for queued calls
 };
 
-struct StepTime {
-  double start = 0;  // seconds since its computation began
-  double duration = 0;
-  double waited = 0;  // of the core, before start, for operands that another resource brings
-  ResourceTimes times{};
-  Resource bound = Resource::kOverhead;
-  double flops = 0;  // of all that it runs
-  double hbm_bytes = 0;
-  double wire_bytes = 0;
-  double ideal = 0;   // of a collective: at the nominal rates of all links it can use
-  double trips = 1;   // of a loop
-  uint8_t lanes = 0;  // of a collective: bit i for the links of axis i, kDcnLane for those between slices
+// What the options say of a target; devices that share the work as the module has it.
+inline TpuTarget TargetOf(const SimulationOptions& options, const Module& module) {
+  return {options.machine, options.topology, PartsOf(module)};
+}
+
+struct StepTime : OpTime {
+  double start = 0;      // seconds since its computation began
+  double waited = 0;     // of the core, before start, for operands that another resource brings
+  double trips = 1;      // of a loop
+  ComputationId branch;  // of a conditional, and of a call of one computation: what runs
   bool on_core = true;
-  bool ahead = false;  // issued while the trip before runs
 };
 
 struct ComputationTime {
   std::vector<StepTime> steps;  // as in the plan
-  std::vector<uint32_t> order;  // steps as they were issued
   double duration = 0;
   double core_busy = 0;
   double waited = 0;  // of the core, for collectives, copies and the host
@@ -108,9 +94,6 @@ struct Simulation {
 };
 
 Simulation Simulate(const Module& module, const KernelPlan& plan, const SimulationOptions& options);
-
-// Devices that the module is made for: replicas times partitions, or as many as its collectives name.
-int64_t DevicesOf(const Module& module);
 
 }  // namespace hlokit::tpu
 

@@ -21,7 +21,7 @@ root = os.path.join(folder, '..', '..', '..')
 # gives a piece of a message to a rule of the same file.
 Site = collections.namedtuple('Site', 'file rule text pattern part header')
 # What comes before the message of a rule, unless it is about the header. Other messages are a reader's own.
-PREFIX = re.compile(r'(?:computation )?`[^`]*`: |no result shape can be inferred: ')
+PREFIX = re.compile(r'(?:computation )?`[^`]*`: |cannot infer the result shape: ')
 
 
 def end_of_call(source, begin):

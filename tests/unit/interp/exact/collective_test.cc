@@ -294,15 +294,14 @@ ENTRY e {
   i = s32[] convert(id)
   ROOT r = s32[] conditional(i, i, i, i), branch_computations={sum, same, other}
 })");
-  EXPECT_EQ(
-      RunOnDevices(text, "", 3, 1).error,
-      "total: replica 0, partition 0: waits for devices that do not come: replica 1, partition 0 has ended; replica 2, "
-      "partition 0 waits at elsewhere");
+  EXPECT_EQ(RunOnDevices(text, "", 3, 1).error,
+            "total: replica 0, partition 0: deadlock: waiting for devices that do not reach this collective: replica "
+            "1, partition 0 has finished; replica 2, partition 0 waits at elsewhere");
 }
 
 TEST(CollectiveTest, GroupsThatTheRunDoesNotHave) {
   EXPECT_EQ(ErrorOf("ROOT r = s32[1] all-reduce(id), replica_groups={{0,1}}, to_apply=add", 1, 2),
-            "r: replica 0, partition 0: replica_groups name replica 1, but there are 1 x 2 devices (replicas x "
+            "r: replica 0, partition 0: replica_groups contain replica 1, but there are 1 x 2 devices (replicas x "
             "partitions)");
   EXPECT_EQ(ErrorOf("ROOT r = s32[1] all-reduce(id), replica_groups={{0,1}}, to_apply=add", 3, 1),
             "r: replica 0, partition 0: replica 2, partition 0 is in none of the replica groups; the run has 3 x 1 "

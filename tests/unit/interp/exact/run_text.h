@@ -15,7 +15,7 @@
 
 #include "interp/exact/arguments.h"
 #include "interp/exact/evaluator.h"
-#include "interp/plain/evaluator.h"
+#include "interp/reference/evaluator.h"
 #include "interp/values/value_comparison.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/source_buffer.h"

@@ -158,15 +158,14 @@ TEST_F(BuilderTest, ErrorsAddNothing) {
   const auto message = [](const Builder::Result& result) { return std::string(result.status().message()); };
   EXPECT_EQ(message(b_.Binary(Opcode::kAdd, x, y)), "operands have different sizes in dimension 0: f32[4] and f32[5]");
   EXPECT_EQ(message(b_.Unary(Opcode::kTanh, InstructionId())),
-            "operand 0 is no instruction of the computation being built");
+            "operand 0 is not an instruction of the computation being built");
   EXPECT_EQ(message(b_.Unary(Opcode::kTanh, InstructionId(999))),
-            "operand 0 is no instruction of the computation being built");
-  EXPECT_EQ(message(b_.Add(Opcode::kReverse, {x})), "reverse needs the attribute `dimensions`");
-  EXPECT_EQ(message(b_.Add(Opcode::kAbs, {x}, {b_.Int(Attr::kK, 1)})), "abs has no attribute `k`");
-  EXPECT_EQ(message(b_.Add(Opcode::kTopK, {x}, {b_.Int(Attr::kK, 1), b_.Int(Attr::kK, 2)})),
-            "the attribute `k` is given twice");
+            "operand 0 is not an instruction of the computation being built");
+  EXPECT_EQ(message(b_.Add(Opcode::kReverse, {x})), "missing attribute `dimensions` for reverse");
+  EXPECT_EQ(message(b_.Add(Opcode::kAbs, {x}, {b_.Int(Attr::kK, 1)})), "unknown attribute `k` for abs");
+  EXPECT_EQ(message(b_.Add(Opcode::kTopK, {x}, {b_.Int(Attr::kK, 1), b_.Int(Attr::kK, 2)})), "duplicate attribute `k`");
   EXPECT_EQ(message(b_.Add(Opcode::kAbs, {x}, {}, S("f32[5]"))),
-            "the instruction is declared as f32[5], but its operands and attributes give f32[4]");
+            "the instruction is declared as f32[5], but the shape inferred from its operands and attributes is f32[4]");
   EXPECT_FALSE(b_.Parameter(3, S("f32[4]")).ok());
   EXPECT_FALSE(b_.Parameter(2, Shape()).ok());
   EXPECT_FALSE(b_.Add(Opcode::kParameter, {}).ok());

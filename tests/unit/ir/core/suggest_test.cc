@@ -14,9 +14,9 @@ TEST(SuggestTest, ANearNameIsAskedFor) {
 
 TEST(SuggestTest, WithoutANearOneAFewAreListed) {
   EXPECT_EQ(Nearest("quark", {"alpha", "beta"}), "");
-  EXPECT_EQ(Suggestion("quark", {"alpha", "beta"}), "it is one of `alpha`, `beta`");
+  EXPECT_EQ(Suggestion("quark", {"alpha", "beta"}), "expected one of `alpha`, `beta`");
   EXPECT_EQ(Suggestion("quark", {"alpha"}), "expected `alpha`");
-  EXPECT_EQ(Suggested("quark", {"alpha", "beta"}), "; it is one of `alpha`, `beta`");
+  EXPECT_EQ(Suggested("quark", {"alpha", "beta"}), "; expected one of `alpha`, `beta`");
   EXPECT_EQ(Suggestion("quark", {}), "");
   EXPECT_EQ(Suggestion("quark", std::vector<std::string_view>(1000, "alpha")), "");
 }

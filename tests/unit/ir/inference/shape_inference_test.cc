@@ -49,7 +49,8 @@ TEST_F(ShapeInferenceTest, LargeTuplesAreReportedByElement) {
   for (int i = 0; i < 20; ++i) declared += i == 0 ? "f32[2]" : i == 17 ? ", f32[3]" : ", f32[2]";
   declared += ")";
   EXPECT_EQ(Check(Opcode::kTuple, operands, {}, declared.c_str()),
-            "error: element {17} of the result is declared as f32[3], but its operands and attributes give f32[2]");
+            "error: element {17} of the result is declared as f32[3], but the shape inferred from its operands and "
+            "attributes is f32[2]");
 }
 
 TEST_F(ShapeInferenceTest, OperandsAreCounted) {
@@ -59,7 +60,7 @@ TEST_F(ShapeInferenceTest, OperandsAreCounted) {
 }
 
 TEST_F(ShapeInferenceTest, UnknownShapesAreErrors) {
-  EXPECT_ERROR(Infer(Opcode::kNegate, {""}), "operand 0 is not known");
+  EXPECT_ERROR(Infer(Opcode::kNegate, {""}), "unknown shape of operand 0");
   EXPECT_ERROR(Check(Opcode::kNegate, {"f32[2]"}, {}, ""), "the instruction has no shape");
   EXPECT_ERROR(Check(Opcode::kNegate, {"f32[]"}, {}, ""), "no shape");
 }
@@ -118,16 +119,19 @@ TEST_F(ShapeInferenceTest, UnaryKeepsShapeAndLayout) {
 }
 
 TEST_F(ShapeInferenceTest, UnaryTypes) {
-  EXPECT_ERROR(Infer(Opcode::kFloor, {"s32[2]"}), "floor takes floating point elements, but operand 0 is s32[2]");
+  EXPECT_ERROR(Infer(Opcode::kFloor, {"s32[2]"}),
+               "expected floating point elements for floor, but operand 0 is s32[2]");
   EXPECT_ERROR(Infer(Opcode::kFloor, {"c64[2]"}), "floating point");
   EXPECT_ERROR(Infer(Opcode::kTanh, {"pred[2]"}), "floating point or complex");
   EXPECT_EQ(Infer(Opcode::kTanh, {"c64[2]"}), "c64[2]{0}");
   EXPECT_ERROR(Infer(Opcode::kNegate, {"pred[2]"}), "integer or floating point or complex");
   EXPECT_ERROR(Infer(Opcode::kAbs, {"u32[2]"}), "signed integer or floating point or complex");
-  EXPECT_ERROR(Infer(Opcode::kSign, {"u8[2]"}), "sign takes");
+  EXPECT_ERROR(Infer(Opcode::kSign, {"u8[2]"}),
+               "expected signed integer or floating point or complex elements for sign, but operand 0 is u8[2]");
   EXPECT_ERROR(Infer(Opcode::kNot, {"f32[2]"}), "pred or integer");
   EXPECT_EQ(Infer(Opcode::kNot, {"pred[2]"}), "pred[2]{0}");
-  EXPECT_ERROR(Infer(Opcode::kPopulationCount, {"pred[2]"}), "popcnt takes integer");
+  EXPECT_ERROR(Infer(Opcode::kPopulationCount, {"pred[2]"}),
+               "expected integer elements for popcnt, but operand 0 is pred[2]");
   EXPECT_ERROR(Infer(Opcode::kNegate, {"(f32[2])"}), "expected operand 0 to be an array, found (f32[2])");
 }
 
@@ -140,7 +144,7 @@ TEST_F(ShapeInferenceTest, ReducePrecision) {
   EXPECT_EQ(Infer(Opcode::kReducePrecision, {"f32[2]"}, {Int(Attr::kExponentBits, 5), Int(Attr::kMantissaBits, 0)}),
             "f32[2]{0}");
   EXPECT_ERROR(Infer(Opcode::kReducePrecision, {"f32[2]"}, {Int(Attr::kExponentBits, 0), Int(Attr::kMantissaBits, 0)}),
-               "exponent_bits must be at least 1");
+               "`exponent_bits` must be at least 1, found 0");
   EXPECT_ERROR(Infer(Opcode::kReducePrecision, {"f32[2]"}, {Int(Attr::kExponentBits, 5), Int(Attr::kMantissaBits, -1)}),
                "mantissa_bits");
   EXPECT_ERROR(Infer(Opcode::kReducePrecision, {"s32[2]"}, {Int(Attr::kExponentBits, 5), Int(Attr::kMantissaBits, 1)}),
@@ -158,8 +162,10 @@ TEST_F(ShapeInferenceTest, BinaryErrors) {
   EXPECT_ERROR(Infer(Opcode::kAdd, {"f32[2]", "f32[3]"}), "different sizes in dimension 0");
   EXPECT_ERROR(Infer(Opcode::kAdd, {"f32[2]", "f32[]"}), "does not broadcast implicitly");
   EXPECT_ERROR(Infer(Opcode::kAdd, {"f32[1,3]", "f32[2,3]"}), "different sizes in dimension 0");
-  EXPECT_ERROR(Infer(Opcode::kAdd, {"f32[2]", "s32[2]"}), "operand 0 has elements of f32, but operand 1 of s32");
-  EXPECT_ERROR(Infer(Opcode::kSubtract, {"pred[2]", "pred[2]"}), "subtract takes");
+  EXPECT_ERROR(Infer(Opcode::kAdd, {"f32[2]", "s32[2]"}),
+               "operand 0 has elements of f32, but operand 1 has elements of s32");
+  EXPECT_ERROR(Infer(Opcode::kSubtract, {"pred[2]", "pred[2]"}),
+               "expected integer or floating point or complex elements for subtract, but operand 0 is pred[2]");
   EXPECT_ERROR(Infer(Opcode::kXor, {"f32[2]", "f32[2]"}), "pred or integer");
   EXPECT_ERROR(Infer(Opcode::kAtan2, {"s32[2]", "s32[2]"}), "floating point or complex");
   EXPECT_ERROR(Infer(Opcode::kAdd, {"f32[2]", "token[]"}), "operand 1 to be an array");
@@ -178,7 +184,7 @@ TEST_F(ShapeInferenceTest, Compare) {
   EXPECT_EQ(Infer(Opcode::kCompare, {"f32[2,3]{0,1}", "f32[2,3]{0,1}"}, lt), "pred[2,3]{0,1}");
   EXPECT_EQ(Infer(Opcode::kCompare, {"s4[8]{0:E(4)}", "s4[8]{0:E(4)}"}, lt), "pred[8]{0}");
   EXPECT_EQ(Check(Opcode::kCompare, {"f32[2]", "f32[2]"}, lt, "pred[2]"), "");
-  EXPECT_ERROR(Check(Opcode::kCompare, {"f32[2]", "f32[2]"}, lt, "f32[2]"), "give pred[2]");
+  EXPECT_ERROR(Check(Opcode::kCompare, {"f32[2]", "f32[2]"}, lt, "f32[2]"), "attributes is pred[2]");
   EXPECT_ERROR(Infer(Opcode::kCompare, {"f32[2]", "f32[3]"}, lt), "different sizes");
 }
 
@@ -189,15 +195,16 @@ TEST_F(ShapeInferenceTest, ComplexParts) {
   EXPECT_ERROR(Infer(Opcode::kComplex, {"f16[2]", "f16[2]"}), "f32 or two of f64");
   EXPECT_EQ(Infer(Opcode::kReal, {"c64[2]"}), "f32[2]{0}");
   EXPECT_EQ(Infer(Opcode::kImag, {"f32[2]"}), "f32[2]{0}");
-  EXPECT_ERROR(Infer(Opcode::kImag, {"s32[2]"}), "imag takes");
+  EXPECT_ERROR(Infer(Opcode::kImag, {"s32[2]"}),
+               "expected floating point or complex elements for imag, but operand 0 is s32[2]");
   EXPECT_EQ(Infer(Opcode::kIsFinite, {"f32[2,2]{0,1}"}), "pred[2,2]{0,1}");
   EXPECT_ERROR(Infer(Opcode::kIsFinite, {"s32[2]"}), "floating point");
 }
 
 TEST_F(ShapeInferenceTest, ConvertTakesTheDeclaredType) {
   EXPECT_EQ(Infer(Opcode::kConvert, {"f32[2,3]{0,1}"}, {}, "s8[2,3]"), "s8[2,3]{0,1}");
-  EXPECT_ERROR(Infer(Opcode::kConvert, {"f32[2]"}), "element type of the result must be given");
-  EXPECT_ERROR(Check(Opcode::kConvert, {"f32[2]"}, {}, "s8[3]"), "give s8[2]");
+  EXPECT_ERROR(Infer(Opcode::kConvert, {"f32[2]"}), "the element type of the result must be specified");
+  EXPECT_ERROR(Check(Opcode::kConvert, {"f32[2]"}, {}, "s8[3]"), "attributes is s8[2]");
   EXPECT_ERROR(Check(Opcode::kConvert, {"f32[2]"}, {}, "(s8[2])"), "expected the result to be an array");
 }
 
@@ -207,10 +214,12 @@ TEST_F(ShapeInferenceTest, BitcastConvert) {
   EXPECT_EQ(Infer(Opcode::kBitcastConvert, {"u8[5,4]"}, {}, "f32[5]"), "f32[5]{0}");
   EXPECT_EQ(Infer(Opcode::kBitcastConvert, {"f32[3,5]{0,1}"}, {}, "u8[]"), "u8[3,5,4]{2,0,1}");
   EXPECT_EQ(Infer(Opcode::kBitcastConvert, {"u8[3,5,4]{2,0,1}"}, {}, "f32[]"), "f32[3,5]{0,1}");
-  EXPECT_ERROR(Infer(Opcode::kBitcastConvert, {"u8[5,2]"}, {}, "f32[5]"), "must be 4 to read u8 as f32");
+  EXPECT_ERROR(Infer(Opcode::kBitcastConvert, {"u8[5,2]"}, {}, "f32[5]"),
+               "the last dimension of operand 0 (u8[5,2]) must be 4 to bitcast u8 to f32");
   EXPECT_ERROR(Infer(Opcode::kBitcastConvert, {"u8[]"}, {}, "f32[]"), "must be 4");
-  EXPECT_ERROR(Infer(Opcode::kBitcastConvert, {"c64[2]"}, {}, "f64[2]"), "one is complex");
-  EXPECT_ERROR(Check(Opcode::kBitcastConvert, {"f32[2]"}, {}, "u8[2]"), "give u8[2,4]");
+  EXPECT_ERROR(Infer(Opcode::kBitcastConvert, {"c64[2]"}, {}, "f64[2]"),
+               "cannot bitcast c64 to f64: only one of them is complex");
+  EXPECT_ERROR(Check(Opcode::kBitcastConvert, {"f32[2]"}, {}, "u8[2]"), "attributes is u8[2,4]");
 }
 
 TEST_F(ShapeInferenceTest, StochasticConvert) {

@@ -32,9 +32,9 @@ class MeshTest : public ::testing::Test {
 
 TEST_F(MeshTest, Check) {
   EXPECT_EQ(Check(Make({"x", "y"}, {2, 4})), "ok");
-  EXPECT_EQ(Check(Make({"x", "x"}, {2, 4})), "axis 'x' stands twice in the mesh");
-  EXPECT_EQ(Check(Make({"x", "12"}, {2, 4})), "axis name '12' is a number");
-  EXPECT_EQ(Check(Make({""}, {2})), "an axis of a mesh has no name");
+  EXPECT_EQ(Check(Make({"x", "x"}, {2, 4})), "duplicate axis `x` in mesh");
+  EXPECT_EQ(Check(Make({"x", "12"}, {2, 4})), "mesh axis name `12` is a number");
+  EXPECT_EQ(Check(Make({""}, {2})), "missing name of a mesh axis");
   EXPECT_NE(Check(Make({"x", "y"}, {2, 0})), "ok");
   EXPECT_NE(Check(Make({"x", "y"}, {int64_t{1} << 40, int64_t{1} << 40})), "ok");
   Mesh maximal;
@@ -80,14 +80,14 @@ TEST_F(MeshTest, AxisUses) {
   EXPECT_EQ(add({{{0}, {1}}}), "ok");
   EXPECT_EQ(add({{{1}}, {{0, 1, 2}}, {{0, 2, 2}}}), "ok");
   EXPECT_EQ(add({{{0, 1, 2}, {0, 4, 2}}, {{0, 2, 2}}}), "ok");
-  EXPECT_EQ(add({{{2}}}), "axis 2 is not among the 2 axes of the mesh");
+  EXPECT_EQ(add({{{2}}}), "axis number 2 is out of range: the mesh has 2 axes");
   EXPECT_EQ(add({{{0}}, {{0}}}), "'x' and 'x' cannot be used together");
   EXPECT_EQ(add({{{0}}, {{0, 1, 2}}}), "'x':(1)2 and 'x' cannot be used together");
   EXPECT_EQ(add({{{0, 1, 4}}, {{0, 2, 2}}}), "'x':(2)2 and 'x':(1)4 cannot be used together");
   EXPECT_EQ(add({{{1, 1, 2}}, {{1, 3, 2}}}), "'y':(3)2 and 'y':(1)2 cannot be used together");
-  EXPECT_EQ(add({{{0, 1, 2}, {0, 2, 2}}}), "'x':(1)2, 'x':(2)2 is one part");
-  EXPECT_EQ(add({{{0, 1, 8}}}), "'x':(1)8 is not a proper part of an axis of size 8");
-  EXPECT_EQ(add({{{0, 3, 2}}}), "'x':(3)2 is not a proper part of an axis of size 8");
+  EXPECT_EQ(add({{{0, 1, 2}, {0, 2, 2}}}), "'x':(1)2, 'x':(2)2 is one sub-axis; expected it in merged form");
+  EXPECT_EQ(add({{{0, 1, 8}}}), "'x':(1)8 is not a proper sub-axis of an axis of size 8");
+  EXPECT_EQ(add({{{0, 3, 2}}}), "'x':(3)2 is not a proper sub-axis of an axis of size 8");
   EXPECT_NE(add({{{0, int64_t{1} << 62, 4}}}), "ok");
 
   AxisUses uses(context_, mesh);

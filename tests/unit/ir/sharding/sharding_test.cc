@@ -128,8 +128,7 @@ TEST_F(ShardingTest, NormalTiles) {
   EXPECT_EQ(Text(Tiled({{2, 2}, {}, {1, 2, 3, 0}}, {kReplicated})), "{devices=[2,2]1,2,0,3 last_tile_dim_replicate}");
   EXPECT_EQ(Text(Tiled(TileAssignment::Iota({2, 4}, {{4, 2}, {1, 0}}), {kReplicated})),
             "{devices=[2,4]<=[4,2]T(1,0) last_tile_dim_replicate}");
-  EXPECT_EQ(Text(Tiled(Iota({4}), {kManual, kReplicated})),
-            "there are more last_tile_dims than dimensions of the tiles");
+  EXPECT_EQ(Text(Tiled(Iota({4}), {kManual, kReplicated})), "more last_tile_dims than dimensions of the tiles");
 }
 
 TEST_F(ShardingTest, HugeTilesAreRefusedNotListed) {
@@ -166,7 +165,7 @@ TEST_F(ShardingTest, NormalNames) {
   EXPECT_EQ(text(leaf), "'y' and 'y' cannot be used together");
   EXPECT_EQ(text(named({{}, {}})), "{mesh['x'=2,'y'=4], [{}, {}]}");
   EXPECT_EQ(text(named({{{{1}}}, {{{0}}, true}})), "{mesh['x'=2,'y'=4], [{'y'}, {'x', ?}]}");
-  EXPECT_EQ(text(named({{{{7}}}})), "axis 7 is not among the 2 axes of the mesh");
+  EXPECT_EQ(text(named({{{{7}}}})), "axis number 7 is out of range: the mesh has 2 axes");
 }
 
 TEST_F(ShardingTest, NotesSums) {
@@ -189,21 +188,21 @@ TEST_F(ShardingTest, Validate) {
   const Shape array = F32({8, 8});
   EXPECT_EQ(check(Of(ShardingKind::kReplicated), array, 4), "ok");
   EXPECT_EQ(check(Of(ShardingKind::kReplicated), context_.shapes.Tuple({array}), 4),
-            "a tuple has a sharding that is not a tuple");
+            "expected a tuple sharding for a tuple");
   EXPECT_EQ(check(OnDevice(3), array, 4), "ok");
-  EXPECT_EQ(check(OnDevice(4), array, 4), "device 4 is not below 4");
+  EXPECT_EQ(check(OnDevice(4), array, 4), "device 4 is out of range: expected less than 4");
   EXPECT_EQ(check(OnDevice(4), array, 0), "ok");
   EXPECT_EQ(check(OnDevice(-1), array, 0), "device -1 is negative");
   EXPECT_EQ(check(OnDevice(9), context_.shapes.Token(), 4), "ok");
   EXPECT_EQ(check(Tiled(Iota({2, 2})), array, 4), "ok");
-  EXPECT_EQ(check(Tiled(Iota({2, 2})), array, 8), "the sharding is for 4 devices, not 8");
+  EXPECT_EQ(check(Tiled(Iota({2, 2})), array, 8), "expected 8 devices in the sharding, found 4");
   EXPECT_EQ(check(Tiled(Iota({1, 2, 2}), {kReplicated}), array, 4), "ok");
   EXPECT_NE(check(Tiled(Iota({2, 2}), {kReplicated}), array, 4), "ok");
   EXPECT_NE(check(Tiled(Iota({2, 2, 1})), array, 4), "ok");
   EXPECT_EQ(check(Tiled({{2, 2}, {}, {3, 2, 1, 0}}), array, 4), "ok");
-  EXPECT_EQ(check(Tiled({{2, 2}, {}, {3, 2, 1, 1}}), array, 4), "device 1 has two tiles");
-  EXPECT_EQ(check(Tiled({{2, 2}, {}, {3, 2, 1, 4}}), array, 4), "device 4 is not below 4");
-  EXPECT_EQ(check(Tiled({{1, 2}, {}, {0, 1}}), array, 4), "the sharding is for 2 devices, not 4");
+  EXPECT_EQ(check(Tiled({{2, 2}, {}, {3, 2, 1, 1}}), array, 4), "duplicate device 1");
+  EXPECT_EQ(check(Tiled({{2, 2}, {}, {3, 2, 1, 4}}), array, 4), "device 4 is out of range: expected less than 4");
+  EXPECT_EQ(check(Tiled({{1, 2}, {}, {0, 1}}), array, 4), "expected 4 devices in the sharding, found 2");
   EXPECT_EQ(check(Tiled(Iota({1, 1})), array, 4), "a sharding of one device must be replicated or maximal");
 }
 
@@ -212,8 +211,9 @@ TEST_F(ShardingTest, ValidateTuples) {
   const Shape pair = context_.shapes.Tuple({array, context_.shapes.Tuple({vector, context_.shapes.Token()})});
   const ShardingLeaf square = Tiled(Iota({2, 2})), line = Tiled(Iota({4}));
   EXPECT_EQ(Validate({true, {{square, 1}, {line, 2}}}, pair, 4), std::nullopt);
-  EXPECT_EQ(Validate({true, {{square, 1}, {line, 1}}}, pair, 4), "the sharding has 2 leaves, the shape has 3");
-  EXPECT_EQ(Validate({true, {{square, 3}}}, array, 4), "the sharding is a tuple, the value is not");
+  EXPECT_EQ(Validate({true, {{square, 1}, {line, 1}}}, pair, 4),
+            "expected 3 shardings, one for each leaf of the shape, found 2");
+  EXPECT_EQ(Validate({true, {{square, 3}}}, array, 4), "unexpected tuple sharding: the value is not a tuple");
   const std::optional<std::string> error = Validate({true, {{square, 3}}}, pair, 4);
   ASSERT_TRUE(error.has_value());
   EXPECT_EQ(error->substr(0, 8), "leaf 1: ");

@@ -91,19 +91,19 @@ TEST_F(VerifierTest, ReportsAtTheName) {
 TEST_F(VerifierTest, InstructionNamesAreUnique) {
   Parse(kSmall);
   module_->SetName(Id("b"), Name("n"));
-  EXPECT_EQ(Verify(), "duplicate-name: `n`: another instruction of the module has this name\n");
+  EXPECT_EQ(Verify(), "duplicate-name: `n`: redefinition of an instruction name\n");
 }
 
 TEST_F(VerifierTest, ComputationNamesAreUnique) {
   Parse(kSmall);
   module_->SetName(module_->entry().id(), Name("f"));
-  EXPECT_EQ(Verify(), "duplicate-name: computation `f`: another computation has this name\n");
+  EXPECT_EQ(Verify(), "duplicate-name: computation `f`: redefinition of a computation name\n");
 }
 
 TEST_F(VerifierTest, OperandCount) {
   Parse(kSmall);
   module_->SetOperands(Id("c"), {Id("a")});
-  EXPECT_EQ(Verify(), "operand-count: `c`: add takes 2 operands, not 1\n");
+  EXPECT_EQ(Verify(), "operand-count: `c`: has 1 operand; expected 2 for add\n");
 }
 
 TEST_F(VerifierTest, AttributesOfTheOpcode) {
@@ -111,15 +111,15 @@ TEST_F(VerifierTest, AttributesOfTheOpcode) {
   module_->SetAttr(Id("b"), Attr::kIndex, 0);
   module_->RemoveAttr(Id("d"), Attr::kToApply);
   EXPECT_EQ(Verify(),
-            "unknown-attribute: `b`: sine takes no attribute `index`\n"
-            "missing-attribute: `d`: call needs attribute `to_apply`\n");
+            "unknown-attribute: `b`: unknown attribute `index` for sine\nmissing-attribute: `d`: missing attribute "
+            "`to_apply` for call\n");
 }
 
 TEST_F(VerifierTest, AttributeTwice) {
   Parse(kSmall);
   const AttrValue attr = {Attr::kToApply, ComputationNamed("f").value};
   module_->SetAttrs(Id("d"), {attr, attr});
-  EXPECT_EQ(Verify(), "duplicate-attribute: `d`: call has attribute `to_apply` twice\n");
+  EXPECT_EQ(Verify(), "duplicate-attribute: `d`: duplicate attribute `to_apply` for call\n");
 }
 
 TEST_F(VerifierTest, ParametersAreDense) {
@@ -131,7 +131,7 @@ TEST_F(VerifierTest, ParametersAreDense) {
 TEST_F(VerifierTest, ParametersAreListed) {
   Parse(kSmall);
   module_->SetParameters(module_->entry().id(), {});
-  EXPECT_EQ(Verify(), "bad-parameter: computation `e`: has 1 parameter but numbers 0 of them\n");
+  EXPECT_EQ(Verify(), "bad-parameter: computation `e`: has 1 parameter, but 0 distinct parameter numbers\n");
 }
 
 TEST_F(VerifierTest, RootIsInside) {
@@ -149,7 +149,7 @@ TEST_F(VerifierTest, OperandsAreInside) {
 TEST_F(VerifierTest, CalledComputationsExist) {
   Parse(kSmall);
   module_->SetAttr(Id("d"), Attr::kToApply, 77);
-  EXPECT_EQ(Verify(), "undefined-computation: `d`: `to_apply` names no computation\n");
+  EXPECT_EQ(Verify(), "undefined-computation: `d`: `to_apply` refers to an undefined computation\n");
 }
 
 TEST_F(VerifierTest, EntryIsNotFused) {
@@ -169,7 +169,7 @@ ENTRY e {
 )");
   EXPECT_EQ(Verify(), "");
   module_->SetEntry(ComputationNamed("fused"));
-  EXPECT_EQ(Verify(), "call-signature: computation `fused`: is the entry, so a fusion cannot call it\n");
+  EXPECT_EQ(Verify(), "call-signature: computation `fused`: is the entry computation, but is called by a fusion\n");
 }
 
 // ---- order ----
@@ -187,7 +187,7 @@ TEST_F(VerifierTest, InstructionsOutOfOrder) {
 TEST_F(VerifierTest, ControlPredecessorsOutOfOrder) {
   Parse(kSmall);
   module_->SetAttr(Id("b"), Attr::kControlPredecessors, module_->ListPayload({Id("c").value}));
-  EXPECT_EQ(Verify(), "cyclic-operands: `b`: needs its own result: `b` -> `c` -> `b`\n");
+  EXPECT_EQ(Verify(), "cyclic-operands: `b`: depends on itself: `b` -> `c` -> `b`\n");
   module_->ReplaceOperand(Id("c"), 1, Id("a"));
   EXPECT_EQ(Verify(), "");
   module_->header().is_scheduled = true;
@@ -197,7 +197,7 @@ TEST_F(VerifierTest, ControlPredecessorsOutOfOrder) {
 TEST_F(VerifierTest, OwnOperand) {
   Parse(kSmall);
   module_->ReplaceOperand(Id("b"), 0, Id("b"));
-  EXPECT_EQ(Verify(), "cyclic-operands: `b`: needs its own result: `b` -> `b`\n");
+  EXPECT_EQ(Verify(), "cyclic-operands: `b`: depends on itself: `b` -> `b`\n");
 }
 
 TEST_F(VerifierTest, CyclicCalls) {
@@ -220,9 +220,9 @@ ENTRY e {
 }
 )");
   module_->SetAttr(Id("c"), Attr::kToApply, ComputationNamed("h").value);
-  EXPECT_EQ(Verify(), "cyclic-calls: `d`: makes a computation call itself: `g` -> `h` -> `g`\n");
+  EXPECT_EQ(Verify(), "cyclic-calls: `d`: makes a computation recursive: `g` -> `h` -> `g`\n");
   module_->SetAttr(Id("c"), Attr::kToApply, ComputationNamed("g").value);
-  EXPECT_EQ(Verify(), "cyclic-calls: `c`: makes a computation call itself: `g` -> `g`\n");
+  EXPECT_EQ(Verify(), "cyclic-calls: `c`: makes a computation recursive: `g` -> `g`\n");
 }
 
 // ---- what the parser refuses already ----
@@ -238,7 +238,7 @@ ENTRY e {
   const uint32_t wide = shapes.Array(ElementType::kF32, {8}).id().value;
   const uint32_t bare = shapes.Array(ElementType::kF32, {4}, {}, nullptr).id().value;
   module_->SetAttr(Id("c"), Attr::kOperandLayoutConstraints, module_->ListPayload({wide}));
-  EXPECT_EQ(Verify(), "layout: `c`: operand 0 is f32[4]; its layout constraint is for f32[8]{0}\n");
+  EXPECT_EQ(Verify(), "layout: `c`: operand 0 is f32[4]; its layout constraint is f32[8]{0}\n");
   module_->SetAttr(Id("c"), Attr::kOperandLayoutConstraints, module_->ListPayload({bare}));
   EXPECT_EQ(Verify(), "layout: `c`: the layout constraint of operand 0 has no layout\n");
   module_->SetAttr(Id("c"), Attr::kOperandLayoutConstraints, module_->ListPayload({wide, wide}));
@@ -254,23 +254,24 @@ ENTRY e {
 )");
   EXPECT_EQ(Verify(), "");
   module_->SetShape(Id("c"), module_->context().shapes.Array(ElementType::kF32, {4}, {}, nullptr));
-  EXPECT_EQ(Verify(), "layout: `c`: has operand_layout_constraints, so its result needs a layout\n");
+  EXPECT_EQ(Verify(), "layout: `c`: has operand_layout_constraints, but its result has no layout\n");
 }
 
 TEST_F(VerifierTest, ValueOfAConstant) {
   Parse("ENTRY e {\n  a = f32[] constant(1)\n  b = f32[2] constant({1, 2})\n  ROOT c = (f32[2]) tuple(b)\n}\n");
   EXPECT_EQ(Verify(), "");
   module_->SetPayload(Id("b"), module_->instruction(Id("a")).literal_id().value);
-  EXPECT_EQ(Verify(), "inference: `b`: is f32[2]; its value is f32[]\n");
+  EXPECT_EQ(Verify(), "inference: `b`: is f32[2]; its literal is f32[]\n");
   module_->SetPayload(Id("b"), 77);
-  EXPECT_EQ(Verify(), "attribute-value: `b`: has no value\n");
+  EXPECT_EQ(Verify(), "attribute-value: `b`: has no literal\n");
 }
 
 TEST_F(VerifierTest, ReplicationOfAParameter) {
   Parse("ENTRY e {\n  ROOT a = f32[] parameter(0), parameter_replication={true}\n}\n");
   EXPECT_EQ(Verify(), "");
   module_->SetAttr(Id("a"), Attr::kParameterReplication, module_->ListPayload({1, 0}));
-  EXPECT_EQ(Verify(), "attribute-value: `a`: parameter_replication has 2 values for 1 leaves\n");
+  EXPECT_EQ(Verify(),
+            "attribute-value: `a`: parameter_replication has 2 values; expected 1, one for each leaf of the shape\n");
 }
 
 TEST_F(VerifierTest, CountsOfTheHeader) {
@@ -278,8 +279,8 @@ TEST_F(VerifierTest, CountsOfTheHeader) {
   module_->header().replica_count = 0;
   module_->header().num_partitions = -1;
   EXPECT_EQ(Verify(),
-            "bad-header: replica_count is 0\n"
-            "bad-header: num_partitions is -1\n");
+            "bad-header: expected a positive replica_count, found 0\nbad-header: expected a positive num_partitions, "
+            "found -1\n");
 }
 
 TEST_F(VerifierTest, AliasedTwice) {
@@ -292,10 +293,9 @@ TEST_F(VerifierTest, AliasedTwice) {
   header.input_output_alias[1].parameter = 1;
   header.buffer_donor.push_back(header.buffer_donor[0]);
   EXPECT_EQ(Verify(),
-            "aliasing: input_output_alias names output {} twice\n"
-            "aliasing: part {} of parameter 1 is a buffer_donor and in input_output_alias\n"
-            "aliasing: part {} of parameter 1 is a buffer_donor and in input_output_alias\n"
-            "aliasing: buffer_donor names part {} of parameter 1 twice\n");
+            "aliasing: duplicate output {} in input_output_alias\naliasing: index {} of parameter 1 is both in "
+            "buffer_donor and in input_output_alias\naliasing: index {} of parameter 1 is both in buffer_donor and in "
+            "input_output_alias\naliasing: duplicate index {} of parameter 1 in buffer_donor\n");
 }
 
 TEST_F(VerifierTest, AsyncThread) {
@@ -348,11 +348,10 @@ ENTRY e {
   VerifierOptions options;
   options.layout_sensitive = true;
   EXPECT_EQ(Verify(options),
-            "layout: `b`: sine cannot change the layout of `a`, f32[4,2]{1,0}, to f32[4,2]{0,1}\n"
-            "layout: `d`: passes operand 0, f32[4,2]{0,1}, as parameter 0 of `f`, f32[4,2]{1,0}\n"
-            "layout: `h`: makes f32[3]{0}, 12 bytes, of f32[4,2]{1,0}, 32 bytes\n"
-            "layout: `t`: element 0 is f32[4,2]{0,1}; operand 0 is f32[4,2]{1,0}\n"
-            "layout: `u`: is f32[4,2]{1,0}; get-tuple-element passes on f32[4,2]{0,1}\n");
+            "layout: `b`: sine cannot change the layout of `a`, f32[4,2]{1,0}, to f32[4,2]{0,1}\nlayout: `d`: passes "
+            "operand 0, f32[4,2]{0,1}, as parameter 0 of `f`, f32[4,2]{1,0}\nlayout: `h`: is f32[3]{0} of 12 bytes; "
+            "its operand is f32[4,2]{1,0} of 32 bytes\nlayout: `t`: element 0 is f32[4,2]{0,1}; operand 0 is "
+            "f32[4,2]{1,0}\nlayout: `u`: is f32[4,2]{1,0}; get-tuple-element forwards f32[4,2]{0,1}\n");
 }
 
 TEST_F(VerifierTest, MixedPrecision) {
@@ -384,7 +383,7 @@ TEST_F(VerifierTest, OrderedBroadcastDimensions) {
   EXPECT_EQ(Verify(), "");
   VerifierOptions options;
   options.ordered_broadcast_dimensions = true;
-  EXPECT_EQ(Verify(options), "attribute-value: `b`: dimensions {1,0} do not ascend\n");
+  EXPECT_EQ(Verify(options), "attribute-value: `b`: dimensions {1,0} are not in increasing order\n");
 }
 
 TEST_F(VerifierTest, StopsWhenTheSinkIsFull) {

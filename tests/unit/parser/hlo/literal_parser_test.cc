@@ -243,7 +243,7 @@ TEST_F(LiteralParserTest, NotANumber) {
   EXPECT_EQ(Parse(S32(), "inf"), "bad-literal 0+3: expected an integer for s32, found `inf`");
   EXPECT_EQ(Parse(S32(), "-"), "bad-literal 0+1: expected an integer for s32, found `-`");
   EXPECT_EQ(Parse(F32(), "true"),
-            "bad-literal 0+4: expected a number for f32, found `true` (only pred has true and false)");
+            "bad-literal 0+4: expected a number for f32, found `true` (`true` and `false` are values of pred only)");
   EXPECT_EQ(Parse(F32(), "0x10"), "bad-literal 0+4: malformed number `0x10`");
   EXPECT_EQ(Parse(F32(), "1e"), "bad-literal 0+2: malformed number `1e`");
   EXPECT_EQ(Parse(F32(), "infinity").substr(0, 15), "bad-literal 0+8");
@@ -253,16 +253,16 @@ TEST_F(LiteralParserTest, NotANumber) {
             "bad-literal 0+3: expected true, false, 0 or 1 for pred, found `1.0`");
   EXPECT_EQ(Parse(Array(ElementType::kC64), "1"),
             "bad-literal 0+1: expected a complex number for c64, found `1` (write it as (real, imaginary))");
-  EXPECT_EQ(Parse(Array(ElementType::kC64), "(1)"), "bad-literal 2+1: expected ',' after a real part, found `)`");
+  EXPECT_EQ(Parse(Array(ElementType::kC64), "(1)"), "bad-literal 2+1: expected `,` after a real part, found `)`");
   EXPECT_EQ(Parse(Array(ElementType::kC64), "(1,2"),
-            "bad-literal 4+0: expected ')' after a complex number, found the end of the text");
+            "bad-literal 4+0: expected `)` after a complex number, found the end of the text");
 }
 
 TEST_F(LiteralParserTest, WrongNesting) {
   EXPECT_EQ(Parse(S32({2, 2}), "{1,{2}}"),
-            "bad-literal 1+1: an element of s32[2,2] stands in 2 levels of braces, here in 1");
-  EXPECT_EQ(Parse(S32({2}), "{{1,2}}"), "bad-literal 1+1: s32[2] takes 1 levels of braces, here is one more");
-  EXPECT_EQ(Parse(S32(), "{1}"), "bad-literal 0+1: s32[] is a scalar and takes no braces");
+            "bad-literal 1+1: expected an element of s32[2,2] in 2 levels of braces, found 1");
+  EXPECT_EQ(Parse(S32({2}), "{{1,2}}"), "bad-literal 1+1: unexpected `{`: s32[2] has 1 levels of braces");
+  EXPECT_EQ(Parse(S32(), "{1}"), "bad-literal 0+1: unexpected `{`: s32[] is a scalar");
   EXPECT_EQ(Parse(S32({2}), "}"), "bad-literal 0+1: expected a value of s32[2], found `}`");
   EXPECT_EQ(Parse(S32({2}), ""), "bad-literal 0+0: expected a value of s32[2], found the end of the text");
   EXPECT_EQ(Parse(S32({2, 2}), "{{1,2}"),
@@ -270,15 +270,15 @@ TEST_F(LiteralParserTest, WrongNesting) {
 }
 
 TEST_F(LiteralParserTest, TooFewOrTooMany) {
-  EXPECT_EQ(Parse(S32({3}), "{1,2}"), "bad-literal 4+1: s32[3] has size 3 in dimension 0, not 2");
-  EXPECT_EQ(Parse(S32({3}), "{1,2,3,44}"),
-            "bad-literal 7+2: s32[3] has size 3 in dimension 0, here is one element more");
+  EXPECT_EQ(Parse(S32({3}), "{1,2}"), "bad-literal 4+1: expected 3 elements in dimension 0 of s32[3], found 2");
+  EXPECT_EQ(Parse(S32({3}), "{1,2,3,44}"), "bad-literal 7+2: too many elements: s32[3] has size 3 in dimension 0");
   EXPECT_EQ(Parse(S32({1, 2}), "{{1,2},{3,4}}"),
-            "bad-literal 7+1: s32[1,2] has size 1 in dimension 0, here is one element more");
-  EXPECT_EQ(Parse(S32({2, 2}), "{{1,2}}"), "bad-literal 6+1: s32[2,2] has size 2 in dimension 0, not 1");
-  EXPECT_EQ(Parse(S32({2, 2}), "{{1,2},{3}}"), "bad-literal 9+1: s32[2,2] has size 2 in dimension 1, not 1");
-  EXPECT_EQ(Parse(S32({0}), "{1}"), "bad-literal 1+1: s32[0] has size 0 in dimension 0, here is one element more");
-  EXPECT_EQ(Parse(S32({2, 0}), "{}"), "bad-literal 1+1: s32[2,0] has size 2 in dimension 0, not 0");
+            "bad-literal 7+1: too many elements: s32[1,2] has size 1 in dimension 0");
+  EXPECT_EQ(Parse(S32({2, 2}), "{{1,2}}"), "bad-literal 6+1: expected 2 elements in dimension 0 of s32[2,2], found 1");
+  EXPECT_EQ(Parse(S32({2, 2}), "{{1,2},{3}}"),
+            "bad-literal 9+1: expected 2 elements in dimension 1 of s32[2,2], found 1");
+  EXPECT_EQ(Parse(S32({0}), "{1}"), "bad-literal 1+1: too many elements: s32[0] has size 0 in dimension 0");
+  EXPECT_EQ(Parse(S32({2, 0}), "{}"), "bad-literal 1+1: expected 2 elements in dimension 0 of s32[2,0], found 0");
 }
 
 TEST_F(LiteralParserTest, ElidedLiterals) {
@@ -290,9 +290,9 @@ TEST_F(LiteralParserTest, ElidedLiterals) {
   EXPECT_EQ(Parse(S32({12}), "{1, 2, ...}"), "{...}");
   EXPECT_EQ(Parse(S32({3, 2}), "{ {1, 2}, ... }"), "{...}");
   EXPECT_EQ(Parse(S32({3, 2}), "{{...}}"),
-            "bad-literal 2+3: `...` stands in one level of braces, here in 2 (write the literal as {...})");
+            "bad-literal 2+3: expected `...` in one level of braces, found 2 (write the literal as {...})");
   EXPECT_EQ(Parse(S32({3}), "...").substr(0, 15), "bad-literal 0+3");
-  EXPECT_EQ(Parse(S32({3}), "{..., 3}"), "bad-literal 6+1: expected '}' after `...`, found `3`");
+  EXPECT_EQ(Parse(S32({3}), "{..., 3}"), "bad-literal 6+1: expected `}` after `...`, found `3`");
 }
 
 TEST_F(LiteralParserTest, AScalarStandsForTheFirstElementOfAnArray) {
@@ -302,7 +302,7 @@ TEST_F(LiteralParserTest, AScalarStandsForTheFirstElementOfAnArray) {
   EXPECT_EQ(warnings, 0u);
   EXPECT_EQ(Parse(F32({1, 1, 1}), "1.5"), "{ { {1.5} } }");
   EXPECT_EQ(warnings, 0u);
-  EXPECT_EQ(Parse(F32({0}), "1"), "bad-literal 0+1: f32[0] has no elements, here is one");
+  EXPECT_EQ(Parse(F32({0}), "1"), "bad-literal 0+1: too many elements: f32[0] has none");
 }
 
 TEST_F(LiteralParserTest, WhatNoTextStandsForIsBounded) {
@@ -320,7 +320,7 @@ TEST_F(LiteralParserTest, WhatNoTextStandsForIsBounded) {
 
 TEST_F(LiteralParserTest, SizesOfTheShapeTakeNoMemory) {
   EXPECT_EQ(Parse(F32({1000000000000}), "{1}"),
-            "bad-literal 2+1: f32[1000000000000] has size 1000000000000 in dimension 0, not 1");
+            "bad-literal 2+1: expected 1000000000000 elements in dimension 0 of f32[1000000000000], found 1");
   EXPECT_EQ(Parse(F32({int64_t{1} << 40, int64_t{1} << 40}), "{{1, 2}}").substr(0, 15), "bad-literal 6+1");
   EXPECT_LT(context.arena().bytes_reserved(), 1u << 16);
 }
@@ -331,7 +331,7 @@ TEST_F(LiteralParserTest, Limits) {
   std::string text = "{0";
   for (int i = 1; i < 300; ++i) StrAppend(&text, ",", i);
   text += "}";
-  EXPECT_EQ(Parse(S32({300}), text, limits), "too-large 915+3: literal of s32[300] takes more memory than allowed");
+  EXPECT_EQ(Parse(S32({300}), text, limits), "too-large 915+3: literal of s32[300] exceeds the limit on literal bytes");
   // All leaves of a tuple together.
   const Shape leaf = S32({200});
   std::string ones = "{1";
@@ -357,16 +357,16 @@ TEST_F(LiteralParserTest, Tuples) {
   EXPECT_EQ(Parse(context.shapes.Tuple({}), "()"), "(  )");
   const Shape nested = context.shapes.Tuple({t, context.shapes.Tuple({}), F32(), context.shapes.Token()});
   EXPECT_EQ(Parse(nested, "(({{1},{2}},{3,4}),(),5,token)"), "( ( { {1}, {2} }, {3, 4} ), (  ), 5, token )");
-  EXPECT_EQ(Parse(t, "({{1},{2}})"), "bad-literal 10+1: (f32[2,1], f32[2]) has 2 elements, here are 1");
+  EXPECT_EQ(Parse(t, "({{1},{2}})"), "bad-literal 10+1: expected 2 elements of (f32[2,1], f32[2]), found 1");
   EXPECT_EQ(Parse(t, "({{1},{2}}, {2, 42}, 3)"),
-            "bad-literal 19+1: expected ')' after the 2 elements of (f32[2,1], f32[2]), found `,`");
-  EXPECT_EQ(Parse(t, "1"), "unexpected-token 0+1: expected '(' before the elements of a tuple, found `1`");
+            "bad-literal 19+1: expected `)` after the 2 elements of (f32[2,1], f32[2]), found `,`");
+  EXPECT_EQ(Parse(t, "1"), "unexpected-token 0+1: expected `(` before the elements of a tuple, found `1`");
 }
 
 TEST_F(LiteralParserTest, ShapesWithoutLiterals) {
-  EXPECT_EQ(Parse(context.shapes.Token(), "1"), "bad-literal 0+1: there is no literal of shape token[]");
+  EXPECT_EQ(Parse(context.shapes.Token(), "1"), "bad-literal 0+1: unsupported literal of shape token[]");
   const Shape unbounded = context.shapes.Array(ElementType::kF32, {kUnboundedSize}, {1});
-  EXPECT_EQ(Parse(unbounded, "{1}"), "bad-literal 0+1: there is no literal of shape f32[?]");
+  EXPECT_EQ(Parse(unbounded, "{1}"), "bad-literal 0+1: unsupported literal of shape f32[?]");
   const Shape bounded = context.shapes.Array(ElementType::kF32, {2}, {1});
   EXPECT_EQ(Parse(bounded, "{1, 2}"), "{1, 2}");
 }
@@ -381,7 +381,7 @@ TEST_F(LiteralParserTest, DeepTuplesNeedNoStack) {
 
 TEST_F(LiteralParserTest, DeepBracesStopAtTheRank) {
   EXPECT_EQ(Parse(S32({1}), std::string(100000, '{')),
-            "bad-literal 1+1: s32[1] takes 1 levels of braces, here is one more");
+            "bad-literal 1+1: unexpected `{`: s32[1] has 1 levels of braces");
 }
 
 TEST_F(LiteralParserTest, LargeLiterals) {

@@ -67,14 +67,14 @@ TEST_F(MetadataParserTest, SaysNothing) {
 }
 
 TEST_F(MetadataParserTest, Errors) {
-  EXPECT_EQ(Parse("{op_nam=\"a\"}"), "error: metadata has no field `op_nam`");
+  EXPECT_EQ(Parse("{op_nam=\"a\"}"), "error: unknown metadata field `op_nam`");
   EXPECT_EQ(sink_.diagnostics()[0].kind, DiagnosticKind::kUnknownAttribute);
   EXPECT_EQ(sink_.diagnostics()[0].hint, "did you mean `op_name`?");
-  EXPECT_EQ(Parse("{op_name=\"a\" op_name=\"b\"}"), "error: `op_name` is given twice");
+  EXPECT_EQ(Parse("{op_name=\"a\" op_name=\"b\"}"), "error: duplicate attribute `op_name`");
   EXPECT_EQ(Parse("{stack_frame_id=3000000000}"), "error: 3000000000 does not fit in 32 bits");
   EXPECT_NE(Parse("{op_name=\"a\" stack_frame_id=18446744073709551616}").find("64 bits"), std::string::npos);
-  EXPECT_EQ(Parse("{profile_type={7}}"), "error: 7 is no profile type; they are 0 to 3");
-  EXPECT_EQ(Parse("{op_name=\"a}"), "error: string has no closing quote");
+  EXPECT_EQ(Parse("{profile_type={7}}"), "error: expected a profile type from 0 to 3");
+  EXPECT_EQ(Parse("{op_name=\"a}"), "error: unterminated string");
   EXPECT_NE(Parse("{op_name=\"a\"").find("end of the text"), std::string::npos);
   EXPECT_NE(Parse("{op_name=1}").find("quoted string"), std::string::npos);
 }

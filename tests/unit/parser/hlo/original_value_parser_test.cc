@@ -107,7 +107,7 @@ TEST_F(OriginalValueParserTest, RecoveryTable) {
             std::string::npos);
   EXPECT_EQ(seen, "module \"one\"");
   EXPECT_EQ(Table("{ {\"a\"} {\"b\"} }").substr(0, 6), "error:");
-  EXPECT_EQ(Table("{ {} : {\"b\"} }"), "error: an original array needs a name");
+  EXPECT_EQ(Table("{ {} : {\"b\"} }"), "error: missing name of an original array");
 }
 
 TEST_F(OriginalValueParserTest, DebugAttributes) {
@@ -119,7 +119,7 @@ TEST_F(OriginalValueParserTest, DebugAttributes) {
 })");
   EXPECT_EQ(Debug("{ {\"constant\"}:({log_mode=invalid_mode}) }"),
             "error: expected log mode default or fusion_debugger");
-  EXPECT_EQ(Debug("{ {\"constant\"}:({logmode=default}) }"), "error: there is no debug attribute `logmode`");
+  EXPECT_EQ(Debug("{ {\"constant\"}:({logmode=default}) }"), "error: unknown debug attribute `logmode`");
   EXPECT_EQ(Debug("{ {\"constant\"}:{log_mode=default} }").substr(0, 6), "error:");
 }
 

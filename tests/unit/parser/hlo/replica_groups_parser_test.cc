@@ -39,17 +39,17 @@ TEST(ReplicaGroupsParser, Forms) {
 }
 
 TEST(ReplicaGroupsParser, Errors) {
-  EXPECT_EQ(Parse("[2,2]<=[16]"), "error: the groups have 4 devices, the iota 16");
+  EXPECT_EQ(Parse("[2,2]<=[16]"), "error: the replica groups have 4 devices, but the iota has 16");
   EXPECT_NE(Parse("[2,2,2]<=[8]").find("error: expected the number of replica groups and their size"),
             std::string::npos);
   EXPECT_NE(Parse("[0,2]<=[0]").find("error"), std::string::npos);
   EXPECT_NE(Parse("[4294967296,4294967296]<=[4]").find("2^63"), std::string::npos);
-  EXPECT_NE(Parse("[2,2]0,1,2,3").find("'<='"), std::string::npos);
-  EXPECT_EQ(Parse("mesh['axis_0'=2,'axis_1'=2] {'bogus'}"), "error: the mesh has no axis 'bogus'");
+  EXPECT_NE(Parse("[2,2]0,1,2,3").find("`<=`"), std::string::npos);
+  EXPECT_EQ(Parse("mesh['axis_0'=2,'axis_1'=2] {'bogus'}"), "error: unknown mesh axis `bogus`");
   EXPECT_NE(Parse("mesh['axis_0'=2,'axis_1'=2], device_ids=(0,1,2) {'axis_0'}").find("lists 3"), std::string::npos);
   EXPECT_NE(Parse("mesh['axis_0'=2, device_ids=(0,1,2)] {'axis_0'}").find("error"), std::string::npos);
   EXPECT_NE(Parse("mesh[] {}").find("a mesh with axes"), std::string::npos);
-  EXPECT_NE(Parse("{{0,1},2}").find("'{' before a replica group"), std::string::npos);
+  EXPECT_NE(Parse("{{0,1},2}").find("`{` before a replica group"), std::string::npos);
   EXPECT_NE(Parse("{{0,a}}").find("expected an integer"), std::string::npos);
 }
 

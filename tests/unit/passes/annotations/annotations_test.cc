@@ -108,14 +108,14 @@ TEST_F(AnnotationsTest, TextRoundTrips) {
   Replace(*module_, Id("c"), Id("a"));
   WriteOrigins(*module_);
   const std::string text = Text(*module_);
-  EXPECT_NE(text.find("frontend_attributes={hlokit.origins="), std::string::npos) << text;
+  EXPECT_NE(text.find("frontend_attributes={hlokit.metadata_sources="), std::string::npos) << text;
   // `c`, and with it frame 1 alone, are on no instruction as its own metadata.
   const absl::StatusOr<std::unique_ptr<Module>> read = ParseModuleText(text);
   ASSERT_TRUE(read.ok()) << read.status() << text;
   EXPECT_EQ(Text(**read), text);
   module_ = std::make_unique<Module>((*read)->Clone());
   ReadOrigins(*module_);
-  EXPECT_EQ(Text(*module_).find("hlokit.origins"), std::string::npos);
+  EXPECT_EQ(Text(*module_).find("hlokit.metadata_sources"), std::string::npos);
   EXPECT_EQ(Names(module_->instruction(Id("a"))), "f/b@2 f/c@1 ");
   WriteOrigins(*module_);
   EXPECT_EQ(Text(*module_), text);
@@ -124,12 +124,13 @@ TEST_F(AnnotationsTest, TextRoundTrips) {
 TEST_F(AnnotationsTest, MalformedTextIsAnAttributeLikeAnyOther) {
   for (const std::string_view table : {"{}", "{origins={}", "\"x\"", "{origins={{op_name=\"a\"}} frames={{parent=1}}}",
                                        "{origins={{op_name=\"a\" stack_frame_id=2}}}", "{origins={{op_name=\"a\"}}}"}) {
-    const std::string text = "HloModule m, frontend_attributes={hlokit.origins=" + std::string(table) +
-                             "}\nENTRY e { ROOT a = f32[] parameter(0), frontend_attributes={hlokit.origins=\"0-9\"} }";
+    const std::string text =
+        "HloModule m, frontend_attributes={hlokit.metadata_sources=" + std::string(table) +
+        "}\nENTRY e { ROOT a = f32[] parameter(0), frontend_attributes={hlokit.metadata_sources=\"0-9\"} }";
     const absl::StatusOr<std::unique_ptr<Module>> read = ParseModuleText(text);
     if (!read.ok()) continue;  // the braces do not balance
     ReadOrigins(**read);
-    EXPECT_NE(Text(**read).find("{hlokit.origins=\"0-9\"}"), std::string::npos) << table;
+    EXPECT_NE(Text(**read).find("{hlokit.metadata_sources=\"0-9\"}"), std::string::npos) << table;
   }
 }
 

@@ -92,21 +92,21 @@ TEST_F(PipelineTest, OptionsOfANamedPipelineGoToItsPasses) {
 }
 
 TEST_F(PipelineTest, ErrorsSayWhatWasMeant) {
-  EXPECT_EQ(Print("countdwn"), "there is no pass `countdwn`; did you mean `countdown`?");
+  EXPECT_EQ(Print("countdwn"), "unknown pass `countdwn`; did you mean `countdown`?");
   EXPECT_EQ(Print("countdown{time=1}"),
-            "pipeline, column 17: pass countdown: there is no option `time`; did you mean `times`?");
+            "pipeline, column 17: pass `countdown`: unknown option `time`; did you mean `times`?");
   EXPECT_EQ(Print("countdown{times=x}"),
-            "pipeline, column 18: pass countdown: the option `times` takes a whole number, not `x`");
+            "pipeline, column 18: pass `countdown`: option `times`: expected an integer, found `x`");
   EXPECT_EQ(Print("countdown{times=-1}"),
-            "pipeline, column 19: pass countdown: the option `times` takes numbers from 0, not `-1`");
+            "pipeline, column 19: pass `countdown`: option `times`: expected an integer of at least 0, found `-1`");
   EXPECT_EQ(Print("countdown{kind=c}"),
-            "pipeline, column 17: pass countdown: the option `kind` takes one of a, b, not `c`");
-  EXPECT_EQ(Print("failing{x}"), "pipeline, column 10: pass failing: there is no option `x`: it has none");
+            "pipeline, column 17: pass `countdown`: option `kind`: expected one of a, b, found `c`");
+  EXPECT_EQ(Print("failing{x}"), "pipeline, column 10: pass `failing`: unknown option `x`: the pass has none");
   EXPECT_EQ(Print("once{x}"), "no pass of the pipeline `once` has an option `x`");
   EXPECT_EQ(Print("once{times=x}"),
-            "pipeline, column 10: pass countdown: the option `times` takes a whole number, not `x`");
-  EXPECT_EQ(Print("countdown,"), "pipeline, column 11: a pass is missing");
-  EXPECT_EQ(Print("a(countdown"), "pipeline, column 12: a group does not end with `)`");
+            "pipeline, column 10: pass `countdown`: option `times`: expected an integer, found `x`");
+  EXPECT_EQ(Print("countdown,"), "pipeline, column 11: expected a pass");
+  EXPECT_EQ(Print("a(countdown"), "pipeline, column 12: expected `)` at the end of a group");
   EXPECT_EQ(Print("countdown)"), "pipeline, column 10: expected `,` between passes, found `)`");
   EXPECT_EQ(Print("countdown countdown"), "pipeline, column 20: expected `,` between passes in `countdown countdown`");
 }

@@ -142,7 +142,7 @@ TEST(CompareResultsTest, IntegersExactlyFloatsNearly) {
   EXPECT_NE(CompareResults(a, b, -1), "");
   EXPECT_EQ(CompareResults(a, b, 0.01), "");
   b[1].values<int32_t>()[0] = 1;
-  EXPECT_EQ(CompareResults(a, b, 10), "result 1: element 0 of s32[1] was 0 and is 1");
+  EXPECT_EQ(CompareResults(a, b, 10), "result 1: element 0 of s32[1]: expected 0, found 1");
 }
 
 // Each pass of these rooms has a golden test.

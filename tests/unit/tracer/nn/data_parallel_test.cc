@@ -92,7 +92,7 @@ TEST_F(TwoDevicesTest, DifferentProgramsAtACollectiveAreAnError) {
     const Tensors sum = AllReduce(ReduceType::kSum, {d == 0 ? x : x + x});
     ASSERT_TRUE(tracer.MarkStep(tracer.device(d)).ok());
   }
-  EXPECT_EQ(tracer.Wait().message(), "devices came to a collective with different programs");
+  EXPECT_EQ(tracer.Wait().message(), "devices entered a collective with different programs");
 }
 
 TEST(CollectiveTest, ADeviceThatDoesNotComeIsNamed) {

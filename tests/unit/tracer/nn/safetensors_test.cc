@@ -93,7 +93,7 @@ TEST_F(SafetensorsTest, HostileHeadersAreNamed) {
   EXPECT_EQ(Problem("\xff\xff\xff\xff\xff\xff\xff\xff{}"),
             "not a safetensors file: the length of the header is beyond the file");
   EXPECT_EQ(problem(" {}"), "the header does not start with {");
-  EXPECT_EQ(problem("{\"a\":"), "the header is no JSON, at byte 14");
+  EXPECT_EQ(problem("{\"a\":"), "expected JSON in the header at byte 14");
   EXPECT_EQ(problem(R"({"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"a":{}})", "1234"), "two entries named a");
   EXPECT_EQ(problem(R"({"a":{"dtype":"F32","shape":[]}})"), "a needs dtype, shape and data_offsets");
   EXPECT_EQ(problem(R"({"a":{"dtype":"Q4","shape":[],"data_offsets":[0,4]}})", "1234"), "a has the unknown type Q4");
@@ -110,7 +110,7 @@ TEST_F(SafetensorsTest, HostileHeadersAreNamed) {
   EXPECT_EQ(problem(R"({"a":{"b":{"c":{}}}})"), "an object where none belongs");
   EXPECT_EQ(problem(R"({"a":{"dtype":"BOOL","shape":[1],"data_offsets":[0,1]}})", "\x02"),
             "a has a bool that is neither 0 nor 1");
-  EXPECT_EQ(problem("{" + std::string(100000, '[')), "the header is no JSON, at byte 10");
+  EXPECT_EQ(problem("{" + std::string(100000, '[')), "expected JSON in the header at byte 10");
 }
 
 TEST_F(SafetensorsTest, EveryCutAndEveryChangedByteIsReadOrNamed) {

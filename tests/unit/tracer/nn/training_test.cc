@@ -152,10 +152,12 @@ TEST(LrScheduleTest, OneCycleReachesItsCorners) {
 TEST(LrScheduleTest, TextNamesThem) {
   EXPECT_DOUBLE_EQ((*ParseLrSchedule("multistep:2;4,0.5", 8))(4).lr, 2);
   EXPECT_DOUBLE_EQ((*ParseLrSchedule("linear:0.5,1,2", 8))(1).lr, 6);
-  EXPECT_EQ(ParseLrSchedule("cosin:3", 1).status().message(), "there is no schedule `cosin`; did you mean `cosine`?");
-  EXPECT_EQ(ParseLrSchedule("step:0", 1).status().message(), "the schedule step needs a positive number of steps");
-  EXPECT_EQ(ParseLrSchedule("step:x", 1).status().message(), "the schedule `step:x` has something that is no number");
-  EXPECT_EQ(ParseLrSchedule("exponential", 1).status().message(), "the schedule exponential takes 1 to 1 numbers");
+  EXPECT_EQ(ParseLrSchedule("cosin:3", 1).status().message(), "unknown schedule `cosin`; did you mean `cosine`?");
+  EXPECT_EQ(ParseLrSchedule("step:0", 1).status().message(),
+            "expected a positive number of steps for the schedule step");
+  EXPECT_EQ(ParseLrSchedule("step:x", 1).status().message(), "expected numbers in the schedule `step:x`");
+  EXPECT_EQ(ParseLrSchedule("exponential", 1).status().message(),
+            "expected 1 to 1 numbers for the schedule exponential");
 }
 
 // ---- clipping ----

@@ -57,7 +57,7 @@ TEST(EnvironmentTest, AMisspeltVariableIsAnErrorWithASuggestion) {
   const char* const environment[] = {"XLA_IR_DEBGU=1", nullptr};
   TracerOptions options;
   EXPECT_EQ(ApplyEnvironment(environment, &options).message(),
-            "there is no environment variable XLA_IR_DEBGU; did you mean `XLA_IR_DEBUG`?");
+            "unknown environment variable `XLA_IR_DEBGU`; did you mean `XLA_IR_DEBUG`?");
 }
 
 TEST(EnvironmentTest, AValueThatIsNoNumberIsAnError) {

@@ -6,25 +6,25 @@ import { digits } from "./format";
 import { devices } from "./sections/devices";
 import { memory } from "./sections/memory";
 import { operations, roofline } from "./sections/operations";
-import { advice, breakdown, figures, header } from "./sections/overview";
+import { breakdown, figures, header, recommendations } from "./sections/overview";
 import { scopes } from "./sections/scopes";
 import { device, host } from "./sections/timeline";
 import type { Report } from "./types";
 
-function missing(r: Report): HTMLElement {
-  const rows = table("Figures of the machine", [
-    { head: "figure", text: true, cell: (f) => h("span", { class: "mono" }, f.figure), key: (f) => f.figure },
+function unmodeled(r: Report): HTMLElement {
+  const rows = table("Parameters of the target", [
+    { head: "parameter", text: true, cell: (f) => h("span", { class: "mono" }, f.parameter), key: (f) => f.parameter },
     { head: "value", cell: (f) => (f.value >= 1e5 ? f.value.toExponential(4) : digits(f.value)), key: (f) => f.value },
-    { head: "meaning", text: true, wide: true, cell: (f) => f.meaning },
+    { head: "description", text: true, wide: true, cell: (f) => f.description },
     { head: "source", text: true, wide: true, cell: (f) => f.source },
-  ], r.machine, { page: 80 });
-  return h("section", { id: "missing", "data-nav": "Machine" }, h("h2", {}, "What the estimate rests on"),
-    h("p", { class: "lead" }, "What the simulation could not know of this program, and the figures of the machine."),
+  ], r.target, { page: 80 });
+  return h("section", { id: "unmodeled", "data-nav": "Target" }, h("h2", {}, "Limits of the estimate"),
+    h("p", { class: "lead" }, "What the simulation does not model of this program, and the parameters of the target."),
     h("div", { class: "card" },
-      r.missing.length
-        ? h("ul", {}, ...r.missing.map((m) => h("li", {}, m.what, m.count > 1 ? ` (${m.count} times)` : "")))
-        : h("p", { style: "margin:0" }, "Nothing is missing: each operation, loop and collective of the program has an estimate."),
-      h("details", {}, h("summary", {}, `Figures of ${r.device}`), rows)));
+      r.unmodeled.length
+        ? h("ul", {}, ...r.unmodeled.map((m) => h("li", {}, m.what, m.count > 1 ? ` (${m.count} times)` : "")))
+        : h("p", { style: "margin:0" }, "Each operation, loop and collective of the program is modeled."),
+      h("details", {}, h("summary", {}, `Parameters of ${r.device}`), rows)));
 }
 
 function navigation(sections: HTMLElement[]): HTMLElement {
@@ -48,11 +48,11 @@ function navigation(sections: HTMLElement[]): HTMLElement {
 function main() {
   const r = JSON.parse(document.getElementById("report")!.textContent!) as Report;
   document.title = `${r.module} on ${r.device} – hlokit report`;
-  const sections = [breakdown(r), advice(r), host(r), device(r), roofline(r), operations(r), scopes(r), memory(r), devices(r), missing(r)].filter((s) => s !== null);
+  const sections = [breakdown(r), recommendations(r), host(r), device(r), roofline(r), operations(r), scopes(r), memory(r), devices(r), unmodeled(r)].filter((s) => s !== null);
   document.getElementById("page")!.replaceChildren(
     h("a", { class: "skip", href: "#time" }, "To the report"), header(r), navigation(sections),
     h("main", {}, figures(r), ...sections),
-    h("footer", {}, "Made by hlo-run. report.json beside this page holds the same figures. Charts: Apache ECharts."));
+    h("footer", {}, "Made by hlo-run. report.json next to this page has the same data. Charts: Apache ECharts."));
   watch();
   document.body.dataset.ready = String(Math.round(performance.now()));
 }

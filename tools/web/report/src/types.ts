@@ -6,12 +6,12 @@ export interface Op {
   scope: string;
   source: string;
   runs: number;
-  us: number;
-  waited_us: number;
+  time_us: number;
+  stall_us: number;
   bound_by: string;
   flops: number;
   hbm_bytes: number;
-  wire_bytes: number;
+  interconnect_bytes: number;
 }
 export interface Worker {
   device: number;
@@ -26,9 +26,9 @@ export interface Worker {
 export interface Share {
   name: string;
   kind: string;
-  us: number;
+  time_us: number;
 }
-export interface Advice {
+export interface Recommendation {
   title: string;
   evidence: string;
   action: string;
@@ -41,18 +41,18 @@ export interface Advice {
 export interface GapPart {
   phase: string;
   step: number;
-  us: number;
+  time_us: number;
 }
 export interface Gap {
   start_us: number;
-  us: number;
+  time_us: number;
   before_step: number;
   filled_by: string;
   parts: GapPart[];
 }
-// lane, phase, step, start_us, us, waits
+// lane, phase, step, start_us, time_us, is_wait
 export type ActivityRow = [string, string, number, number, number, number];
-// line, depth, start_us, us, name, bound_by, events
+// line, depth, start_us, time_us, name, bound_by, events
 export type EventRow = [number, number, number, number, string, string, number];
 export interface Report {
   format: string;
@@ -66,10 +66,10 @@ export interface Report {
   device_time_us: number;
   bound_by: string;
   core_busy_us: number;
-  core_waiting_us: number;
+  core_stall_us: number;
   flops: number;
   hbm_bytes: number;
-  wire_bytes: number;
+  interconnect_bytes: number;
   peaks: Record<string, number>;
   utilization: Record<string, number>;
   busy_us: Record<string, number>;
@@ -83,31 +83,31 @@ export interface Report {
     live_at_peak: { name: string; bytes: number; unpadded_bytes: number; scope: string; source: string }[];
     timeline: [number, number, string][];
   };
-  missing: { what: string; count: number }[];
-  categories: { category: string; runs: number; us: number; flops: number; hbm_bytes: number; wire_bytes: number }[];
+  unmodeled: { what: string; count: number }[];
+  categories: { category: string; runs: number; time_us: number; flops: number; hbm_bytes: number; interconnect_bytes: number }[];
   ops: Op[];
   breakdown: Share[];
-  advice: Advice[];
-  gaps: { count: number; us: number; list: Gap[] };
+  recommendations: Recommendation[];
+  gaps: { count: number; time_us: number; list: Gap[] };
   host: {
     source: string;
     steps: number;
     steady_from: number;
     prefetch: number;
     in_flight: number;
-    seconds: number;
-    phases: { phase: string; us_per_step: number; device_waits_us_per_step: number }[];
+    total_us: number;
+    phases: { phase: string; time_per_step_us: number; device_idle_per_step_us: number }[];
     activities: ActivityRow[];
-    scopes: { scope: string; us_per_step: number; times: number }[];
+    scopes: { scope: string; time_per_step_us: number; runs: number }[];
   };
-  core_waits: { us: number; runs: number; waiting: string; waited_for: string; opcode?: string; scope?: string; source?: string }[];
+  core_stalls: { time_us: number; runs: number; stalled: string; waiting_for: string; opcode?: string; scope?: string; source?: string }[];
   timeline: { lines: string[]; events: EventRow[] };
-  scopes: { scope: string; us: number; kernels: number; in_mixed_kernels_us: number }[];
+  scopes: { scope: string; time_us: number; kernels: number; in_mixed_kernels_us: number }[];
   collectives: {
     kind: string;
     runs: number;
     bytes: number;
-    us: number;
+    time_us: number;
     bytes_per_second: number;
     efficiency: number;
     exposed_us: number;
@@ -115,12 +115,12 @@ export interface Report {
   }[];
   workers: {
     count: number;
-    alike: boolean;
+    homogeneous: boolean;
     scaled: boolean;
     stragglers: number[];
     devices: Worker[];
   };
-  twice_as_fast: { resource: string; step_time_us: number; bound_by: string }[];
-  other_machines: { machine: string; topology: string; step_time_us: number; bound_by: string; peak_bytes: number; limit_bytes: number }[];
-  machine: { figure: string; value: number; meaning: string; source: string }[];
+  sensitivity: { resource: string; step_time_us: number; bound_by: string }[];
+  other_targets: { target: string; topology: string; step_time_us: number; bound_by: string; peak_bytes: number; limit_bytes: number }[];
+  target: { parameter: string; value: number; description: string; source: string }[];
 }

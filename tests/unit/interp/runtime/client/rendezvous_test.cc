@@ -228,7 +228,7 @@ TEST_F(RendezvousTest, DifferentProgramsGiveNothingBack) {
     w.push_back(All(d, 10));
     results.push_back(Run(d, d == 1 ? endless : update, {w.back(), All(d, 1)}, {0}));
   }
-  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices, "devices came to a collective with different programs"));
+  EXPECT_EQ(Errors(), std::vector<std::string>(kDevices, "devices entered a collective with different programs"));
   for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Message(w[d]->Wait()), Message(Buffer::Gone()));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/memory/memory_plan.h"
 
+#include "interp/tpu/timing/compile.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -184,10 +186,11 @@ ENTRY main {
   SimulationOptions options;
   options.machine = *InstalledMachine("v5e");
   options.topology = *ParseTopology(options.machine, "1");
-  const Simulation s = Simulate(*module, KernelPlan(*module), options);
+  ASSERT_TRUE(Compile(options, "tpu", module.get()).ok());
+  const Simulation s = RunOn(*module, options);
   const double array = 4 << 20;
   ASSERT_EQ(s.vmem_timeline.size(), 3u);
-  EXPECT_EQ(s.vmem_live.size(), 2u);  // a and b, at the last two products
+  ASSERT_EQ(s.vmem_live.size(), 2u);  // a and b, at the last two products
   EXPECT_EQ(s.vmem_live[0].bytes, array);
   EXPECT_GT(s.vmem_peak, 2 * array);
   EXPECT_LE(s.vmem_peak, 2 * array + options.machine.vmem_scoped);

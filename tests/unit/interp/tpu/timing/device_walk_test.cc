@@ -72,10 +72,12 @@ add {
 ENTRY main {
   x = f32[4096,1024] parameter(0)
   y = f32[4096,1024] parameter(1)
-  a = f32[4096,1024] all-reduce(x), replica_groups=)",
+  s = f32[4096,1024] all-reduce-start(x), replica_groups=)",
                 first, R"(, to_apply=add
-  b = f32[4096,1024] all-reduce(y), replica_groups=)",
+  u = f32[4096,1024] all-reduce-start(y), replica_groups=)",
                 second, R"(, to_apply=add
+  a = f32[4096,1024] all-reduce-done(s)
+  b = f32[4096,1024] all-reduce-done(u)
   ROOT t = (f32[4096,1024], f32[4096,1024]) tuple(a, b)
 }
 )");

@@ -100,17 +100,16 @@ void GoAllTheWay(const Machine& machine, const std::string& chips, const std::st
   options.machine = machine;
   const absl::StatusOr<Topology> topology = ParseTopology(machine, chips);
   options.topology = topology.ok() ? *topology : TopologyFor(machine, 1);
-  absl::StatusOr<Pipeline> pipeline = PipelineFor(machine, "tpu");
-  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
-  const absl::StatusOr<Pipeline::Result> run = pipeline->Run(**module, {.environment = EnvironmentFor(options)});
-  ASSERT_TRUE(run.ok()) << run.status();
+  const absl::Status status = Compile(options, "tpu", module->get());
+  ASSERT_TRUE(status.ok()) << status;
   const KernelPlan plan(**module);
   const Simulation simulation = Simulate(**module, plan, options);
   EXPECT_TRUE(std::isfinite(simulation.device_seconds) && simulation.device_seconds >= 0) << simulation.device_seconds;
   const MemoryPlan memory = PlanMemory(machine, **module, plan, simulation.parts);
   EXPECT_GT(memory.peak_bytes, 0);
   const ReportInput input{**module, options, simulation, memory};
-  const absl::StatusOr<HostPlan> host = ParseHostPlan("steps=3,trace=1ms", machine.dispatch_queued, machine.host_rate);
+  const absl::StatusOr<HostPlan> host =
+      ParseHostPlan("steps=3,trace=1ms", machine.queued_dispatch_latency, machine.host_rate);
   ASSERT_TRUE(host.ok()) << host.status();
   const nlohmann::json report = nlohmann::json::parse(ReportDocument(input, plan, *host, {}));
   ExpectNumbers(report, "report");

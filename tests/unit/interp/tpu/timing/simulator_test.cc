@@ -6,6 +6,7 @@
 #include <string>
 
 #include "interp/tpu/memory/memory_plan.h"
+#include "interp/tpu/timing/compile.h"
 #include "ir/core/str_cat.h"
 #include "tests/unit/interp/tpu/simulated.h"
 
@@ -146,9 +147,15 @@ ENTRY main {
   ROOT t = (f32[1024,1024], bf16[8192,8192]) tuple(n, d)
 }
 )");
-  const Simulation s = RunOn(*module, OptionsOf("v5e", "4"));
+  const SimulationOptions options = OptionsOf("v5e", "4");
+  // As it stands the core waits; the compiler makes it asynchronous.
+  const Simulation blocking = RunOn(*module, options);
+  EXPECT_GT(blocking.waited, 50e-6);
+  ASSERT_TRUE(Compile(options, "tpu", module.get()).ok());
+  const Simulation s = RunOn(*module, options);
   EXPECT_GT(s.busy[static_cast<size_t>(Resource::kIci)], 50e-6);
   EXPECT_NEAR(s.waited, 0, 1e-12);
+  EXPECT_LT(s.device_seconds, blocking.device_seconds - 50e-6);
 }
 
 TEST(SimulatorTest, WhatIsNotKnownIsListed) {
@@ -232,13 +239,14 @@ TEST(SimulatorTest, PagedAttentionTakesItsBlocks) {
   };
   const Machine machine = *InstalledMachine("v6e");
   // Decoding: a block for each sequence, which hides behind the cache where that is large.
-  EXPECT_NEAR(run(16, 16, 128).device_seconds, machine.attention_call + 16 * machine.attention_sequence, 2e-6);
+  EXPECT_NEAR(run(16, 16, 128).device_seconds,
+              machine.attention_launch_overhead + 16 * machine.attention_block_overhead, 2e-6);
   EXPECT_EQ(run(16, 16, 128).flops, 4.0 * 16 * 4096 * 128);
   // All tokens of a sequence: half of the scores, blocks of 128.
   const Simulation whole = run(1024, 1, 1024);
   EXPECT_EQ(whole.flops, 4.0 * 1024 * 4096 * 512.5);
   EXPECT_NEAR(whole.device_seconds,
-              machine.attention_call + 8 * machine.attention_sequence +
+              machine.attention_launch_overhead + 8 * machine.attention_block_overhead +
                   whole.flops / machine.PeakFlops() / machine.attention_paged_efficiency,
               2e-6);
 }
@@ -267,6 +275,7 @@ ENTRY main {
 TEST(MemoryPlanTest, LoopsWorkInPlaceAndPaddingCounts) {
   const std::unique_ptr<Module> module = Read(kLayer);
   const Machine machine = *InstalledMachine("v5e");
+  ASSERT_TRUE(Compile(OptionsOf("v5e", "1"), "tpu", module.get()).ok());
   const MemoryPlan memory = PlanMemory(machine, *module, KernelPlan(*module), 1);
   const int64_t weights = 8 * 2048 * 2048 * 2;
   const int64_t activations = 512 * 2048 * 2;

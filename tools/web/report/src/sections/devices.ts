@@ -6,8 +6,8 @@ import { bytes, count, percent, rate, share, time } from "../format";
 import type { Report, Worker } from "../types";
 
 const parts: [keyof Worker, string, string][] = [
-  ["compute_us", "compute", "compute"], ["exposed_communication_us", "waits for bytes on the links", "communication"],
-  ["sync_wait_us", "waits for other devices", "idle"], ["other_wait_us", "other waits", "memory"], ["idle_us", "done before the others", "other"],
+  ["compute_us", "compute", "compute"], ["exposed_communication_us", "exposed communication", "communication"],
+  ["sync_wait_us", "synchronization stall", "idle"], ["other_wait_us", "other stalls", "memory"], ["idle_us", "done early", "other"],
 ];
 const mostBars = 1024;
 
@@ -31,32 +31,32 @@ export function devices(r: Report): HTMLElement | null {
   const rows = workers.devices;
   const whole = r.device_time_us;
   const stragglers = workers.stragglers.length
-    ? `Device${workers.stragglers.length > 1 ? "s" : ""} ${workers.stragglers.slice(0, 12).join(", ")}${workers.stragglers.length > 12 ? ", …" : ""} compute${workers.stragglers.length > 1 ? "" : "s"} so much longer that the others wait.`
-    : workers.alike ? "All devices are alike; --jitter and --straggler make them differ." : "No device stands out.";
+    ? `Device${workers.stragglers.length > 1 ? "s" : ""} ${workers.stragglers.slice(0, 12).join(", ")}${workers.stragglers.length > 12 ? ", …" : ""} compute${workers.stragglers.length > 1 ? "" : "s"} so much longer that the others stall.`
+    : workers.homogeneous ? "All devices have the same times; --jitter and --straggler vary them." : "No device stands out.";
   const each = table<Worker>("Devices", [
-    { head: "device", cell: (d) => h("span", {}, workers.alike ? "each" : d.device, workers.stragglers.includes(d.device) ? h("b", { class: "bad" }, " straggler") : ""), key: (d) => d.device },
+    { head: "device", cell: (d) => h("span", {}, workers.homogeneous ? "each" : d.device, workers.stragglers.includes(d.device) ? h("b", { class: "bad" }, " straggler") : ""), key: (d) => d.device },
     { head: "compute", cell: (d) => time(d.compute_us), key: (d) => d.compute_us },
     { head: "of the step", cell: (d) => percent(share(d.compute_us, whole)), key: (d) => d.compute_us },
     { head: "communication", cell: (d) => time(d.communication_us), key: (d) => d.communication_us },
-    { head: "behind compute", cell: (d) => percent(share(d.hidden_communication_us, d.communication_us)), key: (d) => share(d.hidden_communication_us, d.communication_us) },
-    { head: "waits for bytes", cell: (d) => time(d.exposed_communication_us), key: (d) => d.exposed_communication_us },
-    { head: "waits for others", cell: (d) => time(d.sync_wait_us), key: (d) => d.sync_wait_us },
-    { head: "other waits", cell: (d) => time(d.other_wait_us), key: (d) => d.other_wait_us },
+    { head: "overlapped", cell: (d) => percent(share(d.hidden_communication_us, d.communication_us)), key: (d) => share(d.hidden_communication_us, d.communication_us) },
+    { head: "exposed communication", cell: (d) => time(d.exposed_communication_us), key: (d) => d.exposed_communication_us },
+    { head: "synchronization stall", cell: (d) => time(d.sync_wait_us), key: (d) => d.sync_wait_us },
+    { head: "other stalls", cell: (d) => time(d.other_wait_us), key: (d) => d.other_wait_us },
     { head: "done early", cell: (d) => time(d.idle_us), key: (d) => d.idle_us },
   ], rows, { page: 16 });
   const kinds = table("Collectives by kind", [
     { head: "kind", text: true, cell: (c) => c.kind, key: (c) => c.kind },
     { head: "runs", cell: (c) => count(c.runs), key: (c) => c.runs },
     { head: "bytes", cell: (c) => bytes(c.bytes), key: (c) => c.bytes },
-    { head: "on the links", cell: (c) => time(c.us), key: (c) => c.us },
+    { head: "on the links", cell: (c) => time(c.time_us), key: (c) => c.time_us },
     { head: "rate", cell: (c) => rate(c.bytes_per_second), key: (c) => c.bytes_per_second },
     { head: "efficiency", cell: (c) => percent(c.efficiency), key: (c) => c.efficiency },
-    { head: "the core waits", cell: (c) => time(c.exposed_us), key: (c) => c.exposed_us },
-    { head: "waits for others", cell: (c) => time(c.sync_wait_us), key: (c) => c.sync_wait_us },
+    { head: "exposed", cell: (c) => time(c.exposed_us), key: (c) => c.exposed_us },
+    { head: "synchronization stall", cell: (c) => time(c.sync_wait_us), key: (c) => c.sync_wait_us },
   ], r.collectives, { sort: 3 });
   return h("section", { id: "devices", "data-nav": "Between devices" }, h("h2", {}, "Between devices"),
     h("p", { class: "lead" }, `${count(workers.count)} devices on ${r.topology}; one link carries ${rate(r.peaks.ici_bytes_per_second_one_way)} each way. ${stragglers}`),
     h("div", { class: "card" }, rows.length > 1 ? bars(rows.slice(0, mostBars)) : null,
-      rows.length > mostBars ? h("p", { class: "quiet" }, `The picture shows the first ${count(mostBars)} of ${count(rows.length)} devices.`) : null, each),
+      rows.length > mostBars ? h("p", { class: "quiet" }, `The chart shows the first ${count(mostBars)} of ${count(rows.length)} devices.`) : null, each),
     r.collectives.length ? h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "Collectives by kind, a device’s mean"), kinds) : null);
 }

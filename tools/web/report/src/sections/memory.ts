@@ -26,7 +26,7 @@ export function memory(r: Report): HTMLElement {
       markLine: m.peak_bytes > 0.5 * m.limit_bytes ? { silent: true, symbol: "none", data: [{ yAxis: m.limit_bytes }], lineStyle: { color: color("bad") }, label: { formatter: "HBM", color: color("bad") } } : undefined,
     }],
   }));
-  const live = table("Arrays alive at the peak", [
+  const live = table("Live arrays at the peak", [
     { head: "array", text: true, wide: true, cell: (a) => h("span", { class: "mono" }, a.name), key: (a) => a.name },
     { head: "in HBM", cell: (a) => bytes(a.bytes), key: (a) => a.bytes },
     { head: "of the peak", cell: (a) => percent(share(a.bytes, m.peak_bytes)), key: (a) => a.bytes },
@@ -36,5 +36,5 @@ export function memory(r: Report): HTMLElement {
   ], m.live_at_peak, { find: (a) => `${a.name} ${a.scope} ${a.source}`, page: 12, sort: 1 });
   return h("section", { id: "memory", "data-nav": "Memory" }, h("h2", {}, "Memory"),
     h("p", { class: "lead" }, `Peak ${bytes(m.peak_bytes)} of ${bytes(m.limit_bytes)}${m.fits ? "" : ": it does not fit"}; parameters ${bytes(m.parameter_bytes)}; ${m.padding_bytes_at_peak > 0 ? `${bytes(m.padding_bytes_at_peak)} of the peak are padding` : "no padding"}${m.peak_at ? `; it is at ${m.peak_at}` : ""}.`),
-    h("div", { class: "card" }, picture, h("h3", {}, "Alive at the peak, largest first"), live));
+    h("div", { class: "card" }, picture, h("h3", {}, "Live at the peak, largest first"), live));
 }

@@ -10,19 +10,19 @@ import { bar } from "./overview";
 export function roofline(r: Report): HTMLElement {
   const peak = r.peaks.bf16_flops_per_second, hbm = r.peaks.hbm_bytes_per_second, vmem = r.peaks.vmem_bytes_per_second;
   // Below a thousandth of an operation a byte there is nothing to see but copies.
-  const ops = r.ops.filter((op) => op.us > 0 && op.hbm_bytes > 0 && op.flops / op.hbm_bytes > 1e-3).slice(0, 1500);
-  const point = (op: Op) => [op.flops / op.hbm_bytes, op.flops / (op.us * 1e-6)];
+  const ops = r.ops.filter((op) => op.time_us > 0 && op.hbm_bytes > 0 && op.flops / op.hbm_bytes > 1e-3).slice(0, 1500);
+  const point = (op: Op) => [op.flops / op.hbm_bytes, op.flops / (op.time_us * 1e-6)];
   const whole = r.hbm_bytes > 0 && r.flops > 0 ? [r.flops / r.hbm_bytes, r.flops / (r.device_time_us * 1e-6)] : undefined;
   const xs = ops.map((op) => point(op)[0]);
   const low = 10 ** Math.floor(Math.log10(Math.min(0.5, ...xs))), high = 10 ** Math.ceil(Math.log10(Math.max((10 * peak) / hbm, ...xs)));
   const roof = (bw: number, flat = true) => [[low, low * bw], [peak / bw, peak], ...(flat ? [[high, peak]] : [])].filter(([x]) => x >= low && x <= high);
   const categories = [...new Set(ops.map((op) => op.category))];
-  const longest = Math.max(1e-9, ...ops.map((op) => op.us));
+  const longest = Math.max(1e-9, ...ops.map((op) => op.time_us));
   const picture = chart(`Roofline: ${ops.length} operations by operational intensity and rate`, 430, () => ({
     tooltip: { ...tooltip(), formatter: (p: { data: { op?: Op; value: number[] }; seriesName: string }) => {
       const op = p.data.op;
       if (!op) return `<b>${escape(p.seriesName)}</b>`;
-      return `<b>${escape(op.name)}</b><br>${escape(op.category)}, bound by ${escape(op.bound_by)}<br>${time(op.us)}, ${digits(p.data.value[0])} FLOP/B, ${flops(p.data.value[1])}/s<br>${percent(p.data.value[1] / Math.min(peak, p.data.value[0] * hbm))} of the roof${op.scope ? `<br>${escape(op.scope)}` : ""}`;
+      return `<b>${escape(op.name)}</b><br>${escape(op.category)}, bound by ${escape(op.bound_by)}<br>${time(op.time_us)}, ${digits(p.data.value[0])} FLOP/B, ${flops(p.data.value[1])}/s<br>${percent(p.data.value[1] / Math.min(peak, p.data.value[0] * hbm))} of the roof${op.scope ? `<br>${escape(op.scope)}` : ""}`;
     } },
     legend: { type: "scroll", top: 0, textStyle: { color: color("text") } },
     grid: { left: 84, right: 24, top: 40, bottom: 50 },
@@ -33,7 +33,7 @@ export function roofline(r: Report): HTMLElement {
       ...(vmem ? [{ name: `vector memory ${rate(vmem)}`, type: "line", data: roof(vmem, false), symbol: "none", lineStyle: { color: color("vmem"), width: 1.5, type: "dashed" }, itemStyle: { color: color("vmem") } }] : []),
       ...categories.map((category) => ({
         name: category, type: "scatter", itemStyle: { color: categoryColor(category), opacity: 0.75 },
-        data: ops.filter((op) => op.category === category).map((op) => ({ value: point(op), op, symbolSize: 5 + 22 * Math.sqrt(op.us / longest) })),
+        data: ops.filter((op) => op.category === category).map((op) => ({ value: point(op), op, symbolSize: 5 + 22 * Math.sqrt(op.time_us / longest) })),
       })),
       ...(whole ? [{ name: "whole step", type: "scatter", symbol: "diamond", symbolSize: 20, itemStyle: { color: color("text") }, data: [{ value: whole }] }] : []),
     ],
@@ -59,10 +59,10 @@ function group(r: Report, key: (op: Op) => string): Group[] {
     let g = groups.get(name);
     if (!g) groups.set(name, (g = { name, ops: 0, us: 0, flops: 0, hbm: 0, waited: 0 }));
     g.ops += 1;
-    g.us += op.us;
+    g.us += op.time_us;
     g.flops += op.flops;
     g.hbm += op.hbm_bytes;
-    g.waited += op.waited_us;
+    g.waited += op.stall_us;
   }
   return [...groups.values()].sort((a, b) => b.us - a.us);
 }
@@ -83,12 +83,12 @@ export function operations(r: Report): HTMLElement {
   const all = () => table<Op>("Operations", [
     { head: "operation", text: true, wide: true, cell: (op) => h("span", { class: "mono" }, op.name), key: (op) => op.name },
     { head: "category", text: true, cell: (op) => h("span", {}, h("i", { class: "chip", style: `background:${categoryColor(op.category)}` }), op.category), key: (op) => op.category },
-    { head: "time", cell: (op) => time(op.us), key: (op) => op.us },
-    { head: "of the device", cell: (op) => bar(share(op.us, whole)), key: (op) => op.us },
+    { head: "time", cell: (op) => time(op.time_us), key: (op) => op.time_us },
+    { head: "of the device", cell: (op) => bar(share(op.time_us, whole)), key: (op) => op.time_us },
     { head: "runs", cell: (op) => count(op.runs), key: (op) => op.runs },
-    { head: "waited", cell: (op) => (op.waited_us ? time(op.waited_us) : "–"), key: (op) => op.waited_us },
+    { head: "stall", cell: (op) => (op.stall_us ? time(op.stall_us) : "–"), key: (op) => op.stall_us },
     { head: "bound by", text: true, cell: (op) => op.bound_by, key: (op) => op.bound_by },
-    { head: "FLOP/s", cell: (op) => (op.flops ? `${flops(share(op.flops, op.us * 1e-6))}/s` : "–"), key: (op) => share(op.flops, op.us) },
+    { head: "FLOP/s", cell: (op) => (op.flops ? `${flops(share(op.flops, op.time_us * 1e-6))}/s` : "–"), key: (op) => share(op.flops, op.time_us) },
     { head: "HBM", cell: (op) => (op.hbm_bytes ? bytes(op.hbm_bytes) : "–"), key: (op) => op.hbm_bytes },
     { head: "scope and source", text: true, wide: true, cell: (op) => h("span", {}, h("span", { class: "two", title: op.scope }, op.scope), op.source ? h("span", { class: "under" }, sourceLink(op.source)) : ""), key: (op) => `${op.scope} ${op.source}` },
   ], r.ops, { find: (op) => `${op.name} ${op.scope} ${op.source} ${op.category}`, sort: 2 });

@@ -13,16 +13,16 @@ const boundNames: Record<string, string> = {
 export const boundName = (bound: string) => boundNames[bound] ?? bound;
 
 export function header(r: Report): HTMLElement {
-  const idle = r.breakdown.filter((s) => s.kind === "idle").reduce((sum, s) => sum + s.us, 0);
+  const idle = r.breakdown.filter((s) => s.kind === "idle").reduce((sum, s) => sum + s.time_us, 0);
   const sentences: (string | HTMLElement)[] = [
     "One step takes ", h("b", {}, time(r.step_time_us)), ", bound by ", h("b", {}, boundName(r.bound_by)), ". ",
     `The core works ${percent(share(r.core_busy_us, r.step_time_us))} of it`,
   ];
-  if (r.core_waiting_us > 0.005 * r.step_time_us) sentences.push(`, waits for other parts of the chip ${percent(share(r.core_waiting_us, r.step_time_us))}`);
-  if (idle > 0.005 * r.step_time_us) sentences.push(`, and has nothing to run ${percent(share(idle, r.step_time_us))} because of the host`);
+  if (r.core_stall_us > 0.005 * r.step_time_us) sentences.push(`, stalls ${percent(share(r.core_stall_us, r.step_time_us))}`);
+  if (idle > 0.005 * r.step_time_us) sentences.push(`, and is idle ${percent(share(idle, r.step_time_us))} because of the host`);
   sentences.push(". ");
   if (!r.memory.fits) sentences.push(h("b", { class: "bad" }, `It does not fit: ${bytes(r.memory.peak_bytes)} of ${bytes(r.memory.limit_bytes)} HBM. `));
-  if (r.missing.length) sentences.push(h("a", { href: "#missing" }, `The estimate lacks ${r.missing.length} thing${r.missing.length > 1 ? "s" : ""}.`));
+  if (r.unmodeled.length) sentences.push(h("a", { href: "#unmodeled" }, `Unmodeled: ${r.unmodeled.length} item${r.unmodeled.length > 1 ? "s" : ""}.`));
   return h("header", { class: "top" },
     h("h1", {}, r.module),
     h("p", { class: "where" }, `${r.device} ${r.topology}, ${r.chips} chip${r.chips === 1 ? "" : "s"}, ${r.devices} device${r.devices === 1 ? "" : "s"}, simulated`),
@@ -43,8 +43,8 @@ export function figures(r: Report): HTMLElement {
     figure("Duty cycle", percent(u.duty_cycle), "core busy", u.duty_cycle),
     figure("Matrix units", percent(u.mxu_busy), "busy", u.mxu_busy),
     figure("Of peak FLOP/s", percent(u.flops_of_peak), `of ${Math.round(r.peaks.bf16_flops_per_second / 1e12)} T bf16`, u.flops_of_peak),
-    figure("HBM", percent(u.hbm_bytes_of_peak), `of ${rate(r.peaks.hbm_bytes_per_second)}`, u.hbm_bytes_of_peak),
-    r.wire_bytes > 0 ? figure("Links", percent(u.ici_busy), "busy", u.ici_busy) : h("span", { class: "hidden" }),
+    figure("HBM", percent(u.hbm_bandwidth_of_peak), `of ${rate(r.peaks.hbm_bytes_per_second)}`, u.hbm_bandwidth_of_peak),
+    r.interconnect_bytes > 0 ? figure("Links", percent(u.ici_busy), "busy", u.ici_busy) : h("span", { class: "hidden" }),
     figure("HBM peak", bytes(r.memory.peak_bytes), `of ${bytes(r.memory.limit_bytes)}`, share(r.memory.peak_bytes, r.memory.limit_bytes)));
 }
 
@@ -53,33 +53,33 @@ const shades: Record<string, string[]> = {
 };
 
 export function breakdown(r: Report): HTMLElement {
-  const whole = r.breakdown.reduce((sum, s) => sum + s.us, 0);
+  const whole = r.breakdown.reduce((sum, s) => sum + s.time_us, 0);
   const used: Record<string, number> = {};
   const colored = r.breakdown.map((s) => {
-    // The host's phases have the colours of the picture of its threads.
+    // The host's phases have the colors of the chart of its threads.
     if (s.name.startsWith("host: ")) return { ...s, color: phaseColor(s.name.slice(6)) };
     const list = shades[s.kind] ?? ["other"];
     const at = used[s.kind] = (used[s.kind] ?? -1) + 1;
     return { ...s, color: `var(--${list[at % list.length]})` };
   });
-  const stack = h("div", { class: "stack", role: "img", "aria-label": "The step as a bar of its parts; the table says the same" },
-    ...colored.map((s) => h("i", { style: `width:${(100 * share(s.us, whole)).toFixed(3)}%;background:${s.color}`, title: `${s.name}: ${time(s.us)}, ${percent(share(s.us, whole))}` })));
+  const stack = h("div", { class: "stack", role: "img", "aria-label": "The step as a bar of its parts; the table has the same numbers" },
+    ...colored.map((s) => h("i", { style: `width:${(100 * share(s.time_us, whole)).toFixed(3)}%;background:${s.color}`, title: `${s.name}: ${time(s.time_us)}, ${percent(share(s.time_us, whole))}` })));
   const rows = table("Parts of the step", [
     { head: "part", text: true, cell: (s) => h("span", {}, h("i", { class: "chip", style: `background:${s.color}` }), s.name), key: (s) => s.name },
     { head: "kind", text: true, cell: (s) => s.kind, key: (s) => s.kind },
-    { head: "time", cell: (s) => time(s.us), key: (s) => s.us },
-    { head: "of the step", cell: (s) => percent(share(s.us, whole)), key: (s) => s.us },
+    { head: "time", cell: (s) => time(s.time_us), key: (s) => s.time_us },
+    { head: "of the step", cell: (s) => percent(share(s.time_us, whole)), key: (s) => s.time_us },
   ], colored, { page: 12, sort: 2 });
   return h("section", { id: "time", "data-nav": "Time" }, h("h2", {}, "Where the time goes"),
-    h("p", { class: "lead" }, "The core’s work by kind, what it waits for, and the time in which the host gives it nothing to run."),
+    h("p", { class: "lead" }, "The work of the core by kind, its stalls, and the time in which the host leaves it idle."),
     h("div", { class: "card" }, stack, rows));
 }
 
-export function advice(r: Report): HTMLElement {
-  const section = h("section", { id: "advice", "data-nav": "Advice" }, h("h2", {}, "What would help"),
-    h("p", { class: "lead" }, "Each gain is a second simulation, with the program, the machine or the host changed as it says."));
-  if (!r.advice.length) section.append(h("div", { class: "card quiet" }, "Nothing that is tried gains one part in a hundred. The table below says which resource to look at."));
-  section.append(h("ol", { class: "advice" }, ...r.advice.map((a) => {
+export function recommendations(r: Report): HTMLElement {
+  const section = h("section", { id: "recommendations", "data-nav": "Recommendations" }, h("h2", {}, "Recommendations"),
+    h("p", { class: "lead" }, "Each gain is simulated with the program, the target or the host changed as stated."));
+  if (!r.recommendations.length) section.append(h("div", { class: "card quiet" }, "No change that was simulated gains 1 %. The table below shows the sensitivity to each resource."));
+  section.append(h("ol", { class: "recommendations" }, ...r.recommendations.map((a) => {
     const memory = a.peak_bytes_before !== undefined && a.peak_bytes_after !== undefined;
     const gain = memory
       ? h("div", { class: "gain" }, h("b", {}, `−${bytes(a.peak_bytes_before! - a.peak_bytes_after!)}`), `${bytes(a.peak_bytes_before!)} → ${bytes(a.peak_bytes_after!)}`)
@@ -91,18 +91,18 @@ export function advice(r: Report): HTMLElement {
     { head: "step", cell: (s) => time(s.step_time_us), key: (s) => s.step_time_us },
     { head: "gain", cell: (s) => bar(1 - share(s.step_time_us, r.step_time_us)), key: (s) => -s.step_time_us },
     { head: "then bound by", text: true, cell: (s) => boundName(s.bound_by) },
-  ], r.twice_as_fast, { sort: 2 });
-  const machines = table("The same program on other machines", [
-    { head: "machine", text: true, cell: (m) => (m.machine === r.device ? h("b", {}, m.machine) : m.machine), key: (m) => m.machine },
+  ], r.sensitivity, { sort: 2 });
+  const machines = table("The same program on other targets", [
+    { head: "target", text: true, cell: (m) => (m.target === r.device ? h("b", {}, m.target) : m.target), key: (m) => m.target },
     { head: "chips", text: true, cell: (m) => m.topology },
     { head: "step", cell: (m) => time(m.step_time_us), key: (m) => m.step_time_us },
-    { head: "against this", cell: (m) => `${share(r.step_time_us, m.step_time_us).toFixed(2)}×`, key: (m) => -m.step_time_us },
+    { head: "speedup", cell: (m) => `${share(r.step_time_us, m.step_time_us).toFixed(2)}×`, key: (m) => -m.step_time_us },
     { head: "fits", text: true, cell: (m) => h("span", { class: m.peak_bytes <= m.limit_bytes ? "good" : "bad" }, m.peak_bytes <= m.limit_bytes ? "yes" : "no") },
     { head: "bound by", text: true, cell: (m) => boundName(m.bound_by) },
-  ], r.other_machines);
+  ], r.other_targets);
   section.append(h("div", { class: "columns", style: "margin-top:14px" },
     h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "What bounds next"), next),
-    h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "On other machines, as many devices"), machines)));
+    h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "On other targets, with as many devices"), machines)));
   return section;
 }
 

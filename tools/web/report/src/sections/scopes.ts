@@ -38,15 +38,15 @@ function tree(r: Report): Node {
   for (const s of r.scopes) {
     const nodes = walk(s.scope, true);
     for (const node of nodes) {
-      node.device += s.us;
+      node.device += s.time_us;
       node.mixed += s.in_mixed_kernels_us;
       node.kernels += s.kernels;
     }
-    nodes[nodes.length - 1].own += s.us;
+    nodes[nodes.length - 1].own += s.time_us;
   }
   for (const s of r.host.scopes) {
     const nodes = walk(s.scope, false);
-    nodes[nodes.length - 1].host += s.us_per_step;
+    nodes[nodes.length - 1].host += s.time_per_step_us;
   }
   return root;
 }

@@ -50,7 +50,7 @@ export function host(r: Report): HTMLElement {
     note: `${waits ? "waits " : ""}${time(us)}, step ${step}, at ${time(start)}`,
   }));
   for (const gap of r.gaps.list) {
-    data.push({ at: place.get("device")!, start: gap.start_us, us: gap.us, fill: color("idle"), pale: true, name: `gap: ${gap.filled_by}`, note: `nothing to run for ${time(gap.us)}<br>${gap.parts.map((p) => `${escape(p.phase)} ${time(p.us)}`).join("<br>")}` });
+    data.push({ at: place.get("device")!, start: gap.start_us, us: gap.time_us, fill: color("idle"), pale: true, name: `gap: ${gap.filled_by}`, note: `nothing to run for ${time(gap.time_us)}<br>${gap.parts.map((p) => `${escape(p.phase)} ${time(p.time_us)}`).join("<br>")}` });
   }
   // A compilation at the start would leave the steps no room.
   const end = Math.max(0, ...data.map((d) => d.start + d.us));
@@ -58,27 +58,27 @@ export function host(r: Report): HTMLElement {
   const steady: [number, number] | undefined = end - begin < 0.25 * end ? [begin, end] : undefined;
   const phases = [...new Set(r.host.activities.filter((a) => a[0] !== "device").map((a) => a[1]))];
   const section = h("section", { id: "host", "data-nav": "Host and gaps" }, h("h2", {}, "The host and the gaps on the device"),
-    h("p", { class: "lead" }, `${count(r.host.steps)} steps, host times from ${r.host.source}. A gap is time in which the device has nothing to run; each is explained by what the next execution waited for.${steady ? " The picture begins where the steps go steadily; widen the bar below it for the start." : ""}`));
+    h("p", { class: "lead" }, `${count(r.host.steps)} steps, host times from ${r.host.source}. A gap is time in which the device has nothing to run; each is explained by what the next execution waited for.${steady ? " The chart begins at the steady state; widen the bar below it for the start." : ""}`));
   section.append(h("div", { class: "card" },
     h("div", { class: "legend" }, ...phases.map((p) => h("span", {}, h("i", { class: "chip", style: `background:${phaseColor(p)}` }), p)),
       h("span", {}, h("i", { class: "chip", style: `background:${color("idle")};opacity:.35` }), "gap on the device")),
     spans("Timeline of the host’s threads and the device", 60 + 44 * rows.length + 40, rows, data, steady)));
   const perStep = table("Host phases in the steady state", [
     { head: "phase", text: true, cell: (p) => h("span", {}, h("i", { class: "chip", style: `background:${phaseColor(p.phase)}` }), p.phase) },
-    { head: "a step", cell: (p) => time(p.us_per_step), key: (p) => p.us_per_step },
-    { head: "device idle for it", cell: (p) => time(p.device_waits_us_per_step), key: (p) => p.device_waits_us_per_step },
-    { head: "of the step", cell: (p) => percent(share(p.device_waits_us_per_step, r.step_time_us)), key: (p) => p.device_waits_us_per_step },
+    { head: "a step", cell: (p) => time(p.time_per_step_us), key: (p) => p.time_per_step_us },
+    { head: "device idle for it", cell: (p) => time(p.device_idle_per_step_us), key: (p) => p.device_idle_per_step_us },
+    { head: "of the step", cell: (p) => percent(share(p.device_idle_per_step_us, r.step_time_us)), key: (p) => p.device_idle_per_step_us },
   ], r.host.phases);
   const gaps = table<Gap>("Gaps on the device", [
     { head: "at", cell: (g) => time(g.start_us), key: (g) => g.start_us },
-    { head: "gap", cell: (g) => time(g.us), key: (g) => g.us },
+    { head: "gap", cell: (g) => time(g.time_us), key: (g) => g.time_us },
     { head: "before", text: true, cell: (g) => `step ${g.before_step}`, key: (g) => g.before_step },
     { head: "filled by", text: true, cell: (g) => h("b", {}, g.filled_by), key: (g) => g.filled_by },
-    { head: "in order", text: true, wide: true, cell: (g) => g.parts.map((p) => `${p.phase} ${time(p.us)}`).join(", ") },
+    { head: "in order", text: true, wide: true, cell: (g) => g.parts.map((p) => `${p.phase} ${time(p.time_us)}`).join(", ") },
   ], r.gaps.list, { page: 8 });
   section.append(h("div", { class: "columns unlike", style: "margin-top:14px" },
-    h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "A step of the host, once it goes steadily"), perStep),
-    h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, r.gaps.count ? `${count(r.gaps.count)} gap${r.gaps.count === 1 ? "" : "s"}, ${time(r.gaps.us)} in all` : "No gaps"), gaps)));
+    h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, "A step of the host in the steady state"), perStep),
+    h("div", { class: "card" }, h("h3", { style: "margin-top:0" }, r.gaps.count ? `${count(r.gaps.count)} gap${r.gaps.count === 1 ? "" : "s"}, ${time(r.gaps.time_us)} in all` : "No gaps"), gaps)));
   return section;
 }
 
@@ -86,7 +86,7 @@ export function device(r: Report): HTMLElement {
   const depths = Math.max(1, ...r.timeline.events.filter((e) => e[0] === 0).map((e) => e[1] + 1));
   const rows = Array.from({ length: depths }, (_, d) => (d === 0 ? "Core" : `inside ${d}`));
   const lineRows = [0, 0, 0];
-  for (const [line, name] of [[1, "Beside"], [2, "Core waits"]] as [number, string][]) {
+  for (const [line, name] of [[1, "Concurrent"], [2, "Core stalls"]] as [number, string][]) {
     if (!r.timeline.events.some((e) => e[0] === line)) continue;
     lineRows[line] = rows.length;
     rows.push(name);
@@ -98,20 +98,20 @@ export function device(r: Report): HTMLElement {
     note: `${time(e[3])} at ${time(e[2])}${e[5] ? `, bound by ${escape(e[5])}` : ""}${e[6] > 1 ? `<br>the longest is ${escape(e[4])}` : ""}`,
   }));
   const bounds = [...new Set(r.timeline.events.map((e) => e[5]).filter(Boolean))];
-  const waits = table("What the core waits for", [
-    { head: "time", cell: (w) => time(w.us), key: (w) => w.us },
-    { head: "of the step", cell: (w) => percent(share(w.us, r.step_time_us)), key: (w) => w.us },
+  const waits = table("Stalls of the core", [
+    { head: "time", cell: (w) => time(w.time_us), key: (w) => w.time_us },
+    { head: "of the step", cell: (w) => percent(share(w.time_us, r.step_time_us)), key: (w) => w.time_us },
     { head: "times", cell: (w) => count(w.runs), key: (w) => w.runs },
-    { head: "waits for", text: true, wide: true, cell: (w) => h("span", { class: "mono" }, w.waited_for), key: (w) => w.waited_for },
-    { head: "what waits", text: true, wide: true, cell: (w) => h("span", { class: "mono" }, w.waiting), key: (w) => w.waiting },
+    { head: "waiting for", text: true, wide: true, cell: (w) => h("span", { class: "mono" }, w.waiting_for), key: (w) => w.waiting_for },
+    { head: "stalled", text: true, wide: true, cell: (w) => h("span", { class: "mono" }, w.stalled), key: (w) => w.stalled },
     { head: "scope", text: true, wide: true, cell: (w) => w.scope ?? "" },
-  ], r.core_waits, { page: 8 });
+  ], r.core_stalls, { page: 8 });
   return h("section", { id: "device", "data-nav": "Device" }, h("h2", {}, "One step on the device"),
-    h("p", { class: "lead" }, "Kernels on the core, coloured by what bounds them; collectives and copies beside it; the core’s waits. Scroll to zoom, drag to move. Neighbours too short to see are drawn as one."),
+    h("p", { class: "lead" }, "Kernels on the core, colored by what bounds them; concurrent collectives and copies; the stalls of the core. Scroll to zoom, drag to move. Adjacent operations too short to see are merged."),
     h("div", { class: "card" },
       h("div", { class: "legend" }, ...bounds.map((b) => h("span", {}, h("i", { class: "chip", style: `background:${boundColor(b)}` }), `bound by ${b}`))),
       tabs("Device", [
         ["Timeline", () => spans("Timeline of one step on the device", 70 + 36 * rows.length + 40, rows, data)],
-        [`Waits (${count(r.core_waits.length)})`, () => waits],
+        [`Stalls (${count(r.core_stalls.length)})`, () => waits],
       ])));
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/reference/evaluator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "interp/reference/machine.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::reference {
+namespace {
+
+// A leaf in the shape that an instruction declares for it, which may call a dimension dynamic.
+Literal ToLiteral(const Array& array, Shape shape) {
+  Literal literal = Literal::Zeros(shape);
+  if (literal.size_bytes() != 0) std::memcpy(literal.data(), array.data(), literal.size_bytes());
+  return literal;
+}
+
+// The devices of a run, which take turns: each runs until it ends or comes to a collective, and a group goes on when
+// all of it is there.
+class Devices {
+ public:
+  Devices(Run& run, Computation entry, absl::Span<const Literal> arguments, size_t each) : run_(run) {
+    const int64_t count = run.options.num_replicas * run.options.num_partitions;
+    for (int64_t d = 0; d < count; ++d) {
+      Value leaves;
+      for (const Literal& literal : arguments.subspan(static_cast<size_t>(d) * each, each)) {
+        leaves.push_back(std::make_shared<Array>(literal.shape(), literal.data()));
+      }
+      devices_.push_back({d / run.options.num_partitions, d % run.options.num_partitions});
+      run.device = &devices_.back();
+      machines_.push_back(std::make_unique<Machine>(run, entry, std::move(leaves), /*applied=*/false));
+    }
+  }
+
+  bool RunAll() {
+    while (!run_.failed()) {
+      bool waiting = false, met = false;
+      for (size_t d = 0; d < machines_.size() && !run_.failed(); ++d) {
+        run_.device = &devices_[d];
+        if (machines_[d]->state() == Machine::State::kRunning) machines_[d]->Advance();
+      }
+      for (size_t d = 0; d < machines_.size() && !run_.failed(); ++d) {
+        if (machines_[d]->state() != Machine::State::kWaiting) continue;
+        waiting = true;
+        met = Meet(static_cast<int64_t>(d)) || met;
+      }
+      if (!waiting) break;
+      if (!met && !run_.failed()) ReportMissing();
+    }
+    return !run_.failed();
+  }
+
+  const Value& result(size_t device) const { return machines_[device]->result(); }
+
+ private:
+  Machine& machine(int64_t device) { return *machines_[static_cast<size_t>(device)]; }
+  bool WaitsFor(int64_t device, Instruction at) {
+    return machine(device).state() == Machine::State::kWaiting && machine(device).waiting_for() == at;
+  }
+
+  // Runs the collective that `device` waits for, if all of its group do.
+  bool Meet(int64_t device) {
+    const Instruction at = machine(device).waiting_for();
+    run_.device = &devices_[static_cast<size_t>(device)];
+    const auto fail = [&](std::string message) {
+      run_.error_instruction = at.id();
+      run_.Fail(std::move(message));
+      return false;
+    };
+    const absl::StatusOr<std::vector<int64_t>> members = GroupOf(run_, at, device);
+    if (!members.ok()) return fail(std::string(members.status().message()));
+    for (int64_t d : *members) {
+      if (!WaitsFor(d, at)) return false;
+    }
+    if (!IsReady(run_, at, device)) return false;
+    Group group = {run_, at, *members, {}};
+    for (int64_t d : *members) group.operands.push_back(machine(d).waiting_operands());
+    EvaluateOf(at.opcode())->collective(group);
+    for (size_t m = 0; m < members->size() && !run_.failed(); ++m) {
+      const Value results(group.results[m].begin(), group.results[m].end());
+      Value value = CollectiveValue(run_, at, group.operands[m], results);
+      if (!run_.failed()) machine((*members)[m]).Resume(std::move(value));
+    }
+    return run_.failed() ? fail("") : true;
+  }
+
+  void ReportMissing() {
+    constexpr int kMaxNamed = 8;
+    int64_t device = 0;
+    while (machine(device).state() != Machine::State::kWaiting) ++device;
+    const Instruction at = machine(device).waiting_for();
+    run_.device = &devices_[static_cast<size_t>(device)];
+    run_.error_instruction = at.id();
+    const absl::StatusOr<std::vector<int64_t>> members = GroupOf(run_, at, device);
+    std::string missing;
+    int named = 0;
+    for (int64_t other : *members) {
+      if (WaitsFor(other, at) || ++named > kMaxNamed) continue;
+      const bool waits = machine(other).state() == Machine::State::kWaiting;
+      StrAppend(&missing, missing.empty() ? "" : "; ", run_.DeviceName(other), waits ? " waits at " : " has ended",
+                waits ? machine(other).waiting_for().name() : "");
+    }
+    if (named > kMaxNamed) StrAppend(&missing, "; and ", named - kMaxNamed, " more");
+    run_.Fail(at.opcode() == Opcode::kRecvDone ? std::string("waits for a message, which nobody sends")
+                                               : StrCat("waits for devices that do not come: ", missing));
+  }
+
+  Run& run_;
+  std::deque<Device> devices_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+};
+
+void ReportError(const Module& module, const Run& run, DiagnosticSink* sink) {
+  std::string message = run.error(), loops;
+  if (run.options.num_replicas * run.options.num_partitions > 1) {
+    message = StrCat(run.DeviceName(run.DeviceNumber()), ": ", message);
+  }
+  SourceRange range;
+  if (run.error_instruction.valid()) {
+    const Instruction at = module.instruction(run.error_instruction);
+    const uint32_t offset = at.record().source_offset;
+    if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(at.name().size())};
+    message = StrCat(at.name(), ": ", message);
+  }
+  for (const std::string& loop : run.error_loops) StrAppend(&loops, loops.empty() ? "" : ", ", loop);
+  sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), std::move(loops));
+}
+
+}  // namespace
+
+Evaluator::Evaluator() = default;
+Evaluator::~Evaluator() = default;
+
+std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const interp::EvaluatorOptions& options,
+                                              DiagnosticSink* sink) {
+  constexpr int64_t kMaxDevices = interp::EvaluatorOptions::kMaxDevices;
+  if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > kMaxDevices ||
+      options.num_partitions > kMaxDevices / options.num_replicas) {
+    sink->Error(DiagnosticKind::kUnsupported, {},
+                StrCat("cannot run ", options.num_replicas, " replicas of ", options.num_partitions,
+                       " partitions; up to ", kMaxDevices, " devices"));
+    return nullptr;
+  }
+  if (!module.entry().valid()) {
+    sink->Error(DiagnosticKind::kUnsupported, {}, "the module has no entry computation");
+    return nullptr;
+  }
+  auto evaluator = std::unique_ptr<Evaluator>(new Evaluator());
+  evaluator->options_ = options;
+  evaluator->program_ = std::make_unique<Program>();
+  if (!PrepareProgram(module, evaluator->options_, sink, evaluator->program_.get())) return nullptr;
+  const Computation entry = module.entry();
+  for (int64_t i = 0; i < entry.parameter_count(); ++i) {
+    for (Shape leaf : LeafShapes(entry.parameter(i).shape())) evaluator->argument_shapes_.push_back(leaf);
+  }
+  evaluator->result_shapes_ = LeafShapes(entry.root().shape());
+  return evaluator;
+}
+
+std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arguments, DiagnosticSink* sink) {
+  const size_t each = argument_shapes_.size(), devices = static_cast<size_t>(num_devices());
+  if (arguments.size() != each * devices) {
+    sink->Error(DiagnosticKind::kEvaluation, {},
+                StrCat("the program takes ", each, " arguments (leaves) for each of ", devices, " devices, ",
+                       arguments.size(), " are given"));
+    return std::nullopt;
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (SameShape(arguments[i].shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) continue;
+    sink->Error(DiagnosticKind::kEvaluation, {},
+                StrCat("argument ", i, " has shape ", ToString(arguments[i].shape(), false), ", expected ",
+                       ToString(argument_shapes_[i % each], false)));
+    return std::nullopt;
+  }
+  reference::Run run(program_.get(), options_, sink);
+  std::optional<std::vector<Literal>> results;
+  {
+    Devices all(run, program_->module->entry(), arguments, each);
+    if (all.RunAll()) {
+      results.emplace();
+      for (size_t d = 0; d < devices; ++d) {
+        for (size_t r = 0; r < result_shapes_.size(); ++r) {
+          results->push_back(ToLiteral(*all.result(d)[r], result_shapes_[r]));
+        }
+      }
+    } else {
+      ReportError(*program_->module, run, sink);
+    }
+  }
+  statistics_ = run.statistics;
+  statistics_.peak_bytes = run.memory.peak;
+  statistics_.seconds = run.Seconds();
+  return results;
+}
+
+bool Evaluator::CanEvaluateOne(Instruction instruction) {
+  const Opcode opcode = instruction.opcode();
+  const Evaluate* evaluate = EvaluateOf(opcode);
+  return evaluate != nullptr && opcode != Opcode::kParameter && opcode != Opcode::kConstant &&
+         opcode != Opcode::kCustomCall && opcode != Opcode::kRng && opcode != Opcode::kGetDimensionSize &&
+         !HasTrait(opcode, kSideEffect) &&
+         (evaluate->kind == Evaluate::Kind::kFill || evaluate->kind == Evaluate::Kind::kReturn);
+}
+
+absl::StatusOr<std::vector<Literal>> Evaluator::EvaluateOne(Instruction instruction,
+                                                            absl::Span<const Literal> operands) {
+  DiagnosticSink sink;
+  reference::Run run(program_.get(), options_, &sink);
+  Device device;
+  run.device = &device;
+  std::vector<Value> values;
+  size_t next = 0;
+  for (Instruction operand : instruction.operands()) {
+    Value& value = values.emplace_back();
+    for (size_t leaf = LeafShapes(operand.shape()).size(); leaf-- > 0 && next < operands.size(); ++next) {
+      value.push_back(std::make_shared<Array>(operands[next].shape(), operands[next].data()));
+    }
+  }
+  std::vector<Literal> results;
+  {
+    const Value value = EvaluateOp(run, instruction, std::move(values));
+    if (run.failed()) return absl::FailedPreconditionError(run.error());
+    const std::vector<Shape> shapes = LeafShapes(instruction.shape());
+    for (size_t i = 0; i < value.size() && i < shapes.size(); ++i) results.push_back(ToLiteral(*value[i], shapes[i]));
+  }
+  return results;
+}
+
+}  // namespace hlokit::reference

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions whose places are computed by the program: dynamic slices, gather, scatter.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "interp/reference/ops.h"
+#include "ir/graph/attribute_views.h"
+
+namespace hlokit::reference {
+namespace {
+
+// Where a dynamic slice of these sizes starts: the operands from `first` on, one for each dimension or one vector,
+// moved so that the slice lies inside the array.
+Index ClampedStart(const Op& op, size_t first, Dims array, Dims sizes) {
+  const bool vector = op.operands.size() == first + 1 && op.in(first).rank() == 1;
+  Index start(array.size(), 0);
+  for (size_t d = 0; d < array.size(); ++d) {
+    if (!vector && first + d >= op.operands.size()) break;
+    const int64_t index = vector ? IndexAt(op.in(first), static_cast<int64_t>(d)) : IndexAt(op.in(first + d), 0);
+    start[d] = std::clamp<int64_t>(index, 0, std::max<int64_t>(array[d] - sizes[d], 0));
+  }
+  return start;
+}
+
+// The dimension numbers of gather and scatter in one vocabulary: `array` is gather's operand or scatter's input,
+// `windows` gather's result or scatter's updates.
+struct WindowNumbers {
+  Dims window_dims;     // of `windows`, in the order of the array's dimensions that have windows
+  Dims collapsed_dims;  // of the array: window size 1, absent from `windows`
+  Dims index_map;       // array dimension of each component of an index vector
+  Dims array_batching;  // of the array
+  Dims index_batching;  // of the indices, in the same order
+  int64_t index_vector_dim;
+};
+
+// For an element of `windows`: where its window starts in the array, how far the element is from there, and the size of
+// the window, in each dimension of the array.
+struct WindowPlace {
+  Index start, offset, size;
+};
+
+// A place for the element of `windows` at `index`; starts are not yet inside the array.
+WindowPlace PlaceOf(const WindowNumbers& n, Dims array, const Array& indices, Dims windows, const Index& index) {
+  WindowPlace place;
+  place.start.assign(array.size(), 0);
+  place.offset.assign(array.size(), 0);
+  place.size.assign(array.size(), 1);
+  size_t next = 0;
+  for (size_t d = 0; d < array.size(); ++d) {
+    const int64_t dim = static_cast<int64_t>(d);
+    if (Contains(n.collapsed_dims, dim) || Contains(n.array_batching, dim) || next >= n.window_dims.size()) continue;
+    const size_t w = static_cast<size_t>(n.window_dims[next++]);
+    place.offset[d] = index[w];
+    place.size[d] = windows[w];
+  }
+  // The other dimensions of `windows` and of the indices, but for that of the vectors, go together.
+  Index at(indices.dims().size(), 0);
+  size_t dim = 0;
+  for (size_t w = 0; w < windows.size(); ++w) {
+    if (Contains(n.window_dims, static_cast<int64_t>(w))) continue;
+    if (static_cast<int64_t>(dim) == n.index_vector_dim) ++dim;
+    if (dim < at.size()) at[dim++] = index[w];
+  }
+  for (size_t c = 0; c < n.index_map.size(); ++c) {
+    if (n.index_vector_dim < indices.rank()) at[static_cast<size_t>(n.index_vector_dim)] = static_cast<int64_t>(c);
+    place.start[static_cast<size_t>(n.index_map[c])] = IndexAt(indices, PositionOf(at, indices.dims()));
+  }
+  for (size_t b = 0; b < n.array_batching.size(); ++b) {
+    place.start[static_cast<size_t>(n.array_batching[b])] = at[static_cast<size_t>(n.index_batching[b])];
+  }
+  return place;
+}
+
+}  // namespace
+
+namespace ops {
+
+// `dynamic-slice`
+void DynamicSlice(Op& op) {
+  const Array& from = op.in(0);
+  const Index start = ClampedStart(op, 1, from.dims(), op.shape.dims());
+  int64_t to = 0;
+  op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
+    Index source = index;
+    for (size_t d = 0; d < source.size(); ++d) source[d] += start[d];
+    op.out().CopyElement(to++, from, PositionOf(source, from.dims()));
+  });
+}
+
+// `dynamic-update-slice`
+void DynamicUpdateSlice(Op& op) {
+  const Array& update = op.in(1);
+  const Index start = ClampedStart(op, 2, op.shape.dims(), update.dims());
+  op.out().CopyBytes(op.in(0));
+  int64_t from = 0;
+  op.ForEachIndex(update.dims(), [&](const Index& index) {
+    Index to = index;
+    for (size_t d = 0; d < to.size(); ++d) to[d] += start[d];
+    op.out().CopyElement(PositionOf(to, op.shape.dims()), update, from++);
+  });
+}
+
+// `gather`: windows are moved to lie inside the operand.
+void Gather(Op& op) {
+  const GatherDims dims = GatherDims::Of(op.instruction);
+  const WindowNumbers numbers = {dims.offset_dims,           dims.collapsed_slice_dims,        dims.start_index_map,
+                                 dims.operand_batching_dims, dims.start_indices_batching_dims, dims.index_vector_dim};
+  const Array &from = op.in(0), &indices = op.in(1);
+  if (from.count() == 0) return;  // windows of size 0 in a collapsed dimension: there are zeros
+  int64_t to = 0;
+  op.ForEachIndex(op.shape.dims(), [&](const Index& index) {
+    const WindowPlace place = PlaceOf(numbers, from.dims(), indices, op.shape.dims(), index);
+    Index source(place.start.size());
+    for (size_t d = 0; d < source.size(); ++d) {
+      const int64_t limit = std::max<int64_t>(from.dims()[d] - place.size[d], 0);
+      source[d] = std::clamp<int64_t>(place.start[d], 0, limit) + place.offset[d];
+    }
+    op.out().CopyElement(to++, from, PositionOf(source, from.dims()));
+  });
+}
+
+// `scatter`: index by index in row-major order, each element of its window in row-major order. A window that does not
+// lie inside the input is left out as a whole.
+void Scatter(Op& op) {
+  const ScatterDims dims = ScatterDims::Of(op.instruction);
+  const WindowNumbers numbers = {
+      dims.update_window_dims,  dims.inserted_window_dims,          dims.scatter_dims_to_operand_dims,
+      dims.input_batching_dims, dims.scatter_indices_batching_dims, dims.index_vector_dim};
+  const size_t count = op.operands.size() / 2;
+  const Array& indices = op.in(count);
+  const Dims input = op.in(0).dims(), updates = op.in(count + 1).dims();
+  const Computation function = op.instruction.computation_attr(Attr::kToApply);
+  for (size_t k = 0; k < count; ++k) op.out(k).CopyBytes(op.in(k));
+
+  // The dimensions of an update: those of the indices, then those of the window.
+  std::vector<int64_t> order;
+  for (int64_t d = 0; d < static_cast<int64_t>(updates.size()); ++d) {
+    if (!Contains(dims.update_window_dims, d)) order.push_back(d);
+  }
+  order.insert(order.end(), dims.update_window_dims.begin(), dims.update_window_dims.end());
+  Index sizes;
+  for (int64_t d : order) sizes.push_back(updates[static_cast<size_t>(d)]);
+  op.ForEachIndex(sizes, [&](const Index& ordered) {
+    Index index(ordered.size());
+    for (size_t d = 0; d < order.size(); ++d) index[static_cast<size_t>(order[d])] = ordered[d];
+    const WindowPlace place = PlaceOf(numbers, input, indices, updates, index);
+    Index at(input.size());
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (place.start[d] < 0 || place.start[d] > input[d] - place.size[d]) return;
+      at[d] = place.start[d] + place.offset[d];
+    }
+    const int64_t to = PositionOf(at, input), from = PositionOf(index, updates);
+    Value arguments;
+    for (size_t k = 0; k < 2 * count; ++k) {
+      arguments.push_back(k < count ? op.run.ElementOf(op.out(k), to) : op.run.ElementOf(op.in(k + 1), from));
+    }
+    const std::optional<Value> combined = op.run.Apply(function, std::move(arguments));
+    for (size_t k = 0; combined && k < count && k < combined->size(); ++k) {
+      op.out(k).CopyElement(to, *(*combined)[k], 0);
+    }
+  });
+}
+
+}  // namespace ops
+}  // namespace hlokit::reference

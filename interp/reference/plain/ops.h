@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions that evaluate instructions, one for each name in the kernel column of ir/ops/opcodes.def. What an
+// instruction means is said by the paragraph of its opcode in docs/ops.md (`hlo-inspect ops NAME`) and, where that
+// leaves something open, by docs/interpreter.md; the comment of each function names the paragraphs it implements.
+#ifndef HLOKIT_INTERP_REFERENCE_OPS_H_
+#define HLOKIT_INTERP_REFERENCE_OPS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "interp/reference/run.h"
+#include "interp/reference/value.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/graph/module.h"
+
+namespace hlokit::reference {
+
+// One instruction at work.
+struct Op {
+  Run& run;
+  Instruction instruction;
+  Shape shape;                                  // of the result
+  std::vector<Value> operands;                  // of each operand
+  std::vector<std::shared_ptr<Array>> results;  // zeros, for each leaf of the result
+
+  const Array& in(size_t i) const { return *operands[i][0]; }
+  Array& out(size_t i = 0) const { return *results[i]; }
+  void Fail(std::string message) const { run.Fail(std::move(message)); }
+  // False, after an error report, unless `condition` holds.
+  bool Require(bool condition, std::string_view message) const {
+    if (!condition) Fail(std::string(message));
+    return condition;
+  }
+  // All leaves of all operands.
+  Value OperandLeaves() const;
+
+  // body(i) for i < count, and body(index) for the indices of an array in row-major order; ends when the run does.
+  template <typename Body>
+  void ForEach(int64_t count, Body body) const {
+    for (int64_t i = 0; i < count && run.Tick(); ++i) body(i);
+  }
+  template <typename Body>
+  void ForEachIndex(Dims dims, Body body) const {
+    for (int64_t d : dims) {
+      if (d <= 0) return;
+    }
+    Index index(dims.size(), 0);
+    do {
+      if (!run.Tick()) return;
+      body(index);
+    } while (NextIndex(dims, &index));
+  }
+};
+
+// The devices of a collective, and what each came with. A message that is received is a collective of one device.
+struct Group {
+  Run& run;
+  Instruction instruction;
+  std::vector<int64_t> devices;
+  std::vector<Value> operands;                                    // of each device, all leaves
+  std::vector<std::vector<std::shared_ptr<Array>>> results = {};  // of each device, for each leaf that it computes
+};
+
+// Who evaluates an instruction: a function that fills result arrays, one that returns leaves (of operands, mostly), one
+// that runs when the devices of a group are there, or the machine, which calls computations.
+enum class Control : uint8_t { kCall, kWhile, kConditional, kAsync };
+struct Evaluate {
+  enum class Kind : uint8_t { kFill, kReturn, kCollective, kControl } kind;
+  void (*fill)(Op&) = nullptr;
+  Value (*returned)(Op&) = nullptr;
+  void (*collective)(Group&) = nullptr;
+  Control control = Control::kCall;
+
+  constexpr Evaluate(void (*f)(Op&)) : kind(Kind::kFill), fill(f) {}                 // NOLINT: a row
+  constexpr Evaluate(Value (*f)(Op&)) : kind(Kind::kReturn), returned(f) {}          // NOLINT
+  constexpr Evaluate(void (*f)(Group&)) : kind(Kind::kCollective), collective(f) {}  // NOLINT
+  constexpr Evaluate(Control c) : kind(Kind::kControl), control(c) {}                // NOLINT
+};
+// By the opcode's row; null for Opcode::kUnknown.
+const Evaluate* EvaluateOf(Opcode opcode);
+
+namespace ops {
+
+inline constexpr Control Call = Control::kCall;  // call, fusion
+inline constexpr Control While = Control::kWhile;
+inline constexpr Control Conditional = Control::kConditional;
+inline constexpr Control AsyncStart = Control::kAsync;
+inline constexpr Control AsyncUpdate = Control::kAsync;
+inline constexpr Control AsyncDone = Control::kAsync;
+
+// tuples.cc
+Value Parameter(Op& op);  // never called: parameters have their values before the first instruction
+Value Constant(Op& op);
+Value FirstOperand(Op& op);
+Value Token(Op& op);
+Value Tuple(Op& op);
+Value GetTupleElement(Op& op);
+Value CollectiveDone(Op& op);
+Value CopyStart(Op& op);
+Value CopyDone(Op& op);
+Value CustomCall(Op& op);
+Value SetDimensionSize(Op& op);
+void GetDimensionSize(Op& op);
+
+// elementwise.cc
+void Elementwise(Op& op);
+void StochasticConvert(Op& op);
+
+// data_movement.cc
+Value Bitcast(Op& op);
+void BitcastConvert(Op& op);
+void Broadcast(Op& op);
+void Concatenate(Op& op);
+void DynamicReshape(Op& op);
+void Iota(Op& op);
+void Pad(Op& op);
+void Reshape(Op& op);
+void Reverse(Op& op);
+void Slice(Op& op);
+void Transpose(Op& op);
+
+// indexing.cc
+void DynamicSlice(Op& op);
+void DynamicUpdateSlice(Op& op);
+void Gather(Op& op);
+void Scatter(Op& op);
+
+// reductions.cc
+void Map(Op& op);
+void Reduce(Op& op);
+void ReduceWindow(Op& op);
+void Scan(Op& op);
+void SelectAndScatter(Op& op);
+
+// sorting.cc
+void Sort(Op& op);
+void TopK(Op& op);
+
+// contractions.cc
+void Convolution(Op& op);
+void Dot(Op& op);
+void RaggedDot(Op& op);
+void ScaledDot(Op& op);
+
+// linear_algebra.cc
+void BatchNormGrad(Op& op);
+void BatchNormInference(Op& op);
+void BatchNormTraining(Op& op);
+void Cholesky(Op& op);
+void Fft(Op& op);
+void TriangularSolve(Op& op);
+
+// random.cc
+void Rng(Op& op);
+void RngBitGenerator(Op& op);
+void RngGetAndUpdateState(Op& op);
+
+// collectives.cc
+void AllGather(Group& group);
+void AllReduce(Group& group);
+void AllToAll(Group& group);
+void CollectiveBroadcast(Group& group);
+void CollectivePermute(Group& group);
+void RaggedAllToAll(Group& group);
+void ReduceScatter(Group& group);
+void PartitionId(Op& op);
+void ReplicaId(Op& op);
+
+// transfers.cc
+Value Infeed(Op& op);
+Value Outfeed(Op& op);
+Value Recv(Op& op);
+void RecvDone(Group& group);
+Value Send(Op& op);
+Value SendDone(Op& op);
+
+}  // namespace ops
+
+// ---- what functions of several files use ----
+
+// Element by element as convert has it, into an array of the same size.
+void ConvertElements(const Array& from, Array* to);
+// A converted copy, or the leaf itself if it has the type; null after an error.
+Leaf Converted(Run& run, const Leaf& leaf, ElementType type);
+// The value of the compare function of a sort of floats by IEEE 754 totalOrder; ascending.
+int64_t TotalOrderKey(double v);
+
+// The element of a dimension of size `size` under place `at` of the window in position `position`; -1 where there is
+// padding or a hole of dilation.
+int64_t ElementUnder(const WindowDim& window, int64_t size, int64_t position, int64_t at);
+
+// The devices that `device` meets at a collective; an error if the instruction's groups do not fit the run.
+absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, int64_t device);
+// Whether a group that is complete can go on, and what it waits for if it cannot: only a recv-done waits for more.
+bool IsReady(Run& run, Instruction collective, int64_t device);
+// The value of a collective of which these are the computed leaves: with a start, operands come first.
+Value CollectiveValue(Run& run, Instruction collective, const Value& operands, const Value& results);
+
+// Before and after an instruction of mixed types (Program::mixed): brings operands and `op->shape` to the types that it
+// computes in; brings what it gave to the declared shape. False after an error.
+bool FitOperands(Op* op);
+bool FitResults(Run& run, Shape declared, Value* value);
+
+}  // namespace hlokit::reference
+
+#endif  // HLOKIT_INTERP_REFERENCE_OPS_H_

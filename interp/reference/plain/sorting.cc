@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sort and top-k. Both are stable.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "interp/reference/ops.h"
+
+namespace hlokit::reference {
+namespace {
+
+// Whether only even parameters (remainder 0) or only odd ones (1) go into a value.
+bool DependsOnlyOn(Instruction root, int64_t remainder) {
+  std::vector<Instruction> pending = {root};
+  absl::flat_hash_set<uint32_t> seen;
+  while (!pending.empty()) {
+    const Instruction at = pending.back();
+    pending.pop_back();
+    if (!seen.insert(at.id().value).second) continue;
+    if (at.opcode() == Opcode::kParameter && at.parameter_number() % 2 != remainder) return false;
+    for (Instruction operand : at.operands()) pending.push_back(operand);
+  }
+  return true;
+}
+
+// Says which of two elements of a line comes first.
+class Comparator {
+ public:
+  Comparator(const Op& op, Computation function) : op_(op), function_(function) {
+    // A key of each element, floats, compared by value: NaN has a place although the comparison knows none.
+    const Instruction root = function.root();
+    const auto direction = root.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
+    if (root.opcode() != Opcode::kCompare || !IsFloat(root.operand(0).shape().element_type()) ||
+        root.enum_attr(Attr::kCompareType, ComparisonType::kFloat) == ComparisonType::kTotalOrder ||
+        (direction != ComparisonDirection::kLt && direction != ComparisonDirection::kGt)) {
+      return;
+    }
+    if (DependsOnlyOn(root.operand(0), 0) && DependsOnlyOn(root.operand(1), 1)) key_of_first_ = 0;
+    if (DependsOnlyOn(root.operand(0), 1) && DependsOnlyOn(root.operand(1), 0)) key_of_first_ = 1;
+  }
+
+  // Positions in the operands.
+  bool Before(int64_t x, int64_t y) const {
+    Value arguments;
+    for (size_t k = 0; k < op_.operands.size(); ++k) {
+      arguments.push_back(op_.run.ElementOf(op_.in(k), x));
+      arguments.push_back(op_.run.ElementOf(op_.in(k), y));
+    }
+    Value keys;
+    const std::optional<Value> before = op_.run.Apply(function_, std::move(arguments), &keys);
+    if (!before) return false;
+    if (key_of_first_ >= 0 && keys.size() == 2) {
+      const bool first_is_nan = std::isnan(keys[static_cast<size_t>(key_of_first_)]->Real(0));
+      const bool second_is_nan = std::isnan(keys[static_cast<size_t>(1 - key_of_first_)]->Real(0));
+      if (first_is_nan || second_is_nan) return !first_is_nan;
+    }
+    return (*before)[0]->Integer(0) != 0;
+  }
+
+ private:
+  const Op& op_;
+  const Computation function_;
+  int key_of_first_ = -1;  // the operand of the root that is the key of parameters 0, 2, ...; -1: there is none
+};
+
+// Halves merged, pieces of up to 8 by insertion: what XLA's evaluator does, so that a comparison that contradicts
+// itself gives the same permutation. Recursion is as deep as the logarithm of the length.
+void MergeSort(const Comparator& comparator, std::vector<int64_t>& order, size_t begin, size_t end) {
+  const auto before = [&](int64_t x, int64_t y) { return comparator.Before(x, y); };
+  const auto at = [&](size_t i) { return order.begin() + static_cast<int64_t>(i); };
+  if (end - begin <= 8) {
+    for (size_t i = begin + 1; i < end; ++i) {
+      std::rotate(std::upper_bound(at(begin), at(i), order[i], before), at(i), at(i) + 1);
+    }
+    return;
+  }
+  const size_t middle = begin + (end - begin) / 2;
+  MergeSort(comparator, order, begin, middle);
+  MergeSort(comparator, order, middle, end);
+  std::vector<int64_t> merged;
+  for (size_t a = begin, b = middle; a < middle || b < end;) {
+    const bool right = a == middle || (b < end && before(order[b], order[a]));
+    merged.push_back(right ? order[b++] : order[a++]);
+  }
+  std::copy(merged.begin(), merged.end(), at(begin));
+}
+
+}  // namespace
+
+namespace ops {
+
+// `sort`: by a float key, NaN comes last in either direction.
+void Sort(Op& op) {
+  const Dims dims = op.in(0).dims();
+  const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
+  if (op.in(0).count() == 0) return;
+  std::vector<int64_t> kept;
+  for (int64_t d = 0; d < static_cast<int64_t>(dims.size()); ++d) {
+    if (d != dimensions[0]) kept.push_back(d);
+  }
+  const Comparator comparator(op, op.instruction.computation_attr(Attr::kToApply));
+  const std::vector<int64_t> line = GroupPositions(dims, {dimensions[0]});
+  for (int64_t begin : GroupPositions(dims, kept)) {
+    std::vector<int64_t> order;
+    for (int64_t step : line) order.push_back(begin + step);
+    if (op.run.failed()) return;
+    MergeSort(comparator, order, 0, order.size());
+    for (size_t i = 0; i < line.size(); ++i) {
+      for (size_t k = 0; k < op.operands.size(); ++k) op.out(k).CopyElement(begin + line[i], op.in(k), order[i]);
+    }
+  }
+}
+
+// `topk`, and the custom call TopK: floats by totalOrder, of equals the first ones.
+void TopK(Op& op) {
+  const Array& from = op.in(0);
+  if (op.results.size() != 2 || from.rank() < 1 || op.out().rank() != from.rank()) return op.Fail("k does not fit");
+  const int64_t length = from.dim(from.rank() - 1), k = op.out().dim(from.rank() - 1);
+  const bool largest = op.instruction.bool_attr(Attr::kLargest, true);
+  if (!op.Require(k <= length && !IsComplex(from.type()), "k does not fit the operand")) return;
+  const auto less = [&](int64_t a, int64_t b) {
+    if (IsFloat(from.type())) return TotalOrderKey(from.Real(a)) < TotalOrderKey(from.Real(b));
+    if (from.type() != ElementType::kU64) return from.Integer(a) < from.Integer(b);
+    return static_cast<uint64_t>(from.Integer(a)) < static_cast<uint64_t>(from.Integer(b));
+  };
+  op.ForEach(k == 0 ? 0 : op.out().count() / k, [&](int64_t line) {
+    std::vector<int64_t> order(static_cast<size_t>(length));
+    std::iota(order.begin(), order.end(), line * length);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return largest ? less(b, a) : less(a, b); });
+    for (int64_t i = 0; i < k; ++i) {
+      op.out(0).CopyElement(line * k + i, from, order[static_cast<size_t>(i)]);
+      op.out(1).SetInteger(line * k + i, order[static_cast<size_t>(i)] - line * length);
+    }
+  });
+}
+
+}  // namespace ops
+}  // namespace hlokit::reference

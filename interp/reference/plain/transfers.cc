@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Infeed, outfeed, send and recv: with the host by way of the run's HostIo, or from device to device along the frontend
+// attribute _xla_send_recv_source_target_pairs, without it back to the device itself. A send never waits.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "interp/reference/ops.h"
+#include "ir/core/str_cat.h"
+#include "ir/text/frontend_attributes.h"
+
+namespace hlokit::reference {
+namespace {
+
+// What an instruction, or else the start that it ends, says of its channel.
+struct Channel {
+  bool host = false;
+  int64_t number = 0;
+  std::optional<std::vector<int64_t>> pairs;  // source, target, source, target, ...
+};
+
+std::vector<int64_t> NumbersIn(std::string_view text) {
+  std::vector<int64_t> numbers;
+  bool in_number = false;
+  for (char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (digit && !in_number) numbers.push_back(0);
+    if (digit) numbers.back() = std::min<int64_t>(numbers.back() * 10 + (c - '0'), int64_t{1} << 40);
+    in_number = digit;
+  }
+  return numbers;
+}
+
+Channel ChannelOf(Instruction instruction) {
+  constexpr std::string_view kPairsKey = "_xla_send_recv_source_target_pairs";
+  Channel channel;
+  const Opcode opcode = instruction.opcode();
+  const bool done = opcode == Opcode::kRecvDone || opcode == Opcode::kSendDone;
+  const bool from_start = done && !instruction.has(Attr::kChannelId) && instruction.operand(0).has(Attr::kChannelId);
+  const Instruction at = from_start ? instruction.operand(0) : instruction;
+  channel.host = at.bool_attr(Attr::kIsHostTransfer);
+  channel.number = at.int_attr(Attr::kChannelId);
+  for (Instruction from : {instruction, instruction.operand(0)}) {
+    if (channel.pairs || !from.has(Attr::kFrontendAttributes)) continue;
+    const Context& context = instruction.module().context();
+    const StringId text = FindFrontendAttribute(context, ListId(*from.payload(Attr::kFrontendAttributes)), kPairsKey);
+    if (text.valid()) channel.pairs = NumbersIn(context.str(text));
+  }
+  return channel;
+}
+
+Value ArraysOf(const Value& value) {
+  Value arrays = value;
+  std::erase_if(arrays, [](const Leaf& leaf) { return !leaf->shape().IsArray(); });
+  return arrays;
+}
+
+// A value of these arrays and, for all other leaves, zeros. Empty after an error.
+Value WithArrays(Run& run, Shape shape, const Value& arrays) {
+  Value value;
+  size_t next = 0;
+  for (Shape leaf : LeafShapes(shape)) {
+    value.push_back(leaf.IsArray() && next < arrays.size() ? arrays[next++] : run.Allocate(leaf));
+    if (value.back() == nullptr) return {};
+  }
+  return value;
+}
+
+// The next value of a queue of the host, as arrays of these shapes. Empty after an error.
+Value FromHost(Run& run, const std::string& queue, Shape shape) {
+  std::vector<Literal> leaves;
+  for (Shape leaf : LeafShapes(shape)) {
+    if (leaf.IsArray() && run.Allocate(leaf) != nullptr) leaves.push_back(Literal::Zeros(leaf));
+  }
+  if (run.failed()) return {};
+  if (run.options.host_io == nullptr) {
+    run.Fail(StrCat("the run has no host queue \"", queue, "\""));
+    return {};
+  }
+  const absl::Status status = run.options.host_io->Receive(queue, run.DeviceNumber(), absl::MakeSpan(leaves));
+  if (!status.ok()) run.Fail(std::string(status.message()));
+  Value value;
+  for (const Literal& literal : leaves) {
+    const std::shared_ptr<Array> array = run.Allocate(literal.shape());
+    if (array == nullptr || run.failed()) return {};
+    array->CopyBytes(Array(literal.shape(), literal.data()));
+    value.push_back(array);
+  }
+  return value;
+}
+
+void ToHost(Run& run, const std::string& queue, const Value& arrays) {
+  if (run.options.host_io == nullptr) return run.Fail(StrCat("the run has no host queue \"", queue, "\""));
+  std::vector<Literal> leaves;
+  for (const Leaf& leaf : arrays) {
+    leaves.push_back(Literal::Zeros(leaf->shape()));
+    if (leaf->bytes() > 0) std::copy_n(leaf->data(), leaf->bytes(), leaves.back().data());
+  }
+  const absl::Status status = run.options.host_io->Send(queue, run.DeviceNumber(), leaves);
+  if (!status.ok()) run.Fail(std::string(status.message()));
+}
+
+bool ExpectsMessage(const Channel& channel, int64_t device) {
+  bool expects = !channel.pairs;
+  for (size_t i = 1; channel.pairs && i < channel.pairs->size(); i += 2) expects |= (*channel.pairs)[i] == device;
+  return expects;
+}
+
+}  // namespace
+
+bool IsReady(Run& run, Instruction collective, int64_t device) {
+  if (collective.opcode() != Opcode::kRecvDone) return true;
+  const Channel channel = ChannelOf(collective);
+  if (channel.host || !ExpectsMessage(channel, device)) return true;
+  const auto queue = run.messages.find({channel.number, device});
+  return queue != run.messages.end() && !queue->second.empty();
+}
+
+namespace ops {
+
+// `infeed`: data and a token.
+Value Infeed(Op& op) {
+  const Value arrays = FromHost(op.run, "infeed", op.instruction.shape());
+  return op.run.failed() ? Value() : WithArrays(op.run, op.instruction.shape(), arrays);
+}
+
+// `outfeed`
+Value Outfeed(Op& op) {
+  ToHost(op.run, "outfeed", ArraysOf(op.operands[0]));
+  return Token(op);
+}
+
+// `send`: the value is data, context and token.
+Value Send(Op& op) {
+  const Channel channel = ChannelOf(op.instruction);
+  const Value arrays = ArraysOf(op.operands[0]);
+  if (channel.host) {
+    ToHost(op.run, StrCat("send.", channel.number), arrays);
+  } else if (!channel.pairs) {
+    op.run.messages[{channel.number, op.run.DeviceNumber()}].push_back(arrays);
+  } else {
+    for (size_t i = 0; i + 1 < channel.pairs->size(); i += 2) {
+      if ((*channel.pairs)[i] != op.run.DeviceNumber()) continue;
+      op.run.messages[{channel.number, (*channel.pairs)[i + 1]}].push_back(arrays);
+    }
+  }
+  return WithArrays(op.run, op.instruction.shape(), arrays);
+}
+Value SendDone(Op& op) { return Token(op); }
+
+// `recv`: what is received comes into being at the recv-done.
+Value Recv(Op& op) { return WithArrays(op.run, op.instruction.shape(), {}); }
+
+// `recv-done`: zeros for a device that is no target.
+void RecvDone(Group& group) {
+  Run& run = group.run;
+  const Channel channel = ChannelOf(group.instruction);
+  const Shape shape = group.instruction.shape();
+  Value arrays;
+  if (channel.host) {
+    arrays = FromHost(run, StrCat("recv.", channel.number), shape);
+  } else if (ExpectsMessage(channel, group.devices[0])) {
+    std::deque<Value>& queue = run.messages[{channel.number, group.devices[0]}];
+    arrays = std::move(queue.front());
+    queue.pop_front();
+  }
+  group.results.emplace_back();
+  size_t next = 0;
+  for (Shape leaf : LeafShapes(shape)) {
+    group.results[0].push_back(run.Allocate(leaf));
+    if (run.failed()) return;
+    if (!leaf.IsArray() || arrays.empty()) continue;
+    if (next == arrays.size() || arrays[next]->bytes() != group.results[0].back()->bytes()) {
+      return run.Fail(StrCat("the message on channel ", channel.number, " has another shape"));
+    }
+    group.results[0].back()->CopyBytes(*arrays[next++]);
+  }
+}
+
+}  // namespace ops
+}  // namespace hlokit::reference

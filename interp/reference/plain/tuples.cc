@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions that hand on values as they are, and custom calls.
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "interp/exact/custom_calls.h"
+#include "interp/reference/ops.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::reference {
+namespace {
+
+// Element `index` of the tuple that is operand 0. Empty after an error.
+Value ElementOfTuple(const Op& op, int64_t index) {
+  const Shape tuple = op.instruction.operand(0).shape();
+  if (!op.Require(tuple.IsTuple() && index >= 0 && index < tuple.tuple_size(), "the tuple has no such element"))
+    return {};
+  const auto [begin, end] = op.run.program.ElementLeaves(tuple, index);
+  const Value& from = op.operands[0];
+  return Value(from.begin() + static_cast<int64_t>(begin), from.begin() + static_cast<int64_t>(end));
+}
+
+// Custom calls that give back their operand.
+constexpr std::string_view kMarkerTargets[] = {
+    "LayoutConstraint",         "MoveToDevice",         "MoveToHost",           "Pin",      "PinToDevice",
+    "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
+    "annotate_device_placement"};
+
+Value CallRegistered(Op& op, const interp::CustomCallFunction& function) {
+  std::vector<interp::CustomCallOperand> operands;
+  const Value leaves = op.OperandLeaves();
+  for (const Leaf& leaf : leaves) operands.push_back({leaf->shape(), leaf->data()});
+  std::vector<std::shared_ptr<Array>> arrays = op.run.AllocateLeaves(op.shape);
+  if (op.run.failed()) return {};
+  std::vector<interp::CustomCallResult> results;
+  for (const auto& array : arrays) results.push_back({array->shape(), array->mutable_data()});
+  const absl::Status status = function(operands, results, op.instruction.string_attr(Attr::kBackendConfig));
+  if (!status.ok()) op.Fail(std::string(status.message()));
+  return Value(arrays.begin(), arrays.end());
+}
+
+}  // namespace
+
+Value Op::OperandLeaves() const {
+  Value leaves;
+  for (const Value& operand : operands) leaves.insert(leaves.end(), operand.begin(), operand.end());
+  return leaves;
+}
+
+namespace ops {
+
+Value Parameter(Op& op) {
+  op.Fail("the parameter has no value");
+  return {};
+}
+
+// `constant`
+Value Constant(Op& op) { return op.run.program.constants.at(op.instruction.id().value); }
+
+// `add-dependency`, `all-reduce-done`, `copy`, `domain`, `opt-barrier`
+Value FirstOperand(Op& op) { return op.operands[0]; }
+
+// `after-all`
+Value Token(Op& op) { return {op.run.Allocate(op.run.program.module->context().shapes.Token())}; }
+
+// `tuple`
+Value Tuple(Op& op) { return op.OperandLeaves(); }
+
+// `get-tuple-element`
+Value GetTupleElement(Op& op) { return ElementOfTuple(op, op.instruction.int_attr(Attr::kIndex)); }
+
+// `all-gather-done`, `collective-permute-done`: the result part of the start's value.
+Value CollectiveDone(Op& op) { return ElementOfTuple(op, 1); }
+
+// `copy-start`: destination, source and context.
+Value CopyStart(Op& op) {
+  Value value = op.operands[0];
+  value.insert(value.end(), op.operands[0].begin(), op.operands[0].end());
+  const std::vector<Shape> shapes = LeafShapes(op.shape);
+  if (!op.Require(value.size() <= shapes.size(), "the result does not fit the operand")) return {};
+  for (size_t i = value.size(); i < shapes.size() && !op.run.failed(); ++i) value.push_back(op.run.Allocate(shapes[i]));
+  return value;
+}
+
+// `copy-done`
+Value CopyDone(Op& op) { return ElementOfTuple(op, 0); }
+
+// `set-dimension-size`: an array with a dynamic dimension is evaluated at its bound.
+Value SetDimensionSize(Op& op) { return op.operands[0]; }
+
+// `get-dimension-size`: what set-dimension-size gave the dimension, which is a further operand then (run.cc), or its
+// size.
+void GetDimensionSize(Op& op) {
+  const Dims dimensions = op.instruction.list_attr(Attr::kDimensions);
+  if (!op.Require(dimensions.size() == 1 && dimensions[0] >= 0 && dimensions[0] < op.in(0).rank(),
+                  "the dimension is none of the operand's")) {
+    return;
+  }
+  const bool given = op.operands.size() > 1 && op.in(1).type() == op.out().type();
+  op.out().SetInteger(0, given ? op.in(1).Integer(0) : op.in(0).dim(dimensions[0]));
+}
+
+// `custom-call`: a function of the registry, a marker, TopK; or nothing at all, where nobody reads the result.
+Value CustomCall(Op& op) {
+  const std::string_view target = op.instruction.string_attr(Attr::kCustomCallTarget);
+  const interp::CustomCallRegistry* registry = op.run.options.custom_calls;
+  if (const interp::CustomCallFunction* function = registry == nullptr ? nullptr : registry->Find(target)) {
+    return CallRegistered(op, *function);
+  }
+  const bool is_marker =
+      std::find(std::begin(kMarkerTargets), std::end(kMarkerTargets), target) != std::end(kMarkerTargets) ||
+      target.starts_with("xla.sdy.");
+  if (is_marker && !op.operands.empty() && SameShape(op.instruction.operand(0).shape(), op.shape, true)) {
+    return op.operands[0];
+  }
+  const bool is_top_k = target == "TopK" && op.operands.size() == 1 && op.operands[0].size() == 1;
+  const bool is_unused = !op.instruction.has_users() && !op.instruction.is_root();
+  if (is_top_k || is_unused) {
+    op.results = op.run.AllocateLeaves(op.shape);
+    if (is_top_k && !op.run.failed()) TopK(op);
+    return Value(op.results.begin(), op.results.end());
+  }
+  std::string known;
+  for (std::string_view marker : kMarkerTargets) StrAppend(&known, ", ", marker);
+  for (const std::string& name : registry == nullptr ? std::vector<std::string>() : registry->Targets()) {
+    StrAppend(&known, ", ", name);
+  }
+  op.Fail(StrCat("no function for custom-call target \"", target, "\"; there are TopK, xla.sdy.*", known));
+  return {};
+}
+
+}  // namespace ops
+}  // namespace hlokit::reference

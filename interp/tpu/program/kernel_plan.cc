@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/program/kernel_plan.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "passes/analysis/call_graph.h"
+#include "passes/target/aliases.h"
+#include "passes/target/op_class.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+StepKind KindOf(Instruction i) {
+  switch (ClassOf(Unwrapped(i).opcode())) {
+    case OpClass::kCollective:
+      return StepKind::kCollective;
+    case OpClass::kAsyncCopy:
+      return StepKind::kCopy;
+    case OpClass::kHost:
+      return StepKind::kHost;
+    case OpClass::kDone:
+      return StepKind::kDone;
+    case OpClass::kCall:
+      return StepKind::kCall;
+    case OpClass::kLoop:
+      return StepKind::kLoop;
+    case OpClass::kSource:
+    case OpClass::kRename:
+    case OpClass::kTuple:
+    case OpClass::kElement:
+    case OpClass::kElementwise:
+    case OpClass::kMovement:
+    case OpClass::kUpdate:
+    case OpClass::kReduce:
+    case OpClass::kProduct:
+    case OpClass::kAlone:
+    case OpClass::kScalar:
+      break;
+  }
+  return StepKind::kKernel;
+}
+
+}  // namespace
+
+KernelPlan::KernelPlan(const Module& module)
+    : module_(&module),
+      plan_of_(module.computation_id_bound(), -1),
+      step_of_(module.instruction_id_bound(), ComputationPlan::kNoStep) {
+  const CallGraph calls(module);
+  for (ComputationId id : calls.CalleesFirst()) {
+    const Computation computation = module.computation(id);
+    if (calls.IsLive(computation) && calls.IsSequential(computation)) Plan(computation);
+  }
+}
+
+void KernelPlan::Plan(Computation computation) {
+  ComputationPlan plan;
+  plan.computation = computation.id();
+  std::vector<Instruction> open;
+  absl::flat_hash_set<uint32_t> inputs, tuples;
+  for (Instruction i : computation.instructions()) {
+    if (!GeneratesCode(i)) continue;
+    const uint32_t s = static_cast<uint32_t>(plan.steps.size());
+    inputs.clear();
+    tuples.clear();
+    for (Instruction operand : i.operands()) open.push_back(operand);
+    for (Instruction before : i.control_predecessors()) open.push_back(before);
+    while (!open.empty()) {
+      const Instruction value = ValueOf(open.back());
+      open.pop_back();
+      if (ClassOf(value.opcode()) == OpClass::kTuple || value.opcode() == Opcode::kGetTupleElement) {
+        if (!tuples.insert(value.id().value).second) continue;
+        for (Instruction operand : value.operands()) open.push_back(operand);
+        continue;
+      }
+      if (const uint32_t source = step_of_[value.id().value]; source != ComputationPlan::kNoStep) inputs.insert(source);
+    }
+    step_of_[i.id().value] = s;
+    Step& step = plan.steps.emplace_back(Step{KindOf(i), i.id(), {inputs.begin(), inputs.end()}});
+    std::sort(step.inputs.begin(), step.inputs.end());
+  }
+  plan_of_[computation.id().value] = static_cast<int64_t>(computations_.size());
+  computations_.push_back(std::move(plan));
+}
+
+}  // namespace hlokit::tpu

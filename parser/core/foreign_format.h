@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recognizes inputs in formats other than HLO text and JSON by their first bytes, so that errors name the format and
+// the way to convert it.
+#ifndef HLOKIT_PARSER_CORE_FOREIGN_FORMAT_H_
+#define HLOKIT_PARSER_CORE_FOREIGN_FORMAT_H_
+
+#include <optional>
+#include <string_view>
+
+namespace hlokit {
+
+struct ForeignFormat {
+  std::string_view name;  // "gzip-compressed data"
+  std::string_view hint;  // how to get HLO text from it
+};
+
+// Returns the format that `text` seems to be in; nullopt for what may be HLO text. Reads at most a few KiB.
+std::optional<ForeignFormat> DetectForeignFormat(std::string_view text);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PARSER_CORE_FOREIGN_FORMAT_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loop-carried arrays in a TPU's vector memory, from before the loop until after it.
+#ifndef HLOKIT_PASSES_SCHEDULE_LOOP_PINNING_H_
+#define HLOKIT_PASSES_SCHEDULE_LOOP_PINNING_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ir/graph/module.h"
+#include "passes/schedule/loop_state.h"
+
+namespace hlokit {
+
+// Returns true if all kernels of the body that read or write the element can do so in VMEM.
+bool CanPin(const ChangingElement& element, Computation body);
+
+// Gives these elements of the loop's state the memory space of VMEM wherever the loop names them, copies them there
+// before the loop and back to HBM after it. Requires: a canonical loop (AsPlainLoop) over a flat tuple that a tuple
+// instruction makes, and that all users in the body can read and write the arrays in VMEM.
+absl::Status PinLoopState(Module& module, Instruction loop, absl::Span<const ChangingElement> elements);
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_SCHEDULE_LOOP_PINNING_H_

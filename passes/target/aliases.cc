@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/target/aliases.h"
+
+#include "passes/analysis/markers.h"
+#include "passes/target/dimension_order.h"
+#include "passes/target/op_class.h"
+
+namespace hlokit::tpu {
+namespace {
+
+bool IsOneElement(Shape shape) { return shape.IsArray() && shape.element_count() == 1; }
+
+Instruction BelowAliases(Instruction i) {
+  while (IsAlias(i)) i = i.operand(0);
+  return i;
+}
+
+}  // namespace
+
+bool IsAlias(Instruction i) {
+  if (i.operand_count() == 0) return false;
+  if (i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kTranspose) {
+    return MovesNothing(i) || IsOneElement(i.shape());
+  }
+  return ClassOf(i.opcode()) == OpClass::kRename || IsMarker(i);
+}
+
+Instruction ValueOf(Instruction i) {
+  while (true) {
+    i = BelowAliases(i);
+    if (i.opcode() != Opcode::kGetTupleElement) return i;
+    const Instruction tuple = BelowAliases(i.operand(0));
+    if (tuple.opcode() != Opcode::kTuple || i.int_attr(Attr::kIndex) >= tuple.operand_count()) return i;
+    i = tuple.operand(i.int_attr(Attr::kIndex));
+  }
+}
+
+bool GeneratesCode(Instruction i) {
+  const OpClass op_class = ClassOf(i.opcode());
+  return op_class != OpClass::kSource && op_class != OpClass::kTuple && op_class != OpClass::kElement && !IsAlias(i);
+}
+
+Instruction Unwrapped(Instruction i) {
+  if (i.opcode() != Opcode::kAsyncStart) return i;
+  const Computation callee = i.computation_attr(Attr::kCalls);
+  return callee.valid() && HasTrait(callee.root().opcode(), kCollective) ? callee.root() : i;
+}
+
+}  // namespace hlokit::tpu

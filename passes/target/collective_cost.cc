@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/target/collective_cost.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "ir/graph/attribute_views.h"
+#include "ir/sharding/replica_groups.h"
+#include "passes/target/tiling.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr int64_t kMaxListedDevices = int64_t{1} << 20;
+
+// Passes over the links that an all-gather needs to move `bytes` into every chip of the group.
+CollectiveTime GatherCost(const Machine& machine, double bytes, const GroupSpan& span) {
+  CollectiveTime time;
+  const double rate = machine.ici_rate * machine.ici_efficiency;
+  if (!span.regular) {
+    // Groups that fill no rectangle share the links of their bounding box; a ring through its longest way.
+    time.ici = bytes / rate;
+    time.latency = machine.ici_hop_latency * static_cast<double>(span.chips);
+    return time;
+  }
+  double bandwidth = 0;
+  for (const GroupSpan::Axis& axis : span.axes) {
+    // Gaps between the chips of the group are crossed by other groups' bytes too.
+    const double gap = std::max(1.0, static_cast<double>(axis.span) / static_cast<double>(axis.chips));
+    const double n = static_cast<double>(axis.chips);
+    // A ring: both ways, (n-1)/n of the bytes. A line: the chip at an end receives (n-1)/n of them over one link.
+    const double share = (n - 1) / n;
+    bandwidth += (axis.wraps ? 2 * rate : rate) / share / gap;
+    time.latency += machine.ici_hop_latency *
+                    (axis.wraps ? static_cast<double>(axis.span) / 2 : static_cast<double>(axis.span - 1));
+  }
+  if (bandwidth > 0) time.ici = bytes / bandwidth;
+  return time;
+}
+
+void AddSlices(const Machine& machine, double bytes, const GroupSpan& span, CollectiveTime* time) {
+  if (span.slices < 2) return;
+  const double n = static_cast<double>(span.slices);
+  // Each chip exchanges its part with the same chip of the other slices, through its host.
+  const double per_chip = machine.dcn_rate / machine.chips_per_host;
+  time->dcn = bytes / static_cast<double>(span.chips) * (n - 1) / n / per_chip + machine.dcn_latency;
+}
+
+std::vector<int64_t> GroupOf(const Machine& machine, const Topology& topology, Instruction instruction, bool* all) {
+  *all = false;
+  const AttrReader attrs(instruction);
+  const AttrValue* groups = attrs.Find(Attr::kReplicaGroups);
+  const Context& context = instruction.module().context();
+  if (groups == nullptr || CountReplicaGroups(context, ListId(groups->payload)).groups == 0) {
+    *all = true;
+    return {};
+  }
+  const absl::StatusOr<std::vector<std::vector<int64_t>>> expanded =
+      ExpandReplicaGroups(context, ListId(groups->payload), kMaxListedDevices);
+  if (!expanded.ok() || expanded->empty()) {
+    *all = true;
+    return {};
+  }
+  // The largest group is the slowest.
+  const std::vector<int64_t>* largest = &(*expanded)[0];
+  for (const std::vector<int64_t>& group : *expanded) {
+    if (group.size() > largest->size()) largest = &group;
+  }
+  const int64_t devices = topology.Chips() * machine.devices_per_chip();
+  *all = static_cast<int64_t>(largest->size()) == devices;
+  return *largest;
+}
+
+// The furthest that a device of a permute sends, as a group of two.
+GroupSpan SpanOfPairs(const Machine& machine, const Topology& topology, absl::Span<const int64_t> pairs) {
+  GroupSpan worst;
+  int64_t distance = -1;
+  for (size_t i = 0; i + 1 < pairs.size() && i < 8192; i += 2) {
+    const int64_t pair[] = {pairs[i], pairs[i + 1]};
+    GroupSpan span = SpanOf(machine, topology, pair);
+    int64_t hops = span.slices > 1 ? int64_t{1} << 32 : 0;
+    for (GroupSpan::Axis& axis : span.axes) {
+      if (topology.Wraps(machine, axis.axis)) {
+        axis.span = std::min(axis.span, topology.axes[axis.axis] - axis.span + 2);
+      }
+      hops += axis.span - 1;
+    }
+    if (hops > distance) {
+      distance = hops;
+      worst = span;
+    }
+  }
+  return worst;
+}
+
+double BytesOf(const Machine& machine, Shape shape) { return static_cast<double>(PaddedBytes(machine, shape)); }
+
+}  // namespace
+
+CollectiveTime TimeOf(const Machine& machine, CollectiveKind kind, double bytes, const GroupSpan& span) {
+  CollectiveTime time;
+  switch (kind) {
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kBroadcast:
+      time = GatherCost(machine, bytes / static_cast<double>(span.slices), span);
+      AddSlices(machine, bytes, span, &time);
+      break;
+    case CollectiveKind::kAllReduce:
+      time = GatherCost(machine, bytes, span);
+      time.ici *= 2;
+      time.latency *= 2;
+      AddSlices(machine, 2 * bytes, span, &time);
+      break;
+    case CollectiveKind::kAllToAll:
+      // Half the bytes cross the middle of each axis, a quarter of what a gather moves.
+      time = GatherCost(machine, bytes * static_cast<double>(span.chips), span);
+      time.ici /= 4;
+      AddSlices(machine, bytes * static_cast<double>(span.chips), span, &time);
+      break;
+    case CollectiveKind::kPermute: {
+      int64_t hops = 0;
+      for (const GroupSpan::Axis& axis : span.axes) hops += axis.span - 1;
+      if (hops > 0) time.ici = bytes / (machine.ici_rate * machine.ici_efficiency);
+      time.latency = machine.ici_hop_latency * static_cast<double>(hops);
+      if (span.slices > 1) time.dcn = bytes / (machine.dcn_rate / machine.chips_per_host) + machine.dcn_latency;
+      break;
+    }
+  }
+  // Cores of one chip that are devices of their own exchange through its HBM.
+  if (span.devices > span.chips * span.slices && kind != CollectiveKind::kPermute) {
+    time.latency += 2 * machine.hbm_latency;
+    time.ici = std::max(time.ici, 2 * bytes / (machine.hbm_rate * machine.hbm_efficiency));
+  }
+  return time;
+}
+
+Collective CollectiveOf(const Machine& machine, const Topology& topology, Instruction i) {
+  Collective result;
+  double operands = 0;
+  for (Instruction operand : i.operands()) operands += BytesOf(machine, operand.shape());
+  bool all = false;
+  if (i.opcode() == Opcode::kCollectivePermute || i.opcode() == Opcode::kCollectivePermuteStart) {
+    result.kind = CollectiveKind::kPermute;
+    result.bytes = operands;
+    result.span = SpanOfPairs(machine, topology, i.list_attr(Attr::kSourceTargetPairs));
+    return result;
+  }
+  const std::vector<int64_t> group = GroupOf(machine, topology, i, &all);
+  result.span = all ? SpanOfAll(machine, topology) : SpanOf(machine, topology, group);
+  const double members = static_cast<double>(std::max<int64_t>(result.span.devices, 1));
+  if (i.opcode() == Opcode::kAllGather || i.opcode() == Opcode::kAllGatherStart) {
+    result.kind = CollectiveKind::kAllGather;
+    result.bytes = operands * members;
+  } else if (i.opcode() == Opcode::kReduceScatter) {
+    result.kind = CollectiveKind::kReduceScatter;
+    result.bytes = operands;
+  } else if (i.opcode() == Opcode::kAllToAll || i.opcode() == Opcode::kRaggedAllToAll) {
+    result.kind = CollectiveKind::kAllToAll;
+    result.bytes = operands;
+  } else if (i.opcode() == Opcode::kCollectiveBroadcast) {
+    result.kind = CollectiveKind::kBroadcast;
+    result.bytes = operands;
+  } else {
+    result.kind = CollectiveKind::kAllReduce;
+    result.bytes = operands;
+  }
+  return result;
+}
+
+double IdealSeconds(const Machine& machine, const Collective& collective) {
+  Machine ideal = machine;
+  ideal.ici_efficiency = 1;
+  ideal.hbm_efficiency = 1;
+  ideal.ici_hop_latency = 0;
+  ideal.hbm_latency = 0;
+  ideal.dcn_latency = 0;
+  return TimeOf(ideal, collective.kind, collective.bytes, collective.span).total();
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/target/cost_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "passes/analysis/call_graph.h"
+#include "passes/analysis/trip_count.h"
+#include "passes/target/aliases.h"
+#include "passes/target/collective_cost.h"
+#include "passes/target/op_class.h"
+#include "passes/target/tiling.h"
+
+namespace hlokit::tpu {
+namespace {
+
+constexpr double kSmall = 4096;         // bytes that come with the kernel's start
+constexpr uint32_t kCopies = 1u << 31;  // beside the links of axes and slices: what copies take turns on
+
+size_t Index(Resource r) { return static_cast<size_t>(r); }
+
+bool IsIn(Shape array, int64_t space) {
+  return array.IsArray() && array.has_layout() && array.layout()->memory_space() == space;
+}
+
+}  // namespace
+
+Resource BoundOf(const ResourceTimes& times) {
+  size_t best = Index(Resource::kOverhead);
+  for (size_t r = 0; r < kResourceCount; ++r) {
+    if (times[r] > times[best]) best = r;
+  }
+  return static_cast<Resource>(best);
+}
+
+void AddTimes(const ResourceTimes& from, double scale, ResourceTimes* to) {
+  for (size_t r = 0; r < kResourceCount; ++r) (*to)[r] += from[r] * scale;
+}
+
+double FractionInVmem(const Machine& machine, Shape shape) {
+  if (shape.IsArray()) return IsIn(shape, kVectorMemorySpace) ? 1 : 0;
+  double bytes = 0, in_vmem = 0;
+  for (Shape leaf : Leaves(shape)) {
+    if (!leaf.IsArray()) continue;
+    const double size = static_cast<double>(PaddedBytes(machine, leaf));
+    bytes += size;
+    if (IsIn(leaf, kVectorMemorySpace)) in_vmem += size;
+  }
+  return bytes > 0 ? in_vmem / bytes : 0;
+}
+
+CostModel::CostModel(const Module& module, const TpuTarget& target)
+    : target_(target), scale_(1 / target.parts), costs_(module) {}
+
+double CostModel::Kernel(const KernelWork& work, const Placement& placement, OpTime* time) const {
+  const Machine& machine = target_.machine;
+  ResourceTimes times = work.times;
+  double bytes = 0;
+  double prefetchable = 0;
+  for (const Access& access : work.reads) {
+    const double part = access.bytes * (1 - placement.in_vmem(access.value));
+    bytes += part;
+    if (placement.prefetchable(access.value)) prefetchable += part;
+  }
+  for (const Access& access : work.writes) bytes += access.bytes * (1 - placement.in_vmem(access.value));
+  for (const Product& product : work.products) {
+    const bool lhs = product.lhs_source.valid() && placement.in_vmem(product.lhs_source) == 1;
+    const bool rhs = product.rhs_source.valid() && placement.in_vmem(product.rhs_source) == 1;
+    const ProductTime product_time = TimeOf(machine, product, lhs, rhs);
+    times[Index(Resource::kMxu)] += product_time.mxu;
+    bytes += product_time.reread;
+  }
+  bytes *= scale_;
+  const double used = std::min(placement.prefetched, prefetchable * scale_);
+  const double hbm =
+      (bytes - used) / (work.own_pipeline ? machine.HbmRate() * machine.attention_hbm_efficiency : target_.HbmRate());
+  double compute = 0;
+  for (double& t : times) {
+    t *= scale_;
+    compute = std::max(compute, t);
+  }
+  times[Index(Resource::kHbm)] = hbm;
+  double overhead = 0;
+  // Scalars run between kernels.
+  const bool scalar_only = compute == times[Index(Resource::kScalar)] && bytes < kSmall;
+  if (!scalar_only) overhead += machine.kernel_overhead;
+  if (bytes - used > kSmall) overhead += machine.hbm_latency;
+  if (work.lane_reduce) overhead += machine.xlu_drain_latency;
+  times[Index(Resource::kOverhead)] = overhead;
+  const double p = machine.overlap_exponent;
+  const double larger = std::max(compute, hbm);
+  double both = larger > 0 ? larger * std::pow(std::pow(compute / larger, p) + std::pow(hbm / larger, p), 1 / p) : 0;
+  if (work.own_pipeline) both = larger;
+  time->times = times;
+  time->duration = both + overhead;
+  time->bound = BoundOf(times);
+  time->flops = work.flops * scale_;
+  time->hbm_bytes = bytes;
+  return used;
+}
+
+void CostModel::Collective(Instruction i, OpTime* time) const {
+  const Machine& machine = target_.machine;
+  const tpu::Collective collective = CollectiveOf(machine, target_.topology, Unwrapped(i));
+  const CollectiveTime t = TimeOf(machine, collective.kind, collective.bytes, collective.span);
+  time->times[Index(Resource::kIci)] = std::max(t.ici, t.latency);
+  time->times[Index(Resource::kDcn)] = t.dcn;
+  time->times[Index(Resource::kOverhead)] = machine.ici_launch_overhead;
+  time->duration = t.total() + machine.ici_launch_overhead;
+  time->bound = BoundOf(time->times);
+  time->wire_bytes = collective.bytes;
+  time->ideal = IdealSeconds(machine, collective);
+  time->lanes = 0;
+  for (const GroupSpan::Axis& axis : collective.span.axes) {
+    time->lanes |= static_cast<uint8_t>(1u << std::min<size_t>(axis.axis, kDcnLane - 1));
+  }
+  if (collective.span.slices > 1) time->lanes |= 1u << kDcnLane;
+}
+
+void CostModel::Copy(Instruction i, OpTime* time) const {
+  const Machine& machine = target_.machine;
+  double bytes = 0;
+  bool host = i.opcode() != Opcode::kCopyStart;
+  for (Shape leaf : Leaves(i.shape())) host = host || IsIn(leaf, kHostMemorySpace);
+  for (Instruction operand : i.operands()) bytes += static_cast<double>(PaddedBytes(machine, operand.shape()));
+  if (i.operand_count() == 0 || bytes == 0) bytes = static_cast<double>(PaddedBytes(machine, i.shape()));
+  bytes *= scale_;
+  const Resource resource = host ? Resource::kHost : Resource::kHbm;
+  time->times[Index(resource)] = bytes / (host ? machine.host_rate : target_.HbmRate());
+  time->times[Index(Resource::kOverhead)] = machine.hbm_latency;
+  time->duration = time->times[Index(resource)] + machine.hbm_latency;
+  time->bound = BoundOf(time->times);
+  time->hbm_bytes = bytes;
+}
+
+namespace {
+
+class LatencyEstimator {
+ public:
+  LatencyEstimator(const Module& module, const TpuTarget& target)
+      : module_(module), model_(module, target), seconds_(module.computation_id_bound(), 0) {}
+
+  std::vector<Latency> Run() {
+    std::vector<Latency> latencies(module_.instruction_id_bound());
+    const CallGraph calls(module_);
+    for (ComputationId id : calls.CalleesFirst()) {
+      const Computation c = module_.computation(id);
+      if (!calls.IsLive(c) || !calls.IsSequential(c)) continue;
+      double core = 0;
+      double links = 0;  // what runs beside the core takes turns on them
+      for (Instruction i : c.instructions()) {
+        if (!GeneratesCode(i)) continue;
+        Latency& latency = latencies[i.id().value];
+        latency = LatencyOf(i);
+        (HasTrait(i.opcode(), kStartsAsync) ? links : core) += latency.seconds;
+      }
+      seconds_[id.value] = std::max(core, links);
+    }
+    return latencies;
+  }
+
+ private:
+  Latency LatencyOf(Instruction i) const {
+    OpTime time;
+    Latency latency;
+    switch (ClassOf(Unwrapped(i).opcode())) {
+      case OpClass::kCollective:
+        model_.Collective(i, &time);
+        latency.links = time.lanes;
+        break;
+      case OpClass::kAsyncCopy:
+      case OpClass::kHost:
+        model_.Copy(i, &time);
+        latency.links = kCopies;
+        break;
+      case OpClass::kDone:
+        break;
+      case OpClass::kCall:
+      case OpClass::kLoop:
+        time.duration = SecondsOfCall(i);
+        break;
+      case OpClass::kSource:
+      case OpClass::kRename:
+      case OpClass::kTuple:
+      case OpClass::kElement:
+      case OpClass::kElementwise:
+      case OpClass::kMovement:
+      case OpClass::kUpdate:
+      case OpClass::kReduce:
+      case OpClass::kProduct:
+      case OpClass::kAlone:
+      case OpClass::kScalar:
+        model_.Kernel(model_.WorkOf(i),
+                      {.in_vmem =
+                           [&](InstructionId value) {
+                             return FractionInVmem(model_.target().machine, module_.instruction(value).shape());
+                           },
+                       .prefetchable = [](InstructionId) { return false; }},
+                      &time);
+        break;
+    }
+    latency.seconds = time.duration;
+    return latency;
+  }
+
+  double SecondsOfCall(Instruction i) const {
+    const auto seconds = [&](Computation callee) { return callee.valid() ? seconds_[callee.id().value] : 0; };
+    const std::vector<Computation> callees = i.called_computations();
+    if (i.opcode() == Opcode::kConditional) {
+      const int64_t longest = LongestBranch(callees, seconds);
+      return longest < 0 ? 0 : seconds(callees[static_cast<size_t>(longest)]);
+    }
+    if (i.opcode() == Opcode::kWhile) {
+      const double trips = static_cast<double>(std::max<int64_t>(TripCount(i).value_or(1), 0));
+      return seconds(i.computation_attr(Attr::kBody)) * trips +
+             seconds(i.computation_attr(Attr::kCondition)) * (trips + 1);
+    }
+    double sum = 0;
+    for (Computation callee : callees) sum += seconds(callee);
+    return sum;
+  }
+
+  const Module& module_;
+  const CostModel model_;
+  std::vector<double> seconds_;  // by ComputationId, of those looked at
+};
+
+}  // namespace
+
+std::vector<Latency> EstimateLatencies(const Module& module, const TpuTarget& target) {
+  return LatencyEstimator(module, target).Run();
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/target/custom_call_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "ir/graph/attribute_views.h"
+#include "passes/target/tiling.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+double NumberAt(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? std::max(found->get<double>(), 0.0) : 0;
+}
+
+// The "cost_estimate" of a backend_config, wherever in it.
+const nlohmann::json* FindEstimate(const nlohmann::json& config) {
+  if (!config.is_object()) return nullptr;
+  if (const auto found = config.find("cost_estimate"); found != config.end() && found->is_object()) return &*found;
+  if (const auto inner = config.find("custom_call_config"); inner != config.end() && inner->is_object()) {
+    if (const auto found = inner->find("cost_estimate"); found != inner->end() && found->is_object()) return &*found;
+  }
+  return nullptr;
+}
+
+constexpr double kQueryBlock = 128;  // queries that a paged attention kernel holds at a time
+
+double Dim(Shape shape, int64_t i) { return shape.is_unbounded(i) ? 1 : static_cast<double>(shape.dim(i)); }
+
+// Operands q, k, v of [batch, sequence, heads, depth].
+double AttentionFlops(Instruction call) {
+  if (call.operand_count() < 3) return 0;
+  const Shape q = call.operand(0).shape();
+  const Shape k = call.operand(1).shape();
+  if (!q.IsArray() || !k.IsArray() || q.rank() != 4 || k.rank() != 4) return 0;
+  // Two products over all positions; a causal mask halves them, and these kernels skip what it hides.
+  return 2 * 2 * Dim(q, 0) * Dim(q, 2) * Dim(q, 1) * Dim(k, 1) * Dim(q, 3) / 2;
+}
+
+}  // namespace
+
+CustomCallWork WorkOfCustomCall(const Machine& machine, Instruction call) {
+  CustomCallWork work;
+  const std::string_view target = call.string_attr(Attr::kCustomCallTarget);
+  const std::string_view config = call.string_attr(Attr::kBackendConfig);
+  if (config.size() < (size_t{1} << 24) && config.find("cost_estimate") != std::string_view::npos) {
+    const nlohmann::json parsed = nlohmann::json::parse(config, nullptr, false);
+    if (const nlohmann::json* estimate = FindEstimate(parsed); estimate != nullptr) {
+      work.known = true;
+      work.flops = NumberAt(*estimate, "flops");
+      work.transcendentals = NumberAt(*estimate, "transcendentals");
+      work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.attention_efficiency);
+      return work;
+    }
+  }
+  if (target.find("fused_attn_forward") != std::string_view::npos ||
+      target.find("fused_attn_backward") != std::string_view::npos) {
+    // The backward pass computes the scores again and four more products.
+    const bool backward = target.find("backward") != std::string_view::npos;
+    work.flops = AttentionFlops(call) * (backward ? 2.5 : 1);
+    work.known = work.flops > 0;
+    work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.attention_efficiency);
+    return work;
+  }
+  if (target.find("ragged_paged_attention") != std::string_view::npos && call.operand_count() > 0 &&
+      call.operand(0).shape().rank() > 0) {
+    work.known = true;
+    work.own_pipeline = true;
+    // q of [tokens, heads * depth]; keys of [sequences, heads, length, depth]. One token of each sequence, or all.
+    const Shape q = call.operand(0).shape();
+    double sequences = Dim(q, 0);
+    if (call.operand_count() > 1 && call.operand(1).shape().IsArray() && call.operand(1).shape().rank() == 4) {
+      const Shape k = call.operand(1).shape();
+      const double tokens = sequences;
+      sequences = std::clamp(Dim(k, 0), 1.0, std::max(tokens, 1.0));
+      const double length = Dim(k, 2);
+      const double width = q.rank() > 1 ? Dim(q, 1) : 1;
+      // What stands in front of each token, if all of a sequence come at once; everything, if one does.
+      const double seen = std::max(length - (tokens / sequences - 1) / 2, 1.0);
+      work.flops = 2 * 2 * tokens * width * seen;
+      if (tokens > sequences) {
+        work.matrix_seconds = work.flops / (machine.PeakFlops() * machine.attention_paged_efficiency);
+        sequences *= std::ceil(tokens / sequences / kQueryBlock);
+      }
+    }
+    work.sequence_seconds = machine.attention_launch_overhead + sequences * machine.attention_block_overhead;
+    return work;
+  }
+  // Moves between memories, and what costs next to nothing.
+  for (std::string_view free :
+       {"MoveToDevice", "MoveToHost", "AllocateBuffer", "annotate_device_placement", "Pin", "Unpin"}) {
+    if (target == free) work.known = true;
+  }
+  return work;
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/target/kernel_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "ir/core/saturating.h"
+#include "ir/graph/attribute_views.h"
+#include "passes/target/aliases.h"
+#include "passes/target/custom_call_cost.h"
+#include "passes/target/op_class.h"
+#include "passes/target/tiling.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr int kMaxSteps = 64;  // from an operand to the array it comes from
+
+class WorkCounter {
+ public:
+  WorkCounter(const Machine& machine, const CostAnalysis& costs, KernelWork* work)
+      : machine_(machine), tile_(TileOf(machine)), costs_(costs), work_(*work) {
+    const double positions = machine.lanes * machine.sublanes * static_cast<double>(machine.cores_per_device());
+    vector_rate_ = positions * machine.vpu_alus * machine.vpu_efficiency * machine.clock;
+    transcendental_rate_ = positions * machine.transcendental_rate * machine.clock;
+    cross_rate_ = positions * machine.xlu_rate * machine.clock;
+  }
+
+  // Operations of one instruction of a kernel.
+  void Add(Instruction i) {
+    const OpWork op = WorkOf(i.opcode());
+    switch (op.op_class) {
+      case OpClass::kElementwise:
+        Elementwise(i, op);
+        break;
+      case OpClass::kMovement:
+        Movement(i);
+        break;
+      case OpClass::kUpdate:
+        Update(i);
+        break;
+      case OpClass::kReduce:
+        Reduce(i);
+        break;
+      case OpClass::kProduct:
+        Product(i);
+        break;
+      case OpClass::kAlone:
+        Alone(i, op);
+        break;
+      case OpClass::kScalar:
+        Take(Resource::kScalar, machine_.scalar_op_latency);
+        break;
+      case OpClass::kSource:
+      case OpClass::kRename:
+      case OpClass::kTuple:
+      case OpClass::kElement:
+      case OpClass::kCollective:
+      case OpClass::kAsyncCopy:
+      case OpClass::kHost:
+      case OpClass::kDone:
+      case OpClass::kCall:
+      case OpClass::kLoop:
+        break;
+    }
+  }
+
+  void Finish() {
+    // Fewer elements than fill the pipeline leave every other slot empty.
+    if (machine_.vpu_half_rate_below_elements > 0 && largest_ < machine_.vpu_half_rate_below_elements) {
+      for (Resource r : {Resource::kVpu, Resource::kEup}) {
+        work_.times[static_cast<size_t>(r)] *= 2;
+      }
+      narrow_ = 2;
+    }
+    work_.times[static_cast<size_t>(Resource::kVmem)] +=
+        narrow_ * work_.vmem_bytes /
+        (machine_.vmem_rate * machine_.vmem_efficiency * static_cast<double>(machine_.cores_per_device()));
+  }
+
+ private:
+  void Take(Resource r, double seconds) { work_.times[static_cast<size_t>(r)] += seconds; }
+
+  // Elements with the padding of their registers.
+  double Elements(Shape shape) {
+    const double bits = std::max(BitsOf(shape.element_type()), 8);
+    const double elements = static_cast<double>(PaddedBytes(machine_, shape)) * 8 / bits;
+    largest_ = std::max(largest_, static_cast<double>(ElementsOf(shape)));
+    return elements;
+  }
+  // Vector operations of a type, in 32-bit ones.
+  double WidthOf(ElementType type) const {
+    const int bits = BitsOf(type);
+    if (bits == 16 && machine_.vpu_bf16 != 0) return 0.5;
+    if (bits == 64) return 8;
+    if (IsComplex(type)) return 4;
+    return 1;
+  }
+  void Vector(double operations) { Take(Resource::kVpu, operations / vector_rate_); }
+
+  void Elementwise(Instruction i, OpWork op) {
+    if (!i.shape().IsArray()) return;
+    if (i.shape().IsScalar()) {
+      Take(Resource::kScalar, machine_.scalar_op_latency);
+      return;
+    }
+    const double elements = Elements(i.shape());
+    double operations = op.vector;
+    if (i.opcode() == Opcode::kDivide && !IsFloat(i.shape().element_type())) operations = 20;
+    if (i.opcode() == Opcode::kMap)
+      operations = std::max<double>(static_cast<double>(costs_.Of(i).flops) / elements, 1);
+    Vector(elements * operations * WidthOf(i.shape().element_type()));
+    if (i.opcode() == Opcode::kCopy && HasTiles(i.shape()) && HasTiles(i.operand(0).shape()) &&
+        MinorOf(tile_, i.shape()).column_dimension != MinorOf(tile_, i.operand(0).shape()).column_dimension) {
+      Take(Resource::kXlu, elements * WidthOf(i.shape().element_type()) / cross_rate_);
+    }
+    Take(Resource::kEup, elements * op.transcendental / transcendental_rate_);
+  }
+
+  void Movement(Instruction i) {
+    const Opcode opcode = i.opcode();
+    if (opcode == Opcode::kDynamicSlice) Take(Resource::kScalar, machine_.scalar_op_latency);
+    if (!i.shape().IsArray()) return;
+    const double elements = Elements(i.shape());
+    if (opcode == Opcode::kTranspose) {
+      // Where the minor dimension moves, elements cross lanes.
+      const absl::Span<const int64_t> order = i.list_attr(Attr::kDimensions);
+      const int64_t last = i.shape().rank() - 1;
+      const bool tiled = HasTiles(i.shape()) && HasTiles(i.operand(0).shape());
+      if (tiled ? KeepsLanes(i, order) : order.empty() || order[order.size() - 1] == last) return;
+    }
+    if (opcode == Opcode::kTranspose || opcode == Opcode::kReverse) {
+      Take(Resource::kXlu, elements * WidthOf(i.shape().element_type()) / cross_rate_);
+    }
+    if (opcode == Opcode::kBroadcast) BroadcastAlongLanes(i);
+    if (opcode == Opcode::kSlice || opcode == Opcode::kConcatenate) ShiftLanes(i);
+    if (opcode == Opcode::kConcatenate || opcode == Opcode::kPad || opcode == Opcode::kIota) Vector(elements);
+  }
+
+  // The dimension along the lanes is the same before and after a transpose.
+  bool KeepsLanes(Instruction i, absl::Span<const int64_t> permutation) const {
+    const int64_t from = MinorOf(tile_, i.operand(0).shape()).column_dimension,
+                  to = MinorOf(tile_, i.shape()).column_dimension;
+    return to < 0 || to >= static_cast<int64_t>(permutation.size()) || permutation[static_cast<size_t>(to)] == from;
+  }
+
+  // Parts of rows that begin within a register move to the place of other lanes.
+  void ShiftLanes(Instruction i) {
+    const int64_t column = MinorOf(tile_, i.shape()).column_dimension;
+    const int64_t lanes = static_cast<int64_t>(machine_.lanes);
+    const double width = WidthOf(i.shape().element_type());
+    if (column < 0) return;
+    if (i.opcode() == Opcode::kSlice) {
+      const SliceView slice = SliceView::Of(AttrReader(i));
+      if (column < slice.rank() && slice.start(column) % lanes != 0) {
+        Take(Resource::kXlu, Elements(i.shape()) * width / cross_rate_);
+      }
+      return;
+    }
+    const absl::Span<const int64_t> along = i.list_attr(Attr::kDimensions);
+    if (along.empty() || along[0] != column) return;
+    int64_t at = 0;
+    for (Instruction operand : i.operands()) {
+      if (!operand.shape().IsArray() || column >= operand.shape().rank()) return;
+      if (at % lanes != 0) Take(Resource::kXlu, Elements(operand.shape()) * width / cross_rate_);
+      at = SaturatingAdd(at, operand.shape().is_unbounded(column) ? 1 : operand.shape().dim(column));
+    }
+  }
+
+  // One value of each row goes to all lanes; the registers of the row share it.
+  void BroadcastAlongLanes(Instruction i) {
+    const Shape operand = i.operand(0).shape();
+    if (!operand.IsArray() || operand.IsScalar()) return;
+    const Minor minor = MinorOf(tile_, i.shape());
+    for (int64_t d : i.list_attr(Attr::kDimensions)) {
+      if (d == minor.column_dimension) return;
+    }
+    const double rows = std::max<double>(static_cast<double>(ElementsOf(operand)), machine_.sublanes);
+    Take(Resource::kXlu, rows * machine_.lanes / cross_rate_);
+  }
+
+  void Update(Instruction i) {
+    Take(Resource::kScalar, machine_.scalar_op_latency);
+    if (i.opcode() != Opcode::kScatter || i.operand_count() < 3) {
+      if (i.operand_count() > 1 && i.operand(1).shape().IsArray()) Vector(Elements(i.operand(1).shape()));
+      return;
+    }
+    const Shape updates = i.operand(i.operand_count() / 2 + 1).shape();
+    if (!updates.IsArray()) return;
+    double slice = 1;
+    for (int64_t d : i.list_attr(Attr::kUpdateWindowDims)) {
+      if (d >= 0 && d < updates.rank() && !updates.is_unbounded(d)) slice *= static_cast<double>(updates.dim(d));
+    }
+    // Each row is read, combined and written.
+    Take(Resource::kScalar,
+         2 * machine_.gather_row_overhead * static_cast<double>(ElementsOf(updates)) / std::max(slice, 1.0));
+    Vector(Elements(updates));
+  }
+
+  void Reduce(Instruction i) {
+    const int64_t arrays = std::max<int64_t>(i.operand_count() / 2, 1);
+    for (int64_t k = 0; k < arrays && k < i.operand_count(); ++k) {
+      const Shape operand = i.operand(k).shape();
+      if (!operand.IsArray()) continue;
+      const double elements = Elements(operand);
+      Vector(elements * static_cast<double>(arrays) * WidthOf(operand.element_type()));
+      const Minor minor = MinorOf(tile_, operand);
+      for (int64_t d : i.list_attr(Attr::kDimensions)) {
+        // Registers add up first; the last one of each result then goes through the unit that reduces along lanes.
+        if (d != minor.column_dimension) continue;
+        const double rows = std::max<double>(static_cast<double>(ElementsOf(i.shape())), machine_.sublanes);
+        Take(Resource::kXlu, rows * machine_.lanes / cross_rate_);
+        work_.lane_reduce = true;
+      }
+    }
+  }
+
+  void Product(Instruction i) {
+    work_.products.push_back(ProductOf(machine_, i));
+    if (i.operand_count() < 2) return;
+    work_.products.back().lhs_source = SourceOf(i.operand(0));
+    work_.products.back().rhs_source = SourceOf(i.operand(1));
+  }
+
+  // The largest array outside the kernel that `value` is computed from, going by the largest operand each time.
+  InstructionId SourceOf(Instruction value) const {
+    for (int steps = 0; steps < kMaxSteps; ++steps) {
+      value = ValueOf(value);
+      if (fusion_.valid() && value.opcode() == Opcode::kParameter) {
+        const int64_t number = value.parameter_number();
+        return number < fusion_.operand_count() ? ValueOf(fusion_.operand(number)).id() : InstructionId();
+      }
+      if (!fusion_.valid()) return value.id();
+      Instruction largest;
+      for (Instruction operand : value.operands()) {
+        if (!operand.shape().IsArray()) continue;
+        if (!largest.valid() || ElementsOf(operand.shape()) > ElementsOf(largest.shape())) largest = operand;
+      }
+      if (!largest.valid()) return {};
+      value = largest;
+    }
+    return {};
+  }
+
+  void Alone(Instruction i, OpWork op) {
+    const Opcode opcode = i.opcode();
+    if (opcode == Opcode::kFusion) {
+      Fusion(i);
+    } else if (opcode == Opcode::kCustomCall) {
+      CustomCall(i);
+    } else if (opcode == Opcode::kGather) {
+      Gather(i);
+    } else if (opcode == Opcode::kSort || opcode == Opcode::kTopK) {
+      Sort(i);
+    } else if (opcode == Opcode::kCholesky || opcode == Opcode::kTriangularSolve) {
+      const Shape a = i.operand(0).shape();
+      const double n = a.rank() > 0 ? static_cast<double>(MinorOf(tile_, a).columns) : 1;
+      // One column after the other; the products of a block column run on the matrix unit.
+      Take(Resource::kScalar, n * 64 * machine_.scalar_op_latency);
+      Vector(static_cast<double>(costs_.Of(i).flops));
+    } else {
+      const Cost& cost = costs_.Of(i);
+      double elements = 0;
+      for (Shape leaf : Leaves(i.shape())) {
+        if (leaf.IsArray()) elements += Elements(leaf);
+      }
+      Vector(std::max<double>(elements * op.vector, static_cast<double>(cost.flops)));
+      Take(Resource::kEup, static_cast<double>(cost.transcendentals) / transcendental_rate_);
+    }
+  }
+
+  void Gather(Instruction i) {
+    double slice = 1;
+    for (int64_t size : i.list_attr(Attr::kSliceSizes)) slice *= static_cast<double>(std::max<int64_t>(size, 1));
+    const double rows = static_cast<double>(ElementsOf(i.shape())) / slice;
+    Take(Resource::kScalar, machine_.gather_row_overhead * rows);
+    Vector(Elements(i.shape()));
+  }
+
+  void Sort(Instruction i) {
+    const Shape keys = i.operand(0).shape();
+    if (!keys.IsArray() || keys.rank() == 0) return;
+    int64_t dimension = keys.rank() - 1;
+    if (!i.list_attr(Attr::kDimensions).empty()) dimension = i.list_attr(Attr::kDimensions)[0];
+    const bool in_range = dimension >= 0 && dimension < keys.rank() && !keys.is_unbounded(dimension);
+    const double length = in_range ? std::max<double>(static_cast<double>(keys.dim(dimension)), 2) : 2;
+    const double steps = std::log2(length) * (std::log2(length) + 1) / 2;  // of a bitonic network
+    const double operands = static_cast<double>(i.operand_count());
+    const double elements = Elements(keys);
+    Vector(elements * steps * (2 + operands));
+    if (dimension == keys.rank() - 1) Take(Resource::kXlu, elements * operands * steps / cross_rate_ / 4);
+    work_.vmem_bytes += steps * operands * elements * 4;
+  }
+
+  void Fusion(Instruction i) {
+    const Computation body = i.computation_attr(Attr::kCalls);
+    if (!body.valid()) return;
+    // Fusions nest seldom; a work list all the same.
+    std::vector<Computation> open = {body};
+    absl::flat_hash_set<uint32_t> seen;
+    fusion_ = i;
+    while (!open.empty()) {
+      const Computation c = open.back();
+      open.pop_back();
+      if (!seen.insert(c.id().value).second) continue;
+      for (Instruction inner : c.instructions()) {
+        if (inner.opcode() == Opcode::kFusion) {
+          open.push_back(inner.computation_attr(Attr::kCalls));
+        } else if (!IsAlias(inner)) {
+          Add(inner);
+        }
+      }
+    }
+    fusion_ = {};
+  }
+
+  void CustomCall(Instruction i) {
+    const CustomCallWork known = WorkOfCustomCall(machine_, i);
+    work_.opaque = !known.known;
+    Take(Resource::kMxu, known.matrix_seconds);
+    // The matrix unit stands still while a sequence begins.
+    Take(known.matrix_seconds > 0 ? Resource::kMxu : Resource::kScalar, known.sequence_seconds);
+    work_.own_pipeline = known.own_pipeline;
+    Take(Resource::kEup, known.transcendentals / transcendental_rate_);
+    work_.flops += known.flops;
+  }
+
+  const Machine& machine_;
+  const VectorTile tile_;
+  const CostAnalysis& costs_;
+  KernelWork& work_;
+  Instruction fusion_;  // whose body is being counted
+  double vector_rate_ = 1;
+  double transcendental_rate_ = 1;
+  double cross_rate_ = 1;
+  double largest_ = 0;
+  double narrow_ = 1;
+};
+
+// Bytes that a member reads of an operand.
+Access ReadOf(const Machine& machine, const CostAnalysis& costs, Instruction member, int64_t index, Instruction value) {
+  const Shape shape = member.operand(index).shape();
+  Access access{value.id(), static_cast<double>(PaddedBytes(machine, shape)), true};
+  const auto part_of = [&](Shape result) {
+    const double part = static_cast<double>(PaddedBytes(machine, result));
+    if (part < access.bytes) access = {value.id(), part, false};
+  };
+  const Opcode opcode = member.opcode();
+  if ((opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kGather) && index == 0) {
+    part_of(member.shape());
+  } else if (opcode == Opcode::kDynamicUpdateSlice && index == 0) {
+    access = {value.id(), 0, false};
+  } else if (opcode == Opcode::kScatter && index < member.operand_count() / 2 && member.operand_count() > 2) {
+    part_of(member.operand(member.operand_count() / 2 + 1).shape());
+  } else if (opcode == Opcode::kFusion) {
+    const Computation body = member.computation_attr(Attr::kCalls);
+    const double plain = static_cast<double>(BufferBytes(shape));
+    if (body.valid() && plain > 0 && shape.IsArray()) {
+      const double read = static_cast<double>(costs.ParameterBytesRead(body, index));
+      if (read < plain) access = {value.id(), access.bytes * read / plain, false};
+    }
+  }
+  return access;
+}
+
+// What is written of a value: an update in place writes the update.
+double WrittenBytes(const Machine& machine, Instruction value) {
+  Instruction root = value;
+  if (root.opcode() == Opcode::kFusion) {
+    const Computation body = root.computation_attr(Attr::kCalls);
+    if (!body.valid()) return static_cast<double>(PaddedBytes(machine, value.shape()));
+    root = body.root();
+    if (root.opcode() == Opcode::kTuple) {
+      double bytes = 0;
+      for (Instruction element : root.operands()) {
+        const Instruction part = ValueOf(element);
+        const bool update = part.opcode() == Opcode::kDynamicUpdateSlice;
+        bytes += static_cast<double>(PaddedBytes(machine, (update ? part.operand(1) : part).shape()));
+      }
+      return bytes;
+    }
+    root = ValueOf(root);
+  }
+  if (root.opcode() == Opcode::kDynamicUpdateSlice) root = root.operand(1);
+  if (root.opcode() == Opcode::kScatter && root.operand_count() > 2) root = root.operand(root.operand_count() / 2 + 1);
+  return static_cast<double>(PaddedBytes(machine, root.shape()));
+}
+
+}  // namespace
+
+std::string_view NameOf(Resource resource) {
+  switch (resource) {
+    case Resource::kMxu:
+      return "mxu";
+    case Resource::kVpu:
+      return "vpu";
+    case Resource::kEup:
+      return "transcendental";
+    case Resource::kXlu:
+      return "xlu";
+    case Resource::kVmem:
+      return "vmem";
+    case Resource::kScalar:
+      return "scalar";
+    case Resource::kHbm:
+      return "hbm";
+    case Resource::kIci:
+      return "ici";
+    case Resource::kDcn:
+      return "dcn";
+    case Resource::kHost:
+      return "host";
+    case Resource::kOverhead:
+      return "overhead";
+  }
+  return "";
+}
+
+KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, Instruction kernel) {
+  KernelWork work;
+  WorkCounter counter(machine, costs, &work);
+  counter.Add(kernel);
+  work.flops += static_cast<double>(costs.Of(kernel).flops);
+  absl::flat_hash_map<uint32_t, size_t> read;  // value -> place in work.reads
+  for (int64_t k = 0; k < kernel.operand_count(); ++k) {
+    const Instruction value = ValueOf(kernel.operand(k));
+    if (value.opcode() == Opcode::kTuple || (value.opcode() == Opcode::kConstant && value.shape().IsScalar())) continue;
+    const Access access = ReadOf(machine, costs, kernel, k, value);
+    work.vmem_bytes += access.bytes;
+    const auto [place, fresh] = read.insert({value.id().value, work.reads.size()});
+    if (fresh) {
+      work.reads.push_back(access);
+    } else if (work.reads[place->second].bytes < access.bytes) {
+      work.reads[place->second] = access;
+    }
+  }
+  work.writes.push_back({kernel.id(), WrittenBytes(machine, kernel), true});
+  work.vmem_bytes += work.writes.back().bytes;
+  if (work.opaque) work.vmem_bytes = 0;
+  counter.Finish();
+  return work;
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/target/matrix_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/graph/attribute_views.h"
+#include "passes/analysis/cost_counter.h"
+#include "passes/target/tiling.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+double SizeOrOne(Shape shape, int64_t dimension) {
+  if (dimension < 0 || dimension >= shape.rank() || shape.is_unbounded(dimension)) return 1;
+  return static_cast<double>(std::max<int64_t>(shape.dim(dimension), 1));
+}
+
+double RoundUpTo(double value, double unit) { return std::ceil(value / unit) * unit; }
+
+double SpeedupOf(const Machine& machine, ElementType a, ElementType b) {
+  const int bits = std::max(BitsOf(a), BitsOf(b));
+  if (IsInteger(a) && IsInteger(b)) {
+    if (bits <= 4) return machine.mxu_int4_speedup;
+    if (bits <= 8) return machine.mxu_int8_speedup;
+  }
+  if (IsFloat(a) && IsFloat(b) && bits <= 8) return machine.mxu_fp8_speedup;
+  return 1;
+}
+
+// bf16 passes that the operand types and precision ask for.
+double PassesOf(Instruction i) {
+  const ElementType type = i.operand(0).shape().element_type();
+  double passes = 1;
+  if (BitsOf(type) > 16 || IsComplex(type)) {
+    for (int64_t precision : i.list_attr(Attr::kOperandPrecision)) {
+      if (precision == static_cast<int64_t>(Precision::kHigh)) passes = std::max(passes, 3.0);
+      if (precision == static_cast<int64_t>(Precision::kHighest)) passes = std::max(passes, 6.0);
+    }
+  }
+  if (IsComplex(type)) passes *= 4;
+  if (BitsOf(ComponentType(type)) == 64) passes *= 9;
+  return passes;
+}
+
+void DotSizes(Instruction i, Product* p) {
+  const DotDims dims = DotDims::Of(i);
+  const Shape lhs = i.operand(0).shape();
+  const Shape rhs = i.operand(1).shape();
+  for (int64_t d : dims.lhs_batch) p->batch *= SizeOrOne(lhs, d);
+  for (int64_t d : dims.lhs_contracting) p->k *= SizeOrOne(lhs, d);
+  p->m = std::max(static_cast<double>(ElementsOf(lhs)) / (p->batch * p->k), 1.0);
+  double rhs_contracting = 1;
+  double rhs_batch = 1;
+  for (int64_t d : dims.rhs_batch) rhs_batch *= SizeOrOne(rhs, d);
+  for (int64_t d : dims.rhs_contracting) rhs_contracting *= SizeOrOne(rhs, d);
+  p->n = std::max(static_cast<double>(ElementsOf(rhs)) / (rhs_batch * rhs_contracting), 1.0);
+  // The groups of a ragged dot share its rows among them.
+  if (i.opcode() == Opcode::kRaggedDot && rhs.rank() == 3 && rhs_batch == 1 && lhs.rank() == 2) {
+    p->n = std::max(p->n / SizeOrOne(rhs, 0), 1.0);
+  }
+}
+
+void ConvolutionSizes(Instruction i, Product* p) {
+  const ConvolutionDims dims = ConvolutionDims::Of(i);
+  const Shape kernel = i.operand(1).shape();
+  const double groups = static_cast<double>(
+      std::max<int64_t>({i.int_attr(Attr::kFeatureGroupCount, 1), i.int_attr(Attr::kBatchGroupCount, 1), 1}));
+  p->batch = groups;
+  if (dims.ok()) {
+    for (int64_t d : dims.kernel_spatial) p->k *= SizeOrOne(kernel, d);
+    p->k *= SizeOrOne(kernel, dims.kernel_input_feature);
+    p->n = std::max(SizeOrOne(kernel, dims.kernel_output_feature) / groups, 1.0);
+  }
+  const double products = static_cast<double>(ConvolutionFlops(i)) / 2;
+  p->m = std::max(products / (groups * p->n * p->k), 1.0);
+}
+
+// Cycles that one unit takes with [k, n] standing in the array and m rows streaming through it.
+double Cycles(const Machine& machine, double m, double k, double n, double batch, double units) {
+  const double size = machine.mxu_size;
+  const double tiles = std::ceil(k / size) * std::ceil(n / size);
+  // The next weights are pushed while rows stream, so a pass takes at least the push.
+  const double pass = std::max(RoundUpTo(m, machine.sublanes), size) / machine.mxu_rows_per_cycle;
+  return std::ceil(tiles * batch / units) * pass;
+}
+
+// The accumulators of an output tile fill the kernel's share of vector memory; each operand is read once for each tile
+// along the other's side.
+double RereadBytes(const Machine& machine, const Product& p, bool lhs_in_vmem, bool rhs_in_vmem) {
+  const double room = machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
+  const double lhs = p.lhs_bytes / p.batch;
+  const double rhs = p.rhs_bytes / p.batch;
+  // An operand that fits whole is read once, and so is the other that streams past it.
+  if (lhs <= room / 2 || rhs <= room / 2) return 0;
+  double best = -1;
+  for (double tm = 256; tm <= 16384; tm *= 2) {
+    for (double tn = 256; tn <= 16384; tn *= 2) {
+      const double rows = std::min(tm, p.m);
+      const double columns = std::min(tn, p.n);
+      if (rows * columns * 4 > room) continue;
+      const double again = (lhs_in_vmem ? 0 : lhs * (std::ceil(p.n / columns) - 1)) +
+                           (rhs_in_vmem ? 0 : rhs * (std::ceil(p.m / rows) - 1));
+      if (best < 0 || again < best) best = again;
+    }
+  }
+  return std::max(best, 0.0) * p.batch;
+}
+
+}  // namespace
+
+Product ProductOf(const Machine& machine, Instruction i) {
+  Product p;
+  if (i.operand_count() < 2 || !i.operand(0).shape().IsArray() || !i.operand(1).shape().IsArray()) return p;
+  if (i.opcode() == Opcode::kConvolution) {
+    ConvolutionSizes(i, &p);
+  } else {
+    DotSizes(i, &p);
+  }
+  p.lhs_bytes = static_cast<double>(PaddedBytes(machine, i.operand(0).shape()));
+  p.rhs_bytes = static_cast<double>(PaddedBytes(machine, i.operand(1).shape()));
+  p.out_bytes = static_cast<double>(PaddedBytes(machine, i.shape()));
+  p.passes = PassesOf(i);
+  p.speedup = SpeedupOf(machine, i.operand(0).shape().element_type(), i.operand(1).shape().element_type());
+  return p;
+}
+
+ProductTime TimeOf(const Machine& machine, const Product& p, bool lhs_in_vmem, bool rhs_in_vmem) {
+  ProductTime time;
+  const double units = machine.mxu_count * static_cast<double>(machine.cores_per_device());
+  // Either operand may stand in the array.
+  const double cycles =
+      std::min(Cycles(machine, p.m, p.k, p.n, p.batch, units), Cycles(machine, p.n, p.k, p.m, p.batch, units));
+  time.mxu = cycles / machine.clock / machine.mxu_efficiency * p.passes / p.speedup + machine.mxu_overhead +
+             (p.batch - 1) * machine.mxu_batch_overhead / static_cast<double>(machine.cores_per_device());
+  // Few rows or columns run on the vector unit where that is faster, as convolutions with a group for each feature do.
+  const double vector_rate = machine.lanes * machine.sublanes * machine.vpu_alus * machine.vpu_efficiency *
+                             machine.clock * static_cast<double>(machine.cores_per_device());
+  const double flops = 2 * p.batch * p.m * p.n * p.k;
+  time.mxu = std::min(time.mxu, flops * 2 / vector_rate + machine.mxu_overhead);
+  time.ideal = flops * p.passes / p.speedup / machine.PeakFlops();
+  time.reread = RereadBytes(machine, p, lhs_in_vmem, rhs_in_vmem);
+  return time;
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mesh of chips that a program runs on, and which links a group of devices spans.
+#ifndef HLOKIT_PASSES_TARGET_TOPOLOGY_H_
+#define HLOKIT_PASSES_TARGET_TOPOLOGY_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "passes/target/machine.h"
+
+namespace hlokit::tpu {
+
+// Chips of one slice along each axis, and slices joined by the data-centre network.
+struct Topology {
+  std::vector<int64_t> axes;
+  int64_t slices = 1;
+
+  int64_t ChipsPerSlice() const;
+  int64_t Chips() const { return ChipsPerSlice() * slices; }
+  bool Wraps(const Machine& machine, size_t axis) const;
+};
+
+// "4x4x4", "16" (chips, arranged as nearly square as they can be), "2*16x16" (two slices). Errors: not a topology, more
+// axes than the machine has, more chips than its largest slice.
+absl::StatusOr<Topology> ParseTopology(const Machine& machine, std::string_view text);
+// The most nearly cubic arrangement of so many chips; more than a slice holds become several slices.
+Topology TopologyFor(const Machine& machine, int64_t chips);
+std::string ToText(const Topology& topology);
+
+// How a group of devices lies in the mesh. Device d is core d % devices_per_chip of chip d / devices_per_chip; chips
+// count along the first axis first.
+struct GroupSpan {
+  struct Axis {
+    int64_t chips = 1;  // along this axis
+    int64_t span = 1;   // from the first to the last of them, with gaps
+    bool wraps = false;
+    size_t axis = 0;
+  };
+  std::vector<Axis> axes;  // with more than one chip
+  int64_t chips = 1;       // of the group in a slice
+  int64_t slices = 1;
+  int64_t devices = 1;
+  bool regular = true;  // the group fills the product of its axes
+};
+GroupSpan SpanOf(const Machine& machine, const Topology& topology, absl::Span<const int64_t> devices);
+// Of all devices.
+GroupSpan SpanOfAll(const Machine& machine, const Topology& topology);
+
+}  // namespace hlokit::tpu
+
+#endif  // HLOKIT_PASSES_TARGET_TOPOLOGY_H_

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/target/collective_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace hlokit::tpu {
+namespace {
+
+double Us(const CollectiveTime& time) { return time.total() * 1e6; }
+
+TEST(CollectiveCostTest, AllGatherOverALineAsMeasured) {
+  // bf16[2048,8192] over the axis of 4 of an 8x4 v5e slice: 680 us measured.
+  const Machine machine = *InstalledMachine("v5e");
+  const Topology topology = *ParseTopology(machine, "8x4");
+  const int64_t group[] = {0, 8, 16, 24};
+  const GroupSpan span = SpanOf(machine, topology, group);
+  ASSERT_EQ(span.axes.size(), 1u);
+  EXPECT_FALSE(span.axes[0].wraps);
+  EXPECT_NEAR(Us(TimeOf(machine, CollectiveKind::kAllGather, 2048.0 * 8192 * 2, span)), 680, 34);
+}
+
+TEST(CollectiveCostTest, SmallMessagesCostTheirHops) {
+  const Machine machine = *InstalledMachine("v5e");
+  const GroupSpan span = SpanOfAll(machine, *ParseTopology(machine, "16x16"));
+  // 8 hops each way round two rings of 16.
+  EXPECT_NEAR(Us(TimeOf(machine, CollectiveKind::kAllGather, 256, span)), 16, 1e-6);
+}
+
+TEST(CollectiveCostTest, AllReduceIsTwoGathersAndAllToAllAQuarter) {
+  const Machine machine = *InstalledMachine("v5p");
+  const GroupSpan span = SpanOfAll(machine, *ParseTopology(machine, "4x4x4"));
+  const double gather = TimeOf(machine, CollectiveKind::kAllGather, 1e9, span).ici;
+  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kReduceScatter, 1e9, span).ici / gather, 1, 1e-9);
+  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllReduce, 1e9, span).ici / gather, 2, 1e-9);
+  EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllToAll, 1e9 / 64, span).ici / gather, 0.25, 1e-9);
+}
+
+TEST(CollectiveCostTest, WrappingHalvesAndAxesAdd) {
+  const Machine machine = *InstalledMachine("v5e");
+  std::vector<int64_t> row(16);
+  std::iota(row.begin(), row.end(), 0);
+  const Topology wide = *ParseTopology(machine, "16x8");
+  const double ring = TimeOf(machine, CollectiveKind::kAllGather, 1e9, SpanOf(machine, wide, row)).ici;
+  const double all =
+      TimeOf(machine, CollectiveKind::kAllGather, 1e9, SpanOfAll(machine, *ParseTopology(machine, "16x16"))).ici;
+  EXPECT_NEAR(ring / all, 2, 1e-9);
+  row.resize(8);
+  const double line =
+      TimeOf(machine, CollectiveKind::kAllGather, 1e9, SpanOf(machine, *ParseTopology(machine, "8x8"), row)).ici;
+  EXPECT_NEAR(line / ring, 2 * (7.0 / 8) / (15.0 / 16), 1e-9);
+}
+
+TEST(CollectiveCostTest, SlicesAreFarApart) {
+  const Machine machine = *InstalledMachine("v5e");
+  const GroupSpan one = SpanOfAll(machine, *ParseTopology(machine, "16x16"));
+  const GroupSpan two = SpanOfAll(machine, *ParseTopology(machine, "2*16x16"));
+  EXPECT_EQ(TimeOf(machine, CollectiveKind::kAllReduce, 1e9, one).dcn, 0);
+  EXPECT_GT(TimeOf(machine, CollectiveKind::kAllReduce, 1e9, two).dcn, 0);
+}
+
+TEST(CollectiveCostTest, NonsenseGroupsHaveATime) {
+  const Machine machine = *InstalledMachine("v5p");
+  const Topology topology = *ParseTopology(machine, "2x2x2");
+  for (std::vector<int64_t> group :
+       std::vector<std::vector<int64_t>>{{}, {0}, {7, 7, 7}, {0, 3, 5}, {1 << 30, 2}, {-5, 4}}) {
+    const double us = Us(TimeOf(machine, CollectiveKind::kAllReduce, 1e6, SpanOf(machine, topology, group)));
+    EXPECT_GE(us, 0);
+    EXPECT_LT(us, 1e9);
+  }
+}
+
+}  // namespace
+}  // namespace hlokit::tpu
