@@ -12,10 +12,10 @@
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
-#include "tools/hlo_run/control.h"
 #include "tools/hlo_run/engine.h"
 #include "tools/hlo_run/flags.h"
-#include "tools/hlo_run/instruments.h"
+#include "tools/hlo_run/interrupt.h"
+#include "tools/hlo_run/run_observers.h"
 #include "tools/hlo_run/sweep.h"
 #include "tools/hlo_run/values.h"
 
@@ -28,7 +28,7 @@ struct Input {
 };
 
 std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std::shared_ptr<Context> context,
-                                cli::Diagnostics* diagnostics) {
+                                cli::DiagnosticReporter* diagnostics) {
   std::vector<cli::InputPart> parts = diagnostics->Read(path);
   if (parts.empty()) return std::nullopt;
   if (parts.size() != 1) {
@@ -49,7 +49,7 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
 }
 
 std::unique_ptr<Engine> Prepare(const Input& input, EngineKind kind, const interp::EvaluatorOptions& options,
-                                cli::Diagnostics* diagnostics) {
+                                cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
   std::unique_ptr<Engine> engine = Engine::Prepare(kind, *input.module, options, &sink);
   diagnostics->Show(sink, *input.part.source);
@@ -58,7 +58,7 @@ std::unique_ptr<Engine> Prepare(const Input& input, EngineKind kind, const inter
 
 std::optional<std::vector<Literal>> RunOnce(const Input& input, Engine* evaluator,
                                             const std::vector<Literal>& arguments, ProgressLine* progress,
-                                            cli::Diagnostics* diagnostics) {
+                                            cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
   progress->Clear();
@@ -76,7 +76,7 @@ struct Reference {
 
 // Reads it before the run, so that mistakes show at once. False after an error.
 bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, const Input& input,
-                   const Engine& evaluator, cli::Diagnostics* diagnostics, Reference* reference) {
+                   const Engine& evaluator, cli::DiagnosticReporter* diagnostics, Reference* reference) {
   if (!flags.expect.empty()) {
     std::vector<Shape> shapes;
     for (int64_t d = 0; d < evaluator.num_devices(); ++d) {
@@ -93,7 +93,7 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
 }
 
 void Check(const Flags& flags, const std::vector<Literal>& results, const std::vector<Literal>& expected,
-           cli::Diagnostics* diagnostics) {
+           cli::DiagnosticReporter* diagnostics) {
   const std::string& from = flags.expect.empty() ? flags.compare : flags.expect;
   const absl::StatusOr<interp::ValueDifference> difference = interp::CompareValues(results, expected, flags.tolerance);
   if (!difference.ok()) {
@@ -110,7 +110,7 @@ void Check(const Flags& flags, const std::vector<Literal>& results, const std::v
 int Run(int argc, char** argv) {
   Flags flags;
   if (std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
-  cli::Diagnostics diagnostics(flags.input);
+  cli::DiagnosticReporter diagnostics(flags.input);
   if (flags.simulation.list_devices || !flags.simulation.print_device.empty()) {
     return ShowDevices(flags.simulation, &diagnostics);
   }
@@ -143,14 +143,14 @@ int Run(int argc, char** argv) {
 
   ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
-  options.cancel = CatchInterrupts();
-  if (flags.progress && ProgressLine::Wanted()) {
+  options.cancel = InstallInterruptHandler();
+  if (flags.progress && ProgressLine::IsEnabled()) {
     options.progress = [&](const interp::RunProgress& p) { progress.Show(p); };
   }
-  interp::HostFolder host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
+  interp::FileHostIo host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
   const interp::EvaluatorOptions plain_options = options;
   if (!flags.host_io.empty()) options.host_io = &host;
-  Instruments instruments(flags, *input->module);
+  RunObservers instruments(flags, *input->module);
   instruments.Attach(&options);
   const std::unique_ptr<Engine> evaluator = Prepare(*input, flags.engine, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();

@@ -40,9 +40,9 @@ int SignificandBits(ElementType type) {
 
 }  // namespace
 
-Tolerance EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result) {
+ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result) {
   const EngineUlps& row = kEngineUlpsOf[static_cast<size_t>(opcode)];
-  Tolerance tolerance;
+  ErrorSpec tolerance;
   if (row.ulps == 0 || !result.shape().IsArray()) return tolerance;
   const ElementType type = result.shape().element_type();
   if (!IsFloat(type) && !IsComplex(type)) return tolerance;

@@ -47,7 +47,7 @@ inline constexpr std::array<EngineUlps, kOpcodeCount> kEngineUlpsOf = [] {
 }();
 
 // The tolerance for one result leaf of an instruction with these operand leaves.
-Tolerance EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result);
+ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result);
 
 }  // namespace hlokit::interp
 

@@ -111,13 +111,13 @@ double WorkOf(Instruction i) {
   return (work + Count(i.shape()) * each) * call;
 }
 
-class LocalCheck : public interp::StepObserver {
+class LocalCheck : public interp::ExecutionObserver {
  public:
   LocalCheck(const Module& module, reference::Evaluator* plain) : module_(module), plain_(*plain) {
     observation.instructions.assign(module.instruction_id_bound(), true);
     observation.operands = true;
   }
-  interp::Observation observation;
+  interp::ObservationRequest observation;
 
   bool within_ulps() const { return within_ulps_; }  // something differed, as its row allows
   const std::string& difference() const { return difference_; }
@@ -186,7 +186,7 @@ class EquivalenceTest {
       Tally tally;
       for (const std::string& file : HloFiles({path})) {
         if (OutOfTime()) break;
-        Check(file, TextOfFile(file).value_or(""), ArgumentText(file), interp::MixedTypes::kBytes, &tally);
+        Check(file, TextOfFile(file).value_or(""), ArgumentText(file), interp::MixedPrecisionMode::kBytes, &tally);
       }
       Report(path, tally);
     }
@@ -197,7 +197,7 @@ class EquivalenceTest {
         options.seed = seed;
         if (seed < kOpcodeCount) options.first = static_cast<Opcode>(seed);
         Check(StrCat("--random=1 --seed=", seed), random_test::RandomModule(options), std::nullopt,
-              interp::MixedTypes::kConvert, &tally);
+              interp::MixedPrecisionMode::kConvert, &tally);
       }
       Report("random modules", tally);
     }
@@ -213,7 +213,7 @@ class EquivalenceTest {
   bool OutOfTime() const { return seconds_ != 0 && Clock::now() - begin_ > std::chrono::seconds(seconds_); }
 
   void Check(const std::string& name, std::string text, std::optional<std::string> arguments,
-             interp::MixedTypes mixed_types, Tally* tally) {
+             interp::MixedPrecisionMode mixed_precision, Tally* tally) {
     ++tally->modules;
     DiagnosticSink sink;
     const auto source = std::make_shared<const SourceBuffer>(name, std::move(text));
@@ -230,7 +230,7 @@ class EquivalenceTest {
     interp::EvaluatorOptions options;
     options.seed = 1;
     options.fill_elided = FillKind::kRandom;
-    options.mixed_types = mixed_types;
+    options.mixed_precision = mixed_precision;
     options.host_io = &host;
     options.limits.max_bytes = int64_t{1} << 30;
     options.limits.max_seconds = kMaxSeconds;
@@ -249,7 +249,7 @@ class EquivalenceTest {
       if (!read) return Skip(name, "has other arguments", &tally->unread);
       values = std::move(*read);
     } else if (shapes != nullptr) {
-      values = interp::MakeArguments(*module, 1);
+      values = interp::MakeFakeArguments(*module, 1);
     }
     if (plain != nullptr) plain_results = plain->Run(values, &plain_sink);
     if (!plain_results && FirstErrorOf(plain_sink).find("the time limit") != std::string::npos) {

@@ -50,11 +50,11 @@ bool HasSize(Group& group, int64_t size) {
 // Element i of piece `piece` of an array that is cut into `pieces` along a dimension; and back: the piece of element i
 // of the whole, and its place there.
 int64_t PieceElement(const Array& whole, int64_t dim, int64_t pieces, int64_t piece, int64_t i) {
-  const int64_t inner = ProductOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
+  const int64_t inner = MatmulShapeOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
   return i / part * inner + piece * part + i % part;
 }
 std::pair<int64_t, int64_t> PieceOf(const Array& whole, int64_t dim, int64_t pieces, int64_t i) {
-  const int64_t inner = ProductOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
+  const int64_t inner = MatmulShapeOf(whole.dims().subspan(static_cast<size_t>(dim))), part = inner / pieces;
   return {i % inner / part, i / inner * part + i % part};
 }
 
@@ -96,7 +96,7 @@ Leaf Combined(Group& group, size_t k) {
   for (size_t m = 1; m < group.devices.size(); ++m) {
     const Leaf next = Converted(run, group.operands[m][k], type);
     for (int64_t i = 0; next != nullptr && i < total->count() && run.Tick(); ++i) {
-      const std::optional<Value> sum = run.Apply(function, {run.ElementOf(*total, i), run.ElementOf(*next, i)});
+      const std::optional<SlotValue> sum = run.Apply(function, {run.ElementOf(*total, i), run.ElementOf(*next, i)});
       if (sum) total->CopyElement(i, *(*sum)[0], 0);
     }
   }
@@ -110,7 +110,7 @@ std::optional<std::vector<std::pair<size_t, size_t>>> PairsOf(Group& group) {
   for (size_t n = 0; n + 2 < list.size(); n += 3) {
     for (int64_t id : {list[n + 1], list[n + 2]}) {
       if (id >= 0 && id < MemberCount(group)) continue;
-      const bool replicas = GroupModeOf(group.instruction) == GroupMode::kReplica;
+      const bool replicas = GetCollectiveOpGroupMode(group.instruction) == CollectiveOpGroupMode::kCrossReplica;
       group.run.Fail(StrCat("source_target_pairs name ", replicas ? "replica " : "partition ", id, ", but there are ",
                             group.run.options.num_replicas, " x ", group.run.options.num_partitions,
                             " devices (replicas x partitions)"));
@@ -190,8 +190,8 @@ absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, i
   const int64_t replicas = run.options.num_replicas, partitions = run.options.num_partitions;
   if (collective.opcode() == Opcode::kRecvDone) return std::vector<int64_t>{device};
   absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
-      IsPermute(collective.opcode()) ? DeviceRows(GroupModeOf(collective), replicas, partitions)
-                                     : DeviceGroups(collective, replicas, partitions);
+      IsPermute(collective.opcode()) ? DeviceRows(GetCollectiveOpGroupMode(collective), replicas, partitions)
+                                     : GetParticipatingDevicesGroups(collective, replicas, partitions);
   if (!groups.ok()) return groups.status();
   std::vector<int64_t> found;
   std::vector<bool> seen(static_cast<size_t>(replicas * partitions), false);
@@ -215,13 +215,13 @@ absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, i
   return found;
 }
 
-Value CollectiveValue(Run& run, Instruction collective, const Value& operands, const Value& results) {
+SlotValue CollectiveValue(Run& run, Instruction collective, const SlotValue& operands, const SlotValue& results) {
   const Opcode opcode = collective.opcode();
   if (opcode != Opcode::kAllGatherStart && opcode != Opcode::kCollectivePermuteStart) return results;
   // Operands (of the form with slices the inputs), results, and whatever the backend adds.
   const std::vector<Shape> shapes = LeafShapes(collective.shape());
   const bool slices = collective.has(Attr::kPermuteSliceSizes);
-  Value value(operands.begin(), slices ? operands.begin() + static_cast<int64_t>(results.size()) : operands.end());
+  SlotValue value(operands.begin(), slices ? operands.begin() + static_cast<int64_t>(results.size()) : operands.end());
   value.insert(value.end(), results.begin(), results.end());
   if (value.size() > shapes.size()) run.Fail("the result of the start does not fit its operands");
   for (size_t i = value.size(); i < shapes.size() && !run.failed(); ++i) value.push_back(run.Allocate(shapes[i]));
@@ -300,7 +300,8 @@ void CollectiveBroadcast(Group& group) {
   const std::vector<Shape> shapes = LeafShapes(group.instruction.shape());
   const size_t count = shapes.size();
   const bool dynamic = group.instruction.bool_attr(Attr::kHasDynamicRoot);
-  const auto groups = DeviceGroups(group.instruction, group.run.options.num_replicas, group.run.options.num_partitions);
+  const auto groups = GetParticipatingDevicesGroups(group.instruction, group.run.options.num_replicas,
+                                                    group.run.options.num_partitions);
   const bool present = groups.ok() && std::any_of(groups->begin(), groups->end(),
                                                   [&](const auto& g) { return Contains(g, group.devices[0]); });
   if (group.operands[0].size() != count + (dynamic ? 1 : 0)) {
@@ -333,7 +334,7 @@ void CollectivePermute(Group& group) {
 // `ragged-all-to-all`: input, output, input offsets, send sizes, output offsets, receive sizes; rows are steps of
 // dimension 0. A sender has as many offsets and sizes for each member.
 void RaggedAllToAll(Group& group) {
-  const Value& first = group.operands[0];
+  const SlotValue& first = group.operands[0];
   const int64_t n = MemberCount(group);
   if (first.size() != 6 || first[0]->rank() < 1 || first[1]->rank() != first[0]->rank() ||
       !IsIndexType(first[2]->type())) {
@@ -343,12 +344,13 @@ void RaggedAllToAll(Group& group) {
     return group.run.Fail(StrCat(first[2]->count(), " offsets cannot be divided among the ", n, " devices of a group"));
   }
   if (!AllocateResults(group, {first[1]->shape()})) return;
-  const int64_t row = ProductOf(first[0]->dims().subspan(1)), per_member = first[2]->count() / n;
+  const int64_t row = MatmulShapeOf(first[0]->dims().subspan(1)), per_member = first[2]->count() / n;
   for (size_t m = 0; m < group.devices.size(); ++m) group.results[m][0]->CopyBytes(*group.operands[m][1]);
   for (int64_t s = 0; s < n; ++s) {
     for (int64_t at = 0; at < n * per_member; ++at) {
       const int64_t t = at / per_member;
-      const Value &sender = group.operands[static_cast<size_t>(s)], &receiver = group.operands[static_cast<size_t>(t)];
+      const SlotValue &sender = group.operands[static_cast<size_t>(s)],
+                      &receiver = group.operands[static_cast<size_t>(t)];
       const int64_t from = IndexAt(*sender[2], at), size = IndexAt(*sender[3], at), to = IndexAt(*sender[4], at);
       const int64_t expected = IndexAt(*receiver[5], s * per_member + at % per_member);
       const std::string names[] = {group.run.DeviceName(group.devices[static_cast<size_t>(s)]),

@@ -172,7 +172,7 @@ Leaf Unpacked(const Op& op, const Array& packed, int64_t dim) {
 
 // The elements of a structured-sparse array at the places in their blocks, and zeros elsewhere; of two in one place the
 // later one counts.
-Leaf Densified(const Op& op, const Array& values, const Array& places, const SparseSide& side) {
+Leaf Densified(const Op& op, const Array& values, const Array& places, const TensorSparsityConfig& side) {
   const size_t dim = static_cast<size_t>(side.dimension);
   Index dims(values.dims().begin(), values.dims().end());
   int64_t lane_elements = 0;
@@ -425,7 +425,7 @@ void Convolution(Op& op) {
   }
   Index sizes;  // of the kernel
   for (int64_t d : dims.kernel_spatial) sizes.push_back(kernel->dim(d));
-  const int64_t products = ProductOf(sizes) * features;
+  const int64_t products = MatmulShapeOf(sizes) * features;
   const ElementType type = op.out().type();
   const bool saturates = IsInteger(type) && BitsOf(type) >= 8 && BitsOf(type) < 64;
   if (op.out().count() == 0) return;

@@ -65,7 +65,7 @@ void BitcastArray(Op& op) {
   const Shape operand = op.instruction.operand(0).shape();
   const bool row_major = IsRowMajor(operand) && IsRowMajor(op.shape);
   const int from_bits = BitsOf(from.type()), to_bits = BitsOf(op.out().type());
-  const bool byte_each = op.run.options.mixed_types == interp::MixedTypes::kBytes && from_bits != to_bits &&
+  const bool byte_each = op.run.options.mixed_precision == interp::MixedPrecisionMode::kBytes && from_bits != to_bits &&
                          std::min(from_bits, to_bits) < 8;
   if (row_major && (byte_each || from.type() == op.out().type()) && from.bytes() > op.out().bytes()) {
     return op.out().CopyBytes(from);
@@ -88,11 +88,11 @@ namespace ops {
 
 // `bitcast`: the bytes stay in memory, so layouts decide which element is which. Of padded or overlapping memory, the
 // result has the first part. What is no array stays as it is.
-Value Bitcast(Op& op) {
+SlotValue Bitcast(Op& op) {
   if (!op.shape.IsArray() || op.operands[0].size() != 1) return op.operands[0];
   op.results = op.run.AllocateLeaves(op.shape);
   if (!op.run.failed()) BitcastArray(op);
-  return Value(op.results.begin(), op.results.end());
+  return SlotValue(op.results.begin(), op.results.end());
 }
 
 // `bitcast-convert`

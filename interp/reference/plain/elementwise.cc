@@ -342,17 +342,17 @@ void ConvertElements(const Array& from, Array* to) {
     } else if (IsComplex(target)) {
       // By way of the component type: an integer is rounded once.
       const bool is_integer = IsInteger(source) && target == ElementType::kC64;
-      const long double exact = source == ElementType::kU64 ? static_cast<long double>(Unsigned(from.Integer(i)))
-                                                            : static_cast<long double>(from.Integer(i));
-      to->SetComplex(i, is_integer ? C128(static_cast<float>(exact)) : from.Complex(i));
+      const long double is_exact = source == ElementType::kU64 ? static_cast<long double>(Unsigned(from.Integer(i)))
+                                                               : static_cast<long double>(from.Integer(i));
+      to->SetComplex(i, is_integer ? C128(static_cast<float>(is_exact)) : from.Complex(i));
     } else if (IsFloat(target)) {
-      const long double exact = source == ElementType::kU64 ? static_cast<long double>(Unsigned(from.Integer(i)))
-                                : IsInteger(source)         ? static_cast<long double>(from.Integer(i))
-                                                            : static_cast<long double>(from.Real(i));
+      const long double is_exact = source == ElementType::kU64 ? static_cast<long double>(Unsigned(from.Integer(i)))
+                                   : IsInteger(source)         ? static_cast<long double>(from.Integer(i))
+                                                               : static_cast<long double>(from.Real(i));
       const bool narrow = BitsOf(target) < 32;
-      to->SetReal(i, narrow                 ? RoundToOdd(exact)
-                     : BitsOf(target) == 32 ? static_cast<float>(exact)
-                                            : static_cast<double>(exact));
+      to->SetReal(i, narrow                 ? RoundToOdd(is_exact)
+                     : BitsOf(target) == 32 ? static_cast<float>(is_exact)
+                                            : static_cast<double>(is_exact));
     } else if (IsFloat(source) || IsComplex(source)) {
       const double v = from.Real(i);
       const int bits = BitsOf(target) - (IsSigned(target) ? 1 : 0);
@@ -410,7 +410,7 @@ void Elementwise(Op& op) {
   } else if (row != nullptr && type == ElementType::kPred && row->pred != nullptr) {
     op.ForEach(out.count(), [&](int64_t i) { out.SetInteger(i, row->pred(a.Integer(i) != 0, b.Integer(i) != 0)); });
   } else {
-    op.Fail(StrCat("cannot evaluate ", TextOf(opcode), " of ", TextOf(type)));
+    op.Fail(StrCat("cannot evaluate ", ToString(opcode), " of ", ToString(type)));
   }
 }
 

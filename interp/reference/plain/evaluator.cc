@@ -26,44 +26,44 @@ class Devices {
   Devices(Run& run, Computation entry, absl::Span<const Literal> arguments, size_t each) : run_(run) {
     const int64_t count = run.options.num_replicas * run.options.num_partitions;
     for (int64_t d = 0; d < count; ++d) {
-      Value leaves;
+      SlotValue leaves;
       for (const Literal& literal : arguments.subspan(static_cast<size_t>(d) * each, each)) {
         leaves.push_back(std::make_shared<Array>(literal.shape(), literal.data()));
       }
       devices_.push_back({d / run.options.num_partitions, d % run.options.num_partitions});
       run.device = &devices_.back();
-      machines_.push_back(std::make_unique<Machine>(run, entry, std::move(leaves), /*applied=*/false));
+      machines_.push_back(std::make_unique<VirtualMachine>(run, entry, std::move(leaves), /*applied=*/false));
     }
   }
 
-  bool RunAll() {
+  bool InvokeOpMultiOutput() {
     while (!run_.failed()) {
       bool waiting = false, met = false;
       for (size_t d = 0; d < machines_.size() && !run_.failed(); ++d) {
         run_.device = &devices_[d];
-        if (machines_[d]->state() == Machine::State::kRunning) machines_[d]->Advance();
+        if (machines_[d]->state() == VirtualMachine::State::kRunning) machines_[d]->Advance();
       }
       for (size_t d = 0; d < machines_.size() && !run_.failed(); ++d) {
-        if (machines_[d]->state() != Machine::State::kWaiting) continue;
+        if (machines_[d]->state() != VirtualMachine::State::kWaiting) continue;
         waiting = true;
-        met = Meet(static_cast<int64_t>(d)) || met;
+        met = TryRunCollective(static_cast<int64_t>(d)) || met;
       }
       if (!waiting) break;
-      if (!met && !run_.failed()) ReportMissing();
+      if (!met && !run_.failed()) ReportDeadlock();
     }
     return !run_.failed();
   }
 
-  const Value& result(size_t device) const { return machines_[device]->result(); }
+  const SlotValue& result(size_t device) const { return machines_[device]->result(); }
 
  private:
-  Machine& machine(int64_t device) { return *machines_[static_cast<size_t>(device)]; }
+  VirtualMachine& machine(int64_t device) { return *machines_[static_cast<size_t>(device)]; }
   bool WaitsFor(int64_t device, Instruction at) {
-    return machine(device).state() == Machine::State::kWaiting && machine(device).waiting_for() == at;
+    return machine(device).state() == VirtualMachine::State::kWaiting && machine(device).waiting_for() == at;
   }
 
   // Runs the collective that `device` waits for, if all of its group do.
-  bool Meet(int64_t device) {
+  bool TryRunCollective(int64_t device) {
     const Instruction at = machine(device).waiting_for();
     run_.device = &devices_[static_cast<size_t>(device)];
     const auto fail = [&](std::string message) {
@@ -81,17 +81,17 @@ class Devices {
     for (int64_t d : *members) group.operands.push_back(machine(d).waiting_operands());
     EvaluateOf(at.opcode())->collective(group);
     for (size_t m = 0; m < members->size() && !run_.failed(); ++m) {
-      const Value results(group.results[m].begin(), group.results[m].end());
-      Value value = CollectiveValue(run_, at, group.operands[m], results);
+      const SlotValue results(group.results[m].begin(), group.results[m].end());
+      SlotValue value = CollectiveValue(run_, at, group.operands[m], results);
       if (!run_.failed()) machine((*members)[m]).Resume(std::move(value));
     }
     return run_.failed() ? fail("") : true;
   }
 
-  void ReportMissing() {
+  void ReportDeadlock() {
     constexpr int kMaxNamed = 8;
     int64_t device = 0;
-    while (machine(device).state() != Machine::State::kWaiting) ++device;
+    while (machine(device).state() != VirtualMachine::State::kWaiting) ++device;
     const Instruction at = machine(device).waiting_for();
     run_.device = &devices_[static_cast<size_t>(device)];
     run_.error_instruction = at.id();
@@ -100,7 +100,7 @@ class Devices {
     int named = 0;
     for (int64_t other : *members) {
       if (WaitsFor(other, at) || ++named > kMaxNamed) continue;
-      const bool waits = machine(other).state() == Machine::State::kWaiting;
+      const bool waits = machine(other).state() == VirtualMachine::State::kWaiting;
       StrAppend(&missing, missing.empty() ? "" : "; ", run_.DeviceName(other), waits ? " waits at " : " has ended",
                 waits ? machine(other).waiting_for().name() : "");
     }
@@ -111,7 +111,7 @@ class Devices {
 
   Run& run_;
   std::deque<Device> devices_;
-  std::vector<std::unique_ptr<Machine>> machines_;
+  std::vector<std::unique_ptr<VirtualMachine>> machines_;
 };
 
 void ReportError(const Module& module, const Run& run, DiagnosticSink* sink) {
@@ -123,7 +123,7 @@ void ReportError(const Module& module, const Run& run, DiagnosticSink* sink) {
   if (run.error_instruction.valid()) {
     const Instruction at = module.instruction(run.error_instruction);
     const uint32_t offset = at.record().source_offset;
-    if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(at.name().size())};
+    if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
     message = StrCat(at.name(), ": ", message);
   }
   for (const std::string& loop : run.error_loops) StrAppend(&loops, loops.empty() ? "" : ", ", loop);
@@ -151,7 +151,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const interp
   }
   auto evaluator = std::unique_ptr<Evaluator>(new Evaluator());
   evaluator->options_ = options;
-  evaluator->program_ = std::make_unique<Program>();
+  evaluator->program_ = std::make_unique<PreparedProgram>();
   if (!PrepareProgram(module, evaluator->options_, sink, evaluator->program_.get())) return nullptr;
   const Computation entry = module.entry();
   for (int64_t i = 0; i < entry.parameter_count(); ++i) {
@@ -180,7 +180,7 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
   std::optional<std::vector<Literal>> results;
   {
     Devices all(run, program_->module->entry(), arguments, each);
-    if (all.RunAll()) {
+    if (all.InvokeOpMultiOutput()) {
       results.emplace();
       for (size_t d = 0; d < devices; ++d) {
         for (size_t r = 0; r < result_shapes_.size(); ++r) {
@@ -212,17 +212,17 @@ absl::StatusOr<std::vector<Literal>> Evaluator::EvaluateOne(Instruction instruct
   reference::Run run(program_.get(), options_, &sink);
   Device device;
   run.device = &device;
-  std::vector<Value> values;
+  std::vector<SlotValue> values;
   size_t next = 0;
   for (Instruction operand : instruction.operands()) {
-    Value& value = values.emplace_back();
+    SlotValue& value = values.emplace_back();
     for (size_t leaf = LeafShapes(operand.shape()).size(); leaf-- > 0 && next < operands.size(); ++next) {
       value.push_back(std::make_shared<Array>(operands[next].shape(), operands[next].data()));
     }
   }
   std::vector<Literal> results;
   {
-    const Value value = EvaluateOp(run, instruction, std::move(values));
+    const SlotValue value = EvaluateOp(run, instruction, std::move(values));
     if (run.failed()) return absl::FailedPreconditionError(run.error());
     const std::vector<Shape> shapes = LeafShapes(instruction.shape());
     for (size_t i = 0; i < value.size() && i < shapes.size(); ++i) results.push_back(ToLiteral(*value[i], shapes[i]));

@@ -22,7 +22,7 @@
 
 namespace hlokit::reference {
 
-struct Program;
+struct PreparedProgram;
 
 class Evaluator {
  public:
@@ -53,7 +53,7 @@ class Evaluator {
   Evaluator();
 
   interp::EvaluatorOptions options_;
-  std::unique_ptr<Program> program_;
+  std::unique_ptr<PreparedProgram> program_;
   std::vector<Shape> argument_shapes_;
   std::vector<Shape> result_shapes_;
   interp::RunStatistics statistics_;

@@ -151,11 +151,11 @@ void Scatter(Op& op) {
       at[d] = place.start[d] + place.offset[d];
     }
     const int64_t to = PositionOf(at, input), from = PositionOf(index, updates);
-    Value arguments;
+    SlotValue arguments;
     for (size_t k = 0; k < 2 * count; ++k) {
       arguments.push_back(k < count ? op.run.ElementOf(op.out(k), to) : op.run.ElementOf(op.in(k + 1), from));
     }
-    const std::optional<Value> combined = op.run.Apply(function, std::move(arguments));
+    const std::optional<SlotValue> combined = op.run.Apply(function, std::move(arguments));
     for (size_t k = 0; combined && k < count && k < combined->size(); ++k) {
       op.out(k).CopyElement(to, *(*combined)[k], 0);
     }

@@ -25,7 +25,7 @@ struct Op {
   Run& run;
   Instruction instruction;
   Shape shape;                                  // of the result
-  std::vector<Value> operands;                  // of each operand
+  std::vector<SlotValue> operands;              // of each operand
   std::vector<std::shared_ptr<Array>> results;  // zeros, for each leaf of the result
 
   const Array& in(size_t i) const { return *operands[i][0]; }
@@ -37,7 +37,7 @@ struct Op {
     return condition;
   }
   // All leaves of all operands.
-  Value OperandLeaves() const;
+  SlotValue OperandLeaves() const;
 
   // body(i) for i < count, and body(index) for the indices of an array in row-major order; ends when the run does.
   template <typename Body>
@@ -62,7 +62,7 @@ struct Group {
   Run& run;
   Instruction instruction;
   std::vector<int64_t> devices;
-  std::vector<Value> operands;                                    // of each device, all leaves
+  std::vector<SlotValue> operands;                                // of each device, all leaves
   std::vector<std::vector<std::shared_ptr<Array>>> results = {};  // of each device, for each leaf that it computes
 };
 
@@ -72,12 +72,12 @@ enum class Control : uint8_t { kCall, kWhile, kConditional, kAsync };
 struct Evaluate {
   enum class Kind : uint8_t { kFill, kReturn, kCollective, kControl } kind;
   void (*fill)(Op&) = nullptr;
-  Value (*returned)(Op&) = nullptr;
+  SlotValue (*returned)(Op&) = nullptr;
   void (*collective)(Group&) = nullptr;
   Control control = Control::kCall;
 
   constexpr Evaluate(void (*f)(Op&)) : kind(Kind::kFill), fill(f) {}                 // NOLINT: a row
-  constexpr Evaluate(Value (*f)(Op&)) : kind(Kind::kReturn), returned(f) {}          // NOLINT
+  constexpr Evaluate(SlotValue (*f)(Op&)) : kind(Kind::kReturn), returned(f) {}      // NOLINT
   constexpr Evaluate(void (*f)(Group&)) : kind(Kind::kCollective), collective(f) {}  // NOLINT
   constexpr Evaluate(Control c) : kind(Kind::kControl), control(c) {}                // NOLINT
 };
@@ -94,17 +94,17 @@ inline constexpr Control AsyncUpdate = Control::kAsync;
 inline constexpr Control AsyncDone = Control::kAsync;
 
 // tuples.cc
-Value Parameter(Op& op);  // never called: parameters have their values before the first instruction
-Value Constant(Op& op);
-Value FirstOperand(Op& op);
-Value Token(Op& op);
-Value Tuple(Op& op);
-Value GetTupleElement(Op& op);
-Value CollectiveDone(Op& op);
-Value CopyStart(Op& op);
-Value CopyDone(Op& op);
-Value CustomCall(Op& op);
-Value SetDimensionSize(Op& op);
+SlotValue Parameter(Op& op);  // never called: parameters have their values before the first instruction
+SlotValue Constant(Op& op);
+SlotValue FirstOperand(Op& op);
+SlotValue Token(Op& op);
+SlotValue Tuple(Op& op);
+SlotValue GetTupleElement(Op& op);
+SlotValue CollectiveDone(Op& op);
+SlotValue CopyStart(Op& op);
+SlotValue CopyDone(Op& op);
+SlotValue CustomCall(Op& op);
+SlotValue SetDimensionSize(Op& op);
 void GetDimensionSize(Op& op);
 
 // elementwise.cc
@@ -112,7 +112,7 @@ void Elementwise(Op& op);
 void StochasticConvert(Op& op);
 
 // data_movement.cc
-Value Bitcast(Op& op);
+SlotValue Bitcast(Op& op);
 void BitcastConvert(Op& op);
 void Broadcast(Op& op);
 void Concatenate(Op& op);
@@ -172,12 +172,12 @@ void PartitionId(Op& op);
 void ReplicaId(Op& op);
 
 // transfers.cc
-Value Infeed(Op& op);
-Value Outfeed(Op& op);
-Value Recv(Op& op);
+SlotValue Infeed(Op& op);
+SlotValue Outfeed(Op& op);
+SlotValue Recv(Op& op);
 void RecvDone(Group& group);
-Value Send(Op& op);
-Value SendDone(Op& op);
+SlotValue Send(Op& op);
+SlotValue SendDone(Op& op);
 
 }  // namespace ops
 
@@ -199,12 +199,12 @@ absl::StatusOr<std::vector<int64_t>> GroupOf(Run& run, Instruction collective, i
 // Whether a group that is complete can go on, and what it waits for if it cannot: only a recv-done waits for more.
 bool IsReady(Run& run, Instruction collective, int64_t device);
 // The value of a collective of which these are the computed leaves: with a start, operands come first.
-Value CollectiveValue(Run& run, Instruction collective, const Value& operands, const Value& results);
+SlotValue CollectiveValue(Run& run, Instruction collective, const SlotValue& operands, const SlotValue& results);
 
-// Before and after an instruction of mixed types (Program::mixed): brings operands and `op->shape` to the types that it
-// computes in; brings what it gave to the declared shape. False after an error.
+// Before and after an instruction of mixed types (PreparedProgram::mixed): brings operands and `op->shape` to the types
+// that it computes in; brings what it gave to the declared shape. False after an error.
 bool FitOperands(Op* op);
-bool FitResults(Run& run, Shape declared, Value* value);
+bool FitResults(Run& run, Shape declared, SlotValue* value);
 
 }  // namespace hlokit::reference
 

@@ -26,10 +26,10 @@ PlainFunction PlainFunctionOf(Computation function) {
 
 // What is combined to one element of each result. Floats of a plain sum or product are accumulated in double and
 // rounded at the end; anything else is function(accumulators..., elements...) step by step.
-class Accumulator {
+class AccumulateGrad {
  public:
   // The initial values are operands [count, 2 count).
-  Accumulator(const Op& op, Computation function, bool may_be_plain)
+  AccumulateGrad(const Op& op, Computation function, bool may_be_plain)
       : op_(op),
         function_(function),
         count_(op.operands.size() / 2),
@@ -48,9 +48,9 @@ class Accumulator {
       sum_ = plain_ == PlainFunction::kSum ? sum_ + v : sum_ * v;
       return;
     }
-    Value arguments = values_;
+    SlotValue arguments = values_;
     for (size_t k = 0; k < count_; ++k) arguments.push_back(op_.run.ElementOf(op_.in(k), i));
-    std::optional<Value> combined = op_.run.Apply(function_, std::move(arguments));
+    std::optional<SlotValue> combined = op_.run.Apply(function_, std::move(arguments));
     if (combined && combined->size() == count_) values_ = std::move(*combined);
   }
 
@@ -65,7 +65,7 @@ class Accumulator {
   const size_t count_;
   const PlainFunction plain_;
   double sum_ = 0;
-  Value values_;
+  SlotValue values_;
 };
 
 // The positions in an array of `dims` under a window at `position`, in row-major order of the window.
@@ -105,9 +105,9 @@ namespace ops {
 void Map(Op& op) {
   const Computation function = op.instruction.computation_attr(Attr::kToApply);
   op.ForEach(op.out().count(), [&](int64_t i) {
-    Value arguments;
+    SlotValue arguments;
     for (size_t k = 0; k < op.operands.size(); ++k) arguments.push_back(op.run.ElementOf(op.in(k), i));
-    const std::optional<Value> result = op.run.Apply(function, std::move(arguments));
+    const std::optional<SlotValue> result = op.run.Apply(function, std::move(arguments));
     if (result && op.Require(result->size() == 1, "the function has not one result")) {
       op.out().CopyElement(i, *(*result)[0], 0);
     }
@@ -125,7 +125,7 @@ void Reduce(Op& op) {
   const std::vector<int64_t> begins = empty ? std::vector<int64_t>() : GroupPositions(dims, kept);
   const std::vector<int64_t> steps = empty ? std::vector<int64_t>() : GroupPositions(dims, order);
   op.ForEach(op.out().count(), [&](int64_t i) {
-    Accumulator accumulator(op, function, /*may_be_plain=*/true);
+    AccumulateGrad accumulator(op, function, /*may_be_plain=*/true);
     op.ForEach(static_cast<int64_t>(steps.size()),
                [&](int64_t s) { accumulator.Add(begins[static_cast<size_t>(i)] + steps[static_cast<size_t>(s)]); });
     accumulator.Store(i);
@@ -143,7 +143,7 @@ void ReduceWindow(Op& op) {
   }
   int64_t to = 0;
   op.ForEachIndex(op.out().dims(), [&](const Index& position) {
-    Accumulator accumulator(op, function, /*may_be_plain=*/BitsOf(op.in(0).type()) >= 32);
+    AccumulateGrad accumulator(op, function, /*may_be_plain=*/BitsOf(op.in(0).type()) >= 32);
     ForEachUnderWindow(op, window, dims, position, [&](int64_t i) { accumulator.Add(i); });
     accumulator.Store(to++);
   });
@@ -162,17 +162,17 @@ void Scan(Op& op) {
   }
   const size_t inputs = op.operands.size() - carries, outputs = op.results.size() - carries;
   const int64_t dim = dimensions[0], length = op.in(0).dim(dim);
-  Value carried;
+  SlotValue carried;
   for (size_t k = 0; k < carries; ++k) carried.push_back(op.operands[inputs + k][0]);
   const bool reverse = op.instruction.bool_attr(Attr::kIsReverse);
   // Element j of slice i of an array.
   const auto position = [&](const Array& array, int64_t i, int64_t j) {
-    const int64_t inner = ProductOf(array.dims().subspan(static_cast<size_t>(dim) + 1));
+    const int64_t inner = MatmulShapeOf(array.dims().subspan(static_cast<size_t>(dim) + 1));
     return (j / inner * array.dim(dim) + i) * inner + j % inner;
   };
   op.ForEach(length, [&](int64_t step) {
     const int64_t i = reverse ? length - 1 - step : step;
-    Value arguments;
+    SlotValue arguments;
     for (size_t k = 0; k < inputs; ++k) {
       const std::shared_ptr<Array> slice = op.run.Allocate(body.parameter(static_cast<int64_t>(k)).shape());
       if (slice == nullptr) return;
@@ -180,7 +180,7 @@ void Scan(Op& op) {
       arguments.push_back(slice);
     }
     arguments.insert(arguments.end(), carried.begin(), carried.end());
-    const std::optional<Value> results = op.run.Apply(body, std::move(arguments));
+    const std::optional<SlotValue> results = op.run.Apply(body, std::move(arguments));
     if (!results || !op.Require(results->size() == outputs + carries, "the computation of the scan gives too little")) {
       return;
     }
@@ -210,7 +210,7 @@ void SelectAndScatter(Op& op) {
     int64_t selected = -1;
     ForEachUnderWindow(op, window, operand.dims(), position, [&](int64_t i) {
       if (selected >= 0) {
-        const std::optional<Value> keep =
+        const std::optional<SlotValue> keep =
             op.run.Apply(select, {op.run.ElementOf(operand, selected), op.run.ElementOf(operand, i)});
         if (!keep || (*keep)[0]->Integer(0) != 0) return;
       }
@@ -218,7 +218,7 @@ void SelectAndScatter(Op& op) {
     });
     const int64_t i = from++;
     if (selected < 0) return;
-    const std::optional<Value> sum =
+    const std::optional<SlotValue> sum =
         op.run.Apply(scatter, {op.run.ElementOf(source, i), op.run.ElementOf(op.out(), selected)});
     if (sum) op.out().CopyElement(selected, *(*sum)[0], 0);
   });

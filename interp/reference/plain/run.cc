@@ -18,7 +18,7 @@ constexpr size_t kNoPlace = ~size_t{0};
 bool Refuse(Instruction at, DiagnosticKind kind, std::string message, DiagnosticSink* sink, std::string hint = "") {
   SourceRange range;
   const uint32_t offset = at.record().source_offset;
-  if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(at.name().size())};
+  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
   sink->Error(kind, range, std::move(message), std::move(hint));
   return false;
 }
@@ -40,7 +40,8 @@ Instruction GivenSize(Instruction get) {
 
 class Preparation {
  public:
-  Preparation(const Module& module, const interp::EvaluatorOptions& options, DiagnosticSink* sink, Program* program)
+  Preparation(const Module& module, const interp::EvaluatorOptions& options, DiagnosticSink* sink,
+              PreparedProgram* program)
       : module_(module), options_(options), sink_(sink), program_(*program), effects_(module) {
     program_.module = &module;
     program_.places.assign(module.instruction_id_bound(), kNoPlace);
@@ -159,7 +160,7 @@ class Preparation {
 
   // The leaves of the literal, left to right.
   bool SetConstant(Instruction at) {
-    Value& value = program_.constants[at.id().value];
+    SlotValue& value = program_.constants[at.id().value];
     std::vector<LiteralId> stack = {at.literal_id()};
     while (!stack.empty()) {
       const LiteralId id = stack.back();
@@ -196,14 +197,14 @@ class Preparation {
   const Module& module_;
   const interp::EvaluatorOptions& options_;
   DiagnosticSink* sink_;
-  Program& program_;
+  PreparedProgram& program_;
   const SideEffects effects_;
   int64_t leaves_ = 0;
 };
 
 }  // namespace
 
-bool Schedule::Takes(const Value& leaves) const {
+bool Schedule::Takes(const SlotValue& leaves) const {
   if (leaves.size() != parameter_leaves.size()) return false;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const Shape shape = parameter_leaves[i];
@@ -223,11 +224,11 @@ std::vector<Instruction> OperandsOf(Instruction instruction) {
 }
 
 bool PrepareProgram(const Module& module, const interp::EvaluatorOptions& options, DiagnosticSink* sink,
-                    Program* program) {
+                    PreparedProgram* program) {
   return Preparation(module, options, sink, program).Prepare(module.entry());
 }
 
-std::pair<size_t, size_t> Program::ElementLeaves(Shape tuple, int64_t index) {
+std::pair<size_t, size_t> PreparedProgram::ElementLeaves(Shape tuple, int64_t index) {
   std::vector<size_t>& begins = element_begins[tuple.record()];
   if (begins.empty()) {
     begins.push_back(0);
@@ -291,13 +292,13 @@ Leaf Run::ElementOf(const Array& array, int64_t i) {
   return scalar;
 }
 
-std::optional<Value> Run::Apply(Computation computation, Value arguments, Value* root_operands) {
+std::optional<SlotValue> Run::Apply(Computation computation, SlotValue arguments, SlotValue* root_operands) {
   // Each level is a machine on the C++ stack, so their number is bounded.
   constexpr int kMaxDepth = 50;
   if (depth_ == kMaxDepth) Fail(StrCat("computations applied to elements are nested deeper than ", kMaxDepth));
   if (failed_) return std::nullopt;
   ++depth_;
-  Machine machine(*this, computation, std::move(arguments), /*applied=*/true);
+  VirtualMachine machine(*this, computation, std::move(arguments), /*applied=*/true);
   if (!failed_) machine.Advance();
   --depth_;
   if (!failed_ && machine.result().empty()) Fail("the computation that is applied to elements gives no array");

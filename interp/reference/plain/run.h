@@ -33,15 +33,15 @@ struct Schedule {
   std::vector<size_t> parameter_begins;        // and where those of each begin; one more at the end
 
   // Whether the computation can be called on these.
-  bool Takes(const Value& leaves) const;
+  bool Takes(const SlotValue& leaves) const;
 };
 
-struct Program {
+struct PreparedProgram {
   const Module* module = nullptr;
-  absl::flat_hash_map<uint32_t, Schedule> schedules;  // by computation id
-  std::vector<size_t> places;                         // of each instruction in the order of its computation
-  std::vector<std::unique_ptr<Literal>> filled;       // in place of elided constants
-  absl::flat_hash_map<uint32_t, Value> constants;     // by instruction id
+  absl::flat_hash_map<uint32_t, Schedule> schedules;   // by computation id
+  std::vector<size_t> places;                          // of each instruction in the order of its computation
+  std::vector<std::unique_ptr<Literal>> filled;        // in place of elided constants
+  absl::flat_hash_map<uint32_t, SlotValue> constants;  // by instruction id
   absl::flat_hash_set<uint32_t> mixed;  // instructions whose operands have other types than they compute in
   absl::flat_hash_map<const ShapeRecord*, std::vector<size_t>> element_begins;  // of tuples: the leaf each begins at
   AsyncStarts async_starts;
@@ -56,7 +56,7 @@ std::vector<Instruction> OperandsOf(Instruction instruction);
 
 // Fills `program` with all that `entry` calls. False after an error report.
 bool PrepareProgram(const Module& module, const interp::EvaluatorOptions& options, DiagnosticSink* sink,
-                    Program* program);
+                    PreparedProgram* program);
 
 struct Device {
   int64_t replica = 0;
@@ -67,18 +67,18 @@ struct Device {
 
 class Run {
  public:
-  Run(Program* program, const interp::EvaluatorOptions& options, DiagnosticSink* sink)
+  Run(PreparedProgram* program, const interp::EvaluatorOptions& options, DiagnosticSink* sink)
       : program(*program), options(options), sink(sink) {
     memory.max = options.limits.max_bytes;
   }
 
-  Program& program;
+  PreparedProgram& program;
   const interp::EvaluatorOptions& options;
   DiagnosticSink* const sink;
   Memory memory;
   Device* device = nullptr;  // the one that runs
   // Sent from device to device, and not yet received: by channel and receiver.
-  std::map<std::pair<int64_t, int64_t>, std::deque<Value>> messages;
+  std::map<std::pair<int64_t, int64_t>, std::deque<SlotValue>> messages;
   interp::RunStatistics statistics;
 
   int64_t DeviceNumber() const { return device->replica * options.num_partitions + device->partition; }
@@ -105,7 +105,7 @@ class Run {
 
   // What a computation gives for these leaves of its parameters, for instructions that call it for elements, and the
   // leaves of its root's operands where they are asked for. Nullopt after an error.
-  std::optional<Value> Apply(Computation computation, Value arguments, Value* root_operands = nullptr);
+  std::optional<SlotValue> Apply(Computation computation, SlotValue arguments, SlotValue* root_operands = nullptr);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -44,13 +44,13 @@ class Comparator {
 
   // Positions in the operands.
   bool Before(int64_t x, int64_t y) const {
-    Value arguments;
+    SlotValue arguments;
     for (size_t k = 0; k < op_.operands.size(); ++k) {
       arguments.push_back(op_.run.ElementOf(op_.in(k), x));
       arguments.push_back(op_.run.ElementOf(op_.in(k), y));
     }
-    Value keys;
-    const std::optional<Value> before = op_.run.Apply(function_, std::move(arguments), &keys);
+    SlotValue keys;
+    const std::optional<SlotValue> before = op_.run.Apply(function_, std::move(arguments), &keys);
     if (!before) return false;
     if (key_of_first_ >= 0 && keys.size() == 2) {
       const bool first_is_nan = std::isnan(keys[static_cast<size_t>(key_of_first_)]->Real(0));

@@ -53,15 +53,15 @@ Channel ChannelOf(Instruction instruction) {
   return channel;
 }
 
-Value ArraysOf(const Value& value) {
-  Value arrays = value;
+SlotValue ArraysOf(const SlotValue& value) {
+  SlotValue arrays = value;
   std::erase_if(arrays, [](const Leaf& leaf) { return !leaf->shape().IsArray(); });
   return arrays;
 }
 
 // A value of these arrays and, for all other leaves, zeros. Empty after an error.
-Value WithArrays(Run& run, Shape shape, const Value& arrays) {
-  Value value;
+SlotValue WithArrays(Run& run, Shape shape, const SlotValue& arrays) {
+  SlotValue value;
   size_t next = 0;
   for (Shape leaf : LeafShapes(shape)) {
     value.push_back(leaf.IsArray() && next < arrays.size() ? arrays[next++] : run.Allocate(leaf));
@@ -71,7 +71,7 @@ Value WithArrays(Run& run, Shape shape, const Value& arrays) {
 }
 
 // The next value of a queue of the host, as arrays of these shapes. Empty after an error.
-Value FromHost(Run& run, const std::string& queue, Shape shape) {
+SlotValue FromHost(Run& run, const std::string& queue, Shape shape) {
   std::vector<Literal> leaves;
   for (Shape leaf : LeafShapes(shape)) {
     if (leaf.IsArray() && run.Allocate(leaf) != nullptr) leaves.push_back(Literal::Zeros(leaf));
@@ -83,7 +83,7 @@ Value FromHost(Run& run, const std::string& queue, Shape shape) {
   }
   const absl::Status status = run.options.host_io->Receive(queue, run.DeviceNumber(), absl::MakeSpan(leaves));
   if (!status.ok()) run.Fail(std::string(status.message()));
-  Value value;
+  SlotValue value;
   for (const Literal& literal : leaves) {
     const std::shared_ptr<Array> array = run.Allocate(literal.shape());
     if (array == nullptr || run.failed()) return {};
@@ -93,7 +93,7 @@ Value FromHost(Run& run, const std::string& queue, Shape shape) {
   return value;
 }
 
-void ToHost(Run& run, const std::string& queue, const Value& arrays) {
+void ToHost(Run& run, const std::string& queue, const SlotValue& arrays) {
   if (run.options.host_io == nullptr) return run.Fail(StrCat("the run has no host queue \"", queue, "\""));
   std::vector<Literal> leaves;
   for (const Leaf& leaf : arrays) {
@@ -123,21 +123,21 @@ bool IsReady(Run& run, Instruction collective, int64_t device) {
 namespace ops {
 
 // `infeed`: data and a token.
-Value Infeed(Op& op) {
-  const Value arrays = FromHost(op.run, "infeed", op.instruction.shape());
-  return op.run.failed() ? Value() : WithArrays(op.run, op.instruction.shape(), arrays);
+SlotValue Infeed(Op& op) {
+  const SlotValue arrays = FromHost(op.run, "infeed", op.instruction.shape());
+  return op.run.failed() ? SlotValue() : WithArrays(op.run, op.instruction.shape(), arrays);
 }
 
 // `outfeed`
-Value Outfeed(Op& op) {
+SlotValue Outfeed(Op& op) {
   ToHost(op.run, "outfeed", ArraysOf(op.operands[0]));
   return Token(op);
 }
 
 // `send`: the value is data, context and token.
-Value Send(Op& op) {
+SlotValue Send(Op& op) {
   const Channel channel = ChannelOf(op.instruction);
-  const Value arrays = ArraysOf(op.operands[0]);
+  const SlotValue arrays = ArraysOf(op.operands[0]);
   if (channel.host) {
     ToHost(op.run, StrCat("send.", channel.number), arrays);
   } else if (!channel.pairs) {
@@ -150,21 +150,21 @@ Value Send(Op& op) {
   }
   return WithArrays(op.run, op.instruction.shape(), arrays);
 }
-Value SendDone(Op& op) { return Token(op); }
+SlotValue SendDone(Op& op) { return Token(op); }
 
 // `recv`: what is received comes into being at the recv-done.
-Value Recv(Op& op) { return WithArrays(op.run, op.instruction.shape(), {}); }
+SlotValue Recv(Op& op) { return WithArrays(op.run, op.instruction.shape(), {}); }
 
 // `recv-done`: zeros for a device that is no target.
 void RecvDone(Group& group) {
   Run& run = group.run;
   const Channel channel = ChannelOf(group.instruction);
   const Shape shape = group.instruction.shape();
-  Value arrays;
+  SlotValue arrays;
   if (channel.host) {
     arrays = FromHost(run, StrCat("recv.", channel.number), shape);
   } else if (ExpectsMessage(channel, group.devices[0])) {
-    std::deque<Value>& queue = run.messages[{channel.number, group.devices[0]}];
+    std::deque<SlotValue>& queue = run.messages[{channel.number, group.devices[0]}];
     arrays = std::move(queue.front());
     queue.pop_front();
   }

@@ -16,13 +16,13 @@ namespace hlokit::reference {
 namespace {
 
 // Element `index` of the tuple that is operand 0. Empty after an error.
-Value ElementOfTuple(const Op& op, int64_t index) {
+SlotValue ElementOfTuple(const Op& op, int64_t index) {
   const Shape tuple = op.instruction.operand(0).shape();
   if (!op.Require(tuple.IsTuple() && index >= 0 && index < tuple.tuple_size(), "the tuple has no such element"))
     return {};
   const auto [begin, end] = op.run.program.ElementLeaves(tuple, index);
-  const Value& from = op.operands[0];
-  return Value(from.begin() + static_cast<int64_t>(begin), from.begin() + static_cast<int64_t>(end));
+  const SlotValue& from = op.operands[0];
+  return SlotValue(from.begin() + static_cast<int64_t>(begin), from.begin() + static_cast<int64_t>(end));
 }
 
 // Custom calls that give back their operand.
@@ -31,9 +31,9 @@ constexpr std::string_view kMarkerTargets[] = {
     "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
     "annotate_device_placement"};
 
-Value CallRegistered(Op& op, const interp::CustomCallFunction& function) {
+SlotValue CallRegistered(Op& op, const interp::CustomCallFunction& function) {
   std::vector<interp::CustomCallOperand> operands;
-  const Value leaves = op.OperandLeaves();
+  const SlotValue leaves = op.OperandLeaves();
   for (const Leaf& leaf : leaves) operands.push_back({leaf->shape(), leaf->data()});
   std::vector<std::shared_ptr<Array>> arrays = op.run.AllocateLeaves(op.shape);
   if (op.run.failed()) return {};
@@ -41,45 +41,45 @@ Value CallRegistered(Op& op, const interp::CustomCallFunction& function) {
   for (const auto& array : arrays) results.push_back({array->shape(), array->mutable_data()});
   const absl::Status status = function(operands, results, op.instruction.string_attr(Attr::kBackendConfig));
   if (!status.ok()) op.Fail(std::string(status.message()));
-  return Value(arrays.begin(), arrays.end());
+  return SlotValue(arrays.begin(), arrays.end());
 }
 
 }  // namespace
 
-Value Op::OperandLeaves() const {
-  Value leaves;
-  for (const Value& operand : operands) leaves.insert(leaves.end(), operand.begin(), operand.end());
+SlotValue Op::OperandLeaves() const {
+  SlotValue leaves;
+  for (const SlotValue& operand : operands) leaves.insert(leaves.end(), operand.begin(), operand.end());
   return leaves;
 }
 
 namespace ops {
 
-Value Parameter(Op& op) {
+SlotValue Parameter(Op& op) {
   op.Fail("the parameter has no value");
   return {};
 }
 
 // `constant`
-Value Constant(Op& op) { return op.run.program.constants.at(op.instruction.id().value); }
+SlotValue Constant(Op& op) { return op.run.program.constants.at(op.instruction.id().value); }
 
 // `add-dependency`, `all-reduce-done`, `copy`, `domain`, `opt-barrier`
-Value FirstOperand(Op& op) { return op.operands[0]; }
+SlotValue FirstOperand(Op& op) { return op.operands[0]; }
 
 // `after-all`
-Value Token(Op& op) { return {op.run.Allocate(op.run.program.module->context().shapes.Token())}; }
+SlotValue Token(Op& op) { return {op.run.Allocate(op.run.program.module->context().shapes.Token())}; }
 
 // `tuple`
-Value Tuple(Op& op) { return op.OperandLeaves(); }
+SlotValue Tuple(Op& op) { return op.OperandLeaves(); }
 
 // `get-tuple-element`
-Value GetTupleElement(Op& op) { return ElementOfTuple(op, op.instruction.int_attr(Attr::kIndex)); }
+SlotValue GetTupleElement(Op& op) { return ElementOfTuple(op, op.instruction.int_attr(Attr::kIndex)); }
 
 // `all-gather-done`, `collective-permute-done`: the result part of the start's value.
-Value CollectiveDone(Op& op) { return ElementOfTuple(op, 1); }
+SlotValue CollectiveDone(Op& op) { return ElementOfTuple(op, 1); }
 
 // `copy-start`: destination, source and context.
-Value CopyStart(Op& op) {
-  Value value = op.operands[0];
+SlotValue CopyStart(Op& op) {
+  SlotValue value = op.operands[0];
   value.insert(value.end(), op.operands[0].begin(), op.operands[0].end());
   const std::vector<Shape> shapes = LeafShapes(op.shape);
   if (!op.Require(value.size() <= shapes.size(), "the result does not fit the operand")) return {};
@@ -88,10 +88,10 @@ Value CopyStart(Op& op) {
 }
 
 // `copy-done`
-Value CopyDone(Op& op) { return ElementOfTuple(op, 0); }
+SlotValue CopyDone(Op& op) { return ElementOfTuple(op, 0); }
 
 // `set-dimension-size`: an array with a dynamic dimension is evaluated at its bound.
-Value SetDimensionSize(Op& op) { return op.operands[0]; }
+SlotValue SetDimensionSize(Op& op) { return op.operands[0]; }
 
 // `get-dimension-size`: what set-dimension-size gave the dimension, which is a further operand then (run.cc), or its
 // size.
@@ -106,7 +106,7 @@ void GetDimensionSize(Op& op) {
 }
 
 // `custom-call`: a function of the registry, a marker, TopK; or nothing at all, where nobody reads the result.
-Value CustomCall(Op& op) {
+SlotValue CustomCall(Op& op) {
   const std::string_view target = op.instruction.string_attr(Attr::kCustomCallTarget);
   const interp::CustomCallRegistry* registry = op.run.options.custom_calls;
   if (const interp::CustomCallFunction* function = registry == nullptr ? nullptr : registry->Find(target)) {
@@ -123,7 +123,7 @@ Value CustomCall(Op& op) {
   if (is_top_k || is_unused) {
     op.results = op.run.AllocateLeaves(op.shape);
     if (is_top_k && !op.run.failed()) TopK(op);
-    return Value(op.results.begin(), op.results.end());
+    return SlotValue(op.results.begin(), op.results.end());
   }
   std::string known;
   for (std::string_view marker : kMarkerTargets) StrAppend(&known, ", ", marker);

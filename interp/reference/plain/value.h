@@ -78,7 +78,7 @@ class Array {
 
 using Leaf = std::shared_ptr<const Array>;
 // What an instruction gives: its array and token leaves, tuples flattened. Leaves are shared and never change.
-using Value = std::vector<Leaf>;
+using SlotValue = std::vector<Leaf>;
 
 // Leaves of `shape`; buffers count as the array they hold.
 std::vector<Shape> LeafShapes(Shape shape);
@@ -87,7 +87,7 @@ std::vector<Shape> LeafShapes(Shape shape);
 int64_t IndexAt(const Array& indices, int64_t i);
 inline bool IsIndexType(ElementType type) { return IsInteger(type) && BitsOf(type) >= 8; }
 
-int64_t ProductOf(Dims dims);
+int64_t MatmulShapeOf(Dims dims);
 // Row-major position of an index.
 int64_t PositionOf(Dims index, Dims dims);
 // The next index in row-major order; false after the last.

@@ -46,7 +46,7 @@ inline void ExpectPlainAgrees(const Module& module, EvaluatorOptions options, co
   if (error.find("time limit") != std::string::npos) return;
   ASSERT_EQ(expected.has_value(), results.has_value()) << error;
   if (!results) return;
-  Tolerance tolerance;
+  ErrorSpec tolerance;
   tolerance.ulp = 1;
   const auto difference = CompareValues(*results, *expected, tolerance);
   ASSERT_TRUE(difference.ok()) << difference.status().message();
@@ -79,7 +79,7 @@ inline TextRun RunText(std::string_view text, std::string_view arguments = "", E
   }
   std::vector<Literal> values;
   if (arguments.empty()) {
-    values = MakeArguments(shapes, 1);
+    values = MakeFakeArguments(shapes, 1);
   } else {
     const SourceBuffer lines("arguments", std::string(arguments));
     std::optional<std::vector<Literal>> read = ReadArguments(lines, shapes, &module->context(), &sink);

@@ -34,7 +34,7 @@ TEST(EngineUlpsTest, ThePageShowsEveryRow) {
   std::ostringstream page;
   page << file.rdbuf();
   for (const EngineUlps& row : kEngineUlps) {
-    EXPECT_NE(page.str().find(StrCat("`", TextOf(row.opcode), "`")), std::string::npos) << TextOf(row.opcode);
+    EXPECT_NE(page.str().find(StrCat("`", ToString(row.opcode), "`")), std::string::npos) << ToString(row.opcode);
   }
 }
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions whose operands and result have different float types where they should have one: see "Types that do not
+// fit" in docs/interpreter.md.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interp/reference/ops.h"
+#include "ir/core/str_cat.h"
+#include "ir/inference/shape_inference.h"
+
+namespace hlokit::reference {
+namespace {
+
+bool IsFloatArray(const Leaf& leaf) { return leaf->shape().IsArray() && IsFloat(leaf->type()); }
+
+// Instructions that call a function for elements: its parameters go with operands 0, 1, ...
+bool TakesFunction(Opcode opcode) {
+  return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kMap;
+}
+
+// All operands of the same kind of number should have one type.
+bool ShouldHaveOneType(Opcode opcode) {
+  static constexpr Opcode kOthers[] = {Opcode::kConcatenate,        Opcode::kPad,
+                                       Opcode::kDynamicUpdateSlice, Opcode::kScatter,
+                                       Opcode::kSelectAndScatter,   Opcode::kTriangularSolve,
+                                       Opcode::kBatchNormTraining,  Opcode::kBatchNormInference,
+                                       Opcode::kBatchNormGrad};
+  return HasTrait(opcode, kElementwise) ||
+         std::find(std::begin(kOthers), std::end(kOthers), opcode) != std::end(kOthers);
+}
+
+}  // namespace
+
+bool FitOperands(Op* op) {
+  const Opcode opcode = op->instruction.opcode();
+  Run& run = op->run;
+  ShapeTable& shapes = run.program.module->context().shapes;
+  for (const SlotValue& operand : op->operands) {
+    if (operand.size() != 1) return true;  // handed on as it is
+  }
+  const bool as_bytes = run.options.mixed_precision == interp::MixedPrecisionMode::kReinterpret &&
+                        ShouldHaveOneType(opcode) && opcode != Opcode::kCopy && opcode != Opcode::kConvert &&
+                        op->shape.IsArray();
+  if (as_bytes) {
+    const bool compares = opcode == Opcode::kCompare || opcode == Opcode::kIsFinite;
+    const ElementType type = compares ? op->in(0).type() : op->shape.element_type();
+    for (SlotValue& operand : op->operands) {
+      if (!IsFloatArray(operand[0]) || !IsFloat(type) || operand[0]->type() == type) continue;
+      const std::shared_ptr<Array> read = run.Allocate(shapes.Array(type, operand[0]->dims()));
+      if (read == nullptr) return false;
+      read->CopyBytes(*operand[0]);
+      operand = {read};
+    }
+    return true;
+  }
+  // Operands in the types of the function's parameters, or in the widest of their types.
+  std::vector<ElementType> results;
+  std::optional<ElementType> widest;
+  for (const SlotValue& operand : op->operands) {
+    if (IsFloatArray(operand[0])) widest = widest ? HigherPrecision(*widest, operand[0]->type()) : operand[0]->type();
+  }
+  const Computation function = TakesFunction(opcode) ? op->instruction.computation_attr(Attr::kToApply) : Computation();
+  if (function.valid() && function.parameter_count() < static_cast<int64_t>(op->operands.size())) return true;
+  for (size_t k = 0; k < op->operands.size(); ++k) {
+    Leaf& operand = op->operands[k][0];
+    if (!IsFloatArray(operand) || (!function.valid() && !ShouldHaveOneType(opcode))) continue;
+    const ElementType type =
+        function.valid() ? function.parameter(static_cast<int64_t>(k)).shape().element_type() : *widest;
+    if (IsFloat(type)) operand = Converted(run, operand, type);
+    if (operand == nullptr) return false;
+  }
+  // What the instruction gives for these operands.
+  if (function.valid()) {
+    for (Shape leaf : LeafShapes(function.root().shape())) results.push_back(leaf.element_type());
+  } else {
+    std::vector<Shape> operands, scratch;
+    for (const SlotValue& operand : op->operands) operands.push_back(operand[0]->shape());
+    InferenceRequest request = RequestFor(op->instruction, &scratch);
+    request.operands = operands;
+    const absl::StatusOr<Shape> inferred = InferShape(request);
+    if (!inferred.ok()) {
+      run.Fail(std::string(inferred.status().message()));
+      return false;
+    }
+    for (Shape leaf : LeafShapes(*inferred)) results.push_back(leaf.element_type());
+  }
+  std::vector<Shape> declared = LeafShapes(op->shape);
+  if (results.size() != declared.size()) return true;
+  for (size_t i = 0; i < declared.size(); ++i) {
+    if (declared[i].IsArray()) declared[i] = shapes.Array(results[i], declared[i].dims());
+  }
+  op->shape = op->shape.IsTuple() ? shapes.Tuple(declared) : declared[0];
+  return true;
+}
+
+bool FitResults(Run& run, Shape declared, SlotValue* value) {
+  const std::vector<Shape> leaves = LeafShapes(declared);
+  for (size_t i = 0; i < leaves.size() && i < value->size(); ++i) {
+    if (!IsFloatArray((*value)[i]) || !leaves[i].IsArray()) continue;
+    (*value)[i] = Converted(run, (*value)[i], leaves[i].element_type());
+    if ((*value)[i] == nullptr) return false;
+  }
+  return true;
+}
+
+}  // namespace hlokit::reference

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a computation for one device, instruction by instruction. Calls, loops and conditionals nest on a stack of
+// frames in memory, so their depth is bounded by Limits::max_call_depth alone.
+#ifndef HLOKIT_INTERP_REFERENCE_VIRTUAL_MACHINE_H_
+#define HLOKIT_INTERP_REFERENCE_VIRTUAL_MACHINE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "interp/reference/ops.h"
+#include "interp/reference/run.h"
+
+namespace hlokit::reference {
+
+// Evaluates one instruction that is neither control flow nor a collective. Empty after an error, or if the value is ().
+SlotValue EvaluateOp(Run& run, Instruction instruction, std::vector<SlotValue> operands);
+
+class VirtualMachine {
+ public:
+  // `arguments`: the leaves of all parameters. With `applied` the computation is called for elements: its instructions
+  // do not count as steps, and the observer does not see them.
+  VirtualMachine(Run& run, Computation computation, SlotValue arguments, bool applied);
+
+  enum class State : uint8_t { kRunning, kWaiting, kDone, kFailed };
+  // Runs until the end, an error, or a collective.
+  State Advance();
+  State state() const { return state_; }
+
+  // In kWaiting: the collective, the leaves of its operands, and the way on.
+  Instruction waiting_for() const { return waiting_for_; }
+  const SlotValue& waiting_operands() const { return waiting_operands_; }
+  void Resume(SlotValue value);
+
+  // In kDone.
+  const SlotValue& result() const { return returned_; }
+  const SlotValue& root_operands() const { return root_operands_; }
+
+ private:
+  enum class Phase : uint8_t { kNext, kCall, kCondition, kBody, kAsync };
+  struct Frame {
+    Computation computation;
+    const Schedule* schedule;
+    SlotValue arguments;
+    std::vector<SlotValue> values;  // by place in the schedule
+    size_t next = 0;
+    Phase phase = Phase::kNext;  // what the frame above runs for instruction `next`
+    int64_t trips = 0;           // of the loop at `next`
+    SlotValue state;             // of that loop, or what is bound to that asynchronous operation
+  };
+
+  void Push(Computation computation, SlotValue arguments);
+  void Thunk();
+  void Enter(Instruction at, Control control);
+  void EnterAsync(Instruction at);
+  void Continue(Instruction at);
+  // Sets the value of instruction `next` and goes on.
+  void Finish(SlotValue value);
+  SlotValue OperandLeaves(Instruction at);
+  SlotValue ParameterValue(Instruction at);
+  const SlotValue& ValueOf(Instruction instruction) {
+    return frames_.back().values[run_.program.places[instruction.id().value]];
+  }
+  void RecordPosition();
+
+  Run& run_;
+  const bool applied_;
+  std::vector<Frame> frames_;
+  SlotValue returned_;  // by the frame popped last
+  SlotValue root_operands_;
+  Instruction waiting_for_;
+  SlotValue waiting_operands_;
+  State state_ = State::kRunning;
+};
+
+}  // namespace hlokit::reference
+
+#endif  // HLOKIT_INTERP_REFERENCE_VIRTUAL_MACHINE_H_
