@@ -120,7 +120,7 @@ void Load(const std::string& file, const Flags& flags, Program* program) {
     options.num_threads = i == 0 ? 1 : flags.speedup;
     program->compared[i] = interp::Evaluator::Prepare(*program->module, options, &sink);
   }
-  program->arguments = interp::MakeArguments(*program->module, flags.options.seed);
+  program->arguments = interp::MakeFakeArguments(*program->module, flags.options.seed);
 }
 
 double ElapsedMilliseconds(std::chrono::steady_clock::time_point start) {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/executor.h"
@@ -65,11 +65,11 @@ int Measure(int argc, char** argv) {
     const DeviceGuard guard(tracer.device());
     const Tensor x = Chain(layers);
     DeviceState& device = *tracer.device();
-    const SliceOptions slice_options{true, false};
+    const SubgraphOptions slice_options{true, false};
     TensorData* const data = x.impl()->data.get();
     const double start = Milliseconds();
-    const GraphSlice slice = SliceOf(device, {data}, slice_options);
-    absl::StatusOr<Launched> launched = Launch(device, slice, slice_options, Cause::kStep);
+    const PendingSubgraph slice = CollectSubgraph(device, {data}, slice_options);
+    absl::StatusOr<LaunchResult> launched = Launch(device, slice, slice_options, SyncReason::kStep);
     const double done = Milliseconds();
     ok = launched.ok() && tracer.Wait().ok();
     if (!ok) break;
@@ -83,13 +83,13 @@ int Measure(int argc, char** argv) {
     const std::string contents = ContentsOf(device, slice, slice_options);
     key.push_back(Milliseconds() - before_key);
     const double before_memory = Milliseconds();
-    absl::StatusOr<Launched> again = Launch(device, slice, slice_options, Cause::kStep);
+    absl::StatusOr<LaunchResult> again = Launch(device, slice, slice_options, SyncReason::kStep);
     memory.push_back(Milliseconds() - before_memory);
     const std::string text = tracer.client().Serialize(*launched->program->executable);
     auto bytes = std::make_unique_for_overwrite<char[]>(text.size());
     text.copy(bytes.get(), text.size());
     const std::string_view view(bytes.get(), text.size());
-    const auto loaded = tracer.client().Load(runtime::StoredProgram(std::move(bytes), view));
+    const auto loaded = tracer.client().DeserializeExecutable(runtime::SerializedExecutable(std::move(bytes), view));
     const double before_prepare = Milliseconds();
     ok = loaded->Prepare().ok() && again.ok() && tracer.Wait().ok();
     prepared.push_back(Milliseconds() - before_prepare);

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/memory/memory_plan.h"
+#include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/timing/simulator.h"
 #include "parser/core/parser.h"
 #include "passes/core/pipeline.h"
@@ -46,7 +46,7 @@ Result Simulate(const Module& original, const tpu::SimulationOptions& options, i
     }
     const tpu::KernelPlan plan(module);
     const tpu::Simulation simulation = tpu::Simulate(module, plan, options);
-    tpu::PlanMemory(options.machine, module, plan, simulation.parts);
+    tpu::PlanMemory(options.machine, module, plan, simulation.implicit_partitions);
     times.push_back(bench::ProcessMilliseconds() - before);
     result.events = simulation.devices.events;
     result.devices = simulation.devices.devices;
@@ -69,7 +69,7 @@ int Run(int argc, char** argv) {
       files.push_back(argv[a]);
     }
   }
-  const std::optional<tpu::Machine> machine = tpu::InstalledMachine(device);
+  const std::optional<tpu::DeviceDescription> machine = tpu::BuiltinDeviceDescription(device);
   if (files.empty() || !machine) {
     std::fprintf(stderr, "usage: hlokit_bench_tpu_simulation [--device=NAME] [--rounds=N] FILE...\n");
     return 2;

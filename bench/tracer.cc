@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
 #include "tracer/step/device_state.h"
@@ -49,7 +49,7 @@ bool Measure(const Case& c, int rounds) {
   const DeviceGuard guard(tracer.device());
   absl::StatusOr<models::ModelConfig> config = models::Complete(c.config);
   if (!config.ok()) return false;
-  nn::Registry registry(&tracer, config->type, nn::FormulaInitializer(Formula::kHash, 3));
+  nn::ParameterRegistry registry(&tracer, config->type, nn::PatternInitializer(InitPattern::kHash, 3));
   const std::unique_ptr<models::Model> model = models::MakeModel(*config, &registry);
   const models::Batch batch = model->MakeBatch(tracer);
   models::TrainingOptions training;
@@ -67,11 +67,11 @@ bool Measure(const Case& c, int rounds) {
     if (round == rounds + 1) {
       Tensors roots = {loss};
       for (const nn::NamedTensor& p : registry.parameters()) roots.push_back(p.tensor);
-      const GraphSlice slice = SliceOfTensors(roots);
+      const PendingSubgraph slice = CollectSubgraphOfTensors(roots);
       nodes = static_cast<int64_t>(slice.order.size());
       for (int k = 0; k < std::min(rounds, 5); ++k) {
         const double before = ThreadMicroseconds();
-        if (!LowerSlice(*tracer.device(), slice, "step").ok()) return false;
+        if (!LowerSubgraph(*tracer.device(), slice, "step").ok()) return false;
         lower.push_back(ThreadMicroseconds() - before);
       }
       break;
@@ -107,8 +107,14 @@ int Run(int argc, char** argv) {
     if (std::string_view(argv[i]).starts_with("--model=")) only = argv[i] + 8;
   }
   models::ModelConfig resnet{.name = "resnet50", .batch = 1, .image = 32, .classes = 10};
-  models::ModelConfig bert{
-      .name = "bert-base", .batch = 1, .seq = 8, .vocab = 32, .hidden = 24, .layers = 12, .heads = 12, .ff = 32};
+  models::ModelConfig bert{.name = "bert-base",
+                           .batch = 1,
+                           .seq = 8,
+                           .vocab = 32,
+                           .hidden = 24,
+                           .layers = 12,
+                           .heads = 12,
+                           .ffn_hidden = 32};
   bool ok = true;
   for (const Case& c : {Case{"resnet50, sgd", resnet, "sgd"}, Case{"bert-base, adam", bert, "adam"}}) {
     if (only.empty() || only == c.config.name) ok = Measure(c, rounds) && ok;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is made at build time and compiled into a room.
 #
-# hlokit_embed_machines(TARGET FOLDER): compiles FOLDER/*.tpu into TARGET as hlokit::tpu::kInstalledMachines, in order of
+# hlokit_embed_machines(TARGET FOLDER): compiles FOLDER/*.tpu into TARGET as hlokit::tpu::kBuiltinDeviceDescriptions, in order of
 # name, so that tools need no file at run time.
 function(hlokit_embed_machines target folder)
   file(GLOB files CONFIGURE_DEPENDS "${folder}/*.tpu")
@@ -14,15 +14,15 @@ function(hlokit_embed_machines target folder)
     file(READ "${file}" text)
     string(APPEND rows "    {\"${name}\", R\"tpu(${text})tpu\"},\n")
   endforeach()
-  set(output "${PROJECT_BINARY_DIR}/generated/installed_machines.cc")
+  set(output "${PROJECT_BINARY_DIR}/generated/builtin_device_descriptions.cc")
   file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT [[
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 
 namespace hlokit::tpu {
 
-const InstalledText kInstalledMachines[] = {
+const BuiltinText kBuiltinDeviceDescriptions[] = {
 @rows@};
-const size_t kInstalledMachineCount = @count@;
+const size_t kBuiltinDeviceDescriptionCount = @count@;
 
 }  // namespace hlokit::tpu
 ]])

@@ -6,7 +6,7 @@
 #     the same compiler flags;
 #   - files of one folder are compiled several at a time (HLOKIT_UNITY), except those in ALONE, and small folders that follow
 #     each other with them. Such a group is one translation unit, so names in anonymous namespaces must differ within a
-#     folder and its neighbours; the compiler says where they do not.
+#     folder and its neighbors; the compiler says where they do not.
 function(hlokit_fast_build target)
   cmake_parse_arguments(PARSE_ARGV 1 fast "" "HEADER;REUSE" "ALONE")
   if(HLOKIT_PCH)

@@ -40,15 +40,15 @@ struct StatsFlags : cli::InspectFlags {
 };
 
 // The names that --include takes.
-struct Ingredient {
+struct KeyComponent {
   std::string_view name;
   bool FingerprintOptions::*option;
 };
-constexpr Ingredient kIngredients[] = {{"layout", &FingerprintOptions::layout},
-                                       {"sharding", &FingerprintOptions::sharding},
-                                       {"metadata", &FingerprintOptions::metadata},
-                                       {"frontend-attributes", &FingerprintOptions::frontend_attributes},
-                                       {"schedule", &FingerprintOptions::schedule}};
+constexpr KeyComponent kKeyComponents[] = {{"layout", &FingerprintOptions::layout},
+                                           {"sharding", &FingerprintOptions::sharding},
+                                           {"metadata", &FingerprintOptions::metadata},
+                                           {"frontend-attributes", &FingerprintOptions::frontend_attributes},
+                                           {"schedule", &FingerprintOptions::schedule}};
 
 // False if `names` has one that is not known; that one is left in `unknown`.
 bool ParseIngredients(const std::vector<std::string>& names, FingerprintOptions* options, std::string* unknown) {
@@ -58,9 +58,9 @@ bool ParseIngredients(const std::vector<std::string>& names, FingerprintOptions*
       *options = FingerprintOptions::All();
       continue;
     }
-    const auto* found = std::find_if(std::begin(kIngredients), std::end(kIngredients),
-                                     [&](const Ingredient& i) { return i.name == name; });
-    if (found == std::end(kIngredients)) {
+    const auto* found = std::find_if(std::begin(kKeyComponents), std::end(kKeyComponents),
+                                     [&](const KeyComponent& i) { return i.name == name; });
+    if (found == std::end(kKeyComponents)) {
       *unknown = name;
       return false;
     }
@@ -73,7 +73,7 @@ bool ParseIngredients(const std::vector<std::string>& names, FingerprintOptions*
 
 void WriteIngredients(const FingerprintOptions& options, cli::JsonWriter* json) {
   json->Key("include").BeginArray();
-  for (const Ingredient& i : kIngredients) {
+  for (const KeyComponent& i : kKeyComponents) {
     if (options.*(i.option)) json->Value(i.name);
   }
   json->EndArray();
@@ -134,7 +134,7 @@ void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule
   json.Key("digests").BeginArray();
   json.Value(ToString(a.table->module())).Value(ToString(b.table->module())).EndArray();
   WriteIngredients(a.table->options(), &json);
-  WriteStrings("ignored_differences", diff.apart_from, &json);
+  WriteStrings("ignored_differences", diff.ignored_differences, &json);
   WriteStrings("header", diff.header, &json);
   json.Key("path").BeginArray();
   for (const FingerprintStep& step : diff.path) json.Value(RenderStep(step));
@@ -143,7 +143,7 @@ void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule
     const auto side = [&](std::string_view key, const FingerprintedModule& m, Instruction i) {
       if (!i.valid()) return;
       json.Key(key).BeginObject();
-      json.Member("name", i.name()).Member("location", PlaceOf(m, i)).Member("text", ToString(i)).EndObject();
+      json.Member("name", i.name()).Member("location", LocationOf(m, i)).Member("text", ToString(i)).EndObject();
     };
     side("a", a, diff.path.back().a);
     side("b", b, diff.path.back().b);
@@ -154,7 +154,7 @@ void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule
 
 // As diff: 0 same, 1 different, 2 trouble, a module that cannot be read included.
 int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
-  cli::Diagnostics diagnostics(flags.input);
+  cli::DiagnosticReporter diagnostics(flags.input);
   if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {
     return cli::UsageError(kTool, "hash: standard input can be read only once");
   }
@@ -196,7 +196,7 @@ int RunHash(const HashFlags& flags) {
                                   "`; expected layout, sharding, metadata, frontend-attributes, schedule or all"));
   }
   if (flags.explain) return RunExplain(flags, options);
-  cli::Diagnostics diagnostics(flags.input);
+  cli::DiagnosticReporter diagnostics(flags.input);
   return cli::WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     cli::JsonWriter json(&out);
     if (flags.json) json.BeginArray();
@@ -261,7 +261,7 @@ void WriteStatsJson(const cli::InputPart& part, const ModuleStatistics& s, cli::
 }
 
 int RunStats(const StatsFlags& flags) {
-  cli::Diagnostics diagnostics(flags.input);
+  cli::DiagnosticReporter diagnostics(flags.input);
   return cli::WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     cli::JsonWriter json(&out);
     if (flags.json) json.BeginArray();
@@ -331,7 +331,7 @@ int Run(int argc, char** argv) {
 
   const cli::ValueKind what = {"WHAT", [](std::string_view typed, cli::Completion* out) {
                                  std::vector<std::string_view> names = {"all"};
-                                 for (const Ingredient& i : kIngredients) names.push_back(i.name);
+                                 for (const KeyComponent& i : kKeyComponents) names.push_back(i.name);
                                  cli::CompleteList(typed, names, out);
                                }};
   if (const std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv, {what})) return *exit_code;

@@ -73,7 +73,7 @@ int Run(int argc, char** argv) {
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
   if (std::optional<int> exit_code = passes.Prepare("hlo-opt")) return *exit_code;
 
-  cli::Diagnostics diagnostics(input);
+  cli::DiagnosticReporter diagnostics(input);
   std::vector<cli::InputPart> parts = diagnostics.Read(path);
   if (parts.empty()) return diagnostics.exit_code();
   if (verify_diagnostics) {

@@ -27,7 +27,7 @@ constexpr char kExamples[] = R"(Examples:
                                             for ui.perfetto.dev and chrome://tracing)";
 
 struct Flags {
-  runtime::CaptureOptions capture;
+  runtime::ProfileCaptureOptions capture;
   int64_t monitor_ms = 1000;
   std::string file;
   std::string output = "-";
@@ -39,7 +39,7 @@ cli::ExitCode CodeOf(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? cli::kUsage : cli::kRejected;
 }
 
-void Capture(const Flags& flags, cli::Diagnostics* diagnostics, TextWriter* out) {
+void Capture(const Flags& flags, cli::DiagnosticReporter* diagnostics, TextWriter* out) {
   const absl::StatusOr<std::string> path = runtime::CaptureProfile(flags.capture);
   if (path.ok()) {
     *out << *path << "\n";
@@ -48,7 +48,7 @@ void Capture(const Flags& flags, cli::Diagnostics* diagnostics, TextWriter* out)
   }
 }
 
-void Monitor(const Flags& flags, cli::Diagnostics* diagnostics, TextWriter* out) {
+void Monitor(const Flags& flags, cli::DiagnosticReporter* diagnostics, TextWriter* out) {
   const absl::StatusOr<std::string> text = runtime::MonitorProcess(flags.capture.address, flags.monitor_ms);
   if (text.ok()) {
     *out << *text;
@@ -57,7 +57,7 @@ void Monitor(const Flags& flags, cli::Diagnostics* diagnostics, TextWriter* out)
   }
 }
 
-void Convert(const Flags& flags, bool trace, cli::Diagnostics* diagnostics, TextWriter* out) {
+void Convert(const Flags& flags, bool trace, cli::DiagnosticReporter* diagnostics, TextWriter* out) {
   const std::vector<cli::InputPart> parts = diagnostics->Read(flags.file);
   if (parts.empty()) return;
   const std::string_view bytes = parts[0].source->text();
@@ -109,7 +109,7 @@ int Run(int argc, char** argv) {
   trace->footer("Examples:\n  hlo-profile trace host.xplane.pb -o trace.json");
   if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
 
-  cli::Diagnostics diagnostics((cli::InputOptions()));
+  cli::DiagnosticReporter diagnostics((cli::InputOptions()));
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.output);
   if (!file.ok()) {
     diagnostics.ShowError(flags.output, std::string(file.status().message()), cli::kUsage);

@@ -12,9 +12,9 @@
 #include "ir/core/str_cat.h"
 #include "ir/verify/verifier.h"
 #include "tools/cli/cli.h"
-#include "tools/hlo_run/control.h"
 #include "tools/hlo_run/flags.h"
-#include "tools/hlo_run/instruments.h"
+#include "tools/hlo_run/interrupt.h"
+#include "tools/hlo_run/run_observers.h"
 #include "tools/hlo_run/sweep.h"
 #include "tools/hlo_run/values.h"
 
@@ -27,7 +27,7 @@ struct Input {
 };
 
 std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std::shared_ptr<Context> context,
-                                cli::Diagnostics* diagnostics) {
+                                cli::DiagnosticReporter* diagnostics) {
   std::vector<cli::InputPart> parts = diagnostics->Read(path);
   if (parts.empty()) return std::nullopt;
   if (parts.size() != 1) {
@@ -48,7 +48,7 @@ std::optional<Input> ReadModule(const std::string& path, const Flags& flags, std
 }
 
 std::unique_ptr<interp::Evaluator> Prepare(const Input& input, const interp::EvaluatorOptions& options,
-                                           cli::Diagnostics* diagnostics) {
+                                           cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
   std::unique_ptr<interp::Evaluator> evaluator = interp::Evaluator::Prepare(*input.module, options, &sink);
   diagnostics->Show(sink, *input.part.source);
@@ -57,7 +57,7 @@ std::unique_ptr<interp::Evaluator> Prepare(const Input& input, const interp::Eva
 
 std::optional<std::vector<Literal>> RunOnce(const Input& input, interp::Evaluator* evaluator,
                                             const std::vector<Literal>& arguments, ProgressLine* progress,
-                                            cli::Diagnostics* diagnostics) {
+                                            cli::DiagnosticReporter* diagnostics) {
   DiagnosticSink sink;
   std::optional<std::vector<Literal>> results = evaluator->Run(arguments, &sink);
   progress->Clear();
@@ -75,7 +75,7 @@ struct Reference {
 
 // Reads it before the run, so that mistakes show at once. False after an error.
 bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, const Input& input,
-                   const interp::Evaluator& evaluator, cli::Diagnostics* diagnostics, Reference* reference) {
+                   const interp::Evaluator& evaluator, cli::DiagnosticReporter* diagnostics, Reference* reference) {
   if (!flags.expect.empty()) {
     std::vector<Shape> shapes;
     for (int64_t d = 0; d < evaluator.num_devices(); ++d) {
@@ -92,7 +92,7 @@ bool ReadReference(const Flags& flags, const interp::EvaluatorOptions& options, 
 }
 
 void Check(const Flags& flags, const std::vector<Literal>& results, const std::vector<Literal>& expected,
-           cli::Diagnostics* diagnostics) {
+           cli::DiagnosticReporter* diagnostics) {
   const std::string& from = flags.expect.empty() ? flags.compare : flags.expect;
   const absl::StatusOr<interp::ValueDifference> difference = interp::CompareValues(results, expected, flags.tolerance);
   if (!difference.ok()) {
@@ -109,7 +109,7 @@ void Check(const Flags& flags, const std::vector<Literal>& results, const std::v
 int Run(int argc, char** argv) {
   Flags flags;
   if (std::optional<int> exit_code = ParseFlags(argc, argv, &flags)) return *exit_code;
-  cli::Diagnostics diagnostics(flags.input);
+  cli::DiagnosticReporter diagnostics(flags.input);
   if (flags.simulation.list_devices || !flags.simulation.print_device.empty()) {
     return ShowDevices(flags.simulation, &diagnostics);
   }
@@ -142,14 +142,14 @@ int Run(int argc, char** argv) {
 
   ProgressLine progress;
   interp::EvaluatorOptions options = flags.options;
-  options.cancel = CatchInterrupts();
-  if (flags.progress && ProgressLine::Wanted()) {
+  options.cancel = InstallInterruptHandler();
+  if (flags.progress && ProgressLine::IsEnabled()) {
     options.progress = [&](const interp::RunProgress& p) { progress.Show(p); };
   }
-  interp::HostFolder host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
+  interp::FileHostIo host(flags.host_io, &input->module->context(), options.num_replicas * options.num_partitions);
   const interp::EvaluatorOptions plain_options = options;
   if (!flags.host_io.empty()) options.host_io = &host;
-  Instruments instruments(flags, *input->module);
+  RunObservers instruments(flags, *input->module);
   instruments.Attach(&options);
   const std::unique_ptr<interp::Evaluator> evaluator = Prepare(*input, options, &diagnostics);
   if (evaluator == nullptr) return diagnostics.exit_code();

@@ -123,7 +123,7 @@ int Run(int argc, char** argv) {
   app.add_option("--layers", model.config.layers, "number of blocks of a transformer");
   app.add_option("--heads", model.config.heads, "attention heads");
   app.add_option("--kv-heads", model.config.kv_heads, "key and value heads of llama");
-  app.add_option("--ff", model.config.ff, "width inside of a feed-forward layer");
+  app.add_option("--ff", model.config.ffn_hidden, "width inside of a feed-forward layer");
   app.add_option("--patch", model.config.patch, "patch size of vit");
   app.add_option("--dtype", dtype, "element type of parameters and inputs: f32, bf16 or f64")
       ->check(CLI::IsMember({"f32", "bf16", "f64"}));
@@ -225,7 +225,7 @@ int Run(int argc, char** argv) {
   }
 
   if (emit_option->count() > 0 && emit_list.empty()) return cli::UsageError("ir-dump", "missing value of --emit");
-  Emission emit;
+  EmitOptions emit;
   if (absl::Status s = emit.Parse(emit_list); !s.ok()) return cli::UsageError("ir-dump", std::string(s.message()));
   if (emit.any() && !form.path.empty())
     return cli::UsageError("ir-dump", "--emit cannot be used with --input; see --as");
@@ -254,7 +254,7 @@ int Run(int argc, char** argv) {
     }
   }
   if (!op.empty() && !lazy::FindOp(op)) {
-    return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::SuggestedOp(op)));
+    return cli::UsageError("ir-dump", StrCat("unknown op `", op, "`", lazy::DidYouMeanOp(op)));
   }
   lazy::TracerOptions options;
   if (absl::Status s = lazy::ApplyEnvironment(environ, &options); !s.ok()) {
@@ -272,8 +272,8 @@ int Run(int argc, char** argv) {
   options.explain_recompiles = explain;
   options.log_executions = emit.graphs;
   // Which graphs there are is known without running them; times and counts are not.
-  options.client.hold_executions = emit.graphs && !emit.metrics && !analysis && !options.auto_analysis &&
-                                   options.metrics_file.empty() && !profile.wanted() && profile.port < 0;
+  options.client.defer_executions = emit.graphs && !emit.metrics && !analysis && !options.auto_analysis &&
+                                    options.metrics_file.empty() && !profile.wanted() && profile.port < 0;
   if (analysis) {
     options.debug_level = 100;
     options.auto_analysis = true;
@@ -281,7 +281,7 @@ int Run(int argc, char** argv) {
   if (!cache.empty()) options.persistent_cache.folder = cache;
   if (!save_graphs.empty()) options.save_graphs_file = save_graphs;
 
-  cli::Diagnostics diagnostics(input);
+  cli::DiagnosticReporter diagnostics(input);
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(output);
   if (!file.ok()) {
     diagnostics.ShowError(output, std::string(file.status().message()), cli::kUsage);
@@ -289,7 +289,7 @@ int Run(int argc, char** argv) {
   }
   TextWriter& out = (*file)->writer();
   Session session(&diagnostics, &out);
-  session.quirks = !quirks.empty();
+  session.match_torch_xla = !quirks.empty();
   session.json = json;
   session.options = options;
   session.emit = emit;
@@ -322,17 +322,17 @@ int Run(int argc, char** argv) {
   }
 
   Context context;
-  const auto read = [&](const std::string& path, lazy::OpCase* c) {
+  const auto read = [&](const std::string& path, lazy::OpTestCase* c) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(path);
     if (parts.empty()) return false;
     DiagnosticSink sink;
-    const bool ok = lazy::ReadOpCase(*parts[0].source, &context, c, &sink);
+    const bool ok = lazy::ReadOpTestCase(*parts[0].source, &context, c, &sink);
     diagnostics.Show(sink, *parts[0].source);
     return ok;
   };
 
   if (!model.config.name.empty()) {
-    if (init == "sine") model.formula = lazy::Formula::kSine;
+    if (init == "sine") model.formula = lazy::InitPattern::kSine;
     if (dtype == "bf16") model.config.type = ElementType::kBF16;
     if (dtype == "f64") model.config.type = ElementType::kF64;
     if (!expect_path.empty()) {
@@ -359,13 +359,13 @@ int Run(int argc, char** argv) {
   } else if (!program.empty()) {
     const std::vector<cli::InputPart> parts = diagnostics.Read(program);
     if (parts.empty()) return diagnostics.exit_code();
-    session.RunProgramFile(*parts[0].source);
+    session.RunScriptFile(*parts[0].source);
   } else if (!cases.empty()) {
     std::map<std::string, std::pair<int, int>> families;  // passed, all
     int passed = 0;
     session.gradients = true;
     for (const std::string& path : cases) {
-      lazy::OpCase c;
+      lazy::OpTestCase c;
       const bool ok = read(path, &c) && session.RunOne(path, c, /*check=*/true);
       passed += ok;
       ++families[c.family].second;
@@ -379,7 +379,7 @@ int Run(int argc, char** argv) {
       out << "all: " << passed << " of " << static_cast<int64_t>(cases.size()) << "\n";
     }
   } else {
-    lazy::OpCase c;
+    lazy::OpTestCase c;
     c.op = op;
     if (!args_path.empty() && !read(args_path, &c)) return diagnostics.exit_code();
     if (!expect_path.empty() && !read(expect_path, &c)) return diagnostics.exit_code();

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   // Optimize it. Passes may evaluate constants, which the interpreter does for them.
   absl::StatusOr<hlokit::Pipeline> pipeline = hlokit::Pipeline::Parse("simplify");
   hlokit::PipelineOptions options;
-  options.environment = hlokit::interp::EvaluatingEnvironment();
+  options.context = hlokit::interp::EvaluatingContext();
   if (!pipeline.ok() || !pipeline->Run(*module, options).ok()) return 1;
 
   // Prepare it once, for any number of runs. A file may hold an endless loop: no run may take more than a second.
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   }
 
   // Parameters 0 to 3 are weights, 4 to 7 their momenta; then come images, labels and the learning rate.
-  std::vector<Literal> arguments = hlokit::interp::MakeArguments(*module, /*seed=*/1);
+  std::vector<Literal> arguments = hlokit::interp::MakeFakeArguments(*module, /*seed=*/1);
   for (size_t k = 4; k < 8; ++k) arguments[k] = Literal::Zeros(arguments[k].shape());
   for (int32_t n = 0; n < 8; ++n) arguments[9].values<int32_t>()[n] = n % 4;
   arguments[10].values<float>()[0] = 0.1f;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "logistic_fuser.h"
 
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/rewrite/splat.h"
 
 using hlokit::Instruction;
@@ -16,7 +16,7 @@ bool IsOne(Instruction i) {
 }
 
 // 1 / (1 + exp(-x)) becomes logistic(x).
-bool FuseLogistic(hlokit::Rewriter& rewriter, Instruction divide) {
+bool FuseLogistic(hlokit::PatternRewriter& rewriter, Instruction divide) {
   const Instruction one = divide.operand(0), sum = divide.operand(1);
   if (!IsOne(one) || sum.opcode() != Opcode::kAdd) return false;
   // The sum has the constant on either side.
@@ -32,9 +32,9 @@ bool FuseLogistic(hlokit::Rewriter& rewriter, Instruction divide) {
 class LogisticFuser : public hlokit::Pass {
  public:
   absl::StatusOr<bool> Run(hlokit::Module& module) override {
-    hlokit::RuleSet rules;
+    hlokit::RewritePatternSet rules;
     rules.Add({Opcode::kDivide}, "logistic functions fused", FuseLogistic);
-    hlokit::Rewriter rewriter(&module, &rules, &options());
+    hlokit::PatternRewriter rewriter(&module, &rules, &options());
     const bool changed = rewriter.Run();
     Count(rules[0].name, rewriter.applied()[0]);
     return changed;
@@ -45,8 +45,8 @@ class LogisticFuser : public hlokit::Pass {
 
 void RegisterLogisticFuser(hlokit::PassRegistry* registry) {
   registry->Add({.name = "logistic-fuser",
-                 .room = "simplify",
+                 .category = "simplify",
                  .summary = "replace 1 / (1 + exp(-x)) by logistic(x)",
                  .tolerance = 1e-6,
-                 .make = hlokit::MakePass<LogisticFuser>});
+                 .create = hlokit::MakePass<LogisticFuser>});
 }

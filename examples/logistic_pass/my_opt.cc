@@ -13,7 +13,7 @@
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
 #include "passes/core/register_passes.h"
-#include "passes/instrumentation/checks.h"
+#include "passes/instrumentation/equivalence_check.h"
 #include "passes/instrumentation/reports.h"
 
 namespace {
@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<hlokit::Literal>> Evaluate(const hlokit::Module& modu
   hlokit::DiagnosticSink sink;
   const auto evaluator = hlokit::interp::Evaluator::Prepare(module, {}, &sink);
   if (evaluator == nullptr) return absl::FailedPreconditionError("the module cannot be evaluated");
-  auto results = evaluator->Run(hlokit::interp::MakeArguments(evaluator->argument_shapes(), /*seed=*/1), &sink);
+  auto results = evaluator->Run(hlokit::interp::MakeFakeArguments(evaluator->argument_shapes(), /*seed=*/1), &sink);
   if (!results) return absl::FailedPreconditionError("the run failed");
   return *std::move(results);
 }
@@ -63,14 +63,14 @@ int main(int argc, char** argv) {
 
   // After each pass: does the module verify, and does it compute the same?
   hlokit::VerifyEach verify({});
-  hlokit::RunBeforeAfter compare(Evaluate, /*tolerance=*/std::nullopt);
+  hlokit::EquivalenceCheck compare(Evaluate, /*tolerance=*/std::nullopt);
   hlokit::PassStatistics statistics;
   hlokit::PipelineOptions options;
-  options.environment = hlokit::interp::EvaluatingEnvironment();  // for constant-folding
-  hlokit::ReadOrigins(*module);
+  options.context = hlokit::interp::EvaluatingContext();  // for constant-folding
+  hlokit::ReadMetadataSources(*module);
   const auto result = pipeline->Run(*module, options, {&statistics, &compare, &verify});
   if (!result.ok()) return Fail(result.status());
-  hlokit::WriteOrigins(*module);
+  hlokit::WriteMetadataSources(*module);
 
   std::cerr << statistics.Text();
   std::cout << hlokit::ToString(*module, hlokit::PrintOptions::ShortParsable());

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "interp/exact/argument_uses.h"
-#include "interp/exact/routine_builder.h"
+#include "interp/exact/argument_constraints.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/types/float_types.h"
 
@@ -24,11 +24,12 @@ void ScaleFactors(int64_t products, Literal* factors) {
 }
 
 // `uses` may be shorter than `leaves`.
-std::vector<Literal> MakeLeaves(absl::Span<const Shape> leaves, absl::Span<const ArgumentUse> uses, uint64_t seed) {
+std::vector<Literal> MakeLeaves(absl::Span<const Shape> leaves, absl::Span<const ArgumentConstraints> uses,
+                                uint64_t seed) {
   std::vector<Literal> arguments;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const uint64_t start = seed + (uint64_t{i} << 32);
-    const ArgumentUse use = i < uses.size() ? uses[i] : ArgumentUse();
+    const ArgumentConstraints use = i < uses.size() ? uses[i] : ArgumentConstraints();
     if (!leaves[i].IsArray()) {
       arguments.push_back(Literal::Zeros(leaves[i]));
     } else if (use.index_bound > 0) {
@@ -38,7 +39,8 @@ std::vector<Literal> MakeLeaves(absl::Span<const Shape> leaves, absl::Span<const
     } else {
       arguments.push_back(FillElided(leaves[i], FillKind::kRandom, start));
       const ElementType type = leaves[i].element_type();
-      if (use.products > 0 && IsFloat(type) && BitsOf(type) >= 16) ScaleFactors(use.products, &arguments.back());
+      if (use.contraction_size > 0 && IsFloat(type) && BitsOf(type) >= 16)
+        ScaleFactors(use.contraction_size, &arguments.back());
     }
   }
   return arguments;
@@ -46,14 +48,14 @@ std::vector<Literal> MakeLeaves(absl::Span<const Shape> leaves, absl::Span<const
 
 }  // namespace
 
-std::vector<Literal> MakeArguments(const Module& module, uint64_t seed) {
+std::vector<Literal> MakeFakeArguments(const Module& module, uint64_t seed) {
   std::vector<Shape> leaves;
   const Computation entry = module.entry();
   for (int64_t i = 0; i < entry.parameter_count(); ++i) AppendLeaves(entry.parameter(i).shape(), &leaves);
-  return MakeLeaves(leaves, FindArgumentUses(module), seed);
+  return MakeLeaves(leaves, InferArgumentConstraints(module), seed);
 }
 
-std::vector<Literal> MakeArguments(absl::Span<const Shape> leaves, uint64_t seed) {
+std::vector<Literal> MakeFakeArguments(absl::Span<const Shape> leaves, uint64_t seed) {
   return MakeLeaves(leaves, {}, seed);
 }
 

@@ -14,14 +14,14 @@
 namespace hlokit::interp {
 
 // Depends on the module and the seed alone. Leaf i, an array, is made with seed + 2^32 i: floats in (0, 1] where they
-// have to be positive (argument_uses.h) and in [-1, 1) elsewhere, integers below their index bound or else in [0, 16),
-// or what their type has of that (FillElided, FillPositive and FillIndices say more). Factors of sums of n products, of
-// a type with the range for it (f16 and wider), are scaled by the power of two at or below 1 / sqrt n: so the layers of
-// a network neither blow values up nor make them vanish.
-std::vector<Literal> MakeArguments(const Module& module, uint64_t seed);
+// have to be positive (argument_constraints.h) and in [-1, 1) elsewhere, integers below their index bound or else in
+// [0, 16), or what their type has of that (FillElided, FillPositive and FillIndices say more). Factors of sums of n
+// products, of a type with the range for it (f16 and wider), are scaled by the power of two at or below 1 / sqrt n: so
+// the layers of a network neither blow values up nor make them vanish.
+std::vector<Literal> MakeFakeArguments(const Module& module, uint64_t seed);
 
 // The same without a look at how they are used, for several modules that are to be given the same.
-std::vector<Literal> MakeArguments(absl::Span<const Shape> leaves, uint64_t seed);
+std::vector<Literal> MakeFakeArguments(absl::Span<const Shape> leaves, uint64_t seed);
 
 }  // namespace hlokit::interp
 

@@ -8,7 +8,7 @@
 #include "ir/core/str_cat.h"
 #include "ir/text/literal_text.h"
 #include "parser/core/parser.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 #include "parser/hlo/literal_parser.h"
 
 namespace hlokit::interp {
@@ -50,7 +50,7 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
     }
   };
   size_t begin = 0;
-  while (begin < text.size() && !sink->full()) {
+  while (begin < text.size() && !sink->limit_reached()) {
     size_t end = text.find('\n', begin);
     if (end == std::string_view::npos) end = text.size();
     const std::string_view line = Trim(text.substr(begin, end - begin));
@@ -82,10 +82,10 @@ std::optional<std::vector<Literal>> ReadArguments(const SourceBuffer& source, ab
       return std::nullopt;
     }
     const uint32_t body = at + static_cast<uint32_t>(shape_text.size());
-    Reader reader(text.substr(body), sink, body);
+    TextCursor reader(text.substr(body), sink, body);
     LiteralId literal;
     LiteralLimits limits;
-    limits.spread_complex_nan = false;  // values as they were recorded
+    limits.propagate_complex_nan = false;  // values as they were recorded
     if (!ParseLiteral(reader, context, expected, limits, &literal)) return std::nullopt;
     // The literal may go on over several lines; nothing may follow it on its last one.
     const size_t rest = reader.Here();

@@ -22,8 +22,8 @@ struct CollectiveMember {
   std::byte* const* results = nullptr;
 };
 
-// The plan of a StepKind::kCollective step.
-struct CollectivePlan : Plan {
+// The plan of a ThunkKind::kCollective step.
+struct CollectivePlan : ThunkParams {
   std::vector<std::vector<int64_t>> groups;  // devices; all of a group meet
   std::vector<int64_t> group_of;             // by device
 

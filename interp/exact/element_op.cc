@@ -30,9 +30,9 @@ void CopyElements(void* out, const void* a, const void*, const void*, int64_t n,
 }
 
 std::string TypeError(Opcode opcode, absl::Span<const ElementType> operands, ElementType result) {
-  std::string message = StrCat("cannot evaluate ", TextOf(opcode), " of (");
-  for (size_t i = 0; i < operands.size(); ++i) StrAppend(&message, i == 0 ? "" : ", ", TextOf(operands[i]));
-  StrAppend(&message, ") to ", TextOf(result));
+  std::string message = StrCat("cannot evaluate ", ToString(opcode), " of (");
+  for (size_t i = 0; i < operands.size(); ++i) StrAppend(&message, i == 0 ? "" : ", ", ToString(operands[i]));
+  StrAppend(&message, ") to ", ToString(result));
   return message;
 }
 

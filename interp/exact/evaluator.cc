@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
-#include "interp/exact/device_set.h"
+#include "interp/exact/compiled_computation_builder.h"
+#include "interp/exact/device_scheduler.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/thread_pool.h"
 #include "ir/core/str_cat.h"
@@ -30,7 +30,7 @@ void ReportAt(const Module& module, const RunContext& context, std::string messa
   if (id.valid()) {
     const Instruction at = module.instruction(id);
     const uint32_t offset = at.record().source_offset;
-    if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(at.name().size())};
+    if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(at.name().size())};
     message = StrCat(at.name(), ": ", message);
   }
   sink->Error(DiagnosticKind::kEvaluation, range, std::move(message), LoopsText(module, context.error_loops));
@@ -41,7 +41,7 @@ void ReportAt(const Module& module, const RunContext& context, std::string messa
 struct Evaluator::State {
   const Module* module;
   EvaluatorOptions options;
-  Program program;
+  PreparedProgram program;
   ThreadPool threads;
 
   State(const Module* m, const EvaluatorOptions& o) : module(m), options(o), threads(o.num_threads) {}
@@ -60,7 +60,7 @@ std::unique_ptr<Evaluator> Evaluator::Prepare(const Module& module, const Evalua
   prepare.limits = options.limits;
   prepare.custom_calls = options.custom_calls;
   prepare.observation = options.observation;
-  prepare.mixed_types = options.mixed_types;
+  prepare.mixed_precision = options.mixed_precision;
   prepare.num_replicas = options.num_replicas;
   prepare.num_partitions = options.num_partitions;
   if (options.num_replicas < 1 || options.num_partitions < 1 || options.num_replicas > EvaluatorOptions::kMaxDevices ||
@@ -94,12 +94,12 @@ std::optional<std::vector<Literal>> Evaluator::Run(absl::Span<const Literal> arg
 
 // Results as literals: in the bytes of arguments that the same device gave away where they lie there, or where nothing
 // does.
-std::vector<Literal> Evaluator::TakeResults(DeviceSet& set, Donation* donation) {
+std::vector<Literal> Evaluator::TakeResults(DeviceScheduler& set, DonatedArguments* donation) {
   std::vector<Literal> results;
-  Donation none;
+  DonatedArguments none;
   if (donation == nullptr) donation = &none;
-  std::vector<Literal*>& given = donation->given;
-  donation->taken.assign(result_shapes_.size() * static_cast<size_t>(set.size()), -1);
+  std::vector<Literal*>& given = donation->donated;
+  donation->aliased_argument.assign(result_shapes_.size() * static_cast<size_t>(set.size()), -1);
   // Whose bytes each result is in, and how many are in each.
   std::vector<std::pair<const std::byte*, size_t>> begins;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -116,12 +116,12 @@ std::vector<Literal> Evaluator::TakeResults(DeviceSet& set, Donation* donation) 
   std::vector<int64_t> users(given.size());
   const size_t each = given.size() / static_cast<size_t>(set.size());
   for (int64_t d = 0; d < set.size(); ++d) {
-    for (const Value& value : set.results(d)) {
+    for (const SlotValue& value : set.results(d)) {
       if (const std::optional<size_t> i = argument_of(value.data)) ++users[*i];
     }
   }
   const auto take = [&](size_t i) {
-    donation->taken[results.size()] = static_cast<int64_t>(i);
+    donation->aliased_argument[results.size()] = static_cast<int64_t>(i);
     users[i] = -1;
     results.push_back(std::move(*given[i]));
   };
@@ -155,7 +155,7 @@ std::vector<Literal> Evaluator::TakeResults(DeviceSet& set, Donation* donation) 
 }
 
 std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Literal* const> arguments,
-                                                           DiagnosticSink* sink, Donation* donation) {
+                                                           DiagnosticSink* sink, DonatedArguments* donation) {
   State& state = *state_;
   const size_t each = argument_shapes_.size();
   const size_t devices = static_cast<size_t>(num_devices());
@@ -166,21 +166,21 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
     return std::nullopt;
   }
   RunContext context(state.options.limits, &state.threads, state.options.cancel);
-  std::vector<Value> values;
+  std::vector<SlotValue> values;
   static std::byte no_bytes[16];
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!SameShape(arguments[i]->shape(), argument_shapes_[i % each], /*ignore_layout=*/true)) {
-      for (const Value& value : values) context.pool.Release(value.owner);
+      for (const SlotValue& value : values) context.pool.Release(value.owner);
       sink->Error(DiagnosticKind::kEvaluation, {},
                   StrCat("argument ", i, " has shape ", ToString(arguments[i]->shape(), false), ", expected ",
                          ToString(argument_shapes_[i % each], false)));
       return std::nullopt;
     }
     // Bytes without an owner are never written. Those that were given away have one, a block that counts references.
-    Value value{nullptr, const_cast<std::byte*>(arguments[i]->data())};
+    SlotValue value{nullptr, const_cast<std::byte*>(arguments[i]->data())};
     if (value.data == nullptr) {
       value.data = no_bytes;
-    } else if (donation != nullptr && donation->given[i] != nullptr) {
+    } else if (donation != nullptr && donation->donated[i] != nullptr) {
       value.owner = context.pool.Allocate(1);
     }
     values.push_back(value);
@@ -193,7 +193,7 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
   if (state.options.progress) context.set_progress(&state.options.progress);
   std::optional<std::vector<Literal>> results;
   {
-    DeviceSet set(context, *state.module, state.program.entry, values, state.options.observer);
+    DeviceScheduler set(context, *state.module, state.program.entry, values, state.options.observer);
     if (set.Run()) {
       results = TakeResults(set, donation);
     } else {
@@ -204,7 +204,8 @@ std::optional<std::vector<Literal>> Evaluator::RunPointers(absl::Span<const Lite
       ReportAt(*state.module, context, std::move(message), sink);
     }
   }
-  for (const std::unique_ptr<Routine>& routine : state.program.routines) routine->DropFrames(context.pool);
+  for (const std::unique_ptr<CompiledComputation>& routine : state.program.computations)
+    routine->DropFrames(context.pool);
   statistics_.steps = context.steps();
   statistics_.loop_trips = context.loop_trips;
   statistics_.peak_bytes = context.pool.peak_bytes();

@@ -20,10 +20,10 @@
 
 #include "absl/types/span.h"
 #include "interp/exact/custom_calls.h"
+#include "interp/exact/execution_observer.h"
 #include "interp/exact/host_io.h"
 #include "interp/exact/limits.h"
-#include "interp/exact/mixed_types.h"
-#include "interp/exact/step_observer.h"
+#include "interp/exact/mixed_precision.h"
 #include "ir/core/diagnostic.h"
 #include "ir/graph/literal_fill.h"
 #include "ir/graph/module.h"
@@ -31,7 +31,7 @@
 
 namespace hlokit::interp {
 
-class DeviceSet;
+class DeviceScheduler;
 
 struct EvaluatorOptions {
   // What stands for constants whose text was elided ("{...}"); without it they are errors.
@@ -43,7 +43,7 @@ struct EvaluatorOptions {
   int num_threads = 0;
   // Must outlive the evaluator.
   const CustomCallRegistry* custom_calls = nullptr;
-  MixedTypes mixed_types = MixedTypes::kConvert;
+  MixedPrecisionMode mixed_precision = MixedPrecisionMode::kConvert;
   // Devices: each runs the program on arguments of its own, collectives join them. At least 1, together at most
   // kMaxDevices.
   int64_t num_replicas = 1;
@@ -56,8 +56,8 @@ struct EvaluatorOptions {
   // Called ten times a second or so, on the thread that runs.
   std::function<void(const RunProgress&)> progress;
   // What `observer` is shown; it must outlive the evaluator.
-  Observation observation;
-  StepObserver* observer = nullptr;
+  ObservationRequest observation;
+  ExecutionObserver* observer = nullptr;
 };
 
 // Figures of a run.
@@ -69,12 +69,12 @@ struct RunStatistics {
 };
 
 // Arguments that a run may take over.
-struct Donation {
+struct DonatedArguments {
   // By argument; null: it stays the caller's. Those that are given are written over, whatever becomes of the run.
-  std::vector<Literal*> given;
+  std::vector<Literal*> donated;
   // By result, set by the run: the argument whose literal it is now; -1: none. Such a result keeps the argument's shape
   // of its context.
-  std::vector<int64_t> taken;
+  std::vector<int64_t> aliased_argument;
 };
 
 // A module made ready to run any number of times, one at a time. The module must outlive it and stay as it is.
@@ -99,14 +99,14 @@ class Evaluator {
   std::optional<std::vector<Literal>> Run(absl::Span<const Literal> arguments, DiagnosticSink* sink);
   // The same with arguments that lie apart.
   std::optional<std::vector<Literal>> RunPointers(absl::Span<const Literal* const> arguments, DiagnosticSink* sink,
-                                                  Donation* donation = nullptr);
+                                                  DonatedArguments* donation = nullptr);
 
   const RunStatistics& statistics() const { return statistics_; }
 
  private:
   struct State;
   Evaluator();
-  std::vector<Literal> TakeResults(DeviceSet& set, Donation* donation);
+  std::vector<Literal> TakeResults(DeviceScheduler& set, DonatedArguments* donation);
 
   std::unique_ptr<State> state_;
   std::vector<Shape> argument_shapes_;

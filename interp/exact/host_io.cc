@@ -13,12 +13,12 @@
 
 namespace hlokit::interp {
 
-std::string HostFolder::PathOf(std::string_view queue, int64_t device) const {
+std::string FileHostIo::PathOf(std::string_view queue, int64_t device) const {
   if (devices_ == 1) return StrCat(folder_, "/", queue, ".txt");
   return StrCat(folder_, "/", queue, ".", device, ".txt");
 }
 
-absl::Status HostFolder::Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) {
+absl::Status FileHostIo::Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) {
   const std::string path = PathOf(queue, device);
   const auto [it, is_new] = inputs_.try_emplace(path);
   Input& input = it->second;
@@ -50,13 +50,13 @@ absl::Status HostFolder::Receive(std::string_view queue, int64_t device, absl::S
   return absl::OkStatus();
 }
 
-absl::Status HostFolder::Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) {
+absl::Status FileHostIo::Send(std::string_view queue, int64_t device, absl::Span<const Literal> leaves) {
   TextWriter writer(&outputs_[PathOf(queue, device)]);
   PrintLeaves(writer, leaves);
   return absl::OkStatus();
 }
 
-absl::Status HostFolder::Finish() const {
+absl::Status FileHostIo::Finish() const {
   for (const auto& [path, text] : outputs_) {
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << text;

@@ -30,10 +30,10 @@ class HostIo {
 
 // Queues in files of a folder: QUEUE.txt, or QUEUE.DEVICE.txt when there are several devices, with one array leaf a
 // line as arguments are written.
-class HostFolder : public HostIo {
+class FileHostIo : public HostIo {
  public:
   // `context` is the module's.
-  HostFolder(std::string folder, Context* context, int64_t devices)
+  FileHostIo(std::string folder, Context* context, int64_t devices)
       : folder_(std::move(folder)), context_(context), devices_(devices) {}
 
   absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) override;

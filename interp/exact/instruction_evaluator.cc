@@ -142,12 +142,12 @@ absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const Evalu
   return std::move((*results)[0]);
 }
 
-PassEnvironment EvaluatingEnvironment() {
+PassContext EvaluatingContext() {
   EvaluatorOptions options;
   options.num_threads = 1;
   options.limits.max_steps = int64_t{1} << 20;
   options.limits.max_bytes = int64_t{1} << 28;
-  PassEnvironment environment;
+  PassContext environment;
   environment.evaluate = [options](Instruction instruction) { return EvaluateInstruction(instruction, options); };
   return environment;
 }

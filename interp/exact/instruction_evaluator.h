@@ -18,7 +18,7 @@ namespace hlokit::interp {
 absl::StatusOr<Literal> EvaluateInstruction(Instruction instruction, const EvaluatorOptions& options);
 
 // Gives passes an evaluator with limits that do not depend on the clock: one thread, 2^20 steps, 2^28 bytes.
-PassEnvironment EvaluatingEnvironment();
+PassContext EvaluatingContext();
 
 }  // namespace hlokit::interp
 

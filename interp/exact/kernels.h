@@ -7,17 +7,17 @@
 
 namespace hlokit::interp {
 
-class RoutineBuilder;
+class CompiledComputationBuilder;
 
 // Looks at builder.instruction() and gives it a result (a view, or a step), or reports why it cannot.
-using PrepareFn = void (*)(RoutineBuilder& builder);
+using PrepareFn = void (*)(CompiledComputationBuilder& builder);
 
 // Null for Opcode::kUnknown.
 PrepareFn PrepareFnOf(Opcode opcode);
 
 #define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
                ...)                                                                                                \
-  void Prepare##kernel(RoutineBuilder& builder);
+  void Prepare##kernel(CompiledComputationBuilder& builder);
 #include "ir/ops/opcodes.def"
 
 }  // namespace hlokit::interp

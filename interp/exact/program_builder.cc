@@ -3,19 +3,19 @@
 
 #include <utility>
 
-#include "interp/exact/routine_builder.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 
 namespace hlokit::interp {
 
 ProgramBuilder::ProgramBuilder(const Module& module, const PrepareOptions& options, DiagnosticSink* sink,
-                               Program* program)
+                               PreparedProgram* program)
     : module_(module),
       options_(options),
       sink_(sink),
       program_(program),
-      routine_of_(module.computation_id_bound(), nullptr),
+      compiled_computation_of_(module.computation_id_bound(), nullptr),
       function_of_(module.computation_id_bound(), nullptr),
       effects_(module),
       first_view_(module.instruction_id_bound(), 0xffffffffu) {
@@ -24,14 +24,14 @@ ProgramBuilder::ProgramBuilder(const Module& module, const PrepareOptions& optio
 
 void ProgramBuilder::Error(DiagnosticKind kind, Instruction at, std::string message) {
   SourceRange range;
-  if (at.valid() && at.record().source_offset != InstructionRecord::SourceOffsetNone()) {
+  if (at.valid() && at.record().source_offset != InstructionRecord::kNoSourceOffset) {
     range = {at.record().source_offset, static_cast<uint32_t>(at.name().size())};
   }
   sink_->Error(kind, range, std::move(message));
 }
 
-Routine* ProgramBuilder::RoutineOf(Computation computation) const {
-  return computation.valid() ? routine_of_[computation.id().value] : nullptr;
+CompiledComputation* ProgramBuilder::CompiledComputationOf(Computation computation) const {
+  return computation.valid() ? compiled_computation_of_[computation.id().value] : nullptr;
 }
 
 ScalarFunction* ProgramBuilder::FunctionOf(Computation computation) const {
@@ -113,23 +113,23 @@ bool ProgramBuilder::Build(Computation entry) {
     }
   }
   for (Computation computation : Reached(entry)) {
-    auto routine = std::make_unique<Routine>();
+    auto routine = std::make_unique<CompiledComputation>();
     routine->computation = computation;
     if (!computation.root().valid()) {
       sink_->Error(DiagnosticKind::kUnsupported, {}, StrCat("computation ", computation.name(), " has no root"));
       return false;
     }
-    RoutineBuilder builder(*this, routine.get());
+    CompiledComputationBuilder builder(*this, routine.get());
     if (!builder.Build()) return false;
-    routine_of_[computation.id().value] = routine.get();
+    compiled_computation_of_[computation.id().value] = routine.get();
     std::unique_ptr<ScalarFunction> function = ScalarFunction::Make(*this, computation, routine.get());
-    program_->routines.push_back(std::move(routine));
+    program_->computations.push_back(std::move(routine));
     if (function != nullptr) {
       function_of_[computation.id().value] = function.get();
       program_->functions.push_back(std::move(function));
     }
   }
-  program_->entry = RoutineOf(entry);
+  program_->entry = CompiledComputationOf(entry);
   return program_->entry != nullptr && !sink_->has_errors();
 }
 

@@ -11,11 +11,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "interp/exact/custom_calls.h"
+#include "interp/exact/execution_observer.h"
 #include "interp/exact/limits.h"
-#include "interp/exact/mixed_types.h"
+#include "interp/exact/mixed_precision.h"
 #include "interp/exact/program.h"
 #include "interp/exact/scalar_function.h"
-#include "interp/exact/step_observer.h"
 #include "interp/exact/view.h"
 #include "ir/core/arena.h"
 #include "ir/core/diagnostic.h"
@@ -31,37 +31,37 @@ struct PrepareOptions {
   uint64_t seed = 0;  // of FillKind::kRandom
   Limits limits;
   const CustomCallRegistry* custom_calls = nullptr;
-  Observation observation;
-  MixedTypes mixed_types = MixedTypes::kConvert;
+  ObservationRequest observation;
+  MixedPrecisionMode mixed_precision = MixedPrecisionMode::kConvert;
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
 };
 
 // The prepared form of a module.
-struct Program {
+struct PreparedProgram {
   const Module* module = nullptr;
   Arena arena;                                   // strides
   std::vector<std::unique_ptr<Literal>> filled;  // in place of elided constants
-  std::vector<std::unique_ptr<Routine>> routines;
+  std::vector<std::unique_ptr<CompiledComputation>> computations;
   std::vector<std::unique_ptr<ScalarFunction>> functions;
-  Routine* entry = nullptr;
+  CompiledComputation* entry = nullptr;
 };
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Module& module, const PrepareOptions& options, DiagnosticSink* sink, Program* program);
+  ProgramBuilder(const Module& module, const PrepareOptions& options, DiagnosticSink* sink, PreparedProgram* program);
 
   // Prepares `entry` and what it calls.
   bool Build(Computation entry);
 
-  // ---- For RoutineBuilder ----
+  // ---- For CompiledComputationBuilder ----
 
   const Module& module() const { return module_; }
   const PrepareOptions& options() const { return options_; }
   DiagnosticSink& sink() { return *sink_; }
-  Program& program() { return *program_; }
+  PreparedProgram& program() { return *program_; }
   // Of a called computation; null if there is none (a module that was not verified).
-  Routine* RoutineOf(Computation computation) const;
+  CompiledComputation* CompiledComputationOf(Computation computation) const;
   // The same as a function of scalars; null if its parameters and results are no scalars.
   ScalarFunction* FunctionOf(Computation computation) const;
   const SideEffects& effects() const { return effects_; }
@@ -71,7 +71,7 @@ class ProgramBuilder {
   const std::byte* ConstantData(Instruction instruction, LiteralId literal);
   void Error(DiagnosticKind kind, Instruction at, std::string message);
 
-  // Where the leaves of each instruction begin in the RoutineBuilder at work.
+  // Where the leaves of each instruction begin in the CompiledComputationBuilder at work.
   std::vector<uint32_t>& first_view() { return first_view_; }
   // Leaves that a value of this shape has in a run. (Shape::leaf_count counts an empty tuple as one.) CountLeaves comes
   // first: false if the shape has more of them than can be walked over.
@@ -87,10 +87,10 @@ class ProgramBuilder {
   const Module& module_;
   const PrepareOptions& options_;
   DiagnosticSink* sink_;
-  Program* program_;
-  std::vector<bool> called_;                  // by computation id
-  std::vector<Routine*> routine_of_;          // by computation id
-  std::vector<ScalarFunction*> function_of_;  // by computation id
+  PreparedProgram* program_;
+  std::vector<bool> called_;                                   // by computation id
+  std::vector<CompiledComputation*> compiled_computation_of_;  // by computation id
+  std::vector<ScalarFunction*> function_of_;                   // by computation id
   const SideEffects effects_;
   std::vector<uint32_t> first_view_;                              // by instruction id
   absl::flat_hash_map<uint32_t, const std::byte*> filled_;        // by literal id

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "interp/exact/machine.h"
+#include "interp/exact/virtual_machine.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
@@ -52,7 +52,7 @@ bool RunContext::CheckLimits() {
   return CheckTime();
 }
 
-void RunContext::For(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body) {
+void RunContext::ParallelFor(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body) {
   if (count <= 0) return;
   // A piece should take long enough to pay for handing it to a thread (some microseconds), and be short enough for the
   // run to notice that it should stop.
@@ -72,7 +72,8 @@ void RunContext::For(int64_t count, double cost, absl::FunctionRef<void(int64_t,
   if (static_cast<double>(count) * per_item >= kLong) next_check_ = std::min(next_check_, steps_ + 1);
 }
 
-bool RunContext::Call(Routine* routine, absl::Span<const Value> arguments, absl::Span<Value> results) {
+bool RunContext::Call(CompiledComputation* routine, absl::Span<const SlotValue> arguments,
+                      absl::Span<SlotValue> results) {
   // Each level is a machine on the C++ stack, so their number is bounded. (Calls, loops and conditionals do not come
   // here: they nest on the machine's own stack.)
   constexpr int kMaxDepth = 50;
@@ -81,7 +82,7 @@ bool RunContext::Call(Routine* routine, absl::Span<const Value> arguments, absl:
     return false;
   }
   ++call_depth_;
-  const bool ok = Machine::RunToEnd(*this, routine, arguments, results);
+  const bool ok = VirtualMachine::RunToEnd(*this, routine, arguments, results);
   --call_depth_;
   return ok;
 }

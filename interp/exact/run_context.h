@@ -17,11 +17,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "interp/exact/buffer.h"
+#include "interp/exact/buffer_pool.h"
+#include "interp/exact/execution_observer.h"
 #include "interp/exact/host_io.h"
 #include "interp/exact/limits.h"
 #include "interp/exact/program.h"
-#include "interp/exact/step_observer.h"
 #include "interp/exact/thread_pool.h"
 
 namespace hlokit::interp {
@@ -63,26 +63,26 @@ class RunContext {
   int64_t loop_trips = 0;  // of all loops
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  // Fails if the run was cancelled or its time is up, and shows the progress from time to time. For long loops.
+  // Fails if the run was canceled or its time is up, and shows the progress from time to time. For long loops.
   bool CheckTime();
   using ProgressFunction = std::function<void(const RunProgress&)>;
   void set_progress(const ProgressFunction* progress) { progress_ = progress; }
 
   // body(begin, end) over pieces of [0, count), in parallel where that pays: `cost` is the time of one item in
   // nanoseconds, roughly. The pieces are independent of each other. Stops between pieces when the run has failed.
-  void For(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body);
+  void ParallelFor(int64_t count, double cost, absl::FunctionRef<void(int64_t, int64_t)> body);
   int threads() const { return threads_->threads(); }
 
   // Runs `routine`, a computation called by a kernel, to its end on frames of its own. `results` are owned by the
   // caller. False after an error.
-  bool Call(Routine* routine, absl::Span<const Value> arguments, absl::Span<Value> results);
+  bool Call(CompiledComputation* routine, absl::Span<const SlotValue> arguments, absl::Span<SlotValue> results);
 
   // Where the run is, for partition-id, replica-id and collectives.
-  struct Device {
+  struct LogicalDevice {
     int64_t replica = 0;
     int64_t partition = 0;
   };
-  Device device;
+  LogicalDevice device;
   int64_t num_replicas = 1;
   int64_t num_partitions = 1;
   HostIo* host_io = nullptr;  // null: there is no host to talk to
@@ -132,7 +132,7 @@ class Scratch {
 
  private:
   BufferPool& pool_;
-  Buffer* buffer_;
+  PoolBlock* buffer_;
 };
 
 }  // namespace hlokit::interp

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/core/str_cat.h"
 
@@ -93,7 +93,7 @@ struct ScalarFunction::Compiler {
       result = registers[at.operand(0).id().value];
     } else if (HasTrait(opcode, kElementwise) || opcode == Opcode::kBitcastConvert) {
       std::vector<ElementType> types;
-      Op op{};
+      RegisterOp op{};
       if (at.operand_count() == 0 || at.operand_count() > ElementOp::kMaxOperands) return false;
       for (int64_t i = 0; i < at.operand_count(); ++i) {
         const Instruction operand = at.operand(i);
@@ -124,7 +124,7 @@ struct ScalarFunction::Compiler {
     const std::vector<Computation> called = call.called_computations();
     if (called.size() != 1) return false;
     const ScalarFunction* callee = program.FunctionOf(called[0]);
-    if (callee == nullptr || !callee->blocks_ || f->ops_.size() + callee->ops_.size() > kMaxOps) return false;
+    if (callee == nullptr || !callee->is_vectorized_ || f->ops_.size() + callee->ops_.size() > kMaxOps) return false;
     std::vector<uint32_t> arguments;
     for (Instruction operand : call.operands()) {
       const std::vector<uint32_t>& r = registers[operand.id().value];
@@ -142,7 +142,7 @@ struct ScalarFunction::Compiler {
       f->registers_.push_back(copy);
       mapped.push_back(static_cast<uint32_t>(f->registers_.size() - 1));
     }
-    for (Op op : callee->ops_) {
+    for (RegisterOp op : callee->ops_) {
       for (int i = 0; i < op.op.arity(); ++i) op.in[i] = mapped[op.in[i]];
       op.out = mapped[op.out];
       f->ops_.push_back(op);
@@ -154,22 +154,25 @@ struct ScalarFunction::Compiler {
 
 namespace {
 
-ScalarFunction::Known KnownOf(Opcode opcode) {
-  static constexpr std::pair<Opcode, ScalarFunction::Known> kKnown[] = {
-      {Opcode::kAdd, ScalarFunction::Known::kAdd},         {Opcode::kMultiply, ScalarFunction::Known::kMultiply},
-      {Opcode::kMinimum, ScalarFunction::Known::kMinimum}, {Opcode::kMaximum, ScalarFunction::Known::kMaximum},
-      {Opcode::kAnd, ScalarFunction::Known::kAnd},         {Opcode::kOr, ScalarFunction::Known::kOr},
-      {Opcode::kXor, ScalarFunction::Known::kXor}};
+ScalarFunction::RecognizedOp KnownOf(Opcode opcode) {
+  static constexpr std::pair<Opcode, ScalarFunction::RecognizedOp> kKnown[] = {
+      {Opcode::kAdd, ScalarFunction::RecognizedOp::kAdd},
+      {Opcode::kMultiply, ScalarFunction::RecognizedOp::kMultiply},
+      {Opcode::kMinimum, ScalarFunction::RecognizedOp::kMinimum},
+      {Opcode::kMaximum, ScalarFunction::RecognizedOp::kMaximum},
+      {Opcode::kAnd, ScalarFunction::RecognizedOp::kAnd},
+      {Opcode::kOr, ScalarFunction::RecognizedOp::kOr},
+      {Opcode::kXor, ScalarFunction::RecognizedOp::kXor}};
   for (const auto& [candidate, known] : kKnown) {
     if (candidate == opcode) return known;
   }
-  return ScalarFunction::Known::kNone;
+  return ScalarFunction::RecognizedOp::kNone;
 }
 
 }  // namespace
 
 std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Computation computation,
-                                                     Routine* routine) {
+                                                     CompiledComputation* routine) {
   auto f = std::make_unique<ScalarFunction>();
   f->routine_ = routine;
   std::vector<Shape> parameters;
@@ -187,15 +190,15 @@ std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Co
   }
 
   Compiler compiler{program, f.get(), {}};
-  f->blocks_ = !program.effects().Of(computation) && compiler.Compile(computation);
-  if (!f->blocks_) {
+  f->is_vectorized_ = !program.effects().Of(computation) && compiler.Compile(computation);
+  if (!f->is_vectorized_) {
     f->registers_.clear();
     f->ops_.clear();
     f->results_.assign(results.size(), 0);
     f->cost_ = 1000;
     return f;
   }
-  for (const Op& op : f->ops_) f->cost_ += op.op.cost();
+  for (const RegisterOp& op : f->ops_) f->cost_ += op.op.cost();
   f->direct_result_ = f->results_.size() == 1 && !f->ops_.empty() && f->ops_.back().out == f->results_[0];
 
   // Which function it is.
@@ -204,19 +207,19 @@ std::unique_ptr<ScalarFunction> ScalarFunction::Make(ProgramBuilder& program, Co
   };
   if (results.size() == 1 && parameters.size() == 2 && parameters[0] == parameters[1] && parameters[0] == results[0]) {
     const int64_t returned = parameter_of(f->results_[0]);
-    if (returned >= 0) f->known_ = returned == 0 ? Known::kFirst : Known::kSecond;
+    if (returned >= 0) f->recognized_op_ = returned == 0 ? RecognizedOp::kFirst : RecognizedOp::kSecond;
     const Instruction root = computation.root();
     if (f->ops_.size() == 1 && returned < 0 && root.operand_count() == 2) {
       const int64_t a = parameter_of(f->ops_[0].in[0]);
       const int64_t b = parameter_of(f->ops_[0].in[1]);
-      if (a >= 0 && b >= 0 && a != b) f->known_ = KnownOf(root.opcode());
+      if (a >= 0 && b >= 0 && a != b) f->recognized_op_ = KnownOf(root.opcode());
     }
   }
-  f->FindComparison(computation.root());
+  f->MatchComparison(computation.root());
   return f;
 }
 
-void ScalarFunction::FindComparison(Instruction root) {
+void ScalarFunction::MatchComparison(Instruction root) {
   if (root.opcode() != Opcode::kCompare || ops_.empty() || results_.size() != 1 || ops_.back().out != results_[0] ||
       parameters_.size() % 2 != 0) {
     return;
@@ -228,7 +231,7 @@ void ScalarFunction::FindComparison(Instruction root) {
   std::vector<Pair> pending;
   std::vector<bool> needed(ops_.size(), false);
   bool swapped = false;
-  const Op& compare = ops_.back();
+  const RegisterOp& compare = ops_.back();
   const auto walk = [&](uint32_t first, uint32_t second) {
     pending = {{first, second}};
     std::fill(needed.begin(), needed.end(), false);
@@ -283,24 +286,24 @@ void ScalarFunction::FindComparison(Instruction root) {
     if (r.source == Source::kTemporary) r.index = moved[r.index];
   }
   key->results_ = {result};
-  key->blocks_ = true;
+  key->is_vectorized_ = true;
   key->direct_result_ = !key->ops_.empty() && key->ops_.back().out == result;
   const Register& source = registers_[result];
   if (source.source == Source::kConstant) return;
   const int64_t operand = source.source == Source::kParameter ? int64_t{source.index / 2} : -1;
   const bool total = root.enum_attr(Attr::kCompareType, ComparisonType::kFloat) == ComparisonType::kTotalOrder;
-  comparison_ = Comparison{direction, total, std::move(key), operand};
+  comparison_ = KeyComparison{direction, total, std::move(key), operand};
 }
 
-ScalarFunction::Scratch::Scratch(const ScalarFunction& function, int64_t n) : block_(std::min(n, kBlock)) {
+ScalarFunction::BlockScratch::BlockScratch(const ScalarFunction& function, int64_t n) : block_(std::min(n, kBlock)) {
   const size_t count = std::max<size_t>(function.ops_.size(), function.results_.size());
   memory_ = std::make_unique_for_overwrite<std::byte[]>(count * static_cast<size_t>(block_) * 16);
 }
 
 void ScalarFunction::Run(const std::byte* const* parameters, const int64_t* strides, std::byte* const* results,
-                         int64_t n, Scratch& scratch, RunContext& context) const {
-  if (!blocks_) {
-    RunOnMachine(parameters, strides, results, n, context);
+                         int64_t n, BlockScratch& scratch, RunContext& context) const {
+  if (!is_vectorized_) {
+    RunOnVirtualMachine(parameters, strides, results, n, context);
     return;
   }
   const int64_t block = scratch.block_;
@@ -324,7 +327,7 @@ void ScalarFunction::Run(const std::byte* const* parameters, const int64_t* stri
           break;
       }
     };
-    for (const Op& op : ops_) {
+    for (const RegisterOp& op : ops_) {
       const std::byte* in[ElementOp::kMaxOperands] = {};
       int64_t in_strides[ElementOp::kMaxOperands] = {};
       for (int i = 0; i < op.op.arity(); ++i) locate(op.in[i], &in[i], &in_strides[i]);
@@ -363,10 +366,10 @@ void ScalarFunction::Run(const std::byte* const* parameters, const int64_t* stri
   }
 }
 
-void ScalarFunction::RunOnMachine(const std::byte* const* parameters, const int64_t* strides, std::byte* const* results,
-                                  int64_t n, RunContext& context) const {
-  std::vector<Value> arguments(parameters_.size());
-  std::vector<Value> returned(result_types_.size());
+void ScalarFunction::RunOnVirtualMachine(const std::byte* const* parameters, const int64_t* strides,
+                                         std::byte* const* results, int64_t n, RunContext& context) const {
+  std::vector<SlotValue> arguments(parameters_.size());
+  std::vector<SlotValue> returned(result_types_.size());
   for (int64_t i = 0; i < n; ++i) {
     for (size_t p = 0; p < arguments.size(); ++p) {
       // Borrowed: a machine does not write to values that have no owner.
@@ -377,7 +380,7 @@ void ScalarFunction::RunOnMachine(const std::byte* const* parameters, const int6
       const size_t bytes = static_cast<size_t>(BytesOf(result_types_[j]));
       std::memcpy(results[j] + i * bytes, returned[j].data, bytes);
     }
-    for (Value& v : returned) context.pool.Release(std::exchange(v, Value()).owner);
+    for (SlotValue& v : returned) context.pool.Release(std::exchange(v, SlotValue()).owner);
   }
 }
 

@@ -25,28 +25,29 @@ class RunContext;
 class ScalarFunction {
  public:
   // Functions that kernels have faster code for, with operands and result of one type.
-  enum class Known : uint8_t { kNone, kAdd, kMultiply, kMinimum, kMaximum, kAnd, kOr, kXor, kFirst, kSecond };
+  enum class RecognizedOp : uint8_t { kNone, kAdd, kMultiply, kMinimum, kMaximum, kAnd, kOr, kXor, kFirst, kSecond };
 
   static constexpr int64_t kBlock = 256;
 
   // `routine` is the prepared form of the same computation. Null, after an error report, if parameters or results are
   // no scalars.
-  static std::unique_ptr<ScalarFunction> Make(ProgramBuilder& program, Computation computation, Routine* routine);
+  static std::unique_ptr<ScalarFunction> Make(ProgramBuilder& program, Computation computation,
+                                              CompiledComputation* routine);
 
   size_t parameter_count() const { return parameters_.size(); }
   size_t result_count() const { return results_.size(); }
   ElementType parameter_type(size_t i) const { return parameters_[i]; }
   ElementType result_type(size_t i) const { return result_types_[i]; }
   // What the function does if it has two parameters and one result.
-  Known known() const { return known_; }
+  RecognizedOp recognized_op() const { return recognized_op_; }
   // False: runs on the machine, so calls must come from the machine's thread.
-  bool parallel() const { return blocks_; }
+  bool parallel() const { return is_vectorized_; }
   // Rough time of one application, in nanoseconds.
   double cost() const { return cost_; }
 
   // The function says whether key(a0, a1, ...) stands in `direction` to key(b0, b1, ...), where a's are the parameters
   // 0, 2, 4, ... and b's are 1, 3, 5, ...: most comparisons of sorts.
-  struct Comparison {
+  struct KeyComparison {
     ComparisonDirection direction;
     bool total_order;
     // Reads the even parameters only; its one result is the key.
@@ -54,12 +55,12 @@ class ScalarFunction {
     // The parameter, divided by two, that is the key itself; -1 if the key has to be computed.
     int64_t operand;
   };
-  const Comparison* comparison() const { return comparison_ ? &*comparison_ : nullptr; }
+  const KeyComparison* comparison() const { return comparison_ ? &*comparison_ : nullptr; }
 
   // Memory for one thread's calls, for up to `n` elements a call (more are handled kBlock at a time).
-  class Scratch {
+  class BlockScratch {
    public:
-    Scratch(const ScalarFunction& function, int64_t n);
+    BlockScratch(const ScalarFunction& function, int64_t n);
 
    private:
     friend class ScalarFunction;
@@ -70,7 +71,7 @@ class ScalarFunction {
   // results[j][i] = function(parameters[0][i * strides[0]], ...) for i < n. Results are dense; they may overlap
   // parameters that have stride 1 and start at the same place.
   void Run(const std::byte* const* parameters, const int64_t* strides, std::byte* const* results, int64_t n,
-           Scratch& scratch, RunContext& context) const;
+           BlockScratch& scratch, RunContext& context) const;
 
  private:
   enum class Source : uint8_t { kParameter, kConstant, kTemporary };
@@ -80,28 +81,28 @@ class ScalarFunction {
     uint32_t index;  // of the parameter, or of the op that computes it
     const std::byte* constant;
   };
-  struct Op {
+  struct RegisterOp {
     ElementOp op;
     uint32_t in[ElementOp::kMaxOperands];  // registers
     uint32_t out;                          // register
   };
   struct Compiler;
 
-  void FindComparison(Instruction root);
-  void RunOnMachine(const std::byte* const* parameters, const int64_t* strides, std::byte* const* results, int64_t n,
-                    RunContext& context) const;
+  void MatchComparison(Instruction root);
+  void RunOnVirtualMachine(const std::byte* const* parameters, const int64_t* strides, std::byte* const* results,
+                           int64_t n, RunContext& context) const;
 
   std::vector<ElementType> parameters_;
   std::vector<ElementType> result_types_;
   std::vector<Register> registers_;
-  std::vector<Op> ops_;
+  std::vector<RegisterOp> ops_;
   std::vector<uint32_t> results_;  // registers
   bool direct_result_ = false;     // the last op may write to the only result
-  bool blocks_ = false;
-  Known known_ = Known::kNone;
-  std::optional<Comparison> comparison_;
+  bool is_vectorized_ = false;
+  RecognizedOp recognized_op_ = RecognizedOp::kNone;
+  std::optional<KeyComparison> comparison_;
   double cost_ = 0;
-  Routine* routine_ = nullptr;
+  CompiledComputation* routine_ = nullptr;
 };
 
 }  // namespace hlokit::interp

@@ -13,7 +13,7 @@ struct Wide {
   uint64_t low, high;
 };
 
-struct CopyPlan : Plan {
+struct CopyPlan : ThunkParams {
   StridedCopy copy;
 };
 
@@ -22,7 +22,7 @@ struct CopyPlan : Plan {
 StridedCopy::StridedCopy(absl::Span<const int64_t> dims, absl::Span<const int64_t> to_strides,
                          absl::Span<const int64_t> from_strides, int64_t element_bytes)
     : element_bytes_(element_bytes) {
-  const int64_t count = Product(dims);
+  const int64_t count = ElementCount(dims);
   bytes_ = count * element_bytes;
   if (count == 0) return;
   const auto make_nest = [](absl::Span<const int64_t> d, absl::Span<const int64_t> t, absl::Span<const int64_t> f) {
@@ -135,7 +135,7 @@ void StridedCopy::Run(std::byte* to, const std::byte* from, RunContext& context)
   if (rows_ == 1 && kind_ == Kind::kRuns && bytes_ > (int64_t{1} << 20)) {
     // One long run: cut it.
     constexpr int64_t kPiece = int64_t{1} << 18;
-    context.For((bytes_ + kPiece - 1) / kPiece, 4e4, [&](int64_t begin, int64_t end) {
+    context.ParallelFor((bytes_ + kPiece - 1) / kPiece, 4e4, [&](int64_t begin, int64_t end) {
       const int64_t first = begin * kPiece;
       std::memcpy(to + first, from + first, static_cast<size_t>(std::min(end * kPiece, bytes_) - first));
     });
@@ -143,16 +143,16 @@ void StridedCopy::Run(std::byte* to, const std::byte* from, RunContext& context)
   }
   const double cost = (kind_ == Kind::kRuns || kind_ == Kind::kFill ? 0.2 : 1.0) * static_cast<double>(bytes_) /
                       static_cast<double>(rows_);
-  context.For(rows_, 3 + cost, [&](int64_t begin, int64_t end) { RunRange(to, from, begin, end); });
+  context.ParallelFor(rows_, 3 + cost, [&](int64_t begin, int64_t end) { RunRange(to, from, begin, end); });
 }
 
-std::unique_ptr<Plan> StridedCopyPlan(const View& view) {
+std::unique_ptr<ThunkParams> StridedCopyPlan(const View& view) {
   auto plan = std::make_unique<CopyPlan>();
   plan->copy = StridedCopy(view.dims(), DenseStrides(view.dims()), StridesOf(view), BytesOf(view.type()));
   return plan;
 }
 
-void RunStridedCopy(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunStridedCopy(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   static_cast<const CopyPlan*>(plan)->copy.Run(out[0], in[0], context);
 }
 

@@ -47,8 +47,8 @@ class StridedCopy {
 };
 
 // A kernel that makes operand 0, strided as `view` is, dense.
-std::unique_ptr<Plan> StridedCopyPlan(const View& view);
-void RunStridedCopy(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
+std::unique_ptr<ThunkParams> StridedCopyPlan(const View& view);
+void RunStridedCopy(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context);
 
 }  // namespace hlokit::interp
 

@@ -45,7 +45,7 @@ inline Dims StridesOf(const View& view) {
   return DenseStrides(view.dims());
 }
 
-inline int64_t Product(absl::Span<const int64_t> dims) {
+inline int64_t ElementCount(absl::Span<const int64_t> dims) {
   int64_t p = 1;
   for (int64_t d : dims) p *= d;
   return p;

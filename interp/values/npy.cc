@@ -208,7 +208,7 @@ absl::StatusOr<Literal> ReadNpy(std::string_view bytes, Shape shape) {
   }
   if (!FitsType(code, type)) {
     return absl::InvalidArgumentError(
-        StrCat("the array has NumPy type `", header->descr, "`, expected `", TypeCode(type), "` for ", TextOf(type)));
+        StrCat("the array has NumPy type `", header->descr, "`, expected `", TypeCode(type), "` for ", ToString(type)));
   }
   if (absl::Span<const int64_t>(header->dims) != shape.dims()) {
     return absl::InvalidArgumentError(

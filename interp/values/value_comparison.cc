@@ -110,13 +110,13 @@ bool SameBits(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0 || (IsNanValue(a) && IsNanValue(b));
 }
 
-bool Near(const Distance& d, const Tolerance& t) {
-  return (t.ulp && d.ulp <= *t.ulp) || (t.rel && d.rel <= *t.rel) || (t.abs && d.abs <= *t.abs);
+bool Near(const Distance& d, const ErrorSpec& t) {
+  return (t.ulp && d.ulp <= *t.ulp) || (t.relative && d.rel <= *t.relative) || (t.absolute && d.abs <= *t.absolute);
 }
 
-double Measure(const Distance& d, const Tolerance& t) {
-  if (t.ulp || t.exact()) return d.ulp;
-  return t.rel ? d.rel : d.abs;
+double Measure(const Distance& d, const ErrorSpec& t) {
+  if (t.ulp || t.is_exact()) return d.ulp;
+  return t.relative ? d.rel : d.abs;
 }
 
 // What has been found so far.
@@ -130,15 +130,15 @@ struct Worst {
 
 // Parts: elements of real types, and the two halves of each complex number.
 template <typename T>
-void ComparePart(const T& a, const T& expected, const Tolerance& tolerance, bool* near, Distance* worst) {
+void ComparePart(const T& a, const T& expected, const ErrorSpec& tolerance, bool* near, Distance* worst) {
   if (std::memcmp(&a, &expected, sizeof(T)) == 0) return;
   const Distance d = Between(a, expected);
   if (Measure(d, tolerance) > Measure(*worst, tolerance)) *worst = d;
-  *near = *near && (tolerance.exact() ? SameBits(a, expected) : Near(d, tolerance));
+  *near = *near && (tolerance.is_exact() ? SameBits(a, expected) : Near(d, tolerance));
 }
 
 template <typename T>
-void CompareLeaf(const Literal& actual, const Literal& expected, size_t leaf, const Tolerance& tolerance,
+void CompareLeaf(const Literal& actual, const Literal& expected, size_t leaf, const ErrorSpec& tolerance,
                  Worst* worst) {
   const T* a = reinterpret_cast<const T*>(actual.data());
   const T* e = reinterpret_cast<const T*>(expected.data());
@@ -183,8 +183,8 @@ std::string Describe(const Literal& actual, const Literal& expected, const Worst
 
 }  // namespace
 
-absl::StatusOr<Tolerance> ParseTolerance(std::string_view text) {
-  Tolerance tolerance;
+absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text) {
+  ErrorSpec tolerance;
   if (text == "exact") return tolerance;
   size_t begin = 0;
   while (begin <= text.size()) {
@@ -197,8 +197,8 @@ absl::StatusOr<Tolerance> ParseTolerance(std::string_view text) {
     const double value = std::strtod(number.c_str(), &number_end);
     const std::string_view name = part.substr(0, colon);
     std::optional<double>* bound = name == "ulp"   ? &tolerance.ulp
-                                   : name == "rel" ? &tolerance.rel
-                                   : name == "abs" ? &tolerance.abs
+                                   : name == "rel" ? &tolerance.relative
+                                   : name == "abs" ? &tolerance.absolute
                                                    : nullptr;
     // NaN is no bound.
     if (bound == nullptr || number.empty() || *number_end != '\0' || !(value >= 0)) {
@@ -211,7 +211,7 @@ absl::StatusOr<Tolerance> ParseTolerance(std::string_view text) {
 }
 
 absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
-                                              const Tolerance& tolerance) {
+                                              const ErrorSpec& tolerance) {
   if (actual.size() != expected.size()) {
     return absl::InvalidArgumentError(StrCat("there are ", actual.size(), " results, expected ", expected.size()));
   }

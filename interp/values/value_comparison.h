@@ -18,16 +18,16 @@
 namespace hlokit::interp {
 
 // An element is near enough if any of the bounds that are given says so. Without any: the same bits (or two NaNs).
-struct Tolerance {
-  std::optional<double> ulp;  // |a - b| in units of the last place: the number of values of the type from a to b
-  std::optional<double> rel;  // |a - b| / |expected|
-  std::optional<double> abs;  // |a - b|
+struct ErrorSpec {
+  std::optional<double> ulp;       // |a - b| in units of the last place: the number of values of the type from a to b
+  std::optional<double> relative;  // |a - b| / |expected|
+  std::optional<double> absolute;  // |a - b|
 
-  bool exact() const { return !ulp && !rel && !abs; }
+  bool is_exact() const { return !ulp && !relative && !absolute; }
 };
 
 // Reads "exact", or "ulp:N", "rel:X", "abs:X" and several of these separated by commas.
-absl::StatusOr<Tolerance> ParseTolerance(std::string_view text);
+absl::StatusOr<ErrorSpec> ParseErrorSpec(std::string_view text);
 
 struct ValueDifference {
   int64_t different = 0;    // elements that are not near enough
@@ -42,7 +42,7 @@ struct ValueDifference {
 // element is the one that is furthest off, measured by the first bound that is given (ulp, rel, abs; without any, ulp);
 // among equals, the first one.
 absl::StatusOr<ValueDifference> CompareValues(absl::Span<const Literal> actual, absl::Span<const Literal> expected,
-                                              const Tolerance& tolerance);
+                                              const ErrorSpec& tolerance);
 
 }  // namespace hlokit::interp
 

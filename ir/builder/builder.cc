@@ -49,19 +49,19 @@ absl::Status Builder::CheckOperands(Operands operands) const {
   return absl::OkStatus();
 }
 
-bool Builder::DropByRule(AttrValue value) const {
-  switch (InfoOf(value.attr).drop_rule) {
-    case DropRule::kKeep:
+bool Builder::IsElided(AttrValue value) const {
+  switch (InfoOf(value.attr).elision) {
+    case DefaultElision::kKeep:
       return false;
-    case DropRule::kDropFalse:
-    case DropRule::kDropZero:
-    case DropRule::kDropEmpty:  // string 0 and list 0 are the empty ones
+    case DefaultElision::kDropFalse:
+    case DefaultElision::kDropZero:
+    case DefaultElision::kDropEmpty:  // string 0 and list 0 are the empty ones
       return value.payload == 0;
-    case DropRule::kDropOne:
+    case DefaultElision::kDropOne:
       return value.payload == 1;
-    case DropRule::kDropMinusOne:
-      return module_->Int64Of(value.payload) == -1;
-    case DropRule::kDropAllZero: {
+    case DefaultElision::kDropMinusOne:
+      return module_->DecodeInt64(value.payload) == -1;
+    case DefaultElision::kDropAllZero: {
       const absl::Span<const int64_t> list = context().list(ListId(value.payload));
       return std::all_of(list.begin(), list.end(), [](int64_t v) { return v == 0; });
     }
@@ -75,19 +75,19 @@ absl::Status Builder::CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> g
   };
   for (auto value = given.begin(); value != given.end(); ++value) {
     const AttrSpec* spec = FindAttrSpec(opcode, value->attr);
-    if (spec == nullptr || spec->presence == AttrSpec::kReadOnly) {
-      return Error("unknown attribute `", TextOf(value->attr), "` for ", TextOf(opcode));
+    if (spec == nullptr || spec->presence == AttrSpec::kLegacy) {
+      return Error("unknown attribute `", ToString(value->attr), "` for ", ToString(opcode));
     }
-    if (find(value->attr) != value) return Error("duplicate attribute `", TextOf(value->attr), "`");
-    if (spec->presence == AttrSpec::kImplied || spec->presence == AttrSpec::kRequired || !DropByRule(*value)) {
+    if (find(value->attr) != value) return Error("duplicate attribute `", ToString(value->attr), "`");
+    if (spec->presence == AttrSpec::kDefaulted || spec->presence == AttrSpec::kRequired || !IsElided(*value)) {
       attrs->push_back(*value);
     }
   }
   for (const AttrSpec& spec : InfoOf(opcode).attributes) {
     if (find(spec.attr) != given.end()) continue;
-    if (spec.presence == AttrSpec::kImplied) attrs->push_back({spec.attr, spec.implied});
+    if (spec.presence == AttrSpec::kDefaulted) attrs->push_back({spec.attr, spec.default_payload});
     if (spec.presence == AttrSpec::kRequired) {
-      return Error("missing attribute `", TextOf(spec.attr), "` for ", TextOf(opcode));
+      return Error("missing attribute `", ToString(spec.attr), "` for ", ToString(opcode));
     }
   }
   return absl::OkStatus();
@@ -95,7 +95,7 @@ absl::Status Builder::CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> g
 
 Builder::Result Builder::Append(std::string_view name, Opcode opcode, Shape shape, Operands operands,
                                 absl::Span<const AttrValue> attrs, uint32_t payload) {
-  const StringId unique = module_->UniqueInstructionName(name.empty() ? TextOf(opcode) : name);
+  const StringId unique = module_->UniqueInstructionName(name.empty() ? ToString(opcode) : name);
   const InstructionId id = module_->AddInstruction(computation_, opcode, shape, unique, operands, attrs, payload);
   if (metadata_.valid()) module_->SetMetadata(id, metadata_);
   return id;
@@ -104,7 +104,7 @@ Builder::Result Builder::Append(std::string_view name, Opcode opcode, Shape shap
 Builder::Result Builder::Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs, Shape declared) {
   const std::string name = TakeName();
   if (opcode == Opcode::kParameter || opcode == Opcode::kConstant || opcode == Opcode::kUnknown) {
-    return Error(TextOf(opcode), " cannot be built from its opcode alone");
+    return Error(ToString(opcode), " cannot be built from its opcode alone");
   }
   if (absl::Status status = CheckOperands(operands); !status.ok()) return status;
   std::vector<AttrValue> complete;
@@ -202,7 +202,7 @@ Builder::Result Builder::BitcastConvert(InstructionId a, ElementType type) {
 
 // ---- data movement ----
 
-Shape Builder::Like(InstructionId a, Dims sizes) {
+Shape Builder::ShapeLike(InstructionId a, Dims sizes) {
   if (!Exists(a) || !shape_of(a).IsArray()) return Shape();
   for (int64_t size : sizes) {
     if (size < 0) return Shape();
@@ -211,10 +211,12 @@ Shape Builder::Like(InstructionId a, Dims sizes) {
 }
 
 Builder::Result Builder::Broadcast(InstructionId a, Dims sizes, Dims dimensions) {
-  return Add(Opcode::kBroadcast, {a}, {List(Attr::kDimensions, dimensions)}, Like(a, sizes));
+  return Add(Opcode::kBroadcast, {a}, {List(Attr::kDimensions, dimensions)}, ShapeLike(a, sizes));
 }
 
-Builder::Result Builder::Reshape(InstructionId a, Dims sizes) { return Add(Opcode::kReshape, {a}, {}, Like(a, sizes)); }
+Builder::Result Builder::Reshape(InstructionId a, Dims sizes) {
+  return Add(Opcode::kReshape, {a}, {}, ShapeLike(a, sizes));
+}
 
 Builder::Result Builder::Transpose(InstructionId a, Dims permutation) {
   return Add(Opcode::kTranspose, {a}, {List(Attr::kDimensions, permutation)});

@@ -46,7 +46,7 @@ class Builder {
   void SetRoot(InstructionId root) { module_->SetRoot(computation_, root); }
 
   // Base of the name of the instruction that the next call adds; without it, the opcode.
-  Builder& Named(std::string_view base) {
+  Builder& WithName(std::string_view base) {
     next_name_ = base;
     return *this;
   }
@@ -62,7 +62,7 @@ class Builder {
   Result Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs = {}, Shape declared = Shape());
 
   // Payloads.
-  AttrValue Int(Attr attr, int64_t value) { return {attr, module_->Int64Payload(value)}; }
+  AttrValue Int(Attr attr, int64_t value) { return {attr, module_->EncodeInt64(value)}; }
   AttrValue List(Attr attr, Dims values) { return {attr, module_->ListPayload(values)}; }
   static AttrValue Bool(Attr attr, bool value) { return {attr, value}; }
   template <typename E>
@@ -127,13 +127,13 @@ class Builder {
  private:
   // Checks, completes and normalizes the attributes of `opcode`.
   absl::Status CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> given, std::vector<AttrValue>* attrs);
-  bool DropByRule(AttrValue value) const;
+  bool IsElided(AttrValue value) const;
   absl::Status CheckOperands(Operands operands) const;
   Result Append(std::string_view name, Opcode opcode, Shape shape, Operands operands, absl::Span<const AttrValue> attrs,
                 uint32_t payload);
   std::string TakeName() { return std::exchange(next_name_, std::string()); }
   // An array with the element type of `a`; invalid if `a` is no array or no instruction.
-  Shape Like(InstructionId a, Dims sizes);
+  Shape ShapeLike(InstructionId a, Dims sizes);
   Result AddTyped(Opcode opcode, InstructionId a, ElementType type);
   bool Exists(InstructionId id) const;
 

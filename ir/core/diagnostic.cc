@@ -37,12 +37,12 @@ void AppendJsonString(std::string* out, std::string_view s) {
 }
 
 std::string Where(const SourceBuffer& source, const Diagnostic& d) {
-  if (d.range.offset == SourceRange::kNowhere) return source.name();
+  if (d.range.offset == SourceRange::kNoOffset) return source.name();
   const LineColumn at = LineColumnAt(source.text(), d.range.offset);
   return StrCat(source.name(), ":", at.line, ":", at.column);
 }
 
-std::string_view TextOf(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
+std::string_view ToString(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
 
 // The source line, cut around the column when it is very long, and a caret run under it.
 void AppendExcerpt(std::string* out, std::string_view text, SourceRange range) {
@@ -72,7 +72,7 @@ void AppendExcerpt(std::string* out, std::string_view text, SourceRange range) {
 
 }  // namespace
 
-std::string_view TextOf(DiagnosticKind kind) {
+std::string_view ToString(DiagnosticKind kind) {
   static constexpr std::string_view kTexts[] = {
 #define DIAGNOSTIC(name, text) text,
 #include "ir/core/diagnostics.def"
@@ -100,8 +100,8 @@ std::string RenderText(const DiagnosticSink& sink, const SourceBuffer& source) {
   std::string out;
   for (size_t i : InOrder(sink)) {
     const Diagnostic& d = sink.diagnostics()[i];
-    StrAppend(&out, Where(source, d), ": ", TextOf(d.severity), ": ", d.message, "\n");
-    if (d.range.offset != SourceRange::kNowhere) AppendExcerpt(&out, source.text(), d.range);
+    StrAppend(&out, Where(source, d), ": ", ToString(d.severity), ": ", d.message, "\n");
+    if (d.range.offset != SourceRange::kNoOffset) AppendExcerpt(&out, source.text(), d.range);
     if (!d.hint.empty()) StrAppend(&out, "  hint: ", d.hint, "\n");
   }
   const size_t shown = sink.diagnostics().size();
@@ -118,13 +118,14 @@ std::string RenderJson(const DiagnosticSink& sink, const SourceBuffer& source) {
     StrAppend(&out, separator, "  {\"file\": ");
     separator = ",\n";
     AppendJsonString(&out, source.name());
-    if (d.range.offset != SourceRange::kNowhere) {
+    if (d.range.offset != SourceRange::kNoOffset) {
       const LineColumn from = LineColumnAt(source.text(), d.range.offset);
       const LineColumn to = LineColumnAt(source.text(), size_t{d.range.offset} + d.range.size);
       StrAppend(&out, ", \"line\": ", from.line, ", \"column\": ", from.column, ", \"end_line\": ", to.line,
                 ", \"end_column\": ", to.column);
     }
-    StrAppend(&out, ", \"severity\": \"", TextOf(d.severity), "\", \"kind\": \"", TextOf(d.kind), "\", \"message\": ");
+    StrAppend(&out, ", \"severity\": \"", ToString(d.severity), "\", \"kind\": \"", ToString(d.kind),
+              "\", \"message\": ");
     AppendJsonString(&out, d.message);
     StrAppend(&out, ", \"hint\": ");
     AppendJsonString(&out, d.hint);

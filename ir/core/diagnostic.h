@@ -21,7 +21,7 @@ enum class DiagnosticKind : uint8_t {
 };
 
 // "undefined-operand": stable, for scripts.
-std::string_view TextOf(DiagnosticKind kind);
+std::string_view ToString(DiagnosticKind kind);
 inline constexpr size_t kDiagnosticKindCount = 0
 #define DIAGNOSTIC(name, text) +1
 #include "ir/core/diagnostics.def"
@@ -31,8 +31,8 @@ enum class Severity : uint8_t { kError, kWarning };
 
 // A range of bytes of the source; size 0 points between two bytes.
 struct SourceRange {
-  static constexpr uint32_t kNowhere = 0xffffffffu;
-  uint32_t offset = kNowhere;
+  static constexpr uint32_t kNoOffset = 0xffffffffu;
+  uint32_t offset = kNoOffset;
   uint32_t size = 0;
 };
 
@@ -62,7 +62,7 @@ class DiagnosticSink {
   size_t warning_count() const { return warnings_; }
   bool has_errors() const { return errors_ != 0; }
   // True once as many errors as will be kept are there: engines stop early.
-  bool full() const { return errors_ >= limit_; }
+  bool limit_reached() const { return errors_ >= limit_; }
 
   // OK, or the first error as a status with "file:line:col: ".
   absl::Status ToStatus(const SourceBuffer& source) const;

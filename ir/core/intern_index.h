@@ -65,12 +65,12 @@ class InternIndex {
     uint32_t id = kEmpty;
   };
 
-  static constexpr size_t kNeighbours = 16;
+  static constexpr size_t kNeighbors = 16;
 
   static size_t Start(uint32_t tag, size_t mask) {
-    const size_t block = ((tag / kNeighbours) * size_t{0x9e3779b1u} >> 7) & (mask / kNeighbours);
+    const size_t block = ((tag / kNeighbors) * size_t{0x9e3779b1u} >> 7) & (mask / kNeighbors);
     // Where a block has two families of names, these begin at different places of it.
-    return block * kNeighbours + ((tag ^ tag >> 28) % kNeighbours);
+    return block * kNeighbors + ((tag ^ tag >> 28) % kNeighbors);
   }
 
   void Grow() { Rehash(slots_.empty() ? 16 : slots_.size() * 2); }

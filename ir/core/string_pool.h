@@ -52,7 +52,7 @@ class StringPool {
     uint32_t size;
   } __attribute__((packed, aligned(4)));  // 12 bytes: names are the most numerous thing in a module
 
-  // Strings that differ in their last character are neighbours in the index.
+  // Strings that differ in their last character are neighbors in the index.
   static uint64_t Hash(std::string_view s) {
     if (s.empty()) return 0;
     const uint64_t h = HashBytes(s.data(), s.size() - 1);

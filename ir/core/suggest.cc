@@ -7,7 +7,7 @@
 
 namespace hlokit {
 
-std::string_view Nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+std::string_view FindNearest(std::string_view word, const std::vector<std::string_view>& candidates) {
   // Damerau-Levenshtein restricted to adjacent swaps, on words short enough for a fixed row.
   constexpr size_t kMaxLength = 64;
   if (word.empty() || word.size() > kMaxLength) return {};
@@ -40,9 +40,9 @@ std::string_view Nearest(std::string_view word, const std::vector<std::string_vi
   return best;
 }
 
-std::string Suggestion(std::string_view word, const std::vector<std::string_view>& candidates) {
+std::string DidYouMean(std::string_view word, const std::vector<std::string_view>& candidates) {
   constexpr size_t kMaxListed = 24;
-  if (const std::string_view near = Nearest(word, candidates); !near.empty())
+  if (const std::string_view near = FindNearest(word, candidates); !near.empty())
     return StrCat("did you mean `", near, "`?");
   if (candidates.empty() || candidates.size() > kMaxListed) return "";
   std::string list;
@@ -50,8 +50,8 @@ std::string Suggestion(std::string_view word, const std::vector<std::string_view
   return StrCat(candidates.size() == 1 ? "expected " : "expected one of ", list);
 }
 
-std::string Suggested(std::string_view word, const std::vector<std::string_view>& candidates) {
-  const std::string suggestion = Suggestion(word, candidates);
+std::string DidYouMeanSuffix(std::string_view word, const std::vector<std::string_view>& candidates) {
+  const std::string suggestion = DidYouMean(word, candidates);
   return suggestion.empty() ? suggestion : StrCat("; ", suggestion);
 }
 

@@ -10,14 +10,14 @@
 namespace hlokit {
 
 // The candidate nearest to `word` by edit distance, if near enough to be worth a hint; else empty.
-std::string_view Nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+std::string_view FindNearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 // The same as a question, "did you mean `X`?"; without a near one the candidates if they are few enough to read, as in
 // "it is one of `A`, `B`"; else empty.
-std::string Suggestion(std::string_view word, const std::vector<std::string_view>& candidates);
+std::string DidYouMean(std::string_view word, const std::vector<std::string_view>& candidates);
 
 // Suggestion behind what is wrong, "; did you mean `X`?".
-std::string Suggested(std::string_view word, const std::vector<std::string_view>& candidates);
+std::string DidYouMeanSuffix(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace hlokit
 

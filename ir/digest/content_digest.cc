@@ -27,7 +27,7 @@ std::vector<uint64_t> WordTable(Text text) {
 
 uint64_t DigestWord(Opcode opcode) {
   static const std::vector<uint64_t> words =
-      WordTable<kOpcodeCount + 1>([](size_t i) { return i == kOpcodeCount ? "?" : TextOf(static_cast<Opcode>(i)); });
+      WordTable<kOpcodeCount + 1>([](size_t i) { return i == kOpcodeCount ? "?" : ToString(static_cast<Opcode>(i)); });
   return words[static_cast<size_t>(opcode)];
 }
 
@@ -60,7 +60,7 @@ ContentDigests::ContentDigests(const Module& module, const PrintOptions& options
       literals_(context_.literals.size()) {}
 
 Digest ContentDigests::OfShape(Shape shape, bool with_layout) {
-  if (!with_layout) shape = shape.bare();
+  if (!with_layout) shape = shape.WithoutLayout();
   const Digest& digest = ShapeSlot(shape, with_layout);
   if (!IsSet(digest)) FillShape(shape, with_layout);
   return digest;

@@ -83,7 +83,7 @@ class Hasher {
         is_wrapper_(module.computation_id_bound()) {
     instructions_.resize(module.instruction_id_bound());
     computations_.resize(module.computation_id_bound());
-    for (size_t i = 0; i < kAttrCount; ++i) included_[i] = options.Includes(kAttrInfo[i].meaning);
+    for (size_t i = 0; i < kAttrCount; ++i) included_[i] = options.Includes(kAttrInfo[i].category);
     included_[static_cast<size_t>(Attr::kControlPredecessors)] = false;  // hashed with the operands
   }
 
@@ -116,7 +116,7 @@ class Hasher {
   // Digests of the sinks, ascending.
   std::vector<Digest> SinkDigests(ComputationId id) const;
   // Gives numbers to instructions with an effect that look the same; false if there are none.
-  bool NumberLookalikes(ComputationId id);
+  bool DisambiguateDuplicates(ComputationId id);
 
   const Module& module_;
   const Context& context_;
@@ -198,7 +198,7 @@ std::vector<ComputationId> Hasher::CalleesFirst() {
 
 bool Hasher::HasEffect(InstructionId id) const {
   const InstructionRecord& r = module_.record(id);
-  if (kMayHaveEffect[static_cast<size_t>(r.opcode)] && HasOwnSideEffect({&module_, id})) return true;
+  if (kMayHaveEffect[static_cast<size_t>(r.opcode)] && HasSideEffectNoRecurse({&module_, id})) return true;
   for (const AttrValue& value : module_.attrs_of(r)) {
     if (!kCalls[static_cast<size_t>(value.attr)]) continue;
     if (InfoOf(value.attr).type == AttrType::kComputation) {
@@ -230,7 +230,7 @@ void Hasher::AddAttr(const AttrValue& value) {
       words_.Add(value.payload);
       break;
     case AttrType::kInt64:
-      words_.Add(static_cast<uint64_t>(module_.Int64Of(value.payload)));
+      words_.Add(static_cast<uint64_t>(module_.DecodeInt64(value.payload)));
       break;
     case AttrType::kEnum:
       words_.Add(DigestWord(info.enum_type, value.payload));
@@ -451,7 +451,7 @@ std::vector<Digest> Hasher::SinkDigests(ComputationId id) const {
   return digests;
 }
 
-bool Hasher::NumberLookalikes(ComputationId id) {
+bool Hasher::DisambiguateDuplicates(ComputationId id) {
   ordinals_.clear();
   if (effects_.size() < 2) return false;
   absl::flat_hash_map<Digest, uint64_t> numbered;  // lookalikes -> how many have a number
@@ -508,7 +508,7 @@ void Hasher::HashComputation(ComputationId id) {
     if (HasEffect(i)) effects_.push_back(i);
   }
   has_effects_[id.value] = !effects_.empty();
-  if (NumberLookalikes(id)) {
+  if (DisambiguateDuplicates(id)) {
     for (InstructionId i = c.first; i.valid(); i = module_.record(i).next) instructions_[i.value] = {};
     HashInOrder(id);
     ordinals_.clear();
@@ -555,15 +555,15 @@ Digest Hasher::HashModule(const std::vector<ComputationId>& uncalled) {
 
 }  // namespace
 
-bool FingerprintOptions::Includes(AttrMeaning meaning) const {
+bool FingerprintOptions::Includes(AttrCategory meaning) const {
   switch (meaning) {
-    case AttrMeaning::kSemantic:
+    case AttrCategory::kSemantic:
       return true;
-    case AttrMeaning::kSharding:
+    case AttrCategory::kSharding:
       return sharding;
-    case AttrMeaning::kFrontend:
+    case AttrCategory::kFrontend:
       return frontend_attributes;
-    case AttrMeaning::kAnnotation:
+    case AttrCategory::kAnnotation:
       return metadata;
   }
   return true;

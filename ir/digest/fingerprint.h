@@ -41,7 +41,7 @@ struct FingerprintOptions {
   bool schedule = false;             // is_scheduled, and in a scheduled module the order outside of fusions
 
   static FingerprintOptions All() { return {true, true, true, true, true}; }
-  bool Includes(AttrMeaning meaning) const;
+  bool Includes(AttrCategory meaning) const;
 };
 
 class FingerprintTable {

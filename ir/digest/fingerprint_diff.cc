@@ -299,7 +299,7 @@ bool Comparison::StepToCallee(Instruction a, Instruction b) {
     if (type == AttrType::kComputation) {
       const Computation ca = a.module().computation(ComputationId(value.payload));
       const Computation cb = b.module().computation(ComputationId(*other));
-      if (Of(ca) != Of(cb)) return StepIntoComputation(ca, cb, std::string(TextOf(value.attr)));
+      if (Of(ca) != Of(cb)) return StepIntoComputation(ca, cb, std::string(ToString(value.attr)));
       continue;
     }
     const absl::Span<const int64_t> list_a = a.module().context().list(ListId(value.payload));
@@ -308,7 +308,7 @@ bool Comparison::StepToCallee(Instruction a, Instruction b) {
     for (size_t i = 0; i < list_a.size(); ++i) {
       const Computation ca = a.module().computation(ComputationId(static_cast<uint32_t>(list_a[i])));
       const Computation cb = b.module().computation(ComputationId(static_cast<uint32_t>(list_b[i])));
-      if (Of(ca) != Of(cb)) return StepIntoComputation(ca, cb, StrCat(TextOf(value.attr), "[", i, "]"));
+      if (Of(ca) != Of(cb)) return StepIntoComputation(ca, cb, StrCat(ToString(value.attr), "[", i, "]"));
     }
   }
   return false;
@@ -348,13 +348,13 @@ std::string Comparison::AttrText(Instruction i, const AttrValue& value) const {
 
 void Comparison::DescribeAttrs(Instruction a, Instruction b) {
   const auto compare = [&](const AttrValue& value, Instruction at, Instruction other, bool both) {
-    if (!options_.Includes(InfoOf(value.attr).meaning)) return;
+    if (!options_.Includes(InfoOf(value.attr).category)) return;
     const AttrType type = InfoOf(value.attr).type;
     const std::optional<uint32_t> payload = other.payload(value.attr);
     const bool first = at == a;
     if (!payload.has_value()) {
       const std::string text = Shorten(AttrText(at, value), kMaxValue);
-      Say(StrCat("attribute ", TextOf(value.attr), ": ", first ? text : "absent", " vs ", first ? "absent" : text));
+      Say(StrCat("attribute ", ToString(value.attr), ": ", first ? text : "absent", " vs ", first ? "absent" : text));
     } else if (!both) {
       return;
     } else if (type == AttrType::kLiteral) {
@@ -366,10 +366,10 @@ void Comparison::DescribeAttrs(Instruction a, Instruction b) {
     } else if (type == AttrType::kComputationList) {
       const size_t size_a = at.module().context().list(ListId(value.payload)).size();
       const size_t size_b = other.module().context().list(ListId(*payload)).size();
-      if (size_a != size_b) Say(StrCat("attribute ", TextOf(value.attr), ": ", size_a, " computations vs ", size_b));
+      if (size_a != size_b) Say(StrCat("attribute ", ToString(value.attr), ": ", size_a, " computations vs ", size_b));
     } else if (type != AttrType::kComputation) {
       const std::string text_a = AttrText(at, value), text_b = AttrText(other, {value.attr, *payload});
-      if (text_a != text_b) Say(StrCat("attribute ", TextOf(value.attr), ": ", Versus(text_a, text_b)));
+      if (text_a != text_b) Say(StrCat("attribute ", ToString(value.attr), ": ", Versus(text_a, text_b)));
     }
   };
   for (const AttrValue& value : a.attrs()) compare(value, a, b, true);
@@ -475,7 +475,7 @@ void Comparison::ListWhatIsLeftOut() {
       {"frontend attributes", &FingerprintOptions::frontend_attributes},
       {"schedule", &FingerprintOptions::schedule}};
   for (const auto& [name, option] : options) {
-    if (differs_with(option)) diff_.apart_from.emplace_back(name);
+    if (differs_with(option)) diff_.ignored_differences.emplace_back(name);
   }
 
   const auto names = [](const Module& module) {
@@ -487,7 +487,7 @@ void Comparison::ListWhatIsLeftOut() {
     std::sort(all.begin(), all.end());
     return all;
   };
-  if (names(a) != names(b)) diff_.apart_from.emplace_back("names");
+  if (names(a) != names(b)) diff_.ignored_differences.emplace_back("names");
   const auto order = [](const FingerprintedModule& m) {
     std::vector<Digest> all;
     for (Computation c : m.module->computations()) {
@@ -500,7 +500,7 @@ void Comparison::ListWhatIsLeftOut() {
   if (order_a == order_b) return;
   std::sort(order_a.begin(), order_a.end());
   std::sort(order_b.begin(), order_b.end());
-  diff_.apart_from.emplace_back(order_a == order_b ? "order" : "duplicates");
+  diff_.ignored_differences.emplace_back(order_a == order_b ? "order" : "duplicates");
 }
 
 FingerprintDiff Comparison::Run() {

@@ -44,7 +44,7 @@ struct FingerprintDiff {
   // What makes the texts different although the fingerprints are the same: "layout", "sharding", "metadata",
   // "frontend attributes", "schedule", "names", "order", "duplicates" (how often equal values are computed). Only
   // if `same`; empty when nothing differs.
-  std::vector<std::string> apart_from;
+  std::vector<std::string> ignored_differences;
   // Of the header, such as "replica_count: 1 vs 2".
   std::vector<std::string> header;
   // From the entry root to the first pair of instructions that part: their operands are the same. Empty when only the
@@ -63,7 +63,7 @@ std::string RenderText(const FingerprintDiff& diff, const FingerprintedModule& a
 // One step as a line: "operand 1: add.3 vs add.7".
 std::string RenderStep(const FingerprintStep& step);
 // "file.hlo:12" or, without a source, the module's name.
-std::string PlaceOf(const FingerprintedModule& module, Instruction instruction);
+std::string LocationOf(const FingerprintedModule& module, Instruction instruction);
 
 }  // namespace hlokit
 

@@ -37,10 +37,10 @@ std::string Shorten(std::string_view s, size_t limit, size_t focus) {
   return StrCat(begin > 0 ? "..." : "", s.substr(begin, end - begin), end < s.size() ? "..." : "");
 }
 
-std::string PlaceOf(const FingerprintedModule& module, Instruction instruction) {
+std::string LocationOf(const FingerprintedModule& module, Instruction instruction) {
   const uint32_t offset = instruction.record().source_offset;
   if (module.source == nullptr) return std::string(module.module->name());
-  if (offset == InstructionRecord::SourceOffsetNone()) return module.source->name();
+  if (offset == InstructionRecord::kNoSourceOffset) return module.source->name();
   return StrCat(module.source->name(), ":", LineColumnAt(module.source->text(), offset).line);
 }
 
@@ -76,9 +76,10 @@ std::string RenderStep(const FingerprintStep& step) {
 std::string RenderText(const FingerprintDiff& diff, const FingerprintedModule& a, const FingerprintedModule& b) {
   std::string out;
   if (diff.same) {
-    if (diff.apart_from.empty()) return "same program, no differences\n";
+    if (diff.ignored_differences.empty()) return "same program, no differences\n";
     out = "same program; ignored differences: ";
-    for (size_t i = 0; i < diff.apart_from.size(); ++i) StrAppend(&out, i > 0 ? ", " : "", diff.apart_from[i]);
+    for (size_t i = 0; i < diff.ignored_differences.size(); ++i)
+      StrAppend(&out, i > 0 ? ", " : "", diff.ignored_differences[i]);
     return out + "\n";
   }
   for (const std::string& field : diff.header) StrAppend(&out, "header: ", field, "\n");
@@ -92,8 +93,8 @@ std::string RenderText(const FingerprintDiff& diff, const FingerprintedModule& a
   }
   if (!diff.path.empty()) {
     const FingerprintStep& last = diff.path.back();
-    if (last.a.valid()) StrAppend(&out, "- ", PlaceOf(a, last.a), ": ", LineOf(last.a), "\n");
-    if (last.b.valid()) StrAppend(&out, "+ ", PlaceOf(b, last.b), ": ", LineOf(last.b), "\n");
+    if (last.a.valid()) StrAppend(&out, "- ", LocationOf(a, last.a), ": ", LineOf(last.a), "\n");
+    if (last.b.valid()) StrAppend(&out, "+ ", LocationOf(b, last.b), ": ", LineOf(last.b), "\n");
   }
   for (const std::string& difference : diff.differences) StrAppend(&out, "  ", difference, "\n");
   return out;

@@ -8,7 +8,7 @@
 namespace hlokit {
 namespace {
 
-bool IsMarker(Instruction i) {
+bool IsAnnotationCustomCall(Instruction i) {
   return i.opcode() == Opcode::kCustomCall && i.operand_count() == 1 && i.shape() == i.operand(0).shape() &&
          i.string_attr(Attr::kCustomCallTarget) == "Sharding";
 }
@@ -48,7 +48,7 @@ Instruction AsyncStarts::Find(Instruction instruction) {
       at = at.operand(index);
     } else if (((opcode == Opcode::kWhile || opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kCopy) &&
                 at.operand_count() == 1) ||
-               IsMarker(at)) {
+               IsAnnotationCustomCall(at)) {
       at = at.operand(0);
     } else if (opcode == Opcode::kParameter) {
       at = LoopInit(at.parent());

@@ -39,7 +39,7 @@ class AttrReader {
   }
   int64_t integer(Attr attr, int64_t absent = 0) const {
     const AttrValue* value = Find(attr);
-    return value == nullptr ? absent : module_->Int64Of(value->payload);
+    return value == nullptr ? absent : module_->DecodeInt64(value->payload);
   }
   template <typename Enum>
   Enum enumerator(Attr attr, Enum absent) const {

@@ -10,7 +10,7 @@ namespace {
 
 class CallTable {
  public:
-  CallTable(const Module& module, const CallerList& callers)
+  CallTable(const Module& module, const PotentialCallers& callers)
       : places_(module.computation_id_bound()), called_(module.computation_id_bound(), 0) {
     for (Computation c : module.computations()) {
       Begin(c.id());
@@ -28,7 +28,7 @@ class CallTable {
       if (mine.end - mine.begin < 2 || (module.header().is_scheduled && roles.fusion[c.id().value] == 0)) continue;
       Begin(c.id());
       for (InstructionId id : PostOrder(c)) {
-        if (MayCall(module.record(id).opcode)) Add(module.instruction(id));
+        if (MightHaveCalledComputations(module.record(id).opcode)) Add(module.instruction(id));
       }
       End(c.id());
     }
@@ -134,19 +134,19 @@ std::vector<ComputationId> Listed(const Module& module) {
 }  // namespace
 
 std::vector<ComputationId> ComputationPostOrder(const Module& module) {
-  return ComputationPostOrder(module, CallerList(module));
+  return ComputationPostOrder(module, PotentialCallers(module));
 }
 
-std::vector<ComputationId> ComputationPostOrder(const Module& module, const CallerList& callers) {
+std::vector<ComputationId> ComputationPostOrder(const Module& module, const PotentialCallers& callers) {
   return CallTable(module, callers).CalleesFirst(Listed(module));
 }
 
-std::vector<ComputationId> ComputationTextOrder(const Module& module, bool settled) {
+std::vector<ComputationId> ComputationTextOrder(const Module& module, bool stable_computation_order) {
   std::vector<ComputationId> order = Listed(module);
   if (order.size() < 2) return order;
-  CallTable table(module, CallerList(module));
+  CallTable table(module, PotentialCallers(module));
   order = table.XlaOrder(order);
-  if (!settled && table.HasCalleesFirst(order)) return order;
+  if (!stable_computation_order && table.HasCalleesFirst(order)) return order;
   table.UsePrintedOrder(module);
   constexpr int kRounds = 8;  // two are the most that was ever needed
   for (int round = 0; round < kRounds; ++round) {

@@ -5,7 +5,7 @@
 
 namespace hlokit {
 
-std::vector<MetadataId> MetadataPool::Origins(MetadataId id) const {
+std::vector<MetadataId> MetadataPool::Sources(MetadataId id) const {
   std::vector<MetadataId> origins;
   if (!id.valid()) return origins;
   if (!IsMerged(id)) return {id};

@@ -66,7 +66,7 @@ class MetadataPool {
   }
   bool IsMerged(MetadataId id) const { return id.valid() && records_[id.value].merged_main.valid(); }
   // The records with one source each that `id` stands for, each once, the main one first.
-  std::vector<MetadataId> Origins(MetadataId id) const;
+  std::vector<MetadataId> Sources(MetadataId id) const;
 
   Metadata operator[](MetadataId id) const {
     Metadata m;

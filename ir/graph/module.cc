@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "ir/core/name_table.h"
+#include "ir/core/name_uniquer.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit {
@@ -14,7 +14,7 @@ namespace hlokit {
 // ---- Instruction, Computation ----
 
 std::string_view Instruction::opcode_text() const {
-  return opcode() == Opcode::kUnknown ? string_attr(Attr::kUnknownOpcode) : TextOf(opcode());
+  return opcode() == Opcode::kUnknown ? string_attr(Attr::kUnknownOpcode) : ToString(opcode());
 }
 
 bool Instruction::is_root() const {
@@ -59,7 +59,7 @@ bool Instruction::bool_attr(Attr attr, bool absent) const { return payload(attr)
 
 int64_t Instruction::int_attr(Attr attr, int64_t absent) const {
   const std::optional<uint32_t> p = payload(attr);
-  return p ? module_->Int64Of(*p) : absent;
+  return p ? module_->DecodeInt64(*p) : absent;
 }
 
 float Instruction::float_attr(Attr attr, float absent) const {
@@ -129,8 +129,8 @@ Module Module::Clone() const {
   copy.order_ = order_;
   copy.entry_ = entry_;
   copy.control_successors_ = control_successors_;
-  if (instruction_names_ != nullptr) copy.instruction_names_ = std::make_unique<UniqueNames>(*instruction_names_);
-  if (computation_names_ != nullptr) copy.computation_names_ = std::make_unique<UniqueNames>(*computation_names_);
+  if (instruction_names_ != nullptr) copy.instruction_names_ = std::make_unique<NameUniquer>(*instruction_names_);
+  if (computation_names_ != nullptr) copy.computation_names_ = std::make_unique<NameUniquer>(*computation_names_);
   return copy;
 }
 
@@ -288,12 +288,12 @@ InstructionId Module::AddInstruction(ComputationId parent, Opcode opcode, Shape 
   return id;
 }
 
-InstructionId Module::AddCopy(ComputationId parent, InstructionId source, StringId name,
-                              absl::Span<const InstructionId> operands) {
+InstructionId Module::CloneInstruction(ComputationId parent, InstructionId source, StringId name,
+                                       absl::Span<const InstructionId> operands) {
   const InstructionId id(static_cast<uint32_t>(instructions_.size()));
   InstructionRecord r = instructions_[source.value];
   r.flags = 0;
-  r.source_offset = InstructionRecord::SourceOffsetNone();
+  r.source_offset = InstructionRecord::kNoSourceOffset;
   r.name = name;
   r.parent = parent;
   r.first_use = UseId();
@@ -432,7 +432,7 @@ void Module::Erase(InstructionId id) {
   r.parent = ComputationId();
 }
 
-void Module::EraseTogether(absl::Span<const InstructionId> ids) {
+void Module::EraseInstructions(absl::Span<const InstructionId> ids) {
   if (!control_successors_.empty()) {
     for (size_t k = ids.size(); k-- > 0;) Erase(ids[k]);
     return;
@@ -462,7 +462,7 @@ void Module::RemoveParameter(InstructionId id) {
   }
 }
 
-void Module::Move(InstructionId id, InstructionId position) {
+void Module::MoveBefore(InstructionId id, InstructionId position) {
   if (id == position) return;
   const ComputationId parent = instructions_[id.value].parent;
   RemoveFromOrder(id);
@@ -540,9 +540,9 @@ ComputationId Module::CloneComputation(ComputationId source, std::string_view su
   return copy;
 }
 
-UniqueNames& Module::InstructionNames() {
+NameUniquer& Module::InstructionNames() {
   if (instruction_names_ == nullptr) {
-    instruction_names_ = std::make_unique<UniqueNames>(&context_->strings);
+    instruction_names_ = std::make_unique<NameUniquer>(&context_->strings);
     for (const InstructionRecord& r : instructions_) {
       if (r.parent.valid()) instruction_names_->Add(r.name);
     }
@@ -550,9 +550,9 @@ UniqueNames& Module::InstructionNames() {
   return *instruction_names_;
 }
 
-UniqueNames& Module::ComputationNames() {
+NameUniquer& Module::ComputationNames() {
   if (computation_names_ == nullptr) {
-    computation_names_ = std::make_unique<UniqueNames>(&context_->strings);
+    computation_names_ = std::make_unique<NameUniquer>(&context_->strings);
     for (const ComputationRecord& c : computations_) {
       if (!c.erased) computation_names_->Add(c.name);
     }
@@ -560,9 +560,9 @@ UniqueNames& Module::ComputationNames() {
   return *computation_names_;
 }
 
-StringId Module::UniqueInstructionName(std::string_view base) { return InstructionNames().Take(base); }
-StringId Module::UniqueInstructionName(StringId base) { return InstructionNames().Take(base); }
-StringId Module::UniqueComputationName(std::string_view base) { return ComputationNames().Take(base); }
-StringId Module::UniqueComputationName(StringId base) { return ComputationNames().Take(base); }
+StringId Module::UniqueInstructionName(std::string_view base) { return InstructionNames().GetUniqueName(base); }
+StringId Module::UniqueInstructionName(StringId base) { return InstructionNames().GetUniqueName(base); }
+StringId Module::UniqueComputationName(std::string_view base) { return ComputationNames().GetUniqueName(base); }
+StringId Module::UniqueComputationName(StringId base) { return ComputationNames().GetUniqueName(base); }
 
 }  // namespace hlokit

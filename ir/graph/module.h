@@ -32,7 +32,7 @@
 namespace hlokit {
 
 class Module;
-class UniqueNames;
+class NameUniquer;
 
 struct InstructionRecord {
   Opcode opcode;
@@ -48,17 +48,17 @@ struct InstructionRecord {
   InstructionId previous;  // order within the computation
   InstructionId next;
   MetadataId metadata;
-  uint32_t source_offset = SourceOffsetNone();  // of the name in the source text
-  uint32_t payload = 0;                         // parameter number, or LiteralId of a constant
+  uint32_t source_offset = kNoSourceOffset;  // of the name in the source text
+  uint32_t payload = 0;                      // parameter number, or LiteralId of a constant
 
-  static constexpr uint32_t SourceOffsetNone() { return 0xffffffffu; }
+  static constexpr uint32_t kNoSourceOffset = 0xffffffffu;
 };
 static_assert(sizeof(InstructionRecord) <= 64, "an instruction record fits a cache line");
 
 enum InstructionFlag : uint8_t {
-  kShapeInferred = 1 << 0,  // the text left the shape out
-  kGeneratedName = 1 << 1,  // the text gave no name
-  kPoisoned = 1 << 2,       // stands for an instruction that could not be read; never in a module that is handed out
+  kShapeInferred = 1 << 0,     // the text left the shape out
+  kGeneratedName = 1 << 1,     // the text gave no name
+  kErrorPlaceholder = 1 << 2,  // stands for an instruction that could not be read; never in a module that is handed out
 };
 
 // One operand slot. The uses of an instruction form a ring, oldest first.
@@ -76,7 +76,7 @@ struct ComputationRecord {
   InstructionId last;
   InstructionId root;
   uint32_t instruction_count = 0;
-  uint32_t source_offset = InstructionRecord::SourceOffsetNone();
+  uint32_t source_offset = InstructionRecord::kNoSourceOffset;
   bool erased = false;
   std::vector<InstructionId> parameters;
 };
@@ -219,10 +219,10 @@ class Module {
     return {attrs_.data() + r.attr_begin, r.attr_count};
   }
   // The value behind a kInt64 payload, and back.
-  int64_t Int64Of(uint32_t payload) const {
+  int64_t DecodeInt64(uint32_t payload) const {
     return payload < 0x80000000u ? payload : context_->list(ListId(payload & 0x7fffffffu))[0];
   }
-  uint32_t Int64Payload(int64_t value) {
+  uint32_t EncodeInt64(int64_t value) {
     if (value >= 0 && value < int64_t{0x80000000}) return static_cast<uint32_t>(value);
     return 0x80000000u | context_->lists.Intern({value}).value;
   }
@@ -230,7 +230,7 @@ class Module {
   // Building and editing. Strings are copied unless they are ids already.
   ComputationId AddComputation(StringId name);
   // The order of computations(), which must name each one once.
-  void SetOrder(std::vector<ComputationId> order) { order_ = std::move(order); }
+  void SetComputationOrder(std::vector<ComputationId> order) { order_ = std::move(order); }
   void SetEntry(ComputationId id) { entry_ = id; }
   void SetName(ComputationId id, StringId name) { computations_[id.value].name = name; }
   void SetName(InstructionId id, StringId name) { instructions_[id.value].name = name; }
@@ -243,8 +243,8 @@ class Module {
                                absl::Span<const InstructionId> operands, absl::Span<const AttrValue> attrs = {},
                                uint32_t payload = 0);
   // A copy of `source` with another name and other operands at the end of `parent`.
-  InstructionId AddCopy(ComputationId parent, InstructionId source, StringId name,
-                        absl::Span<const InstructionId> operands);
+  InstructionId CloneInstruction(ComputationId parent, InstructionId source, StringId name,
+                                 absl::Span<const InstructionId> operands);
   void SetParameters(ComputationId id, std::vector<InstructionId> by_number) {
     computations_[id.value].parameters = std::move(by_number);
   }
@@ -270,11 +270,11 @@ class Module {
   // become predecessors of its successors. A parameter leaves an empty slot: see RemoveParameter.
   void Erase(InstructionId id);
   // The same for many: none is a parameter or root, only others of the list use them, and operands come before users.
-  void EraseTogether(absl::Span<const InstructionId> ids);
+  void EraseInstructions(absl::Span<const InstructionId> ids);
   // Removes an unused parameter and renumbers those after it.
   void RemoveParameter(InstructionId id);
   // Moves `id` before `position` (none: to the end) in its computation.
-  void Move(InstructionId id, InstructionId position);
+  void MoveBefore(InstructionId id, InstructionId position);
   // Removes a computation that nothing calls, with its instructions.
   void EraseComputation(ComputationId id);
   // A copy of `source` (of this module) under a unique name made from its name and `suffix`; callees are shared.
@@ -308,8 +308,8 @@ class Module {
   void StoreAttrs(InstructionId id, absl::Span<const AttrValue> attrs);
   void AddControlEdges(InstructionId successor);
   void DropControlEdges(InstructionId successor);
-  UniqueNames& InstructionNames();
-  UniqueNames& ComputationNames();
+  NameUniquer& InstructionNames();
+  NameUniquer& ComputationNames();
 
   std::shared_ptr<Context> context_;
   ModuleHeader header_;
@@ -319,8 +319,8 @@ class Module {
   std::vector<ComputationRecord> computations_;
   std::vector<ComputationId> order_;
   ComputationId entry_;
-  std::unique_ptr<UniqueNames> instruction_names_;  // made when first asked for a unique name
-  std::unique_ptr<UniqueNames> computation_names_;
+  std::unique_ptr<NameUniquer> instruction_names_;  // made when first asked for a unique name
+  std::unique_ptr<NameUniquer> computation_names_;
   // Instructions that name the key among their control predecessors.
   absl::flat_hash_map<uint32_t, std::vector<InstructionId>> control_successors_;
 };

@@ -106,12 +106,12 @@ class Collector {
   ModuleStatistics Collect();
 
  private:
-  int64_t BytesOf(Instruction i) const { return facts_[i.shape().bare().id().value].bytes; }
+  int64_t BytesOf(Instruction i) const { return facts_[i.shape().WithoutLayout().id().value].bytes; }
   void CountInstruction(Instruction i);
   void CountConstant(Instruction i, int64_t bytes);
   void CountEntry();
   void CountShapes();
-  void FindDepths();
+  void ComputeDepths();
 
   const Module& module_;
   std::vector<ShapeFacts> facts_;  // by the id of the shape without layout
@@ -139,7 +139,7 @@ void Collector::CountInstruction(Instruction i) {
   ++result_.instructions;
   result_.operands += i.operand_count();
   result_.attributes += static_cast<int64_t>(i.attrs().size());
-  ShapeFacts& facts = facts_[i.shape().bare().id().value];
+  ShapeFacts& facts = facts_[i.shape().WithoutLayout().id().value];
   ++facts.count;
   opcodes_[static_cast<size_t>(i.opcode())].Add(1, facts.bytes);
   // Only the opcodes asked for here have more to say.
@@ -206,7 +206,7 @@ void Collector::CountShapes() {
   SortCounts(&result_.element_types);
 }
 
-void Collector::FindDepths() {
+void Collector::ComputeDepths() {
   const Context& context = module_.context();
   const auto dependencies = [&](uint32_t id, const auto& visit) {
     const Instruction i = module_.instruction(InstructionId(id));
@@ -255,7 +255,7 @@ ModuleStatistics Collector::Collect() {
   }
   for (size_t i = 0; i < kOpcodeCount; ++i) {
     if (opcodes_[i].count == 0) continue;
-    result_.opcodes.push_back({std::string(TextOf(static_cast<Opcode>(i))), opcodes_[i].count, opcodes_[i].bytes});
+    result_.opcodes.push_back({std::string(ToString(static_cast<Opcode>(i))), opcodes_[i].count, opcodes_[i].bytes});
   }
   for (const auto& [name, tally] : unknown_opcodes_) result_.opcodes.push_back({name, tally.count, tally.bytes});
   SortCounts(&result_.opcodes);
@@ -263,7 +263,7 @@ ModuleStatistics Collector::Collect() {
   result_.custom_call_targets = ToCounts(targets_);
   CountEntry();
   CountShapes();
-  FindDepths();
+  ComputeDepths();
   return std::move(result_);
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph/caller_list.h"
+#include "ir/graph/potential_callers.h"
 
 namespace hlokit {
 
@@ -20,7 +20,7 @@ bool NeverHasEffect(Opcode opcode) {
 
 }  // namespace
 
-bool HasOwnSideEffect(Instruction i) {
+bool HasSideEffectNoRecurse(Instruction i) {
   const Opcode opcode = i.opcode();
   if (NeverHasEffect(opcode)) return false;
   if (HasTrait(opcode, kSideEffect)) return true;
@@ -36,8 +36,8 @@ SideEffects::SideEffects(const Module& module) : computations_(module.computatio
   const auto mark = [&](ComputationId id) {
     if (std::exchange(computations_[id.value], 1) == 0) open.push_back(id);
   };
-  const CallerList callers(module, [&](InstructionId id, const InstructionRecord& r) {
-    if (!NeverHasEffect(r.opcode) && HasOwnSideEffect(module.instruction(id))) mark(r.parent);
+  const PotentialCallers callers(module, [&](InstructionId id, const InstructionRecord& r) {
+    if (!NeverHasEffect(r.opcode) && HasSideEffectNoRecurse(module.instruction(id))) mark(r.parent);
   });
   // Few computations have an effect of their own; who calls them is asked if there is one.
   if (open.empty()) return;
@@ -65,8 +65,8 @@ SideEffects::SideEffects(const Module& module) : computations_(module.computatio
 }
 
 bool SideEffects::Of(Instruction i) const {
-  if (HasOwnSideEffect(i)) return true;
-  if (!MayCall(i.opcode())) return false;
+  if (HasSideEffectNoRecurse(i)) return true;
+  if (!MightHaveCalledComputations(i.opcode())) return false;
   bool effect = false;
   ForEachCallee(i.module(), i.record(), [&](ComputationId callee) {
     effect |= callee.value < computations_.size() && computations_[callee.value] != 0;

@@ -12,7 +12,7 @@ namespace hlokit {
 
 // Side effects of the instruction itself: the trait of its opcode, a custom-call that says so, a collective that must
 // meet others (it has a channel or a constrained layout).
-bool HasOwnSideEffect(Instruction instruction);
+bool HasSideEffectNoRecurse(Instruction instruction);
 
 // The same with the effects of called computations, found once for a module.
 class SideEffects {

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "ir/graph/caller_list.h"
 #include "ir/graph/module.h"
+#include "ir/graph/potential_callers.h"
 
 namespace hlokit {
 
@@ -18,12 +18,13 @@ std::vector<InstructionId> PostOrder(Computation computation);
 // Callees before callers. Computations that call in a circle (only in modules that do not verify) come once all the
 // same.
 std::vector<ComputationId> ComputationPostOrder(const Module& module);
-std::vector<ComputationId> ComputationPostOrder(const Module& module, const CallerList& callers);
+std::vector<ComputationId> ComputationPostOrder(const Module& module, const PotentialCallers& callers);
 
 // The order in which XLA prints computations. XLA's walk can put a caller before what it calls, and such text cannot be
 // read: there, callees come first all the same. It may also depend on the order in which computations were read, so
-// that XLA prints its own text back in another order; `settled` gives one that is printed back as it is.
-std::vector<ComputationId> ComputationTextOrder(const Module& module, bool settled);
+// that XLA prints its own text back in another order; `stable_computation_order` gives one that is printed back as it
+// is.
+std::vector<ComputationId> ComputationTextOrder(const Module& module, bool stable_computation_order);
 
 // True if the computation is the body of a fusion; of an async-start.
 struct ComputationRoles {

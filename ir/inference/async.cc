@@ -12,7 +12,7 @@
 namespace hlokit::inference {
 namespace {
 
-absl::Status ExpectTupleOperand(const Input& in, int64_t operand, int64_t min_elements) {
+absl::Status ExpectTupleOperand(const InferenceContext& in, int64_t operand, int64_t min_elements) {
   const Shape shape = in.operand(operand);
   if (shape.IsTuple() && shape.tuple_size() >= min_elements) return absl::OkStatus();
   return Error("expected operand ", operand, " to be a tuple of at least ", min_elements,
@@ -20,9 +20,9 @@ absl::Status ExpectTupleOperand(const Input& in, int64_t operand, int64_t min_el
 }
 
 // The first element of the declared tuple, which nothing else determines.
-absl::Status DeclaredData(const Input& in, Shape* data) {
+absl::Status DeclaredData(const InferenceContext& in, Shape* data) {
   const Shape declared = in.declared();
-  if (!declared.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be specified");
+  if (!declared.valid()) return Error("the result shape of ", ToString(in.opcode()), " must be specified");
   if (!declared.IsTuple() || declared.tuple_size() == 0) {
     return Error("the result must be a tuple that begins with the data, found ", Text(declared));
   }
@@ -68,7 +68,7 @@ absl::Status CheckBound(Shape async, const Signature& computation) {
 }
 
 // Operands from `first_operand` on are bound as elements `first_bound` and following of {0}.
-absl::Status CheckOperandsBound(const Input& in, int64_t first_operand, int64_t first_bound) {
+absl::Status CheckOperandsBound(const InferenceContext& in, int64_t first_operand, int64_t first_bound) {
   const Shape bound = in.declared().element(0);
   const int64_t count = in.operand_count() - first_operand;
   if (bound.tuple_size() != first_bound + count) {
@@ -86,7 +86,7 @@ absl::Status CheckOperandsBound(const Input& in, int64_t first_operand, int64_t 
 }  // namespace
 
 // (destination, source, context)
-absl::Status InferCopyStart(const Input& in, Inferred* out) {
+absl::Status InferCopyStart(const InferenceContext& in, InferredShape* out) {
   out->SetTuple();
   out->AddElement(in.operand(0));
   out->AddElement(in.operand(0));
@@ -94,7 +94,7 @@ absl::Status InferCopyStart(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferCopyDone(const Input& in, Inferred* out) {
+absl::Status InferCopyDone(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectTupleOperand(in, 0, 2));
   const Shape started = in.operand(0);
   if (!ShapesMatch(started.element(0), started.element(1), TypeMatch::kExact)) {
@@ -104,7 +104,7 @@ absl::Status InferCopyDone(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferSend(const Input& in, Inferred* out) {
+absl::Status InferSend(const InferenceContext& in, InferredShape* out) {
   out->SetTuple();
   out->AddElement(in.operand(0));
   out->AddArrayElement(ElementType::kU32);
@@ -112,7 +112,7 @@ absl::Status InferSend(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferRecv(const Input& in, Inferred* out) {
+absl::Status InferRecv(const InferenceContext& in, InferredShape* out) {
   Shape data;
   HLOKIT_RETURN_IF_ERROR(DeclaredData(in, &data));
   out->SetTuple();
@@ -122,7 +122,7 @@ absl::Status InferRecv(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferRecvDone(const Input& in, Inferred* out) {
+absl::Status InferRecvDone(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectTupleOperand(in, 0, 1));
   out->SetTuple();
   out->AddElement(in.operand(0).element(0));
@@ -130,7 +130,7 @@ absl::Status InferRecvDone(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferInfeed(const Input& in, Inferred* out) {
+absl::Status InferInfeed(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectTokenOperand(in, 0));
   Shape data;
   HLOKIT_RETURN_IF_ERROR(DeclaredData(in, &data));
@@ -140,7 +140,7 @@ absl::Status InferInfeed(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferAsyncStart(const Input& in, Inferred* out) {
+absl::Status InferAsyncStart(const InferenceContext& in, InferredShape* out) {
   Signature computation;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kCalls, "the asynchronous computation", &computation));
   if (!in.declared().valid()) {
@@ -158,7 +158,7 @@ absl::Status InferAsyncStart(const Input& in, Inferred* out) {
 }
 
 // Which computation the chain runs only its start says, so this looks at what the previous member has bound.
-absl::Status InferAsyncUpdate(const Input& in, Inferred* out) {
+absl::Status InferAsyncUpdate(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
   const Shape previous = in.operand(0);
   HLOKIT_RETURN_IF_ERROR(ExpectAsyncShape(previous, "operand 0"));
@@ -182,7 +182,7 @@ absl::Status InferAsyncUpdate(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferAsyncDone(const Input& in, Inferred* out) {
+absl::Status InferAsyncDone(const InferenceContext& in, InferredShape* out) {
   const Shape previous = in.operand(0);
   HLOKIT_RETURN_IF_ERROR(ExpectAsyncShape(previous, "operand 0"));
   // Outputs that were not bound before come with the end; what they are only the computation knows.

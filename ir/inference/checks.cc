@@ -104,7 +104,7 @@ bool NodesMatch(Shape a, Shape b, TypeMatch match) {
 }  // namespace
 
 bool TypesMatch(ElementType a, ElementType b, TypeMatch match) {
-  return a == b || match == TypeMatch::kIgnored || (match == TypeMatch::kFloatsAlike && IsFloat(a) && IsFloat(b));
+  return a == b || match == TypeMatch::kIgnored || (match == TypeMatch::kIgnoreFpPrecision && IsFloat(a) && IsFloat(b));
 }
 
 bool ShapesMatch(Shape a, Shape b, TypeMatch match) {
@@ -138,7 +138,7 @@ bool SameDims(Shape a, Shape b) {
 
 // ---- Inferred ----
 
-bool Inferred::MatchesArray(Shape declared, ElementType type, TypeMatch match) const {
+bool InferredShape::MatchesArray(Shape declared, ElementType type, TypeMatch match) const {
   if (!declared.IsArray() || declared.rank() != static_cast<int64_t>(dims_.size())) return false;
   if (!TypesMatch(type, declared.element_type(), match)) return false;
   for (size_t i = 0; i < dims_.size(); ++i) {
@@ -147,7 +147,7 @@ bool Inferred::MatchesArray(Shape declared, ElementType type, TypeMatch match) c
   return true;
 }
 
-bool Inferred::MatchesTuple(Shape declared, TypeMatch match) const {
+bool InferredShape::MatchesTuple(Shape declared, TypeMatch match) const {
   if (!declared.IsTuple() || declared.tuple_size() != static_cast<int64_t>(given_.size() + elements_.size()))
     return false;
   int64_t i = 0;
@@ -161,7 +161,7 @@ bool Inferred::MatchesTuple(Shape declared, TypeMatch match) const {
   return true;
 }
 
-bool Inferred::Matches(Shape declared, TypeMatch match) const {
+bool InferredShape::Matches(Shape declared, TypeMatch match) const {
   if (tuple_) return MatchesTuple(declared, match);
   if (!shape_.valid()) return MatchesArray(declared, type_, match);
   if (!retyped_) return ShapesMatch(shape_, declared, match);
@@ -169,14 +169,14 @@ bool Inferred::Matches(Shape declared, TypeMatch match) const {
          (declared.record()->dims == shape_.record()->dims || SameDims(shape_, declared));
 }
 
-Shape Inferred::MakeArray(ShapeTable& shapes, ElementType type) const {
+Shape InferredShape::MakeArray(ShapeTable& shapes, ElementType type) const {
   // Unbounded dimensions are marked dynamic in every shape, so that there is one way to write each.
   absl::InlinedVector<uint8_t, 8> dynamic = dynamic_;
   for (size_t i = 0; i < dims_.size(); ++i) dynamic[i] |= dims_[i] == kUnboundedSize;
   return layout_ == nullptr ? shapes.Array(type, dims_, dynamic) : shapes.Array(type, dims_, dynamic, layout_);
 }
 
-Shape Inferred::Make(ShapeTable& shapes) const {
+Shape InferredShape::Make(ShapeTable& shapes) const {
   if (tuple_) {
     std::vector<Shape> elements(given_.begin(), given_.end());
     elements.reserve(given_.size() + elements_.size());
@@ -208,7 +208,7 @@ bool DilatedSize(int64_t size, int64_t dilation, int64_t* dilated) {
 }
 
 absl::Status AddWindowedDims(absl::Span<const int64_t> base, absl::Span<const uint8_t> dynamic,
-                             const WindowView& window, Inferred* out) {
+                             const WindowView& window, InferredShape* out) {
   if (!window.ok() || window.rank() != static_cast<int64_t>(base.size())) {
     return Error("the window has ", window.rank(), " dimensions, but its base has ", base.size());
   }
@@ -257,31 +257,31 @@ absl::Status ExpectArray(Shape shape, std::string_view what) {
   return Error("expected ", what, " to be an array, found ", Text(shape));
 }
 
-absl::Status ExpectArrayOperand(const Input& in, int64_t operand) {
+absl::Status ExpectArrayOperand(const InferenceContext& in, int64_t operand) {
   if (in.operand(operand).IsArray()) return absl::OkStatus();
   return Error("expected operand ", operand, " to be an array, found ", Text(in.operand(operand)));
 }
 
-absl::Status ExpectTokenOperand(const Input& in, int64_t operand) {
+absl::Status ExpectTokenOperand(const InferenceContext& in, int64_t operand) {
   if (in.operand(operand).IsToken()) return absl::OkStatus();
   return Error("expected operand ", operand, " to be a token, found ", Text(in.operand(operand)));
 }
 
-absl::Status ExpectOperandCount(const Input& in, int64_t count) {
+absl::Status ExpectOperandCount(const InferenceContext& in, int64_t count) {
   if (in.operand_count() == count) return absl::OkStatus();
   return Error("expected ", count, count == 1 ? " operand" : " operands", ", found ", in.operand_count());
 }
 
-absl::Status ExpectAnyOperand(const Input& in) {
+absl::Status ExpectAnyOperand(const InferenceContext& in) {
   if (in.operand_count() > 0) return absl::OkStatus();
   return Error("expected at least 1 operand, found none");
 }
 
-absl::Status ExpectSimilarTypes(const Input& in, int64_t a, int64_t b) {
+absl::Status ExpectSameElementTypeIgnoringFpPrecision(const InferenceContext& in, int64_t a, int64_t b) {
   const ElementType p = in.operand(a).element_type();
   const ElementType q = in.operand(b).element_type();
-  if (TypesMatch(p, q, TypeMatch::kFloatsAlike)) return absl::OkStatus();
-  return Error("operand ", a, " has elements of ", TextOf(p), ", but operand ", b, " has elements of ", TextOf(q));
+  if (TypesMatch(p, q, TypeMatch::kIgnoreFpPrecision)) return absl::OkStatus();
+  return Error("operand ", a, " has elements of ", ToString(p), ", but operand ", b, " has elements of ", ToString(q));
 }
 
 // ---- sets of dimensions ----
@@ -302,9 +302,9 @@ bool IsIncreasing(absl::Span<const int64_t> list) {
 
 // ---- called computations ----
 
-absl::Status Signature::Read(const Input& in, Attr attr, std::string_view what, Signature* out) {
+absl::Status Signature::Read(const InferenceContext& in, Attr attr, std::string_view what, Signature* out) {
   const Computation computation = in.attrs.computation(attr);
-  if (!computation.valid()) return Error("missing attribute `", TextOf(attr), "`: expected ", what);
+  if (!computation.valid()) return Error("missing attribute `", ToString(attr), "`: expected ", what);
   return Read(computation, what, out);
 }
 
@@ -341,18 +341,18 @@ absl::Status CheckReducer(const Signature& reducer, absl::Span<const Shape> inpu
       return Error("parameter ", i, " of the reducer is ", Text(reducer.parameter(i)), ", but its result is ",
                    Text(accumulator));
     }
-    if (init_elements ? !TypesMatch(accumulator.element_type(), inits[i].element_type(), TypeMatch::kFloatsAlike)
-                      : !ShapesMatch(accumulator, inits[i], TypeMatch::kFloatsAlike)) {
+    if (init_elements ? !TypesMatch(accumulator.element_type(), inits[i].element_type(), TypeMatch::kIgnoreFpPrecision)
+                      : !ShapesMatch(accumulator, inits[i], TypeMatch::kIgnoreFpPrecision)) {
       return Error("the result of the reducer is ", Text(accumulator),
                    ", which is incompatible with the initial value: ",
-                   init_elements ? StrCat("elements of ", TextOf(inits[i].element_type())) : Text(inits[i]));
+                   init_elements ? StrCat("elements of ", ToString(inits[i].element_type())) : Text(inits[i]));
     }
     const Shape element = reducer.parameter(n + i);
-    if (!IsScalarOf(element, inputs[i].element_type(), TypeMatch::kFloatsAlike)) {
+    if (!IsScalarOf(element, inputs[i].element_type(), TypeMatch::kIgnoreFpPrecision)) {
       return Error("parameter ", n + i, " of the reducer is ", Text(element),
-                   ", but the reduced array has elements of ", TextOf(inputs[i].element_type()));
+                   ", but the reduced array has elements of ", ToString(inputs[i].element_type()));
     }
-    if (!TypesMatch(element.element_type(), accumulator.element_type(), TypeMatch::kFloatsAlike)) {
+    if (!TypesMatch(element.element_type(), accumulator.element_type(), TypeMatch::kIgnoreFpPrecision)) {
       return Error("parameter ", n + i, " of the reducer is ", Text(element), ", but its result is ",
                    Text(accumulator));
     }

@@ -9,14 +9,14 @@
 namespace hlokit::inference {
 namespace {
 
-absl::Status ExpectArrayOperands(const Input& in, int64_t count) {
+absl::Status ExpectArrayOperands(const InferenceContext& in, int64_t count) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
   for (int64_t i = 0; i < count; ++i) HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
   return absl::OkStatus();
 }
 
 // The first `count` operands as they are: one alone, several as a tuple.
-void SetOperands(const Input& in, int64_t count, Inferred* out) {
+void SetOperands(const InferenceContext& in, int64_t count, InferredShape* out) {
   if (count == 1) {
     out->Set(in.operand(0));
   } else {
@@ -25,14 +25,14 @@ void SetOperands(const Input& in, int64_t count, Inferred* out) {
 }
 
 // The same as a shape.
-Shape OperandsShape(const Input& in) {
+Shape OperandsShape(const InferenceContext& in) {
   return in.operand_count() == 1 ? in.operand(0) : in.shapes().Tuple(in.operands());
 }
 
 // The declared shape of the part of the result that belongs to operand `i`. `result` is the array for one operand and
 // a tuple of arrays for several.
-absl::Status DeclaredPart(const Input& in, Shape result, int64_t i, Shape* part) {
-  if (!result.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be specified");
+absl::Status DeclaredPart(const InferenceContext& in, Shape result, int64_t i, Shape* part) {
+  if (!result.valid()) return Error("the result shape of ", ToString(in.opcode()), " must be specified");
   if (in.operand_count() == 1) {
     *part = result;
   } else {
@@ -49,7 +49,7 @@ absl::Status DeclaredPart(const Input& in, Shape result, int64_t i, Shape* part)
   return absl::OkStatus();
 }
 
-absl::Status OneDimension(const Input& in, int64_t* dim) {
+absl::Status OneDimension(const InferenceContext& in, int64_t* dim) {
   const std::optional<int64_t> only = in.attrs.only(Attr::kDimensions);
   if (!only) return Error("expected one dimension in `dimensions`");
   for (int64_t i = 0; i < in.operand_count(); ++i) {
@@ -62,7 +62,7 @@ absl::Status OneDimension(const Input& in, int64_t* dim) {
 }
 
 // `array` with dimension `dim` of another size.
-Shape Resized(const Input& in, Shape array, int64_t dim, int64_t size) {
+Shape Resized(const InferenceContext& in, Shape array, int64_t dim, int64_t size) {
   absl::InlinedVector<int64_t, 8> dims(array.dims().begin(), array.dims().end());
   absl::InlinedVector<uint8_t, 8> dynamic;
   for (int64_t i = 0; i < array.rank(); ++i) dynamic.push_back(array.is_dynamic(i));
@@ -73,7 +73,7 @@ Shape Resized(const Input& in, Shape array, int64_t dim, int64_t size) {
 
 // What an all-gather (`grow`) or reduce-scatter makes of operand `i`: dimension `dim` is `shards` times as large or as
 // small, where operand 0 says how many shards there are.
-absl::Status ScaledPart(const Input& in, Shape result, int64_t i, int64_t dim, bool grow, int64_t* shards,
+absl::Status ScaledPart(const InferenceContext& in, Shape result, int64_t i, int64_t dim, bool grow, int64_t* shards,
                         Shape* part) {
   Shape declared;
   HLOKIT_RETURN_IF_ERROR(DeclaredPart(in, result, i, &declared));
@@ -104,7 +104,7 @@ absl::Status ScaledPart(const Input& in, Shape result, int64_t i, int64_t dim, b
   return absl::OkStatus();
 }
 
-absl::Status InferScaled(const Input& in, Shape result, bool grow, Inferred* out) {
+absl::Status InferScaled(const InferenceContext& in, Shape result, bool grow, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
   int64_t dim;
   HLOKIT_RETURN_IF_ERROR(OneDimension(in, &dim));
@@ -124,22 +124,22 @@ absl::Status InferScaled(const Input& in, Shape result, bool grow, Inferred* out
 
 }  // namespace
 
-absl::Status InferAllGather(const Input& in, Inferred* out) {
+absl::Status InferAllGather(const InferenceContext& in, InferredShape* out) {
   return InferScaled(in, in.declared(), /*grow=*/true, out);
 }
 
-absl::Status InferReduceScatter(const Input& in, Inferred* out) {
+absl::Status InferReduceScatter(const InferenceContext& in, InferredShape* out) {
   return InferScaled(in, in.declared(), /*grow=*/false, out);
 }
 
 // (operands, what an all-gather gives)
-absl::Status InferAllGatherStart(const Input& in, Inferred* out) {
+absl::Status InferAllGatherStart(const InferenceContext& in, InferredShape* out) {
   const Shape declared = in.declared();
-  if (!declared.valid()) return Error("the result shape of ", TextOf(in.opcode()), " must be specified");
+  if (!declared.valid()) return Error("the result shape of ", ToString(in.opcode()), " must be specified");
   if (!declared.IsTuple() || declared.tuple_size() != 2) {
     return Error("the result must be a pair of operands and results, found ", Text(declared));
   }
-  Inferred gathered;
+  InferredShape gathered;
   HLOKIT_RETURN_IF_ERROR(InferScaled(in, declared.element(1), /*grow=*/true, &gathered));
   out->SetTuple();
   out->AddElement(OperandsShape(in));
@@ -147,13 +147,13 @@ absl::Status InferAllGatherStart(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferAllReduce(const Input& in, Inferred* out) {
+absl::Status InferAllReduce(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
   SetOperands(in, in.operand_count(), out);
   return absl::OkStatus();
 }
 
-absl::Status InferAllToAll(const Input& in, Inferred* out) {
+absl::Status InferAllToAll(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
   if (in.attrs.has(Attr::kDimensions)) {
     // What is split is put together again along the same dimension.
@@ -181,7 +181,7 @@ absl::Status InferAllToAll(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferCollectiveBroadcast(const Input& in, Inferred* out) {
+absl::Status InferCollectiveBroadcast(const InferenceContext& in, InferredShape* out) {
   if (!in.attrs.boolean(Attr::kHasDynamicRoot)) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
     SetOperands(in, in.operand_count(), out);
@@ -199,7 +199,7 @@ absl::Status InferCollectiveBroadcast(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferCollectivePermute(const Input& in, Inferred* out) {
+absl::Status InferCollectivePermute(const InferenceContext& in, InferredShape* out) {
   if (in.attrs.has(Attr::kPermuteSliceSizes)) {
     // In place: input, output, and offsets into both.
     HLOKIT_RETURN_IF_ERROR(ExpectOperandCount(in, 4));
@@ -212,7 +212,7 @@ absl::Status InferCollectivePermute(const Input& in, Inferred* out) {
 }
 
 // (operands, results, whatever else the backend adds)
-absl::Status InferCollectivePermuteStart(const Input& in, Inferred* out) {
+absl::Status InferCollectivePermuteStart(const InferenceContext& in, InferredShape* out) {
   out->SetTuple();
   if (in.attrs.has(Attr::kPermuteSliceSizes)) {
     HLOKIT_RETURN_IF_ERROR(ExpectOperandCount(in, 4));
@@ -232,7 +232,7 @@ absl::Status InferCollectivePermuteStart(const Input& in, Inferred* out) {
 }
 
 // ragged-all-to-all(input, output, input offsets, send sizes, output offsets, receive sizes)
-absl::Status InferRaggedAllToAll(const Input& in, Inferred* out) {
+absl::Status InferRaggedAllToAll(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
   for (int64_t i = 2; i < 6; ++i) {
@@ -250,7 +250,7 @@ absl::Status InferRaggedAllToAll(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferDone(const Input& in, Inferred* out) {
+absl::Status InferDone(const InferenceContext& in, InferredShape* out) {
   const Shape started = in.operand(0);
   // An all-reduce-start has the shape of its result already.
   if (in.opcode() == Opcode::kAllReduceDone) {

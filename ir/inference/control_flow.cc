@@ -9,20 +9,20 @@
 namespace hlokit::inference {
 namespace {
 
-absl::Status ExpectDeclared(const Input& in) {
+absl::Status ExpectDeclared(const InferenceContext& in) {
   if (in.declared().valid()) return absl::OkStatus();
-  return Error("the result shape of ", TextOf(in.opcode()), " must be specified");
+  return Error("the result shape of ", ToString(in.opcode()), " must be specified");
 }
 
 // Operand `operand` can be passed as parameter `i` of the computation that `what` names.
-absl::Status CheckArgument(const Input& in, int64_t operand, const Signature& called, int64_t i,
+absl::Status CheckArgument(const InferenceContext& in, int64_t operand, const Signature& called, int64_t i,
                            std::string_view what) {
   if (ShapesMatch(in.operand(operand), called.parameter(i), TypeMatch::kExact)) return absl::OkStatus();
   return Error("operand ", operand, " is ", Text(in.operand(operand)), ", but parameter ", i, " of ", what, " is ",
                Text(called.parameter(i)));
 }
 
-absl::Status InferFusion(const Input& in, Inferred* out) {
+absl::Status InferFusion(const InferenceContext& in, InferredShape* out) {
   Signature fused;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kCalls, "the fused computation", &fused));
   if (fused.parameter_count() > in.operand_count()) {
@@ -37,13 +37,13 @@ absl::Status InferFusion(const Input& in, Inferred* out) {
 }
 
 // dynamic-reshape(array, size of each dimension of the result)
-absl::Status InferDynamicReshape(const Input& in, Inferred* out) {
+absl::Status InferDynamicReshape(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectDeclared(in));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const Shape result = in.declared();
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
-  if (!SameElementTypeUpToPrecision(result, a)) {
+  if (!SameElementTypeIgnoringFpPrecision(result, a)) {
     return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
   }
   if (a.element_count() != result.element_count()) {
@@ -60,7 +60,7 @@ absl::Status InferDynamicReshape(const Input& in, Inferred* out) {
 
 // The shape that is dynamic where any of `shapes`, which match each other, is. Walks the leaves that differ, of which
 // there are at most kMaxLeaves.
-Shape MergeDynamism(const Input& in, std::vector<Shape> shapes) {
+Shape MergeDynamism(const InferenceContext& in, std::vector<Shape> shapes) {
   struct Frame {
     std::vector<Shape> shapes;
     std::vector<Shape> done;
@@ -107,7 +107,7 @@ Shape MergeDynamism(const Input& in, std::vector<Shape> shapes) {
 
 }  // namespace
 
-absl::Status InferExplicit(const Input& in, Inferred* out) {
+absl::Status InferExplicit(const InferenceContext& in, InferredShape* out) {
   if (in.opcode() == Opcode::kFusion) return InferFusion(in, out);
   if (in.opcode() == Opcode::kDynamicReshape) return InferDynamicReshape(in, out);
   HLOKIT_RETURN_IF_ERROR(ExpectDeclared(in));
@@ -115,7 +115,7 @@ absl::Status InferExplicit(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferToken(const Input& in, Inferred* out) {
+absl::Status InferToken(const InferenceContext& in, InferredShape* out) {
   const Shape declared = in.declared();
   out->Set(declared.valid() && declared.IsToken() ? declared : in.shapes().Token());
   if (in.opcode() != Opcode::kOutfeed) return absl::OkStatus();
@@ -130,12 +130,12 @@ absl::Status InferToken(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferTuple(const Input& in, Inferred* out) {
+absl::Status InferTuple(const InferenceContext& in, InferredShape* out) {
   out->SetTuple(in.operands());
   return absl::OkStatus();
 }
 
-absl::Status InferGetTupleElement(const Input& in, Inferred* out) {
+absl::Status InferGetTupleElement(const InferenceContext& in, InferredShape* out) {
   const Shape tuple = in.operand(0);
   if (!tuple.IsTuple()) return Error("expected operand 0 to be a tuple, found ", Text(tuple));
   const int64_t index = in.attrs.integer(Attr::kIndex, -1);
@@ -147,7 +147,7 @@ absl::Status InferGetTupleElement(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferCall(const Input& in, Inferred* out) {
+absl::Status InferCall(const InferenceContext& in, InferredShape* out) {
   Signature called;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kToApply, "the called computation", &called));
   if (called.parameter_count() != in.operand_count()) {
@@ -161,7 +161,7 @@ absl::Status InferCall(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferWhile(const Input& in, Inferred* out) {
+absl::Status InferWhile(const InferenceContext& in, InferredShape* out) {
   Signature condition, body;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kCondition, "the condition", &condition));
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kBody, "the body", &body));
@@ -182,7 +182,7 @@ absl::Status InferWhile(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferConditional(const Input& in, Inferred* out) {
+absl::Status InferConditional(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
   const Shape index = in.operand(0);
   const bool by_pred = IsScalarOf(index, ElementType::kPred);
@@ -230,12 +230,12 @@ absl::Status InferConditional(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferReplicaId(const Input&, Inferred* out) {
+absl::Status InferReplicaId(const InferenceContext&, InferredShape* out) {
   out->SetArray(ElementType::kU32);
   return absl::OkStatus();
 }
 
-absl::Status InferRng(const Input& in, Inferred* out) {
+absl::Status InferRng(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectOperandCount(in, 2));
   HLOKIT_RETURN_IF_ERROR(ExpectDeclared(in));
   const Shape a = in.operand(0);
@@ -248,7 +248,7 @@ absl::Status InferRng(const Input& in, Inferred* out) {
   }
   const bool normal = in.attrs.enumerator(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
   if (normal ? !IsFloat(a.element_type()) : IsComplex(a.element_type())) {
-    return Error("unsupported element type ", TextOf(a.element_type()), " for distribution ",
+    return Error("unsupported element type ", ToString(a.element_type()), " for distribution ",
                  normal ? "rng_normal" : "rng_uniform");
   }
   HLOKIT_RETURN_IF_ERROR(ExpectArray(in.declared(), "the result"));
@@ -257,7 +257,7 @@ absl::Status InferRng(const Input& in, Inferred* out) {
 }
 
 // (state, bits), or the bits alone.
-absl::Status InferRngBitGenerator(const Input& in, Inferred* out) {
+absl::Status InferRngBitGenerator(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectDeclared(in));
   const Shape result = in.declared();
   out->Set(result);
@@ -269,7 +269,7 @@ absl::Status InferRngBitGenerator(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferRngGetAndUpdateState(const Input&, Inferred* out) {
+absl::Status InferRngGetAndUpdateState(const InferenceContext&, InferredShape* out) {
   out->SetArray(ElementType::kU64);
   out->AddDim(2);
   return absl::OkStatus();

@@ -24,16 +24,16 @@ int64_t Quotient(int64_t total, int64_t divisor) { return total == kUnboundedSiz
 
 // Of each block of a kernel's features, how many it keeps; 1 of 1 if it is dense. (XLA's verifier wants 1 kept; its
 // evaluator has values for more, too.)
-absl::Status KernelBlock(const Input& in, Convolution* c) {
+absl::Status KernelBlock(const InferenceContext& in, Convolution* c) {
   const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(in.attrs.string(Attr::kSparsityConfig));
   if (!config.ok()) return config.status();
   if (!config->rhs) return absl::OkStatus();
-  c->kernel_kept = config->rhs->kept;
-  c->kernel_block = config->rhs->block;
+  c->kernel_kept = config->rhs->num_non_zero;
+  c->kernel_block = config->rhs->block_size;
   return absl::OkStatus();
 }
 
-absl::Status ReadConvolution(const Input& in, Convolution* c) {
+absl::Status ReadConvolution(const InferenceContext& in, Convolution* c) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   c->lhs = in.operand(0);
   // A sparse kernel is a pair of values and their places.
@@ -126,7 +126,7 @@ absl::Status MarkDynamic(const Convolution& c, absl::Span<uint8_t> dynamic) {
 }  // namespace
 
 // `convolution_kind` only hints at what the convolution is part of; the shapes are those of a plain one.
-absl::Status InferConvolution(const Input& in, Inferred* out) {
+absl::Status InferConvolution(const InferenceContext& in, InferredShape* out) {
   Convolution c;
   HLOKIT_RETURN_IF_ERROR(ReadConvolution(in, &c));
   HLOKIT_RETURN_IF_ERROR(CheckGroups(c));
@@ -134,7 +134,7 @@ absl::Status InferConvolution(const Input& in, Inferred* out) {
   HLOKIT_RETURN_IF_ERROR(CheckWindowIsKernel(c));
   absl::InlinedVector<int64_t, 4> base;
   for (int64_t d : c.dims.input_spatial) base.push_back(c.lhs.dim(d));
-  Inferred spatial;
+  InferredShape spatial;
   HLOKIT_RETURN_IF_ERROR(AddWindowedDims(base, {}, c.window, &spatial));
 
   // As for a dot, the result may accumulate in another type.

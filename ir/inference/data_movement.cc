@@ -33,7 +33,7 @@ bool SameElementCount(Shape a, Shape b) {
 
 // The start indices of a dynamic slice of an array of `rank` dimensions: operands from `first` on, either `rank`
 // integer scalars of one type or one vector of `rank` integers.
-absl::Status CheckStartIndices(const Input& in, int64_t first, int64_t rank) {
+absl::Status CheckStartIndices(const InferenceContext& in, int64_t first, int64_t rank) {
   const int64_t count = in.operand_count() - first;
   if (count >= 1 && in.operand(first).rank() == 1) {
     const Shape indices = in.operand(first);
@@ -65,7 +65,7 @@ absl::Status CheckStartIndices(const Input& in, int64_t first, int64_t rank) {
 }
 
 // The one dimension that `dimensions` names.
-absl::Status OneDimension(const Input& in, Shape array, int64_t* dim) {
+absl::Status OneDimension(const InferenceContext& in, Shape array, int64_t* dim) {
   const std::optional<int64_t> only = in.attrs.only(Attr::kDimensions);
   if (!only) return Error("expected one dimension in `dimensions`");
   if (*only < 0 || *only >= array.rank()) {
@@ -76,13 +76,13 @@ absl::Status OneDimension(const Input& in, Shape array, int64_t* dim) {
 }
 
 // Sizes are given as 32-bit integers at run time.
-absl::Status CheckSizeFitsInt32(const Input& in, int64_t dim) {
+absl::Status CheckSizeFitsInt32(const InferenceContext& in, int64_t dim) {
   if (in.operand(0).dim(dim) <= std::numeric_limits<int32_t>::max()) return absl::OkStatus();
   return Error("dimension ", dim, " of operand 0 (", Text(in.operand(0)), ") is too large for s32");
 }
 
 // Dimension `dim` of a concatenation of operands 0 to n - 1, which agree on it unless they are concatenated along it.
-absl::Status AddConcatenatedDim(const Input& in, int64_t dim, bool along, Inferred* out) {
+absl::Status AddConcatenatedDim(const InferenceContext& in, int64_t dim, bool along, InferredShape* out) {
   int64_t size = along ? 0 : kUnboundedSize;
   bool dynamic = false;
   bool all_unbounded = true;
@@ -111,7 +111,7 @@ absl::Status AddConcatenatedDim(const Input& in, int64_t dim, bool along, Inferr
 }
 
 // The dimensions of the result with the operand's element type.
-void SetOfType(ElementType type, Shape result, Inferred* out) {
+void SetOfType(ElementType type, Shape result, InferredShape* out) {
   if (result.element_type() == type) {
     out->Set(result);
   } else {
@@ -122,13 +122,13 @@ void SetOfType(ElementType type, Shape result, Inferred* out) {
 
 }  // namespace
 
-absl::Status InferFirstOperand(const Input& in, Inferred* out) {
+absl::Status InferFirstOperand(const InferenceContext& in, InferredShape* out) {
   if (in.opcode() == Opcode::kAddDependency) HLOKIT_RETURN_IF_ERROR(ExpectTokenOperand(in, 1));
   out->Set(in.operand(0));
   return absl::OkStatus();
 }
 
-absl::Status InferBroadcast(const Input& in, Inferred* out) {
+absl::Status InferBroadcast(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const absl::Span<const int64_t> dims = in.attrs.list(Attr::kDimensions);
@@ -155,7 +155,7 @@ absl::Status InferBroadcast(const Input& in, Inferred* out) {
   }
   const Shape result = in.declared();
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
-  if (!SameElementTypeUpToPrecision(result, a)) {
+  if (!SameElementTypeIgnoringFpPrecision(result, a)) {
     return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
   }
   DimSet taken(result.rank());
@@ -169,13 +169,13 @@ absl::Status InferBroadcast(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferReshape(const Input& in, Inferred* out) {
+absl::Status InferReshape(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const Shape result = in.declared();
   if (!result.valid()) return Error("the result shape of a reshape must be specified");
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
-  if (!SameElementTypeUpToPrecision(result, a)) {
+  if (!SameElementTypeIgnoringFpPrecision(result, a)) {
     return Error("the result (", Text(result), ") must have the element type of operand 0 (", Text(a), ")");
   }
   if (!SameElementCount(a, result)) {
@@ -185,7 +185,7 @@ absl::Status InferReshape(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferTranspose(const Input& in, Inferred* out) {
+absl::Status InferTranspose(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const absl::Span<const int64_t> permutation = in.attrs.list(Attr::kDimensions);
@@ -207,7 +207,7 @@ absl::Status InferTranspose(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferReverse(const Input& in, Inferred* out) {
+absl::Status InferReverse(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   DimSet seen(in.operand(0).rank());
   HLOKIT_RETURN_IF_ERROR(seen.Take(in.attrs.list(Attr::kDimensions), "`dimensions`"));
@@ -215,7 +215,7 @@ absl::Status InferReverse(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferSlice(const Input& in, Inferred* out) {
+absl::Status InferSlice(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const SliceView slice = SliceView::Of(in.attrs);
@@ -242,7 +242,7 @@ absl::Status InferSlice(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferDynamicSlice(const Input& in, Inferred* out) {
+absl::Status InferDynamicSlice(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   HLOKIT_RETURN_IF_ERROR(CheckStartIndices(in, 1, a.rank()));
@@ -263,7 +263,7 @@ absl::Status InferDynamicSlice(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferDynamicUpdateSlice(const Input& in, Inferred* out) {
+absl::Status InferDynamicUpdateSlice(const InferenceContext& in, InferredShape* out) {
   // A buffer is updated in place.
   const bool buffer = in.operand(0).IsBuffer();
   const Shape a = buffer ? in.operand(0).element(0) : in.operand(0);
@@ -274,7 +274,7 @@ absl::Status InferDynamicUpdateSlice(const Input& in, Inferred* out) {
   if (update.rank() != a.rank()) {
     return Error("operand 1 (the update) must have the rank of operand 0: ", Text(update), " and ", Text(a));
   }
-  if (!TypesMatch(a.element_type(), update.element_type(), TypeMatch::kFloatsAlike)) {
+  if (!TypesMatch(a.element_type(), update.element_type(), TypeMatch::kIgnoreFpPrecision)) {
     return Error("operand 1 (the update) must have the element type of operand 0: ", Text(update), " and ", Text(a));
   }
   bool becomes_dynamic = false;
@@ -296,7 +296,7 @@ absl::Status InferDynamicUpdateSlice(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferConcatenate(const Input& in, Inferred* out) {
+absl::Status InferConcatenate(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape first = in.operand(0);
@@ -309,7 +309,7 @@ absl::Status InferConcatenate(const Input& in, Inferred* out) {
       return Error("operands have different ranks: operand 0 is ", Text(first), ", operand ", i, " is ",
                    Text(in.operand(i)));
     }
-    HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, i));
+    HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 0, i));
     // As in XLA the last operand decides, by comparison with the first.
     type = HigherPrecision(in.operand(i).element_type(), first.element_type());
   }
@@ -318,14 +318,14 @@ absl::Status InferConcatenate(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferPad(const Input& in, Inferred* out) {
+absl::Status InferPad(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const PaddingView padding = PaddingView::Of(in.attrs);
   if (!in.operand(1).IsScalar()) {
     return Error("operand 1 (the padding value) must be a scalar, found ", Text(in.operand(1)));
   }
-  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, 1));
+  HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 0, 1));
   if (!padding.ok() || padding.rank() != a.rank()) {
     return Error("`padding` must have an entry for each of the ", a.rank(), " dimensions of operand 0 (", Text(a),
                  "), but has ", padding.rank());
@@ -351,7 +351,7 @@ absl::Status InferPad(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferIota(const Input& in, Inferred* out) {
+absl::Status InferIota(const InferenceContext& in, InferredShape* out) {
   const Shape result = in.declared();
   if (!result.valid()) return Error("the result shape of an iota must be specified");
   HLOKIT_RETURN_IF_ERROR(ExpectArray(result, "the result"));
@@ -368,7 +368,7 @@ absl::Status InferIota(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferGetDimensionSize(const Input& in, Inferred* out) {
+absl::Status InferGetDimensionSize(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   int64_t dim;
   HLOKIT_RETURN_IF_ERROR(OneDimension(in, in.operand(0), &dim));
@@ -377,7 +377,7 @@ absl::Status InferGetDimensionSize(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferSetDimensionSize(const Input& in, Inferred* out) {
+absl::Status InferSetDimensionSize(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   int64_t dim;

@@ -54,19 +54,19 @@ std::string ClassesText(Classes classes) {
   return text;
 }
 
-absl::Status CheckClass(const Input& in, int64_t operand) {
+absl::Status CheckClass(const InferenceContext& in, int64_t operand) {
   const ElementType type = in.operand(operand).element_type();
   const Classes allowed = kAllowed[static_cast<size_t>(in.opcode())];
   if ((allowed & Bit(ClassOf(type))) != 0) return absl::OkStatus();
-  return Error("expected ", ClassesText(allowed), " elements for ", TextOf(in.opcode()), ", but operand ", operand,
+  return Error("expected ", ClassesText(allowed), " elements for ", ToString(in.opcode()), ", but operand ", operand,
                " is ", Text(in.operand(operand)));
 }
 
 // The common shape of two operands whose element types are alike, described as an array of `type`.
-absl::Status InferPair(const Input& in, ElementType type, Inferred* out) {
+absl::Status InferPair(const InferenceContext& in, ElementType type, InferredShape* out) {
   const Shape a = in.operand(0);
   const Shape b = in.operand(1);
-  if (a.bare() == b.bare() && !a.has_unbounded_dims()) {
+  if (a.WithoutLayout() == b.WithoutLayout() && !a.has_unbounded_dims()) {
     out->SetRetyped(a, type);
     return absl::OkStatus();
   }
@@ -90,15 +90,15 @@ absl::Status InferPair(const Input& in, ElementType type, Inferred* out) {
 }
 
 // What all operations of two operands ask.
-absl::Status CheckPair(const Input& in) {
+absl::Status CheckPair(const InferenceContext& in) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
-  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, 1));
+  HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 0, 1));
   HLOKIT_RETURN_IF_ERROR(CheckClass(in, 0));
   return absl::OkStatus();
 }
 
-absl::Status CheckReducePrecision(const Input& in) {
+absl::Status CheckReducePrecision(const InferenceContext& in) {
   const int64_t exponent = in.attrs.integer(Attr::kExponentBits);
   const int64_t mantissa = in.attrs.integer(Attr::kMantissaBits);
   // Without exponent bits infinity and zero could not be told apart; without mantissa bits numbers still mean
@@ -109,7 +109,7 @@ absl::Status CheckReducePrecision(const Input& in) {
 }
 
 // The element type that only the text can give.
-absl::Status DeclaredType(const Input& in, ElementType* type) {
+absl::Status DeclaredType(const InferenceContext& in, ElementType* type) {
   if (!in.declared().valid()) return Error("the element type of the result must be specified");
   HLOKIT_RETURN_IF_ERROR(ExpectArray(in.declared(), "the result"));
   *type = in.declared().element_type();
@@ -118,7 +118,7 @@ absl::Status DeclaredType(const Input& in, ElementType* type) {
 
 // The shape of `a` with one more minor dimension, or without its last one: reinterpreting elements as narrower or wider
 // ones. The layout follows: a new dimension is the most minor.
-void SetReinterpreted(const Input& in, Shape a, ElementType type, int64_t new_dim, Inferred* out) {
+void SetReinterpreted(const InferenceContext& in, Shape a, ElementType type, int64_t new_dim, InferredShape* out) {
   const int64_t rank = new_dim > 0 ? a.rank() + 1 : a.rank() - 1;
   out->SetArray(type);
   for (int64_t i = 0; i < rank && i < a.rank(); ++i) out->AddDimOf(a, i);
@@ -134,7 +134,7 @@ void SetReinterpreted(const Input& in, Shape a, ElementType type, int64_t new_di
 
 }  // namespace
 
-absl::Status InferUnary(const Input& in, Inferred* out) {
+absl::Status InferUnary(const InferenceContext& in, InferredShape* out) {
   const Shape a = in.operand(0);
   out->Set(a);
   // These pass on anything.
@@ -148,41 +148,41 @@ absl::Status InferUnary(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferBinary(const Input& in, Inferred* out) {
+absl::Status InferBinary(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(CheckPair(in));
   return InferPair(in, HigherPrecision(in.operand(0).element_type(), in.operand(1).element_type()), out);
 }
 
-absl::Status InferCompare(const Input& in, Inferred* out) {
+absl::Status InferCompare(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(CheckPair(in));
   return InferPair(in, ElementType::kPred, out);
 }
 
-absl::Status InferComplex(const Input& in, Inferred* out) {
+absl::Status InferComplex(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(CheckPair(in));
   const ElementType real = in.operand(0).element_type();
   const ElementType imag = in.operand(1).element_type();
   if (real != imag || (real != ElementType::kF32 && real != ElementType::kF64)) {
-    return Error("expected two operands of f32 or two of f64, found ", TextOf(real), " and ", TextOf(imag));
+    return Error("expected two operands of f32 or two of f64, found ", ToString(real), " and ", ToString(imag));
   }
   return InferPair(in, real == ElementType::kF32 ? ElementType::kC64 : ElementType::kC128, out);
 }
 
-absl::Status InferRealImag(const Input& in, Inferred* out) {
+absl::Status InferRealImag(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(CheckClass(in, 0));
   out->SetRetyped(in.operand(0), ComponentType(in.operand(0).element_type()));
   return absl::OkStatus();
 }
 
-absl::Status InferIsFinite(const Input& in, Inferred* out) {
+absl::Status InferIsFinite(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(CheckClass(in, 0));
   out->SetRetyped(in.operand(0), ElementType::kPred);
   return absl::OkStatus();
 }
 
-absl::Status InferConvert(const Input& in, Inferred* out) {
+absl::Status InferConvert(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   ElementType type;
   HLOKIT_RETURN_IF_ERROR(DeclaredType(in, &type));
@@ -190,14 +190,14 @@ absl::Status InferConvert(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferBitcastConvert(const Input& in, Inferred* out) {
+absl::Status InferBitcastConvert(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   ElementType to;
   HLOKIT_RETURN_IF_ERROR(DeclaredType(in, &to));
   const Shape a = in.operand(0);
   const ElementType from = a.element_type();
   if (IsComplex(from) != IsComplex(to)) {
-    return Error("cannot bitcast ", TextOf(from), " to ", TextOf(to), ": only one of them is complex");
+    return Error("cannot bitcast ", ToString(from), " to ", ToString(to), ": only one of them is complex");
   }
   const int64_t from_bits = BitsOf(from);
   const int64_t to_bits = BitsOf(to);
@@ -212,14 +212,14 @@ absl::Status InferBitcastConvert(const Input& in, Inferred* out) {
   }
   const int64_t ratio = to_bits / from_bits;
   if (a.rank() == 0 || a.dim(a.rank() - 1) != ratio) {
-    return Error("the last dimension of operand 0 (", Text(a), ") must be ", ratio, " to bitcast ", TextOf(from),
-                 " to ", TextOf(to));
+    return Error("the last dimension of operand 0 (", Text(a), ") must be ", ratio, " to bitcast ", ToString(from),
+                 " to ", ToString(to));
   }
   SetReinterpreted(in, a, to, 0, out);
   return absl::OkStatus();
 }
 
-absl::Status InferStochasticConvert(const Input& in, Inferred* out) {
+absl::Status InferStochasticConvert(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
   const Shape a = in.operand(0);
@@ -239,10 +239,10 @@ absl::Status InferStochasticConvert(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferClamp(const Input& in, Inferred* out) {
+absl::Status InferClamp(const InferenceContext& in, InferredShape* out) {
   for (int64_t i = 0; i < 3; ++i) HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
-  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, 1));
-  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 2, 1));
+  HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 0, 1));
+  HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 2, 1));
   const Shape value = in.operand(1);
   for (int64_t i = 0; i < 3; i += 2) {
     const Shape bound = in.operand(i);
@@ -254,13 +254,13 @@ absl::Status InferClamp(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferSelect(const Input& in, Inferred* out) {
+absl::Status InferSelect(const InferenceContext& in, InferredShape* out) {
   for (int64_t i = 0; i < 3; ++i) HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
   const Shape pred = in.operand(0);
   const Shape on_true = in.operand(1);
   const Shape on_false = in.operand(2);
   if (pred.element_type() != ElementType::kPred) return Error("operand 0 must have pred elements, found ", Text(pred));
-  if (!ShapesMatch(on_true, on_false, TypeMatch::kFloatsAlike)) {
+  if (!ShapesMatch(on_true, on_false, TypeMatch::kIgnoreFpPrecision)) {
     return Error("operands 1 and 2 must have the same shape, found ", Text(on_true), " and ", Text(on_false));
   }
   if (!pred.IsScalar() && (!SameDims(pred, on_true) || !SameDims(pred, on_false))) {

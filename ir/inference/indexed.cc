@@ -11,7 +11,7 @@ namespace {
 // shape [a,b] with index_vector_dim 2 mean [a,b,1].
 class Indices {
  public:
-  static absl::Status Read(const Input& in, int64_t operand, int64_t vector_dim, Indices* out) {
+  static absl::Status Read(const InferenceContext& in, int64_t operand, int64_t vector_dim, Indices* out) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, operand));
     const Shape shape = in.operand(operand);
     if (!IsInteger(shape.element_type())) {
@@ -76,7 +76,7 @@ absl::Status CheckIndexMap(absl::Span<const int64_t> map, std::string_view name,
 
 }  // namespace
 
-absl::Status InferGather(const Input& in, Inferred* out) {
+absl::Status InferGather(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const GatherDims dims = GatherDims::Of(in.attrs);
@@ -139,7 +139,7 @@ absl::Status InferGather(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferScatter(const Input& in, Inferred* out) {
+absl::Status InferScatter(const InferenceContext& in, InferredShape* out) {
   const int64_t n = in.operand_count() / 2;
   if (n == 0 || in.operand_count() != 2 * n + 1) {
     return Error("expected arrays, the indices and as many updates as arrays, found ", in.operand_count(), " operands");

@@ -10,7 +10,7 @@ namespace {
 
 // A product of arrays `lhs` and `rhs`, which are operands 0 and 1.
 struct MatmulShape {
-  MatmulShape(const Input& in)
+  MatmulShape(const InferenceContext& in)
       : lhs(in.operand(0)),
         rhs(in.operand(1)),
         dims(DotDims::Of(in.attrs)),  // NOLINT: a record
@@ -39,7 +39,7 @@ absl::Status CheckPaired(const MatmulShape& p, absl::Span<const int64_t> lhs, ab
   return absl::OkStatus();
 }
 
-absl::Status CheckMatmul(const Input& in, MatmulShape* p) {
+absl::Status CheckMatmul(const InferenceContext& in, MatmulShape* p) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
   HLOKIT_RETURN_IF_ERROR(p->lhs_bound.Take(p->dims.lhs_batch, "`lhs_batch_dims`"));
@@ -52,13 +52,13 @@ absl::Status CheckMatmul(const Input& in, MatmulShape* p) {
 }
 
 // The element type of a product is free: accumulation may be in another type than the factors have.
-ElementType ProductType(const Input& in) {
+ElementType ProductType(const InferenceContext& in) {
   if (in.declared().valid() && in.declared().IsArray()) return in.declared().element_type();
   return HigherPrecision(in.operand(0).element_type(), in.operand(1).element_type());
 }
 
 // Batch dimensions, then the free ones of the left and of the right side.
-void AddMatmulShape(const MatmulShape& p, Inferred* out) {
+void AddMatmulShape(const MatmulShape& p, InferredShape* out) {
   for (int64_t d : p.dims.lhs_batch) out->AddDimOf(p.lhs, d);
   for (int64_t d = 0; d < p.lhs.rank(); ++d) {
     if (!p.lhs_bound.Has(d)) out->AddDimOf(p.lhs, d);
@@ -69,7 +69,7 @@ void AddMatmulShape(const MatmulShape& p, Inferred* out) {
 }
 
 // The scale of one factor of a scaled dot: a scalar, or an array each of whose elements scales a block of the factor.
-absl::Status CheckScale(const Input& in, int64_t factor) {
+absl::Status CheckScale(const InferenceContext& in, int64_t factor) {
   const Shape scale = in.operand(factor + 2);
   const Shape scaled = in.operand(factor);
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, factor + 2));
@@ -102,7 +102,7 @@ absl::Status CheckMinorSquare(Shape a) {
 // ---- batch normalization ----
 
 // Operand 0 is normalized along all but one dimension, of which operands 1 to `last` hold a value each.
-absl::Status CheckFeatures(const Input& in, int64_t last, int64_t* feature) {
+absl::Status CheckFeatures(const InferenceContext& in, int64_t last, int64_t* feature) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   if (!IsFloat(a.element_type())) return Error("operand 0 must have floating point elements, found ", Text(a));
@@ -112,7 +112,7 @@ absl::Status CheckFeatures(const Input& in, int64_t last, int64_t* feature) {
   }
   for (int64_t i = 1; i <= last; ++i) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
-    HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, i));
+    HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 0, i));
     const Shape b = in.operand(i);
     if (b.rank() != 1 || !SizesFit(b.dim(0), a.dim(*feature))) {
       return Error("operand ", i, " must have one dimension of size ", SizeText(a.dim(*feature)),
@@ -125,7 +125,7 @@ absl::Status CheckFeatures(const Input& in, int64_t last, int64_t* feature) {
 }
 
 // (operand 0, a value for each feature, another one)
-void SetNormalized(Shape a, int64_t feature, Inferred* out) {
+void SetNormalized(Shape a, int64_t feature, InferredShape* out) {
   out->SetTuple();
   out->AddDimOf(a, feature);
   out->AddElement(a);
@@ -135,7 +135,7 @@ void SetNormalized(Shape a, int64_t feature, Inferred* out) {
 
 }  // namespace
 
-absl::Status InferDot(const Input& in, Inferred* out) {
+absl::Status InferDot(const InferenceContext& in, InferredShape* out) {
   MatmulShape p(in);
   HLOKIT_RETURN_IF_ERROR(CheckMatmul(in, &p));
   out->SetArray(ProductType(in));
@@ -143,7 +143,7 @@ absl::Status InferDot(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferScaledDot(const Input& in, Inferred* out) {
+absl::Status InferScaledDot(const InferenceContext& in, InferredShape* out) {
   MatmulShape p(in);
   HLOKIT_RETURN_IF_ERROR(CheckMatmul(in, &p));
   HLOKIT_RETURN_IF_ERROR(CheckScale(in, 0));
@@ -159,7 +159,7 @@ absl::Status InferScaledDot(const Input& in, Inferred* out) {
 //   batch        [b,m,k], [b,k,n]   -> [b,m,n]
 // Operand 2 is [g], or has before g the sizes of the batch dimensions and of those of the same kind as the ragged one
 // that stand before it.
-absl::Status InferRaggedDot(const Input& in, Inferred* out) {
+absl::Status InferRaggedDot(const InferenceContext& in, InferredShape* out) {
   MatmulShape p(in);
   HLOKIT_RETURN_IF_ERROR(CheckMatmul(in, &p));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 2));
@@ -219,7 +219,7 @@ absl::Status InferRaggedDot(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferFft(const Input& in, Inferred* out) {
+absl::Status InferFft(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   const absl::Span<const int64_t> length = in.attrs.list(Attr::kFftLength);
@@ -265,14 +265,14 @@ absl::Status InferFft(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferCholesky(const Input& in, Inferred* out) {
+absl::Status InferCholesky(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(CheckMinorSquare(in.operand(0)));
   out->Set(in.operand(0));
   return absl::OkStatus();
 }
 
-absl::Status InferTriangularSolve(const Input& in, Inferred* out) {
+absl::Status InferTriangularSolve(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
   const Shape a = in.operand(0);
@@ -299,25 +299,25 @@ absl::Status InferTriangularSolve(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferBatchNormTraining(const Input& in, Inferred* out) {
+absl::Status InferBatchNormTraining(const InferenceContext& in, InferredShape* out) {
   int64_t feature;
   HLOKIT_RETURN_IF_ERROR(CheckFeatures(in, 2, &feature));
   SetNormalized(in.operand(0), feature, out);
   return absl::OkStatus();
 }
 
-absl::Status InferBatchNormInference(const Input& in, Inferred* out) {
+absl::Status InferBatchNormInference(const InferenceContext& in, InferredShape* out) {
   int64_t feature;
   HLOKIT_RETURN_IF_ERROR(CheckFeatures(in, 4, &feature));
   out->Set(in.operand(0));
   return absl::OkStatus();
 }
 
-absl::Status InferBatchNormGrad(const Input& in, Inferred* out) {
+absl::Status InferBatchNormGrad(const InferenceContext& in, InferredShape* out) {
   int64_t feature;
   HLOKIT_RETURN_IF_ERROR(CheckFeatures(in, 3, &feature));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 4));
-  HLOKIT_RETURN_IF_ERROR(ExpectSimilarTypes(in, 0, 4));
+  HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 0, 4));
   if (!SameDims(in.operand(0), in.operand(4))) {
     return Error("operand 4 (the gradient of the result) must have the dimensions of operand 0, found ",
                  Text(in.operand(4)), " and ", Text(in.operand(0)));

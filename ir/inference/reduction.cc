@@ -9,7 +9,7 @@ namespace hlokit::inference {
 namespace {
 
 // The first `count` operands are arrays with the dimensions of operand 0.
-absl::Status ExpectSameDims(const Input& in, int64_t count) {
+absl::Status ExpectSameDims(const InferenceContext& in, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
     if (i > 0 && !SameDims(in.operand(0), in.operand(i))) {
@@ -21,7 +21,7 @@ absl::Status ExpectSameDims(const Input& in, int64_t count) {
 }
 
 // Half of the operands are arrays, the other half their initial values.
-absl::Status ExpectArraysAndInits(const Input& in, int64_t* arrays) {
+absl::Status ExpectArraysAndInits(const InferenceContext& in, int64_t* arrays) {
   if (in.operand_count() == 0 || in.operand_count() % 2 != 0) {
     return Error("expected arrays and as many initial values, found ", in.operand_count(), " operands");
   }
@@ -29,13 +29,13 @@ absl::Status ExpectArraysAndInits(const Input& in, int64_t* arrays) {
   return ExpectSameDims(in, *arrays);
 }
 
-absl::Status ReadReducer(const Input& in, int64_t arrays, Signature* reducer) {
+absl::Status ReadReducer(const InferenceContext& in, int64_t arrays, Signature* reducer) {
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kToApply, "the reducer", reducer));
   return CheckReducer(*reducer, in.operands().first(arrays), in.operands().subspan(arrays));
 }
 
 // `shape` with a dimension inserted.
-Shape WithDim(const Input& in, Shape shape, int64_t dim, int64_t size, bool dynamic) {
+Shape WithDim(const InferenceContext& in, Shape shape, int64_t dim, int64_t size, bool dynamic) {
   absl::InlinedVector<int64_t, 8> dims;
   absl::InlinedVector<uint8_t, 8> flags;
   for (int64_t i = 0; i < shape.rank(); ++i) {
@@ -55,7 +55,7 @@ Shape WithDim(const Input& in, Shape shape, int64_t dim, int64_t size, bool dyna
 
 // Whether `slice` is `array` without dimension `dim`, float types alike.
 bool IsSliceOf(Shape slice, Shape array, int64_t dim) {
-  if (!slice.IsArray() || !TypesMatch(slice.element_type(), array.element_type(), TypeMatch::kFloatsAlike))
+  if (!slice.IsArray() || !TypesMatch(slice.element_type(), array.element_type(), TypeMatch::kIgnoreFpPrecision))
     return false;
   if (slice.rank() != array.rank() - 1) return false;
   for (int64_t i = 0; i < slice.rank(); ++i) {
@@ -66,7 +66,7 @@ bool IsSliceOf(Shape slice, Shape array, int64_t dim) {
 
 }  // namespace
 
-absl::Status InferReduce(const Input& in, Inferred* out) {
+absl::Status InferReduce(const InferenceContext& in, InferredShape* out) {
   int64_t arrays;
   HLOKIT_RETURN_IF_ERROR(ExpectArraysAndInits(in, &arrays));
   const Shape a = in.operand(0);
@@ -87,7 +87,7 @@ absl::Status InferReduce(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferReduceWindow(const Input& in, Inferred* out) {
+absl::Status InferReduceWindow(const InferenceContext& in, InferredShape* out) {
   int64_t arrays;
   HLOKIT_RETURN_IF_ERROR(ExpectArraysAndInits(in, &arrays));
   Signature reducer;
@@ -105,7 +105,7 @@ absl::Status InferReduceWindow(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferSelectAndScatter(const Input& in, Inferred* out) {
+absl::Status InferSelectAndScatter(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
   const Shape a = in.operand(0);
@@ -119,18 +119,18 @@ absl::Status InferSelectAndScatter(const Input& in, Inferred* out) {
     return Error("expected the select computation to return pred[], found ", Text(select.result()));
   }
   for (int64_t i = 0; i < 2; ++i) {
-    if (IsScalarOf(select.parameter(i), a.element_type(), TypeMatch::kFloatsAlike)) continue;
+    if (IsScalarOf(select.parameter(i), a.element_type(), TypeMatch::kIgnoreFpPrecision)) continue;
     return Error("parameter ", i, " of the select computation is ", Text(select.parameter(i)),
-                 ", but operand 0 has elements of ", TextOf(a.element_type()));
+                 ", but operand 0 has elements of ", ToString(a.element_type()));
   }
   Signature scatter;
   HLOKIT_RETURN_IF_ERROR(Signature::Read(in, Attr::kScatter, "the scatter computation", &scatter));
   HLOKIT_RETURN_IF_ERROR(CheckReducer(scatter, in.operands().subspan(1, 1), in.operands().subspan(2, 1)));
   const absl::Span<const uint8_t> dynamic(a.record()->dynamic, a.record()->dynamic == nullptr ? 0 : a.rank());
-  Inferred windowed;
+  InferredShape windowed;
   windowed.SetArray(a.element_type());
   HLOKIT_RETURN_IF_ERROR(AddWindowedDims(a.dims(), dynamic, WindowView::Of(in.attrs), &windowed));
-  if (!windowed.Matches(source, TypeMatch::kFloatsAlike)) {
+  if (!windowed.Matches(source, TypeMatch::kIgnoreFpPrecision)) {
     return Error("operand 1 (the source) is ", Text(source), ", but the window selects ",
                  Text(windowed.Make(in.shapes())), " of operand 0 (", Text(a), ")");
   }
@@ -138,7 +138,7 @@ absl::Status InferSelectAndScatter(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferMap(const Input& in, Inferred* out) {
+absl::Status InferMap(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
   // XLA lets scalars stand among arrays of the same type.
   Shape a = in.operand(0);
@@ -146,7 +146,7 @@ absl::Status InferMap(const Input& in, Inferred* out) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
     const Shape b = in.operand(i);
     if (SameDims(a, b)) continue;
-    const bool alike = TypesMatch(a.element_type(), b.element_type(), TypeMatch::kFloatsAlike);
+    const bool alike = TypesMatch(a.element_type(), b.element_type(), TypeMatch::kIgnoreFpPrecision);
     if (alike && b.IsScalar()) continue;
     if (!alike || !a.IsScalar()) {
       return Error("operands must have the same dimensions, but operand 0 is ", Text(in.operand(0)), " and operand ", i,
@@ -172,9 +172,9 @@ absl::Status InferMap(const Input& in, Inferred* out) {
                  " operands, found ", mapped.parameter_count());
   }
   for (int64_t i = 0; i < in.operand_count(); ++i) {
-    if (IsScalarOf(mapped.parameter(i), in.operand(i).element_type(), TypeMatch::kFloatsAlike)) continue;
+    if (IsScalarOf(mapped.parameter(i), in.operand(i).element_type(), TypeMatch::kIgnoreFpPrecision)) continue;
     return Error("parameter ", i, " of the mapped computation is ", Text(mapped.parameter(i)), ", but operand ", i,
-                 " has elements of ", TextOf(in.operand(i).element_type()));
+                 " has elements of ", ToString(in.operand(i).element_type()));
   }
   if (!mapped.result().IsScalar()) {
     return Error("expected the mapped computation to return a scalar, found ", Text(mapped.result()));
@@ -184,7 +184,7 @@ absl::Status InferMap(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferSort(const Input& in, Inferred* out) {
+absl::Status InferSort(const InferenceContext& in, InferredShape* out) {
   const int64_t n = in.operand_count();
   HLOKIT_RETURN_IF_ERROR(ExpectSameDims(in, n));
   const std::optional<int64_t> dim = in.attrs.only(Attr::kDimensions);
@@ -202,9 +202,9 @@ absl::Status InferSort(const Input& in, Inferred* out) {
                  compare.parameter_count());
   }
   for (int64_t i = 0; i < 2 * n; ++i) {
-    if (IsScalarOf(compare.parameter(i), in.operand(i / 2).element_type(), TypeMatch::kFloatsAlike)) continue;
+    if (IsScalarOf(compare.parameter(i), in.operand(i / 2).element_type(), TypeMatch::kIgnoreFpPrecision)) continue;
     return Error("parameter ", i, " of the comparison is ", Text(compare.parameter(i)), ", but operand ", i / 2,
-                 " has elements of ", TextOf(in.operand(i / 2).element_type()));
+                 " has elements of ", ToString(in.operand(i / 2).element_type()));
   }
   if (n == 1) {
     out->Set(in.operand(0));
@@ -214,7 +214,7 @@ absl::Status InferSort(const Input& in, Inferred* out) {
   return absl::OkStatus();
 }
 
-absl::Status InferTopK(const Input& in, Inferred* out) {
+absl::Status InferTopK(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
   if (a.rank() == 0) return Error("operand 0 must have at least one dimension, found ", Text(a));
@@ -234,7 +234,7 @@ absl::Status InferTopK(const Input& in, Inferred* out) {
 
 // scan(inputs..., inits...): the computation takes a slice of each input and the carries, and gives a slice of each
 // output and the new carries. The result is the outputs, with the dimension scanned put back, and the last carries.
-absl::Status InferScan(const Input& in, Inferred* out) {
+absl::Status InferScan(const InferenceContext& in, InferredShape* out) {
   const int64_t carries = in.attrs.integer(Attr::kNumCarries);
   if (carries < 0 || carries > in.operand_count()) {
     return Error("`num_carries` is ", carries, ", but there are ", in.operand_count(), " operands");
@@ -274,8 +274,8 @@ absl::Status InferScan(const Input& in, Inferred* out) {
     const Shape init = in.operand(inputs + i);
     const Shape parameter = body.parameter(inputs + i);
     const Shape carry = root.IsTuple() ? root.element(outputs + i) : root;
-    if (!ShapesMatch(init, parameter, TypeMatch::kFloatsAlike) ||
-        !ShapesMatch(carry, parameter, TypeMatch::kFloatsAlike)) {
+    if (!ShapesMatch(init, parameter, TypeMatch::kIgnoreFpPrecision) ||
+        !ShapesMatch(carry, parameter, TypeMatch::kIgnoreFpPrecision)) {
       return Error("carry ", i, " must keep its shape, but operand ", inputs + i, " is ", Text(init), ", parameter ",
                    inputs + i, " of the scanned computation is ", Text(parameter), " and its result ", Text(carry));
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the shape rules, in the sources beside, share. Not for use outside of shape inference.
 //
-// A rule reads an Input and describes the result in an Inferred, without interning anything where it can: CheckShape
-// compares the description with the declared shape, InferShape makes a shape of it.
+// A rule reads an InferenceContext and describes the result in an InferredShape, without interning anything where it
+// can: CheckShape compares the description with the declared shape, InferShape makes a shape of it.
 #ifndef HLOKIT_IR_INFERENCE_RULES_H_
 #define HLOKIT_IR_INFERENCE_RULES_H_
 
@@ -25,7 +25,7 @@
 
 namespace hlokit::inference {
 
-struct Input {
+struct InferenceContext {
   const InferenceRequest& request;
   AttrReader attrs;
   bool layouts;  // whether layouts of the result matter
@@ -40,11 +40,11 @@ struct Input {
 };
 
 // How much of element types a comparison looks at.
-enum class TypeMatch : uint8_t { kExact, kFloatsAlike, kIgnored };
+enum class TypeMatch : uint8_t { kExact, kIgnoreFpPrecision, kIgnored };
 
 // The description of a result: a shape, a shape with another element type, an array given by its dimensions, or a tuple
 // of shapes and of arrays that share dimensions.
-class Inferred {
+class InferredShape {
  public:
   void Set(Shape shape) { shape_ = shape; }
   // `shape`, an array, with another element type.
@@ -104,12 +104,12 @@ class Inferred {
   absl::InlinedVector<Element, 4> elements_;
 };
 
-using Rule = absl::Status (*)(const Input& in, Inferred* out);
+using InferenceRule = absl::Status (*)(const InferenceContext& in, InferredShape* out);
 
 // ---- comparisons ----
 
 // The same element type, or two float types: whether precisions may be mixed is for CheckShape to say.
-inline bool SameElementTypeUpToPrecision(Shape a, Shape b) {
+inline bool SameElementTypeIgnoringFpPrecision(Shape a, Shape b) {
   return a.element_type() == b.element_type() || (IsFloat(a.element_type()) && IsFloat(b.element_type()));
 }
 
@@ -131,7 +131,7 @@ inline int64_t CeilOfRatio(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 bool DilatedSize(int64_t size, int64_t dilation, int64_t* dilated);
 // Adds to `out` a dimension for each of `base`: the positions that each dimension of the window can take.
 absl::Status AddWindowedDims(absl::Span<const int64_t> base, absl::Span<const uint8_t> dynamic,
-                             const WindowView& window, Inferred* out);
+                             const WindowView& window, InferredShape* out);
 
 // ---- messages ----
 
@@ -145,12 +145,12 @@ std::string SizeText(int64_t size);                // of a dimension
 
 // OK if `shape` is an array; else an error about `what`, e.g. "operand 0".
 absl::Status ExpectArray(Shape shape, std::string_view what);
-absl::Status ExpectArrayOperand(const Input& in, int64_t operand);
-absl::Status ExpectTokenOperand(const Input& in, int64_t operand);
-absl::Status ExpectOperandCount(const Input& in, int64_t count);
-absl::Status ExpectAnyOperand(const Input& in);
+absl::Status ExpectArrayOperand(const InferenceContext& in, int64_t operand);
+absl::Status ExpectTokenOperand(const InferenceContext& in, int64_t operand);
+absl::Status ExpectOperandCount(const InferenceContext& in, int64_t count);
+absl::Status ExpectAnyOperand(const InferenceContext& in);
 // Operand `b` has the element type of operand `a`, or both have float types.
-absl::Status ExpectSimilarTypes(const Input& in, int64_t a, int64_t b);
+absl::Status ExpectSameElementTypeIgnoringFpPrecision(const InferenceContext& in, int64_t a, int64_t b);
 
 // ---- sets of dimensions ----
 
@@ -191,7 +191,7 @@ bool IsIncreasing(absl::Span<const int64_t> list);
 class Signature {
  public:
   // Reads the computation that `attr` names. `what` says in messages which it is, e.g. "the reducer".
-  static absl::Status Read(const Input& in, Attr attr, std::string_view what, Signature* out);
+  static absl::Status Read(const InferenceContext& in, Attr attr, std::string_view what, Signature* out);
   static absl::Status Read(Computation computation, std::string_view what, Signature* out);
 
   int64_t parameter_count() const { return computation_.parameter_count(); }
@@ -211,7 +211,7 @@ absl::Status CheckReducer(const Signature& reducer, absl::Span<const Shape> inpu
 
 // ---- rules ----
 
-#define HLOKIT_RULE(name) absl::Status Infer##name(const Input& in, Inferred* out);
+#define HLOKIT_RULE(name) absl::Status Infer##name(const InferenceContext& in, InferredShape* out);
 HLOKIT_RULE(Explicit)
 HLOKIT_RULE(Unary)
 HLOKIT_RULE(Binary)

@@ -13,13 +13,13 @@
 namespace hlokit {
 namespace {
 
-using inference::Inferred;
-using inference::Input;
+using inference::InferenceContext;
+using inference::InferredShape;
 using inference::TypeMatch;
 
 struct RuleRow {
   ShapeRule rule;
-  inference::Rule infer;
+  inference::InferenceRule infer;
   // The result has the element types that inference gives even where mixed precision is allowed: the operation passes
   // data on without looking at it.
   bool exact_types;
@@ -138,7 +138,7 @@ absl::Status CheckOperands(const InferenceRequest& request) {
   return absl::OkStatus();
 }
 
-absl::Status RunRule(const RuleRow& row, const InferenceRequest& request, bool layouts, Inferred* out) {
+absl::Status RunRule(const RuleRow& row, const InferenceRequest& request, bool layouts, InferredShape* out) {
   if (absl::Status status = CheckOperands(request); !status.ok()) return status;
   return row.infer({request, AttrReader(*request.module, request.attrs), layouts}, out);
 }
@@ -159,8 +159,8 @@ absl::Status CheckOneFloatType(const InferenceRequest& request) {
       } else if (!type) {
         type = shape.element_type();
       } else if (*type != shape.element_type()) {
-        return inference::Error("operands mix ", TextOf(*type), " and ", TextOf(shape.element_type()), " (operand ", i,
-                                "), but mixed precision is not allowed");
+        return inference::Error("operands mix ", ToString(*type), " and ", ToString(shape.element_type()), " (operand ",
+                                i, "), but mixed precision is not allowed");
       }
     }
   }
@@ -176,7 +176,7 @@ absl::Status CheckParameterTypes(const InferenceRequest& request) {
     const Shape parameter = to_apply.parameter(i).shape();
     if (parameter.element_type() == request.operands[i].element_type()) continue;
     return inference::Error("parameter ", i, " of ", to_apply.name(), " is ", inference::Text(parameter),
-                            ", but operand ", i, " has elements of ", TextOf(request.operands[i].element_type()));
+                            ", but operand ", i, " has elements of ", ToString(request.operands[i].element_type()));
   }
   return absl::OkStatus();
 }
@@ -215,7 +215,7 @@ absl::Status Mismatch(Shape declared, Shape inferred, TypeMatch match) {
 }  // namespace
 
 absl::StatusOr<Shape> InferShape(const InferenceRequest& request) {
-  Inferred inferred;
+  InferredShape inferred;
   if (absl::Status status = RunRule(RowOf(request.opcode), request, /*layouts=*/true, &inferred); !status.ok()) {
     return status;
   }
@@ -228,9 +228,9 @@ absl::StatusOr<Shape> InferShape(const InferenceRequest& request) {
 absl::Status CheckShape(const InferenceRequest& request, bool mixed_precision) {
   const RuleRow& row = RowOf(request.opcode);
   if (!request.declared.valid()) return inference::Error("the instruction has no shape");
-  Inferred inferred;
+  InferredShape inferred;
   if (absl::Status status = RunRule(row, request, /*layouts=*/false, &inferred); !status.ok()) return status;
-  const TypeMatch match = mixed_precision && !row.exact_types ? TypeMatch::kFloatsAlike : TypeMatch::kExact;
+  const TypeMatch match = mixed_precision && !row.exact_types ? TypeMatch::kIgnoreFpPrecision : TypeMatch::kExact;
   if (!inferred.Matches(request.declared, match)) {
     return Mismatch(request.declared, inferred.Make(request.module->context().shapes), match);
   }
@@ -244,7 +244,9 @@ InferenceRequest RequestFor(Instruction instruction, std::vector<Shape>* operand
   return {&instruction.module(), instruction.opcode(), *operands, instruction.attrs(), instruction.shape()};
 }
 
-bool CompatibleUpToDynamism(Shape a, Shape b) { return inference::ShapesMatch(a, b, TypeMatch::kExact); }
-bool CompatibleUpToPrecision(Shape a, Shape b) { return inference::ShapesMatch(a, b, TypeMatch::kFloatsAlike); }
+bool CompatibleIgnoringDynamism(Shape a, Shape b) { return inference::ShapesMatch(a, b, TypeMatch::kExact); }
+bool CompatibleIgnoringFpPrecision(Shape a, Shape b) {
+  return inference::ShapesMatch(a, b, TypeMatch::kIgnoreFpPrecision);
+}
 
 }  // namespace hlokit

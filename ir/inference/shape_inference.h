@@ -48,9 +48,9 @@ InferenceRequest RequestFor(Instruction instruction, std::vector<Shape>* operand
 
 // Shapes that XLA calls compatible: equal but for layouts and dynamic dimensions, where an unbounded dimension fits
 // any. (Compatible of shape.h is the stricter comparison of one pointer.)
-bool CompatibleUpToDynamism(Shape a, Shape b);
+bool CompatibleIgnoringDynamism(Shape a, Shape b);
 // The same where different float types match.
-bool CompatibleUpToPrecision(Shape a, Shape b);
+bool CompatibleIgnoringFpPrecision(Shape a, Shape b);
 
 // The type that an operation over both gives: complex before float before integer, then the wider range, then the finer
 // precision, then more bits, then signed.

@@ -13,7 +13,7 @@
 #include "ir/text/printer.h"
 #include "ir/text/result_accuracy.h"
 #include "ir/text/shape_text.h"
-#include "ir/text/statistics.h"
+#include "ir/text/statistics_viz.h"
 
 namespace hlokit {
 namespace {
@@ -410,7 +410,7 @@ void JsonPrinter::Attributes(Instruction i) {
   List object(out_, '{');
   for (const AttrValue& value : i.attrs()) {
     if (value.attr == Attr::kUnknownAttributes || value.attr == Attr::kUnknownOpcode) continue;
-    object.Key(TextOf(value.attr));
+    object.Key(ToString(value.attr));
     Value(value);
   }
 }
@@ -452,7 +452,7 @@ void JsonPrinter::Value(AttrValue value) {
       out_ << (payload != 0 ? "true" : "false");
       return;
     case AttrType::kInt64:
-      out_ << module_.Int64Of(payload);
+      out_ << module_.DecodeInt64(payload);
       return;
     case AttrType::kEnum:
       PlainString(EnumTexts(info.enum_type)[payload]);
@@ -516,7 +516,7 @@ void JsonPrinter::Value(AttrValue value) {
       return;
     }
     case AttrType::kStatistics: {
-      const Statistics statistics = DecodeStatistics(context_, ListId(payload));
+      const StatisticsViz statistics = DecodeStatisticsViz(context_, ListId(payload));
       List object(out_, '{');
       object.Key("visualizing_index") << statistics.visualizing_index;
       object.Key("values");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Module -> JSON: everything a module holds, in a form that stays as it is, for programs to read. docs/json.md
-// describes it; parser/json/json_reader.h reads it back into the same module.
+// describes it; parser/json/json_parser.h reads it back into the same module.
 #ifndef HLOKIT_IR_JSON_JSON_PRINTER_H_
 #define HLOKIT_IR_JSON_JSON_PRINTER_H_
 

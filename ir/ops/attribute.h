@@ -125,26 +125,26 @@ enum class CustomCallApiVersion : uint32_t {
   kTypedFfi
 };
 
-enum class DropRule : uint8_t { kKeep, kDropFalse, kDropZero, kDropOne, kDropMinusOne, kDropEmpty, kDropAllZero };
-enum class AttrMeaning : uint8_t { kSemantic, kSharding, kFrontend, kAnnotation };
+enum class DefaultElision : uint8_t { kKeep, kDropFalse, kDropZero, kDropOne, kDropMinusOne, kDropEmpty, kDropAllZero };
+enum class AttrCategory : uint8_t { kSemantic, kSharding, kFrontend, kAnnotation };
 
 struct AttrInfo {
   std::string_view text;
   AttrType type;
   EnumType enum_type;
-  DropRule drop_rule;
-  AttrMeaning meaning;
+  DefaultElision elision;
+  AttrCategory category;
 };
 
 inline constexpr AttrInfo kAttrInfo[] = {
-#define ATTRIBUTE(name, text, type, enum_type, drop_rule, meaning) \
-  {text, AttrType::type, EnumType::k##enum_type, DropRule::drop_rule, AttrMeaning::meaning},
+#define ATTRIBUTE(name, text, type, enum_type, elision, category) \
+  {text, AttrType::type, EnumType::k##enum_type, DefaultElision::elision, AttrCategory::category},
 #include "ir/ops/attributes.def"
 };
 inline constexpr size_t kAttrCount = sizeof(kAttrInfo) / sizeof(kAttrInfo[0]);
 
 constexpr const AttrInfo& InfoOf(Attr attr) { return kAttrInfo[static_cast<size_t>(attr)]; }
-constexpr std::string_view TextOf(Attr attr) { return InfoOf(attr).text; }
+constexpr std::string_view ToString(Attr attr) { return InfoOf(attr).text; }
 // Attributes that any instruction may carry: the rows after "common".
 constexpr bool IsCommon(Attr attr) { return attr >= Attr::kParameterReplication; }
 

@@ -12,43 +12,43 @@ std::string_view DescribePresence(const AttrSpec& spec) {
       return "required";
     case AttrSpec::kOptional:
       return "optional";
-    case AttrSpec::kImplied:
+    case AttrSpec::kDefaulted:
       return "always printed, may be left out";
-    case AttrSpec::kReadOnly:
+    case AttrSpec::kLegacy:
       return "read from old text, not kept";
   }
   return "";
 }
 
-std::string_view DescribeDropRule(DropRule rule) {
+std::string_view DescribeElision(DefaultElision rule) {
   switch (rule) {
-    case DropRule::kKeep:
+    case DefaultElision::kKeep:
       return "";
-    case DropRule::kDropFalse:
+    case DefaultElision::kDropFalse:
       return "`false`";
-    case DropRule::kDropZero:
+    case DefaultElision::kDropZero:
       return "the first value";
-    case DropRule::kDropOne:
+    case DefaultElision::kDropOne:
       return "`1`";
-    case DropRule::kDropMinusOne:
+    case DefaultElision::kDropMinusOne:
       return "`-1`";
-    case DropRule::kDropEmpty:
+    case DefaultElision::kDropEmpty:
       return "nothing in it";
-    case DropRule::kDropAllZero:
+    case DefaultElision::kDropAllZero:
       return "all the first value";
   }
   return "";
 }
 
-std::string_view DescribeMeaning(AttrMeaning meaning) {
+std::string_view DescribeMeaning(AttrCategory meaning) {
   switch (meaning) {
-    case AttrMeaning::kSemantic:
+    case AttrCategory::kSemantic:
       return "counts";
-    case AttrMeaning::kSharding:
+    case AttrCategory::kSharding:
       return "with `sharding`";
-    case AttrMeaning::kFrontend:
+    case AttrCategory::kFrontend:
       return "with `frontend-attributes`";
-    case AttrMeaning::kAnnotation:
+    case AttrCategory::kAnnotation:
       return "with `metadata`";
   }
   return "";
@@ -333,7 +333,7 @@ void WriteOpSection(TextWriter& out, Opcode opcode) {
   for (size_t i = 0; i < traits.size(); ++i) out << (i == 0 ? "- " : ", ") << traits[i];
   if (!traits.empty()) out << '\n';
   for (const AttrSpec& spec : info.attributes) {
-    out << "- `" << TextOf(spec.attr) << "` (" << DescribePresence(spec) << "): " << ValuesOf(spec.attr) << '\n';
+    out << "- `" << ToString(spec.attr) << "` (" << DescribePresence(spec) << "): " << ValuesOf(spec.attr) << '\n';
   }
   out << '\n';
 }
@@ -357,8 +357,8 @@ void WriteOpReference(TextWriter& out) {
     const Attr attr = static_cast<Attr>(i);
     const AttrInfo& info = InfoOf(attr);
     if (info.text.empty()) continue;
-    out << "| `" << info.text << "` | " << ValuesOf(attr) << " | " << DescribeDropRule(info.drop_rule) << " | "
-        << DescribeMeaning(info.meaning) << " |\n";
+    out << "| `" << info.text << "` | " << ValuesOf(attr) << " | " << DescribeElision(info.elision) << " | "
+        << DescribeMeaning(info.category) << " |\n";
   }
 }
 

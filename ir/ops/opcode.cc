@@ -14,11 +14,11 @@ namespace {
 // The rows separate attributes by spaces, so each macro brings its own comma.
 #define R(name) {Attr::k##name, AttrSpec::kRequired, 0},
 #define O(name) {Attr::k##name, AttrSpec::kOptional, 0},
-#define I(name, value) {Attr::k##name, AttrSpec::kImplied, value},
-#define X(name) {Attr::k##name, AttrSpec::kReadOnly, 0},
+#define I(name, value) {Attr::k##name, AttrSpec::kDefaulted, value},
+#define X(name) {Attr::k##name, AttrSpec::kLegacy, 0},
 #define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
                meaning, ...)                                                                                       \
-  constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kReadOnly, 0}};
+  constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kLegacy, 0}};
 #include "ir/ops/opcodes.def"
 
 constexpr uint16_t CallTrait(absl::Span<const AttrSpec> specs) {
@@ -145,23 +145,23 @@ constinit const std::array<uint16_t, kOpcodeCount + 1> kOpcodeTraits = TraitsOfA
 
 const OpcodeInfo& InfoOf(Opcode opcode) { return kInfo[static_cast<size_t>(opcode)]; }
 
-OperandRange ElementOperands(Opcode opcode, int64_t operand_count) {
+OperandIndexRange ElementOperands(Opcode opcode, int64_t operand_count) {
   const auto up_to = [&](int64_t first, int64_t last) {
-    return OperandRange{std::min(first, operand_count), std::min(last, operand_count)};
+    return OperandIndexRange{std::min(first, operand_count), std::min(last, operand_count)};
   };
   switch (InfoOf(opcode).elements) {
     case ElementSource::kComputed:
       return {0, 0};
     case ElementSource::kMoved:
-    case ElementSource::kSent:
+    case ElementSource::kCommunicated:
     case ElementSource::kConverted:
       return up_to(0, 1);
     case ElementSource::kUpdated:
       return up_to(0, 2);
-    case ElementSource::kChosen:
+    case ElementSource::kSelected:
       return up_to(1, 3);
-    case ElementSource::kJoined:
-    case ElementSource::kLimited:
+    case ElementSource::kConcatenated:
+    case ElementSource::kClamped:
       return {0, operand_count};
   }
   return {0, 0};

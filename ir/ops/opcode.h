@@ -116,22 +116,22 @@ enum class ShapeRule : uint8_t {
 
 // The operands of which elements stand in the result as they are. What else an element may be is with each.
 enum class ElementSource : uint8_t {
-  kComputed,   // none: the elements are new, or another rule says where they come from (tuples, calls, async chains)
-  kMoved,      // operand 0, rearranged, repeated or left out; further operands are indices
-  kUpdated,    // operands 0 and 1, one within the other; further operands are indices
-  kJoined,     // all operands, beside each other
-  kChosen,     // operands 1 and 2
-  kLimited,    // whichever operand is within the limit
-  kSent,       // operand 0 of some device, or zeros
-  kConverted,  // operand 0, perhaps as elements of another type
+  kComputed,      // none: the elements are new, or another rule says where they come from (tuples, calls, async chains)
+  kMoved,         // operand 0, rearranged, repeated or left out; further operands are indices
+  kUpdated,       // operands 0 and 1, one within the other; further operands are indices
+  kConcatenated,  // all operands, beside each other
+  kSelected,      // operands 1 and 2
+  kClamped,       // whichever operand is within the limit
+  kCommunicated,  // operand 0 of some device, or zeros
+  kConverted,     // operand 0, perhaps as elements of another type
 };
 
 // One attribute that an opcode takes.
 struct AttrSpec {
-  enum Presence : uint8_t { kOptional, kRequired, kImplied, kReadOnly };
+  enum Presence : uint8_t { kOptional, kRequired, kDefaulted, kLegacy };
   Attr attr;
   Presence presence;
-  uint32_t implied;  // payload when presence is kImplied and the text leaves it out
+  uint32_t default_payload;  // payload when presence is kDefaulted and the text leaves it out
 };
 
 inline constexpr int kVariadic = -1;
@@ -152,16 +152,16 @@ const OpcodeInfo& InfoOf(Opcode opcode);
 // The traits of all opcodes beside each other, for who looks at those of every instruction.
 extern const std::array<uint16_t, kOpcodeCount + 1> kOpcodeTraits;
 
-inline std::string_view TextOf(Opcode opcode) { return InfoOf(opcode).text; }
+inline std::string_view ToString(Opcode opcode) { return InfoOf(opcode).text; }
 inline bool HasTrait(Opcode opcode, OpTrait trait) { return (kOpcodeTraits[static_cast<size_t>(opcode)] & trait) != 0; }
-inline bool MayCall(Opcode opcode) { return HasTrait(opcode, kCalls); }
+inline bool MightHaveCalledComputations(Opcode opcode) { return HasTrait(opcode, kCalls); }
 inline bool MovesElements(Opcode opcode) { return InfoOf(opcode).elements == ElementSource::kMoved; }
 
 // Operands [first, last), of `operand_count`, of which elements stand in the result as they are (ElementSource).
-struct OperandRange {
+struct OperandIndexRange {
   int64_t first, last;
 };
-OperandRange ElementOperands(Opcode opcode, int64_t operand_count);
+OperandIndexRange ElementOperands(Opcode opcode, int64_t operand_count);
 
 // The opcode spelled `text`, e.g. "dynamic-slice".
 std::optional<Opcode> OpcodeFromText(std::string_view text);

@@ -20,21 +20,22 @@ int64_t Field(std::string_view fields, std::string_view key, int64_t fallback) {
   return value;
 }
 
-absl::StatusOr<std::optional<SparseSide>> ParseSide(std::string_view text, std::string_view name,
-                                                    std::string_view what) {
+absl::StatusOr<std::optional<TensorSparsityConfig>> ParseSide(std::string_view text, std::string_view name,
+                                                              std::string_view what) {
   const size_t begin = text.find(StrCat(name, "={"));
-  if (begin == std::string_view::npos) return std::optional<SparseSide>();
+  if (begin == std::string_view::npos) return std::optional<TensorSparsityConfig>();
   std::string_view fields = text.substr(begin + name.size() + 2);
   fields = fields.substr(0, fields.find('}'));
-  SparseSide side;
+  TensorSparsityConfig side;
   constexpr std::string_view kKey = "sparsity=";
   const size_t at = fields.find(kKey);
   bool ok = at != std::string_view::npos;
   if (ok) {
     const char* end = fields.data() + fields.size();
-    const auto kept = std::from_chars(fields.data() + at + kKey.size(), end, side.kept);
+    const auto kept = std::from_chars(fields.data() + at + kKey.size(), end, side.num_non_zero);
     ok = kept.ec == std::errc() && kept.ptr != end && *kept.ptr == 'x' &&
-         std::from_chars(kept.ptr + 1, end, side.block).ec == std::errc() && side.kept >= 1 && side.block >= side.kept;
+         std::from_chars(kept.ptr + 1, end, side.block_size).ec == std::errc() && side.num_non_zero >= 1 &&
+         side.block_size >= side.num_non_zero;
   }
   if (!ok) return absl::InvalidArgumentError(StrCat("the sparsity of the ", what, " must be NxM with M >= N >= 1"));
   side.dimension = Field(fields, "dimension", 0);
@@ -42,17 +43,17 @@ absl::StatusOr<std::optional<SparseSide>> ParseSide(std::string_view text, std::
   if (side.stride == 0) side.stride = 1;  // the text has 0 where none was given
   if (side.stride < 0)
     return absl::InvalidArgumentError(StrCat("the stride of the sparsity of the ", what, " must be at least 1"));
-  side.places = Field(fields, "idx", 0);
-  return std::optional<SparseSide>(side);
+  side.indices_operand = Field(fields, "idx", 0);
+  return std::optional<TensorSparsityConfig>(side);
 }
 
 }  // namespace
 
 absl::StatusOr<SparsityConfig> SparsityConfig::Parse(std::string_view text) {
   SparsityConfig config;
-  absl::StatusOr<std::optional<SparseSide>> lhs = ParseSide(text, "lhs", "input");
+  absl::StatusOr<std::optional<TensorSparsityConfig>> lhs = ParseSide(text, "lhs", "input");
   if (!lhs.ok()) return lhs.status();
-  absl::StatusOr<std::optional<SparseSide>> rhs = ParseSide(text, "rhs", "kernel");
+  absl::StatusOr<std::optional<TensorSparsityConfig>> rhs = ParseSide(text, "rhs", "kernel");
   if (!rhs.ok()) return rhs.status();
   config.lhs = *lhs;
   config.rhs = *rhs;

@@ -12,20 +12,21 @@
 
 namespace hlokit {
 
-// Structured sparsity of one operand along one dimension: the operand holds `kept` of each `block` elements, and an
-// array of the same shape holds the place in the block, below `block`, of each element kept. The elements of a block
-// are `stride` apart: `stride` blocks lie interleaved.
-struct SparseSide {
-  int64_t kept = 0;
-  int64_t block = 0;
+// Structured sparsity of one operand along one dimension: the operand holds `num_non_zero` of each `block_size`
+// elements, and an array of the same shape holds the place in the block, below `block_size`, of each element kept. The
+// elements of a block are `stride` apart: `stride` blocks lie interleaved.
+struct TensorSparsityConfig {
+  int64_t num_non_zero = 0;
+  int64_t block_size = 0;
   int64_t dimension = 0;
   int64_t stride = 1;
-  int64_t places = 0;  // the operand that holds the places; 0: the operand itself is a pair of elements and places
+  int64_t indices_operand =
+      0;  // the operand that holds the places; 0: the operand itself is a pair of elements and places
 };
 
 struct SparsityConfig {
-  std::optional<SparseSide> lhs;
-  std::optional<SparseSide> rhs;
+  std::optional<TensorSparsityConfig> lhs;
+  std::optional<TensorSparsityConfig> rhs;
 
   // Error if a side has no `sparsity=NxM` with M >= N >= 1 or its stride is negative; "" has no sides.
   static absl::StatusOr<SparsityConfig> Parse(std::string_view text);

@@ -9,29 +9,30 @@
 
 namespace hlokit {
 
-GroupMode GroupModeOf(Instruction i) {
-  if (!i.has(Attr::kChannelId)) return GroupMode::kReplica;
-  if (FindAttrSpec(i.opcode(), Attr::kUseGlobalDeviceIds) == nullptr) return GroupMode::kPartition;
-  return i.bool_attr(Attr::kUseGlobalDeviceIds) ? GroupMode::kFlattened : GroupMode::kReplicaAndPartition;
+CollectiveOpGroupMode GetCollectiveOpGroupMode(Instruction i) {
+  if (!i.has(Attr::kChannelId)) return CollectiveOpGroupMode::kCrossReplica;
+  if (FindAttrSpec(i.opcode(), Attr::kUseGlobalDeviceIds) == nullptr) return CollectiveOpGroupMode::kCrossPartition;
+  return i.bool_attr(Attr::kUseGlobalDeviceIds) ? CollectiveOpGroupMode::kFlattenedId
+                                                : CollectiveOpGroupMode::kCrossReplicaAndPartition;
 }
 
-std::vector<std::vector<int64_t>> DeviceRows(GroupMode mode, int64_t replicas, int64_t partitions) {
+std::vector<std::vector<int64_t>> DeviceRows(CollectiveOpGroupMode mode, int64_t replicas, int64_t partitions) {
   std::vector<std::vector<int64_t>> rows;
   switch (mode) {
-    case GroupMode::kReplica:
+    case CollectiveOpGroupMode::kCrossReplica:
       rows.resize(static_cast<size_t>(partitions));
       for (int64_t p = 0; p < partitions; ++p) {
         for (int64_t r = 0; r < replicas; ++r) rows[static_cast<size_t>(p)].push_back(r * partitions + p);
       }
       break;
-    case GroupMode::kPartition:
+    case CollectiveOpGroupMode::kCrossPartition:
       rows.resize(static_cast<size_t>(replicas));
       for (int64_t r = 0; r < replicas; ++r) {
         for (int64_t p = 0; p < partitions; ++p) rows[static_cast<size_t>(r)].push_back(r * partitions + p);
       }
       break;
-    case GroupMode::kReplicaAndPartition:
-    case GroupMode::kFlattened:
+    case CollectiveOpGroupMode::kCrossReplicaAndPartition:
+    case CollectiveOpGroupMode::kFlattenedId:
       rows.resize(1);
       rows[0].resize(static_cast<size_t>(replicas * partitions));
       std::iota(rows[0].begin(), rows[0].end(), 0);
@@ -40,19 +41,24 @@ std::vector<std::vector<int64_t>> DeviceRows(GroupMode mode, int64_t replicas, i
   return rows;
 }
 
-absl::StatusOr<std::vector<std::vector<int64_t>>> DeviceGroups(Instruction i, int64_t replicas, int64_t partitions) {
-  const GroupMode mode = GroupModeOf(i);
+absl::StatusOr<std::vector<std::vector<int64_t>>> GetParticipatingDevicesGroups(Instruction i, int64_t replicas,
+                                                                                int64_t partitions) {
+  const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(i);
   const std::optional<uint32_t> list = i.payload(Attr::kReplicaGroups);
   const int64_t devices = replicas * partitions;
   if (!list || CountReplicaGroups(i.module().context(), ListId(*list)).groups == 0) {
     return DeviceRows(mode, replicas, partitions);
   }
-  const int64_t limit = mode == GroupMode::kReplica || mode == GroupMode::kReplicaAndPartition ? replicas
-                        : mode == GroupMode::kPartition                                        ? partitions
-                                                                                               : devices;
-  const std::string_view unit = mode == GroupMode::kReplica || mode == GroupMode::kReplicaAndPartition ? "replica"
-                                : mode == GroupMode::kPartition                                        ? "partition"
-                                                                                                       : "device";
+  const int64_t limit =
+      mode == CollectiveOpGroupMode::kCrossReplica || mode == CollectiveOpGroupMode::kCrossReplicaAndPartition
+          ? replicas
+      : mode == CollectiveOpGroupMode::kCrossPartition ? partitions
+                                                       : devices;
+  const std::string_view unit =
+      mode == CollectiveOpGroupMode::kCrossReplica || mode == CollectiveOpGroupMode::kCrossReplicaAndPartition
+          ? "replica"
+      : mode == CollectiveOpGroupMode::kCrossPartition ? "partition"
+                                                       : "device";
   absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
       ExpandReplicaGroups(i.module().context(), ListId(*list), 1 << 20);
   if (!groups.ok()) return groups.status();
@@ -64,26 +70,26 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> DeviceGroups(Instruction i, in
                                                " x ", partitions, " devices (replicas x partitions)"));
     }
     switch (mode) {
-      case GroupMode::kReplica:
+      case CollectiveOpGroupMode::kCrossReplica:
         for (int64_t p = 0; p < partitions; ++p) {
           std::vector<int64_t>& to = result.emplace_back();
           for (int64_t r : group) to.push_back(r * partitions + p);
         }
         break;
-      case GroupMode::kPartition:
+      case CollectiveOpGroupMode::kCrossPartition:
         for (int64_t r = 0; r < replicas; ++r) {
           std::vector<int64_t>& to = result.emplace_back();
           for (int64_t p : group) to.push_back(r * partitions + p);
         }
         break;
-      case GroupMode::kReplicaAndPartition: {
+      case CollectiveOpGroupMode::kCrossReplicaAndPartition: {
         std::vector<int64_t>& to = result.emplace_back();
         for (int64_t r : group) {
           for (int64_t p = 0; p < partitions; ++p) to.push_back(r * partitions + p);
         }
         break;
       }
-      case GroupMode::kFlattened:
+      case CollectiveOpGroupMode::kFlattenedId:
         result.push_back(group);
         break;
     }

@@ -13,21 +13,21 @@
 namespace hlokit {
 
 // What the numbers in the groups (or source-target pairs) of a collective are.
-enum class GroupMode : uint8_t {
-  kReplica,              // replicas; every partition has groups of its own. No channel_id
-  kPartition,            // partitions; every replica has groups of its own
-  kReplicaAndPartition,  // replicas, each with all its partitions: all-gather, all-reduce, reduce-scatter
-  kFlattened,            // devices: use_global_device_ids
+enum class CollectiveOpGroupMode : uint8_t {
+  kCrossReplica,              // replicas; every partition has groups of its own. No channel_id
+  kCrossPartition,            // partitions; every replica has groups of its own
+  kCrossReplicaAndPartition,  // replicas, each with all its partitions: all-gather, all-reduce, reduce-scatter
+  kFlattenedId,               // devices: use_global_device_ids
 };
-GroupMode GroupModeOf(Instruction collective);
+CollectiveOpGroupMode GetCollectiveOpGroupMode(Instruction collective);
 
 // The groups of devices, each in the order that gathering and scattering follow. No groups in the text: one of all.
 // InvalidArgument if the groups name what R and P do not have, or too much to write out.
-absl::StatusOr<std::vector<std::vector<int64_t>>> DeviceGroups(Instruction collective, int64_t replicas,
-                                                               int64_t partitions);
+absl::StatusOr<std::vector<std::vector<int64_t>>> GetParticipatingDevicesGroups(Instruction collective,
+                                                                                int64_t replicas, int64_t partitions);
 
 // For source-target pairs: one group for each set of devices that the numbers count through.
-std::vector<std::vector<int64_t>> DeviceRows(GroupMode mode, int64_t replicas, int64_t partitions);
+std::vector<std::vector<int64_t>> DeviceRows(CollectiveOpGroupMode mode, int64_t replicas, int64_t partitions);
 
 }  // namespace hlokit
 

@@ -175,10 +175,10 @@ void PrintMesh(TextWriter& out, const Context& context, const Mesh& mesh) {
     out << '=' << mesh.devices.dims[i];
   }
   out << ']';
-  if (mesh.names.empty() || mesh.devices.iota.plain()) return;
+  if (mesh.names.empty() || mesh.devices.iota.IsIdentity()) return;
   out << ", device_ids=(";
   if (mesh.devices.is_iota()) {
-    PrintIotaOrder(out, mesh.devices.iota);
+    PrintIotaTileAssignment(out, mesh.devices.iota);
   } else {
     PrintInts(out, mesh.devices.devices);
   }
@@ -206,13 +206,13 @@ std::vector<int64_t> DecodeList(absl::Span<const int64_t> list, size_t* at) {
   return {values.begin(), values.end()};
 }
 
-void EncodeIotaOrder(const IotaOrder& order, std::vector<int64_t>* list) {
+void EncodeIotaTileAssignment(const IotaTileAssignment& order, std::vector<int64_t>* list) {
   EncodeList(order.reshape, list);
   list->insert(list->end(), order.perm.begin(), order.perm.end());
 }
 
-IotaOrder DecodeIotaOrder(absl::Span<const int64_t> list, size_t* at) {
-  IotaOrder order;
+IotaTileAssignment DecodeIotaTileAssignment(absl::Span<const int64_t> list, size_t* at) {
+  IotaTileAssignment order;
   order.reshape = DecodeList(list, at);
   const absl::Span<const int64_t> perm = list.subspan(*at, order.reshape.size());
   order.perm.assign(perm.begin(), perm.end());
@@ -241,8 +241,8 @@ void EncodeMesh(const Mesh& mesh, std::vector<int64_t>* list) {
     list->push_back(mesh.devices.dims[i]);
   }
   if (mesh.devices.is_iota()) {
-    list->push_back(mesh.devices.iota.plain() ? 0 : 1);
-    if (!mesh.devices.iota.plain()) EncodeIotaOrder(mesh.devices.iota, list);
+    list->push_back(mesh.devices.iota.IsIdentity() ? 0 : 1);
+    if (!mesh.devices.iota.IsIdentity()) EncodeIotaTileAssignment(mesh.devices.iota, list);
   } else {
     list->push_back(2);
     EncodeList(mesh.devices.devices, list);
@@ -261,7 +261,7 @@ Mesh DecodeMesh(absl::Span<const int64_t> list, size_t* at) {
       mesh.devices.iota = {{DeviceCount(mesh.devices.dims).value_or(0)}, {0}};
       break;
     case 1:
-      mesh.devices.iota = DecodeIotaOrder(list, at);
+      mesh.devices.iota = DecodeIotaTileAssignment(list, at);
       break;
     default:
       mesh.devices.devices = DecodeList(list, at);

@@ -53,7 +53,7 @@ class AxisUses {
   AxisUses(const Context& context, const Mesh& mesh)
       : context_(context), mesh_(mesh), uses_(static_cast<size_t>(mesh.rank())) {}
 
-  // The axes must exist, parts must be proper and fit the axis, and no two uses may overlap. Neighbours that make up
+  // The axes must exist, parts must be proper and fit the axis, and no two uses may overlap. Neighbors that make up
   // one larger part must be given as that.
   std::optional<std::string> Add(absl::Span<const AxisRef> axes);
   // The same for a set: must also be sorted. `what` names it in messages.
@@ -85,11 +85,11 @@ void PrintAxes(TextWriter& out, const Context& context, const Mesh& mesh, absl::
 //   axes: number, then axis, pre_size, size of each
 //   list: number, values
 void EncodeMesh(const Mesh& mesh, std::vector<int64_t>* list);
-void EncodeIotaOrder(const IotaOrder& order, std::vector<int64_t>* list);
+void EncodeIotaTileAssignment(const IotaTileAssignment& order, std::vector<int64_t>* list);
 void EncodeAxes(absl::Span<const AxisRef> axes, std::vector<int64_t>* list);
 void EncodeList(absl::Span<const int64_t> values, std::vector<int64_t>* list);
 Mesh DecodeMesh(absl::Span<const int64_t> list, size_t* at);
-IotaOrder DecodeIotaOrder(absl::Span<const int64_t> list, size_t* at);
+IotaTileAssignment DecodeIotaTileAssignment(absl::Span<const int64_t> list, size_t* at);
 std::vector<AxisRef> DecodeAxes(absl::Span<const int64_t> list, size_t* at);
 std::vector<int64_t> DecodeList(absl::Span<const int64_t> list, size_t* at);
 

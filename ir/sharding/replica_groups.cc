@@ -62,7 +62,7 @@ ListId EncodeReplicaGroups(Context* context, const ReplicaGroups& groups) {
       break;
     case ReplicaGroups::Kind::kIota:
       list = {kIotaTag, groups.tiles.dims[0], groups.tiles.dims[1]};
-      EncodeIotaOrder(groups.tiles.iota, &list);
+      EncodeIotaTileAssignment(groups.tiles.iota, &list);
       break;
     case ReplicaGroups::Kind::kMesh:
       list = {kMeshTag};
@@ -86,7 +86,7 @@ ReplicaGroups DecodeReplicaGroups(const Context& context, ListId id) {
       groups.kind = ReplicaGroups::Kind::kIota;
       groups.tiles.dims = {list[1], list[2]};
       at = 3;
-      groups.tiles.iota = DecodeIotaOrder(list, &at);
+      groups.tiles.iota = DecodeIotaTileAssignment(list, &at);
       break;
     case kMeshTag:
       groups.kind = ReplicaGroups::Kind::kMesh;

@@ -71,7 +71,7 @@ ListId EncodeLeaf(Context* context, const ShardingLeaf& leaf) {
       list.push_back(static_cast<int64_t>(leaf.subgroups.size()));
       for (SubgroupType type : leaf.subgroups) list.push_back(static_cast<int64_t>(type));
       EncodeList(leaf.tiles.devices, &list);
-      if (leaf.tiles.is_iota()) EncodeIotaOrder(leaf.tiles.iota, &list);
+      if (leaf.tiles.is_iota()) EncodeIotaTileAssignment(leaf.tiles.iota, &list);
       break;
     case ShardingKind::kNamed:
       EncodeMesh(leaf.mesh, &list);
@@ -110,7 +110,7 @@ ShardingLeaf DecodeLeaf(const Context& context, ListId id) {
       leaf.tiles.dims = DecodeList(list, &at);
       for (int64_t type : DecodeList(list, &at)) leaf.subgroups.push_back(static_cast<SubgroupType>(type));
       leaf.tiles.devices = DecodeList(list, &at);
-      if (at < list.size()) leaf.tiles.iota = DecodeIotaOrder(list, &at);
+      if (at < list.size()) leaf.tiles.iota = DecodeIotaTileAssignment(list, &at);
       break;
     case ShardingKind::kNamed:
       leaf.mesh = DecodeMesh(list, &at);

@@ -73,7 +73,7 @@ struct ShardingLeaf {
 };
 
 struct Sharding {
-  // Equal neighbours are one run: a tuple may have more leaves than would be sensible to write out.
+  // Equal neighbors are one run: a tuple may have more leaves than would be sensible to write out.
   struct Run {
     ShardingLeaf leaf;
     int64_t count = 1;

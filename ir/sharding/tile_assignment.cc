@@ -50,9 +50,9 @@ Effect EffectOf(absl::Span<const int64_t> dims, absl::Span<const int64_t> perm) 
 
 // Where the tiles are the dimensions of the order one by one, a transposition of the one is a transposition of the
 // other.
-std::optional<IotaOrder> TransposedOrder(const TileAssignment& tiles, absl::Span<const int64_t> perm) {
-  const IotaOrder& order = tiles.iota;
-  if (order.plain()) return IotaOrder{tiles.dims, std::vector<int64_t>(perm.begin(), perm.end())};
+std::optional<IotaTileAssignment> TransposedOrder(const TileAssignment& tiles, absl::Span<const int64_t> perm) {
+  const IotaTileAssignment& order = tiles.iota;
+  if (order.IsIdentity()) return IotaTileAssignment{tiles.dims, std::vector<int64_t>(perm.begin(), perm.end())};
   std::vector<int64_t> place(tiles.dims.size(), -1);  // of each tile dimension among those that are not 1
   size_t n = 0;
   for (size_t i = 0; i < tiles.dims.size(); ++i) {
@@ -61,7 +61,7 @@ std::optional<IotaOrder> TransposedOrder(const TileAssignment& tiles, absl::Span
     place[i] = static_cast<int64_t>(n++);
   }
   if (n != order.perm.size()) return std::nullopt;
-  IotaOrder transposed{order.reshape, {}};
+  IotaTileAssignment transposed{order.reshape, {}};
   for (int64_t d : perm) {
     if (place[ToSize(d)] >= 0) transposed.perm.push_back(order.perm[ToSize(place[ToSize(d)])]);
   }
@@ -71,7 +71,7 @@ std::optional<IotaOrder> TransposedOrder(const TileAssignment& tiles, absl::Span
 // The order whose groups of `group` consecutive positions have the elements of `order`'s groups, sorted: the dimensions
 // that make up a group move to their natural order. The outermost of them may have to be split in two. nullopt when a
 // group is not made of whole dimensions and one such part.
-std::optional<IotaOrder> GroupsSorted(const IotaOrder& order, int64_t group) {
+std::optional<IotaTileAssignment> GroupsSorted(const IotaTileAssignment& order, int64_t group) {
   std::vector<int64_t> dims = order.reshape, perm = order.perm;
   size_t first = perm.size();  // of the dimensions that make up a group
   while (group > 1) {
@@ -91,7 +91,7 @@ std::optional<IotaOrder> GroupsSorted(const IotaOrder& order, int64_t group) {
     group = 1;
   }
   std::sort(perm.begin() + static_cast<std::ptrdiff_t>(first), perm.end());
-  return IotaOrder{std::move(dims), std::move(perm)};
+  return IotaTileAssignment{std::move(dims), std::move(perm)};
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ std::optional<int64_t> DeviceCount(absl::Span<const int64_t> dims) {
   return product;
 }
 
-bool IotaOrder::Valid() const {
+bool IotaTileAssignment::Valid() const {
   if (reshape.empty() || perm.size() != reshape.size() || !DeviceCount(reshape)) return false;
   if (perm.size() == 1) return perm[0] == 0;
   std::vector<int64_t> sorted = perm;
@@ -115,7 +115,7 @@ bool IotaOrder::Valid() const {
   return true;
 }
 
-void IotaOrder::Canonicalize() {
+void IotaTileAssignment::Canonicalize() {
   // Merging dimensions that follow each other in both orders may make others do so: until nothing changes. Each round
   // removes a dimension.
   for (bool changed = reshape.size() > 1; changed;) {
@@ -149,8 +149,8 @@ void IotaOrder::Canonicalize() {
   }
 }
 
-int64_t IotaOrder::At(int64_t position) const {
-  if (plain()) return position;
+int64_t IotaTileAssignment::At(int64_t position) const {
+  if (IsIdentity()) return position;
   int64_t device = 0;
   for (size_t i = perm.size(); i-- > 0;) {
     const size_t d = ToSize(perm[i]);
@@ -162,7 +162,7 @@ int64_t IotaOrder::At(int64_t position) const {
   return device;
 }
 
-TileAssignment TileAssignment::Iota(std::vector<int64_t> dims, IotaOrder order) {
+TileAssignment TileAssignment::Iota(std::vector<int64_t> dims, IotaTileAssignment order) {
   order.Canonicalize();
   return {std::move(dims), std::move(order), {}};
 }
@@ -188,7 +188,7 @@ bool TileAssignment::Transpose(absl::Span<const int64_t> order, int64_t limit) {
     return true;
   }
   if (is_iota()) {
-    if (std::optional<IotaOrder> transposed = TransposedOrder(*this, order)) {
+    if (std::optional<IotaTileAssignment> transposed = TransposedOrder(*this, order)) {
       *this = Iota(std::move(new_dims), *std::move(transposed));
       return true;
     }
@@ -207,7 +207,7 @@ bool TileAssignment::SortLastDim(int64_t limit) {
   const int64_t group = dims.back();
   if (is_iota()) {
     if (iota.reshape[ToSize(iota.perm.back())] == group) return true;
-    if (std::optional<IotaOrder> sorted = GroupsSorted(iota, group)) {
+    if (std::optional<IotaTileAssignment> sorted = GroupsSorted(iota, group)) {
       iota = *std::move(sorted);
       iota.Canonicalize();
       return true;
@@ -225,11 +225,11 @@ void PrintInts(TextWriter& out, absl::Span<const int64_t> values) {
   }
 }
 
-void PrintIotaOrder(TextWriter& out, const IotaOrder& order) {
+void PrintIotaTileAssignment(TextWriter& out, const IotaTileAssignment& order) {
   out << '[';
   PrintInts(out, order.reshape);
   out << ']';
-  if (order.plain()) return;
+  if (order.IsIdentity()) return;
   out << "T(";
   PrintInts(out, order.perm);
   out << ')';
@@ -241,7 +241,7 @@ void PrintTileAssignment(TextWriter& out, const TileAssignment& tiles) {
   out << ']';
   if (tiles.is_iota()) {
     out << "<=";
-    PrintIotaOrder(out, tiles.iota);
+    PrintIotaTileAssignment(out, tiles.iota);
   } else {
     PrintInts(out, tiles.devices);
   }

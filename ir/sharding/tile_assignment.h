@@ -24,27 +24,27 @@ std::optional<int64_t> DeviceCount(absl::Span<const int64_t> dims);
 // 0, 1, ... in the shape `reshape`, transposed by `perm`: position i of the result is dimension perm[i]. An order with
 // no dimensions is absent; canonical ones have no dimensions of size one (but [1] itself) and none that could be
 // merged.
-struct IotaOrder {
+struct IotaTileAssignment {
   std::vector<int64_t> reshape;
   std::vector<int64_t> perm;
 
   bool empty() const { return reshape.empty(); }
   // True for 0, 1, 2, ... (in canonical form).
-  bool plain() const { return reshape.size() == 1; }
+  bool IsIdentity() const { return reshape.size() == 1; }
   // True if `perm` is a permutation of the dimensions and their product fits.
   bool Valid() const;
   void Canonicalize();
   // The device at a position of the flattened result.
   int64_t At(int64_t position) const;
-  friend bool operator==(const IotaOrder&, const IotaOrder&) = default;
+  friend bool operator==(const IotaTileAssignment&, const IotaTileAssignment&) = default;
 };
 
 struct TileAssignment {
   std::vector<int64_t> dims;
-  IotaOrder iota;                // empty: `devices` lists them
+  IotaTileAssignment iota;       // empty: `devices` lists them
   std::vector<int64_t> devices;  // row-major
 
-  static TileAssignment Iota(std::vector<int64_t> dims, IotaOrder order);
+  static TileAssignment Iota(std::vector<int64_t> dims, IotaTileAssignment order);
 
   bool is_iota() const { return !iota.empty(); }
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
@@ -66,7 +66,7 @@ struct TileAssignment {
 // "4,1,2"
 void PrintInts(TextWriter& out, absl::Span<const int64_t> values);
 // "[2,8]T(1,0)", "[16]"
-void PrintIotaOrder(TextWriter& out, const IotaOrder& order);
+void PrintIotaTileAssignment(TextWriter& out, const IotaTileAssignment& order);
 // "[8,2]<=[2,8]T(1,0)", "[2,1]1,0"
 void PrintTileAssignment(TextWriter& out, const TileAssignment& tiles);
 

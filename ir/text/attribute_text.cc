@@ -13,7 +13,7 @@
 #include "ir/text/original_value.h"
 #include "ir/text/result_accuracy.h"
 #include "ir/text/shape_text.h"
-#include "ir/text/statistics.h"
+#include "ir/text/statistics_viz.h"
 
 namespace hlokit {
 
@@ -65,7 +65,7 @@ void AttributePrinter::PrintValue(AttrValue value) {
       out_ << (payload ? "true" : "false");
       return;
     case AttrType::kInt64:
-      out_ << module_.Int64Of(payload);
+      out_ << module_.DecodeInt64(payload);
       return;
     case AttrType::kEnum:
       out_ << EnumTexts(info.enum_type)[payload];
@@ -184,7 +184,7 @@ void AttributePrinter::PrintValue(AttrValue value) {
       PrintResultAccuracy(out_, context_, ListId(payload));
       return;
     case AttrType::kStatistics:
-      PrintStatistics(out_, context_, ListId(payload));
+      PrintStatisticsViz(out_, context_, ListId(payload));
       return;
     case AttrType::kOrigin:
       PrintOriginalValue(out_, context_, ListId(payload));

@@ -82,22 +82,22 @@ char* PutGeneral(char* p, const Decimal& d, int precision) {
 // A positive, finite float or double.
 template <typename T>
 char* PutRoundTrip(char* p, T magnitude) {
-  constexpr int kFew = std::numeric_limits<T>::digits10;
-  constexpr int kEnough = std::numeric_limits<T>::max_digits10;
+  constexpr int kDigits10 = std::numeric_limits<T>::digits10;
+  constexpr int kMaxDigits10 = std::numeric_limits<T>::max_digits10;
   if (magnitude < std::numeric_limits<T>::min()) {
-    // Subnormals have fewer bits, and several numbers of kFew digits read as the same value: try it as XLA does.
-    char* const end = std::to_chars(p, p + kMaxScalarText / 2, magnitude, std::chars_format::general, kFew).ptr;
+    // Subnormals have fewer bits, and several numbers of kDigits10 digits read as the same value: try it as XLA does.
+    char* const end = std::to_chars(p, p + kMaxScalarText / 2, magnitude, std::chars_format::general, kDigits10).ptr;
     T parsed = 0;
     std::from_chars(p, end, parsed);
     if (parsed == magnitude) return end;
   } else {
-    // A number of at most kFew digits that reads as `magnitude` is the only such number, hence also the one that
-    // rounding to kFew digits gives; likewise with kEnough digits, if no fewer do.
+    // A number of at most kDigits10 digits that reads as `magnitude` is the only such number, hence also the one that
+    // rounding to kDigits10 digits gives; likewise with kMaxDigits10 digits, if no fewer do.
     const Decimal d = Shortest(magnitude);
-    if (d.count <= kFew) return PutGeneral(p, d, kFew);
-    if (d.count == kEnough) return PutGeneral(p, d, kEnough);
+    if (d.count <= kDigits10) return PutGeneral(p, d, kDigits10);
+    if (d.count == kMaxDigits10) return PutGeneral(p, d, kMaxDigits10);
   }
-  return std::to_chars(p, p + kMaxScalarText / 2, magnitude, std::chars_format::general, kEnough).ptr;
+  return std::to_chars(p, p + kMaxScalarText / 2, magnitude, std::chars_format::general, kMaxDigits10).ptr;
 }
 
 template <typename T>
@@ -304,7 +304,7 @@ void PrintLeaf(TextWriter& out, const Piece& piece, const LiteralTextOptions& op
     VisitType(shape.element_type(),
               [&]<typename T>(std::type_identity<T>) { PrintArray<T>(out, shape.dims(), piece.data()); });
   } else {
-    out << TextOf(shape.element_type());
+    out << ToString(shape.element_type());
   }
 }
 

@@ -208,7 +208,7 @@ void Printer::PrintModule() {
   if (options_.canonicalize_computations) {
     for (Computation c : module_.computations()) order.push_back(c.id());
   } else {
-    order = ComputationTextOrder(module_, options_.settle_computations);
+    order = ComputationTextOrder(module_, options_.stable_computation_order);
   }
   for (ComputationId id : order) {
     const Computation c = module_.computation(id);
@@ -359,7 +359,7 @@ void Printer::PrintComputationAttr(Opcode opcode, AttrValue value, int indent) {
   const bool bodies = options_.subcomputations == PrintOptions::Subcomputations::kFullBodies;
   // With bodies XLA writes `calls` for what it has no other word for.
   const bool unnamed = bodies && (opcode == Opcode::kReduceScatter || opcode == Opcode::kScan);
-  out_ << ", " << (unnamed ? TextOf(Attr::kCalls) : info.text) << '=';
+  out_ << ", " << (unnamed ? ToString(Attr::kCalls) : info.text) << '=';
   const auto body = [&](ComputationId id) {
     // Nested bodies have canonical names of their own; those of the enclosing computation go on afterwards.
     const int64_t next = next_canonical_;
@@ -483,7 +483,7 @@ PrintOptions PrintOptions::Lossless() {
   PrintOptions o;
   o.print_large_constants = true;
   o.syntax_sugar_async_ops = false;
-  o.settle_computations = true;
+  o.stable_computation_order = true;
   return o;
 }
 

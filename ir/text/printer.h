@@ -46,7 +46,7 @@ struct PrintOptions {
   bool print_header = true;
   bool canonicalize_instruction_names = false;  // tmp_0, tmp_1, ...
   bool canonicalize_computations = false;       // computations in a canonical order
-  bool settle_computations = false;             // in an order that is the same when the text is read and printed again
+  bool stable_computation_order = false;        // in an order that is the same when the text is read and printed again
   bool syntax_sugar_async_ops = true;
   bool print_frontend_attributes = true;
   bool print_sharding = true;

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "ir/text/statistics.h"
+#include "ir/text/statistics_viz.h"
 
 namespace hlokit {
 

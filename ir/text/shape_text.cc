@@ -5,7 +5,7 @@ namespace hlokit {
 namespace {
 
 void PrintArray(TextWriter& out, Shape s, bool with_layout) {
-  out << TextOf(s.element_type()) << '[';
+  out << ToString(s.element_type()) << '[';
   for (int64_t i = 0; i < s.rank(); ++i) {
     if (i != 0) out << ',';
     if (s.is_unbounded(i)) {
@@ -59,8 +59,8 @@ void PrintLayout(TextWriter& out, const LayoutRecord& layout) {
         }
       }
       if (x.tail_padding_alignment != 1) parts << "L(" << x.tail_padding_alignment << ')';
-      if (x.index_primitive_type) parts << "#(" << TextOf(*x.index_primitive_type) << ')';
-      if (x.pointer_primitive_type) parts << "*(" << TextOf(*x.pointer_primitive_type) << ')';
+      if (x.index_primitive_type) parts << "#(" << ToString(*x.index_primitive_type) << ')';
+      if (x.pointer_primitive_type) parts << "*(" << ToString(*x.pointer_primitive_type) << ')';
       if (x.element_size_in_bits != 0) parts << "E(" << x.element_size_in_bits << ')';
       if (x.memory_space != 0) parts << "S(" << x.memory_space << ')';
       if (!x.split_configs.empty()) {
@@ -98,7 +98,7 @@ void PrintShape(TextWriter& out, Shape shape, bool with_layout) {
     } else if (s.IsArray()) {
       PrintArray(out, s, with_layout);
     } else {
-      out << TextOf(s.element_type()) << "[]";
+      out << ToString(s.element_type()) << "[]";
     }
     for (;;) {
       if (stack.empty()) return;

@@ -32,7 +32,7 @@ inline constexpr ElementTypeInfo kElementTypeInfo[] = {
 inline constexpr size_t kElementTypeCount = sizeof(kElementTypeInfo) / sizeof(kElementTypeInfo[0]);
 
 constexpr const ElementTypeInfo& InfoOf(ElementType t) { return kElementTypeInfo[static_cast<size_t>(t)]; }
-constexpr std::string_view TextOf(ElementType t) { return InfoOf(t).text; }
+constexpr std::string_view ToString(ElementType t) { return InfoOf(t).text; }
 constexpr ElementClass ClassOf(ElementType t) { return InfoOf(t).element_class; }
 constexpr int BitsOf(ElementType t) { return InfoOf(t).bits; }
 

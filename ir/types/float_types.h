@@ -35,10 +35,10 @@
 namespace hlokit {
 
 // Which special values a format has; see the top of the file.
-enum class FloatSpecials : uint8_t { kIeee, kFn, kFnuz, kScale, kFinite };
+enum class NonFiniteBehavior : uint8_t { kIeee, kFn, kFnuz, kScale, kFinite };
 
 // A float of a byte or less.
-template <int kExponentBits, int kMantissaBits, int kBias, FloatSpecials kSpecials>
+template <int kExponentBits, int kMantissaBits, int kBias, NonFiniteBehavior kSpecials>
 class MiniFloat {
  public:
   constexpr MiniFloat() = default;
@@ -60,14 +60,14 @@ class MiniFloat {
 
   constexpr bool IsNan() const {
     switch (kSpecials) {
-      case FloatSpecials::kIeee:
+      case NonFiniteBehavior::kIeee:
         return (bits_ & kMagnitude) > kInfinity;
-      case FloatSpecials::kFn:
+      case NonFiniteBehavior::kFn:
         return (bits_ & kMagnitude) == kNan;
-      case FloatSpecials::kFnuz:
-      case FloatSpecials::kScale:
+      case NonFiniteBehavior::kFnuz:
+      case NonFiniteBehavior::kScale:
         return bits_ == kNan;
-      case FloatSpecials::kFinite:
+      case NonFiniteBehavior::kFinite:
         return false;
     }
     return false;
@@ -75,29 +75,29 @@ class MiniFloat {
   constexpr MiniFloat operator-() const { return FromBits(WithSign(bits_, true)); }
 
   // The layout of the code, and the codes that stand out.
-  static constexpr int kBits = kExponentBits + kMantissaBits + (kSpecials == FloatSpecials::kScale ? 0 : 1);
+  static constexpr int kBits = kExponentBits + kMantissaBits + (kSpecials == NonFiniteBehavior::kScale ? 0 : 1);
   static constexpr int kMantissa = kMantissaBits;
-  static constexpr uint8_t kSign = kSpecials == FloatSpecials::kScale ? 0 : 1 << (kBits - 1);
+  static constexpr uint8_t kSign = kSpecials == NonFiniteBehavior::kScale ? 0 : 1 << (kBits - 1);
   static constexpr uint8_t kMagnitude = ((1 << kBits) - 1) & ~kSign;
   static constexpr uint8_t kTopExponent = ((1 << kExponentBits) - 1) << kMantissaBits;
-  static constexpr uint8_t kNan = kSpecials == FloatSpecials::kIeee     ? kTopExponent | 1 << (kMantissaBits - 1)
-                                  : kSpecials == FloatSpecials::kFnuz   ? kSign
-                                  : kSpecials == FloatSpecials::kFinite ? kSign
-                                                                        : kMagnitude;
-  static constexpr uint8_t kMaxFinite = kSpecials == FloatSpecials::kIeee    ? kTopExponent - 1
-                                        : kSpecials == FloatSpecials::kFn    ? kMagnitude - 1
-                                        : kSpecials == FloatSpecials::kScale ? kMagnitude - 1
-                                                                             : kMagnitude;
+  static constexpr uint8_t kNan = kSpecials == NonFiniteBehavior::kIeee     ? kTopExponent | 1 << (kMantissaBits - 1)
+                                  : kSpecials == NonFiniteBehavior::kFnuz   ? kSign
+                                  : kSpecials == NonFiniteBehavior::kFinite ? kSign
+                                                                            : kMagnitude;
+  static constexpr uint8_t kMaxFinite = kSpecials == NonFiniteBehavior::kIeee    ? kTopExponent - 1
+                                        : kSpecials == NonFiniteBehavior::kFn    ? kMagnitude - 1
+                                        : kSpecials == NonFiniteBehavior::kScale ? kMagnitude - 1
+                                                                                 : kMagnitude;
   // What infinity and values that are too large become.
-  static constexpr uint8_t kInfinity = kSpecials == FloatSpecials::kIeee     ? kTopExponent
-                                       : kSpecials == FloatSpecials::kFinite ? kMaxFinite
-                                                                             : kNan;
+  static constexpr uint8_t kInfinity = kSpecials == NonFiniteBehavior::kIeee     ? kTopExponent
+                                       : kSpecials == NonFiniteBehavior::kFinite ? kMaxFinite
+                                                                                 : kNan;
 
  private:
   static constexpr uint8_t WithSign(uint8_t code, bool negative) {
     if (!negative) return code;
-    if (kSpecials == FloatSpecials::kScale) return kNan;
-    if (kSpecials == FloatSpecials::kFnuz && (code & kMagnitude) == 0) return code;  // there is no -0
+    if (kSpecials == NonFiniteBehavior::kScale) return kNan;
+    if (kSpecials == NonFiniteBehavior::kFnuz && (code & kMagnitude) == 0) return code;  // there is no -0
     return code ^ kSign;
   }
 
@@ -108,7 +108,7 @@ class MiniFloat {
     const uint64_t magnitude = bits & ~(uint64_t{1} << 63);
     if (magnitude > kInfinityBits) return WithSign(kNan, negative);
     if (magnitude == kInfinityBits) return WithSign(kInfinity, negative);
-    if (magnitude == 0 && kSpecials == FloatSpecials::kScale) return kNan;
+    if (magnitude == 0 && kSpecials == NonFiniteBehavior::kScale) return kNan;
 
     // Sign and exponent are dealt with in the bit pattern: a carry out of the mantissa is what increments the exponent.
     const int exponent = static_cast<int>(magnitude >> 52) - 1023 + kBias;  // as it will be stored, if positive
@@ -135,13 +135,13 @@ class MiniFloat {
     const uint64_t sign = uint64_t{negative} << 63;
     if (FromBits(code).IsNan()) return std::bit_cast<double>(sign | uint64_t{0x7ff8} << 48);
     const uint8_t magnitude = code & kMagnitude;
-    if (kSpecials == FloatSpecials::kIeee && magnitude == kInfinity) {
+    if (kSpecials == NonFiniteBehavior::kIeee && magnitude == kInfinity) {
       return std::bit_cast<double>(sign | uint64_t{0x7ff} << 52);
     }
     const int exponent = magnitude >> kMantissaBits;
     const uint64_t mantissa = magnitude & ((1 << kMantissaBits) - 1);
     double v;
-    if (exponent == 0 && kSpecials != FloatSpecials::kScale) {
+    if (exponent == 0 && kSpecials != NonFiniteBehavior::kScale) {
       // Integer times the smallest subnormal.
       v = static_cast<double>(mantissa) *
           std::bit_cast<double>(static_cast<uint64_t>(1024 - kBias - kMantissaBits) << 52);
@@ -163,25 +163,25 @@ class MiniFloat {
   uint8_t bits_ = 0;
 };
 
-using F4E2M1FN = MiniFloat<2, 1, 1, FloatSpecials::kFinite>;
-using F8E3M4 = MiniFloat<3, 4, 3, FloatSpecials::kIeee>;
-using F8E4M3 = MiniFloat<4, 3, 7, FloatSpecials::kIeee>;
-using F8E4M3FN = MiniFloat<4, 3, 7, FloatSpecials::kFn>;
-using F8E4M3B11FNUZ = MiniFloat<4, 3, 11, FloatSpecials::kFnuz>;
-using F8E4M3FNUZ = MiniFloat<4, 3, 8, FloatSpecials::kFnuz>;
-using F8E5M2 = MiniFloat<5, 2, 15, FloatSpecials::kIeee>;
-using F8E5M2FNUZ = MiniFloat<5, 2, 16, FloatSpecials::kFnuz>;
-using F8E8M0FNU = MiniFloat<8, 0, 127, FloatSpecials::kScale>;
+using F4E2M1FN = MiniFloat<2, 1, 1, NonFiniteBehavior::kFinite>;
+using F8E3M4 = MiniFloat<3, 4, 3, NonFiniteBehavior::kIeee>;
+using F8E4M3 = MiniFloat<4, 3, 7, NonFiniteBehavior::kIeee>;
+using F8E4M3FN = MiniFloat<4, 3, 7, NonFiniteBehavior::kFn>;
+using F8E4M3B11FNUZ = MiniFloat<4, 3, 11, NonFiniteBehavior::kFnuz>;
+using F8E4M3FNUZ = MiniFloat<4, 3, 8, NonFiniteBehavior::kFnuz>;
+using F8E5M2 = MiniFloat<5, 2, 15, NonFiniteBehavior::kIeee>;
+using F8E5M2FNUZ = MiniFloat<5, 2, 16, NonFiniteBehavior::kFnuz>;
+using F8E8M0FNU = MiniFloat<8, 0, 127, NonFiniteBehavior::kScale>;
 
-extern template class MiniFloat<2, 1, 1, FloatSpecials::kFinite>;
-extern template class MiniFloat<3, 4, 3, FloatSpecials::kIeee>;
-extern template class MiniFloat<4, 3, 7, FloatSpecials::kIeee>;
-extern template class MiniFloat<4, 3, 7, FloatSpecials::kFn>;
-extern template class MiniFloat<4, 3, 11, FloatSpecials::kFnuz>;
-extern template class MiniFloat<4, 3, 8, FloatSpecials::kFnuz>;
-extern template class MiniFloat<5, 2, 15, FloatSpecials::kIeee>;
-extern template class MiniFloat<5, 2, 16, FloatSpecials::kFnuz>;
-extern template class MiniFloat<8, 0, 127, FloatSpecials::kScale>;
+extern template class MiniFloat<2, 1, 1, NonFiniteBehavior::kFinite>;
+extern template class MiniFloat<3, 4, 3, NonFiniteBehavior::kIeee>;
+extern template class MiniFloat<4, 3, 7, NonFiniteBehavior::kIeee>;
+extern template class MiniFloat<4, 3, 7, NonFiniteBehavior::kFn>;
+extern template class MiniFloat<4, 3, 11, NonFiniteBehavior::kFnuz>;
+extern template class MiniFloat<4, 3, 8, NonFiniteBehavior::kFnuz>;
+extern template class MiniFloat<5, 2, 15, NonFiniteBehavior::kIeee>;
+extern template class MiniFloat<5, 2, 16, NonFiniteBehavior::kFnuz>;
+extern template class MiniFloat<8, 0, 127, NonFiniteBehavior::kScale>;
 
 // The upper half of a float. Loops over conversions vectorize.
 class BF16 {
@@ -397,13 +397,14 @@ struct SoftFloatLimits {
 
 }  // namespace hlokit
 
-template <int kExponentBits, int kMantissaBits, int kBias, hlokit::FloatSpecials kSpecials>
+template <int kExponentBits, int kMantissaBits, int kBias, hlokit::NonFiniteBehavior kSpecials>
 struct std::numeric_limits<hlokit::MiniFloat<kExponentBits, kMantissaBits, kBias, kSpecials>>
     : hlokit::SoftFloatLimits<hlokit::MiniFloat<kExponentBits, kMantissaBits, kBias, kSpecials>, kMantissaBits + 1,
-                              kSpecials == hlokit::FloatSpecials::kIeee, kSpecials != hlokit::FloatSpecials::kFinite,
-                              kSpecials != hlokit::FloatSpecials::kScale> {
+                              kSpecials == hlokit::NonFiniteBehavior::kIeee,
+                              kSpecials != hlokit::NonFiniteBehavior::kFinite,
+                              kSpecials != hlokit::NonFiniteBehavior::kScale> {
   using T = hlokit::MiniFloat<kExponentBits, kMantissaBits, kBias, kSpecials>;
-  static constexpr bool kScale = kSpecials == hlokit::FloatSpecials::kScale;
+  static constexpr bool kScale = kSpecials == hlokit::NonFiniteBehavior::kScale;
   static constexpr T min() { return T::FromBits(kScale ? 0 : 1 << kMantissaBits); }
   static constexpr T denorm_min() { return T::FromBits(kScale ? 0 : 1); }
   static constexpr T max() { return T::FromBits(T::kMaxFinite); }

@@ -146,10 +146,10 @@ Shape ShapeTable::Intern(const ShapeRecord& proto, absl::Span<const Shape> eleme
       if (r->dims[i] == kUnboundedSize) r->dynamic_leaf = r->unbounded_leaf = true;
     }
     // Interning the bare shape may grow `records_`, but never moves a record.
-    r->bare = r->layout == nullptr ? r
-                                   : Array(r->element_type, {r->dims, r->size},
-                                           {r->dynamic, r->dynamic == nullptr ? 0 : r->size}, nullptr)
-                                         .record();
+    r->without_layout = r->layout == nullptr ? r
+                                             : Array(r->element_type, {r->dims, r->size},
+                                                     {r->dynamic, r->dynamic == nullptr ? 0 : r->size}, nullptr)
+                                                   .record();
   } else {
     r->elements = arena_->CopyArray(elements.data(), elements.size());
     bool same = true;
@@ -161,18 +161,18 @@ Shape ShapeTable::Intern(const ShapeRecord& proto, absl::Span<const Shape> eleme
       }
       r->dynamic_leaf |= e.has_dynamic_dims();
       r->unbounded_leaf |= e.has_unbounded_dims();
-      same &= e.bare() == e;
+      same &= e.WithoutLayout() == e;
     }
     if (same) {
-      r->bare = r;
+      r->without_layout = r;
     } else {
       std::vector<Shape> bare;
       bare.reserve(elements.size());
-      for (Shape e : elements) bare.push_back(e.bare());
+      for (Shape e : elements) bare.push_back(e.WithoutLayout());
       ShapeRecord bare_proto{};
       bare_proto.element_type = proto.element_type;
       bare_proto.size = proto.size;
-      r->bare = Intern(bare_proto, bare).record();  // one level: the elements are bare
+      r->without_layout = Intern(bare_proto, bare).record();  // one level: the elements are bare
     }
   }
   return Shape(r);

@@ -69,13 +69,13 @@ struct ShapeRecord {
   bool unbounded_leaf;  // the same for an unbounded dimension
   uint32_t size;        // rank, or number of tuple elements
   ShapeId id;
-  const int64_t* dims;         // [rank]
-  const uint8_t* dynamic;      // [rank], 1 where dynamic; null when none is
-  const Shape* elements;       // [tuple size]; one for a buffer
-  const LayoutRecord* layout;  // arrays only; null when the shape has none
-  const ShapeRecord* bare;     // the same shape without any layout
-  int64_t element_count;       // arrays: product of dims (bounds where dynamic); -1 past int64 or unbounded
-  int64_t leaf_count;          // arrays, tokens, ... in a depth-first walk; saturates (tuples may share elements)
+  const int64_t* dims;                // [rank]
+  const uint8_t* dynamic;             // [rank], 1 where dynamic; null when none is
+  const Shape* elements;              // [tuple size]; one for a buffer
+  const LayoutRecord* layout;         // arrays only; null when the shape has none
+  const ShapeRecord* without_layout;  // the same shape without any layout
+  int64_t element_count;              // arrays: product of dims (bounds where dynamic); -1 past int64 or unbounded
+  int64_t leaf_count;  // arrays, tokens, ... in a depth-first walk; saturates (tuples may share elements)
 };
 
 class Shape {
@@ -115,10 +115,10 @@ class Shape {
   absl::Span<const Shape> elements() const { return {record_->elements, static_cast<size_t>(tuple_size())}; }
 
   // The same shape without layouts.
-  Shape bare() const { return Shape(record_->bare); }
+  Shape WithoutLayout() const { return Shape(record_->without_layout); }
 
   // Same type and dimensions, layouts ignored (XLA's ShapeUtil::Compatible). Both of one table.
-  friend bool Compatible(Shape a, Shape b) { return a.record_->bare == b.record_->bare; }
+  friend bool Compatible(Shape a, Shape b) { return a.record_->without_layout == b.record_->without_layout; }
   // Identical including layout. Both of one table.
   friend bool operator==(Shape a, Shape b) { return a.record_ == b.record_; }
   friend bool operator!=(Shape a, Shape b) { return a.record_ != b.record_; }

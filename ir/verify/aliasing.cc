@@ -11,7 +11,7 @@ namespace {
 constexpr DiagnosticKind kAliasingKind = DiagnosticKind::kAliasing;
 
 // A buffer counts as the array it holds where `through_buffers`.
-bool SameStorage(Verification& v, Shape a, Shape b, bool through_buffers) {
+bool SameStorage(VerifierContext& v, Shape a, Shape b, bool through_buffers) {
   if (through_buffers) {
     if (a.IsBuffer()) a = a.element(0);
     if (b.IsBuffer()) b = b.element(0);
@@ -19,7 +19,7 @@ bool SameStorage(Verification& v, Shape a, Shape b, bool through_buffers) {
   return SameShapes(v, a, b);
 }
 
-void ReportDifferent(Verification& v, Instruction i, const OperandAlias& alias, Shape output, Shape operand) {
+void ReportDifferent(VerifierContext& v, Instruction i, const OperandAlias& alias, Shape output, Shape operand) {
   v.Report(
       i, kAliasingKind,
       StrCat("output ", IndexText(alias.output_index), " is ", ShapeText(output, true), ", which cannot alias operand ",
@@ -32,7 +32,7 @@ struct AliasedShapes {
 };
 
 // The two parts that `alias` names, if they exist. `operand` is the shape at its operand number, invalid if none.
-std::optional<AliasedShapes> Resolve(Verification& v, Instruction i, const OperandAlias& alias, Shape result,
+std::optional<AliasedShapes> Resolve(VerifierContext& v, Instruction i, const OperandAlias& alias, Shape result,
                                      Shape operand) {
   if (!operand.valid()) {
     v.Report(i, kAliasingKind,
@@ -59,7 +59,7 @@ Shape OperandShape(Instruction i, int64_t n) {
   return n >= 0 && n < i.operand_count() ? i.operand(n).shape() : Shape();
 }
 
-void CheckAliases(Verification& v, Instruction i, bool through_buffers, bool any_shapes) {
+void CheckAliases(VerifierContext& v, Instruction i, bool through_buffers, bool any_shapes) {
   absl::Span<const int64_t> encoded = i.list_attr(Attr::kOutputToOperandAliasing);
   while (const std::optional<OperandAlias> alias = NextOperandAlias(&encoded)) {
     const std::optional<AliasedShapes> shapes = Resolve(v, i, *alias, i.shape(), OperandShape(i, alias->operand));
@@ -70,7 +70,7 @@ void CheckAliases(Verification& v, Instruction i, bool through_buffers, bool any
 }
 
 // Every array in `shape` has a layout.
-bool HasLayouts(Verification& v, Shape shape) {
+bool HasLayouts(VerifierContext& v, Shape shape) {
   std::vector<Shape> stack = {shape};
   while (!stack.empty()) {
     const Shape s = stack.back();
@@ -82,7 +82,7 @@ bool HasLayouts(Verification& v, Shape shape) {
   return true;
 }
 
-void CheckLayoutConstraints(Verification& v, Instruction i) {
+void CheckLayoutConstraints(VerifierContext& v, Instruction i) {
   const absl::Span<const int64_t> constraints = i.list_attr(Attr::kOperandLayoutConstraints);
   if (!HasLayouts(v, i.shape())) {
     v.Report(i, DiagnosticKind::kLayout, "has operand_layout_constraints, but its result has no layout");
@@ -95,7 +95,7 @@ void CheckLayoutConstraints(Verification& v, Instruction i) {
   }
   for (int64_t n = 0; n < i.operand_count(); ++n) {
     const Shape wanted = v.module.context().shape(ShapeId(static_cast<uint32_t>(constraints[n])));
-    if (!CompatibleUpToDynamism(i.operand(n).shape(), wanted)) {
+    if (!CompatibleIgnoringDynamism(i.operand(n).shape(), wanted)) {
       v.Report(i, DiagnosticKind::kLayout,
                StrCat("operand ", n, " is ", ShapeText(i.operand(n).shape()), "; its layout constraint is ",
                       ShapeText(wanted, true)));
@@ -105,7 +105,7 @@ void CheckLayoutConstraints(Verification& v, Instruction i) {
   }
 }
 
-void CheckGetRngSeed(Verification& v, Instruction i) {
+void CheckGetRngSeed(VerifierContext& v, Instruction i) {
   if (i.operand_count() != 0) {
     v.Report(i, DiagnosticKind::kOperandCount,
              StrCat("expected no operands for GetRngSeed, found ", i.operand_count()));
@@ -118,11 +118,11 @@ void CheckGetRngSeed(Verification& v, Instruction i) {
 
 }  // namespace
 
-void CheckFusionAliasing(Verification& v, Instruction i) {
+void CheckFusionAliasing(VerifierContext& v, Instruction i) {
   CheckAliases(v, i, /*through_buffers=*/false, /*any_shapes=*/false);
 }
 
-void CheckCustomCall(Verification& v, Instruction i) {
+void CheckCustomCall(VerifierContext& v, Instruction i) {
   const std::string_view target = i.string_attr(Attr::kCustomCallTarget);
   if (i.has(Attr::kOperandLayoutConstraints) && target != "LayoutConstraint" && target != "control_dep") {
     CheckLayoutConstraints(v, i);
@@ -135,7 +135,7 @@ void CheckCustomCall(Verification& v, Instruction i) {
 
 // An async-start may bind its operands later, so aliases go by the parameters and the result of its computation; output
 // indices are those of the whole asynchronous tuple.
-void CheckAsyncStartAliasing(Verification& v, Instruction i) {
+void CheckAsyncStartAliasing(VerifierContext& v, Instruction i) {
   const Computation called = i.computation_attr(Attr::kCalls);
   absl::Span<const int64_t> encoded = i.list_attr(Attr::kOutputToOperandAliasing);
   while (const std::optional<OperandAlias> alias = NextOperandAlias(&encoded)) {
@@ -165,7 +165,7 @@ void CheckAsyncStartAliasing(Verification& v, Instruction i) {
   }
 }
 
-void CheckAsyncUpdateAliasing(Verification& v, Instruction i) {
+void CheckAsyncUpdateAliasing(VerifierContext& v, Instruction i) {
   CheckAliases(v, i, /*through_buffers=*/true, /*any_shapes=*/false);
 }
 

@@ -22,7 +22,7 @@ bool IsProducer(Instruction i) { return i.opcode() == Opcode::kAsyncStart || i.o
 bool IsConsumer(Instruction i) { return i.opcode() == Opcode::kAsyncUpdate || i.opcode() == Opcode::kAsyncDone; }
 
 // Whether `a` is `b` with elements missing at the ends of tuples.
-bool IsPrefix(Verification& v, Shape a, Shape b) {
+bool IsPrefix(VerifierContext& v, Shape a, Shape b) {
   absl::InlinedVector<std::pair<Shape, Shape>, 16> stack;
   stack.push_back({a, b});
   while (!stack.empty()) {
@@ -40,7 +40,7 @@ bool IsPrefix(Verification& v, Shape a, Shape b) {
 }
 
 // `state` is a prefix of what the parameters of `c` are.
-bool BindsPrefixOfParameters(Verification& v, Shape bound, Computation c) {
+bool BindsPrefixOfParameters(VerifierContext& v, Shape bound, Computation c) {
   if (bound.tuple_size() > c.parameter_count()) return false;
   for (int64_t n = 0; n < bound.tuple_size(); ++n) {
     if (!IsPrefix(v, bound.element(n), c.parameter(n).shape())) return false;
@@ -51,7 +51,7 @@ bool BindsPrefixOfParameters(Verification& v, Shape bound, Computation c) {
 // Follows the state that an async-update or async-done takes back to the instructions that may have made it.
 class Trace {
  public:
-  explicit Trace(Verification& v) : v_(v) {}
+  explicit Trace(VerifierContext& v) : v_(v) {}
 
   // All producers of the first operand of `consumer`. False when the search was given up, or met what is not sound.
   bool Run(Instruction consumer, std::vector<InstructionId>* producers) {
@@ -72,7 +72,7 @@ class Trace {
       const Instruction i = v_.module.instruction(state.id);
       if (IsProducer(i)) {
         producers->push_back(i.id());
-      } else if (v_.unsound(i)) {
+      } else if (v_.is_invalid(i)) {
         sound = false;
       } else {
         Step(i, std::move(state.path));
@@ -121,20 +121,20 @@ class Trace {
     }
   }
 
-  Verification& v_;
+  VerifierContext& v_;
   std::vector<State> stack_;
   absl::flat_hash_set<std::pair<uint32_t, uint64_t>> visited_;
 };
 
 class ChainCheck {
  public:
-  explicit ChainCheck(Verification& v) : v_(v), trace_(v) {}
+  explicit ChainCheck(VerifierContext& v) : v_(v), trace_(v) {}
 
   void Run() {
     slots_.assign(v_.module.instruction_id_bound(), 0);
     facts_.resize(v_.async_ops.size());
     for (size_t n = 0; n < facts_.size(); ++n) slots_[v_.async_ops[n].value] = static_cast<uint32_t>(n);
-    for (InstructionId id : v_.async_ops) FindProducers(v_.module.instruction(id));
+    for (InstructionId id : v_.async_ops) CollectProducers(v_.module.instruction(id));
     for (InstructionId id : v_.async_ops) {
       const Instruction i = v_.module.instruction(id);
       if (IsConsumer(i)) CheckConsumer(i);
@@ -157,7 +157,7 @@ class ChainCheck {
     return slot < v_.async_ops.size() && v_.async_ops[slot] == id;
   }
 
-  void FindProducers(Instruction i) {
+  void CollectProducers(Instruction i) {
     if (!IsConsumer(i)) return;
     Facts& facts = FactsOf(i);
     facts.given_up = !trace_.Run(i, &producers_);
@@ -291,7 +291,7 @@ class ChainCheck {
     }
   }
 
-  Verification& v_;
+  VerifierContext& v_;
   Trace trace_;
   std::vector<uint32_t> slots_;  // by instruction: place in async_ops, where it is one
   std::vector<Facts> facts_;     // by place in async_ops
@@ -300,13 +300,13 @@ class ChainCheck {
 
 }  // namespace
 
-void CheckAsyncOp(Verification& v, Instruction i) {
+void CheckAsyncOp(VerifierContext& v, Instruction i) {
   v.async_ops.push_back(i.id());
   if (i.opcode() == Opcode::kAsyncStart) CheckAsyncStartAliasing(v, i);
   if (i.opcode() == Opcode::kAsyncUpdate) CheckAsyncUpdateAliasing(v, i);
 }
 
-void CheckAsyncChains(Verification& v) {
+void CheckAsyncChains(VerifierContext& v) {
   if (!v.async_ops.empty()) ChainCheck(v).Run();
 }
 

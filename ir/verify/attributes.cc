@@ -6,8 +6,8 @@
 
 namespace hlokit::verify_internal {
 
-void CheckBroadcast(Verification& v, Instruction i) {
-  if (!v.options.ordered_broadcast_dimensions) return;
+void CheckBroadcast(VerifierContext& v, Instruction i) {
+  if (!v.options.verify_broadcast_dimensions_order) return;
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
   for (size_t n = 1; n < dims.size(); ++n) {
     if (dims[n - 1] < dims[n]) continue;
@@ -17,7 +17,7 @@ void CheckBroadcast(Verification& v, Instruction i) {
   }
 }
 
-void CheckCompare(Verification& v, Instruction i) {
+void CheckCompare(VerifierContext& v, Instruction i) {
   const std::optional<uint32_t> given = i.payload(Attr::kCompareType);
   if (!given) return;
   const ElementType element = i.operand(1).shape().element_type();
@@ -31,20 +31,20 @@ void CheckCompare(Verification& v, Instruction i) {
   if (type == fits || (IsFloat(element) && type == ComparisonType::kTotalOrder)) return;
   const auto text = [](ComparisonType t) { return EnumTexts(EnumType::kComparisonType)[static_cast<size_t>(t)]; };
   v.Report(i, DiagnosticKind::kAttributeValue,
-           StrCat("compares ", TextOf(element), " as ", text(type), "; expected ", text(fits)));
+           StrCat("compares ", ToString(element), " as ", text(type), "; expected ", text(fits)));
 }
 
-void CheckConstant(Verification& v, Instruction i) {
+void CheckConstant(VerifierContext& v, Instruction i) {
   if (i.literal_id().value >= v.module.context().literals.size()) {
     v.Report(i, DiagnosticKind::kAttributeValue, "has no literal");
     return;
   }
   const Shape value = i.literal().shape;
-  if (CompatibleUpToDynamism(value, i.shape())) return;
+  if (CompatibleIgnoringDynamism(value, i.shape())) return;
   v.Report(i, DiagnosticKind::kInference, StrCat("is ", ShapeText(i.shape()), "; its literal is ", ShapeText(value)));
 }
 
-void CheckParameter(Verification& v, Instruction i) {
+void CheckParameter(VerifierContext& v, Instruction i) {
   if (!i.has(Attr::kParameterReplication)) return;
   const int64_t values = static_cast<int64_t>(i.list_attr(Attr::kParameterReplication).size());
   if (values == i.shape().leaf_count()) return;

@@ -19,7 +19,7 @@ using Index = absl::InlinedVector<int64_t, 4>;
 // Counts writers of one buffer among the users of the value that holds it.
 class Writers {
  public:
-  explicit Writers(Verification& v) : v_(v) {}
+  explicit Writers(VerifierContext& v) : v_(v) {}
 
   bool MoreThanOne(Instruction i, Index index) {
     count_ = 0;
@@ -67,14 +67,14 @@ class Writers {
     }
   }
 
-  Verification& v_;
+  VerifierContext& v_;
   std::vector<Holder> stack_;
   int64_t count_ = 0;
 };
 
 class BufferCheck {
  public:
-  explicit BufferCheck(Verification& v) : v_(v), writers_(v) {}
+  explicit BufferCheck(VerifierContext& v) : v_(v), writers_(v) {}
 
   void Run() {
     for (uint32_t id = 0; id < v_.module.computation_id_bound(); ++id) {
@@ -86,8 +86,8 @@ class BufferCheck {
         continue;
       }
       for (Instruction i : c.instructions()) {
-        if (v_.full()) return;
-        if (!v_.unsound(i) && (Touches(i) || IsBufferCall(i))) CheckInstruction(i);
+        if (v_.limit_reached()) return;
+        if (!v_.is_invalid(i) && (Touches(i) || IsBufferCall(i))) CheckInstruction(i);
       }
     }
   }
@@ -234,13 +234,13 @@ class BufferCheck {
     });
   }
 
-  Verification& v_;
+  VerifierContext& v_;
   Writers writers_;
 };
 
 }  // namespace
 
-void CheckBuffers(Verification& v) {
+void CheckBuffers(VerifierContext& v) {
   if (v.any_buffers() || v.has_buffer_calls) BufferCheck(v).Run();
 }
 

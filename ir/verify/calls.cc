@@ -15,7 +15,7 @@ constexpr DiagnosticKind kCallSignatureKind = DiagnosticKind::kCallSignature;
 // The sharding of those among `instructions` that have one must be the same.
 class SameSharding {
  public:
-  SameSharding(Verification& v, Instruction caller) : v_(v), caller_(caller) { Add(caller); }
+  SameSharding(VerifierContext& v, Instruction caller) : v_(v), caller_(caller) { Add(caller); }
 
   void Add(Instruction i) {
     const std::optional<uint32_t> sharding = i.payload(Attr::kSharding);
@@ -31,14 +31,14 @@ class SameSharding {
   }
 
  private:
-  Verification& v_;
+  VerifierContext& v_;
   Instruction caller_;
   Instruction first_;
   uint32_t sharding_ = 0;
   bool reported_ = false;
 };
 
-void CheckComposite(Verification& v, Instruction i) {
+void CheckComposite(VerifierContext& v, Instruction i) {
   const std::optional<std::string_view> name = FrontendAttribute(i, "composite.name");
   if (!name || name->empty()) {
     v.Report(i, DiagnosticKind::kAttributeValue, "missing frontend attribute `composite.name` for a composite call");
@@ -59,13 +59,13 @@ void CheckComposite(Verification& v, Instruction i) {
 }
 
 // What stands in a fusion: everything leads to the root.
-void CheckFusedComputation(Verification& v, Instruction fusion, Computation fused) {
+void CheckFusedComputation(VerifierContext& v, Instruction fusion, Computation fused) {
   const Instruction root = fused.root();
   for (Instruction i : fused.instructions()) {
     if (i == root) {
       if (i.has_users())
         v.Report(i, kCallSignatureKind, StrCat("is the root of fusion `", fusion.name(), "`, but has users"));
-    } else if (!i.has_users() && !HasOwnSideEffect(i)) {
+    } else if (!i.has_users() && !HasSideEffectNoRecurse(i)) {
       v.Report(i, kCallSignatureKind, StrCat("is in fusion `", fusion.name(), "` but has no users"));
     }
   }
@@ -73,16 +73,16 @@ void CheckFusedComputation(Verification& v, Instruction fusion, Computation fuse
 
 }  // namespace
 
-void CheckCall(Verification& v, Instruction i) {
+void CheckCall(VerifierContext& v, Instruction i) {
   if (i.bool_attr(Attr::kIsComposite)) CheckComposite(v, i);
 }
 
-void CheckConditional(Verification& v, Instruction i) {
+void CheckConditional(VerifierContext& v, Instruction i) {
   SameSharding shardings(v, i);
   for (Computation branch : i.called_computations()) shardings.Add(branch.root());
 }
 
-void CheckFusion(Verification& v, Instruction i) {
+void CheckFusion(VerifierContext& v, Instruction i) {
   const Computation fused = i.computation_attr(Attr::kCalls);
   const Callers& callers = v.callers(fused);
   if (callers.fusion == i.id()) {
@@ -95,7 +95,7 @@ void CheckFusion(Verification& v, Instruction i) {
   CheckFusionAliasing(v, i);
 }
 
-void CheckWhile(Verification& v, Instruction i) {
+void CheckWhile(VerifierContext& v, Instruction i) {
   const Computation body = i.computation_attr(Attr::kBody);
   SameSharding shardings(v, i);
   shardings.Add(body.root());
@@ -104,7 +104,7 @@ void CheckWhile(Verification& v, Instruction i) {
 }
 
 // The reducer of a collective. XLA leaves it unread here and breaks on it later.
-void CheckReducerParameters(Verification& v, Instruction i) {
+void CheckReducerParameters(VerifierContext& v, Instruction i) {
   const Computation reducer = i.computation_attr(Attr::kToApply);
   if (reducer.parameter_count() % 2 != 0 || reducer.parameter_count() == 0) {
     v.Report(i, kCallSignatureKind,
@@ -114,7 +114,7 @@ void CheckReducerParameters(Verification& v, Instruction i) {
 }
 
 // A computation runs on the thread of its caller; only an async-start goes to another.
-void CheckThreads(Verification& v) {
+void CheckThreads(VerifierContext& v) {
   for (const CallEdge& edge : v.call_edges) {
     const Instruction caller = v.module.instruction(edge.caller);
     const Computation callee = v.module.computation(edge.callee);

@@ -22,14 +22,14 @@ int64_t Product(int64_t a, int64_t b) {
 }
 
 // Devices that groups of this mode name; 1 when the header does not say.
-int64_t DevicesOf(Verification& v, GroupMode mode) {
+int64_t DevicesOf(VerifierContext& v, CollectiveOpGroupMode mode) {
   const ModuleHeader& header = v.module.header();
-  if (mode == GroupMode::kPartition) return header.num_partitions;
-  if (mode == GroupMode::kFlattened) return Product(header.replica_count, header.num_partitions);
+  if (mode == CollectiveOpGroupMode::kCrossPartition) return header.num_partitions;
+  if (mode == CollectiveOpGroupMode::kFlattenedId) return Product(header.replica_count, header.num_partitions);
   return header.replica_count;
 }
 
-ReplicaGroupCounts CountsOf(Verification& v, Instruction i) {
+ReplicaGroupCounts CountsOf(VerifierContext& v, Instruction i) {
   const std::optional<uint32_t> groups = i.payload(Attr::kReplicaGroups);
   return groups ? CountReplicaGroups(v.module.context(), ListId(*groups)) : ReplicaGroupCounts();
 }
@@ -40,17 +40,17 @@ struct Subgroup {
   bool per_partition = false;  // of each partition, and how many there are is not known
 };
 
-Subgroup SubgroupOf(Verification& v, Instruction i) {
-  const GroupMode mode = GroupModeOf(i);
+Subgroup SubgroupOf(VerifierContext& v, Instruction i) {
+  const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(i);
   const ReplicaGroupCounts counts = CountsOf(v, i);
   const int64_t partitions = v.module.header().num_partitions;
   int64_t size = counts.groups == 0 ? DevicesOf(v, mode) : counts.group_size;
-  if (mode == GroupMode::kReplicaAndPartition) size = Product(size, partitions);
-  return {std::max<int64_t>(size, 1), mode == GroupMode::kReplicaAndPartition && partitions <= 1};
+  if (mode == CollectiveOpGroupMode::kCrossReplicaAndPartition) size = Product(size, partitions);
+  return {std::max<int64_t>(size, 1), mode == CollectiveOpGroupMode::kCrossReplicaAndPartition && partitions <= 1};
 }
 
 // Groups listed in full name 0, 1, ... once each. (Those of an iota or mesh cannot do otherwise.)
-bool CheckListedGroups(Verification& v, Instruction i, int64_t devices) {
+bool CheckListedGroups(VerifierContext& v, Instruction i, int64_t devices) {
   absl::Span<const int64_t> list = i.list_attr(Attr::kReplicaGroups);
   if (list.empty() || list[0] != 0) return true;
   list.remove_prefix(1);
@@ -83,7 +83,7 @@ Shape ResultOf(Instruction i, Shape result, int64_t operand) {
   return operand < result.tuple_size() ? result.element(operand) : Shape();
 }
 
-void CheckShards(Verification& v, Instruction i, Shape whole, Shape part) {
+void CheckShards(VerifierContext& v, Instruction i, Shape whole, Shape part) {
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
   if (dims.size() != 1 || !whole.valid() || !whole.IsArray() || !part.IsArray()) return;
   const int64_t d = dims[0];
@@ -99,7 +99,7 @@ void CheckShards(Verification& v, Instruction i, Shape whole, Shape part) {
 
 // In place: the update goes from offsets in one buffer to offsets in another. Offsets are a tuple of scalars, or a
 // tuple of such tuples for several slices.
-bool CheckOffsets(Verification& v, Instruction i, Shape buffer, Shape offsets, std::string_view which) {
+bool CheckOffsets(VerifierContext& v, Instruction i, Shape buffer, Shape offsets, std::string_view which) {
   const auto report = [&](const std::string& message) {
     v.Report(i, kCollectiveKind, StrCat(which, " offsets are ", ShapeText(offsets), message));
     return false;
@@ -116,7 +116,7 @@ bool CheckOffsets(Verification& v, Instruction i, Shape buffer, Shape offsets, s
   return fits || report(StrCat("; the buffer has ", rank, " dimensions"));
 }
 
-bool CheckInPlace(Verification& v, Instruction i) {
+bool CheckInPlace(VerifierContext& v, Instruction i) {
   constexpr std::string_view names[] = {"input", "output"};
   const Shape input = i.operand(0).shape();
   const Shape output = i.operand(1).shape();
@@ -144,7 +144,7 @@ bool CheckInPlace(Verification& v, Instruction i) {
 }
 
 // Checks one side of the pairs: ids below `limit`, each at most `allowed` times.
-void CheckEnds(Verification& v, Instruction i, std::string_view what, int64_t limit, int64_t allowed) {
+void CheckEnds(VerifierContext& v, Instruction i, std::string_view what, int64_t limit, int64_t allowed) {
   std::vector<int64_t>& ids = v.scratch;
   std::sort(ids.begin(), ids.end());
   if (!ids.empty() && (ids.front() < 0 || ids.back() >= limit)) {
@@ -164,15 +164,16 @@ void CheckEnds(Verification& v, Instruction i, std::string_view what, int64_t li
 
 }  // namespace
 
-void CheckGroups(Verification& v, Instruction i) {
-  const GroupMode mode = GroupModeOf(i);
-  if (mode == GroupMode::kReplica && i.bool_attr(Attr::kUseGlobalDeviceIds)) {
+void CheckGroups(VerifierContext& v, Instruction i) {
+  const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(i);
+  if (mode == CollectiveOpGroupMode::kCrossReplica && i.bool_attr(Attr::kUseGlobalDeviceIds)) {
     v.Report(i, kCollectiveKind, "has use_global_device_ids without channel_id");
     return;
   }
   const ReplicaGroupCounts counts = CountsOf(v, i);
   if (counts.groups == 0) {
-    if (mode == GroupMode::kFlattened) v.Report(i, kCollectiveKind, "has use_global_device_ids without replica_groups");
+    if (mode == CollectiveOpGroupMode::kFlattenedId)
+      v.Report(i, kCollectiveKind, "has use_global_device_ids without replica_groups");
     return;
   }
   // Some may stay away from a broadcast.
@@ -181,20 +182,21 @@ void CheckGroups(Verification& v, Instruction i) {
   if (devices > 1 && counts.devices != devices) {
     v.Report(i, kCollectiveKind,
              StrCat("replica_groups contain ", counts.devices, " ",
-                    mode == GroupMode::kPartition ? "partitions" : "devices", "; the module has ", devices));
+                    mode == CollectiveOpGroupMode::kCrossPartition ? "partitions" : "devices", "; the module has ",
+                    devices));
     return;
   }
   const bool any_size = i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kAllReduceStart;
   if (!any_size && !counts.uniform) v.Report(i, kCollectiveKind, "has replica_groups of different sizes");
 }
 
-void CheckAllReduce(Verification& v, Instruction i) {
+void CheckAllReduce(VerifierContext& v, Instruction i) {
   v.all_reduces.push_back(i.id());
   if (i.int_attr(Attr::kChannelId, 1) > 0) return;
   v.Report(i, kCollectiveKind, StrCat("has channel_id ", i.int_attr(Attr::kChannelId), "; expected at least 1"));
 }
 
-void CheckAllGather(Verification& v, Instruction i) {
+void CheckAllGather(VerifierContext& v, Instruction i) {
   Shape result = i.shape();
   if (i.opcode() == Opcode::kAllGatherStart) {
     if (!result.IsTuple() || result.tuple_size() < 2) return;
@@ -203,12 +205,12 @@ void CheckAllGather(Verification& v, Instruction i) {
   if (i.operand_count() > 0) CheckShards(v, i, ResultOf(i, result, 0), i.operand(0).shape());
 }
 
-void CheckReduceScatter(Verification& v, Instruction i) {
+void CheckReduceScatter(VerifierContext& v, Instruction i) {
   const Shape part = i.operand_count() > 0 ? ResultOf(i, i.shape(), 0) : Shape();
   if (part.valid()) CheckShards(v, i, i.operand(0).shape(), part);
 }
 
-void CheckAllToAll(Verification& v, Instruction i) {
+void CheckAllToAll(VerifierContext& v, Instruction i) {
   const int64_t group = SubgroupOf(v, i).size;
   const absl::Span<const int64_t> dims = i.list_attr(Attr::kDimensions);
   if (dims.empty()) {
@@ -227,7 +229,7 @@ void CheckAllToAll(Verification& v, Instruction i) {
                   group, " devices of a group"));
 }
 
-void CheckCollectivePermute(Verification& v, Instruction i) {
+void CheckCollectivePermute(VerifierContext& v, Instruction i) {
   int64_t allowed = 1;
   if (i.has(Attr::kPermuteSliceSizes)) {
     if (!CheckInPlace(v, i)) return;
@@ -236,7 +238,8 @@ void CheckCollectivePermute(Verification& v, Instruction i) {
     if (i.operand(0).shape().IsTuple() && offsets.tuple_size() > 0) offsets = offsets.element(0);
     allowed = std::max<int64_t>(1, offsets.tuple_size());
   }
-  int64_t limit = DevicesOf(v, i.has(Attr::kChannelId) ? GroupMode::kPartition : GroupMode::kReplica);
+  int64_t limit = DevicesOf(
+      v, i.has(Attr::kChannelId) ? CollectiveOpGroupMode::kCrossPartition : CollectiveOpGroupMode::kCrossReplica);
   if (limit <= 1) limit = std::numeric_limits<int64_t>::max();
   // Each pair is encoded with its size first.
   const absl::Span<const int64_t> pairs = i.list_attr(Attr::kSourceTargetPairs);

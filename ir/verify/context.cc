@@ -9,14 +9,14 @@
 
 namespace hlokit::verify_internal {
 
-Verification::Verification(const Module& m, const VerifierOptions& o, DiagnosticSink* sink)
+VerifierContext::VerifierContext(const Module& m, const VerifierOptions& o, DiagnosticSink* sink)
     : module(m),
       options(o),
       search_budget(int64_t{1} << 16),
       sink_(sink),
       callers_(m.computation_id_bound()),
       positions_(m.instruction_id_bound()),
-      unsound_(m.instruction_id_bound()) {
+      invalid_(m.instruction_id_bound()) {
   search_budget += static_cast<int64_t>(8 * m.instruction_id_bound());
   // Parts of a shape are interned before it, so one walk in id order settles all.
   const ShapeTable& shapes = m.context().shapes;
@@ -33,30 +33,30 @@ Verification::Verification(const Module& m, const VerifierOptions& o, Diagnostic
   }
 }
 
-void Verification::Report(Instruction at, DiagnosticKind kind, std::string_view message, std::string hint) {
+void VerifierContext::Report(Instruction at, DiagnosticKind kind, std::string_view message, std::string hint) {
   const std::string_view name = at.name();
   SourceRange range;
-  if (at.record().source_offset != InstructionRecord::SourceOffsetNone()) {
+  if (at.record().source_offset != InstructionRecord::kNoSourceOffset) {
     range = {at.record().source_offset, static_cast<uint32_t>(name.size())};
   }
   sink_->Error(kind, range, StrCat("`", name, "`: ", message), std::move(hint));
 }
 
-void Verification::Report(Computation at, DiagnosticKind kind, std::string_view message) {
+void VerifierContext::Report(Computation at, DiagnosticKind kind, std::string_view message) {
   const std::string_view name = at.name();
   SourceRange range;
-  if (at.record().source_offset != InstructionRecord::SourceOffsetNone()) {
+  if (at.record().source_offset != InstructionRecord::kNoSourceOffset) {
     range = {at.record().source_offset, static_cast<uint32_t>(name.size())};
   }
   sink_->Error(kind, range, StrCat("computation `", name, "`: ", message));
 }
 
-void Verification::ReportHeader(DiagnosticKind kind, std::string message) {
+void VerifierContext::ReportHeader(DiagnosticKind kind, std::string message) {
   sink_->Error(kind, SourceRange(), std::move(message));
 }
 
-bool SameShapes(const Verification& v, Shape a, Shape b) {
-  return v.options.layout_sensitive ? a == b : CompatibleUpToDynamism(a, b);
+bool SameShapes(const VerifierContext& v, Shape a, Shape b) {
+  return v.options.layout_sensitive ? a == b : CompatibleIgnoringDynamism(a, b);
 }
 
 std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_view key) {
@@ -71,7 +71,7 @@ std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_vie
 }
 
 std::string ShapeText(Shape shape, bool with_layout) {
-  constexpr size_t kLongest = 240;
+  constexpr size_t kMaxShapeTextBytes = 240;
   if (!shape.IsTuple()) return ToString(shape, with_layout);
   std::vector<std::pair<Shape, int64_t>> open = {{shape, 0}};  // tuples, with the next element of each
   std::string out = "(";
@@ -83,7 +83,7 @@ std::string ShapeText(Shape shape, bool with_layout) {
       continue;
     }
     if (next != 0) StrAppend(&out, ", ");
-    if (out.size() > kLongest) return StrCat(out, "...");
+    if (out.size() > kMaxShapeTextBytes) return StrCat(out, "...");
     const Shape element = tuple.element(next++);
     if (element.IsTuple()) {
       out.push_back('(');

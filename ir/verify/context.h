@@ -40,14 +40,14 @@ struct CallEdge {
   ComputationId callee;
 };
 
-class Verification {
+class VerifierContext {
  public:
-  Verification(const Module& module, const VerifierOptions& options, DiagnosticSink* sink);
+  VerifierContext(const Module& module, const VerifierOptions& options, DiagnosticSink* sink);
 
   const Module& module;
   const VerifierOptions& options;
 
-  bool full() const { return sink_->full(); }
+  bool limit_reached() const { return sink_->limit_reached(); }
   size_t error_count() const { return sink_->error_count(); }
   // Messages go on after "`name`: ".
   void Report(Instruction at, DiagnosticKind kind, std::string_view message, std::string hint = "");
@@ -62,8 +62,8 @@ class Verification {
   // Position in a walk over the module, from 1 and ascending; 0 before the walk reached the instruction.
   uint32_t& position(InstructionId id) { return positions_[id.value]; }
   // Left out of the second pass.
-  void MarkUnsound(Instruction i) { unsound_[i.id().value] = 1; }
-  bool unsound(Instruction i) const { return unsound_[i.id().value] != 0; }
+  void MarkInvalid(Instruction i) { invalid_[i.id().value] = 1; }
+  bool is_invalid(Instruction i) const { return invalid_[i.id().value] != 0; }
 
   std::vector<CallEdge> call_edges;
   std::vector<InstructionId> async_ops;       // async-start, -update and -done, in order
@@ -86,70 +86,70 @@ class Verification {
   DiagnosticSink* sink_;
   std::vector<Callers> callers_;       // by computation
   std::vector<uint32_t> positions_;    // by instruction
-  std::vector<uint8_t> unsound_;       // by instruction
+  std::vector<uint8_t> invalid_;       // by instruction
   std::vector<uint8_t> holds_buffer_;  // by shape
   bool any_buffers_ = false;
 };
 
 // ---- first pass ----
 
-// sharding.cc and origin.cc; part of the first pass.
-void CheckSharding(Verification& v, Instruction i, ListId sharding);
-void CheckOrigin(Verification& v, Instruction i, ListId origin);
+// sharding.cc and original_value.cc; part of the first pass.
+void CheckSharding(VerifierContext& v, Instruction i, ListId sharding);
+void CheckOriginalValue(VerifierContext& v, Instruction i, ListId origin);
 
 // False when the module is not safe to look around in.
-bool CheckStructure(Verification& v);
+bool CheckStructure(VerifierContext& v);
 // Cycles among instructions of computations with forward operands, among computations, and the schedule. The same.
-bool CheckOrder(Verification& v);
+bool CheckOrder(VerifierContext& v);
 
 // ---- second pass: checks of one instruction, by opcode ----
 
-using InstructionCheck = void (*)(Verification& v, Instruction i);
+using InstructionCheck = void (*)(VerifierContext& v, Instruction i);
 
 // attributes.cc
-void CheckBroadcast(Verification& v, Instruction i);
-void CheckCompare(Verification& v, Instruction i);
-void CheckConstant(Verification& v, Instruction i);
-void CheckParameter(Verification& v, Instruction i);
+void CheckBroadcast(VerifierContext& v, Instruction i);
+void CheckCompare(VerifierContext& v, Instruction i);
+void CheckConstant(VerifierContext& v, Instruction i);
+void CheckParameter(VerifierContext& v, Instruction i);
 // calls.cc
-void CheckCall(Verification& v, Instruction i);
-void CheckConditional(Verification& v, Instruction i);
-void CheckFusion(Verification& v, Instruction i);
-void CheckWhile(Verification& v, Instruction i);
-void CheckReducerParameters(Verification& v, Instruction i);
+void CheckCall(VerifierContext& v, Instruction i);
+void CheckConditional(VerifierContext& v, Instruction i);
+void CheckFusion(VerifierContext& v, Instruction i);
+void CheckWhile(VerifierContext& v, Instruction i);
+void CheckReducerParameters(VerifierContext& v, Instruction i);
 // aliasing.cc
-void CheckCustomCall(Verification& v, Instruction i);
-void CheckFusionAliasing(Verification& v, Instruction i);
-void CheckAsyncStartAliasing(Verification& v, Instruction i);
-void CheckAsyncUpdateAliasing(Verification& v, Instruction i);
+void CheckCustomCall(VerifierContext& v, Instruction i);
+void CheckFusionAliasing(VerifierContext& v, Instruction i);
+void CheckAsyncStartAliasing(VerifierContext& v, Instruction i);
+void CheckAsyncUpdateAliasing(VerifierContext& v, Instruction i);
 // async.cc
-void CheckAsyncOp(Verification& v, Instruction i);
+void CheckAsyncOp(VerifierContext& v, Instruction i);
 // pairs.cc
-void CheckStart(Verification& v, Instruction i);
-void CheckDone(Verification& v, Instruction i);
-void CheckSendRecv(Verification& v, Instruction i);
+void CheckStart(VerifierContext& v, Instruction i);
+void CheckDone(VerifierContext& v, Instruction i);
+void CheckSendRecv(VerifierContext& v, Instruction i);
 // collectives.cc
-void CheckGroups(Verification& v, Instruction i);
-void CheckAllGather(Verification& v, Instruction i);
-void CheckAllReduce(Verification& v, Instruction i);
-void CheckAllToAll(Verification& v, Instruction i);
-void CheckReduceScatter(Verification& v, Instruction i);
-void CheckCollectivePermute(Verification& v, Instruction i);
+void CheckGroups(VerifierContext& v, Instruction i);
+void CheckAllGather(VerifierContext& v, Instruction i);
+void CheckAllReduce(VerifierContext& v, Instruction i);
+void CheckAllToAll(VerifierContext& v, Instruction i);
+void CheckReduceScatter(VerifierContext& v, Instruction i);
+void CheckCollectivePermute(VerifierContext& v, Instruction i);
 // layout.cc
-void CheckLayouts(Verification& v, Instruction i);
+void CheckLayouts(VerifierContext& v, Instruction i);
 
 // ---- second pass: checks of the whole module ----
 
-void CheckHeader(Verification& v);       // header.cc
-void CheckThreads(Verification& v);      // calls.cc
-void CheckAsyncChains(Verification& v);  // async.cc
-void CheckChannels(Verification& v);     // pairs.cc
-void CheckBuffers(Verification& v);      // buffers.cc
+void CheckHeader(VerifierContext& v);       // header.cc
+void CheckThreads(VerifierContext& v);      // calls.cc
+void CheckAsyncChains(VerifierContext& v);  // async.cc
+void CheckChannels(VerifierContext& v);     // pairs.cc
+void CheckBuffers(VerifierContext& v);      // buffers.cc
 
 // ---- helpers ----
 
-// Equal under layout_sensitive, else compatible (CompatibleUpToDynamism).
-bool SameShapes(const Verification& v, Shape a, Shape b);
+// Equal under layout_sensitive, else compatible (CompatibleIgnoringDynamism).
+bool SameShapes(const VerifierContext& v, Shape a, Shape b);
 
 // The value of a frontend attribute, or nullopt.
 std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_view key);

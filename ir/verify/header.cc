@@ -15,7 +15,7 @@ uint64_t KeyOf(int64_t number, ListId index) { return static_cast<uint64_t>(numb
 
 class HeaderCheck {
  public:
-  explicit HeaderCheck(Verification& v) : v_(v), header_(v.module.header()), entry_(v.module.entry()) {}
+  explicit HeaderCheck(VerifierContext& v) : v_(v), header_(v.module.header()), entry_(v.module.entry()) {}
 
   void Run() {
     if (header_.replica_count < 1) {
@@ -37,7 +37,7 @@ class HeaderCheck {
 
   // Tiles and memory spaces of the entry layout are set later than those of the instructions, if at all.
   bool SameEntryShapes(Shape a, Shape b) const {
-    if (!CompatibleUpToDynamism(a, b)) return false;
+    if (!CompatibleIgnoringDynamism(a, b)) return false;
     if (!v_.options.layout_sensitive) return true;
     std::vector<std::pair<Shape, Shape>> stack = {{a, b}};
     while (!stack.empty()) {
@@ -175,7 +175,7 @@ class HeaderCheck {
                     StrCat(name, " has ", size, " values; expected ", count, ", the number of ", what));
   }
 
-  Verification& v_;
+  VerifierContext& v_;
   const ModuleHeader& header_;
   Computation entry_;
   std::vector<uint64_t> aliased_;
@@ -183,6 +183,6 @@ class HeaderCheck {
 
 }  // namespace
 
-void CheckHeader(Verification& v) { HeaderCheck(v).Run(); }
+void CheckHeader(VerifierContext& v) { HeaderCheck(v).Run(); }
 
 }  // namespace hlokit::verify_internal

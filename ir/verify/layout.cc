@@ -65,7 +65,7 @@ bool SameOrder(Opcode opcode, const LayoutRecord& a, const LayoutRecord& b) {
          x.tail_padding_alignment == y.tail_padding_alignment;
 }
 
-void CheckKeptOrder(Verification& v, Instruction i) {
+void CheckKeptOrder(VerifierContext& v, Instruction i) {
   const Shape result = i.shape();
   if (!result.IsArray() || !result.has_layout()) return;
   for (Instruction operand : i.operands()) {
@@ -79,13 +79,13 @@ void CheckKeptOrder(Verification& v, Instruction i) {
   }
 }
 
-void CheckPassedOn(Verification& v, Instruction i, Shape given) {
+void CheckPassedOn(VerifierContext& v, Instruction i, Shape given) {
   if (i.shape() == given) return;
   v.Report(i, kLayoutKind,
            StrCat("is ", ShapeText(i.shape(), true), "; ", i.opcode_text(), " forwards ", ShapeText(given, true)));
 }
 
-void CheckTuple(Verification& v, Instruction i) {
+void CheckTuple(VerifierContext& v, Instruction i) {
   for (int64_t n = 0; n < i.operand_count() && n < i.shape().tuple_size(); ++n) {
     if (i.operand(n).shape() == i.shape().element(n)) continue;
     v.Report(i, kLayoutKind,
@@ -95,7 +95,7 @@ void CheckTuple(Verification& v, Instruction i) {
   }
 }
 
-void CheckBitcast(Verification& v, Instruction i) {
+void CheckBitcast(VerifierContext& v, Instruction i) {
   if (!i.shape().IsArray() || !i.operand(0).shape().IsArray()) return;
   const int64_t from = ByteSize(i.operand(0).shape());
   const int64_t to = ByteSize(i.shape());
@@ -106,7 +106,7 @@ void CheckBitcast(Verification& v, Instruction i) {
 }
 
 // Values keep their layout on the way into a computation and out of it.
-void CheckCallLayouts(Verification& v, Instruction i) {
+void CheckCallLayouts(VerifierContext& v, Instruction i) {
   int64_t branch = 0;
   for (Computation callee : i.called_computations()) {
     const bool condition = i.opcode() == Opcode::kWhile && callee == i.computation_attr(Attr::kCondition);
@@ -128,7 +128,7 @@ void CheckCallLayouts(Verification& v, Instruction i) {
 
 }  // namespace
 
-void CheckLayouts(Verification& v, Instruction i) {
+void CheckLayouts(VerifierContext& v, Instruction i) {
   const Opcode opcode = i.opcode();
   if (KeepsLayout()[static_cast<size_t>(opcode)]) CheckKeptOrder(v, i);
   if (HasTrait(opcode, kControlFlow)) {

@@ -34,7 +34,7 @@ enum Color : uint8_t { kNew, kOpen, kDone };
 // Depth-first search of one computation along operands and control predecessors.
 class OperandCycles {
  public:
-  OperandCycles(Verification& v, Computation c) : v_(v), computation_(c) {}
+  OperandCycles(VerifierContext& v, Computation c) : v_(v), computation_(c) {}
 
   bool Run() {
     base_ = v_.position(computation_.record().first);
@@ -91,7 +91,7 @@ class OperandCycles {
               StrCat("depends on itself: ", CycleText(cycle, name_of)));
   }
 
-  Verification& v_;
+  VerifierContext& v_;
   Computation computation_;
   uint32_t base_ = 0;
   std::vector<uint8_t> colors_;
@@ -100,7 +100,7 @@ class OperandCycles {
 // The same over computations.
 class CallCycles {
  public:
-  explicit CallCycles(Verification& v) : v_(v) {
+  explicit CallCycles(VerifierContext& v) : v_(v) {
     const size_t bound = v.module.computation_id_bound();
     colors_.assign(bound, kNew);
     // The edges come grouped by ascending caller.
@@ -149,13 +149,13 @@ class CallCycles {
     return true;
   }
 
-  Verification& v_;
+  VerifierContext& v_;
   std::vector<uint8_t> colors_;
   std::vector<uint32_t> first_edge_;
 };
 
 // The instructions of a scheduled computation run in the order in which they stand.
-void CheckSchedule(Verification& v, Computation c) {
+void CheckSchedule(VerifierContext& v, Computation c) {
   for (Instruction i : c.instructions()) {
     const uint32_t at = v.position(i.id());
     for (Instruction operand : i.operands()) {
@@ -173,7 +173,7 @@ void CheckSchedule(Verification& v, Computation c) {
 
 }  // namespace
 
-bool CheckOrder(Verification& v) {
+bool CheckOrder(VerifierContext& v) {
   bool safe = true;
   for (uint32_t id = 0; id < v.module.computation_id_bound(); ++id) {
     const Computation c = v.module.computation(ComputationId(id));

@@ -38,7 +38,7 @@ bool IsControlDependency(Instruction i) {
 }
 
 // The only user, or an invalid instruction after a report.
-Instruction OnlyUser(Verification& v, Instruction i, const Pair& pair) {
+Instruction OnlyUser(VerifierContext& v, Instruction i, const Pair& pair) {
   Instruction user;
   int64_t count = 0;
   for (const auto use : i.uses()) {
@@ -48,14 +48,14 @@ Instruction OnlyUser(Verification& v, Instruction i, const Pair& pair) {
   }
   if (count != 1) {
     v.Report(i, kPairKind,
-             StrCat("has ", Count(count, "user"), "; ", TextOf(pair.start), " must have exactly one, a ",
-                    TextOf(pair.done)));
+             StrCat("has ", Count(count, "user"), "; ", ToString(pair.start), " must have exactly one, a ",
+                    ToString(pair.done)));
     return Instruction();
   }
   if (user.opcode() != pair.done && user.opcode() != pair.carrier) {
     v.Report(i, kPairKind,
-             StrCat("is used by `", user.name(), "`, ", user.opcode_text(), "; only ", TextOf(pair.done), " may use ",
-                    TextOf(pair.start)));
+             StrCat("is used by `", user.name(), "`, ", user.opcode_text(), "; only ", ToString(pair.done), " may use ",
+                    ToString(pair.start)));
     return Instruction();
   }
   return user;
@@ -68,9 +68,9 @@ bool SameTransfer(Instruction a, Instruction b) {
     if (a.operand(n).shape() != b.operand(n).shape()) return false;
   }
   const auto counts = [](const AttrValue& value) {
-    const AttrMeaning meaning = InfoOf(value.attr).meaning;
+    const AttrCategory meaning = InfoOf(value.attr).category;
     return value.attr != Attr::kControlPredecessors &&
-           (meaning == AttrMeaning::kSemantic || meaning == AttrMeaning::kFrontend);
+           (meaning == AttrCategory::kSemantic || meaning == AttrCategory::kFrontend);
   };
   const auto covers = [&counts](Instruction x, Instruction y) {
     return std::all_of(x.attrs().begin(), x.attrs().end(), [&](const AttrValue& value) {
@@ -82,19 +82,19 @@ bool SameTransfer(Instruction a, Instruction b) {
 
 }  // namespace
 
-void CheckStart(Verification& v, Instruction i) { OnlyUser(v, i, PairOf(i.opcode())); }
+void CheckStart(VerifierContext& v, Instruction i) { OnlyUser(v, i, PairOf(i.opcode())); }
 
-void CheckDone(Verification& v, Instruction i) {
+void CheckDone(VerifierContext& v, Instruction i) {
   const Pair& pair = PairOf(i.opcode());
   const Instruction operand = i.operand(0);
   const bool carried = pair.carrier != Opcode::kUnknown && operand.opcode() == Opcode::kGetTupleElement;
   if (operand.opcode() == pair.start || carried) return;
   v.Report(
       i, kPairKind,
-      StrCat("its operand `", operand.name(), "` is ", operand.opcode_text(), "; ", "expected ", TextOf(pair.start)));
+      StrCat("its operand `", operand.name(), "` is ", operand.opcode_text(), "; ", "expected ", ToString(pair.start)));
 }
 
-void CheckSendRecv(Verification& v, Instruction i) {
+void CheckSendRecv(VerifierContext& v, Instruction i) {
   const std::optional<uint32_t> channel = i.payload(Attr::kChannelId);
   const bool host = i.bool_attr(Attr::kIsHostTransfer);
   if (host && channel) v.host_transfers.push_back(i.id());
@@ -111,7 +111,7 @@ void CheckSendRecv(Verification& v, Instruction i) {
   }
 }
 
-void CheckChannels(Verification& v) {
+void CheckChannels(VerifierContext& v) {
   // Sorted by channel, in order of the text within one, so that reports come in that order.
   const auto channel_of = [&v](InstructionId id) { return v.module.instruction(id).int_attr(Attr::kChannelId); };
   std::vector<InstructionId>& transfers = v.host_transfers;

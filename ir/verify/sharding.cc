@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings fit the shapes they stand on. (That neighbours agree is checked with the calls, calls.cc.)
+// Shardings fit the shapes they stand on. (That neighbors agree is checked with the calls, calls.cc.)
 #include "ir/sharding/sharding.h"
 
 #include "ir/core/str_cat.h"
@@ -7,9 +7,9 @@
 
 namespace hlokit::verify_internal {
 
-void CheckSharding(Verification& v, Instruction i, ListId id) {
+void CheckSharding(VerifierContext& v, Instruction i, ListId id) {
   // A module repeats few shardings on few shapes; each pair is decoded once.
-  const Shape shape = i.shape().bare();
+  const Shape shape = i.shape().WithoutLayout();
   const uint64_t key = uint64_t{id.value} << 32 | shape.id().value;
   if (key == v.last_sharding || v.sound_shardings.contains(key)) return;
   // A count of one says only that the header left it out.

@@ -27,7 +27,7 @@ const AttrSets& AttrSetsOf(Opcode opcode) {
         if (o == kOpcodeCount || IsCommon(static_cast<Attr>(a))) s.allowed.set(a);
       }
       for (const AttrSpec& spec : InfoOf(static_cast<Opcode>(o)).attributes) {
-        if (spec.presence == AttrSpec::kReadOnly) continue;
+        if (spec.presence == AttrSpec::kLegacy) continue;
         s.allowed.set(static_cast<size_t>(spec.attr));
         if (spec.presence == AttrSpec::kRequired) s.required.set(static_cast<size_t>(spec.attr));
       }
@@ -54,7 +54,7 @@ class NameSet {
 
 class StructureCheck {
  public:
-  explicit StructureCheck(Verification& v)
+  explicit StructureCheck(VerifierContext& v)
       : v_(v), module_(v.module), instruction_names_(v.module.context()), computation_names_(v.module.context()) {}
 
   bool Run() {
@@ -63,7 +63,7 @@ class StructureCheck {
       v_.ReportHeader(DiagnosticKind::kUndefinedComputation, "the module has no entry computation");
       return false;
     }
-    for (uint32_t id = 0; id < module_.computation_id_bound() && !v_.full(); ++id) {
+    for (uint32_t id = 0; id < module_.computation_id_bound() && !v_.limit_reached(); ++id) {
       const Computation c = module_.computation(ComputationId(id));
       if (!c.record().erased) CheckComputation(c);
     }
@@ -89,7 +89,7 @@ class StructureCheck {
     }
     int64_t parameters = 0;
     for (Instruction i : c.instructions()) {
-      if (v_.full()) return;
+      if (v_.limit_reached()) return;
       v_.position(i.id()) = ++position_;
       CheckInstruction(i, c);
       if (i.opcode() == Opcode::kParameter) ++parameters;
@@ -128,7 +128,7 @@ class StructureCheck {
     const OpcodeInfo& info = InfoOf(record.opcode);
     const int64_t count = record.operand_count;
     if (count < info.min_operands || (info.max_operands != kVariadic && count > info.max_operands)) {
-      v_.MarkUnsound(i);
+      v_.MarkInvalid(i);
       const bool few = count < info.min_operands;
       const std::string_view bound = info.min_operands == info.max_operands ? "" : few ? "at least " : "at most ";
       v_.Report(i, DiagnosticKind::kOperandCount,
@@ -143,7 +143,7 @@ class StructureCheck {
   void CheckEdge(Instruction i, Computation c, int64_t id, std::string_view what) {
     if (!IsInside(id, c)) {
       safe_ = false;
-      v_.MarkUnsound(i);
+      v_.MarkInvalid(i);
       v_.Report(i, DiagnosticKind::kUndefinedOperand, StrCat("has an ", what, " outside of its computation"));
       return;
     }
@@ -158,21 +158,21 @@ class StructureCheck {
     for (const AttrValue& value : i.attrs()) {
       const size_t index = static_cast<size_t>(value.attr);
       if (!sets.allowed[index] || present[index]) {
-        v_.MarkUnsound(i);
+        v_.MarkInvalid(i);
         v_.Report(i, present[index] ? DiagnosticKind::kDuplicateAttribute : DiagnosticKind::kUnknownAttribute,
-                  StrCat(present[index] ? "duplicate attribute `" : "unknown attribute `", TextOf(value.attr), "` for ",
-                         i.opcode_text()));
+                  StrCat(present[index] ? "duplicate attribute `" : "unknown attribute `", ToString(value.attr),
+                         "` for ", i.opcode_text()));
       }
       present.set(index);
       CheckIds(i, c, value);
     }
     const AttrSet missing = sets.required & ~present;
     if (missing.none()) return;
-    v_.MarkUnsound(i);
+    v_.MarkInvalid(i);
     for (size_t a = 0; a < kAttrCount; ++a) {
       if (!missing[a]) continue;
       v_.Report(i, DiagnosticKind::kMissingAttribute,
-                StrCat("missing attribute `", TextOf(static_cast<Attr>(a)), "` for ", i.opcode_text()));
+                StrCat("missing attribute `", ToString(static_cast<Attr>(a)), "` for ", i.opcode_text()));
     }
   }
 
@@ -181,7 +181,7 @@ class StructureCheck {
     if (type == AttrType::kSharding) {
       CheckSharding(v_, i, ListId(value.payload));
     } else if (type == AttrType::kOrigin) {
-      CheckOrigin(v_, i, ListId(value.payload));
+      CheckOriginalValue(v_, i, ListId(value.payload));
     } else if (type == AttrType::kComputation) {
       CheckCall(i, value.attr, value.payload);
     } else if (type == AttrType::kComputationList) {
@@ -195,7 +195,7 @@ class StructureCheck {
     if (id < 0 || id >= ComputationId::kNone || !IsLive(ComputationId(static_cast<uint32_t>(id)))) {
       safe_ = false;
       v_.Report(i, DiagnosticKind::kUndefinedComputation,
-                StrCat("`", TextOf(attr), "` refers to an undefined computation"));
+                StrCat("`", ToString(attr), "` refers to an undefined computation"));
       return;
     }
     const ComputationId callee(static_cast<uint32_t>(id));
@@ -211,7 +211,7 @@ class StructureCheck {
     }
   }
 
-  Verification& v_;
+  VerifierContext& v_;
   const Module& module_;
   NameSet instruction_names_;
   NameSet computation_names_;
@@ -221,6 +221,6 @@ class StructureCheck {
 
 }  // namespace
 
-bool CheckStructure(Verification& v) { return StructureCheck(v).Run(); }
+bool CheckStructure(VerifierContext& v) { return StructureCheck(v).Run(); }
 
 }  // namespace hlokit::verify_internal

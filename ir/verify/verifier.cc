@@ -15,7 +15,7 @@ namespace verify_internal {
 namespace {
 
 template <InstructionCheck... kChecks>
-void All(Verification& v, Instruction i) {
+void All(VerifierContext& v, Instruction i) {
   (kChecks(v, i), ...);
 }
 
@@ -59,7 +59,7 @@ constexpr CheckTable kChecks = [] {
   return table;
 }();
 
-void CheckInstructions(Verification& v) {
+void CheckInstructions(VerifierContext& v) {
   const Module& module = v.module;
   const Context& context = module.context();
   std::vector<Shape> operands;
@@ -69,14 +69,14 @@ void CheckInstructions(Verification& v) {
     for (InstructionId at = computation.first; at.valid(); at = module.record(at).next) {
       const InstructionRecord& record = module.record(at);
       const Instruction i(&module, at);
-      if (v.unsound(i)) continue;
-      if (v.full()) return;
+      if (v.is_invalid(i)) continue;
+      if (v.limit_reached()) return;
       operands.clear();
       for (Instruction operand : i.operands()) operands.push_back(operand.shape());
       const Shape declared = context.shape(record.shape);
       if (declared.has_unbounded_dims() && !v.options.allow_unbounded_dynamism) {
         v.Report(i, DiagnosticKind::kInference, "has an unbounded dimension");
-        v.MarkUnsound(i);
+        v.MarkInvalid(i);
         continue;
       }
       const absl::Status status = CheckShape({&module, record.opcode, operands, module.attrs_of(record), declared},
@@ -85,7 +85,7 @@ void CheckInstructions(Verification& v) {
         const bool call = HasTrait(record.opcode, kControlFlow);
         v.Report(i, call ? DiagnosticKind::kCallSignature : DiagnosticKind::kInference,
                  std::string_view(status.message().data(), status.message().size()));
-        v.MarkUnsound(i);
+        v.MarkInvalid(i);
         continue;
       }
       if (const InstructionCheck check = kChecks[static_cast<size_t>(record.opcode)]; check != nullptr) check(v, i);
@@ -94,8 +94,8 @@ void CheckInstructions(Verification& v) {
   }
 }
 
-void Run(Verification& v) {
-  if (!CheckStructure(v) || !CheckOrder(v) || v.full()) return;
+void Run(VerifierContext& v) {
+  if (!CheckStructure(v) || !CheckOrder(v) || v.limit_reached()) return;
   CheckInstructions(v);
   CheckThreads(v);
   CheckAsyncChains(v);
@@ -108,7 +108,7 @@ void Run(Verification& v) {
 }  // namespace verify_internal
 
 void VerifyModule(const Module& module, const VerifierOptions& options, DiagnosticSink* sink) {
-  verify_internal::Verification v(module, options, sink);
+  verify_internal::VerifierContext v(module, options, sink);
   verify_internal::Run(v);
 }
 

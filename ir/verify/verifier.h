@@ -8,13 +8,13 @@
 //   undefined-computation                             structure.cc
 //   cyclic-operands, cyclic-calls, schedule           order.cc
 //   inference        declared shape against inference shape_inference.h, called from verifier.cc
-//   attribute-value                                   attributes.cc, calls.cc, origin.cc
+//   attribute-value                                   attributes.cc, calls.cc, original_value.cc
 //   call-signature   computations and their callers   shape_inference.h, calls.cc
 //   async-pair       start, update and done           pairs.cc, async.cc
 //   channel          users of a channel               pairs.cc
 //   collective       groups, source-target pairs      collectives.cc, pairs.cc
 //   aliasing         outputs and what they overwrite  aliasing.cc, header.cc
-//   sharding         shapes and neighbours            sharding.cc, calls.cc
+//   sharding         shapes and neighbors            sharding.cc, calls.cc
 //   buffer-use       values of type b(...)            buffers.cc
 //   layout           constraints of custom calls; all else only with `layout_sensitive`
 //                                                     aliasing.cc, layout.cc
@@ -35,7 +35,7 @@ struct VerifierOptions {
   // Dimensions `?` may appear outside of what reads and prints modules.
   bool allow_unbounded_dynamism = true;
   // The dimensions of a broadcast must ascend.
-  bool ordered_broadcast_dimensions = false;
+  bool verify_broadcast_dimensions_order = false;
 };
 
 // Reports what is wrong with `module`; nothing if it is sound. Stops early when the sink is full. Time and memory are

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string_view>
 
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 namespace {

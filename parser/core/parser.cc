@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 #include "parser/hlo/module_parser.h"
 #include "parser/hlo/shape_parser.h"
-#include "parser/json/json_reader.h"
+#include "parser/json/json_parser.h"
 
 namespace hlokit {
 
@@ -17,7 +17,7 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
   if (const std::optional<ForeignFormat> format = DetectForeignFormat(text)) {
     const size_t offset = static_cast<size_t>(text.data() - source->text().data());
     const SourceRange range =
-        offset < SourceRange::kNowhere ? SourceRange{static_cast<uint32_t>(offset), 0} : SourceRange{};
+        offset < SourceRange::kNoOffset ? SourceRange{static_cast<uint32_t>(offset), 0} : SourceRange{};
     sink->Error(DiagnosticKind::kUnexpectedToken, range, StrCat("expected HLO text, found ", format->name),
                 std::string(format->hint));
     return nullptr;
@@ -25,7 +25,7 @@ std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> sour
   if (LooksLikeJson(text)) {
     return ParseJsonModulePart(std::move(source), text, options, sink, std::move(context));
   }
-  if (source->text().size() >= SourceRange::kNowhere) {
+  if (source->text().size() >= SourceRange::kNoOffset) {
     sink->Error(DiagnosticKind::kTooLarge, {}, "the input is too large: texts of 4 GiB and more are not supported");
     return nullptr;
   }
@@ -54,7 +54,7 @@ absl::StatusOr<std::unique_ptr<Module>> ParseModuleText(std::string_view text, c
   return module;
 }
 
-SplitSource SplitGroups(const SourceBuffer& source) {
+SplitInput SplitInputFile(const SourceBuffer& source) {
   std::string text(source.text());
   std::vector<std::pair<size_t, size_t>> ranges;  // begin, end
   size_t begin = 0;
@@ -62,7 +62,7 @@ SplitSource SplitGroups(const SourceBuffer& source) {
     size_t end = text.find('\n', line);
     if (end == std::string::npos) end = text.size();
     std::string_view content = std::string_view(text).substr(line, end - line);
-    while (!content.empty() && char_class::Is(content.back(), char_class::kBlank)) content.remove_suffix(1);
+    while (!content.empty() && char_class::Is(content.back(), char_class::kWhitespace)) content.remove_suffix(1);
     if (content == "// -----") {
       ranges.push_back({begin, line});
       begin = end;
@@ -71,16 +71,16 @@ SplitSource SplitGroups(const SourceBuffer& source) {
     line = end + 1;
   }
   ranges.push_back({begin, text.size()});
-  SplitSource split;
+  SplitInput split;
   split.source = std::make_shared<const SourceBuffer>(source.name(), std::move(text));
-  for (const auto& [from, to] : ranges) split.groups.push_back(split.source->text().substr(from, to - from));
+  for (const auto& [from, to] : ranges) split.chunks.push_back(split.source->text().substr(from, to - from));
   return split;
 }
 
 absl::StatusOr<Shape> ParseShapeText(std::string_view text, Context* context) {
   const SourceBuffer source("<shape>", std::string(text));
   DiagnosticSink sink;
-  Reader in(source.text(), &sink);
+  TextCursor in(source.text(), &sink);
   ShapeParser shapes(&in, context, 1 << 20);
   Shape shape;
   if (!shapes.Parse(&shape)) return sink.ToStatus(source);

@@ -34,7 +34,7 @@ struct ParseOptions {
 // there was an error; the sink says which. The module's context keeps `source` alive.
 std::unique_ptr<Module> ParseModule(std::shared_ptr<const SourceBuffer> source, const ParseOptions& options,
                                     DiagnosticSink* sink, std::shared_ptr<Context> context = nullptr);
-// `text` must be followed by a NUL, as the groups of SplitGroups are.
+// `text` must be followed by a NUL, as the groups of SplitInputFile are.
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context = nullptr);
@@ -44,11 +44,11 @@ absl::StatusOr<std::unique_ptr<Module>> ParseModuleText(std::string_view text, c
 
 // A text cut at the lines that consist of "// -----". `source` is a copy of the text with a NUL at each cut, so that
 // offsets, and with them line numbers, stay those of the file.
-struct SplitSource {
+struct SplitInput {
   std::shared_ptr<const SourceBuffer> source;
-  std::vector<std::string_view> groups;
+  std::vector<std::string_view> chunks;
 };
-SplitSource SplitGroups(const SourceBuffer& source);
+SplitInput SplitInputFile(const SourceBuffer& source);
 
 // A shape alone, e.g. "f32[2,3]{1,0}", made in `context`.
 absl::StatusOr<Shape> ParseShapeText(std::string_view text, Context* context);

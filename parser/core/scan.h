@@ -20,7 +20,7 @@ namespace char_class {
 inline constexpr uint8_t kNameStart = 1;
 inline constexpr uint8_t kName = 2;
 inline constexpr uint8_t kDigit = 4;
-inline constexpr uint8_t kBlank = 8;
+inline constexpr uint8_t kWhitespace = 8;
 extern const uint8_t kTable[256];
 inline bool Is(char c, uint8_t classes) { return (kTable[static_cast<unsigned char>(c)] & classes) != 0; }
 inline bool IsDigit(char c) { return Is(c, kDigit); }

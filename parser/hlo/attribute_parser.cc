@@ -12,7 +12,7 @@
 #include "parser/hlo/replica_groups_parser.h"
 #include "parser/hlo/result_accuracy_parser.h"
 #include "parser/hlo/sharding_parser.h"
-#include "parser/hlo/statistics_parser.h"
+#include "parser/hlo/statistics_viz_parser.h"
 
 namespace hlokit {
 
@@ -33,7 +33,7 @@ bool ModuleParser::ParseAttrValue(Frame& f, Attr attr, uint32_t* payload) {
     case AttrType::kInt64: {
       int64_t value;
       if (!in_.Int(&value)) return false;
-      *payload = module_->Int64Payload(value);
+      *payload = module_->EncodeInt64(value);
       return true;
     }
     case AttrType::kEnum:
@@ -50,13 +50,13 @@ bool ModuleParser::ParseAttrValue(Frame& f, Attr attr, uint32_t* payload) {
       if (in_.Peek() != '{') return ParseStringPayload(payload);
       std::string_view text;
       if (!in_.Braced(&text)) return false;
-      *payload = Stable(text).value;
+      *payload = InternView(text).value;
       return true;
     }
     case AttrType::kIdentifier: {
       std::string_view name;
       if (!in_.ExpectName(&name, StrCat("a value for ", info.text))) return false;
-      *payload = Stable(name).value;
+      *payload = InternView(name).value;
       return true;
     }
     case AttrType::kSparsity:
@@ -132,7 +132,7 @@ bool ModuleParser::ParseEnum(EnumType type, std::string_view attr_name, uint32_t
     return true;
   }
   const absl::Span<const std::string_view> texts = EnumTexts(type);
-  const std::string_view near = Nearest(word, {texts.begin(), texts.end()});
+  const std::string_view near = FindNearest(word, {texts.begin(), texts.end()});
   std::string hint;
   if (!near.empty()) {
     hint = StrCat("did you mean `", near, "`?");
@@ -154,24 +154,24 @@ bool ModuleParser::ParseStringPayload(uint32_t* payload) {
 
 bool ModuleParser::ParseIntList(char open, char close, std::vector<int64_t>* list) {
   if (!in_.Expect(open, "before a list of integers")) return false;
-  if (in_.Eat(close)) return true;
+  if (in_.TryConsume(close)) return true;
   do {
     int64_t value;
     if (!in_.Int(&value)) return false;
     list->push_back(value);
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect(close, "after a list of integers");
 }
 
 bool ModuleParser::ParseIntListList(std::vector<int64_t>* list) {
   if (!in_.Expect('{', "before a list of lists")) return false;
-  if (in_.Eat('}')) return true;
+  if (in_.TryConsume('}')) return true;
   do {
     const size_t count_at = list->size();
     list->push_back(0);
     if (!ParseIntList('{', '}', list)) return false;
     (*list)[count_at] = static_cast<int64_t>(list->size() - count_at - 1);
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after a list of lists");
 }
 
@@ -183,28 +183,28 @@ bool ModuleParser::ParseBoolList(std::vector<int64_t>* list, bool allow_single) 
     return true;
   }
   if (!in_.Expect('{', "before a list of booleans")) return false;
-  if (in_.Eat('}')) return true;
+  if (in_.TryConsume('}')) return true;
   do {
     if (!in_.Bool(&value)) return false;
     list->push_back(value);
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after a list of booleans");
 }
 
 bool ModuleParser::ParsePrecisionList(std::vector<int64_t>* list) {
   if (!in_.Expect('{', "before a list of precisions")) return false;
-  if (in_.Eat('}')) return true;
+  if (in_.TryConsume('}')) return true;
   do {
     uint32_t value;
     if (!ParseEnum(EnumType::kPrecision, "operand_precision", &value)) return false;
     list->push_back(value);
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after a list of precisions");
 }
 
 bool ModuleParser::ParseInstructionList(ComputationId computation, std::vector<int64_t>* list) {
   if (!in_.Expect('{', "before a list of instructions")) return false;
-  if (in_.Eat('}')) return true;
+  if (in_.TryConsume('}')) return true;
   do {
     const SourceRange range = in_.Next();
     std::string_view name;
@@ -215,33 +215,33 @@ bool ModuleParser::ParseInstructionList(ComputationId computation, std::vector<i
       return Error(DiagnosticKind::kUndefinedOperand, range, StrCat("use of undefined instruction `", name, "`"));
     }
     list->push_back(found.value);
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after a list of instructions");
 }
 
 bool ModuleParser::ParseShapeList(std::vector<int64_t>* list) {
   if (!in_.Expect('{', "before a list of shapes")) return false;
-  if (in_.Eat('}')) return true;
+  if (in_.TryConsume('}')) return true;
   do {
     Shape shape;
     if (!shapes_.Parse(&shape)) return false;
     list->push_back(shape.id().value);
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after a list of shapes");
 }
 
 bool ModuleParser::ParseSliceRanges(std::vector<int64_t>* list) {
   if (!in_.Expect('{', "before the ranges of a slice")) return false;
-  if (in_.Eat('}')) return true;
+  if (in_.TryConsume('}')) return true;
   do {
     int64_t start, limit, stride = 1;
     if (!in_.Expect('[', "before a range") || !in_.Int(&start) || !in_.Expect(':', "in a range") || !in_.Int(&limit)) {
       return false;
     }
-    if (in_.Eat(':') && !in_.Int(&stride)) return false;
+    if (in_.TryConsume(':') && !in_.Int(&stride)) return false;
     if (!in_.Expect(']', "after a range")) return false;
     list->insert(list->end(), {start, limit, stride});
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after the ranges of a slice");
 }
 
@@ -281,7 +281,7 @@ bool ModuleParser::ParseSparsity(uint32_t* payload) {
   static constexpr std::string_view kFields[] = {"sparsity", "dimension", "stride", "idx"};
   std::string sides[2];
   if (!in_.Expect('{', "before a sparsity config")) return false;
-  while (!in_.Eat('}')) {
+  while (!in_.TryConsume('}')) {
     const SourceRange range = in_.Next();
     std::string_view side;
     if (!in_.ExpectName(&side, "lhs or rhs") || !in_.Expect('=', "in a sparsity config")) return false;
@@ -291,7 +291,7 @@ bool ModuleParser::ParseSparsity(uint32_t* payload) {
     }
     if (!in_.Expect('{', "in a sparsity config")) return false;
     std::vector<int64_t> values[4];
-    while (!in_.Eat('}')) {
+    while (!in_.TryConsume('}')) {
       const SourceRange field_range = in_.Next();
       std::string_view field;
       if (!in_.ExpectName(&field, "a field of a sparsity config") || !in_.Expect('=', "in a sparsity config")) {
@@ -305,7 +305,7 @@ bool ModuleParser::ParseSparsity(uint32_t* payload) {
                             field, "`"));
       }
       if (!ParseDimXDim(&values[k])) return false;
-      in_.Eat(',');
+      in_.TryConsume(',');
     }
     std::string text = StrCat(side, "={");
     for (size_t k = 0; k < 4; ++k) {
@@ -314,7 +314,7 @@ bool ModuleParser::ParseSparsity(uint32_t* payload) {
       for (size_t n = 0; n < values[k].size(); ++n) StrAppend(&text, n == 0 ? "" : "x", values[k][n]);
     }
     sides[which] = StrCat(text, "}");
-    in_.Eat(',');
+    in_.TryConsume(',');
   }
   const std::string_view gap = sides[0].empty() || sides[1].empty() ? "" : " ";
   *payload = context_->strings.Intern(StrCat("{", sides[0], gap, sides[1], "}")).value;
@@ -336,7 +336,7 @@ bool ModuleParser::ParseWindow(std::vector<int64_t>* list) {
   static constexpr std::string_view kFields[] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
   std::vector<int64_t> values[6];  // pad: low, high, 0 for each dimension
   SourceRange places[6];
-  while (!in_.Eat('}')) {
+  while (!in_.TryConsume('}')) {
     const SourceRange range = in_.Next();
     std::string_view name;
     if (!in_.ExpectName(&name, "a part of a window") || !in_.Expect('=', "after the name of a part of a window")) {
@@ -346,7 +346,7 @@ bool ModuleParser::ParseWindow(std::vector<int64_t>* list) {
     while (field < 6 && kFields[field] != name) ++field;
     if (field == 6) {
       return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown window field `", name, "`"),
-                   Suggestion(name, {std::begin(kFields), std::end(kFields)}));
+                   DidYouMean(name, {std::begin(kFields), std::end(kFields)}));
     }
     if (!values[field].empty()) {
       return Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
@@ -354,7 +354,7 @@ bool ModuleParser::ParseWindow(std::vector<int64_t>* list) {
     places[field] = range;
     if (!(field == 2 ? ParsePadding(&values[field], /*allow_interior=*/false) : ParseDimXDim(&values[field])))
       return false;
-    in_.Eat(',');
+    in_.TryConsume(',');
   }
   const size_t rank = values[0].size();
   for (size_t field = 1; field < 6; ++field) {
@@ -452,7 +452,7 @@ bool ModuleParser::ParseOperandAliasing(std::vector<int64_t>* list) {
     if (!in_.Expect(',', "after an operand number") || !index() || !in_.Expect(')', "after an operand index")) {
       return false;
     }
-    if (!in_.Eat(',')) break;
+    if (!in_.TryConsume(',')) break;
   }
   return in_.Expect('}', "after aliasing");
 }
@@ -461,7 +461,7 @@ bool ModuleParser::ParseDomain(std::vector<int64_t>* list) {
   StringId kind;
   ListId entry, exit;
   if (!in_.Expect('{', "before a domain")) return false;
-  while (!in_.Eat('}')) {
+  while (!in_.TryConsume('}')) {
     const SourceRange range = in_.Next();
     std::string_view name;
     if (!in_.ExpectName(&name, "a part of a domain") || !in_.Expect('=', "in a domain")) return false;
@@ -478,7 +478,7 @@ bool ModuleParser::ParseDomain(std::vector<int64_t>* list) {
     } else {
       return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown domain field `", name, "`"));
     }
-    in_.Eat(',');
+    in_.TryConsume(',');
   }
   if (!kind.valid() || !entry.valid() || !exit.valid()) {
     return in_.ErrorHere(DiagnosticKind::kMissingAttribute, "missing domain field: expected kind, entry and exit");
@@ -497,7 +497,7 @@ bool ModuleParser::ParseLiteralWithShape(uint32_t* payload) {
   LiteralId id;
   Shape shape;
   if (in_.Peek() == '(') {
-    in_.Eat('(');
+    in_.TryConsume('(');
     std::vector<LiteralId> elements;
     std::vector<Shape> shapes;
     if (in_.Peek() != ')') {
@@ -505,7 +505,7 @@ bool ModuleParser::ParseLiteralWithShape(uint32_t* payload) {
         if (!one(&id, &shape)) return false;
         elements.push_back(id);
         shapes.push_back(shape);
-      } while (in_.Eat(','));
+      } while (in_.TryConsume(','));
     }
     if (!in_.Expect(')', "after the elements of a literal")) return false;
     id = context_->literals.AddTuple(context_->shapes.Tuple(shapes), elements);

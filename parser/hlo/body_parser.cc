@@ -43,17 +43,17 @@ void ModuleParser::Define(StringId name, InstructionId id, ComputationId computa
   // Numbers are compared as numbers, so that "x.0" and "x.01" can meet "x" and "x.1".
   const size_t dot = text.rfind('.');
   if (dot != std::string_view::npos && dot + 1 < text.size() && text[dot + 1] == '0') duplicate_names_ = true;
-  if (anonymous_ != nullptr && (module_->record(id).flags & kGeneratedName) == 0) anonymous_->Take(name);
+  if (anonymous_ != nullptr && (module_->record(id).flags & kGeneratedName) == 0) anonymous_->GetUniqueName(name);
 }
 
 StringId ModuleParser::AnonymousName(Opcode opcode) {
   if (anonymous_ == nullptr) {
-    anonymous_ = std::make_unique<UniqueNames>(&context_->strings);
+    anonymous_ = std::make_unique<NameUniquer>(&context_->strings);
     for (uint32_t i = 0; i < module_->instruction_id_bound(); ++i) {
-      anonymous_->Take(module_->record(InstructionId(i)).name);
+      anonymous_->GetUniqueName(module_->record(InstructionId(i)).name);
     }
   }
-  return anonymous_->Take(StrCat(TextOf(opcode), ".anon"));
+  return anonymous_->GetUniqueName(StrCat(ToString(opcode), ".anon"));
 }
 
 // ---- the machine ----
@@ -61,8 +61,8 @@ StringId ModuleParser::AnonymousName(Opcode opcode) {
 bool ModuleParser::RunFrames() {
   while (!frames_.empty()) {
     const size_t top = frames_.size() - 1;
-    const Step step = frames_[top].kind == Frame::kBody ? StepBody(top) : StepInstruction(top);
-    if (step == Step::kFailed && !Recover()) return false;
+    const FrameStatus step = frames_[top].kind == Frame::kBody ? StepBody(top) : StepInstruction(top);
+    if (step == FrameStatus::kFailed && !Recover()) return false;
   }
   return true;
 }
@@ -79,7 +79,7 @@ bool ModuleParser::Recover() {
     attrs_.resize(broken.attrs_begin);
     frames_.pop_back();
   }
-  if (frames_.empty() || sink_->full()) {
+  if (frames_.empty() || sink_->limit_reached()) {
     frames_.clear();
     operands_.clear();
     attrs_.clear();
@@ -90,7 +90,7 @@ bool ModuleParser::Recover() {
     // Stands for what could not be read, so that its users are not reported too.
     const Shape shape = broken.shape.valid() ? broken.shape : context_->shapes.Token();
     const InstructionId id = module_->AddInstruction(body.computation, Opcode::kUnknown, shape, broken.name, {});
-    module_->SetFlag(id, kPoisoned);
+    module_->SetFlag(id, kErrorPlaceholder);
     if (broken.is_root) body.root = id;
     Define(broken.name, id, body.computation);
   }
@@ -113,8 +113,8 @@ bool ModuleParser::Recover() {
     const char c = in_.Peek();
     if (c == '}') return true;
     const char* line = in_.cursor();
-    in_.EatWord("ROOT");
-    if (!in_.Name().empty() && in_.Peek() == '=' && char_class::Is(in_.cursor()[1], char_class::kBlank)) {
+    in_.TryConsumeWord("ROOT");
+    if (!in_.Name().empty() && in_.Peek() == '=' && char_class::Is(in_.cursor()[1], char_class::kWhitespace)) {
       in_.set_cursor(line);
       return true;
     }
@@ -122,38 +122,38 @@ bool ModuleParser::Recover() {
   }
 }
 
-ModuleParser::Step ModuleParser::StepBody(size_t frame) {
-  if (in_.Eat('}')) return FinishBody(frame);
+ModuleParser::FrameStatus ModuleParser::StepBody(size_t frame) {
+  if (in_.TryConsume('}')) return FinishBody(frame);
   const uint32_t at = in_.Offset();
   if (in_.AtEnd()) {
     Error(DiagnosticKind::kUnexpectedToken, {at, 0}, "the computation has no closing `}`");
     frames_.clear();
-    return Step::kFailed;
+    return FrameStatus::kFailed;
   }
-  const bool is_root = in_.EatWord("ROOT");
-  in_.SkipBlanks();
+  const bool is_root = in_.TryConsumeWord("ROOT");
+  in_.SkipWhitespace();
   const uint32_t name_offset = in_.Here();
   const std::string_view name = in_.Name();
   if (name.empty()) {
     in_.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected an instruction, found ", in_.DescribeNext()));
-    return Step::kFailed;
+    return FrameStatus::kFailed;
   }
   const uint32_t name_size = in_.Here() - name_offset;
   Frame& body = frames_[frame];
   if (is_root) {
     if (body.has_root) {
       Error(DiagnosticKind::kDuplicateRoot, {at, 4}, "multiple ROOT instructions in the computation");
-      return Step::kFailed;
+      return FrameStatus::kFailed;
     }
     body.has_root = true;
   }
   PushInstruction(body.computation);
   Frame& f = frames_.back();
   f.is_root = is_root;
-  f.name = Stable(name);
+  f.name = InternView(name);
   f.name_offset = name_offset;
   f.name_size = name_size;
-  if (!in_.Expect('=', "after the name of an instruction")) return Step::kFailed;
+  if (!in_.Expect('=', "after the name of an instruction")) return FrameStatus::kFailed;
   return StepInstruction(frames_.size() - 1);
 }
 
@@ -165,7 +165,7 @@ void ModuleParser::PushInstruction(ComputationId computation) {
   f.attrs_begin = static_cast<uint32_t>(attrs_.size());
 }
 
-ModuleParser::Step ModuleParser::FinishBody(size_t frame) {
+ModuleParser::FrameStatus ModuleParser::FinishBody(size_t frame) {
   const Frame body = frames_[frame];
   const ComputationId id = body.computation;
   const ComputationRecord& c = module_->record(id);
@@ -173,8 +173,8 @@ ModuleParser::Step ModuleParser::FinishBody(size_t frame) {
     Error(DiagnosticKind::kUnexpectedToken, {in_.Here() - 1, 1},
           "expected at least one instruction in the computation");
     frames_.pop_back();
-    if (frames_.empty()) return Step::kFailed;
-    return Step::kFailed;
+    if (frames_.empty()) return FrameStatus::kFailed;
+    return FrameStatus::kFailed;
   }
   module_->SetRoot(id, body.root.valid() ? body.root : c.last);
   // Parameters may stand in any order, but their numbers must be dense.
@@ -206,20 +206,20 @@ ModuleParser::Step ModuleParser::FinishBody(size_t frame) {
   }
   frames_.pop_back();
   finished_.push_back(id);
-  if (!frames_.empty()) DeliverComputation(id);
-  return Step::kDone;
+  if (!frames_.empty()) OnComputationParsed(id);
+  return FrameStatus::kDone;
 }
 
-ModuleParser::Step ModuleParser::StepInstruction(size_t frame) {
-  if (frames_[frame].phase == Frame::kHead && !ParseHead(frames_[frame])) return Step::kFailed;
+ModuleParser::FrameStatus ModuleParser::StepInstruction(size_t frame) {
+  if (frames_[frame].phase == Frame::kHead && !ParseHead(frames_[frame])) return FrameStatus::kFailed;
   if (frames_[frame].phase == Frame::kOperands) {
-    const Step step = ParseOperands(frame);
-    if (step != Step::kDone) return step;
+    const FrameStatus step = ParseOperands(frame);
+    if (step != FrameStatus::kDone) return step;
     frames_[frame].phase = Frame::kAttributes;
   }
   if (!frames_[frame].nested) {
-    const Step step = ParseAttributes(frame);
-    if (step != Step::kDone) return step;
+    const FrameStatus step = ParseAttributes(frame);
+    if (step != FrameStatus::kDone) return step;
   }
   return FinishInstruction(frame);
 }
@@ -258,7 +258,7 @@ bool ModuleParser::ParseHead(Frame& f) {
 }
 
 bool ModuleParser::ParseOpcode(Frame& f) {
-  in_.SkipBlanks();
+  in_.SkipWhitespace();
   f.opcode_offset = in_.Here();
   const std::string_view word = in_.BareName();
   f.opcode_size = static_cast<uint32_t>(word.size());
@@ -274,12 +274,12 @@ bool ModuleParser::ParseOpcode(Frame& f) {
   }
   const SourceRange range{f.opcode_offset, f.opcode_size == 0 ? 1 : f.opcode_size};
   std::vector<std::string_view> names;
-  for (size_t i = 0; i < kOpcodeCount; ++i) names.push_back(TextOf(static_cast<Opcode>(i)));
-  const std::string hint = Suggestion(word, names);
+  for (size_t i = 0; i < kOpcodeCount; ++i) names.push_back(ToString(static_cast<Opcode>(i)));
+  const std::string hint = DidYouMean(word, names);
   if (options_.allow_unknown && !word.empty() && f.shape.valid()) {
     sink_->Warning(DiagnosticKind::kUnknownOpcode, range, StrCat("unknown opcode `", word, "`; preserved"), hint);
     f.opcode = Opcode::kUnknown;
-    attrs_.push_back({Attr::kUnknownOpcode, Stable(word).value});
+    attrs_.push_back({Attr::kUnknownOpcode, InternView(word).value});
     return true;
   }
   return Error(DiagnosticKind::kUnknownOpcode, range,
@@ -289,7 +289,7 @@ bool ModuleParser::ParseOpcode(Frame& f) {
 }
 
 bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id) {
-  const StringId string = Stable(name);
+  const StringId string = InternView(name);
   const ComputationId computation = frames_.back().computation;
   *id = Lookup(string, computation);
   if (!id->valid()) {
@@ -305,11 +305,12 @@ bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shap
       if (names.size() == 4096) break;
     }
     return Error(DiagnosticKind::kUndefinedOperand, range, StrCat("use of undefined instruction `", name, "`"),
-                 Suggestion(name, names));
+                 DidYouMean(name, names));
   }
   const InstructionRecord& r = module_->record(*id);
-  if (r.flags & kPoisoned) frames_.back().poisoned = true;
-  if (declared.valid() && !CompatibleUpToDynamism(declared, context_->shape(r.shape)) && !(r.flags & kPoisoned)) {
+  if (r.flags & kErrorPlaceholder) frames_.back().has_error = true;
+  if (declared.valid() && !CompatibleIgnoringDynamism(declared, context_->shape(r.shape)) &&
+      !(r.flags & kErrorPlaceholder)) {
     return Error(DiagnosticKind::kShapeMismatch, range,
                  StrCat("operand `", name, "` is declared as ", ToString(declared), ", but its shape is ",
                         ToString(context_->shape(r.shape))));
@@ -338,7 +339,7 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
       *id = known;
       continue;
     }
-    const AttrValue attr{Attr::kIndex, module_->Int64Payload(index)};
+    const AttrValue attr{Attr::kIndex, module_->EncodeInt64(index)};
     const InstructionId element =
         module_->AddInstruction(computation, Opcode::kGetTupleElement, shape.element(index), name, {*id}, {attr});
     Define(name, element, computation);
@@ -347,20 +348,20 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
   return true;
 }
 
-ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
+ModuleParser::FrameStatus ModuleParser::ParseOperands(size_t frame) {
   // After a nested instruction its id is on operands_ already: what follows is `,` or `)`.
   bool expect_operand = operands_.size() == frames_[frame].operands_begin;
-  if (expect_operand && in_.Eat(')')) return Step::kDone;
+  if (expect_operand && in_.TryConsume(')')) return FrameStatus::kDone;
   for (;;) {
     if (!expect_operand) {
-      if (in_.Eat(')')) return Step::kDone;
-      if (!in_.Eat(',')) {
+      if (in_.TryConsume(')')) return FrameStatus::kDone;
+      if (!in_.TryConsume(',')) {
         in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
                       StrCat("expected `,` or `)` after an operand, found ", in_.DescribeNext()));
-        return Step::kFailed;
+        return FrameStatus::kFailed;
       }
     }
-    in_.SkipBlanks();
+    in_.SkipWhitespace();
     const char* start = in_.cursor();
     // Nearly every operand is a name and nothing else.
     if (*start == '%') {
@@ -371,7 +372,7 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
         const SourceRange range{in_.Here() - static_cast<uint32_t>(name.size()) - 1,
                                 static_cast<uint32_t>(name.size()) + 1};
         InstructionId id;
-        if (!ResolveOperand(name, range, Shape(), &id)) return Step::kFailed;
+        if (!ResolveOperand(name, range, Shape(), &id)) return FrameStatus::kFailed;
         operands_.push_back(id);
         expect_operand = false;
         continue;
@@ -380,10 +381,10 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
     }
     Shape declared;
     if (*start != '%' && !shapes_.TakeKnown(&declared) && shapes_.AtShape() && !shapes_.Parse(&declared)) {
-      return Step::kFailed;
+      return FrameStatus::kFailed;
     }
     // In a module XLA passes over a comma between shape and name.
-    if (declared.valid() && !single_instruction_) in_.Eat(',');
+    if (declared.valid() && !single_instruction_) in_.TryConsume(',');
     const uint32_t name_offset = in_.Offset();
     const std::string_view name = in_.Name();
     const SourceRange range{name_offset, in_.Here() - name_offset};
@@ -392,7 +393,7 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
       // In a lone instruction an operand may be given by its shape alone.
       if (!declared.valid() || !single_instruction_ || frames_[frame].computation != frames_.front().computation) {
         in_.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected an operand, found ", in_.DescribeNext()));
-        return Step::kFailed;
+        return FrameStatus::kFailed;
       }
       const ComputationId computation = frames_[frame].computation;
       const auto number = static_cast<uint32_t>(module_->record(computation).parameters.size());
@@ -404,17 +405,17 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
       if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
         Error(DiagnosticKind::kTooDeep, range,
               StrCat("operands are nested deeper than the limit of ", options_.max_nesting));
-        return Step::kFailed;
+        return FrameStatus::kFailed;
       }
       in_.set_cursor(start);
       PushInstruction(frames_[frame].computation);
       frames_.back().nested = true;
       frames_.back().name_offset = name_offset;
-      return Step::kPushed;
+      return FrameStatus::kPushed;
     } else if (!ResolveOperand(name, range, *in_.cursor() == '#' ? Shape() : declared, &id)) {
-      return Step::kFailed;
+      return FrameStatus::kFailed;
     }
-    if (*in_.cursor() == '#' && !ParseTupleElements(&id, frames_[frame].computation)) return Step::kFailed;
+    if (*in_.cursor() == '#' && !ParseTupleElements(&id, frames_[frame].computation)) return FrameStatus::kFailed;
     operands_.push_back(id);
     expect_operand = false;
   }
@@ -422,29 +423,29 @@ ModuleParser::Step ModuleParser::ParseOperands(size_t frame) {
 
 // ---- attributes ----
 
-ModuleParser::Step ModuleParser::ParseAttributes(size_t frame) {
+ModuleParser::FrameStatus ModuleParser::ParseAttributes(size_t frame) {
   if (frames_[frame].in_list) {
-    const Step step = ContinueComputationList(frame);
-    if (step != Step::kDone) return step;
+    const FrameStatus step = ContinueComputationList(frame);
+    if (step != FrameStatus::kDone) return step;
   }
-  while (in_.Eat(',')) {
-    const Step step = ParseAttribute(frame);
-    if (step != Step::kDone) return step;
+  while (in_.TryConsume(',')) {
+    const FrameStatus step = ParseAttribute(frame);
+    if (step != FrameStatus::kDone) return step;
   }
-  return Step::kDone;
+  return FrameStatus::kDone;
 }
 
-ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
+ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
   Frame& f = frames_[frame];
-  in_.SkipBlanks();
+  in_.SkipWhitespace();
   const uint32_t name_offset = in_.Here();
   const std::string_view name = in_.BareName();
   const SourceRange range{name_offset, static_cast<uint32_t>(name.size())};
   if (name.empty()) {
     in_.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected an attribute, found ", in_.DescribeNext()));
-    return Step::kFailed;
+    return FrameStatus::kFailed;
   }
-  if (!in_.Expect('=', "after the name of an attribute")) return Step::kFailed;
+  if (!in_.Expect('=', "after the name of an attribute")) return FrameStatus::kFailed;
   // Of the attributes with this name, the one that the opcode (or, under sugar, the wrapped opcode) takes.
   Attr attr = Attr::kUnknownAttributes;
   for (Attr candidate : AttrsFromText(name)) {
@@ -457,17 +458,17 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
   if (attr == Attr::kUnknownAttributes) {
     std::vector<std::string_view> names;
     for (Opcode opcode : {f.opcode, f.sugar ? f.wrapped : f.opcode}) {
-      for (const AttrSpec& spec : InfoOf(opcode).attributes) names.push_back(TextOf(spec.attr));
+      for (const AttrSpec& spec : InfoOf(opcode).attributes) names.push_back(ToString(spec.attr));
     }
     for (size_t i = 0; i < kAttrCount; ++i) {
       if (IsCommon(static_cast<Attr>(i)) && !kAttrInfo[i].text.empty()) names.push_back(kAttrInfo[i].text);
     }
     const std::string hint =
-        AttrsFromText(name).empty() ? Suggestion(name, names) : StrCat("other opcodes take `", name, "`");
+        AttrsFromText(name).empty() ? DidYouMean(name, names) : StrCat("other opcodes take `", name, "`");
     if (options_.allow_unknown) {
       const std::string_view text = in_.RawValue();
       sink_->Warning(DiagnosticKind::kUnknownAttribute, range,
-                     StrCat("unknown attribute `", name, "` for ", TextOf(f.opcode), "; preserved"), hint);
+                     StrCat("unknown attribute `", name, "` for ", ToString(f.opcode), "; preserved"), hint);
       list_.clear();
       if (AttrValue* known = FindAttr(f, Attr::kUnknownAttributes)) {
         const absl::Span<const int64_t> old = context_->list(ListId(known->payload));
@@ -475,34 +476,34 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
       } else {
         attrs_.push_back({Attr::kUnknownAttributes, 0});
       }
-      list_.push_back(Stable(name).value);
-      list_.push_back(Stable(text).value);
+      list_.push_back(InternView(name).value);
+      list_.push_back(InternView(text).value);
       FindAttr(frames_[frame], Attr::kUnknownAttributes)->payload = module_->ListPayload(list_);
-      return Step::kDone;
+      return FrameStatus::kDone;
     }
-    Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown attribute `", name, "` for ", TextOf(f.opcode)),
+    Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown attribute `", name, "` for ", ToString(f.opcode)),
           hint);
-    return Step::kFailed;
+    return FrameStatus::kFailed;
   }
   if (attr == Attr::kMetadata) {
     if (f.metadata.valid()) {
       Error(DiagnosticKind::kDuplicateAttribute, range, "duplicate attribute `metadata`");
-      return Step::kFailed;
+      return FrameStatus::kFailed;
     }
     Repeated repeated;
-    if (TakeRepeated(attr, &repeated, &f.metadata.value)) return Step::kDone;
-    if (!ParseMetadata(in_, context_.get(), &f.metadata, &frame_numbering_)) return Step::kFailed;
+    if (TakeRepeated(attr, &repeated, &f.metadata.value)) return FrameStatus::kDone;
+    if (!ParseMetadata(in_, context_.get(), &f.metadata, &frame_numbering_)) return FrameStatus::kFailed;
     Remember(attr, repeated, f.metadata.value);
-    return Step::kDone;
+    return FrameStatus::kDone;
   }
   if (FindAttr(f, attr) != nullptr) {
     Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
-    return Step::kFailed;
+    return FrameStatus::kFailed;
   }
   const AttrType type = InfoOf(attr).type;
   if (type == AttrType::kComputation) return ParseComputationValue(frame, attr);
   if (type == AttrType::kComputationList) {
-    if (!in_.Expect('{', "before a list of computations")) return Step::kFailed;
+    if (!in_.Expect('{', "before a list of computations")) return FrameStatus::kFailed;
     f.pending = attr;
     f.in_list = true;
     f.list_begin = static_cast<uint32_t>(computation_list_.size());
@@ -511,11 +512,11 @@ ModuleParser::Step ModuleParser::ParseAttribute(size_t frame) {
   uint32_t payload = 0;
   Repeated repeated;
   if (!MeansTheSameEverywhere(type) || !TakeRepeated(attr, &repeated, &payload)) {
-    if (!ParseAttrValue(f, attr, &payload)) return Step::kFailed;
+    if (!ParseAttrValue(f, attr, &payload)) return FrameStatus::kFailed;
     Remember(attr, repeated, payload);
   }
   attrs_.push_back({attr, payload});
-  return Step::kDone;
+  return FrameStatus::kDone;
 }
 
 bool ModuleParser::TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload) {
@@ -535,35 +536,35 @@ void ModuleParser::Remember(Attr attr, const Repeated& repeated, uint32_t payloa
   values_->Set(text, static_cast<uint32_t>(attr), payload);
 }
 
-ModuleParser::Step ModuleParser::ContinueComputationList(size_t frame) {
+ModuleParser::FrameStatus ModuleParser::ContinueComputationList(size_t frame) {
   // Either before the first element, or behind one.
   for (;;) {
     const bool first = computation_list_.size() == frames_[frame].list_begin;
-    if (in_.Eat('}')) break;
+    if (in_.TryConsume('}')) break;
     if (!first) {
-      if (!in_.Expect(',', "in a list of computations")) return Step::kFailed;
+      if (!in_.Expect(',', "in a list of computations")) return FrameStatus::kFailed;
     }
     const size_t before = computation_list_.size();
-    const Step step = ParseComputationValue(frame, frames_[frame].pending);
-    if (step != Step::kDone) return step;
-    if (computation_list_.size() == before) return Step::kFailed;
+    const FrameStatus step = ParseComputationValue(frame, frames_[frame].pending);
+    if (step != FrameStatus::kDone) return step;
+    if (computation_list_.size() == before) return FrameStatus::kFailed;
   }
   Frame& f = frames_[frame];
   const uint32_t payload = module_->ListPayload(absl::MakeConstSpan(computation_list_).subspan(f.list_begin));
   computation_list_.resize(f.list_begin);
   f.in_list = false;
   attrs_.push_back({f.pending, payload});
-  return Step::kDone;
+  return FrameStatus::kDone;
 }
 
-ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) {
+ModuleParser::FrameStatus ModuleParser::ParseComputationValue(size_t frame, Attr attr) {
   if (in_.Peek() == '{') {
     if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
       in_.ErrorHere(DiagnosticKind::kTooDeep,
                     StrCat("computations are nested deeper than the limit of ", options_.max_nesting));
-      return Step::kFailed;
+      return FrameStatus::kFailed;
     }
-    in_.Eat('{');
+    in_.TryConsume('{');
     frames_[frame].pending = attr;
     Frame& body = frames_.emplace_back();
     body.kind = Frame::kBody;
@@ -571,12 +572,12 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
     duplicate_names_ = true;  // all are called "_"
     body.shadowed_begin = static_cast<uint32_t>(shadowed_.size());
     body.computation = module_->AddComputation(context_->strings.Intern("_"));
-    return Step::kPushed;
+    return FrameStatus::kPushed;
   }
   const uint32_t at = in_.Offset();
   std::string_view name;
-  if (!in_.ExpectName(&name, "the name of a computation")) return Step::kFailed;
-  const StringId string = Stable(name);
+  if (!in_.ExpectName(&name, "the name of a computation")) return FrameStatus::kFailed;
+  const StringId string = InternView(name);
   const ComputationId id =
       string.value < computation_of_name_.size() ? computation_of_name_[string.value] : ComputationId();
   if (!id.valid()) {
@@ -586,18 +587,18 @@ ModuleParser::Step ModuleParser::ParseComputationValue(size_t frame, Attr attr) 
       if (names.size() == 4096) break;
     }
     Error(DiagnosticKind::kUndefinedComputation, {at, in_.Here() - at},
-          StrCat("use of undefined computation `", name, "`"), Suggestion(name, names));
-    return Step::kFailed;
+          StrCat("use of undefined computation `", name, "`"), DidYouMean(name, names));
+    return FrameStatus::kFailed;
   }
   if (frames_[frame].in_list) {
     computation_list_.push_back(id.value);
   } else {
     attrs_.push_back({attr, id.value});
   }
-  return Step::kDone;
+  return FrameStatus::kDone;
 }
 
-void ModuleParser::DeliverComputation(ComputationId id) {
+void ModuleParser::OnComputationParsed(ComputationId id) {
   Frame& f = frames_.back();
   if (f.in_list) {
     computation_list_.push_back(id.value);

@@ -10,13 +10,13 @@ namespace hlokit {
 namespace {
 
 // `[16]`, `[2,8]T(1,0)`, as it stands.
-bool ParseRawIotaOrder(Reader& in, IotaOrder* order) {
+bool ParseRawIotaTileAssignment(TextCursor& in, IotaTileAssignment* order) {
   if (!ParseNumbers(in, '[', ']', "iota dimensions", &order->reshape)) return false;
   if (order->reshape.size() == 1 && !in.PeekWord("T")) {
     order->perm = {0};
     return true;
   }
-  if (!in.EatWord("T")) {
+  if (!in.TryConsumeWord("T")) {
     return in.ErrorHere(DiagnosticKind::kUnexpectedToken,
                         StrCat("expected `T(` and the transposition of the iota, found ", in.DescribeNext()));
   }
@@ -24,7 +24,7 @@ bool ParseRawIotaOrder(Reader& in, IotaOrder* order) {
 }
 
 // An axis name: in quotes, or bare as older versions printed it.
-bool ParseAxisName(Reader& in, std::string* scratch, std::string_view* name) {
+bool ParseAxisName(TextCursor& in, std::string* scratch, std::string_view* name) {
   const char next = in.Peek();
   if (next == '\'' || next == '"') {
     bool stable;
@@ -38,19 +38,19 @@ bool ParseAxisName(Reader& in, std::string* scratch, std::string_view* name) {
 
 }  // namespace
 
-bool ParseNumbers(Reader& in, char open, char close, std::string_view what, std::vector<int64_t>* values) {
+bool ParseNumbers(TextCursor& in, char open, char close, std::string_view what, std::vector<int64_t>* values) {
   if (!in.Expect(open, StrCat("before ", what))) return false;
   do {
     int64_t value;
     if (!in.Int(&value)) return false;
     values->push_back(value);
-  } while (in.Eat(','));
+  } while (in.TryConsume(','));
   return in.Expect(close, StrCat("after ", what));
 }
 
-bool ParseIotaOrder(Reader& in, DiagnosticKind kind, IotaOrder* order) {
+bool ParseIotaTileAssignment(TextCursor& in, DiagnosticKind kind, IotaTileAssignment* order) {
   const uint32_t start = in.Offset();
-  if (!ParseRawIotaOrder(in, order)) return false;
+  if (!ParseRawIotaTileAssignment(in, order)) return false;
   if (!order->Valid()) {
     return in.Error(
         kind, {start, in.Here() - start},
@@ -60,13 +60,13 @@ bool ParseIotaOrder(Reader& in, DiagnosticKind kind, IotaOrder* order) {
   return true;
 }
 
-bool AtMesh(Reader& in) { return in.PeekWord("mesh") || in.PeekWord("maximal_mesh"); }
+bool AtMesh(TextCursor& in) { return in.PeekWord("mesh") || in.PeekWord("maximal_mesh"); }
 
-bool ParseMesh(Reader& in, Context* context, DiagnosticKind kind, Mesh* mesh) {
-  if (in.EatWord("maximal_mesh")) {
+bool ParseMesh(TextCursor& in, Context* context, DiagnosticKind kind, Mesh* mesh) {
+  if (in.TryConsumeWord("maximal_mesh")) {
     int64_t device;
     if (!in.Expect('[', "after maximal_mesh")) return false;
-    if (!in.EatWord("device_id")) {
+    if (!in.TryConsumeWord("device_id")) {
       return in.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected device_id=, found ", in.DescribeNext()));
     }
     if (!in.Expect('=', "after device_id") || !in.Int(&device) || !in.Expect(']', "after the device of a mesh")) {
@@ -75,7 +75,7 @@ bool ParseMesh(Reader& in, Context* context, DiagnosticKind kind, Mesh* mesh) {
     mesh->devices.devices = {device};
     return true;
   }
-  if (!in.EatWord("mesh")) {
+  if (!in.TryConsumeWord("mesh")) {
     return in.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected a mesh, found ", in.DescribeNext()));
   }
   if (!in.Expect('[', "after mesh")) return false;
@@ -87,12 +87,12 @@ bool ParseMesh(Reader& in, Context* context, DiagnosticKind kind, Mesh* mesh) {
       if (!ParseAxisName(in, &scratch, &name) || !in.Expect('=', "after an axis name") || !in.Int(&size)) return false;
       mesh->names.push_back(context->strings.Intern(name));
       mesh->devices.dims.push_back(size);
-    } while (in.Eat(','));
+    } while (in.TryConsume(','));
   }
   if (!in.Expect(']', "after the axes of a mesh")) return false;
   // The comma may belong to what follows the mesh.
   const char* before_comma = in.cursor();
-  if (!in.Eat(',') || !in.EatWord("device_ids")) {
+  if (!in.TryConsume(',') || !in.TryConsumeWord("device_ids")) {
     in.set_cursor(before_comma);
     if (const std::optional<int64_t> count = DeviceCount(mesh->devices.dims); count && !mesh->names.empty()) {
       mesh->devices.iota = {{*count}, {0}};
@@ -101,18 +101,18 @@ bool ParseMesh(Reader& in, Context* context, DiagnosticKind kind, Mesh* mesh) {
   }
   if (!in.Expect('=', "after device_ids") || !in.Expect('(', "before device ids")) return false;
   if (in.Peek() == '[') {
-    if (!ParseIotaOrder(in, kind, &mesh->devices.iota)) return false;
+    if (!ParseIotaTileAssignment(in, kind, &mesh->devices.iota)) return false;
   } else {
     do {
       int64_t device;
       if (!in.Int(&device)) return false;
       mesh->devices.devices.push_back(device);
-    } while (in.Eat(','));
+    } while (in.TryConsume(','));
   }
   return in.Expect(')', "after device ids");
 }
 
-AxisReader::AxisReader(Reader& in, const Context& context, DiagnosticKind kind, const Mesh& mesh)
+AxisReader::AxisReader(TextCursor& in, const Context& context, DiagnosticKind kind, const Mesh& mesh)
     : in_(in), context_(context), kind_(kind), mesh_(mesh) {
   for (size_t i = 0; i < mesh.names.size(); ++i) by_name_.emplace(mesh.names[i].value, static_cast<int64_t>(i));
 }
@@ -134,12 +134,12 @@ bool AxisReader::Name(int64_t* axis) {
   }
   std::vector<std::string_view> names;
   for (StringId id : mesh_.names) names.push_back(context_.str(id));
-  return in_.Error(kind_, range, StrCat("unknown mesh axis `", name, "`"), Suggestion(name, names));
+  return in_.Error(kind_, range, StrCat("unknown mesh axis `", name, "`"), DidYouMean(name, names));
 }
 
 bool AxisReader::One(AxisRef* axis) {
   if (!Name(&axis->axis)) return false;
-  if (!in_.Eat(':')) return true;
+  if (!in_.TryConsume(':')) return true;
   const uint32_t start = in_.Offset();
   if (!in_.Expect('(', "before the pre-size of a sub-axis") || !in_.Int(&axis->pre_size) ||
       !in_.Expect(')', "after the pre-size of a sub-axis") || !in_.Int(&axis->size)) {
@@ -153,10 +153,10 @@ bool AxisReader::One(AxisRef* axis) {
 
 bool AxisReader::Set(std::vector<AxisRef>* axes) {
   if (!in_.Expect('{', "before axes")) return false;
-  if (in_.Eat('}')) return true;
+  if (in_.TryConsume('}')) return true;
   do {
     if (!One(&axes->emplace_back())) return false;
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after axes");
 }
 

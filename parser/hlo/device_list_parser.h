@@ -12,26 +12,26 @@
 #include "ir/graph/context.h"
 #include "ir/sharding/mesh.h"
 #include "ir/sharding/tile_assignment.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
 // `[1,2]`: at least one number between the two characters.
-bool ParseNumbers(Reader& in, char open, char close, std::string_view what, std::vector<int64_t>* values);
+bool ParseNumbers(TextCursor& in, char open, char close, std::string_view what, std::vector<int64_t>* values);
 
 // `[2,8]T(1,0)` or `[16]`. Checked, canonical.
-bool ParseIotaOrder(Reader& in, DiagnosticKind kind, IotaOrder* order);
+bool ParseIotaTileAssignment(TextCursor& in, DiagnosticKind kind, IotaTileAssignment* order);
 
 // True at `mesh[` and `maximal_mesh[`.
-bool AtMesh(Reader& in);
+bool AtMesh(TextCursor& in);
 // `mesh['x'=2,'y'=4], device_ids=(0,2,1,...)`, `... device_ids=([4,2]T(1,0))`, `maximal_mesh[device_id=3]`. Names may
 // stand without quotes. Not checked: see CheckMesh.
-bool ParseMesh(Reader& in, Context* context, DiagnosticKind kind, Mesh* mesh);
+bool ParseMesh(TextCursor& in, Context* context, DiagnosticKind kind, Mesh* mesh);
 
 // Reads references to the axes of one mesh, by name or number.
 class AxisReader {
  public:
-  AxisReader(Reader& in, const Context& context, DiagnosticKind kind, const Mesh& mesh);
+  AxisReader(TextCursor& in, const Context& context, DiagnosticKind kind, const Mesh& mesh);
 
   // `'x'`, `'x':(1)2`, `0`
   bool One(AxisRef* axis);
@@ -41,7 +41,7 @@ class AxisReader {
  private:
   bool Name(int64_t* axis);
 
-  Reader& in_;
+  TextCursor& in_;
   const Context& context_;
   const DiagnosticKind kind_;
   const Mesh& mesh_;

@@ -34,8 +34,8 @@ const AttrDuties& DutiesOf(Opcode opcode) {
     }
     for (size_t i = 0; i <= kOpcodeCount; ++i) {
       for (const AttrSpec& spec : InfoOf(static_cast<Opcode>(i)).attributes) {
-        duties[i].complete |= spec.presence == AttrSpec::kRequired || spec.presence == AttrSpec::kImplied;
-        duties[i].drop_read_only |= spec.presence == AttrSpec::kReadOnly;
+        duties[i].complete |= spec.presence == AttrSpec::kRequired || spec.presence == AttrSpec::kDefaulted;
+        duties[i].drop_read_only |= spec.presence == AttrSpec::kLegacy;
       }
     }
     return duties;
@@ -58,20 +58,20 @@ void ModuleParser::RemoveAttr(const Frame& f, Attr attr) {
       attrs_.end());
 }
 
-bool ModuleParser::DropByRule(AttrValue value) const {
-  switch (InfoOf(value.attr).drop_rule) {
-    case DropRule::kKeep:
+bool ModuleParser::IsElided(AttrValue value) const {
+  switch (InfoOf(value.attr).elision) {
+    case DefaultElision::kKeep:
       return false;
-    case DropRule::kDropFalse:
-    case DropRule::kDropZero:
+    case DefaultElision::kDropFalse:
+    case DefaultElision::kDropZero:
       return value.payload == 0;
-    case DropRule::kDropOne:
+    case DefaultElision::kDropOne:
       return value.payload == 1;
-    case DropRule::kDropMinusOne:
-      return module_->Int64Of(value.payload) == -1;
-    case DropRule::kDropEmpty:
+    case DefaultElision::kDropMinusOne:
+      return module_->DecodeInt64(value.payload) == -1;
+    case DefaultElision::kDropEmpty:
       return value.payload == 0;  // string 0 and list 0 are the empty ones
-    case DropRule::kDropAllZero: {
+    case DefaultElision::kDropAllZero: {
       const absl::Span<const int64_t> list = context_->list(ListId(value.payload));
       return std::all_of(list.begin(), list.end(), [](int64_t v) { return v == 0; });
     }
@@ -94,19 +94,19 @@ bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
   const absl::Span<const AttrSpec> specs =
       DutiesOf(opcode).complete ? InfoOf(opcode).attributes : absl::Span<const AttrSpec>();
   for (const AttrSpec& spec : specs) {
-    if (spec.presence == AttrSpec::kImplied) {
-      if (FindAttr(f, spec.attr) == nullptr) attrs_.push_back({spec.attr, spec.implied});
+    if (spec.presence == AttrSpec::kDefaulted) {
+      if (FindAttr(f, spec.attr) == nullptr) attrs_.push_back({spec.attr, spec.default_payload});
     } else if (spec.presence == AttrSpec::kRequired && FindAttr(f, spec.attr) == nullptr) {
       return Error(DiagnosticKind::kMissingAttribute, {f.opcode_offset, f.opcode_size},
-                   StrCat("missing attribute `", TextOf(spec.attr), "` for ", TextOf(opcode)));
+                   StrCat("missing attribute `", ToString(spec.attr), "` for ", ToString(opcode)));
     }
   }
   size_t kept = f.attrs_begin;
   for (size_t i = f.attrs_begin; i < attrs_.size(); ++i) {
-    if (InfoOf(attrs_[i].attr).drop_rule != DropRule::kKeep) {
+    if (InfoOf(attrs_[i].attr).elision != DefaultElision::kKeep) {
       const AttrSpec* spec = FindAttrSpec(opcode, attrs_[i].attr);
-      const bool implied = spec != nullptr && spec->presence == AttrSpec::kImplied;
-      if (!implied && DropByRule(attrs_[i])) continue;
+      const bool implied = spec != nullptr && spec->presence == AttrSpec::kDefaulted;
+      if (!implied && IsElided(attrs_[i])) continue;
     }
     attrs_[kept++] = attrs_[i];
   }
@@ -157,7 +157,7 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
       }
       for (size_t i = 0; i < shapes.size(); ++i) {
         const Shape constraint = context_->shape(ShapeId(static_cast<uint32_t>(shapes[i])));
-        if (!Compatible(constraint, operand_shape(i)) && !f.poisoned) {
+        if (!Compatible(constraint, operand_shape(i)) && !f.has_error) {
           return Error(DiagnosticKind::kShapeMismatch, range,
                        StrCat("layout constraint ", ToString(constraint), " of operand ", i,
                               " is incompatible with its shape ", ToString(operand_shape(i))));
@@ -170,7 +170,7 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
     const Shape index = operand_shape(0);
     if (!index.IsScalar() ||
         (index.element_type() != ElementType::kPred && index.element_type() != ElementType::kS32)) {
-      return f.poisoned ||
+      return f.has_error ||
              Error(DiagnosticKind::kShapeMismatch, range,
                    StrCat("expected operand 0 of a conditional to be pred[] or s32[], found ", ToString(index)));
     }
@@ -202,7 +202,7 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
     const Instruction tuple = module_->instruction(operands_[f.operands_begin]);
     const AttrValue* index = FindAttr(f, Attr::kIndex);
     if (tuple.opcode() == Opcode::kTuple && index != nullptr && FindAttr(f, Attr::kOrigin) == nullptr) {
-      const int64_t i = module_->Int64Of(index->payload);
+      const int64_t i = module_->DecodeInt64(index->payload);
       if (i >= 0 && i < tuple.operand_count()) {
         if (const std::optional<uint32_t> origin = tuple.operand(i).payload(Attr::kOrigin)) {
           attrs_.push_back({Attr::kOrigin, *origin});
@@ -223,7 +223,7 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
 // XLA's constructors of these instructions make the shape themselves, from the part of the written one that is free.
 bool ModuleParser::NormalizeShape(Frame& f, Opcode opcode) {
   const SourceRange range{f.opcode_offset, f.opcode_size};
-  if (f.sugar || !f.shape.valid() || f.poisoned) return true;
+  if (f.sugar || !f.shape.valid() || f.has_error) return true;
   ShapeTable& shapes = context_->shapes;
   const bool has_operand = operands_.size() > f.operands_begin;
   const Shape operand = has_operand ? module_->instruction(operands_[f.operands_begin]).shape() : Shape();
@@ -234,7 +234,7 @@ bool ModuleParser::NormalizeShape(Frame& f, Opcode opcode) {
   } else if (opcode == Opcode::kRecv || opcode == Opcode::kInfeed) {
     if (!f.shape.IsTuple() || f.shape.tuple_size() == 0) {
       return Error(DiagnosticKind::kBadShape, range,
-                   StrCat("expected a tuple shape that begins with the data for ", TextOf(opcode), ", found ",
+                   StrCat("expected a tuple shape that begins with the data for ", ToString(opcode), ", found ",
                           ToString(f.shape)));
     }
     f.shape = opcode == Opcode::kRecv
@@ -262,9 +262,9 @@ bool ModuleParser::InferResult(Frame& f) {
   const SourceRange range{f.opcode_offset, f.opcode_size};
   if (!HasTrait(f.opcode, kInferable)) {
     return Error(DiagnosticKind::kMissingShape, range,
-                 StrCat("the result shape of ", TextOf(f.opcode), " cannot be inferred and must be specified"));
+                 StrCat("the result shape of ", ToString(f.opcode), " cannot be inferred and must be specified"));
   }
-  if (f.poisoned) {
+  if (f.has_error) {
     f.shape = context_->shapes.Token();
     return true;
   }
@@ -287,7 +287,7 @@ bool ModuleParser::InferResult(Frame& f) {
 }
 
 // What the result shape says of the attributes, and the opcode of the shape.
-bool ModuleParser::FitToShape(Frame& f) {
+bool ModuleParser::AdjustAttributesToShape(Frame& f) {
   if (attrs_.size() == f.attrs_begin && !DutiesOf(f.opcode).fit_to_shape) return true;
   const SourceRange range{f.opcode_offset, f.opcode_size};
   if (f.opcode == Opcode::kMap) {
@@ -311,7 +311,7 @@ bool ModuleParser::FitToShape(Frame& f) {
   if (f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate) {
     if (!f.shape.IsTuple() || f.shape.tuple_size() < 2 || !f.shape.element(0).IsTuple()) {
       return Error(DiagnosticKind::kBadAsync, range,
-                   StrCat("expected a shape ((operands), outputs, state...) for ", TextOf(f.opcode), ", found ",
+                   StrCat("expected a shape ((operands), outputs, state...) for ", ToString(f.opcode), ", found ",
                           ToString(f.shape)));
     }
   }
@@ -353,7 +353,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
       if (!own) attrs_[kept++] = value;
     }
     attrs_.resize(kept);
-    const StringId root_name = context_->strings.Intern(TextOf(f.wrapped));
+    const StringId root_name = context_->strings.Intern(ToString(f.wrapped));
     const InstructionId root =
         module_->AddInstruction(wrapper, f.wrapped, f.shape.element(1), root_name, parameters, wrapped_attrs_);
     module_->SetMetadata(root, f.metadata);
@@ -361,7 +361,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
     module_->SetRoot(wrapper, root);
     SetThread(wrapper, thread);
     finished_.push_back(wrapper);
-    late_parameters_[wrapper.value];
+    deferred_parameters_[wrapper.value];
     duplicate_names_ = true;
     attrs_.push_back({Attr::kCalls, wrapper.value});
     return true;
@@ -369,12 +369,13 @@ bool ModuleParser::FinishAsync(Frame& f) {
   // Updates and dones belong to the chain of their first operand.
   if (operands_.size() == f.operands_begin) {
     return Error(DiagnosticKind::kBadAsync, range,
-                 StrCat("expected the operand of ", TextOf(f.opcode), " to be the previous async operation"));
+                 StrCat("expected the operand of ", ToString(f.opcode), " to be the previous async operation"));
   }
   const Instruction previous = module_->instruction(operands_[f.operands_begin]);
-  if (previous.opcode() == Opcode::kAsyncDone && !f.poisoned) {
-    return Error(DiagnosticKind::kBadAsync, range,
-                 StrCat(TextOf(f.opcode), " cannot continue `", previous.name(), "`, which has an async-done already"));
+  if (previous.opcode() == Opcode::kAsyncDone && !f.has_error) {
+    return Error(
+        DiagnosticKind::kBadAsync, range,
+        StrCat(ToString(f.opcode), " cannot continue `", previous.name(), "`, which has an async-done already"));
   }
   const Instruction start = async_starts_.Find(previous);
   if (!start.valid()) {
@@ -384,7 +385,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
   if (f.sugar && wrapper.valid() && wrapper.root().opcode() != f.wrapped) {
     return Error(DiagnosticKind::kBadAsync, range,
                  StrCat("the operation started by `", start.name(), "` is ", wrapper.root().opcode_text(), ", not ",
-                        TextOf(f.wrapped)));
+                        ToString(f.wrapped)));
   }
   const StringId thread(start.payload(Attr::kAsyncExecutionThread).value_or(StringId::kNone));
   if (const AttrValue* given = FindAttr(f, Attr::kAsyncExecutionThread)) {
@@ -401,23 +402,23 @@ bool ModuleParser::FinishAsync(Frame& f) {
                    StrCat("the operation started by `", start.name(), "` calls `", wrapper.name(), "`"));
     }
   }
-  return BindLate(f, start.id());
+  return BindDeferredOperands(f, start.id());
 }
 
 // Operands and outputs that a start leaves open are bound by later updates; a computation that the sugar hides grows
 // with them.
-bool ModuleParser::BindLate(const Frame& f, InstructionId start_id) {
+bool ModuleParser::BindDeferredOperands(const Frame& f, InstructionId start_id) {
   const Computation wrapper = module_->instruction(start_id).computation_attr(Attr::kCalls);
   if (!wrapper.valid()) return true;
-  const auto late = late_parameters_.find(wrapper.id().value);
-  if (late == late_parameters_.end()) return true;
+  const auto late = deferred_parameters_.find(wrapper.id().value);
+  if (late == deferred_parameters_.end()) return true;
   const InstructionId root = wrapper.root().id();
   for (size_t i = f.operands_begin + 1; i < operands_.size(); ++i) {
     const auto number = static_cast<uint32_t>(wrapper.parameter_count());
     const InstructionId parameter =
         module_->AddInstruction(wrapper.id(), Opcode::kParameter, module_->instruction(operands_[i]).shape(),
                                 context_->strings.Intern("async_param"), {}, {}, number);
-    module_->Move(parameter, root);
+    module_->MoveBefore(parameter, root);
     late->second.push_back(parameter);
   }
   const Shape now = module_->instruction(root).shape();
@@ -430,8 +431,8 @@ bool ModuleParser::BindLate(const Frame& f, InstructionId start_id) {
 }
 
 // Once for each computation, when all that is bound late is known.
-void ModuleParser::AppendLateOperands() {
-  for (const auto& [computation, parameters] : late_parameters_) {
+void ModuleParser::AppendDeferredOperands() {
+  for (const auto& [computation, parameters] : deferred_parameters_) {
     if (parameters.empty()) continue;
     const Instruction root = module_->computation(ComputationId(computation)).root();
     std::vector<InstructionId> operands;
@@ -473,43 +474,43 @@ void ModuleParser::CopyToWrapped(InstructionId async) {
   if (instruction.metadata_id().valid()) module_->SetMetadata(root, instruction.metadata_id());
 }
 
-void ModuleParser::DropReadOnly(const Frame& f) {
+void ModuleParser::DropLegacyAttributes(const Frame& f) {
   if (!DutiesOf(f.opcode).drop_read_only) return;
   for (Attr dropped : {Attr::kMode, Attr::kToApply, Attr::kAsyncExecutionThread, Attr::kCalls}) {
     const AttrSpec* spec = FindAttrSpec(f.opcode, dropped);
-    if (spec != nullptr && spec->presence == AttrSpec::kReadOnly) RemoveAttr(f, dropped);
+    if (spec != nullptr && spec->presence == AttrSpec::kLegacy) RemoveAttr(f, dropped);
   }
 }
 
-ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
+ModuleParser::FrameStatus ModuleParser::FinishInstruction(size_t frame) {
   Frame& f = frames_[frame];
   const bool sugar_start = f.sugar && f.opcode == Opcode::kAsyncStart;
-  if (!sugar_start && !CheckOperandCount(f)) return Step::kFailed;
-  if (!NormalizeAttributes(f)) return Step::kFailed;
-  if (!CompleteAttributes(f, sugar_start ? f.wrapped : f.opcode)) return Step::kFailed;
+  if (!sugar_start && !CheckOperandCount(f)) return FrameStatus::kFailed;
+  if (!NormalizeAttributes(f)) return FrameStatus::kFailed;
+  if (!CompleteAttributes(f, sugar_start ? f.wrapped : f.opcode)) return FrameStatus::kFailed;
   if (!f.shape.valid()) {
-    if (!InferResult(f)) return Step::kFailed;
+    if (!InferResult(f)) return FrameStatus::kFailed;
     if (f.shape.leaf_count() > kMaxLeaves) {
       Error(DiagnosticKind::kTooLarge, {f.opcode_offset, f.opcode_size}, "the inferred tuple shape is too large");
-      return Step::kFailed;
+      return FrameStatus::kFailed;
     }
   }
-  if (!FitToShape(f)) return Step::kFailed;
+  if (!AdjustAttributesToShape(f)) return FrameStatus::kFailed;
   const bool async =
       f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate || f.opcode == Opcode::kAsyncDone;
-  if (async && !FinishAsync(f)) return Step::kFailed;
-  DropReadOnly(f);
+  if (async && !FinishAsync(f)) return FrameStatus::kFailed;
+  DropLegacyAttributes(f);
   if (module_->instruction_id_bound() >= static_cast<size_t>(options_.max_instructions)) {
     Error(DiagnosticKind::kTooLarge, NameRange(f), "the module has too many instructions");
     frames_.clear();
-    return Step::kFailed;
+    return FrameStatus::kFailed;
   }
   if (!f.name.valid()) {
     f.name = AnonymousName(f.opcode);
   } else if (Lookup(f.name, f.computation).valid()) {
     Error(DiagnosticKind::kDuplicateName, NameRange(f),
           StrCat("redefinition of instruction `", context_->str(f.name), "`"));
-    return Step::kFailed;
+    return FrameStatus::kFailed;
   }
   const InstructionId id = module_->AddInstruction(f.computation, f.opcode, f.shape, f.name,
                                                    absl::MakeConstSpan(operands_).subspan(f.operands_begin),
@@ -518,7 +519,7 @@ ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
   module_->SetSource(id, f.name_offset);
   if (f.nested) module_->SetFlag(id, kGeneratedName);
   if (async) CopyToWrapped(id);
-  if (f.poisoned) module_->SetFlag(id, kPoisoned);
+  if (f.has_error) module_->SetFlag(id, kErrorPlaceholder);
   operands_.resize(f.operands_begin);
   attrs_.resize(f.attrs_begin);
   const bool nested = f.nested;
@@ -532,7 +533,7 @@ ModuleParser::Step ModuleParser::FinishInstruction(size_t frame) {
   } else if (!frames_.empty() && is_root) {
     frames_.back().root = id;
   }
-  return Step::kDone;
+  return FrameStatus::kDone;
 }
 
 }  // namespace hlokit

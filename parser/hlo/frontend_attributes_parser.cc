@@ -11,13 +11,13 @@
 
 namespace hlokit {
 
-bool ParseFrontendAttributes(Reader& in, Context* context, ListId* attributes) {
+bool ParseFrontendAttributes(TextCursor& in, Context* context, ListId* attributes) {
   std::vector<FrontendAttribute> entries;
   std::string scratch;
   if (!in.Expect('{', "before frontend attributes")) return false;
   if (in.Peek() != '}') {
     do {
-      in.SkipBlanks();
+      in.SkipWhitespace();
       const std::string_view key = in.BareName();
       if (key.empty()) {
         return in.ErrorHere(DiagnosticKind::kUnexpectedToken,
@@ -33,7 +33,7 @@ bool ParseFrontendAttributes(Reader& in, Context* context, ListId* attributes) {
       }
       entries.emplace_back(context->strings.InternStable(key),
                            stable ? context->strings.InternStable(value) : context->strings.Intern(value));
-    } while (in.Eat(','));
+    } while (in.TryConsume(','));
   }
   *attributes = EncodeFrontendAttributes(context, std::move(entries));
   return in.Expect('}', "after frontend attributes");

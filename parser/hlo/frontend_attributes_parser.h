@@ -5,12 +5,12 @@
 
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
 // The text must outlive the context: strings point into it.
-bool ParseFrontendAttributes(Reader& in, Context* context, ListId* attributes);
+bool ParseFrontendAttributes(TextCursor& in, Context* context, ListId* attributes);
 
 }  // namespace hlokit
 

@@ -31,9 +31,9 @@ constexpr std::string_view kHeaderAttributes[] = {"is_scheduled",
 bool ModuleParser::ParseHeader() {
   std::string_view name;
   if (!in_.ExpectName(&name, "the name of the module")) return false;
-  module_->header().name = Stable(name);
-  in_.Eat(':');  // XLA reads a colon behind a name as part of it
-  while (in_.Eat(',')) {
+  module_->header().name = InternView(name);
+  in_.TryConsume(':');  // XLA reads a colon behind a name as part of it
+  while (in_.TryConsume(',')) {
     const SourceRange range = in_.Next();
     std::string_view attribute;
     if (!in_.ExpectName(&attribute, "a module attribute") || !in_.Expect('=', "after the name of an attribute")) {
@@ -88,14 +88,14 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
     return ParseOriginRecoveryTable(in_, context_.get(), keep, &h.origin_recovery_table);
   }
   if (name == "debug_attributes") return ParseDebugAttributes(in_, context_.get(), &h.debug_attributes);
-  std::string hint = Suggestion(name, {std::begin(kHeaderAttributes), std::end(kHeaderAttributes)});
+  std::string hint = DidYouMean(name, {std::begin(kHeaderAttributes), std::end(kHeaderAttributes)});
   if (!options_.allow_unknown) {
     return Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown module attribute `", name, "`"), hint);
   }
   sink_->Warning(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown module attribute `", name, "`; preserved"),
                  hint);
-  h.unknown_attributes.push_back(Stable(name));
-  h.unknown_attributes.push_back(Stable(in_.RawValue()));
+  h.unknown_attributes.push_back(InternView(name));
+  h.unknown_attributes.push_back(InternView(in_.RawValue()));
   return true;
 }
 
@@ -117,10 +117,10 @@ bool ModuleParser::ParseInputOutputAlias() {
         !in_.Expect(',', "after a parameter number") || !ParseShapeIndex(&alias.parameter_index)) {
       return false;
     }
-    if (in_.Eat(',')) {
-      if (in_.EatWord("must-alias")) {
+    if (in_.TryConsume(',')) {
+      if (in_.TryConsumeWord("must-alias")) {
         alias.must_alias = true;
-      } else if (!in_.EatWord("may-alias")) {
+      } else if (!in_.TryConsumeWord("may-alias")) {
         return in_.ErrorHere(DiagnosticKind::kBadHeader,
                              StrCat("expected may-alias or must-alias, found ", in_.DescribeNext()));
       }
@@ -133,7 +133,7 @@ bool ModuleParser::ParseInputOutputAlias() {
       }
     }
     aliases.push_back(alias);
-    if (!in_.Eat(',')) break;
+    if (!in_.TryConsume(',')) break;
   }
   std::stable_sort(aliases.begin(), aliases.end(), [this](const InputOutputAlias& a, const InputOutputAlias& b) {
     const auto x = context_->list(a.output_index), y = context_->list(b.output_index);
@@ -153,7 +153,7 @@ bool ModuleParser::ParseBufferDonor() {
       return false;
     }
     donors.push_back(donor);
-    if (!in_.Eat(',')) break;
+    if (!in_.TryConsume(',')) break;
   }
   std::stable_sort(donors.begin(), donors.end(), [this](const BufferDonor& a, const BufferDonor& b) {
     if (a.parameter != b.parameter) return a.parameter < b.parameter;
@@ -166,13 +166,13 @@ bool ModuleParser::ParseBufferDonor() {
 bool ModuleParser::ParseEntryLayout() {
   EntryLayout layout;
   if (!in_.Expect('{', "before the entry layout") || !in_.Expect('(', "before the parameter shapes")) return false;
-  if (!in_.Eat(')')) {
+  if (!in_.TryConsume(')')) {
     do {
       if (!shapes_.Parse(&layout.parameters.emplace_back())) return false;
-    } while (in_.Eat(','));
+    } while (in_.TryConsume(','));
     if (!in_.Expect(')', "after the parameter shapes")) return false;
   }
-  if (!in_.Eat("->")) {
+  if (!in_.TryConsume("->")) {
     return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
                          StrCat("expected `->` before the result shape, found ", in_.DescribeNext()));
   }
@@ -208,7 +208,7 @@ bool ModuleParser::ParseIndexedFields(absl::Span<const std::string_view> fields,
   if (TakeFieldsInOrder(fields, values)) return true;
   if (!in_.Expect('{', "before the fields of a table entry")) return false;
   uint64_t seen = 0;
-  while (!in_.Eat('}')) {
+  while (!in_.TryConsume('}')) {
     const SourceRange range = in_.Next();
     std::string_view name;
     if (!in_.ExpectName(&name, "a field") || !in_.Expect('=', "after the name of a field")) return false;
@@ -222,7 +222,7 @@ bool ModuleParser::ParseIndexedFields(absl::Span<const std::string_view> fields,
       return Error(DiagnosticKind::kNumberOutOfRange, range, StrCat("`", name, "` does not fit in 32 bits"));
     }
     seen |= uint64_t{1} << i;
-    in_.Eat(',');
+    in_.TryConsume(',');
   }
   for (size_t i = 0; i < fields.size(); ++i) {
     if ((seen >> i & 1) == 0) {
@@ -234,7 +234,7 @@ bool ModuleParser::ParseIndexedFields(absl::Span<const std::string_view> fields,
 }
 
 bool ModuleParser::ParseStackFrames() {
-  if (!in_.EatWord("FileNames")) return true;
+  if (!in_.TryConsumeWord("FileNames")) return true;
   StackFrames& frames = module_->header().stack_frames;
   const auto names = [this](std::vector<StringId>* out) {
     while (in_.AtInt()) {
@@ -246,7 +246,7 @@ bool ModuleParser::ParseStackFrames() {
     return true;
   };
   const auto section = [this](std::string_view word) {
-    if (in_.EatWord(word)) return true;
+    if (in_.TryConsumeWord(word)) return true;
     return in_.ErrorHere(DiagnosticKind::kBadHeader,
                          StrCat("expected the table ", word, ", found ", in_.DescribeNext()));
   };

@@ -81,12 +81,12 @@ std::string TextOfScalar(ElementType type, T v) {
 // Reads one array.
 class ArrayReader {
  public:
-  ArrayReader(Reader& in, Shape shape, int64_t max_bytes, int64_t* padding, bool spread_complex_nan)
+  ArrayReader(TextCursor& in, Shape shape, int64_t max_bytes, int64_t* padding, bool propagate_complex_nan)
       : in_(in),
         shape_(shape),
         type_(shape.element_type()),
         padding_(padding),
-        spread_complex_nan_(spread_complex_nan),
+        spread_complex_nan_(propagate_complex_nan),
         buffer_(MaxSize(shape, max_bytes)) {}
 
   // On success the elements are in data(), unless elided().
@@ -143,7 +143,7 @@ class ArrayReader {
     return static_cast<size_t>(std::max<int64_t>(bytes < 0 ? max_bytes : std::min(bytes, max_bytes), 0));
   }
 
-  Reader& in_;
+  TextCursor& in_;
   Shape shape_;
   ElementType type_;
   int64_t* padding_;
@@ -185,13 +185,13 @@ bool ArrayReader::ReadElement(const char*& p, T* v) {
   uint64_t magnitude = 0;
   for (; char_class::IsDigit(*q); ++q) magnitude = magnitude * 10 + static_cast<uint64_t>(*q - '0');
   if (q == digits || char_class::IsName(*q)) {
-    return FailHere(p, StrCat("expected an integer for ", TextOf(type_), ", found ", FoundAt(p)));
+    return FailHere(p, StrCat("expected an integer for ", ToString(type_), ", found ", FoundAt(p)));
   }
   bool fits = true;
   if (q - digits > 19) fits = std::from_chars(digits, q, magnitude).ec == std::errc();  // the loop may have wrapped
   if (!fits || magnitude > (negative ? kMin : kMax)) {
     return Fail(p, q, DiagnosticKind::kNumberOutOfRange,
-                StrCat("value ", Quote(p, q), " does not fit in ", TextOf(type_), ", which has ",
+                StrCat("value ", Quote(p, q), " does not fit in ", ToString(type_), ", which has ",
                        TextOfScalar(type_, Limits::min()), " to ", TextOfScalar(type_, Limits::max())));
   }
   *v = static_cast<T>(static_cast<int64_t>(negative ? -magnitude : magnitude));
@@ -206,7 +206,7 @@ bool ArrayReader::ReadNumber(const char*& p, LiteralNumber* number) {
       return true;
     case NumberStatus::kNotANumber: {
       const std::string found = FoundAt(p);
-      return FailHere(p, StrCat("expected a number for ", TextOf(type_), ", found ", found),
+      return FailHere(p, StrCat("expected a number for ", ToString(type_), ", found ", found),
                       found == "`true`" || found == "`false`" ? "`true` and `false` are values of pred only" : "");
     }
     case NumberStatus::kMalformed:
@@ -234,14 +234,14 @@ bool ArrayReader::Convert(const LiteralNumber& number, const char* start, const 
   if (std::isnan(number.value) && number.nan_payload != LiteralNumber::kNoPayload) {
     if constexpr (!Limits::has_signaling_NaN) {
       return Fail(start, end, DiagnosticKind::kNumberOutOfRange,
-                  StrCat("NaN payload in ", Quote(start, end), ", but NaNs of ", TextOf(type_), " have none"));
+                  StrCat("NaN payload in ", Quote(start, end), ", but NaNs of ", ToString(type_), " have none"));
     } else {
       constexpr int kPayloadBits = Limits::digits - 1;
       constexpr uint64_t kPayloadMask = (uint64_t{1} << kPayloadBits) - 1;
       if (number.nan_payload > kPayloadMask) {
         return Fail(start, end, DiagnosticKind::kNumberOutOfRange,
                     StrCat("the payload of ", Quote(start, end), " does not fit in the ", kPayloadBits,
-                           " bits that a NaN of ", TextOf(type_), " has for it"));
+                           " bits that a NaN of ", ToString(type_), " has for it"));
       }
       // `converted` has sign and exponent.
       if constexpr (SoftFloat<T>) {
@@ -256,7 +256,7 @@ bool ArrayReader::Convert(const LiteralNumber& number, const char* start, const 
   }
   if (std::isfinite(number.value) && !std::isfinite(static_cast<double>(converted))) {
     return Fail(start, end, DiagnosticKind::kNumberOutOfRange,
-                StrCat("value ", Quote(start, end), " does not fit in ", TextOf(type_), ", which has ",
+                StrCat("value ", Quote(start, end), " does not fit in ", ToString(type_), ", which has ",
                        TextOfScalar(ComponentType(type_), Limits::lowest()), " to ",
                        TextOfScalar(ComponentType(type_), Limits::max())));
   }
@@ -274,18 +274,18 @@ bool ArrayReader::ReadElement(const char*& p, T* v) {
 template <AnyComplex T>
 bool ArrayReader::ReadElement(const char*& p, T* v) {
   if (*p != '(') {
-    return FailHere(p, StrCat("expected a complex number for ", TextOf(type_), ", found ", FoundAt(p)),
+    return FailHere(p, StrCat("expected a complex number for ", ToString(type_), ", found ", FoundAt(p)),
                     "write it as (real, imaginary)");
   }
   typename T::value_type parts[2];
   in_.set_cursor(p + 1);
   for (int i = 0; i < 2; ++i) {
-    in_.SkipBlanks();
+    in_.SkipWhitespace();
     p = in_.cursor();
     if (!ReadElement(p, &parts[i])) return false;
     in_.set_cursor(p);
     const char expected = i == 0 ? ',' : ')';
-    if (!in_.Eat(expected)) {
+    if (!in_.TryConsume(expected)) {
       return in_.ErrorHere(DiagnosticKind::kBadLiteral,
                            StrCat("expected `", expected, "` ", i == 0 ? "after a real part" : "after a complex number",
                                   ", found ", in_.DescribeNext()));
@@ -301,14 +301,14 @@ bool ArrayReader::ReadRun(int64_t room, bool single) {
   const char* p = in_.cursor();
   for (;;) {
     const char c = *p;
-    if (c == ',' || char_class::Is(c, char_class::kBlank)) {
+    if (c == ',' || char_class::Is(c, char_class::kWhitespace)) {
       ++p;
       continue;
     }
     if (c == '{' || c == '}' || c == '\0' || (c == '.' && p[1] == '.')) break;
     if (c == '/' && (p[1] == '/' || p[1] == '*')) {
       in_.set_cursor(p);
-      in_.SkipBlanks();
+      in_.SkipWhitespace();
       p = in_.cursor();
       continue;
     }
@@ -375,8 +375,8 @@ bool ArrayReader::Read() {
     const char c = in_.Peek();
     if (c == '{') {
       const SourceRange brace = {in_.Here(), 1};
-      in_.Eat('{');
-      if (rank == 0 && in_.Eat("...")) {
+      in_.TryConsume('{');
+      if (rank == 0 && in_.TryConsume("...")) {
         elided_ = true;
         return in_.Expect('}', "after an elided literal");
       }
@@ -397,17 +397,17 @@ bool ArrayReader::Read() {
                                                                  level, " of ", ShapeText(), ", found ", seen[level]));
       }
       seen[level] = 0;
-      in_.Eat('}');
+      in_.TryConsume('}');
     } else if (c == ',' && level > 0) {
-      in_.Eat(',');
+      in_.TryConsume(',');
     } else if (c == '.' && in_.cursor()[1] == '.') {
-      if (level != 1 || !in_.Eat("...")) {
+      if (level != 1 || !in_.TryConsume("...")) {
         return in_.ErrorHere(DiagnosticKind::kBadLiteral,
                              StrCat("expected `...` in one level of braces, found ", level),
                              "write the literal as {...}");
       }
       elided_ = true;
-      while (in_.Eat(',')) {
+      while (in_.TryConsume(',')) {
       }
       if (in_.Peek() != '}') {
         return in_.ErrorHere(DiagnosticKind::kBadLiteral,
@@ -437,12 +437,12 @@ bool ArrayReader::Read() {
 
 class LiteralReader {
  public:
-  LiteralReader(Reader& in, Context* context, const LiteralLimits& limits, LiteralBudget* budget)
+  LiteralReader(TextCursor& in, Context* context, const LiteralLimits& limits, LiteralBudget* budget)
       : in_(in),
         literals_(context->literals),
         bytes_left_(limits.max_bytes),
         budget_(*budget),
-        spread_complex_nan_(limits.spread_complex_nan) {}
+        spread_complex_nan_(limits.propagate_complex_nan) {}
 
   bool Read(Shape shape, LiteralId* out);
 
@@ -452,13 +452,13 @@ class LiteralReader {
   bool EatElided() {
     if (in_.Peek() != '{') return false;
     const uint32_t start = in_.Here();
-    in_.Eat('{');
-    if (in_.Eat("...") && in_.Eat('}')) return true;
+    in_.TryConsume('{');
+    if (in_.TryConsume("...") && in_.TryConsume('}')) return true;
     in_.Seek(start);
     return false;
   }
 
-  Reader& in_;
+  TextCursor& in_;
   LiteralPool& literals_;
   int64_t bytes_left_;  // for this literal
   LiteralBudget& budget_;
@@ -466,7 +466,7 @@ class LiteralReader {
 };
 
 bool LiteralReader::ReadLeaf(Shape shape, LiteralId* out) {
-  if (shape.IsToken() && in_.EatWord("token")) {
+  if (shape.IsToken() && in_.TryConsumeWord("token")) {
     *out = literals_.AddArray(shape, nullptr, 0);
     return true;
   }
@@ -474,7 +474,7 @@ bool LiteralReader::ReadLeaf(Shape shape, LiteralId* out) {
     return in_.ErrorHere(DiagnosticKind::kBadLiteral,
                          StrCat("unsupported literal of shape ", ToString(shape, /*with_layout=*/false)));
   }
-  ArrayReader array(in_, shape, std::min(bytes_left_, budget_.bytes), &budget_.padding_bytes, spread_complex_nan_);
+  ArrayReader array(in_, shape, std::min(bytes_left_, budget_.bytes), &budget_.implicit_bytes, spread_complex_nan_);
   if (!array.Read()) return false;
   if (array.elided()) {
     *out = literals_.AddElided(shape);
@@ -514,7 +514,7 @@ bool LiteralReader::Read(Shape root, LiteralId* out) {
     const size_t count = done.size() - first;
     const auto size = static_cast<size_t>(tuple.tuple_size());
     if (count < size) {
-      if (count > 0) in_.Eat(',');
+      if (count > 0) in_.TryConsume(',');
       if (in_.Peek() == ')') {
         return in_.ErrorHere(
             DiagnosticKind::kBadLiteral,
@@ -523,7 +523,7 @@ bool LiteralReader::Read(Shape root, LiteralId* out) {
       if (!read(tuple.element(static_cast<int64_t>(count)))) return false;
       continue;
     }
-    if (!in_.Eat(')')) {
+    if (!in_.TryConsume(')')) {
       return in_.ErrorHere(DiagnosticKind::kBadLiteral,
                            StrCat("expected `)` after the ", size, " elements of ",
                                   ToString(tuple, /*with_layout=*/false), ", found ", in_.DescribeNext()));
@@ -539,9 +539,9 @@ bool LiteralReader::Read(Shape root, LiteralId* out) {
 
 }  // namespace
 
-bool ParseLiteral(Reader& in, Context* context, Shape shape, const LiteralLimits& limits, LiteralId* out) {
+bool ParseLiteral(TextCursor& in, Context* context, Shape shape, const LiteralLimits& limits, LiteralId* out) {
   LiteralBudget lone;
-  lone.padding_bytes = LiteralLimits::kLonePaddingBytes;
+  lone.implicit_bytes = LiteralLimits::kDefaultImplicitBytes;
   return LiteralReader(in, context, limits, limits.budget != nullptr ? limits.budget : &lone).Read(shape, out);
 }
 

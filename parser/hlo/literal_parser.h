@@ -22,7 +22,7 @@
 #include <cstdint>
 
 #include "ir/graph/context.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
@@ -30,21 +30,21 @@ namespace hlokit {
 struct LiteralBudget {
   int64_t bytes = int64_t{1} << 32;
   // Of these, elements that the text does not spell out. A literal that needs more is left elided, with a warning.
-  int64_t padding_bytes = int64_t{1} << 28;
+  int64_t implicit_bytes = int64_t{1} << 28;
 };
 
 struct LiteralLimits {
   int64_t max_bytes = int64_t{1} << 32;  // of one literal
-  // Without a budget, each literal has one of its own, with kLonePaddingBytes.
+  // Without a budget, each literal has one of its own, with kDefaultImplicitBytes.
   LiteralBudget* budget = nullptr;
-  static constexpr int64_t kLonePaddingBytes = int64_t{1} << 20;
+  static constexpr int64_t kDefaultImplicitBytes = int64_t{1} << 20;
   // XLA's reading of complex numbers whose real part is NaN (see above); false: as they stand, for reading data.
-  bool spread_complex_nan = true;
+  bool propagate_complex_nan = true;
 };
 
 // Reads a value of `shape`: an array, or a tuple of arrays, tokens and tuples. Reports and returns false if there is
 // none.
-bool ParseLiteral(Reader& in, Context* context, Shape shape, const LiteralLimits& limits, LiteralId* out);
+bool ParseLiteral(TextCursor& in, Context* context, Shape shape, const LiteralLimits& limits, LiteralId* out);
 
 }  // namespace hlokit
 

@@ -22,8 +22,8 @@ bool TakePrefix(const char** p, const char* end, std::string_view prefix) {
 
 // Most metadata of a dump is exactly `{op_name="..." stack_frame_id=N}` or the first half of it. False, with nothing
 // taken, when it is anything else.
-bool ParseUsual(Reader& in, Context* context, MetadataId* id, StackFrameNumbering* frames) {
-  in.SkipBlanks();
+bool ParseUsual(TextCursor& in, Context* context, MetadataId* id, StackFrameNumbering* frames) {
+  in.SkipWhitespace();
   const char* p = in.cursor();
   const char* const end = in.end();
   if (!TakePrefix(&p, end, "{op_name=\"")) return false;
@@ -71,7 +71,7 @@ constexpr Field kFields[] = {
     {"preserve_layout", nullptr, nullptr, nullptr, &Metadata::preserve_layout},
 };
 
-bool ParseProfileTypes(Reader& in, Context* context, ListId* list) {
+bool ParseProfileTypes(TextCursor& in, Context* context, ListId* list) {
   constexpr int64_t kLast = 3;  // invalid, window, flag, integer
   std::vector<int64_t> types;
   if (!in.Expect('{', "before profile types")) return false;
@@ -84,7 +84,7 @@ bool ParseProfileTypes(Reader& in, Context* context, ListId* list) {
         return in.Error(DiagnosticKind::kBadAttribute, range, StrCat("expected a profile type from 0 to ", kLast));
       }
       types.push_back(type);
-    } while (in.Eat(','));
+    } while (in.TryConsume(','));
   }
   if (!types.empty()) *list = context->lists.Intern(types);
   return in.Expect('}', "after profile types");
@@ -97,7 +97,7 @@ bool HasValue(const Field& field, const Metadata& metadata) {
   return metadata.*field.flag;
 }
 
-bool ParseField(Reader& in, Context* context, const Field& field, std::string* scratch, Metadata* metadata) {
+bool ParseField(TextCursor& in, Context* context, const Field& field, std::string* scratch, Metadata* metadata) {
   if (field.string != nullptr) {
     std::string_view value;
     bool stable;
@@ -121,13 +121,13 @@ bool ParseField(Reader& in, Context* context, const Field& field, std::string* s
 
 }  // namespace
 
-bool ParseMetadata(Reader& in, Context* context, MetadataId* id, StackFrameNumbering* frames) {
+bool ParseMetadata(TextCursor& in, Context* context, MetadataId* id, StackFrameNumbering* frames) {
   if (ParseUsual(in, context, id, frames)) return true;
   Metadata metadata;
   std::string scratch;
   uint32_t seen = 0;
   if (!in.Expect('{', "before metadata")) return false;
-  while (!in.Eat('}')) {
+  while (!in.TryConsume('}')) {
     const SourceRange range = in.Next();
     std::string_view name;
     if (!in.ExpectName(&name, "a field of metadata")) return false;
@@ -137,7 +137,7 @@ bool ParseMetadata(Reader& in, Context* context, MetadataId* id, StackFrameNumbe
       std::vector<std::string_view> names;
       for (const Field& field : kFields) names.push_back(field.name);
       return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown metadata field `", name, "`"),
-                      Suggestion(name, names));
+                      DidYouMean(name, names));
     }
     if ((seen >> i & 1) != 0) {
       return in.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
@@ -146,7 +146,7 @@ bool ParseMetadata(Reader& in, Context* context, MetadataId* id, StackFrameNumbe
     if (!in.Expect('=', "after a field of metadata") || !ParseField(in, context, kFields[i], &scratch, &metadata)) {
       return false;
     }
-    in.Eat(',');
+    in.TryConsume(',');
   }
   if (frames != nullptr) metadata.stack_frame_id = frames->Number(metadata.stack_frame_id);
   bool any = false;

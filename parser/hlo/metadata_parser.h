@@ -5,14 +5,14 @@
 
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
-#include "parser/core/reader.h"
 #include "parser/core/stack_frame_numbering.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
 // None if nothing between the braces says anything. The text must outlive the context: strings point into it. `frames`
 // renumbers stack frames; without it they are kept as they stand.
-bool ParseMetadata(Reader& in, Context* context, MetadataId* metadata, StackFrameNumbering* frames = nullptr);
+bool ParseMetadata(TextCursor& in, Context* context, MetadataId* metadata, StackFrameNumbering* frames = nullptr);
 
 }  // namespace hlokit
 

@@ -40,7 +40,7 @@ bool ModuleParser::ParseModuleLevel() {
                          "a module begins with `HloModule name`");
   }
   const char* start = in_.cursor();
-  if (in_.EatWord("HloModule")) {
+  if (in_.TryConsumeWord("HloModule")) {
     if (!ParseHeader() || !ParseStackFrames()) {
       if (!SkipToNextComputation()) return false;
     }
@@ -53,7 +53,7 @@ bool ModuleParser::ParseModuleLevel() {
     if (!named || (next != '{' && next != '(')) return ParseSingleInstruction();
   }
   while (!in_.AtEnd()) {
-    if (!ParseTopComputation() && (sink_->full() || !SkipToNextComputation())) return false;
+    if (!ParseTopComputation() && (sink_->limit_reached() || !SkipToNextComputation())) return false;
   }
   return true;
 }
@@ -75,15 +75,15 @@ bool ModuleParser::SkipToNextComputation() {
     if (p[1] != '%' && !char_class::Is(p[1], char_class::kNameStart)) continue;
     const char* end = p + 1;
     while (end < in_.end() && *end != '\n') ++end;
-    while (end > p + 1 && char_class::Is(end[-1], char_class::kBlank)) --end;
+    while (end > p + 1 && char_class::Is(end[-1], char_class::kWhitespace)) --end;
     if (end[-1] == '{') return true;
   }
 }
 
 bool ModuleParser::ParseTopComputation() {
   const uint32_t at = in_.Offset();
-  const bool is_entry = in_.EatWord("ENTRY");
-  in_.SkipBlanks();
+  const bool is_entry = in_.TryConsumeWord("ENTRY");
+  in_.SkipWhitespace();
   const uint32_t name_offset = in_.Here();
   std::string_view name;
   if (!in_.ExpectName(&name, "a computation")) return false;
@@ -92,19 +92,19 @@ bool ModuleParser::ParseTopComputation() {
   SourceRange declared_range;
   if (in_.Peek() == '(') {
     // (name: shape, ...) -> shape
-    in_.Eat('(');
-    if (!in_.Eat(')')) {
+    in_.TryConsume('(');
+    if (!in_.TryConsume(')')) {
       do {
         std::string_view parameter;
         Shape shape;
         // XLA takes the colon for a part of the name, so that a text may leave it out.
         if (!in_.ExpectName(&parameter, "a parameter name")) return false;
-        in_.Eat(':');
+        in_.TryConsume(':');
         if (!shapes_.Parse(&shape)) return false;
-      } while (in_.Eat(','));
+      } while (in_.TryConsume(','));
       if (!in_.Expect(')', "after the parameters of a computation")) return false;
     }
-    if (!in_.Eat("->")) {
+    if (!in_.TryConsume("->")) {
       return in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
                            StrCat("expected `->` and a result shape, found ", in_.DescribeNext()));
     }
@@ -113,7 +113,7 @@ bool ModuleParser::ParseTopComputation() {
     declared_range.size = in_.Here() - declared_range.offset;
   }
   if (!in_.Expect('{', "before the instructions of a computation")) return false;
-  const StringId string = Stable(name);
+  const StringId string = InternView(name);
   Frame& body = frames_.emplace_back();
   body.kind = Frame::kBody;
   body.shadowed_begin = static_cast<uint32_t>(shadowed_.size());
@@ -122,15 +122,15 @@ bool ModuleParser::ParseTopComputation() {
   module_->SetSource(id, name_offset);
   if (!RunFrames()) return false;
   const Shape root = module_->computation(id).root().shape();
-  const bool poisoned = (module_->computation(id).root().record().flags & kPoisoned) != 0;
-  if (declared.valid() && !CompatibleUpToDynamism(declared, root) && !poisoned) {
+  const bool poisoned = (module_->computation(id).root().record().flags & kErrorPlaceholder) != 0;
+  if (declared.valid() && !CompatibleIgnoringDynamism(declared, root) && !poisoned) {
     Error(DiagnosticKind::kShapeMismatch, declared_range,
           StrCat("the result of computation `", name, "` is declared as ", ToString(declared, false),
                  ", but its root `", module_->computation(id).root().name(), "` is ", ToString(root, false)));
   }
-  if (in_.Eat(',')) {
+  if (in_.TryConsume(',')) {
     const SourceRange range = in_.Next();
-    if (!in_.EatWord("execution_thread")) {
+    if (!in_.TryConsumeWord("execution_thread")) {
       return Error(DiagnosticKind::kUnknownAttribute, range,
                    StrCat("unknown computation attribute ", in_.DescribeNext()), "expected `execution_thread`");
     }
@@ -154,8 +154,8 @@ bool ModuleParser::ParseTopComputation() {
 // `%name = shape opcode(shape %a, shape %b), attributes`: operands become parameters.
 bool ModuleParser::ParseSingleInstruction() {
   single_instruction_ = true;
-  in_.EatWord("ROOT");
-  in_.SkipBlanks();
+  in_.TryConsumeWord("ROOT");
+  in_.SkipWhitespace();
   const uint32_t name_offset = in_.Here();
   std::string_view name;
   if (!in_.ExpectName(&name, "`HloModule`, a computation or an instruction")) return false;
@@ -165,7 +165,7 @@ bool ModuleParser::ParseSingleInstruction() {
   const ComputationId computation = module_->AddComputation(underscore);
   PushInstruction(computation);
   Frame& f = frames_.back();
-  f.name = Stable(name);
+  f.name = InternView(name);
   f.name_offset = name_offset;
   f.name_size = name_size;
   if (!RunFrames()) return false;
@@ -190,7 +190,7 @@ bool ModuleParser::FinishModule() {
     entry_ = finished_.back();
   }
   module_->SetEntry(entry_);
-  module_->SetOrder(finished_);
+  module_->SetComputationOrder(finished_);
   const Computation entry = module_->entry();
   ModuleHeader& h = module_->header();
   h.stack_frames = frame_numbering_.Take();
@@ -206,18 +206,18 @@ bool ModuleParser::FinishModule() {
     }
     h.entry_layout = std::move(layout);
   }
-  AppendLateOperands();
+  AppendDeferredOperands();
   if (duplicate_names_) UniquifyNames();
   module_->ShrinkToFit();
   return true;
 }
 
 void ModuleParser::UniquifyNames() {
-  UniqueNames computations(&context_->strings), instructions(&context_->strings);
+  NameUniquer computations(&context_->strings), instructions(&context_->strings);
   for (ComputationId c : finished_) {
-    module_->SetName(c, computations.Take(module_->record(c).name));
+    module_->SetName(c, computations.GetUniqueName(module_->record(c).name));
     for (InstructionId i = module_->record(c).first; i.valid(); i = module_->record(i).next) {
-      module_->SetName(i, instructions.Take(module_->record(i).name));
+      module_->SetName(i, instructions.GetUniqueName(module_->record(i).name));
     }
   }
 }

@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/core/name_table.h"
+#include "ir/core/name_uniquer.h"
 #include "ir/graph/async.h"
 #include "ir/graph/module.h"
 #include "parser/core/parser.h"
-#include "parser/core/reader.h"
 #include "parser/core/stack_frame_numbering.h"
 #include "parser/core/text_cache.h"
+#include "parser/core/text_cursor.h"
 #include "parser/hlo/literal_parser.h"
 #include "parser/hlo/shape_parser.h"
 
@@ -51,7 +51,7 @@ class ModuleParser {
     bool inline_body = false;  // body that stands as an attribute value
     bool sugar = false;        // the opcode is wrapped in an async one
     bool in_list = false;      // the computation being read is an element of a list
-    bool poisoned = false;     // an operand was wrong: no further complaints
+    bool has_error = false;    // an operand was wrong: no further complaints
     Opcode opcode = Opcode::kUnknown;
     Opcode wrapped = Opcode::kUnknown;
     Attr pending = Attr::kUnknownOpcode;  // attribute whose inline computation is being read
@@ -73,7 +73,7 @@ class ModuleParser {
     uint64_t seen_common = 0;  // attributes read, to report duplicates
   };
 
-  enum class Step : uint8_t { kDone, kPushed, kFailed };
+  enum class FrameStatus : uint8_t { kDone, kPushed, kFailed };
 
   // Payloads of attribute values in braces (MetadataIds too), by Attr and text.
   using Values = TextCache<uint32_t, 1024>;
@@ -105,19 +105,19 @@ class ModuleParser {
 
   // ---- bodies and instructions (body_parser.cc) ----
   bool RunFrames();
-  Step StepBody(size_t frame);
-  Step FinishBody(size_t frame);
-  Step StepInstruction(size_t frame);
+  FrameStatus StepBody(size_t frame);
+  FrameStatus FinishBody(size_t frame);
+  FrameStatus StepInstruction(size_t frame);
   bool ParseHead(Frame& f);
   bool ParseOpcode(Frame& f);
-  Step ParseOperands(size_t frame);
-  Step ParseAttributes(size_t frame);
-  Step ParseAttribute(size_t frame);
-  Step ParseComputationValue(size_t frame, Attr attr);
+  FrameStatus ParseOperands(size_t frame);
+  FrameStatus ParseAttributes(size_t frame);
+  FrameStatus ParseAttribute(size_t frame);
+  FrameStatus ParseComputationValue(size_t frame, Attr attr);
   bool TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload);
   void Remember(Attr attr, const Repeated& repeated, uint32_t payload);
-  Step ContinueComputationList(size_t frame);
-  void DeliverComputation(ComputationId id);
+  FrameStatus ContinueComputationList(size_t frame);
+  void OnComputationParsed(ComputationId id);
   bool Recover();
   void PushInstruction(ComputationId computation);
   bool ResolveOperand(std::string_view name, SourceRange range, Shape declared, InstructionId* id);
@@ -127,20 +127,20 @@ class ModuleParser {
   StringId AnonymousName(Opcode opcode);
 
   // ---- finishing an instruction (finish_instruction.cc) ----
-  Step FinishInstruction(size_t frame);
+  FrameStatus FinishInstruction(size_t frame);
   bool CheckOperandCount(const Frame& f);
   bool CompleteAttributes(const Frame& f, Opcode opcode);
   bool NormalizeAttributes(Frame& f);
   bool NormalizeShape(Frame& f, Opcode opcode);
-  void DropReadOnly(const Frame& f);
+  void DropLegacyAttributes(const Frame& f);
   void SetThread(ComputationId computation, StringId thread);
   void CopyToWrapped(InstructionId async);
-  bool DropByRule(AttrValue value) const;
+  bool IsElided(AttrValue value) const;
   bool InferResult(Frame& f);
-  bool FitToShape(Frame& f);
+  bool AdjustAttributesToShape(Frame& f);
   bool FinishAsync(Frame& f);
-  bool BindLate(const Frame& f, InstructionId start);
-  void AppendLateOperands();
+  bool BindDeferredOperands(const Frame& f, InstructionId start);
+  void AppendDeferredOperands();
   AttrValue* FindAttr(const Frame& f, Attr attr);
   void RemoveAttr(const Frame& f, Attr attr);
 
@@ -168,7 +168,7 @@ class ModuleParser {
     return in_.Error(kind, range, std::move(message), std::move(hint));
   }
   // The interned form of a view into the source text.
-  StringId Stable(std::string_view s) { return context_->strings.InternStable(s); }
+  StringId InternView(std::string_view s) { return context_->strings.InternStable(s); }
   StringId InternString(std::string_view s, bool stable) {
     return stable ? context_->strings.InternStable(s) : context_->strings.Intern(s);
   }
@@ -179,7 +179,7 @@ class ModuleParser {
   DiagnosticSink* sink_;
   std::shared_ptr<Context> context_;
   std::unique_ptr<Module> module_;
-  Reader in_;
+  TextCursor in_;
   ShapeParser shapes_;
   std::string scratch_;
   std::vector<int64_t> list_;
@@ -198,14 +198,14 @@ class ModuleParser {
   ComputationId entry_;
   bool single_instruction_ = false;
   bool duplicate_names_ = false;
-  std::unique_ptr<UniqueNames> anonymous_;
+  std::unique_ptr<NameUniquer> anonymous_;
   std::vector<AttrValue> wrapped_attrs_;
   std::unique_ptr<Values> values_ = std::make_unique<Values>();
   LiteralBudget literal_budget_;
   StackFrameNumbering frame_numbering_{StackFrames()};
   AsyncStarts async_starts_;
   // Parameters that late operands add to the computations hidden by sugar, which are in the table from their start on.
-  absl::flat_hash_map<uint32_t, std::vector<InstructionId>> late_parameters_;
+  absl::flat_hash_map<uint32_t, std::vector<InstructionId>> deferred_parameters_;
 };
 
 }  // namespace hlokit

@@ -10,23 +10,23 @@ namespace hlokit {
 namespace {
 
 // `{"while" {1,0}}`, or `{}` for an array without a name.
-bool ParseArray(Reader& in, Context* context, std::string* scratch, OriginalArray* array) {
+bool ParseArray(TextCursor& in, Context* context, std::string* scratch, OriginalArray* array) {
   if (!in.Expect('{', "before an original array")) return false;
-  if (in.Eat('}')) return true;
+  if (in.TryConsume('}')) return true;
   std::string_view name;
   bool stable;
   if (!in.String(&name, scratch, &stable)) return false;
   if (!name.empty()) array->instruction = context->strings.Intern(name);
-  if (in.Eat('{') && !in.Eat('}')) {
+  if (in.TryConsume('{') && !in.TryConsume('}')) {
     do {
       if (!in.Int(&array->index.emplace_back())) return false;
-    } while (in.Eat(','));
+    } while (in.TryConsume(','));
     if (!in.Expect('}', "after the index of an original array")) return false;
   }
   return in.Expect('}', "after an original array");
 }
 
-bool ParseNamedArray(Reader& in, Context* context, std::string* scratch, ListId* id) {
+bool ParseNamedArray(TextCursor& in, Context* context, std::string* scratch, ListId* id) {
   const SourceRange range = in.Next();
   OriginalArray array;
   if (!ParseArray(in, context, scratch, &array)) return false;
@@ -37,12 +37,12 @@ bool ParseNamedArray(Reader& in, Context* context, std::string* scratch, ListId*
 }
 
 // `{log_mode=default,callback_id=1}`
-bool ParseDebugRecord(Reader& in, std::vector<int64_t>* records) {
+bool ParseDebugRecord(TextCursor& in, std::vector<int64_t>* records) {
   DebugLogMode mode = DebugLogMode::kUnset;
   int64_t callback_id = 0, op_id = 0;
   bool partitioned = false;
   if (!in.Expect('{', "before debug attributes")) return false;
-  while (!in.Eat('}')) {
+  while (!in.TryConsume('}')) {
     const SourceRange range = in.Next();
     std::string_view name;
     if (!in.ExpectName(&name, "a debug attribute") || !in.Expect('=', "after a debug attribute")) return false;
@@ -66,7 +66,7 @@ bool ParseDebugRecord(Reader& in, std::vector<int64_t>* records) {
       return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown debug attribute `", name, "`"),
                       "expected log_mode, callback_id, partitioned or op_id");
     }
-    if (!in.Eat(',')) {
+    if (!in.TryConsume(',')) {
       if (!in.Expect('}', "after debug attributes")) return false;
       break;
     }
@@ -77,11 +77,11 @@ bool ParseDebugRecord(Reader& in, std::vector<int64_t>* records) {
 
 }  // namespace
 
-bool ParseOriginalValue(Reader& in, Context* context, ListId* id) {
+bool ParseOriginalValue(TextCursor& in, Context* context, ListId* id) {
   OriginalValue value;
   if (!in.Expect('{', "before an original value")) return false;
-  if (in.Eat('[')) {
-    if (!in.EatWord("synthetic_call")) {
+  if (in.TryConsume('[')) {
+    if (!in.TryConsumeWord("synthetic_call")) {
       return in.ErrorHere(DiagnosticKind::kBadAttribute, StrCat("expected synthetic_call, found ", in.DescribeNext()));
     }
     value.synthetic_call = true;
@@ -94,10 +94,10 @@ bool ParseOriginalValue(Reader& in, Context* context, ListId* id) {
   int64_t depth = 0;
   do {
     // A value is next, or the end of a tuple that just began.
-    if (in.Eat('(')) {
+    if (in.TryConsume('(')) {
       value.nodes.push_back({Kind::kOpen, {}});
       ++depth;
-      if (!in.Eat(')')) continue;
+      if (!in.TryConsume(')')) continue;
       value.nodes.push_back({Kind::kClose, {}});
       --depth;
     } else {
@@ -109,7 +109,7 @@ bool ParseOriginalValue(Reader& in, Context* context, ListId* id) {
         node.array.index.clear();  // of nothing
       }
     }
-    while (depth > 0 && !in.Eat(',')) {
+    while (depth > 0 && !in.TryConsume(',')) {
       if (!in.Expect(')', "or `,` after an element of an original value")) return false;
       value.nodes.push_back({Kind::kClose, {}});
       --depth;
@@ -119,17 +119,17 @@ bool ParseOriginalValue(Reader& in, Context* context, ListId* id) {
   return in.Expect('}', "after an original value");
 }
 
-bool ParseOriginRecoveryTable(Reader& in, Context* context, const KeepModuleText& keep,
+bool ParseOriginRecoveryTable(TextCursor& in, Context* context, const KeepModuleText& keep,
                               std::vector<OriginRecoveryEntry>* table) {
   std::string scratch;
   if (!in.Expect('{', "before origin_recovery_table")) return false;
-  while (!in.Eat('}')) {
+  while (!in.TryConsume('}')) {
     OriginRecoveryEntry entry;
     if (!ParseNamedArray(in, context, &scratch, &entry.removed) || !in.Expect(':', "after an original array") ||
         !ParseNamedArray(in, context, &scratch, &entry.replacement)) {
       return false;
     }
-    if (in.Eat(',')) {
+    if (in.TryConsume(',')) {
       const uint32_t start = in.Offset();
       std::string_view text;
       bool stable;
@@ -144,11 +144,11 @@ bool ParseOriginRecoveryTable(Reader& in, Context* context, const KeepModuleText
   return true;
 }
 
-bool ParseDebugAttributes(Reader& in, Context* context, std::vector<DebugAttribute>* attributes) {
+bool ParseDebugAttributes(TextCursor& in, Context* context, std::vector<DebugAttribute>* attributes) {
   std::string scratch;
   std::vector<int64_t> records;
   if (!in.Expect('{', "before debug_attributes")) return false;
-  if (in.Eat('}')) return true;
+  if (in.TryConsume('}')) return true;
   do {
     DebugAttribute attribute;
     records.clear();
@@ -156,15 +156,15 @@ bool ParseDebugAttributes(Reader& in, Context* context, std::vector<DebugAttribu
         !in.Expect('(', "before debug attributes")) {
       return false;
     }
-    if (!in.Eat(')')) {
+    if (!in.TryConsume(')')) {
       do {
         if (!ParseDebugRecord(in, &records)) return false;
-      } while (in.Eat(','));
+      } while (in.TryConsume(','));
       if (!in.Expect(')', "after debug attributes")) return false;
     }
     attribute.records = context->lists.Intern(records);
     attributes->push_back(attribute);
-  } while (in.Eat(','));
+  } while (in.TryConsume(','));
   SortDebugAttributes(context, attributes);
   return in.Expect('}', "after debug_attributes");
 }

@@ -15,22 +15,22 @@ namespace {
 
 constexpr DiagnosticKind kBadGroups = DiagnosticKind::kBadReplicaGroups;
 
-bool ParseList(Reader& in, ReplicaGroups* groups) {
+bool ParseList(TextCursor& in, ReplicaGroups* groups) {
   if (!in.Expect('{', "before replica groups")) return false;
-  if (in.Eat('}')) return true;
+  if (in.TryConsume('}')) return true;
   do {
     std::vector<int64_t>& group = groups->groups.emplace_back();
     if (!in.Expect('{', "before a replica group")) return false;
-    if (in.Eat('}')) continue;
+    if (in.TryConsume('}')) continue;
     do {
       if (!in.Int(&group.emplace_back())) return false;
-    } while (in.Eat(','));
+    } while (in.TryConsume(','));
     if (!in.Expect('}', "after a replica group")) return false;
-  } while (in.Eat(','));
+  } while (in.TryConsume(','));
   return in.Expect('}', "after replica groups");
 }
 
-bool ParseIota(Reader& in, ReplicaGroups* groups) {
+bool ParseIota(TextCursor& in, ReplicaGroups* groups) {
   groups->kind = ReplicaGroups::Kind::kIota;
   const uint32_t start = in.Offset();
   TileAssignment& tiles = groups->tiles;
@@ -40,18 +40,18 @@ bool ParseIota(Reader& in, ReplicaGroups* groups) {
     return in.Error(kBadGroups, {start, in.Here() - start},
                     "expected the number of replica groups and their size, both positive, with a product below 2^63");
   }
-  if (!in.Eat("<=")) {
+  if (!in.TryConsume("<=")) {
     return in.ErrorHere(DiagnosticKind::kUnexpectedToken,
                         StrCat("expected `<=` and an iota, found ", in.DescribeNext()));
   }
-  if (!ParseIotaOrder(in, kBadGroups, &tiles.iota)) return false;
+  if (!ParseIotaTileAssignment(in, kBadGroups, &tiles.iota)) return false;
   const std::optional<int64_t> iota_count = DeviceCount(tiles.iota.reshape);
   if (iota_count == count) return true;
   return in.Error(kBadGroups, {start, in.Here() - start},
                   StrCat("the replica groups have ", *count, " devices, but the iota has ", iota_count.value_or(0)));
 }
 
-bool ParseMeshGroups(Reader& in, Context* context, ReplicaGroups* groups) {
+bool ParseMeshGroups(TextCursor& in, Context* context, ReplicaGroups* groups) {
   groups->kind = ReplicaGroups::Kind::kMesh;
   const uint32_t start = in.Offset();
   if (!ParseMesh(in, context, kBadGroups, &groups->mesh)) return false;
@@ -64,7 +64,7 @@ bool ParseMeshGroups(Reader& in, Context* context, ReplicaGroups* groups) {
 
 }  // namespace
 
-bool ParseReplicaGroups(Reader& in, Context* context, ListId* id) {
+bool ParseReplicaGroups(TextCursor& in, Context* context, ListId* id) {
   ReplicaGroups groups;
   const char next = in.Peek();
   if (next == '[') {

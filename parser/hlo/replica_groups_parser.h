@@ -5,11 +5,11 @@
 
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
-bool ParseReplicaGroups(Reader& in, Context* context, ListId* groups);
+bool ParseReplicaGroups(TextCursor& in, Context* context, ListId* groups);
 
 }  // namespace hlokit
 

@@ -11,7 +11,7 @@
 namespace hlokit {
 namespace {
 
-bool ParseMode(Reader& in, ResultAccuracyMode* mode) {
+bool ParseMode(TextCursor& in, ResultAccuracyMode* mode) {
   const SourceRange range = in.Next();
   const std::string_view text = in.BareName();
   for (ResultAccuracyMode known : {ResultAccuracyMode::kDefault, ResultAccuracyMode::kHighest}) {
@@ -23,10 +23,10 @@ bool ParseMode(Reader& in, ResultAccuracyMode* mode) {
   return in.Error(DiagnosticKind::kBadAttribute, range, "expected accuracy mode default or highest");
 }
 
-bool ParseTolerance(Reader& in, ResultAccuracy* accuracy) {
+bool ParseTolerance(TextCursor& in, ResultAccuracy* accuracy) {
   accuracy->mode = ResultAccuracyMode::kTolerance;
   if (!in.Expect('{', "before tolerances")) return false;
-  while (!in.Eat('}')) {
+  while (!in.TryConsume('}')) {
     const SourceRange range = in.Next();
     std::string_view name;
     if (!in.ExpectName(&name, "a tolerance") || !in.Expect('=', "after the name of a tolerance")) return false;
@@ -47,19 +47,19 @@ bool ParseTolerance(Reader& in, ResultAccuracy* accuracy) {
       return in.Error(DiagnosticKind::kUnknownAttribute, range, StrCat("unknown tolerance `", name, "`"),
                       "expected atol, rtol or ulps");
     }
-    if (!in.Eat(',')) return in.Expect('}', "after tolerances");
+    if (!in.TryConsume(',')) return in.Expect('}', "after tolerances");
   }
   return true;
 }
 
 }  // namespace
 
-bool ParseResultAccuracy(Reader& in, Context* context, ListId* id) {
+bool ParseResultAccuracy(TextCursor& in, Context* context, ListId* id) {
   ResultAccuracy accuracy;
   if (!in.Expect('{', "before a result accuracy")) return false;
-  if (in.EatWord("mode")) {
+  if (in.TryConsumeWord("mode")) {
     if (!in.Expect('=', "after mode") || !ParseMode(in, &accuracy.mode)) return false;
-  } else if (in.EatWord("tolerance")) {
+  } else if (in.TryConsumeWord("tolerance")) {
     if (!in.Expect('=', "after tolerance") || !ParseTolerance(in, &accuracy)) return false;
   } else {
     return in.ErrorHere(DiagnosticKind::kBadAttribute,

@@ -5,12 +5,12 @@
 
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
 // The empty list for the default mode.
-bool ParseResultAccuracy(Reader& in, Context* context, ListId* accuracy);
+bool ParseResultAccuracy(TextCursor& in, Context* context, ListId* accuracy);
 
 }  // namespace hlokit
 

@@ -73,7 +73,7 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
     }
     // Ascend over what is complete.
     for (;;) {
-      if (in_.Eat(')')) {
+      if (in_.TryConsume(')')) {
         const Open top = open_.back();
         open_.pop_back();
         if (top.buffer) {
@@ -91,7 +91,7 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
         elements_.push_back(*shape);
         continue;
       }
-      if (in_.Eat(',')) break;
+      if (in_.TryConsume(',')) break;
       in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
                     StrCat("expected `,` or `)` in a tuple shape, found ", in_.DescribeNext()));
       return fail();
@@ -100,7 +100,7 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
 }
 
 bool ShapeParser::ParseArrayOrLeaf(Shape* shape, bool default_layouts) {
-  in_.SkipBlanks();
+  in_.SkipWhitespace();
   const std::string_view text = default_layouts ? ArrayText() : std::string_view();
   if (text.empty()) return ParseNewArrayOrLeaf(shape, default_layouts);
   if (const Shape* known = known_->Find(text, 0); known != nullptr) {
@@ -110,8 +110,8 @@ bool ShapeParser::ParseArrayOrLeaf(Shape* shape, bool default_layouts) {
   }
   if (!ParseNewArrayOrLeaf(shape, default_layouts)) return false;
   // With blanks or comments in it, it might not be taken for a shape everywhere.
-  const bool plain =
-      std::none_of(text.begin(), text.end(), [](char c) { return char_class::Is(c, char_class::kBlank) || c == '/'; });
+  const bool plain = std::none_of(text.begin(), text.end(),
+                                  [](char c) { return char_class::Is(c, char_class::kWhitespace) || c == '/'; });
   if (plain && in_.cursor() == text.data() + text.size()) known_->Set(text, 0, *shape);
   return true;
 }
@@ -124,7 +124,7 @@ bool ShapeParser::ParseNewArrayOrLeaf(Shape* shape, bool default_layouts) {
     for (const ElementTypeInfo& info : kElementTypeInfo) names.push_back(info.text);
     const SourceRange range = in_.Next();
     return in_.Error(DiagnosticKind::kUnknownType, range, StrCat("expected a shape, found ", in_.DescribeNext()),
-                     Suggestion(in_.Between(range.offset, range.offset + range.size), names));
+                     DidYouMean(in_.Between(range.offset, range.offset + range.size), names));
   }
   const uint32_t start = in_.Here();
   in_.set_cursor(name_end);
@@ -132,7 +132,7 @@ bool ShapeParser::ParseNewArrayOrLeaf(Shape* shape, bool default_layouts) {
   if (!IsArrayType(*type)) {
     if (!dims_.empty()) {
       return in_.Error(DiagnosticKind::kBadShape, {start, in_.Here() - start},
-                       StrCat("unexpected dimensions of a ", TextOf(*type)));
+                       StrCat("unexpected dimensions of a ", ToString(*type)));
     }
     *shape = *type == ElementType::kToken ? context_.shapes.Token() : context_.shapes.Opaque();
     return true;
@@ -160,18 +160,18 @@ bool ShapeParser::ParseNewArrayOrLeaf(Shape* shape, bool default_layouts) {
 bool ShapeParser::ParseDimensions() {
   dims_.clear();
   dynamic_.clear();
-  if (in_.Eat(']')) return true;
+  if (in_.TryConsume(']')) return true;
   bool any_dynamic = false;
   do {
     int64_t dim;
-    if (in_.Eat('?')) {
+    if (in_.TryConsume('?')) {
       dims_.push_back(kUnboundedSize);
       dynamic_.push_back(1);
       any_dynamic = true;
       continue;
     }
-    const bool bounded = in_.Eat("<=");
-    in_.SkipBlanks();
+    const bool bounded = in_.TryConsume("<=");
+    in_.SkipWhitespace();
     const uint32_t at = in_.Here();
     if (!in_.Int(&dim)) return false;
     if (dim < 0) {
@@ -180,29 +180,29 @@ bool ShapeParser::ParseDimensions() {
     dims_.push_back(dim);
     dynamic_.push_back(bounded);
     any_dynamic |= bounded;
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   if (!any_dynamic) dynamic_.clear();
   return in_.Expect(']', "after the dimensions of a shape");
 }
 
 bool ShapeParser::ParseIntsUntil(char close, std::vector<int64_t>* values) {
   values->clear();
-  if (in_.Eat(close)) return true;
+  if (in_.TryConsume(close)) return true;
   do {
     int64_t value;
-    if (in_.Eat('*')) {
+    if (in_.TryConsume('*')) {
       value = kCombineDimension;
     } else if (!in_.Int(&value)) {
       return false;
     }
     values->push_back(value);
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect(close, "after a list of numbers in a layout");
 }
 
 bool ShapeParser::ParseTypeInParens(std::optional<ElementType>* type) {
   if (!in_.Expect('(', "in a layout")) return false;
-  in_.SkipBlanks();
+  in_.SkipWhitespace();
   const char* end;
   *type = TypeAt(in_.cursor(), &end);
   if (!*type || !IsUnsigned(**type)) {
@@ -223,7 +223,7 @@ bool ShapeParser::ParseLayout(int64_t rank, const LayoutRecord** layout) {
       if (!in_.Int(&d)) return false;
       descending &= d == rank - 1 - static_cast<int64_t>(minor_to_major_.size());
       minor_to_major_.push_back(d);
-    } while (in_.Eat(','));
+    } while (in_.TryConsume(','));
   }
   const auto listed = static_cast<int64_t>(minor_to_major_.size());
   if (listed != rank) {
@@ -231,7 +231,7 @@ bool ShapeParser::ParseLayout(int64_t rank, const LayoutRecord** layout) {
                      StrCat("expected ", rank, " dimensions in the layout, found ", listed));
   }
   if (in_.Peek() == '}' && descending) {
-    in_.Eat('}');
+    in_.TryConsume('}');
     *layout = context_.shapes.DefaultLayout(rank);
     return true;
   }
@@ -245,7 +245,7 @@ bool ShapeParser::ParseLayout(int64_t rank, const LayoutRecord** layout) {
     }
   }
   LayoutExtras extras;
-  if (in_.Eat(':') && !ParseLayoutExtras(&extras, rank)) return false;
+  if (in_.TryConsume(':') && !ParseLayoutExtras(&extras, rank)) return false;
   if (!in_.Expect('}', "at the end of a layout")) return false;
   *layout = context_.shapes.Layout(minor_to_major_, extras);
   return true;
@@ -255,7 +255,7 @@ bool ShapeParser::ParseLayoutExtras(LayoutExtras* extras, int64_t rank) {
   const auto int_in_parens = [this](int64_t* value) {
     return in_.Expect('(', "in a layout") && in_.Int(value) && in_.Expect(')', "in a layout");
   };
-  if (in_.EatWord("D")) {
+  if (in_.TryConsumeWord("D")) {
     if (!in_.Expect('(', "after D in a layout")) return false;
     bool flagged = false;
     do {
@@ -264,31 +264,31 @@ bool ShapeParser::ParseLayoutExtras(LayoutExtras* extras, int64_t rank) {
         return in_.ErrorHere(DiagnosticKind::kBadLayout, "expected a dimension level type: D, C, S or H");
       }
       uint8_t flags = 0;
-      if (in_.Eat('+')) flags |= 1;
-      if (in_.Eat('~')) flags |= 2;
+      if (in_.TryConsume('+')) flags |= 1;
+      if (in_.TryConsume('~')) flags |= 2;
       flagged |= flags != 0;
       extras->dim_level_types.push_back(level[0]);
       extras->dim_flags.push_back(flags);
-    } while (in_.Eat(','));
+    } while (in_.TryConsume(','));
     if (!in_.Expect(')', "after the dimension level types")) return false;
     if (!flagged) extras->dim_flags.clear();
     if (static_cast<int64_t>(extras->dim_level_types.size()) != rank) {
       return in_.ErrorHere(DiagnosticKind::kBadLayout, "expected one dimension level type for each dimension");
     }
   }
-  if (in_.EatWord("T")) {
+  if (in_.TryConsumeWord("T")) {
     if (in_.Peek() != '(') return in_.Expect('(', "after T in a layout");
-    while (in_.Eat('(')) {
+    while (in_.TryConsume('(')) {
       if (!ParseIntsUntil(')', &extras->tiles.emplace_back())) return false;
     }
   }
-  if (in_.EatWord("L") && !int_in_parens(&extras->tail_padding_alignment)) return false;
-  if (in_.Eat('#') && !ParseTypeInParens(&extras->index_primitive_type)) return false;
-  if (in_.Eat('*') && !ParseTypeInParens(&extras->pointer_primitive_type)) return false;
-  if (in_.EatWord("E") && !int_in_parens(&extras->element_size_in_bits)) return false;
-  if (in_.EatWord("S") && !int_in_parens(&extras->memory_space)) return false;
-  if (in_.EatWord("SC")) {
-    while (in_.Eat('(')) {
+  if (in_.TryConsumeWord("L") && !int_in_parens(&extras->tail_padding_alignment)) return false;
+  if (in_.TryConsume('#') && !ParseTypeInParens(&extras->index_primitive_type)) return false;
+  if (in_.TryConsume('*') && !ParseTypeInParens(&extras->pointer_primitive_type)) return false;
+  if (in_.TryConsumeWord("E") && !int_in_parens(&extras->element_size_in_bits)) return false;
+  if (in_.TryConsumeWord("S") && !int_in_parens(&extras->memory_space)) return false;
+  if (in_.TryConsumeWord("SC")) {
+    while (in_.TryConsume('(')) {
       SplitConfig& split = extras->split_configs.emplace_back();
       if (!in_.Int(&split.dimension) || !in_.Expect(':', "in a split config") ||
           !ParseIntsUntil(')', &split.split_indices)) {
@@ -296,7 +296,7 @@ bool ShapeParser::ParseLayoutExtras(LayoutExtras* extras, int64_t rank) {
       }
     }
   }
-  if (in_.EatWord("P")) {
+  if (in_.TryConsumeWord("P")) {
     // A physical shape has no layout parts of its own that could nest further: one level is all XLA prints.
     std::vector<int64_t> dims = dims_;
     std::vector<uint8_t> dynamic = dynamic_;
@@ -318,7 +318,7 @@ bool ShapeParser::ParseLayoutExtras(LayoutExtras* extras, int64_t rank) {
     dynamic_ = std::move(dynamic);
     minor_to_major_ = std::move(order);
   }
-  if (in_.EatWord("M") && !int_in_parens(&extras->dynamic_shape_metadata_prefix_bytes)) return false;
+  if (in_.TryConsumeWord("M") && !int_in_parens(&extras->dynamic_shape_metadata_prefix_bytes)) return false;
   return true;
 }
 

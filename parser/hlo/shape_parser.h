@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ir/graph/context.h"
-#include "parser/core/reader.h"
 #include "parser/core/text_cache.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
@@ -17,12 +17,12 @@ namespace hlokit {
 // the text that `in` reads when this is made, which must outlive it. Other texts that `in` is sent to are simply read.
 class ShapeParser {
  public:
-  ShapeParser(Reader* in, Context* context, int64_t max_nesting)
+  ShapeParser(TextCursor* in, Context* context, int64_t max_nesting)
       : in_(*in), context_(*context), max_nesting_(max_nesting), remembered_end_(in->end()) {}
 
   // Takes an array shape that was read before, if one stands here. False, with nothing taken, for anything else.
   bool TakeKnown(Shape* shape) {
-    in_.SkipBlanks();
+    in_.SkipWhitespace();
     const std::string_view text = ArrayText();
     if (text.empty()) return false;
     const Shape* known = known_->Find(text, 0);
@@ -76,7 +76,7 @@ class ShapeParser {
     bool buffer;
   };
 
-  Reader& in_;
+  TextCursor& in_;
   Context& context_;
   int64_t max_nesting_;
   const char* remembered_end_;

@@ -47,7 +47,7 @@ std::optional<Word> WordFromText(std::string_view text) {
 
 class ShardingReader {
  public:
-  ShardingReader(Reader& in, Context* context) : in_(in), context_(context) {}
+  ShardingReader(TextCursor& in, Context* context) : in_(in), context_(context) {}
 
   // After `{`; takes the `}`.
   bool Leaf(ListId* id) {
@@ -78,7 +78,7 @@ class ShardingReader {
     return in_.Error(kBadSharding, {leaf_start_, in_.Here() - leaf_start_}, std::move(message));
   }
 
-  Reader& in_;
+  TextCursor& in_;
   Context* context_;
   uint32_t leaf_start_ = 0;
 };
@@ -89,7 +89,7 @@ bool ShardingReader::Named(ShardingLeaf* leaf) {
   leaf->kind = ShardingKind::kNamed;
   if (!ParseMesh(in_, context_, kBadSharding, &leaf->mesh)) return false;
   AxisReader axis_reader(in_, *context_, kBadSharding, leaf->mesh);
-  in_.Eat(',');
+  in_.TryConsume(',');
   if (in_.Peek() == '[' && !leaf->mesh.maximal()) {
     if (!Dims(axis_reader, leaf)) return false;
     if (in_.Peek() != '}' && !in_.Expect(',', "in a sharding")) return false;
@@ -101,7 +101,7 @@ bool ShardingReader::Named(ShardingLeaf* leaf) {
   }
   while (in_.Peek() != '}') {
     if (!NamedAttribute(axis_reader, leaf)) return false;
-    if (!in_.Eat(',')) break;
+    if (!in_.TryConsume(',')) break;
   }
   if (!in_.Expect('}', "after a sharding")) return false;
   if (std::optional<std::string> error = NormalizeNamed(*context_, leaf)) return Fail(*std::move(error));
@@ -110,20 +110,20 @@ bool ShardingReader::Named(ShardingLeaf* leaf) {
 
 bool ShardingReader::Dims(AxisReader& axis_reader, ShardingLeaf* leaf) {
   if (!in_.Expect('[', "before the dimensions of a sharding")) return false;
-  if (in_.Eat(']')) return true;
+  if (in_.TryConsume(']')) return true;
   do {
     DimSharding& dim = leaf->dims.emplace_back();
     if (!in_.Expect('{', "before the axes of a dimension")) return false;
-    if (in_.Eat('}')) continue;
+    if (in_.TryConsume('}')) continue;
     do {
-      if (in_.Eat('?')) {
+      if (in_.TryConsume('?')) {
         dim.open = true;
         break;  // nothing follows it
       }
       if (!axis_reader.One(&dim.axes.emplace_back())) return false;
-    } while (in_.Eat(','));
+    } while (in_.TryConsume(','));
     if (!in_.Expect('}', "after the axes of a dimension")) return false;
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect(']', "after the dimensions of a sharding");
 }
 
@@ -144,7 +144,7 @@ bool ShardingReader::NamedAttribute(AxisReader& axis_reader, ShardingLeaf* leaf)
   if (!axes->empty()) {
     return in_.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", name, "`"));
   }
-  const bool has_value = in_.Eat('=');
+  const bool has_value = in_.TryConsume('=');
   if (has_value && axes == &leaf->unreduced && in_.Peek() != '{' && !Reduction(&leaf->reduction)) return false;
   if (has_value && in_.Peek() == '{') return axis_reader.Set(axes);
   // Without axes: all of them. For `replicated` that is what no axes mean.
@@ -158,7 +158,7 @@ bool ShardingReader::NamedAttribute(AxisReader& axis_reader, ShardingLeaf* leaf)
 bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
   bool seen[kWordTexts.size()] = {};
   const auto has = [&seen](Word word) { return seen[static_cast<size_t>(word)]; };
-  while (!in_.Eat('}')) {
+  while (!in_.TryConsume('}')) {
     const SourceRange range = in_.Next();
     const std::string_view text = in_.BareName();
     const std::optional<Word> word = WordFromText(text);
@@ -168,7 +168,7 @@ bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
                              StrCat("expected a part of a sharding, found ", in_.DescribeNext()));
       }
       return in_.Error(kBadSharding, range, StrCat("expected a sharding field, found `", text, "`"),
-                       Suggestion(text, {kWordTexts.begin(), kWordTexts.end()}));
+                       DidYouMean(text, {kWordTexts.begin(), kWordTexts.end()}));
     }
     if (has(*word) && *word != Word::kMetadata) {
       return in_.Error(DiagnosticKind::kDuplicateAttribute, range, StrCat("duplicate attribute `", text, "`"));
@@ -182,7 +182,7 @@ bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
       case Word::kLastTileDimReplicate:
         break;
       case Word::kUnreduced:
-        if (in_.Eat('=') && !Reduction(&leaf->reduction)) return false;
+        if (in_.TryConsume('=') && !Reduction(&leaf->reduction)) return false;
         break;
       case Word::kDevice:
         if (!in_.Expect('=', "after device") || !in_.Int(&leaf->device)) return false;
@@ -245,8 +245,8 @@ bool ShardingReader::Devices(ShardingLeaf* leaf) {
     return in_.Error(kBadSharding, {start, in_.Here() - start},
                      "the dimensions of the tiles must be positive, with a product below 2^63");
   }
-  if (in_.Eat("<=")) {
-    if (!ParseIotaOrder(in_, kBadSharding, &tiles.iota)) return false;
+  if (in_.TryConsume("<=")) {
+    if (!ParseIotaTileAssignment(in_, kBadSharding, &tiles.iota)) return false;
     const std::optional<int64_t> iota_count = DeviceCount(tiles.iota.reshape);
     if (iota_count == count) return true;
     return in_.Error(kBadSharding, {start, in_.Here() - start},
@@ -257,7 +257,7 @@ bool ShardingReader::Devices(ShardingLeaf* leaf) {
     int64_t device;
     if (!in_.Int(&device)) return false;
     tiles.devices.push_back(device);
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   if (tiles.devices.size() != static_cast<uint64_t>(*count)) {
     return in_.Error(
         kBadSharding, {start, in_.Here() - start},
@@ -270,7 +270,7 @@ bool ShardingReader::Devices(ShardingLeaf* leaf) {
 
 bool ShardingReader::LastTileDims(ShardingLeaf* leaf) {
   if (!in_.Expect('{', "before last_tile_dims")) return false;
-  if (in_.Eat('}')) return true;
+  if (in_.TryConsume('}')) return true;
   do {
     const SourceRange range = in_.Next();
     const std::string_view text = in_.BareName();
@@ -280,7 +280,7 @@ bool ShardingReader::LastTileDims(ShardingLeaf* leaf) {
       return in_.Error(kBadSharding, range, "expected manual, unreduced, replicated or maximal in last_tile_dims");
     }
     leaf->subgroups.push_back(static_cast<SubgroupType>(type));
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after last_tile_dims");
 }
 
@@ -305,7 +305,7 @@ bool ShardingReader::MetadataList(ShardingLeaf* leaf) {
   }
   do {
     if (!AddMetadata(leaf)) return false;
-  } while (in_.Eat(','));
+  } while (in_.TryConsume(','));
   return in_.Expect('}', "after a list of metadata");
 }
 
@@ -318,7 +318,7 @@ bool ShardingReader::AddMetadata(ShardingLeaf* leaf) {
 
 }  // namespace
 
-bool ParseSharding(Reader& in, Context* context, ListId* sharding) {
+bool ParseSharding(TextCursor& in, Context* context, ListId* sharding) {
   ShardingReader reader(in, context);
   if (!in.Expect('{', "before a sharding")) return false;
   const char next = in.Peek();
@@ -328,7 +328,7 @@ bool ParseSharding(Reader& in, Context* context, ListId* sharding) {
     do {
       if (!in.Expect('{', "before the sharding of a tuple element") || !reader.Leaf(&leaves.emplace_back()))
         return false;
-    } while (in.Eat(','));
+    } while (in.TryConsume(','));
   }
   if (!in.Expect('}', "after the shardings of a tuple")) return false;
   *sharding = EncodeTupleSharding(context, leaves);

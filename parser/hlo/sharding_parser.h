@@ -5,13 +5,13 @@
 
 #include "ir/core/ids.h"
 #include "ir/graph/context.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
 // Reads `{...}`. A sharding that was given once for a whole tuple is left so: see NormalizeForShape. The text must
 // outlive the context: strings of metadata point into it.
-bool ParseSharding(Reader& in, Context* context, ListId* sharding);
+bool ParseSharding(TextCursor& in, Context* context, ListId* sharding);
 
 }  // namespace hlokit
 

@@ -166,8 +166,8 @@ bool JsonCursor::Int(int64_t* value, std::string_view what) {
 }
 
 bool JsonCursor::Bool(bool* value, std::string_view what) {
-  *value = in_.EatWord("true");
-  return *value || in_.EatWord("false") || Expected(what);
+  *value = in_.TryConsumeWord("true");
+  return *value || in_.TryConsumeWord("false") || Expected(what);
 }
 
 template <typename T>
@@ -201,10 +201,10 @@ bool JsonCursor::NextElement(char close, bool* first) {
   if (broken_) return false;
   if (*first) {
     *first = false;
-    return !in_.Eat(close);
+    return !in_.TryConsume(close);
   }
-  if (in_.Eat(close)) return false;
-  if (!in_.Eat(',')) {
+  if (in_.TryConsume(close)) return false;
+  if (!in_.TryConsume(',')) {
     Break(DiagnosticKind::kUnexpectedToken, in_.Next(),
           StrCat("expected `,` or `", close, "`, found ", in_.DescribeNext()));
     return false;
@@ -218,7 +218,7 @@ bool JsonCursor::ReadKey(JsonString* key) {
     return Expected("a key in quotes");
   }
   if (!ReadString(key, &key_)) return false;
-  if (in_.Eat(':')) return true;
+  if (in_.TryConsume(':')) return true;
   broken_ = true;
   return Expected("`:` after a key");
 }
@@ -236,7 +236,7 @@ bool JsonCursor::SkipOne(std::string* open) {
       return Break(DiagnosticKind::kTooDeep, Next(),
                    StrCat("values are nested deeper than the limit of ", max_nesting_));
     }
-    in_.Eat(c);
+    in_.TryConsume(c);
     open->push_back(c);
   } else if (c == '"') {
     return ReadString(&s, &value_);
@@ -245,7 +245,7 @@ bool JsonCursor::SkipOne(std::string* open) {
     while (IsNumberPart(*p)) ++p;
     in_.set_cursor(p);
   } else {
-    ok = in_.EatWord("null") || Bool(&flag, "a value");
+    ok = in_.TryConsumeWord("null") || Bool(&flag, "a value");
   }
   broken_ = !ok;
   return ok;

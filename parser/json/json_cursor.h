@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON, value by value: what a grammar over JSON asks for, on top of Reader. Nothing is kept of what was read, so
+// JSON, value by value: what a grammar over JSON asks for, on top of TextCursor. Nothing is kept of what was read, so
 // memory does not grow with the text; members of an object come in the order of the text, and a value that is wanted
 // later is skipped and sought again.
 //
@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 
 namespace hlokit {
 
@@ -26,11 +26,11 @@ struct JsonString {
 
 class JsonCursor {
  public:
-  // As Reader. Values nested deeper than `max_nesting` are not read.
+  // As TextCursor. Values nested deeper than `max_nesting` are not read.
   JsonCursor(std::string_view text, DiagnosticSink* sink, uint32_t base, int64_t max_nesting)
       : in_(text, sink, base), max_nesting_(max_nesting) {}
 
-  Reader& in() { return in_; }
+  TextCursor& in() { return in_; }
   bool broken() const { return broken_; }
 
   // The first character of the next value: '{', '[', '"', a digit, ...
@@ -73,7 +73,7 @@ class JsonCursor {
   bool ReadKey(JsonString* key);
   bool SkipOne(std::string* open);
 
-  Reader in_;
+  TextCursor in_;
   int64_t max_nesting_;
   bool broken_ = false;
   std::string key_;
@@ -85,7 +85,7 @@ class JsonCursor {
 class JsonObject {
  public:
   JsonObject(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '{' || in.Expected(what)) {
-    if (ok_) in.in_.Eat('{');
+    if (ok_) in.in_.TryConsume('{');
   }
   // At the value of the next member. False at the end of the object, and if there was none to begin with.
   bool Next(JsonString* key) { return ok_ && in_.NextElement('}', &first_) && in_.ReadKey(key); }
@@ -102,7 +102,7 @@ class JsonObject {
 class JsonArray {
  public:
   JsonArray(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '[' || in.Expected(what)) {
-    if (ok_) in.in_.Eat('[');
+    if (ok_) in.in_.TryConsume('[');
   }
   bool Next() { return ok_ && in_.NextElement(']', &first_); }
   // As Next and ok, of arrays of a fixed size: another element must be there, or none.

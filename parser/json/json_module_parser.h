@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine behind json_reader.h. One object reads one module.
+// The engine behind json_parser.h. One object reads one module.
 //
 // What an instruction says is put together here; ModuleParser reads the values that are HLO text and checks the whole,
 // so that both forms obey one set of rules. A module has operands before their users, while JSON lists instructions in
@@ -39,7 +39,7 @@ class JsonModuleParser {
   };
 
   // What was read of an instruction.
-  struct Draft {
+  struct PendingInstruction {
     ModuleParser::Frame frame;  // has a name, an opcode and a shape once they were read
     std::vector<AttrValue> attrs;
     std::vector<int64_t> unknown;  // attributes, as Attr::kUnknownAttributes
@@ -49,22 +49,22 @@ class JsonModuleParser {
     uint32_t seen = 0;                    // keys, by their place among those there are
     bool broken = false;                  // an error was reported: not to be checked further
     // Members that say nothing without opcode or shape, if they came before those.
-    uint32_t attributes_at = SourceRange::kNowhere;
-    uint32_t literal_at = SourceRange::kNowhere;
+    uint32_t attributes_at = SourceRange::kNoOffset;
+    uint32_t literal_at = SourceRange::kNoOffset;
 
     bool has_opcode() const { return frame.opcode_size != 0; }
     void Reset();
   };
 
   // An instruction that waits for one after it.
-  struct Parked {
-    Draft draft;
+  struct DeferredInstruction {
+    PendingInstruction pending;
     size_t position;  // in order_
     enum State : uint8_t { kWaiting, kOpen, kAdded } state = kWaiting;
     size_t next = 0;  // the reference to look at
   };
 
-  // ---- module and computations (json_reader.cc) ----
+  // ---- module and computations (json_parser.cc) ----
   bool ReadModule();
   bool ReadModuleMember(const JsonString& key);
   bool ReadFormat();
@@ -79,7 +79,7 @@ class JsonModuleParser {
   bool CheckCalls();
   void FinishModule();
 
-  // ---- header and tables (json_header_reader.cc) ----
+  // ---- header and tables (json_header_parser.cc) ----
   bool ReadHeader();
   bool ReadHeaderMember(const JsonString& key);
   bool ReadCount(int64_t* value, std::string_view what);
@@ -97,28 +97,28 @@ class JsonModuleParser {
   // Rows of 32-bit numbers, objects that have all of the fields.
   bool ReadTable(absl::Span<const std::string_view> fields, std::vector<int64_t>* rows);
 
-  // ---- instructions (json_instruction_reader.cc) ----
-  bool ReadInstruction(Draft* d);
-  bool ReadInstructionMember(const JsonString& key, Draft* d);
-  bool ReadOpcode(Draft* d);
-  bool ReadParameterNumber(Draft* d);
-  bool ReadLiteral(Draft* d);
+  // ---- instructions (json_instruction_parser.cc) ----
+  bool ReadInstruction(PendingInstruction* d);
+  bool ReadInstructionMember(const JsonString& key, PendingInstruction* d);
+  bool ReadOpcode(PendingInstruction* d);
+  bool ReadParameterNumber(PendingInstruction* d);
+  bool ReadLiteral(PendingInstruction* d);
   bool ReadReferences(std::vector<Reference>* out, std::string_view what);
-  bool CheckMembers(Draft* d);
+  bool CheckMembers(PendingInstruction* d);
   bool ReadMetadata(MetadataId* id);
   bool ReadMetadataField(const JsonString& key, Metadata* m, uint32_t* seen);
-  void AddOrPark();  // draft_
+  void AddOrDefer();  // pending_
   // The first reference from number `from` on to what is not in the module yet, with its number; null if there is none.
-  const Reference* FirstUndefined(const Draft& d, size_t from, size_t* index) const;
+  const Reference* FirstUndefined(const PendingInstruction& d, size_t from, size_t* index) const;
   // None if it was rejected and does not have a name of its own to stand for.
-  InstructionId Add(Draft& d);
-  InstructionId AddStandIn(const Draft& d);
-  void AddParked();
-  void AddParkedTree(size_t root);
+  InstructionId Add(PendingInstruction& d);
+  InstructionId AddPlaceholder(const PendingInstruction& d);
+  void AddDeferred();
+  void AddDeferredTree(size_t root);
 
-  // ---- attributes (json_attribute_reader.cc) ----
-  bool ReadAttributes(Draft* d);
-  bool ReadAttribute(const JsonString& key, Draft* d);
+  // ---- attributes (json_attribute_parser.cc) ----
+  bool ReadAttributes(PendingInstruction* d);
+  bool ReadAttribute(const JsonString& key, PendingInstruction* d);
   bool ReadValue(Attr attr, uint32_t* payload);
   bool ReadTextValue(Attr attr, uint32_t* payload);
   bool ReadFrontendAttributes(ListId* id);
@@ -130,7 +130,7 @@ class JsonModuleParser {
                          std::vector<int64_t>* out);
   bool ReadUnknownText(StringId* text);
 
-  // ---- values and errors (json_value_reader.cc) ----
+  // ---- values and errors (json_value_parser.cc) ----
   // Reads the string `s` as HLO text: `read` asks engine_ for what it wants, and must take all of it. Where
   // `keeps_views` is set, what is read refers to the text, which is then kept as long as the context.
   template <typename Read>
@@ -156,7 +156,7 @@ class JsonModuleParser {
   template <typename Read>
   bool Member(bool* broken, Read read);
   // Passes on what engine_ reported. `s`, if given, is the string that the places are in.
-  void Relay(const JsonString* s = nullptr);
+  void ForwardDiagnostics(const JsonString* s = nullptr);
   bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
     failed_ = true;
     sink_->Error(kind, range, std::move(message), std::move(hint));
@@ -191,10 +191,10 @@ class JsonModuleParser {
   Reference entry_;
 
   // Of the computation that is being read.
-  Draft draft_;
+  PendingInstruction pending_;
   std::vector<InstructionId> order_;
-  std::vector<Parked> parked_;
-  absl::flat_hash_map<uint32_t, size_t> parked_by_name_;
+  std::vector<DeferredInstruction> deferred_;
+  absl::flat_hash_map<uint32_t, size_t> deferred_by_name_;
   bool computation_broken_ = false;
 };
 
@@ -204,7 +204,7 @@ bool JsonModuleParser::Member(bool* broken, Read read) {
   if (read()) return true;
   *broken = true;
   failed_ = true;
-  if (in_.broken() || stopped_ || sink_->full()) return false;
+  if (in_.broken() || stopped_ || sink_->limit_reached()) return false;
   in_.Seek(start);
   return in_.Skip();
 }
@@ -213,7 +213,7 @@ template <typename Read>
 bool JsonModuleParser::ReadText(const JsonString& s, bool keeps_views, Read read) {
   std::string_view text;
   if (keeps_views) {
-    // The context's copy ends in a NUL of its own, as Reader needs it.
+    // The context's copy ends in a NUL of its own, as TextCursor needs it.
     text_.assign(s.value);
     text_.push_back('\0');
     text = context().str(context().strings.Intern(text_));
@@ -222,13 +222,13 @@ bool JsonModuleParser::ReadText(const JsonString& s, bool keeps_views, Read read
     text_.assign(s.value);
     text = text_;
   }
-  engine_.in_ = Reader(text, &local_, s.escaped ? 0 : s.range.offset + 1);
+  engine_.in_ = TextCursor(text, &local_, s.escaped ? 0 : s.range.offset + 1);
   bool ok = read();
   if (ok && !engine_.in_.AtEnd()) {
     ok = engine_.in_.ErrorHere(DiagnosticKind::kUnexpectedToken,
                                StrCat("expected the end of the string, found ", engine_.in_.DescribeNext()));
   }
-  Relay(&s);
+  ForwardDiagnostics(&s);
   return ok;
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/analysis/call_graph.h"
 
-#include "ir/graph/caller_list.h"
+#include "ir/graph/potential_callers.h"
 
 namespace hlokit {
 namespace {
 
-CallKind KindOf(Opcode opcode) {
-  if (opcode == Opcode::kFusion) return CallKind::kFused;
-  if (HasTrait(opcode, kControlFlow) || opcode == Opcode::kAsyncStart) return CallKind::kSequential;
-  return CallKind::kApplied;
+CallContext KindOf(Opcode opcode) {
+  if (opcode == Opcode::kFusion) return CallContext::kFused;
+  if (HasTrait(opcode, kControlFlow) || opcode == Opcode::kAsyncStart) return CallContext::kControlFlow;
+  return CallContext::kEmbedded;
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ CallGraph::CallGraph(const Module& module)
       sequential_(module.computation_id_bound(), 0),
       live_(module.computation_id_bound(), 0) {
   const std::vector<Computation> computations = module.computations();
-  const CallerList callers(module);
+  const PotentialCallers callers(module);
   sites_.reserve(callers.all().size());
   for (Computation c : computations) {
     site_begin_[c.id().value] = static_cast<uint32_t>(sites_.size());
@@ -67,7 +67,8 @@ CallGraph::CallGraph(const Module& module)
   live_[module.entry().id().value] = 1;
   for (ComputationId id : order_) {
     bool sequential = true;
-    for (const CallSite& site : SitesOf(module.computation(id))) sequential &= site.kind == CallKind::kSequential;
+    for (const CallSite& site : caller_callsites(module.computation(id)))
+      sequential &= site.context == CallContext::kControlFlow;
     sequential_[id.value] = sequential;
   }
   for (size_t k = order_.size(); k-- > 0;) {
@@ -80,7 +81,7 @@ CallGraph::CallGraph(const Module& module)
   }
 }
 
-absl::Span<const CallSite> CallGraph::SitesIn(Computation caller) const {
+absl::Span<const CallSite> CallGraph::callsites(Computation caller) const {
   const uint32_t begin = site_begin_[caller.id().value];
   return absl::MakeConstSpan(sites_).subspan(begin, site_end_[caller.id().value] - begin);
 }

@@ -12,16 +12,16 @@
 namespace hlokit {
 
 // How a callee runs.
-enum class CallKind : uint8_t {
-  kSequential,  // call, while, conditional, async-start: its instructions run one by one on whole arrays
-  kFused,       // fusion: as one kernel
-  kApplied,     // to elements: reduce, map, sort, scatter, custom-call, ...
+enum class CallContext : uint8_t {
+  kControlFlow,  // call, while, conditional, async-start: its instructions run one by one on whole arrays
+  kFused,        // fusion: as one kernel
+  kEmbedded,     // to elements: reduce, map, sort, scatter, custom-call, ...
 };
 
 struct CallSite {
   InstructionId caller;
   ComputationId callee;
-  CallKind kind;
+  CallContext context;
 };
 
 class CallGraph {
@@ -29,11 +29,11 @@ class CallGraph {
   explicit CallGraph(const Module& module);
 
   // All computations, callees before callers; those on a cycle of calls, which verified modules have not, in any order.
-  absl::Span<const ComputationId> CalleesFirst() const { return order_; }
+  absl::Span<const ComputationId> PostOrder() const { return order_; }
   // In the order of the computation's instructions and their attributes.
-  absl::Span<const CallSite> SitesIn(Computation caller) const;
+  absl::Span<const CallSite> callsites(Computation caller) const;
   // In the order of the module.
-  absl::Span<const CallSite> SitesOf(Computation callee) const {
+  absl::Span<const CallSite> caller_callsites(Computation callee) const {
     const uint32_t begin = caller_begin_[callee.id().value];
     return absl::MakeConstSpan(callers_).subspan(begin, caller_begin_[callee.id().value + 1] - begin);
   }

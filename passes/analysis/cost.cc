@@ -7,7 +7,7 @@
 
 #include "ir/core/saturating.h"
 #include "ir/graph/attribute_views.h"
-#include "ir/graph/caller_list.h"
+#include "ir/graph/potential_callers.h"
 #include "passes/analysis/cost_counter.h"
 #include "passes/analysis/cost_rules.h"
 
@@ -119,7 +119,7 @@ int64_t CostAnalysis::ParameterBytesRead(Computation fused, int64_t number) cons
   return number >= 0 && number < static_cast<int64_t>(reads.size()) ? reads[number] : 0;
 }
 
-const CostCounter::Sizes& CostCounter::FindSizes(ShapeId id) {
+const CostCounter::Sizes& CostCounter::ComputeSizes(ShapeId id) {
   const Shape shape = module_.context().shape(id);
   Sizes& sizes = sizes_[id.value];
   sizes.buffer = BufferBytes(shape);
@@ -567,7 +567,7 @@ CostAnalysis::CostAnalysis(const Module& module)
       computations_(module.computation_id_bound()),
       sums_(module.computation_id_bound()),
       parameter_reads_(module.computation_id_bound()) {
-  const CallerList callers(module);
+  const PotentialCallers callers(module);
   std::vector<uint8_t> fused(module.computation_id_bound(), 0);
   for (InstructionId caller : callers.all()) {
     if (module.record(caller).opcode != Opcode::kFusion) continue;

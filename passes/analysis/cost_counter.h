@@ -47,10 +47,10 @@ class CostCounter {
   };
   const Sizes& SizesOf(ShapeId shape) {
     const Sizes& sizes = sizes_[shape.value];
-    return sizes.buffer >= 0 ? sizes : FindSizes(shape);
+    return sizes.buffer >= 0 ? sizes : ComputeSizes(shape);
   }
   const Sizes& SizesOf(Instruction i) { return SizesOf(i.record().shape); }
-  const Sizes& FindSizes(ShapeId shape);
+  const Sizes& ComputeSizes(ShapeId shape);
   int64_t ReadOf(Instruction source) const;
 
   CostAnalysis& result_;

@@ -74,12 +74,12 @@ std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
   const CallGraph calls(module);
   std::vector<RunCounts> runs(module.computation_id_bound());
   runs[module.entry().id().value].times = 1;
-  const absl::Span<const ComputationId> order = calls.CalleesFirst();
+  const absl::Span<const ComputationId> order = calls.PostOrder();
   for (size_t k = order.size(); k-- > 0;) {
     const RunCounts here = runs[order[k].value];
     if (here.times == 0) continue;
-    for (const CallSite& site : calls.SitesIn(module.computation(order[k]))) {
-      if (site.kind == CallKind::kApplied) continue;  // counted with the caller
+    for (const CallSite& site : calls.callsites(module.computation(order[k]))) {
+      if (site.context == CallContext::kEmbedded) continue;  // counted with the caller
       const Instruction caller = module.instruction(site.caller);
       int64_t times = here.times;
       if (trip_counts && caller.opcode() == Opcode::kWhile) {
@@ -89,7 +89,7 @@ std::vector<RunCounts> RunsOf(const Module& module, bool trip_counts) {
       }
       RunCounts& callee = runs[site.callee.value];
       callee.times = SaturatingAdd(callee.times, times);
-      callee.fused |= here.fused || site.kind == CallKind::kFused;
+      callee.fused |= here.fused || site.context == CallContext::kFused;
     }
   }
   return runs;

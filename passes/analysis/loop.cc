@@ -19,15 +19,15 @@ std::vector<uint32_t> CountCallers(const Module& module) {
   std::vector<uint32_t> callers(module.computation_id_bound(), 0);
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (!MayCall(i.opcode())) continue;
+      if (!MightHaveCalledComputations(i.opcode())) continue;
       for (Computation callee : i.called_computations()) ++callers[callee.id().value];
     }
   }
   return callers;
 }
 
-std::optional<PlainLoop> AsPlainLoop(Instruction loop, const std::vector<uint32_t>& callers) {
-  PlainLoop plain;
+std::optional<CanonicalLoop> MatchCanonicalLoop(Instruction loop, const std::vector<uint32_t>& callers) {
+  CanonicalLoop plain;
   plain.loop = loop;
   plain.condition = loop.computation_attr(Attr::kCondition);
   plain.body = loop.computation_attr(Attr::kBody);
@@ -51,7 +51,7 @@ std::optional<PlainLoop> AsPlainLoop(Instruction loop, const std::vector<uint32_
 std::vector<InstructionId> WhileLoops(const Module& module) {
   std::vector<InstructionId> loops;
   const CallGraph graph(module);
-  for (ComputationId c : graph.CalleesFirst()) {
+  for (ComputationId c : graph.PostOrder()) {
     for (Instruction i : module.computation(c).instructions()) {
       if (i.opcode() == Opcode::kWhile) loops.push_back(i.id());
     }

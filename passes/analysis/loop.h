@@ -13,7 +13,7 @@ namespace hlokit {
 
 // A while over a tuple whose condition and body belong to it alone, with a body that ends in a tuple and uses the state
 // through get-tuple-element only.
-struct PlainLoop {
+struct CanonicalLoop {
   Instruction loop;
   Computation condition;
   Computation body;
@@ -32,7 +32,7 @@ inline bool IsStateElement(Instruction value, Computation computation, int64_t i
 }
 
 // nullopt if `loop` is no such loop. `callers`: how many call sites each computation has, by id.
-std::optional<PlainLoop> AsPlainLoop(Instruction loop, const std::vector<uint32_t>& callers);
+std::optional<CanonicalLoop> MatchCanonicalLoop(Instruction loop, const std::vector<uint32_t>& callers);
 
 std::vector<uint32_t> CountCallers(const Module& module);
 

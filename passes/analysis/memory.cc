@@ -7,7 +7,7 @@
 #include "ir/core/saturating.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/cost.h"
-#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/dataflow_analysis.h"
 
 namespace hlokit {
 namespace {
@@ -68,16 +68,16 @@ std::vector<std::vector<uint8_t>> ReusableArguments(const Module& module) {
 absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<InstructionId> order,
                                    absl::Span<const int64_t> callee_bytes) {
   const Module& module = computation.module();
-  absl::StatusOr<LeafFlow> made = LeafFlow::Make(module, order);
+  absl::StatusOr<DataflowAnalysis> made = DataflowAnalysis::Make(module, order);
   if (!made.ok()) return made.status();
-  const LeafFlow& flow = *made;
+  const DataflowAnalysis& flow = *made;
   const auto places = static_cast<int32_t>(order.size());
 
   // The last reader of each value.
   std::vector<int32_t> last(flow.values().size(), -1);
   for (int32_t place = 0; place < places; ++place) {
     const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
-    if (PassesValuesOn(i.opcode())) continue;
+    if (IsForwardingOp(i.opcode())) continue;
     for (Instruction operand : i.operands()) {
       for (uint32_t value : flow.ValuesOf(operand)) last[value] = place;
     }
@@ -95,7 +95,7 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
   std::vector<uint32_t> buffer_of(flow.values().size(), kNoBuffer);
   for (int32_t place = 0; place < places; ++place) {
     const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
-    if (PassesValuesOn(i.opcode())) continue;
+    if (IsForwardingOp(i.opcode())) continue;
     const absl::Span<const uint32_t> values = flow.ValuesOf(i);
     const Reuse reuse = ReuseOf(i);
     for (size_t leaf = 0; leaf < values.size(); ++leaf) {
@@ -167,15 +167,15 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
     use.live_bytes[at] = SaturatingAdd(live, at < callee_bytes.size() ? callee_bytes[at] : 0);
     if (use.live_bytes[at] > use.peak_bytes) {
       use.peak_bytes = use.live_bytes[at];
-      use.peak_place = place;
+      use.peak_position = place;
     }
   }
-  use.own_peak_bytes = std::max<int64_t>(0, use.peak_bytes - use.argument_bytes);
+  use.peak_bytes_beyond_arguments = std::max<int64_t>(0, use.peak_bytes - use.argument_bytes);
   use.order = std::move(order);
   return use;
 }
 
-std::vector<LiveBuffer> MemoryAnalysis::AtPeak(const Module& module) const {
+std::vector<LiveBuffer> MemoryAnalysis::LiveAtPeak(const Module& module) const {
   std::vector<LiveBuffer> live;
   ComputationId next = entry_;
   while (next.valid()) {
@@ -186,13 +186,13 @@ std::vector<LiveBuffer> MemoryAnalysis::AtPeak(const Module& module) const {
     for (const LiveBuffer& buffer : use.buffers) {
       if (buffer.kind == BufferKind::kConstant || buffer.bytes == 0) continue;
       if (buffer.kind == BufferKind::kArgument && !outermost) continue;  // the caller's
-      if (buffer.begin <= use.peak_place && use.peak_place <= buffer.end) live.push_back(buffer);
+      if (buffer.begin <= use.peak_position && use.peak_position <= buffer.end) live.push_back(buffer);
     }
     int64_t most = 0;
-    const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_place)]);
+    const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_position)]);
     if (!RunsComputations(at)) break;
     for (Computation callee : at.called_computations()) {
-      const int64_t bytes = uses_[callee.id().value].own_peak_bytes;
+      const int64_t bytes = uses_[callee.id().value].peak_bytes_beyond_arguments;
       if (bytes <= most) continue;
       most = bytes;
       next = callee.id();
@@ -209,7 +209,7 @@ absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Make(const Module& module) {
   result.entry_ = module.entry().id();
   const CallGraph calls(module);
   std::vector<int64_t> callee_bytes;
-  for (ComputationId id : calls.CalleesFirst()) {
+  for (ComputationId id : calls.PostOrder()) {
     const Computation c = module.computation(id);
     if (!calls.IsSequential(c) || !c.root().valid()) continue;
     std::vector<InstructionId> order;
@@ -223,7 +223,8 @@ absl::StatusOr<MemoryAnalysis> MemoryAnalysis::Make(const Module& module) {
       const Instruction i = module.instruction(order[place]);
       if (!RunsComputations(i)) continue;
       for (Computation callee : i.called_computations()) {
-        callee_bytes[place] = std::max(callee_bytes[place], result.uses_[callee.id().value].own_peak_bytes);
+        callee_bytes[place] =
+            std::max(callee_bytes[place], result.uses_[callee.id().value].peak_bytes_beyond_arguments);
       }
     }
     absl::StatusOr<MemoryUse> use = MemoryOf(c, std::move(order), callee_bytes);

@@ -23,8 +23,8 @@ namespace hlokit {
 enum class BufferKind : uint8_t { kArgument, kConstant, kTemporary, kResult };
 
 struct LiveBuffer {
-  InstructionId maker;  // the first of those that write it
-  int64_t leaf;         // of the maker's shape
+  InstructionId defining_instruction;  // the first of those that write it
+  int64_t leaf;                        // of the maker's shape
   int64_t bytes;
   BufferKind kind;
   int32_t begin;  // alive from this place of the order
@@ -36,12 +36,12 @@ struct MemoryUse {
   std::vector<LiveBuffer> buffers;  // by begin
   std::vector<int64_t> live_bytes;  // at each place of the order, callees included, constants not
   int64_t peak_bytes = 0;
-  int32_t peak_place = 0;  // the first
+  int32_t peak_position = 0;  // the first
   int64_t argument_bytes = 0;
   int64_t result_bytes = 0;  // without what shares the memory of arguments
   int64_t constant_bytes = 0;
   // Bytes needed beyond the arguments.
-  int64_t own_peak_bytes = 0;
+  int64_t peak_bytes_beyond_arguments = 0;
 };
 
 class MemoryAnalysis {
@@ -55,7 +55,7 @@ class MemoryAnalysis {
 
   // What is alive when the module takes most, constants aside: buffers of the entry computation and of those it is
   // running then, largest first.
-  std::vector<LiveBuffer> AtPeak(const Module& module) const;
+  std::vector<LiveBuffer> LiveAtPeak(const Module& module) const;
 
  private:
   std::vector<MemoryUse> uses_;  // by ComputationId

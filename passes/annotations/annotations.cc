@@ -24,7 +24,7 @@ void MoveControlPredecessors(Module& module, InstructionId from, InstructionId t
 
 }  // namespace
 
-void CarryAll(Module& module, std::vector<Computation> from, InstructionId to) {
+void MergeMetadataOfComputations(Module& module, std::vector<Computation> from, InstructionId to) {
   std::vector<ComputationId> seen;
   while (!from.empty()) {
     const Computation c = from.back();
@@ -32,14 +32,14 @@ void CarryAll(Module& module, std::vector<Computation> from, InstructionId to) {
     if (!c.valid() || std::find(seen.begin(), seen.end(), c.id()) != seen.end()) continue;
     seen.push_back(c.id());
     for (Instruction i : c.instructions()) {
-      Carry(module, i.id(), to);
-      if (!MayCall(i.opcode())) continue;
+      MergeMetadata(module, i.id(), to);
+      if (!MightHaveCalledComputations(i.opcode())) continue;
       for (Computation callee : i.called_computations()) from.push_back(callee);
     }
   }
 }
 
-MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionId> sources) {
+MetadataId MergedMetadata(const Module& module, absl::Span<const InstructionId> sources) {
   // Sources that stand close together often have the same metadata, and a merger costs a cache miss: of those the last
   // one is enough, apart from the first source of all.
   constexpr size_t kCloseBy = 8;
@@ -55,13 +55,13 @@ MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionI
   return merged;
 }
 
-void Annotate(Module& module, InstructionId made, absl::Span<const InstructionId> sources) {
-  module.SetMetadata(made, MergedAnnotations(module, sources));
+void SetMetadataFrom(Module& module, InstructionId made, absl::Span<const InstructionId> sources) {
+  module.SetMetadata(made, MergedMetadata(module, sources));
 }
 
 void Replace(Module& module, InstructionId old, InstructionId by) {
   if (old == by) return;
-  Carry(module, old, by);
+  MergeMetadata(module, old, by);
   MoveControlPredecessors(module, old, by);
   const Instruction replaced = module.instruction(old);
   if (const auto sharding = replaced.payload(Attr::kSharding)) {
@@ -71,8 +71,8 @@ void Replace(Module& module, InstructionId old, InstructionId by) {
   if (!replaced.has_users() && replaced.opcode() != Opcode::kParameter) module.Erase(old);
 }
 
-std::vector<MetadataId> OriginsOf(Instruction instruction) {
-  return instruction.module().context().metadata.Origins(instruction.metadata_id());
+std::vector<MetadataId> MetadataSources(Instruction instruction) {
+  return instruction.module().context().metadata.Sources(instruction.metadata_id());
 }
 
 }  // namespace hlokit

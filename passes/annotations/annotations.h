@@ -8,10 +8,10 @@
 // everything.
 //
 //   replaced    Replace(module, old, by): `by` stands for `old` too
-//   merged      Carry(module, from, to), for each one that goes
-//   created     AnnotationScope scope(&builder, {source, …}), or Annotate
+//   merged      MergeMetadata(module, from, to), for each one that goes
+//   created     AnnotationScope scope(&builder, {source, …}), or SetMetadataFrom
 //   cloned      copy the MetadataId
-//   fused       Annotate(module, fusion, all the fused instructions), the one that gives the op_name first
+//   fused       SetMetadataFrom(module, fusion, all the fused instructions), the one that gives the op_name first
 #ifndef HLOKIT_PASSES_ANNOTATIONS_ANNOTATIONS_H_
 #define HLOKIT_PASSES_ANNOTATIONS_ANNOTATIONS_H_
 
@@ -24,20 +24,20 @@
 namespace hlokit {
 
 // `to` stands from now on for what `from` stands for too; its op_name stays, unless it had none.
-inline void Carry(Module& module, InstructionId from, InstructionId to) {
+inline void MergeMetadata(Module& module, InstructionId from, InstructionId to) {
   const MetadataId main = module.record(to).metadata;
   module.SetMetadata(to, module.context().metadata.Merge(main, module.record(from).metadata));
 }
 
 // `to` stands from now on for what is in these computations too, and in those they call: for reducers, conditions and
 // bodies that go with their caller.
-void CarryAll(Module& module, std::vector<Computation> from, InstructionId to);
+void MergeMetadataOfComputations(Module& module, std::vector<Computation> from, InstructionId to);
 
 // The metadata of an instruction that stands for all of `sources`; the op_name is that of the first that has metadata.
-MetadataId MergedAnnotations(const Module& module, absl::Span<const InstructionId> sources);
+MetadataId MergedMetadata(const Module& module, absl::Span<const InstructionId> sources);
 
 // Gives `made` the annotations of `sources`, which replace its own.
-void Annotate(Module& module, InstructionId made, absl::Span<const InstructionId> sources);
+void SetMetadataFrom(Module& module, InstructionId made, absl::Span<const InstructionId> sources);
 
 // Makes `by` stand for `old`: users, root and control successors move, annotations are carried, and `old` is erased
 // unless it is a parameter. `by` is of the same computation and of a compatible shape. Control predecessors of `old`
@@ -48,14 +48,14 @@ void Replace(Module& module, InstructionId old, InstructionId by);
 class AnnotationScope {
  public:
   AnnotationScope(Builder* builder, absl::Span<const InstructionId> sources)
-      : scope_(builder, MergedAnnotations(builder->module(), sources)) {}
+      : scope_(builder, MergedMetadata(builder->module(), sources)) {}
 
  private:
   MetadataScope scope_;
 };
 
 // All sources of an instruction, each with its own fields, the main one first; empty if it has no metadata.
-std::vector<MetadataId> OriginsOf(Instruction instruction);
+std::vector<MetadataId> MetadataSources(Instruction instruction);
 
 }  // namespace hlokit
 

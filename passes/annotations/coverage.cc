@@ -67,7 +67,7 @@ std::vector<uint32_t> AnnotationsOf(const Module& module, bool effective_only) {
     const MetadataId id = i.metadata_id();
     if (!id.valid() || known[id.value]++ != 0) return;
     known[id.value] = 1;
-    for (MetadataId origin : pool.Origins(id)) annotations.push_back(origin.value);
+    for (MetadataId origin : pool.Sources(id)) annotations.push_back(origin.value);
   });
   std::sort(annotations.begin(), annotations.end());
   annotations.erase(std::unique(annotations.begin(), annotations.end()), annotations.end());
@@ -84,42 +84,42 @@ AnnotationCounts CountAnnotations(const Module& module) {
   return counts;
 }
 
-std::vector<Unannotated> UnannotatedInstructions(const Module& module) {
-  std::vector<Unannotated> result;
+std::vector<MissingMetadata> InstructionsMissingMetadata(const Module& module) {
+  std::vector<MissingMetadata> result;
   bool any = false;
   ForEach(module, false, [&](Instruction i) {
     any |= i.metadata_id().valid();
-    if (!i.metadata_id().valid()) result.push_back({i.id(), WhyUnannotated::kNothingAnnotated});
+    if (!i.metadata_id().valid()) result.push_back({i.id(), MissingMetadataReason::kNothingAnnotated});
   });
   if (!any || result.empty()) return result;
   Module named = module.Clone();
   PropagateAnnotations pass;
   const bool ran = pass.Run(named).ok();
-  for (Unannotated& i : result) {
+  for (MissingMetadata& i : result) {
     const bool given = ran && named.record(i.id).metadata.valid();
-    i.why = given ? WhyUnannotated::kNotPropagated : WhyUnannotated::kNothingConnected;
+    i.reason = given ? MissingMetadataReason::kNotPropagated : MissingMetadataReason::kNothingConnected;
   }
   return result;
 }
 
-std::string_view TextOf(WhyUnannotated why) {
+std::string_view ToString(MissingMetadataReason why) {
   switch (why) {
-    case WhyUnannotated::kNothingAnnotated:
+    case MissingMetadataReason::kNothingAnnotated:
       return "no instruction of the module has metadata";
-    case WhyUnannotated::kNothingConnected:
+    case MissingMetadataReason::kNothingConnected:
       return "no connected instruction has metadata";
-    case WhyUnannotated::kNotPropagated:
+    case MissingMetadataReason::kNotPropagated:
       return "propagate-annotations would add the metadata of a neighbor";
   }
   return "";
 }
 
-absl::Status AnnotationLoss::Before(const PassRun&, const Module& module) {
+absl::Status MetadataLossTracker::RunBeforePass(const PassRun&, const Module& module) {
   before_ = AnnotationsOf(module, /*effective_only=*/true);
   return absl::OkStatus();
 }
 
-absl::Status AnnotationLoss::After(const PassRun& run, const Module& module, bool changed) {
+absl::Status MetadataLossTracker::RunAfterPass(const PassRun& run, const Module& module, bool changed) {
   Row* row = nullptr;
   for (Row& known : rows_) {
     if (known.pass == run.info.name) row = &known;
@@ -136,7 +136,7 @@ absl::Status AnnotationLoss::After(const PassRun& run, const Module& module, boo
   return absl::OkStatus();
 }
 
-std::string_view NameOfSource(const Module& module, MetadataId source) {
+std::string_view SourceName(const Module& module, MetadataId source) {
   const StringId name = module.context().metadata[source].op_name;
   return name.valid() ? module.context().str(name) : "(no name)";
 }

@@ -10,11 +10,11 @@
 
 #include "ir/graph/module.h"
 #include "passes/analysis/cost.h"
-#include "passes/core/instrument.h"
+#include "passes/core/pass_instrumentation.h"
 
 namespace hlokit {
 
-// Ids of single sources (see MetadataPool::Origins), sorted, each once. `effective_only`: only of instructions that the
+// Ids of single sources (see MetadataPool::Sources), sorted, each once. `effective_only`: only of instructions that the
 // results or an effect of a reachable computation depend on.
 std::vector<uint32_t> AnnotationsOf(const Module& module, bool effective_only);
 
@@ -27,29 +27,29 @@ struct AnnotationCounts {
 AnnotationCounts CountAnnotations(const Module& module);
 
 // Instructions of reachable computations that have no annotation, each with the reason.
-enum class WhyUnannotated : uint8_t {
+enum class MissingMetadataReason : uint8_t {
   kNothingAnnotated,  // nothing in the module has one
   kNothingConnected,  // nothing it is connected with, in its computation or by callers, has one
   kNotPropagated,     // something it is connected with has one, which propagate-annotations would give it
 };
-struct Unannotated {
+struct MissingMetadata {
   InstructionId id;
-  WhyUnannotated why;
+  MissingMetadataReason reason;
 };
-std::vector<Unannotated> UnannotatedInstructions(const Module& module);
+std::vector<MissingMetadata> InstructionsMissingMetadata(const Module& module);
 // The reason in words.
-std::string_view TextOf(WhyUnannotated why);
+std::string_view ToString(MissingMetadataReason why);
 
 // Notes after each pass which annotations of effective instructions are on no instruction any more.
-class AnnotationLoss : public PassInstrument {
+class MetadataLossTracker : public PassInstrumentation {
  public:
   struct Row {
     std::string_view pass;
     std::vector<MetadataId> lost;  // sorted
   };
 
-  absl::Status Before(const PassRun& run, const Module& module) override;
-  absl::Status After(const PassRun& run, const Module& module, bool changed) override;
+  absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
+  absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override;
 
   // Passes in the order of their first runs; those that lost nothing too.
   const std::vector<Row>& rows() const { return rows_; }
@@ -60,7 +60,7 @@ class AnnotationLoss : public PassInstrument {
 };
 
 // The op_name of a source, or "(no name)".
-std::string_view NameOfSource(const Module& module, MetadataId source);
+std::string_view SourceName(const Module& module, MetadataId source);
 
 // A tree of scopes: the parts of op_names between slashes. Node 0 is the whole module; children stand behind their
 // parents, sorted by name.

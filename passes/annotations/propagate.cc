@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// The metadata with the fields of the main source alone: a neighbour gets the name, not all that it stands for.
+// The metadata with the fields of the main source alone: a neighbor gets the name, not all that it stands for.
 MetadataId NameOf(Module& module, InstructionId id) {
   MetadataPool& pool = module.context().metadata;
   return pool.Intern(pool[module.record(id).metadata]);
@@ -56,7 +56,7 @@ class AnnotationPropagation {
     return filled_;
   }
 
-  // What has no neighbours with metadata in its computation takes that of a caller.
+  // What has no neighbors with metadata in its computation takes that of a caller.
   int64_t FromCaller(Computation c, InstructionId caller) {
     filled_ = 0;
     for (Instruction i : c.instructions()) {
@@ -86,10 +86,10 @@ absl::StatusOr<bool> PropagateAnnotations::Run(Module& module) {
   for (Computation c : module.computations()) filled += propagation.Run(c);
   // Callers first, so that names go down any number of calls.
   const CallGraph graph(module);
-  const absl::Span<const ComputationId> order = graph.CalleesFirst();
+  const absl::Span<const ComputationId> order = graph.PostOrder();
   for (size_t k = order.size(); k-- > 0;) {
     const Computation c = module.computation(order[k]);
-    for (const CallSite& site : graph.SitesOf(c)) {
+    for (const CallSite& site : graph.caller_callsites(c)) {
       filled += propagation.FromCaller(c, site.caller);
       if (module.record(site.caller).metadata.valid()) break;
     }

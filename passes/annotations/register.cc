@@ -7,7 +7,7 @@ namespace hlokit {
 
 void RegisterAnnotationPasses(PassRegistry* registry) {
   registry->Add({.name = "propagate-annotations",
-                 .room = "annotations",
+                 .category = "annotations",
                  .summary = "copy metadata from neighbors to instructions without any",
                  .doc = "An instruction without metadata gets the op_name and place of its first user that has some, "
                         "or else of an operand, at any distance; in computations where nobody has any, of the caller. "
@@ -17,8 +17,8 @@ void RegisterAnnotationPasses(PassRegistry* registry) {
   y = f32[4] negate(x)
   ROOT z = f32[4] abs(y), metadata={op_name="model/abs"}
 })",
-                 .keeps = "the program: only metadata changes.",
-                 .make = MakePass<PropagateAnnotations>});
+                 .preserves = "the program: only metadata changes.",
+                 .create = MakePass<PropagateAnnotations>});
 }
 
 }  // namespace hlokit

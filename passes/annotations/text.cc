@@ -15,8 +15,8 @@
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/metadata_text.h"
 #include "ir/text/printer.h"
-#include "parser/core/reader.h"
 #include "parser/core/stack_frame_numbering.h"
+#include "parser/core/text_cursor.h"
 #include "parser/hlo/metadata_parser.h"
 
 namespace hlokit {
@@ -131,10 +131,10 @@ void PutInPrintedOrder(Module& module) {
   const ComputationRoles roles = RolesOf(module);
   for (Computation c : module.computations()) {
     if (module.header().is_scheduled && !roles.fusion[c.id().value]) continue;
-    for (InstructionId id : PostOrder(c)) module.Move(id, InstructionId());
+    for (InstructionId id : PostOrder(c)) module.MoveBefore(id, InstructionId());
   }
   std::vector<ComputationId> order = ComputationPostOrder(module);
-  if (order.size() == module.computation_count()) module.SetOrder(std::move(order));
+  if (order.size() == module.computation_count()) module.SetComputationOrder(std::move(order));
 }
 
 // Readers give an element of a tuple the origin of what was put there, as XLA does.
@@ -203,23 +203,24 @@ class TableReader {
   // The origins, with the frames added to the module; nullopt if malformed.
   std::optional<std::vector<MetadataId>> Read() {
     std::vector<MetadataId> origins;
-    if (!in_.Eat('{') || !(in_.EatWord("sources") || in_.EatWord("origins")) || !in_.Eat('=') || !in_.Eat('{'))
+    if (!in_.TryConsume('{') || !(in_.TryConsumeWord("sources") || in_.TryConsumeWord("origins")) ||
+        !in_.TryConsume('=') || !in_.TryConsume('{'))
       return std::nullopt;
-    while (!in_.Eat('}')) {
+    while (!in_.TryConsume('}')) {
       MetadataId origin;
       if (in_.AtEnd() || !ParseMetadata(in_, &module_.context(), &origin)) return std::nullopt;
       origins.push_back(origin);
     }
     std::vector<TableFrame> frames;
-    if (in_.EatWord("frames")) {
-      if (!in_.Eat('=') || !in_.Eat('{')) return std::nullopt;
-      while (!in_.Eat('}')) {
+    if (in_.TryConsumeWord("frames")) {
+      if (!in_.TryConsume('=') || !in_.TryConsume('{')) return std::nullopt;
+      while (!in_.TryConsume('}')) {
         if (in_.AtEnd() || !ReadFrame(&frames.emplace_back())) return std::nullopt;
         if (frames.back().parent < 0 || frames.back().parent >= static_cast<int64_t>(frames.size()))
           return std::nullopt;
       }
     }
-    if (!in_.Eat('}') || !in_.AtEnd()) return std::nullopt;
+    if (!in_.TryConsume('}') || !in_.AtEnd()) return std::nullopt;
     const std::vector<int32_t> numbers = AddFrames(frames);
     for (MetadataId& origin : origins) {
       Metadata fields = module_.context().metadata[origin];
@@ -234,10 +235,10 @@ class TableReader {
 
  private:
   bool ReadFrame(TableFrame* frame) {
-    if (!in_.Eat('{')) return false;
-    while (!in_.Eat('}')) {
+    if (!in_.TryConsume('{')) return false;
+    while (!in_.TryConsume('}')) {
       std::string_view name, value;
-      if (!in_.ExpectName(&name, "a field") || !in_.Eat('=')) return false;
+      if (!in_.ExpectName(&name, "a field") || !in_.TryConsume('=')) return false;
       if (name == "file" || name == "function") {
         std::string scratch;
         bool stable;
@@ -309,7 +310,7 @@ class TableReader {
 
   Module& module_;
   DiagnosticSink sink_;
-  Reader in_;
+  TextCursor in_;
 };
 
 // The numbers of "0-3,7", all below `bound`; nullopt if malformed.
@@ -333,9 +334,9 @@ std::optional<std::vector<size_t>> ReadRanges(std::string_view text, size_t boun
 
 }  // namespace
 
-void ReadOrigins(Module& module) {
+void ReadMetadataSources(Module& module) {
   Context& context = module.context();
-  std::string_view key = kOriginsKey;
+  std::string_view key = kMetadataSourcesKey;
   StringId table = FindFrontendAttribute(context, module.header().frontend_attributes, key);
   if (!table.valid()) {
     key = kOldOriginsKey;
@@ -362,7 +363,7 @@ void ReadOrigins(Module& module) {
   }
 }
 
-void WriteOrigins(Module& module) {
+void WriteMetadataSources(Module& module) {
   Context& context = module.context();
   PutInPrintedOrder(module);
   GiveElementsTheirOrigin(module);
@@ -372,18 +373,18 @@ void WriteOrigins(Module& module) {
     if (!context.metadata.IsMerged(merged)) return;
     const MetadataId main = context.metadata.Intern(context.metadata[merged]);
     std::vector<int64_t> numbers;
-    for (MetadataId origin : context.metadata.Origins(merged)) {
+    for (MetadataId origin : context.metadata.Sources(merged)) {
       if (origin != main) numbers.push_back(table.IndexOf(origin));
     }
     module.SetMetadata(id, main);
     if (numbers.empty()) return;
-    SetFrontendAttribute(
-        module, id,
-        WithFrontendAttribute(&context, FrontendAttributesOf(module, id), kOriginsKey, Ranges(std::move(numbers))));
+    SetFrontendAttribute(module, id,
+                         WithFrontendAttribute(&context, FrontendAttributesOf(module, id), kMetadataSourcesKey,
+                                               Ranges(std::move(numbers))));
   });
   if (!table.empty()) {
     module.header().frontend_attributes =
-        WithFrontendAttribute(&context, module.header().frontend_attributes, kOriginsKey, table.Text());
+        WithFrontendAttribute(&context, module.header().frontend_attributes, kMetadataSourcesKey, table.Text());
   }
   RenumberFrames(module);
 }

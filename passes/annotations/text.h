@@ -18,18 +18,18 @@
 
 namespace hlokit {
 
-inline constexpr std::string_view kOriginsKey = "hlokit.metadata_sources";
+inline constexpr std::string_view kMetadataSourcesKey = "hlokit.metadata_sources";
 // An older name of the attribute, whose table says `origins=` for `sources=`: read, and written under the new one.
 inline constexpr std::string_view kOldOriginsKey = "hlokit.origins";
 
 // Takes the attributes away and gives instructions the metadata they speak of: the form in which passes work. What is
 // malformed stays as it is, an attribute like any other.
-void ReadOrigins(Module& module);
+void ReadMetadataSources(Module& module);
 
 // The reverse: instructions get plain metadata, and attributes with the rest. The stack-frame tables keep what is then
 // referred to, in the order in which the printed text does, and instructions and computations are put in that order
 // too.
-void WriteOrigins(Module& module);
+void WriteMetadataSources(Module& module);
 
 }  // namespace hlokit
 

@@ -12,7 +12,7 @@
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
 namespace {
@@ -90,7 +90,7 @@ absl::StatusOr<int64_t> FoldAllReduces(Module& module) {
       if (!both) continue;
       const ListId list = EncodeReplicaGroups(&module.context(), ReplicaGroups::List(*std::move(both)));
       module.SetAttr(id, Attr::kReplicaGroups, list.value);
-      Carry(module, inner.id(), id);
+      MergeMetadata(module, inner.id(), id);
       const InstructionId source = inner.operand(0).id(), gone = inner.id();
       module.ReplaceOperand(id, 0, source);
       module.Erase(gone);
@@ -126,9 +126,9 @@ absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) 
       const Builder::Result sum = builder.Add(i.opcode(), {x, y}, {}, i.shape());
       if (!sum.ok()) return sum.status();
       const InstructionId sources[] = {id};
-      Annotate(module, *sum, sources);
+      SetMetadataFrom(module, *sum, sources);
       module.ReplaceOperand(keep, 0, *sum);
-      Carry(module, gone, keep);
+      MergeMetadata(module, gone, keep);
       module.ReplaceAllUses(id, keep);
       module.Erase(id);
       module.Erase(gone);

@@ -47,7 +47,7 @@ absl::StatusOr<ComputationId> Wrap(Module& module, InstructionId id) {
   }
   const Instruction source = module.instruction(id);
   const std::vector<AttrValue> attrs(source.attrs().begin(), source.attrs().end());
-  builder.Named(source.name());
+  builder.WithName(source.name());
   const Builder::Result inner = builder.Add(source.opcode(), parameters, attrs, source.shape());
   if (!inner.ok()) return inner.status();
   module.SetMetadata(*inner, module.record(id).metadata);
@@ -85,15 +85,15 @@ absl::Status SplitIntoPair(Module& module, InstructionId id, const Pair& pair) {
   Builder builder(&module, parent);
   const MetadataScope scope(&builder, module.record(id).metadata);
   const InstructionId place = module.record(id).next;
-  builder.Named(StrCat(module.instruction(id).name(), "-start"));
+  builder.WithName(StrCat(module.instruction(id).name(), "-start"));
   const Builder::Result start = builder.Add(pair.start, operands, attrs, started);
   if (!start.ok()) return start.status();
-  builder.Named(StrCat(module.instruction(id).name(), "-done"));
+  builder.WithName(StrCat(module.instruction(id).name(), "-done"));
   const Builder::Result done = builder.Add(pair.done, {*start}, {}, result);
   if (!done.ok()) return done.status();
   if (place.valid()) {
-    module.Move(*start, place);
-    module.Move(*done, place);
+    module.MoveBefore(*start, place);
+    module.MoveBefore(*done, place);
   }
   module.ReplaceAllUses(id, *done);
   module.Erase(id);

@@ -21,7 +21,7 @@ std::optional<std::string> CollectiveKey(Instruction i) {
   if (i.bool_attr(Attr::kConstrainLayout) || i.has(Attr::kSharding) || i.operand_count() == 0) return std::nullopt;
   std::string key = StrCat(static_cast<int>(i.opcode()), i.has(Attr::kChannelId) ? " channel" : "");
   for (const AttrValue& a : i.attrs()) {
-    if (InfoOf(a.attr).meaning != AttrMeaning::kSemantic || a.attr == Attr::kChannelId) continue;
+    if (InfoOf(a.attr).category != AttrCategory::kSemantic || a.attr == Attr::kChannelId) continue;
     StrAppend(&key, " ", static_cast<int>(a.attr), "=");
     if (a.attr != Attr::kToApply) {
       StrAppend(&key, a.payload);

@@ -13,13 +13,13 @@
 #include "passes/annotations/annotations.h"
 #include "passes/collective/collective_key.h"
 #include "passes/collective/collectives.h"
-#include "passes/fusion/group_order.h"
+#include "passes/fusion/incremental_topological_order.h"
 
 namespace hlokit {
 namespace {
 
 // Far enough to see from one layer's gradients to another's.
-constexpr GroupOrder::SearchLimits kSearch = {.groups = 1 << 14, .edges = 1 << 16};
+constexpr IncrementalTopologicalOrder::SearchLimits kSearch = {.groups = 1 << 14, .edges = 1 << 16};
 
 struct Bundle {
   std::vector<uint32_t> nodes;
@@ -49,10 +49,10 @@ absl::Status Merge(Module& module, ComputationId computation, absl::Span<const I
   const Instruction first = module.instruction(bundle[0]);
   const std::vector<AttrValue> attrs(first.attrs().begin(), first.attrs().end());
   Builder builder(&module, computation);
-  builder.Named(first.name());
+  builder.WithName(first.name());
   const Builder::Result merged = builder.Add(first.opcode(), operands, attrs, module.context().shapes.Tuple(shapes));
   if (!merged.ok()) return merged.status();
-  Annotate(module, *merged, bundle);
+  SetMetadataFrom(module, *merged, bundle);
   int64_t part = 0;
   const auto take = [&](InstructionId source) -> absl::StatusOr<InstructionId> {
     const Builder::Result taken = builder.GetTupleElement(*merged, part++);
@@ -101,7 +101,7 @@ absl::StatusOr<CombineCounts> CombineCollectives(Module& module, Opcode opcode, 
       for (Instruction after : i.control_successors()) users.push_back(node[after.id().value]);
       begin.push_back(static_cast<uint32_t>(users.size()));
     }
-    GroupOrder groups(kSearch);
+    IncrementalTopologicalOrder groups(kSearch);
     groups.Begin(begin, users);
     // By key, the bundles that may still grow.
     std::map<std::string, std::vector<Bundle>> open;

@@ -85,7 +85,7 @@ template <Opcode opcode>
 PassInfo CombinerInfo(std::string_view name, std::string_view summary, std::string_view max_bytes,
                       std::string_view example) {
   return {.name = name,
-          .room = "collective",
+          .category = "collective",
           .summary = summary,
           .doc =
               "Merges those that do the same among the same devices and do not need one another into one with several "
@@ -100,8 +100,8 @@ PassInfo CombinerInfo(std::string_view name, std::string_view summary, std::stri
                        .default_text = "256",
                        .doc = "how many operands, at most",
                        .min = 1}},
-          .needs = kNoSchedule,
-          .make = MakePass<Combine<opcode>>};
+          .preconditions = kNoSchedule,
+          .create = MakePass<Combine<opcode>>};
 }
 
 }  // namespace
@@ -114,15 +114,15 @@ void RegisterCollectivePasses(PassRegistry* registry) {
   registry->Add(CombinerInfo<Opcode::kReduceScatter>("reduce-scatter-combiner",
                                                      "merge small reduce-scatters into large ones", "31457280", ""));
   registry->Add({.name = "all-reduce-folder",
-                 .room = "collective",
+                 .category = "collective",
                  .summary = "merge an all-reduce of an all-reduce into one",
                  .doc = "Two all-reduces in a row become one over the groups that both together make, if each of these "
                         "meets every device once.",
                  .example = TwoAxes(),
-                 .needs = kNoSchedule,
-                 .make = MakePass<Counted<FoldAllReduces>>});
+                 .preconditions = kNoSchedule,
+                 .create = MakePass<Counted<FoldAllReduces>>});
   registry->Add({.name = "all-reduce-reassociate",
-                 .room = "collective",
+                 .category = "collective",
                  .summary = "reassociate operations on the results of all-reduces",
                  .doc = "The sum of two all-reduces that add becomes the all-reduce of the sum, and so for the other "
                         "operations that a reducer may be.",
@@ -131,16 +131,16 @@ void RegisterCollectivePasses(PassRegistry* registry) {
                               .type = OptionInfo::Type::kBool,
                               .default_text = "false",
                               .doc = "sums and products of floats too, which are then added up in another order"}},
-                 .needs = kNoSchedule,
-                 .make = MakePass<Reassociate>});
+                 .preconditions = kNoSchedule,
+                 .create = MakePass<Reassociate>});
   registry->Add({.name = "async-collective-creator",
-                 .room = "collective",
+                 .category = "collective",
                  .summary = "split collectives into start and done",
                  .doc = "all-reduce, all-gather and collective-permute get their own start and done, the others an "
                         "async-start of a computation and an async-done. `schedule` puts other work between the two.",
                  .example = TwoAxes(),
-                 .needs = kNoSchedule,
-                 .make = MakePass<Counted<MakeCollectivesAsync>>});
+                 .preconditions = kNoSchedule,
+                 .create = MakePass<Counted<MakeCollectivesAsync>>});
 }
 
 }  // namespace hlokit

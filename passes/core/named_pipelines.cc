@@ -45,7 +45,7 @@ void RegisterNamedPipelines(PassRegistry* registry) {
        .text = "tpu-simplify,layout-assignment{target=tpu},collective-pipeliner,fuse,all-reduce-combiner,"
                "all-gather-combiner,reduce-scatter-combiner,async-collective-creator,latency-hiding-scheduler,"
                "rematerialization,memory-space-assignment",
-       .compiles = true});
+       .skip_if_scheduled = true});
 }
 
 }  // namespace hlokit

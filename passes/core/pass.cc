@@ -36,7 +36,7 @@ absl::Status PassOptions::Set(std::string_view name, std::string_view value) {
     if (options_.empty()) return absl::InvalidArgumentError(StrCat("unknown option `", name, "`: the pass has none"));
     std::vector<std::string_view> names;
     for (const OptionInfo& option : options_) names.push_back(option.name);
-    return absl::InvalidArgumentError(StrCat("unknown option `", name, "`", Suggested(name, names)));
+    return absl::InvalidArgumentError(StrCat("unknown option `", name, "`", DidYouMeanSuffix(name, names)));
   }
   const auto wrong = [&](std::string_view right) {
     return absl::InvalidArgumentError(StrCat("option `", name, "`: expected ", right, ", found `", value, "`"));
@@ -95,9 +95,9 @@ void Pass::Count(std::string_view what, int64_t n) {
   statistics_.push_back({what, n});
 }
 
-const PassEnvironment& Pass::environment() const {
-  static const PassEnvironment* const kEmpty = new PassEnvironment();
-  return environment_ == nullptr ? *kEmpty : *environment_;
+const PassContext& Pass::context() const {
+  static const PassContext* const kEmpty = new PassContext();
+  return context_ == nullptr ? *kEmpty : *context_;
 }
 
 }  // namespace hlokit

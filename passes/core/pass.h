@@ -3,7 +3,7 @@
 //
 // A pass is a class with Run, and a PassInfo that says what people can know of it without running it: its name, what it
 // does, its options, what it needs and keeps. The registry (registry.h) holds the infos; pipelines (pipeline.h) are
-// made from text and run passes under instruments (instrument.h).
+// made from text and run passes under instruments (pass_instrumentation.h).
 #ifndef HLOKIT_PASSES_CORE_PASS_H_
 #define HLOKIT_PASSES_CORE_PASS_H_
 
@@ -70,7 +70,7 @@ struct Latency {
 };
 
 // What a pass may ask of whoever runs it: what lies to the right of this room. A hook that is not set answers nothing.
-struct PassEnvironment {
+struct PassContext {
   // The value of an instruction whose operands are constants; an error if it cannot be had within the limits.
   std::function<absl::StatusOr<Literal>(Instruction)> evaluate;
   // What the module is compiled for; null: passes that need a target take the one that their options name.
@@ -86,8 +86,8 @@ class Pass {
 
   const PassOptions& options() const { return options_; }
   void set_options(PassOptions options) { options_ = std::move(options); }
-  const PassEnvironment& environment() const;
-  void set_environment(const PassEnvironment* environment) { environment_ = environment; }
+  const PassContext& context() const;
+  void set_context(const PassContext* environment) { context_ = environment; }
 
   // What the pass did, counted since it was made: "instructions removed", 12. In the order in which it was first
   // counted.
@@ -103,29 +103,29 @@ class Pass {
 
  private:
   PassOptions options_;
-  const PassEnvironment* environment_ = nullptr;
+  const PassContext* context_ = nullptr;
   std::vector<Statistic> statistics_;
 };
 
 // What is known of a pass.
 struct PassInfo {
-  std::string_view name;     // as in --passes: XLA's where the job is the same
-  std::string_view room;     // "simplify", "fusion", …: the folder, and the chapter of the documentation
-  std::string_view summary;  // one line, lower case, no full stop
+  std::string_view name;      // as in --passes: XLA's where the job is the same
+  std::string_view category;  // "simplify", "fusion", …: the folder, and the chapter of the documentation
+  std::string_view summary;   // one line, lower case, no full stop
   // What it does and does not do, for the documentation: a few sentences.
   std::string_view doc = "";
   // HLO text that shows it at work: the documentation has it before and after.
   std::string_view example = "";
   std::vector<OptionInfo> options = {};
   // A sentence each, "" for nothing: what the module must be like; what the pass keeps that others do not.
-  std::string_view needs = "";
-  std::string_view keeps = "";
+  std::string_view preconditions = "";
+  std::string_view preserves = "";
   // How far floats may be from what they were, relative to the largest value of their array; 0: nothing is rounded
   // differently.
   double tolerance = 0;
   // Opcodes whose results HLO leaves open: where a module has them, it may compute something else afterwards.
   std::vector<Opcode> redefines = {};
-  std::function<std::unique_ptr<Pass>()> make;
+  std::function<std::unique_ptr<Pass>()> create;
 };
 
 }  // namespace hlokit

@@ -51,14 +51,14 @@ std::vector<const PassInfo*> Pipeline::passes() const {
 }
 
 absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOptions& options,
-                                               absl::Span<PassInstrument* const> instruments) {
+                                               absl::Span<PassInstrumentation* const> instruments) {
   Result result;
   // The state of the module, and the state in which each pass found nothing to do: passes of equal text share it.
   int64_t version = 0;
   int64_t run_number = 0;
   std::vector<int64_t> idle_at(texts_.size(), -1);
   for (const Node& node : nodes_) {
-    if (node.pass != nullptr) node.pass->set_environment(&options.environment);
+    if (node.pass != nullptr) node.pass->set_context(&options.context);
   }
 
   struct Open {
@@ -76,11 +76,11 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     const bool single = group.info != nullptr;
     if (top.next == (single ? 1 : group.children.size())) {
       if (group.repeat && version != top.version) {
-        if (top.round < options.max_rounds) {
+        if (top.round < options.max_iterations) {
           top = {top.node, 0, top.round + 1, version, top.place_size};
           continue;
         }
-        result.unfinished.push_back(single ? texts_[group.text] : group.label);
+        result.not_converged.push_back(single ? texts_[group.text] : group.label);
       }
       place.resize(top.place_size);
       open.pop_back();
@@ -89,7 +89,7 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     const uint32_t child = single ? top.node : group.children[top.next];
     ++top.next;
     const Node& node = nodes_[child];
-    if (node.compiles && module.header().is_scheduled) continue;
+    if (node.skip_if_scheduled && module.header().is_scheduled) continue;
     if (node.info == nullptr || (node.repeat && !single)) {
       open.push_back({child, 0, 1, version, place.size()});
       if (node.info == nullptr && !node.label.empty()) StrAppend(&place, place.empty() ? "" : "/", node.label);
@@ -99,12 +99,12 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     const PassRun run{*node.info, *node.pass, run_number + 1, place};
     if (!std::all_of(instruments.begin(), instruments.end(), [&](auto* i) { return i->ShouldRun(run); })) continue;
     ++run_number;
-    for (PassInstrument* instrument : instruments) {
-      if (absl::Status status = instrument->Before(run, module); !status.ok()) return status;
+    for (PassInstrumentation* instrument : instruments) {
+      if (absl::Status status = instrument->RunBeforePass(run, module); !status.ok()) return status;
     }
     const absl::StatusOr<bool> changed = node.pass->Run(module);
     if (!changed.ok()) {
-      for (PassInstrument* instrument : instruments) instrument->Failed(run, changed.status());
+      for (PassInstrumentation* instrument : instruments) instrument->RunAfterPassFailed(run, changed.status());
       return absl::Status(changed.status().code(),
                           StrCat("pass ", node.info->name, ": ", std::string(changed.status().message())));
     }
@@ -114,8 +114,8 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     } else {
       idle_at[node.text] = version;
     }
-    for (PassInstrument* instrument : instruments) {
-      if (absl::Status status = instrument->After(run, module, *changed); !status.ok()) return status;
+    for (PassInstrumentation* instrument : instruments) {
+      if (absl::Status status = instrument->RunAfterPass(run, module, *changed); !status.ok()) return status;
     }
   }
   return result;

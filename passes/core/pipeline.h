@@ -23,16 +23,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "passes/core/instrument.h"
 #include "passes/core/pass.h"
+#include "passes/core/pass_instrumentation.h"
 #include "passes/core/registry.h"
 
 namespace hlokit {
 
 struct PipelineOptions {
   // Rounds of one `*`, at most. Not reaching a fixpoint by then is no error; RunResult says so.
-  int64_t max_rounds = 30;
-  PassEnvironment environment;
+  int64_t max_iterations = 30;
+  PassContext context;
 };
 
 class Pipeline {
@@ -40,7 +40,7 @@ class Pipeline {
   struct Result {
     bool changed = false;
     // Groups that still changed the module in their last round: labels or texts.
-    std::vector<std::string> unfinished;
+    std::vector<std::string> not_converged;
   };
 
   // An error says what is wrong and what was probably meant.
@@ -57,16 +57,16 @@ class Pipeline {
   // Runs over `module`. An error is that of a pass, with its name, or of an instrument; the module is then to be thrown
   // away.
   absl::StatusOr<Result> Run(Module& module, const PipelineOptions& options = {},
-                             absl::Span<PassInstrument* const> instruments = {});
+                             absl::Span<PassInstrumentation* const> instruments = {});
 
  private:
   friend class PipelineParser;
 
   struct Node {
-    std::string label;      // of a group; the name of a named pipeline
-    std::string options;    // of a named pipeline, "{name=value}"
-    bool named = false;     // a named pipeline: its label stands for it
-    bool compiles = false;  // skipped for a module with a schedule
+    std::string label;               // of a group; the name of a named pipeline
+    std::string options;             // of a named pipeline, "{name=value}"
+    bool named = false;              // a named pipeline: its label stands for it
+    bool skip_if_scheduled = false;  // skipped for a module with a schedule
     bool repeat = false;
     const PassInfo* info = nullptr;  // a pass
     std::unique_ptr<Pass> pass;

@@ -18,7 +18,7 @@ class PipelineParser {
     pipeline_.nodes_.emplace_back();
     texts_.push_back({text, 0, 0, {}, {}});
     groups_ = {0};
-    SkipBlanks();
+    SkipWhitespace();
     if (AtEnd()) return std::move(pipeline_);
     while (true) {
       if (absl::Status status = Item(); !status.ok()) return status;
@@ -48,18 +48,18 @@ class PipelineParser {
 
   std::string_view& text() { return texts_.back().text; }
   size_t& at() { return texts_.back().at; }
-  void SkipBlanks() {
+  void SkipWhitespace() {
     while (at() < text().size() && std::isspace(static_cast<unsigned char>(text()[at()]))) ++at();
   }
   bool AtEnd() { return at() >= text().size(); }
   bool Eat(char c) {
-    SkipBlanks();
+    SkipWhitespace();
     if (AtEnd() || text()[at()] != c) return false;
     ++at();
     return true;
   }
   std::string_view Word(std::string_view stop) {
-    SkipBlanks();
+    SkipWhitespace();
     const size_t begin = at();
     at() = std::min(text().find_first_of(stop, begin), text().size());
     std::string_view word = text().substr(begin, at() - begin);
@@ -98,7 +98,7 @@ class PipelineParser {
       Node group;
       group.label = std::string(named->name);
       group.named = true;
-      group.compiles = named->compiles;
+      group.skip_if_scheduled = named->skip_if_scheduled;
       std::vector<SharedOption> shared;
       if (absl::Status status = OptionList(name,
                                            [&](std::string_view option, std::string_view value) {
@@ -178,7 +178,7 @@ class PipelineParser {
         groups_.pop_back();
         continue;
       }
-      SkipBlanks();
+      SkipWhitespace();
       if (!AtEnd()) return Error("expected `,` between passes, found `", text().substr(at(), 1), "`");
       if (inner) return Error("expected `)` at the end of a group");
       if (texts_.size() == 1) return false;
@@ -201,7 +201,7 @@ class PipelineParser {
     };
     for (const PassInfo* info : registry_.passes()) add(info->name);
     for (const NamedPipeline& pipeline : registry_.pipelines()) add(pipeline.name);
-    return absl::InvalidArgumentError(StrCat("unknown pass `", name, "`", Suggested(name, names)));
+    return absl::InvalidArgumentError(StrCat("unknown pass `", name, "`", DidYouMeanSuffix(name, names)));
   }
 
   const PassRegistry& registry_;

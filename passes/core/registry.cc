@@ -95,7 +95,7 @@ const NamedPipeline* PassRegistry::FindPipeline(std::string_view name) const {
 }
 
 std::unique_ptr<Pass> PassRegistry::Make(const PassInfo& info, PassOptions options) {
-  std::unique_ptr<Pass> pass = info.make();
+  std::unique_ptr<Pass> pass = info.create();
   pass->set_options(std::move(options));
   return pass;
 }

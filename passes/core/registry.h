@@ -31,8 +31,8 @@ bool SamePassName(std::string_view a, std::string_view b);
 struct NamedPipeline {
   std::string_view name;
   std::string_view summary;
-  std::string_view text;  // may use named pipelines registered before
-  bool compiles = false;  // ends in a schedule: skipped for a module that has one
+  std::string_view text;           // may use named pipelines registered before
+  bool skip_if_scheduled = false;  // ends in a schedule: skipped for a module that has one
 };
 
 class PassRegistry {

@@ -32,10 +32,10 @@ std::string Bodies(const Module& module, bool layouts) {
 
 // A long text without its middle.
 std::string Shortened(std::string_view text) {
-  constexpr size_t kMostLines = 100, kFirst = 30, kLast = 20;
+  constexpr size_t kMaxLines = 100, kFirst = 30, kLast = 20;
   std::vector<size_t> ends;
   for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) ends.push_back(at + 1);
-  if (ends.size() <= kMostLines) return std::string(text);
+  if (ends.size() <= kMaxLines) return std::string(text);
   return StrCat(text.substr(0, ends[kFirst - 1]), "  ... ", ends.size() - kFirst - kLast, " more lines ...\n",
                 text.substr(ends[ends.size() - kLast - 1]));
 }
@@ -48,7 +48,7 @@ std::string ExampleText(const PassInfo& info) {
   const std::unique_ptr<Pass> pass = PassRegistry::Make(info, PassOptions(info.options));
   const absl::StatusOr<bool> changed = pass->Run(**module);
   if (!changed.ok()) return StrCat("The example fails: ", std::string(changed.status().message()), "\n");
-  WriteOrigins(**module);
+  WriteMetadataSources(**module);
   // Layouts are shown where memory spaces are what it is about.
   const bool layouts = Bodies(**module, true).find("S(1)") != std::string::npos;
   return StrCat("Before:\n\n```\n", before[layouts], "```\n\nAfter:\n\n```\n", Shortened(Bodies(**module, layouts)),
@@ -83,8 +83,8 @@ std::string Section(const PassInfo& info) {
   StrAppend(&text, summary, AliasesText(info.name, "`"), ".");
   if (!info.doc.empty()) StrAppend(&text, " ", info.doc);
   text += "\n\n";
-  if (!info.needs.empty()) StrAppend(&text, "Needs: ", info.needs, "\n\n");
-  if (!info.keeps.empty()) StrAppend(&text, "Keeps: ", info.keeps, "\n\n");
+  if (!info.preconditions.empty()) StrAppend(&text, "Needs: ", info.preconditions, "\n\n");
+  if (!info.preserves.empty()) StrAppend(&text, "Keeps: ", info.preserves, "\n\n");
   if (info.tolerance > 0) {
     char number[32];
     std::snprintf(number, sizeof(number), "%g", info.tolerance);
@@ -132,13 +132,13 @@ std::string PassesAsMarkdown(const PassRegistry& registry) {
   }
   std::vector<std::string_view> rooms;
   for (const PassInfo* pass : registry.passes()) {
-    if (std::find(rooms.begin(), rooms.end(), pass->room) == rooms.end()) rooms.push_back(pass->room);
+    if (std::find(rooms.begin(), rooms.end(), pass->category) == rooms.end()) rooms.push_back(pass->category);
   }
   std::sort(rooms.begin(), rooms.end());
   for (std::string_view room : rooms) {
     StrAppend(&text, "\n## ", room, "\n\n");
     for (const PassInfo* pass : registry.passes()) {
-      if (pass->room == room) text += Section(*pass);
+      if (pass->category == room) text += Section(*pass);
     }
     text.pop_back();
   }

@@ -20,7 +20,7 @@ std::vector<int64_t> FreeDims(Shape shape, absl::Span<const int64_t> batch, absl
 }
 
 // Transposes and reshapes `operand` to the dimensions of the groups, each group of `merged` as one.
-InstructionId Arrange(Rewriter& rewriter, Instruction operand, absl::Span<const int64_t> batch,
+InstructionId Arrange(PatternRewriter& rewriter, Instruction operand, absl::Span<const int64_t> batch,
                       absl::Span<const int64_t> second, absl::Span<const int64_t> third) {
   std::vector<int64_t> order(batch.begin(), batch.end());
   order.insert(order.end(), second.begin(), second.end());
@@ -43,7 +43,7 @@ InstructionId Arrange(Rewriter& rewriter, Instruction operand, absl::Span<const 
   return rewriter.MakeReshape(at, rewriter.shapes().Array(shape.element_type(), sizes));
 }
 
-bool Decompose(Rewriter& rewriter, Instruction dot) {
+bool Decompose(PatternRewriter& rewriter, Instruction dot) {
   if (dot.operand_count() != 2 || !rewriter.IsReplaceable(dot)) return false;
   const Instruction lhs = dot.operand(0), rhs = dot.operand(1);
   const absl::Span<const int64_t> lhs_batch = dot.list_attr(Attr::kLhsBatchDims),
@@ -87,6 +87,8 @@ bool Decompose(Rewriter& rewriter, Instruction dot) {
 
 }  // namespace
 
-void AddDotDecomposerRules(RuleSet* rules) { rules->Add({Opcode::kDot}, "dots brought into form", Decompose); }
+void AddDotDecomposerRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kDot}, "dots brought into form", Decompose);
+}
 
 }  // namespace hlokit

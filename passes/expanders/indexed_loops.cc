@@ -13,7 +13,7 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/graph/side_effects.h"
 #include "passes/annotations/annotations.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -24,8 +24,8 @@ void EraseUnused(Module& module, Computation c) {
   for (InstructionId id = c.record().last, previous; id.valid(); id = previous) {
     previous = module.record(id).previous;
     const Instruction i = module.instruction(id);
-    const bool plain = !HasOwnSideEffect(i) && !MayCall(i.opcode()) && !i.has(Attr::kControlPredecessors) &&
-                       i.control_successors().empty();
+    const bool plain = !HasSideEffectNoRecurse(i) && !MightHaveCalledComputations(i.opcode()) &&
+                       !i.has(Attr::kControlPredecessors) && i.control_successors().empty();
     if (plain && !i.has_users() && !i.is_root() && i.opcode() != Opcode::kParameter) module.Erase(id);
   }
 }
@@ -57,7 +57,7 @@ struct Indexing {
 // Builds the parts of such a loop.
 class IndexedLoop {
  public:
-  IndexedLoop(Rewriter& rewriter, Instruction i, const Indexing& indexing, std::vector<int64_t> window_sizes)
+  IndexedLoop(PatternRewriter& rewriter, Instruction i, const Indexing& indexing, std::vector<int64_t> window_sizes)
       : rewriter_(rewriter), instruction_(i), x_(indexing), window_sizes_(std::move(window_sizes)) {
     for (int64_t size : x_.BatchSizes()) count_ *= size;
     const ElementType type = x_.indices.shape().element_type();
@@ -113,7 +113,7 @@ class IndexedLoop {
         const InstructionId iota = rewriter_.Make(Opcode::kIota, Array(type_, x_.BatchSizes()), {}, attrs);
         columns.push_back(rewriter_.MakeReshape(iota, column));
       } else {
-        columns.push_back(rewriter_.MakeSplat(column, rewriter_.MakeNumber(type_, 0)));
+        columns.push_back(rewriter_.MakeSplat(column, rewriter_.MakeScalarConstant(type_, 0)));
       }
     }
     const AttrValue attrs[] = {rewriter_.List(Attr::kDimensions, {1})};
@@ -142,7 +142,7 @@ class IndexedLoop {
   template <typename Body>
   InstructionId Loop(std::vector<InstructionId> state, Body body) {
     Module& module = rewriter_.module();
-    state.insert(state.begin(), rewriter_.MakeNumber(ElementType::kS32, 0));
+    state.insert(state.begin(), rewriter_.MakeScalarConstant(ElementType::kS32, 0));
     std::vector<Shape> shapes;
     for (InstructionId id : state) shapes.push_back(rewriter_.at(id).shape());
     const Shape tuple = rewriter_.shapes().Tuple(shapes);
@@ -225,7 +225,7 @@ class IndexedLoop {
     return starts;
   }
 
-  Rewriter& rewriter_;
+  PatternRewriter& rewriter_;
   Instruction instruction_;
   const Indexing& x_;
   std::vector<int64_t> window_sizes_;  // by dimension of the array
@@ -233,7 +233,7 @@ class IndexedLoop {
   ElementType type_;  // of the starts
 };
 
-bool ExpandGather(Rewriter& rewriter, Instruction gather) {
+bool ExpandGather(PatternRewriter& rewriter, Instruction gather) {
   const GatherDims dims = GatherDims::Of(gather);
   const Indexing indexing = {gather.operand(0),
                              gather.operand(1),
@@ -249,7 +249,7 @@ bool ExpandGather(Rewriter& rewriter, Instruction gather) {
   if (!loop.Applies()) return false;
   const ElementType type = gather.shape().element_type();
   const InstructionId zeros =
-      rewriter.MakeSplat(loop.Array(type, loop.ForEach(sizes, loop.count())), rewriter.MakeNumber(type, 0));
+      rewriter.MakeSplat(loop.Array(type, loop.ForEach(sizes, loop.count())), rewriter.MakeScalarConstant(type, 0));
   const InstructionId trips = loop.Loop({loop.Starts(), gather.operand(0).id(), zeros},
                                         [&](Builder& b, InstructionId counter, std::vector<InstructionId> state) {
                                           const std::vector<InstructionId> starts = loop.StartsOf(b, state[0], counter);
@@ -306,13 +306,13 @@ class ScatterParts {
     if (root.opcode() == Opcode::kTuple) {
       const InstructionId element = root.operand(k).id();
       module.SetRoot(part, element);
-      if (!root.has_users()) Carry(module, root.id(), element);
+      if (!root.has_users()) MergeMetadata(module, root.id(), element);
       EraseUnused(module, module.computation(part));
     } else {
-      const AttrValue index[] = {{Attr::kIndex, module.Int64Payload(k)}};
+      const AttrValue index[] = {{Attr::kIndex, module.EncodeInt64(k)}};
       const InstructionId element =
           module.AddInstruction(part, Opcode::kGetTupleElement, root.shape().element(k),
-                                module.UniqueInstructionName(TextOf(Opcode::kGetTupleElement)), {root.id()}, index);
+                                module.UniqueInstructionName(ToString(Opcode::kGetTupleElement)), {root.id()}, index);
       module.SetMetadata(element, root.metadata_id());
       module.SetRoot(part, element);
     }
@@ -325,7 +325,7 @@ class ScatterParts {
   Computation combine_;
 };
 
-bool ExpandScatter(Rewriter& rewriter, Instruction scatter) {
+bool ExpandScatter(PatternRewriter& rewriter, Instruction scatter) {
   const ScatterParts parts(scatter);
   if (!parts.IsPlain()) return false;
   const Instruction array = parts.array(0), updates = parts.updates(0);
@@ -388,7 +388,11 @@ bool ExpandScatter(Rewriter& rewriter, Instruction scatter) {
 
 }  // namespace
 
-void AddGatherExpanderRules(RuleSet* rules) { rules->Add({Opcode::kGather}, "gathers expanded", ExpandGather); }
-void AddScatterExpanderRules(RuleSet* rules) { rules->Add({Opcode::kScatter}, "scatters expanded", ExpandScatter); }
+void AddGatherExpanderRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kGather}, "gathers expanded", ExpandGather);
+}
+void AddScatterExpanderRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kScatter}, "scatters expanded", ExpandScatter);
+}
 
 }  // namespace hlokit

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -15,7 +15,7 @@ namespace {
 // Batches of matrices: the last two dimensions are rows and columns.
 class Matrices {
  public:
-  Matrices(Rewriter& rewriter, Shape like)
+  Matrices(PatternRewriter& rewriter, Shape like)
       : rewriter_(rewriter),
         type_(like.element_type()),
         rank_(like.rank()),
@@ -69,7 +69,7 @@ class Matrices {
     return rewriter_.Make(Opcode::kBroadcast, shape, {flat}, attrs);
   }
   InstructionId Zeros(int64_t rows, int64_t columns) {
-    return rewriter_.MakeSplat(Sized(rows, columns), rewriter_.MakeNumber(type_, 0));
+    return rewriter_.MakeSplat(Sized(rows, columns), rewriter_.MakeScalarConstant(type_, 0));
   }
   Shape Sized(int64_t rows, int64_t columns) const {
     std::vector<int64_t> sizes = batch_;
@@ -78,13 +78,13 @@ class Matrices {
   }
 
  private:
-  Rewriter& rewriter_;
+  PatternRewriter& rewriter_;
   ElementType type_;
   int64_t rank_;
   std::vector<int64_t> batch_;
 };
 
-bool Applies(Rewriter& rewriter, Instruction i) {
+bool Applies(PatternRewriter& rewriter, Instruction i) {
   const Shape a = i.operand(0).shape();
   for (Instruction operand : i.operands()) {
     if (operand.shape().element_type() != i.shape().element_type()) return false;
@@ -94,13 +94,13 @@ bool Applies(Rewriter& rewriter, Instruction i) {
 }
 
 // What is computed with, so that only the result is rounded.
-ElementType WideTypeOf(Rewriter& rewriter, ElementType type) {
+ElementType WideTypeOf(PatternRewriter& rewriter, ElementType type) {
   if (rewriter.options().Bool("wide")) return ElementType::kF64;
   return BitsOf(type) < 32 ? ElementType::kF32 : type;
 }
 
 // Substitution, forward for lower triangles and backward for upper ones. The other triangle is not looked at.
-bool TriangularSolve(Rewriter& rewriter, Instruction solve) {
+bool TriangularSolve(PatternRewriter& rewriter, Instruction solve) {
   if (!Applies(rewriter, solve)) return false;
   const ElementType type = WideTypeOf(rewriter, solve.shape().element_type());
   Matrices m(rewriter, rewriter.shapes().WithElementType(solve.shape(), type));
@@ -139,7 +139,7 @@ bool TriangularSolve(Rewriter& rewriter, Instruction solve) {
 
 // Column by column. A matrix with a pivot below zero has no factor: NaN everywhere. A last pivot of zero has the root
 // zero; one before that makes NaN of what follows.
-bool Cholesky(Rewriter& rewriter, Instruction cholesky) {
+bool Cholesky(PatternRewriter& rewriter, Instruction cholesky) {
   if (!Applies(rewriter, cholesky)) return false;
   const ElementType type = WideTypeOf(rewriter, cholesky.shape().element_type());
   Matrices m(rewriter, rewriter.shapes().WithElementType(cholesky.shape(), type));
@@ -166,7 +166,7 @@ bool Cholesky(Rewriter& rewriter, Instruction cholesky) {
     factor = j == 0 ? column : m.Beside(factor, column, false);
   }
   if (!lower) factor = m.Transpose(factor);
-  const InstructionId nan = rewriter.MakeSplat(m.Sized(n, n), rewriter.MakeNumber(type, std::nan("")));
+  const InstructionId nan = rewriter.MakeSplat(m.Sized(n, n), rewriter.MakeScalarConstant(type, std::nan("")));
   const InstructionId result =
       rewriter.Make(Opcode::kSelect, m.Sized(n, n), {m.Spread(good, n, n, ElementType::kPred), factor, nan});
   return rewriter.Replace(cholesky, rewriter.MakeConvert(result, cholesky.shape().element_type()));
@@ -174,11 +174,11 @@ bool Cholesky(Rewriter& rewriter, Instruction cholesky) {
 
 }  // namespace
 
-void AddTriangularSolveExpanderRules(RuleSet* rules) {
+void AddTriangularSolveExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kTriangularSolve}, "triangular solves expanded", TriangularSolve);
 }
 
-void AddCholeskyExpanderRules(RuleSet* rules) {
+void AddCholeskyExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kCholesky}, "Cholesky factorizations expanded", Cholesky);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalization and the logistic function in terms of simpler operations.
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -9,7 +9,7 @@ namespace {
 // The parts that the three batch normalizations share.
 class BatchNorm {
  public:
-  BatchNorm(Rewriter& rewriter, Instruction i) : rewriter_(rewriter), instruction_(i), operand_(i.operand(0)) {
+  BatchNorm(PatternRewriter& rewriter, Instruction i) : rewriter_(rewriter), instruction_(i), operand_(i.operand(0)) {
     feature_ = i.int_attr(Attr::kFeatureIndex);
     type_ = operand_.shape().element_type();
     for (int64_t d = 0; d < operand_.shape().rank(); ++d) {
@@ -31,11 +31,11 @@ class BatchNorm {
     return rewriter_.Make(Opcode::kBroadcast, operand_.shape(), {value}, attrs);
   }
   InstructionId Splat(InstructionId like, double value) {
-    return rewriter_.MakeSplat(rewriter_.at(like).shape(), rewriter_.MakeNumber(type_, value));
+    return rewriter_.MakeSplat(rewriter_.at(like).shape(), rewriter_.MakeScalarConstant(type_, value));
   }
   InstructionId Sum(InstructionId value) {
     if (!reducer_.valid()) reducer_ = rewriter_.MakeReducer(Opcode::kAdd, type_);
-    return rewriter_.MakeReduce(value, rewriter_.MakeNumber(type_, 0), others_, reducer_);
+    return rewriter_.MakeReduce(value, rewriter_.MakeScalarConstant(type_, 0), others_, reducer_);
   }
   InstructionId Mean(InstructionId value) {
     const InstructionId sum = Sum(value);
@@ -54,7 +54,7 @@ class BatchNorm {
   InstructionId operand() const { return operand_.id(); }
 
  private:
-  Rewriter& rewriter_;
+  PatternRewriter& rewriter_;
   Instruction instruction_, operand_;
   int64_t feature_ = 0, count_ = 1;
   ElementType type_;
@@ -63,42 +63,42 @@ class BatchNorm {
 };
 
 // (x - mean) * rsqrt(variance + epsilon) * scale + offset
-InstructionId Normalized(BatchNorm& norm, InstructionId centred, InstructionId inverse, InstructionId scale,
+InstructionId Normalized(BatchNorm& norm, InstructionId centered, InstructionId inverse, InstructionId scale,
                          InstructionId offset) {
   const InstructionId scaled = norm.Binary(
-      Opcode::kMultiply, norm.Binary(Opcode::kMultiply, centred, norm.PerFeature(inverse)), norm.PerFeature(scale));
+      Opcode::kMultiply, norm.Binary(Opcode::kMultiply, centered, norm.PerFeature(inverse)), norm.PerFeature(scale));
   return norm.Binary(Opcode::kAdd, scaled, norm.PerFeature(offset));
 }
 
-bool Inference(Rewriter& rewriter, Instruction i) {
+bool Inference(PatternRewriter& rewriter, Instruction i) {
   BatchNorm norm(rewriter, i);
   if (!norm.Applies()) return false;
-  const InstructionId centred = norm.Binary(Opcode::kSubtract, norm.operand(), norm.PerFeature(i.operand(3).id()));
+  const InstructionId centered = norm.Binary(Opcode::kSubtract, norm.operand(), norm.PerFeature(i.operand(3).id()));
   const InstructionId inverse = norm.InverseDeviation(i.operand(4).id());
-  return rewriter.Replace(i, Normalized(norm, centred, inverse, i.operand(1).id(), i.operand(2).id()));
+  return rewriter.Replace(i, Normalized(norm, centered, inverse, i.operand(1).id(), i.operand(2).id()));
 }
 
-bool Training(Rewriter& rewriter, Instruction i) {
+bool Training(PatternRewriter& rewriter, Instruction i) {
   BatchNorm norm(rewriter, i);
   if (!norm.Applies()) return false;
   const InstructionId mean = norm.Mean(norm.operand());
-  const InstructionId centred = norm.Binary(Opcode::kSubtract, norm.operand(), norm.PerFeature(mean));
-  const InstructionId variance = norm.Mean(norm.Binary(Opcode::kMultiply, centred, centred));
+  const InstructionId centered = norm.Binary(Opcode::kSubtract, norm.operand(), norm.PerFeature(mean));
+  const InstructionId variance = norm.Mean(norm.Binary(Opcode::kMultiply, centered, centered));
   const InstructionId inverse = norm.InverseDeviation(variance);
-  const InstructionId result = Normalized(norm, centred, inverse, i.operand(1).id(), i.operand(2).id());
+  const InstructionId result = Normalized(norm, centered, inverse, i.operand(1).id(), i.operand(2).id());
   return rewriter.Replace(i, norm.Tuple({result, mean, variance}));
 }
 
-// From the gradient g of the result: of the offset sum(g); of the scale sum(g * centred) * inverse; of the operand
-// scale * inverse * (g - mean(g) - centred * inverse^2 * mean(g * centred)).
-bool Gradient(Rewriter& rewriter, Instruction i) {
+// From the gradient g of the result: of the offset sum(g); of the scale sum(g * centerd) * inverse; of the operand
+// scale * inverse * (g - mean(g) - centerd * inverse^2 * mean(g * centerd)).
+bool Gradient(PatternRewriter& rewriter, Instruction i) {
   BatchNorm norm(rewriter, i);
   if (!norm.Applies()) return false;
   const InstructionId scale = i.operand(1).id(), mean = i.operand(2).id(), gradient = i.operand(4).id();
   const InstructionId inverse = norm.InverseDeviation(i.operand(3).id());
-  const InstructionId centred = norm.Binary(Opcode::kSubtract, norm.operand(), norm.PerFeature(mean));
+  const InstructionId centered = norm.Binary(Opcode::kSubtract, norm.operand(), norm.PerFeature(mean));
   const InstructionId offset_gradient = norm.Sum(gradient);
-  const InstructionId dot = norm.Sum(norm.Binary(Opcode::kMultiply, gradient, centred));
+  const InstructionId dot = norm.Sum(norm.Binary(Opcode::kMultiply, gradient, centered));
   const InstructionId scale_gradient = norm.Binary(Opcode::kMultiply, dot, inverse);
   const InstructionId count = norm.Splat(dot, norm.count());
   const InstructionId mean_gradient = norm.Binary(Opcode::kDivide, offset_gradient, count);
@@ -106,30 +106,30 @@ bool Gradient(Rewriter& rewriter, Instruction i) {
       norm.Binary(Opcode::kDivide, norm.Binary(Opcode::kMultiply, scale_gradient, inverse), count);
   const InstructionId rest =
       norm.Binary(Opcode::kSubtract, norm.Binary(Opcode::kSubtract, gradient, norm.PerFeature(mean_gradient)),
-                  norm.Binary(Opcode::kMultiply, centred, norm.PerFeature(along)));
+                  norm.Binary(Opcode::kMultiply, centered, norm.PerFeature(along)));
   const InstructionId factor = norm.Binary(Opcode::kMultiply, scale, inverse);
   const InstructionId result = norm.Binary(Opcode::kMultiply, rest, norm.PerFeature(factor));
   return rewriter.Replace(i, norm.Tuple({result, scale_gradient, offset_gradient}));
 }
 
 // logistic(x) = 1 / (1 + exp(-x))
-bool Logistic(Rewriter& rewriter, Instruction i) {
+bool Logistic(PatternRewriter& rewriter, Instruction i) {
   const Instruction x = i.operand(0);
   if (x.shape() != i.shape() || !IsFloat(i.shape().element_type()) || !rewriter.IsReplaceable(i)) return false;
-  const InstructionId one = rewriter.MakeSplat(i.shape(), rewriter.MakeNumber(i.shape().element_type(), 1));
+  const InstructionId one = rewriter.MakeSplat(i.shape(), rewriter.MakeScalarConstant(i.shape().element_type(), 1));
   const InstructionId exponential = rewriter.MakeLike(Opcode::kExp, {rewriter.MakeLike(Opcode::kNegate, {x.id()})});
   return rewriter.ReplaceWithNew(i, Opcode::kDivide, {one, rewriter.MakeLike(Opcode::kAdd, {one, exponential})});
 }
 
 }  // namespace
 
-void AddBatchNormExpanderRules(RuleSet* rules) {
+void AddBatchNormExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kBatchNormInference}, "batch-norm-inference expanded", Inference);
   rules->Add({Opcode::kBatchNormTraining}, "batch-norm-training expanded", Training);
   rules->Add({Opcode::kBatchNormGrad}, "batch-norm-grad expanded", Gradient);
 }
 
-void AddLogisticExpanderRules(RuleSet* rules) {
+void AddLogisticExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kLogistic}, "logistic functions expanded", Logistic);
 }
 

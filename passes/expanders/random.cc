@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "passes/expanders/random_bits.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -21,7 +21,7 @@ struct Words {
 
 class BitGenerator {
  public:
-  BitGenerator(Rewriter& rewriter, RngAlgorithm algorithm, std::vector<InstructionId> state, Shape values)
+  BitGenerator(PatternRewriter& rewriter, RngAlgorithm algorithm, std::vector<InstructionId> state, Shape values)
       : rewriter_(rewriter), algorithm_(algorithm), words_(std::move(state)), values_(values) {}
 
   RandomBits Generate() { return algorithm_ == RngAlgorithm::kThreeFry ? ThreeFry() : Philox(); }
@@ -33,7 +33,7 @@ class BitGenerator {
   Shape Array(ElementType type, absl::Span<const int64_t> dims) { return rewriter_.shapes().Array(type, dims); }
   InstructionId Number(InstructionId like, uint64_t value) {
     const Shape shape = rewriter_.at(like).shape();
-    return rewriter_.MakeSplat(shape, rewriter_.MakeNumber(shape.element_type(), static_cast<double>(value)));
+    return rewriter_.MakeSplat(shape, rewriter_.MakeScalarConstant(shape.element_type(), static_cast<double>(value)));
   }
   InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b) { return rewriter_.MakeLike(opcode, {a, b}); }
   InstructionId Add(InstructionId a, InstructionId b) { return Binary(Opcode::kAdd, a, b); }
@@ -104,7 +104,7 @@ class BitGenerator {
 
   RandomBits ThreeFry() {
     const Words key = {Low(words_[0]), High(words_[0])};
-    // Numbers of 32 bits come in pairs, which are neighbours in dimension `split`: the first of even size, or else the
+    // Numbers of 32 bits come in pairs, which are neighbors in dimension `split`: the first of even size, or else the
     // first of the largest ones, counted as rounded up.
     int64_t split = -1;
     for (int64_t d = 0; d < values_.rank() && split < 0; ++d) {
@@ -185,7 +185,7 @@ class BitGenerator {
     return {state, Elements(bits)};
   }
 
-  Rewriter& rewriter_;
+  PatternRewriter& rewriter_;
   RngAlgorithm algorithm_;
   std::vector<InstructionId> words_;  // of the state, scalars u64
   Shape values_;
@@ -194,7 +194,7 @@ class BitGenerator {
 // rng-bit-generator, whose state is an array of u64, or of u32 in pairs.
 class GeneratorExpander {
  public:
-  GeneratorExpander(Rewriter& rewriter, Instruction i)
+  GeneratorExpander(PatternRewriter& rewriter, Instruction i)
       : rewriter_(rewriter),
         instruction_(i),
         state_(i.operand(0)),
@@ -233,7 +233,7 @@ class GeneratorExpander {
     if (IsWide()) return Element(k);
     const InstructionId low = rewriter_.MakeConvert(Element(2 * k), ElementType::kU64);
     const InstructionId high = rewriter_.MakeConvert(Element(2 * k + 1), ElementType::kU64);
-    const InstructionId bits = rewriter_.MakeNumber(ElementType::kU64, 32);
+    const InstructionId bits = rewriter_.MakeScalarConstant(ElementType::kU64, 32);
     return rewriter_.MakeLike(Opcode::kOr, {low, rewriter_.MakeLike(Opcode::kShiftLeft, {high, bits})});
   }
   InstructionId NextState(const std::vector<InstructionId>& state) {
@@ -244,7 +244,7 @@ class GeneratorExpander {
         parts.push_back(rewriter_.MakeReshape(word, one));
         continue;
       }
-      const InstructionId bits = rewriter_.MakeNumber(ElementType::kU64, 32);
+      const InstructionId bits = rewriter_.MakeScalarConstant(ElementType::kU64, 32);
       const InstructionId high = rewriter_.MakeLike(Opcode::kShiftRightLogical, {word, bits});
       for (InstructionId half : {word, high}) {
         parts.push_back(rewriter_.MakeReshape(rewriter_.MakeConvert(half, ElementType::kU32), one));
@@ -254,12 +254,12 @@ class GeneratorExpander {
     return rewriter_.MakeInferred(Opcode::kConcatenate, parts, attrs);
   }
 
-  Rewriter& rewriter_;
+  PatternRewriter& rewriter_;
   Instruction instruction_, state_;
   RngAlgorithm algorithm_;
 };
 
-bool ExpandBits(Rewriter& rewriter, Instruction i) {
+bool ExpandBits(PatternRewriter& rewriter, Instruction i) {
   if (!i.shape().IsTuple() || i.shape().tuple_size() != 2 || !i.shape().element(1).IsArray()) return false;
   GeneratorExpander expander(rewriter, i);
   return expander.Applies() && rewriter.Replace(i, expander.Expand());
@@ -267,11 +267,12 @@ bool ExpandBits(Rewriter& rewriter, Instruction i) {
 
 }  // namespace
 
-RandomBits MakeRandomBits(Rewriter& rewriter, RngAlgorithm algorithm, std::vector<InstructionId> state, Shape values) {
+RandomBits MakeRandomBits(PatternRewriter& rewriter, RngAlgorithm algorithm, std::vector<InstructionId> state,
+                          Shape values) {
   return BitGenerator(rewriter, algorithm, std::move(state), values).Generate();
 }
 
-void AddRngBitGeneratorExpanderRules(RuleSet* rules) {
+void AddRngBitGeneratorExpanderRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kRngBitGenerator}, "random bit generators expanded", ExpandBits);
 }
 

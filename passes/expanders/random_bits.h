@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
 
@@ -16,7 +16,8 @@ struct RandomBits {
 
 // Elements of `values`, an array of numbers of 8 to 64 bits with at least one element. The state is scalars u64: the
 // key, the low half of the counter and, for Philox, perhaps its high half, which is the key otherwise.
-RandomBits MakeRandomBits(Rewriter& rewriter, RngAlgorithm algorithm, std::vector<InstructionId> state, Shape values);
+RandomBits MakeRandomBits(PatternRewriter& rewriter, RngAlgorithm algorithm, std::vector<InstructionId> state,
+                          Shape values);
 
 }  // namespace hlokit
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "passes/expanders/random_bits.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -26,7 +26,7 @@ std::optional<int> DigitsOf(ElementType type) {
 
 class RngExpander {
  public:
-  RngExpander(Rewriter& rewriter, Instruction rng)
+  RngExpander(PatternRewriter& rewriter, Instruction rng)
       : rewriter_(rewriter), rng_(rng), type_(rng.shape().element_type()) {}
 
   bool Applies() const {
@@ -49,7 +49,7 @@ class RngExpander {
   }
   Shape Array(ElementType type) const { return rewriter_.shapes().Array(type, rng_.shape().dims()); }
   InstructionId Number(ElementType type, double value) {
-    return rewriter_.MakeSplat(Array(type), rewriter_.MakeNumber(type, value));
+    return rewriter_.MakeSplat(Array(type), rewriter_.MakeScalarConstant(type, value));
   }
   InstructionId Unary(Opcode opcode, InstructionId a) { return rewriter_.MakeLike(opcode, {a}); }
   InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b) { return rewriter_.MakeLike(opcode, {a, b}); }
@@ -68,7 +68,7 @@ class RngExpander {
         rewriter_.Int(Attr::kDelta, values.element_count() * (BitsOf(values.element_type()) / 32))};
     const InstructionId counter = rewriter_.Make(Opcode::kRngGetAndUpdateState, pair, {}, delta);
     std::vector<InstructionId> state = {
-        rewriter_.MakeNumber(ElementType::kU64, static_cast<double>(rewriter_.options().Int("key")))};
+        rewriter_.MakeScalarConstant(ElementType::kU64, static_cast<double>(rewriter_.options().Int("key")))};
     for (int64_t k = 0; k < (three_fry ? 1 : 2); ++k) {
       const AttrValue part[] = {rewriter_.List(Attr::kSlice, {k, k + 1, 1})};
       state.push_back(rewriter_.MakeReshape(rewriter_.Make(Opcode::kSlice, one, {counter}, part), scalar));
@@ -132,12 +132,12 @@ class RngExpander {
     return rewriter_.MakeConvert(Binary(Opcode::kAdd, Bound(0, type), scaled), type_);
   }
 
-  Rewriter& rewriter_;
+  PatternRewriter& rewriter_;
   Instruction rng_;
   ElementType type_;
 };
 
-bool ExpandRng(Rewriter& rewriter, Instruction rng) {
+bool ExpandRng(PatternRewriter& rewriter, Instruction rng) {
   if (!rewriter.MayReplaceEffect(rng)) return false;
   RngExpander expander(rewriter, rng);
   return expander.Applies() && rewriter.ReplaceEffect(rng, expander.Expand());
@@ -145,6 +145,6 @@ bool ExpandRng(Rewriter& rewriter, Instruction rng) {
 
 }  // namespace
 
-void AddRngExpanderRules(RuleSet* rules) { rules->Add({Opcode::kRng}, "random numbers expanded", ExpandRng); }
+void AddRngExpanderRules(RewritePatternSet* rules) { rules->Add({Opcode::kRng}, "random numbers expanded", ExpandRng); }
 
 }  // namespace hlokit

@@ -13,14 +13,14 @@ namespace hlokit {
 namespace {
 
 // `heir` stands for those sources of the fusion that no instruction of the body stands for.
-void CarryRest(Module& module, Instruction fusion, Computation body, InstructionId heir) {
+void MergeRemainingMetadata(Module& module, Instruction fusion, Computation body, InstructionId heir) {
   MetadataPool& pool = module.context().metadata;
   absl::flat_hash_set<uint32_t> carried;
   for (Instruction i : body.instructions()) {
-    for (MetadataId origin : pool.Origins(i.metadata_id())) carried.insert(origin.value);
+    for (MetadataId origin : pool.Sources(i.metadata_id())) carried.insert(origin.value);
   }
   MetadataId merged = module.record(heir).metadata;
-  for (MetadataId origin : pool.Origins(fusion.metadata_id())) {
+  for (MetadataId origin : pool.Sources(fusion.metadata_id())) {
     if (!carried.contains(origin.value)) merged = pool.Merge(merged, origin);
   }
   module.SetMetadata(heir, merged);
@@ -37,7 +37,7 @@ void Inline(Module& module, Instruction fusion, Computation body) {
     const Instruction i = module.instruction(id);
     if (i.opcode() == Opcode::kParameter) {
       made[id.value] = fusion.operand(i.parameter_number()).id();
-      Carry(module, id, made[id.value]);
+      MergeMetadata(module, id, made[id.value]);
       continue;
     }
     std::vector<InstructionId> operands;
@@ -48,7 +48,7 @@ void Inline(Module& module, Instruction fusion, Computation body) {
     const InstructionId copy =
         module.AddInstruction(caller, record.opcode, i.shape(), record.name, operands, attrs, record.payload);
     module.SetMetadata(copy, record.metadata);
-    if (place.valid()) module.Move(copy, place);
+    if (place.valid()) module.MoveBefore(copy, place);
     made[id.value] = copy;
   }
   const Instruction root = body.root();
@@ -56,14 +56,14 @@ void Inline(Module& module, Instruction fusion, Computation body) {
     for (Instruction user : fusion.users()) {
       if (user.opcode() != Opcode::kGetTupleElement || user.is_root()) continue;
       const InstructionId part = copy_of(root.operand(user.int_attr(Attr::kIndex)).id());
-      Carry(module, user.id(), part);
+      MergeMetadata(module, user.id(), part);
       module.ReplaceAllUses(user.id(), part);
       module.Erase(user.id());
     }
   }
   const InstructionId result = copy_of(root.id());
   const bool parts = root.opcode() == Opcode::kTuple && root.operand_count() > 0;  // the tuple itself goes
-  CarryRest(module, fusion, body, parts ? copy_of(root.operand(0).id()) : result);
+  MergeRemainingMetadata(module, fusion, body, parts ? copy_of(root.operand(0).id()) : result);
   if (const std::optional<uint32_t> sharding = fusion.payload(Attr::kSharding)) {
     const Instruction by = module.instruction(result);
     if (!by.has(Attr::kSharding) && by.opcode() != Opcode::kParameter) {
@@ -82,10 +82,11 @@ int64_t DefuseModule(Module& module) {
   if (module.header().is_scheduled || !module.entry().valid()) return 0;
   int64_t count = 0;
   const CallGraph calls(module);
-  for (ComputationId id : calls.CalleesFirst()) {
+  for (ComputationId id : calls.PostOrder()) {
     std::vector<InstructionId> fusions;
-    for (const CallSite& site : calls.SitesIn(module.computation(id))) {
-      if (site.kind != CallKind::kFused || calls.SitesOf(module.computation(site.callee)).size() != 1) continue;
+    for (const CallSite& site : calls.callsites(module.computation(id))) {
+      if (site.context != CallContext::kFused || calls.caller_callsites(module.computation(site.callee)).size() != 1)
+        continue;
       const Instruction fusion = module.instruction(site.caller);
       if (fusion.enum_attr(Attr::kFusionKind, FusionKind::kLoop) == FusionKind::kCustom) continue;
       if (fusion.has(Attr::kControlPredecessors) || !fusion.control_successors().empty()) continue;

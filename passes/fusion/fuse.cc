@@ -79,7 +79,7 @@ InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId 
   // What moves keeps its name: the original goes.
   StringId name = module_.record(source).name;
   if (!moved) name = module_.UniqueInstructionName(name);
-  return module_.AddCopy(body, source, name, operands_);
+  return module_.CloneInstruction(body, source, name, operands_);
 }
 
 void FusionMaker::ReplaceResults(absl::Span<const FusionMember> members, const FusionGroup& group,
@@ -92,7 +92,7 @@ void FusionMaker::ReplaceResults(absl::Span<const FusionMember> members, const F
       module_.ReplaceAllUses(result, fusion);
       return;
     }
-    const AttrValue index{Attr::kIndex, module_.Int64Payload(number++)};
+    const AttrValue index{Attr::kIndex, module_.EncodeInt64(number++)};
     const InstructionId part =
         module_.AddInstruction(computation_, Opcode::kGetTupleElement, module_.instruction(result).shape(),
                                module_.UniqueInstructionName("get-tuple-element"), {fusion}, {index});
@@ -125,7 +125,7 @@ void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
   for (const FusionMember& member : members) {
     const InstructionId source = member.instruction;
     inside_[source.value] = base_ + static_cast<uint32_t>(made_.size());
-    made_.push_back(Copy(source, member.moved, body));
+    made_.push_back(Copy(source, member.exclusive, body));
     if (!member.result) continue;
     results_.push_back(made_.back());
     shapes_.push_back(module_.instruction(source).shape());
@@ -135,15 +135,15 @@ void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
   if (results_.size() > 1) {
     shape = module_.context().shapes.Tuple(shapes_);
     root = module_.AddInstruction(body, Opcode::kTuple, shape, module_.UniqueInstructionName("tuple"), results_);
-    module_.SetMetadata(root, module_.record(group.namesake).metadata);
+    module_.SetMetadata(root, module_.record(group.metadata_source).metadata);
   }
   module_.SetRoot(body, root);
   const AttrValue attrs[] = {{Attr::kFusionKind, static_cast<uint32_t>(group.kind)}, {Attr::kCalls, body.value}};
   const InstructionId fusion = module_.AddInstruction(computation_, Opcode::kFusion, shape,
                                                       module_.UniqueInstructionName(fusion_name_), inputs_, attrs);
-  sources_.assign(1, group.namesake);
+  sources_.assign(1, group.metadata_source);
   for (const FusionMember& member : members) sources_.push_back(member.instruction);
-  Annotate(module_, fusion, sources_);
+  SetMetadataFrom(module_, fusion, sources_);
   if (group.results == 1) {
     const InstructionId result = absl::c_find_if(members, [](const FusionMember& m) { return m.result; })->instruction;
     const std::optional<uint32_t> sharding = module_.instruction(result).payload(Attr::kSharding);
@@ -156,9 +156,9 @@ void FusionMaker::Finish(const FusionPlan& plan) {
   // Only now, since what one fusion takes another may have copied. First what has moved and only its group uses.
   replaced_.clear();
   for (const FusionMember& member : plan.members) {
-    if (member.moved && !member.result) replaced_.push_back(member.instruction);
+    if (member.exclusive && !member.result) replaced_.push_back(member.instruction);
   }
-  module_.EraseTogether(replaced_);
+  module_.EraseInstructions(replaced_);
   for (size_t k = 0; k < plan.groups.size(); ++k) {
     ReplaceResults(plan.MembersOf(plan.groups[k]), plan.groups[k], fusions_[k]);
   }
@@ -170,7 +170,7 @@ void FusionMaker::Finish(const FusionPlan& plan) {
       if (member.result) work.push_back(member.instruction);
     }
     for (const FusionMember& member : plan.MembersOf(group)) {
-      if (!member.moved) work.push_back(member.instruction);
+      if (!member.exclusive) work.push_back(member.instruction);
     }
   }
   while (!work.empty()) {
@@ -200,9 +200,9 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
   };
   FusionMaker maker(&module);
   FusionPlanner planner(module, limits);
-  for (ComputationId id : calls.CalleesFirst()) {
+  for (ComputationId id : calls.PostOrder()) {
     const Computation computation = module.computation(id);
-    const absl::Span<const CallSite> sites = calls.SitesOf(computation);
+    const absl::Span<const CallSite> sites = calls.caller_callsites(computation);
     if (!calls.IsLive(computation) || !calls.IsSequential(computation)) continue;
     if (std::any_of(sites.begin(), sites.end(), starts_async)) continue;
     while (true) {
@@ -217,9 +217,9 @@ FusionCounts FuseModule(Module& module, const FusionLimits& limits) {
         counts.multi_output += group.results > 1;
       }
       counts.instructions += static_cast<int64_t>(plan.members.size());
-      for (const FusionMember& member : plan.members) counts.copies += !member.moved;
+      for (const FusionMember& member : plan.members) counts.copies += !member.exclusive;
       maker.Finish(plan);
-      if (!plan.maybe_more) break;
+      if (!plan.may_fuse_more) break;
     }
   }
   return counts;

@@ -33,10 +33,10 @@
 namespace hlokit {
 
 struct FusionLimits {
-  int64_t max_operands = 64;       // parameters and results of a fusion
-  int64_t max_instructions = 512;  // in a fusion
-  double max_recompute = 16;       // operations computed again, for each element of the loop
-  double operand_loads = 4;        // how often an element of a dot's operand is loaded, as far as recomputing goes
+  int64_t max_operands = 64;         // parameters and results of a fusion
+  int64_t max_instructions = 512;    // in a fusion
+  double max_recompute = 16;         // operations computed again, for each element of the loop
+  double operand_reload_factor = 4;  // how often an element of a dot's operand is loaded, as far as recomputing goes
   bool multi_output = true;
   bool output_fusion = true;  // around dots and convolutions
 };
@@ -44,8 +44,8 @@ struct FusionLimits {
 // An instruction that a fusion computes.
 struct FusionMember {
   InstructionId instruction;
-  bool moved = false;   // it is computed here only; otherwise also elsewhere
-  bool result = false;  // a moved one that is used outside
+  bool exclusive = false;  // it is computed here only; otherwise also elsewhere
+  bool result = false;     // a moved one that is used outside
 };
 
 // One fusion to be made.
@@ -54,14 +54,14 @@ struct FusionGroup {
   uint32_t results = 0;         // of those
   uint32_t inputs = 0;          // what it reads from outside, about
   FusionKind kind = FusionKind::kLoop;
-  InstructionId namesake;  // whose op_name the fusion takes: the hero, or the last instruction
+  InstructionId metadata_source;  // whose op_name the fusion takes: the hero, or the last instruction
 };
 
 struct FusionPlan {
   std::vector<FusionGroup> groups;  // in an order in which each comes before those that use it
   std::vector<FusionMember> members;
   // What is left after it may be fused further; if not, there is nothing more to plan.
-  bool maybe_more = false;
+  bool may_fuse_more = false;
 
   absl::Span<const FusionMember> MembersOf(const FusionGroup& group) const {
     return absl::MakeConstSpan(members).subspan(group.begin, group.end - group.begin);

@@ -14,10 +14,10 @@ namespace {
 
 constexpr size_t kMaxReaders = 32;  // groups around one value that are looked at
 
-bool IsHero(FusionClass c) { return c == FusionClass::kReduce || c == FusionClass::kProduct; }
+bool IsHero(FusionClass c) { return c == FusionClass::kReduce || c == FusionClass::kContraction; }
 
 // Computed once or not at all.
-bool IsDear(FusionClass c) { return c == FusionClass::kDear || c == FusionClass::kWindow || IsHero(c); }
+bool IsExpensive(FusionClass c) { return c == FusionClass::kExpensive || c == FusionClass::kWindow || IsHero(c); }
 
 bool InDefaultMemory(Shape shape) { return !shape.has_layout() || shape.layout()->memory_space() == 0; }
 
@@ -27,7 +27,7 @@ bool IsPlainArray(Shape shape) {
 
 }  // namespace
 
-const FusionPlanner::ShapeFacts& FusionPlanner::FindFacts(ShapeId id) {
+const FusionPlanner::ShapeFacts& FusionPlanner::ComputeFacts(ShapeId id) {
   if (shapes_.size() <= id.value) shapes_.resize(module_.context().shapes.size());
   ShapeFacts& facts = shapes_[id.value];
   const Shape shape = module_.context().shape(id);
@@ -41,7 +41,7 @@ const FusionPlanner::ShapeFacts& FusionPlanner::FindFacts(ShapeId id) {
 FusionClass FusionPlanner::ClassOf(const InstructionRecord& r, const ShapeFacts& shape) const {
   const FusionClass c = FusionClassOf(r.opcode);
   if (!shape.plain && !(shape.plain_tuple && c == FusionClass::kReduce)) return FusionClass::kOpaque;
-  if (c == FusionClass::kProduct && (!limits_.output_fusion || r.operand_count != 2)) return FusionClass::kOpaque;
+  if (c == FusionClass::kContraction && (!limits_.output_fusion || r.operand_count != 2)) return FusionClass::kOpaque;
   // Larger constants stay where they are: they are read either way.
   if (r.opcode == Opcode::kConstant && shape.elements > 1) return FusionClass::kOpaque;
   return c;
@@ -85,7 +85,7 @@ void FusionPlanner::Number(Computation computation) {
       }
     }
     if (may_be_fused) info.fusion_class = ClassOf(r, shape);
-    info.read_apart = info.fusion_class == FusionClass::kBroadcast || r.opcode == Opcode::kReshape;
+    info.reads_independently = info.fusion_class == FusionClass::kBroadcast || r.opcode == Opcode::kReshape;
   }
   for (Node n = 0; n < count; ++n) user_begin_[n + 2] += user_begin_[n + 1];
   users_.resize(operands_.size());
@@ -98,7 +98,7 @@ void FusionPlanner::Number(Computation computation) {
 void FusionPlanner::StartGroup(Node n) {
   NodeInfo& info = info_[n];
   info.group = static_cast<int32_t>(groups_.size());
-  info.role = Role{Zone::kResult, true, 1};
+  info.role = Role{LoopRegion::kResult, true, 1};
   Group& group = groups_.emplace_back();
   group.size = info.elements;
   const absl::Span<const Node> operands = OperandsOf(n);
@@ -116,8 +116,8 @@ void FusionPlanner::StartGroup(Node n) {
   }
 }
 
-void FusionPlanner::FindUsers(Node n) {
-  Users& users = users_at_hand_;
+void FusionPlanner::CollectUsers(Node n) {
+  Users& users = current_users_;
   users.groups.clear();
   users.readers.clear();
   users.others = n == root_;
@@ -136,7 +136,7 @@ void FusionPlanner::FindUsers(Node n) {
       users.groups.push_back({group, reader, reader});
       return;
     }
-    ReadingGroup& reading = users.groups[g.met_as];
+    ConsumerGroup& reading = users.groups[g.met_as];
     reading.last = users.readers[reading.last].next = reader;
   };
   Node previous = kNone;
@@ -152,7 +152,7 @@ void FusionPlanner::FindUsers(Node n) {
   }
   if (users.groups.size() < 2) return;
   std::sort(users.groups.begin(), users.groups.end(),
-            [&](const ReadingGroup& a, const ReadingGroup& b) { return group_order_.Before(a.group, b.group); });
+            [&](const ConsumerGroup& a, const ConsumerGroup& b) { return group_order_.Before(a.group, b.group); });
 }
 
 bool FusionPlanner::Reads(const Group& group, Node n) {
@@ -168,16 +168,16 @@ bool FusionPlanner::HasRoom(const Group& group, Node n) const {
   return inputs <= limits_.max_operands;
 }
 
-int64_t FusionPlanner::FindReads(Node n) {
+int64_t FusionPlanner::CollectReads(Node n) {
   reads_.clear();
   int64_t bytes = 0;
   const absl::Span<const Node> operands = OperandsOf(n);
   for (auto o = operands.begin(); o != operands.end(); ++o) {
     if (std::find(operands.begin(), o, *o) != o || info_[*o].fusion_class == FusionClass::kSource) continue;
     // A slice reads what it keeps, and is counted apart from other readers.
-    const bool cut =
-        o == operands.begin() && info_[n].fusion_class == FusionClass::kCut && info_[n].elements < info_[*o].elements;
-    reads_.push_back({*o, info_[cut ? n : *o].bytes, cut || info_[n].read_apart});
+    const bool cut = o == operands.begin() && info_[n].fusion_class == FusionClass::kSlicing &&
+                     info_[n].elements < info_[*o].elements;
+    reads_.push_back({*o, info_[cut ? n : *o].bytes, cut || info_[n].reads_independently});
     bytes = SaturatingAdd(bytes, reads_.back().bytes);
   }
   return bytes;
@@ -186,7 +186,7 @@ int64_t FusionPlanner::FindReads(Node n) {
 int64_t FusionPlanner::ReadsMissingIn(const Group& group) const {
   int64_t bytes = 0;
   for (const Read& read : reads_) {
-    if (read.apart || !Reads(group, read.operand)) bytes = SaturatingAdd(bytes, read.bytes);
+    if (read.independently || !Reads(group, read.operand)) bytes = SaturatingAdd(bytes, read.bytes);
   }
   return bytes;
 }
@@ -211,7 +211,7 @@ bool FusionPlanner::MayJoin(const Group& x, const Group& y) {
 bool FusionPlanner::TryJoin(Node a, Node b) {
   if (!MayJoin(GroupOf(a), GroupOf(b))) return false;
   const uint64_t pair = uint64_t{std::min(a, b)} << 32 | std::max(a, b);
-  if (apart_.contains(pair)) return false;
+  if (unmergeable_.contains(pair)) return false;
   // Which of them runs over what a reduction of the other reads.
   Node inside = kNone;
   if (GroupOf(a).size != GroupOf(b).size) {
@@ -220,12 +220,12 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
   moved_in_.clear();
   if (inside != kNone) group_order_.ForEachNode(inside, [&](Node n) { moved_in_.push_back(n); });
   if (!group_order_.Join(a, b)) {
-    apart_.insert(pair);
+    unmergeable_.insert(pair);
     return false;
   }
-  for (Node n : moved_in_) info_[n].role.zone = Zone::kReduced;
+  for (Node n : moved_in_) info_[n].role.zone = LoopRegion::kReduced;
   if (inside != kNone) {
-    for (const Copy& copy : GroupOf(inside).copies) copy_places_[copy.place].role.zone = Zone::kReduced;
+    for (const Copy& copy : GroupOf(inside).copies) copy_places_[copy.place].role.zone = LoopRegion::kReduced;
   }
   const Node kept = group_order_.Find(a);
   Group& into = GroupOf(kept);
@@ -265,7 +265,7 @@ bool FusionPlanner::MayHaveReadersToJoin(Node n) const {
 }
 
 void FusionPlanner::JoinReaders(Node n) {
-  const std::vector<ReadingGroup>& groups = users_at_hand_.groups;
+  const std::vector<ConsumerGroup>& groups = current_users_.groups;
   if (groups.size() < 2 || !MayHaveReadersToJoin(n)) return;
   absl::InlinedVector<Node, kMaxReaders> joined;
   bool changed = false;
@@ -282,7 +282,7 @@ void FusionPlanner::JoinReaders(Node n) {
     }
     if (!done) joined.push_back(group);
   }
-  if (changed) FindUsers(n);
+  if (changed) CollectUsers(n);
 }
 
 void FusionPlanner::ReplaceInput(Group& group, Node n) {
@@ -323,9 +323,9 @@ void FusionPlanner::AddCopy(Node n, Node group, const Role& role, double recompu
 }
 
 void FusionPlanner::Place(Node n) {
-  const Users& users = users_at_hand_;
+  const Users& users = current_users_;
   NodeInfo& info = info_[n];
-  int64_t reads = FindReads(n);
+  int64_t reads = CollectReads(n);
   fits_.clear();
   for (size_t k = 0; k < std::min(users.groups.size(), kMaxReaders); ++k) {
     const Group& group = GroupOf(users.groups[k].group);
@@ -340,17 +340,17 @@ void FusionPlanner::Place(Node n) {
   if (info.fusion_class == FusionClass::kGather) reads = SaturatingAdd(bytes, info_[OperandsOf(n)[1]].bytes);
   // Savings of computing it at every user; of computing it in one group, and at others where that is cheaper than to
   // read it; of the latter alone.
-  const bool may_copy = !IsDear(info.fusion_class);
+  const bool may_copy = !IsExpensive(info.fusion_class);
   int64_t everywhere = 0, some = 0;
-  for (const Fit& fit : fits_) {
+  for (const FusionCandidate& fit : fits_) {
     everywhere = SaturatingAdd(everywhere, bytes - fit.reads);
     if (fit.reads < bytes) some = SaturatingAdd(some, bytes - fit.reads);
   }
   everywhere = SaturatingAdd(everywhere, SaturatingAdd(reads, bytes));
   const bool can_vanish = may_copy && !users.others && fits_.size() == users.groups.size();
-  const Fit* home = nullptr;
+  const FusionCandidate* home = nullptr;
   int64_t at_home = 0;
-  for (const Fit& fit : fits_) {
+  for (const FusionCandidate& fit : fits_) {
     if (!only && !MayBeResult(GroupOf(fit.group), fit.role)) continue;
     int64_t saved = bytes + reads - fit.reads + (only ? bytes : 0);
     if (may_copy) saved += some - std::max<int64_t>(0, bytes - fit.reads);
@@ -363,7 +363,7 @@ void FusionPlanner::Place(Node n) {
     const Node group = home->group;
     if (Absorb(n, group, home->role, home->recompute, !only)) {
       if (!may_copy) return;
-      for (const Fit& fit : fits_) {
+      for (const FusionCandidate& fit : fits_) {
         if (fit.group != group && fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
       }
       return;
@@ -371,7 +371,7 @@ void FusionPlanner::Place(Node n) {
   }
   if (!may_copy) return;
   const bool vanishes = can_vanish && everywhere > 0 && everywhere >= some;
-  for (const Fit& fit : fits_) {
+  for (const FusionCandidate& fit : fits_) {
     if (vanishes || fit.reads < bytes) AddCopy(n, fit.group, fit.role, CopyCost(n, GroupOf(fit.group)));
   }
   if (vanishes) info.stays = false;
@@ -395,22 +395,22 @@ void FusionPlanner::Finish(Node representative) {
   for (const Entry& entry : entries_) {
     const Node n = entry.node;
     // What nothing uses is a result too: it is not for this pass to remove it.
-    bool result = entry.moved && (n == root_ || UsersOf(n).empty());
-    if (entry.moved && !result) {
+    bool result = entry.exclusive && (n == root_ || UsersOf(n).empty());
+    if (entry.exclusive && !result) {
       for (Node user : UsersOf(n)) {
         result |= info_[user].stays && is_outside(user);
         ForEachCopy(user, [&](const CopyPlace& copy) { result |= is_outside(copy.member); });
         if (result) break;
       }
     }
-    plan_.members.push_back({order_[n], entry.moved, result});
+    plan_.members.push_back({order_[n], entry.exclusive, result});
     made.results += result;
   }
   made.end = static_cast<uint32_t>(plan_.members.size());
   made.inputs = static_cast<uint32_t>(group.inputs.size());
-  made.namesake = order_[entries_.back().node];
+  made.metadata_source = order_[entries_.back().node];
   if (group.hero != kNone) {
-    made.namesake = order_[group.hero];
+    made.metadata_source = order_[group.hero];
     made.kind = info_[group.hero].fusion_class == FusionClass::kReduce ? FusionKind::kInput : FusionKind::kOutput;
   }
   plan_.groups.push_back(made);
@@ -446,19 +446,19 @@ bool FusionPlanner::LeavesCandidates() {
 const FusionPlan& FusionPlanner::Plan(Computation computation) {
   plan_.groups.clear();
   plan_.members.clear();
-  plan_.maybe_more = false;
+  plan_.may_fuse_more = false;
   Number(computation);
   if (!HasCandidates([this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; })) return plan_;
   groups_.clear();
   groups_.reserve(order_.size());  // moving groups takes longer than the room for more than there will be
   copy_places_.clear();
-  apart_.clear();
+  unmergeable_.clear();
   group_order_.Begin(user_begin_, users_);
   for (Node n = static_cast<Node>(order_.size()); n-- > 0;) {
     const FusionClass c = info_[n].fusion_class;
     const bool may_move = c != FusionClass::kOpaque && c != FusionClass::kUpdate;
     if (may_move || MayHaveReadersToJoin(n)) {
-      FindUsers(n);
+      CollectUsers(n);
       JoinReaders(n);
       if (may_move) Place(n);
     }
@@ -475,7 +475,7 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
   std::sort(representatives_.begin(), representatives_.end(),
             [&](Node a, Node b) { return group_order_.Before(a, b); });
   for (Node n : representatives_) Finish(n);
-  plan_.maybe_more = LeavesCandidates();
+  plan_.may_fuse_more = LeavesCandidates();
   return plan_;
 }
 

@@ -12,7 +12,7 @@
 #include "absl/container/inlined_vector.h"
 #include "passes/fusion/fusion_plan.h"
 #include "passes/fusion/fusion_rules.h"
-#include "passes/fusion/group_order.h"
+#include "passes/fusion/incremental_topological_order.h"
 
 namespace hlokit {
 
@@ -29,14 +29,14 @@ class FusionPlanner {
   static constexpr uint32_t kNone = 0xffffffffu;
 
   // Which part of the loop nest needs a value.
-  enum class Zone : uint8_t {
+  enum class LoopRegion : uint8_t {
     kResult,     // after the hero, or all of it if there is none
     kReduced,    // before a reduction
     kMultiplied  // before a dot or convolution
   };
   // How a group computes an instruction.
   struct Role {
-    Zone zone = Zone::kResult;
+    LoopRegion zone = LoopRegion::kResult;
     bool exact = false;  // at each step of the loop one element, each once
     double times = 1;    // each element, at most
   };
@@ -70,33 +70,33 @@ class FusionPlanner {
   // What becomes of an instruction.
   struct NodeInfo {
     FusionClass fusion_class = FusionClass::kOpaque;
-    bool plain = false;       // of its shape
-    bool read_apart = false;  // it reads its operand for itself, whoever else in the fusion does
-    bool stays = true;        // its own instruction (or that of its group) computes it
-    int32_t group = -1;       // by representative in the order: index of groups_
-    uint32_t mark = 0;        // in which round it was met
+    bool plain = false;                // of its shape
+    bool reads_independently = false;  // it reads its operand for itself, whoever else in the fusion does
+    bool stays = true;                 // its own instruction (or that of its group) computes it
+    int32_t group = -1;                // by representative in the order: index of groups_
+    uint32_t mark = 0;                 // in which round it was met
     uint32_t first_copy = kNone;
     Role role;  // in its group
     int64_t elements = 0;
     int64_t bytes = 0;
   };
   // Groups that use a value, by their place in the order, and their members that do.
-  struct Reader {
+  struct Consumer {
     Node user;
     uint32_t next;  // reader in the same group
     Role role;      // of the user
   };
-  struct ReadingGroup {
+  struct ConsumerGroup {
     Node group;            // representative
     uint32_t first, last;  // of readers
   };
   struct Users {
-    std::vector<ReadingGroup> groups;
-    std::vector<Reader> readers;
+    std::vector<ConsumerGroup> groups;
+    std::vector<Consumer> readers;
     bool others = false;  // something outside of all groups uses it too
   };
   // A group that could compute the value at hand.
-  struct Fit {
+  struct FusionCandidate {
     Node group;
     Role role;
     double recompute;
@@ -106,7 +106,7 @@ class FusionPlanner {
   struct Read {
     Node operand;
     int64_t bytes;
-    bool apart;  // whether or not the group reads the operand already
+    bool independently;  // whether or not the group reads the operand already
   };
 
   void Number(Computation computation);
@@ -117,19 +117,19 @@ class FusionPlanner {
   // The same for what is in no fusion of the plan, once those are made: their classes stay, as do the shapes they read.
   bool LeavesCandidates();
   const ShapeFacts& FactsOf(ShapeId id) {
-    return id.value < shapes_.size() && shapes_[id.value].bytes >= 0 ? shapes_[id.value] : FindFacts(id);
+    return id.value < shapes_.size() && shapes_[id.value].bytes >= 0 ? shapes_[id.value] : ComputeFacts(id);
   }
-  const ShapeFacts& FindFacts(ShapeId id);
+  const ShapeFacts& ComputeFacts(ShapeId id);
   FusionClass ClassOf(const InstructionRecord& r, const ShapeFacts& shape) const;
   void StartGroup(Node n);
-  void FindUsers(Node n);
+  void CollectUsers(Node n);
   bool MayHaveReadersToJoin(Node n) const;
   void JoinReaders(Node n);
   void Place(Node n);
   // The role the node would have in the group; nullopt if it must not be there.
-  std::optional<Role> RoleIn(Node n, const ReadingGroup& in, double* recompute) const;
+  std::optional<Role> RoleIn(Node n, const ConsumerGroup& in, double* recompute) const;
   // What becomes of `role`, that of a user, for what it uses as operand `index`; nullopt if it must not be fused.
-  std::optional<Role> RoleAsOperand(Node n, const Reader& reader, uint32_t index, const Group& group) const;
+  std::optional<Role> RoleAsOperand(Node n, const Consumer& reader, uint32_t index, const Group& group) const;
   bool MayBeResult(const Group& group, const Role& role) const;
   bool HasRoom(const Group& group, Node n) const;
   bool MayJoin(const Group& x, const Group& y);
@@ -142,7 +142,7 @@ class FusionPlanner {
   // What computing it once more counts as.
   double CopyCost(Node n, const Group& group) const;
   // Sets reads_ to what computing `n` reads; the bytes.
-  int64_t FindReads(Node n);
+  int64_t CollectReads(Node n);
   // Those of them that `group` does not read anyway.
   int64_t ReadsMissingIn(const Group& group) const;
   Group& GroupOf(Node representative) { return groups_[static_cast<size_t>(info_[representative].group)]; }
@@ -178,17 +178,17 @@ class FusionPlanner {
     }
   }
   std::vector<Group> groups_;
-  GroupOrder group_order_;
+  IncrementalTopologicalOrder group_order_;
   uint32_t round_ = 0;
-  absl::flat_hash_set<uint64_t> apart_;  // pairs of groups that cannot be joined
+  absl::flat_hash_set<uint64_t> unmergeable_;  // pairs of groups that cannot be joined
   // Of the value at hand.
-  Users users_at_hand_;
-  std::vector<Fit> fits_;
+  Users current_users_;
+  std::vector<FusionCandidate> fits_;
   std::vector<Read> reads_;
   std::vector<Node> moved_in_;
   struct Entry {
     Node node;
-    bool moved;
+    bool exclusive;
   };
   std::vector<Entry> entries_;  // of the group that is finished
   std::vector<Node> representatives_;

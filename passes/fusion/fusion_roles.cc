@@ -23,7 +23,7 @@ int64_t WindowReuse(Instruction i) {
 
 }  // namespace
 
-std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Reader& reader, uint32_t index,
+std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Consumer& reader, uint32_t index,
                                                                 const Group& group) const {
   const NodeInfo &info = info_[n], &user = info_[reader.user];
   const Role& as = reader.role;
@@ -35,13 +35,13 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Re
   Role role{as.zone, false, as.times};
   switch (user.fusion_class) {
     case FusionClass::kCheap:
-    case FusionClass::kDear:
-    case FusionClass::kRearranged:
+    case FusionClass::kExpensive:
+    case FusionClass::kReordering:
     case FusionClass::kBroadcast:
       role.exact = as.exact && user.elements == info.elements;
       if (user.elements > info.elements) role.times *= ratio();
       break;
-    case FusionClass::kCut:
+    case FusionClass::kSlicing:
       break;
     case FusionClass::kGather:
       role.times *= ratio();
@@ -51,16 +51,17 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Re
       role.exact = index == 1 && as.exact;
       break;
     case FusionClass::kReduce:
-      if (as.zone != Zone::kResult) return std::nullopt;
-      role = {Zone::kReduced, index < operand_count / 2 && as.exact && info.elements == group.reduced_size, as.times};
+      if (as.zone != LoopRegion::kResult) return std::nullopt;
+      role = {LoopRegion::kReduced, index < operand_count / 2 && as.exact && info.elements == group.reduced_size,
+              as.times};
       break;
     case FusionClass::kWindow:
       if (index < operand_count / 2) {
         role.times *= static_cast<double>(WindowReuse(module_.instruction(order_[reader.user])));
       }
       break;
-    case FusionClass::kProduct:
-      role = {Zone::kMultiplied, false, limits_.operand_loads};
+    case FusionClass::kContraction:
+      role = {LoopRegion::kMultiplied, false, limits_.operand_reload_factor};
       break;
     case FusionClass::kSource:
     case FusionClass::kOpaque:
@@ -70,14 +71,14 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Re
   return role;
 }
 
-std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ReadingGroup& in, double* recompute) const {
+std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ConsumerGroup& in, double* recompute) const {
   const NodeInfo& info = info_[n];
   const Group& g = GroupOf(in.group);
   Role role;
   role.times = 0;
   bool all_exact = true, first = true;
-  for (uint32_t k = in.first; k != kNone; k = users_at_hand_.readers[k].next) {
-    const Reader& reader = users_at_hand_.readers[k];
+  for (uint32_t k = in.first; k != kNone; k = current_users_.readers[k].next) {
+    const Consumer& reader = current_users_.readers[k];
     uint32_t index = 0;
     for (Node operand : OperandsOf(reader.user)) {
       const uint32_t o = index++;
@@ -97,30 +98,32 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ReadingGr
   const bool once = role.times <= kOnce;
   switch (info.fusion_class) {
     case FusionClass::kReduce:
-      if (!all_exact || !once || role.zone != Zone::kResult || g.single_result) return std::nullopt;
+      if (!all_exact || !once || role.zone != LoopRegion::kResult || g.single_result) return std::nullopt;
       if (info.elements != g.size) return std::nullopt;
       if (g.hero != kNone && !SameReduction(n, g.hero)) return std::nullopt;
       break;
-    case FusionClass::kProduct:
-      if (!all_exact || !once || role.zone != Zone::kResult || g.single_result || g.hero != kNone) return std::nullopt;
+    case FusionClass::kContraction:
+      if (!all_exact || !once || role.zone != LoopRegion::kResult || g.single_result || g.hero != kNone)
+        return std::nullopt;
       if (info.elements != g.size) return std::nullopt;
       break;
-    case FusionClass::kDear:
+    case FusionClass::kExpensive:
     case FusionClass::kWindow:
       if (!once) return std::nullopt;
       break;
     case FusionClass::kCheap:
       if (!once) {
         const double loop = static_cast<double>(std::max<int64_t>(1, std::max(g.size, g.reduced_size)));
-        *recompute =
-            role.zone == Zone::kMultiplied ? 1 : std::min(1.0, role.times * static_cast<double>(info.elements) / loop);
+        *recompute = role.zone == LoopRegion::kMultiplied
+                         ? 1
+                         : std::min(1.0, role.times * static_cast<double>(info.elements) / loop);
         if (g.recompute + *recompute > limits_.max_recompute) return std::nullopt;
       }
       break;
     case FusionClass::kSource:
-    case FusionClass::kRearranged:
+    case FusionClass::kReordering:
     case FusionClass::kBroadcast:
-    case FusionClass::kCut:
+    case FusionClass::kSlicing:
     case FusionClass::kGather:
       break;
     case FusionClass::kUpdate:
@@ -131,7 +134,7 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleIn(Node n, const ReadingGr
 }
 
 bool FusionPlanner::MayBeResult(const Group& group, const Role& role) const {
-  return limits_.multi_output && role.exact && role.times <= kOnce && role.zone != Zone::kMultiplied &&
+  return limits_.multi_output && role.exact && role.times <= kOnce && role.zone != LoopRegion::kMultiplied &&
          !group.single_result;
 }
 

@@ -13,7 +13,7 @@ class Fusion : public Pass {
     limits.max_operands = options().Int("max-operands");
     limits.max_instructions = options().Int("max-instructions");
     limits.max_recompute = static_cast<double>(options().Int("max-recompute"));
-    limits.operand_loads = static_cast<double>(options().Int("operand-loads"));
+    limits.operand_reload_factor = static_cast<double>(options().Int("operand-loads"));
     limits.multi_output = options().Bool("multi-output");
     limits.output_fusion = options().Bool("output-fusion");
     const FusionCounts counts = FuseModule(module, limits);
@@ -79,7 +79,7 @@ ENTRY main {
 void RegisterFusionPasses(PassRegistry* registry) {
   registry->Add(
       {.name = "fusion",
-       .room = "fusion",
+       .category = "fusion",
        .summary = "fuse instructions so that intermediate values are not stored",
        .doc =
            "Makes loop fusions, input fusions around reductions and output fusions around dots and convolutions, with "
@@ -117,17 +117,17 @@ void RegisterFusionPasses(PassRegistry* registry) {
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
                     .doc = "make fusions around dots and convolutions"}},
-       .needs = "No schedule: a module that has one is left alone.",
-       .make = MakePass<Fusion>});
+       .preconditions = "No schedule: a module that has one is left alone.",
+       .create = MakePass<Fusion>});
   registry->Add(
       {.name = "defuse",
-       .room = "fusion",
+       .category = "fusion",
        .summary = "replace fusions by their instructions",
        .doc = "The reverse of `fusion`; after `cse` and `dce` the program is the one that was fused. Custom fusions "
               "and those with control edges stay.",
        .example = kDefuseExample,
-       .needs = "No schedule: a module that has one is left alone.",
-       .make = MakePass<Defuse>});
+       .preconditions = "No schedule: a module that has one is left alone.",
+       .create = MakePass<Defuse>});
 }
 
 }  // namespace hlokit

@@ -7,9 +7,9 @@
 
 namespace hlokit {
 
-std::string TextInside(const Module& module) {
+std::string PrintMidPipeline(const Module& module) {
   Module copy = module.Clone();
-  WriteOrigins(copy);
+  WriteMetadataSources(copy);
   std::string text;
   {
     TextWriter out(&text);
@@ -18,23 +18,23 @@ std::string TextInside(const Module& module) {
   return text;
 }
 
-absl::Status PrintIr::Before(const PassRun& run, const Module& module) {
+absl::Status PrintIr::RunBeforePass(const PassRun& run, const Module& module) {
   if (options_.before && options_.before(run.info.name)) {
     write_(StrCat("// -----// IR Dump Before ", run.info.name, " (run ", run.number, ") //----- //\n",
-                  TextInside(module)));
+                  PrintMidPipeline(module)));
   }
-  if (options_.changes == Changes::kDiff && last_.empty()) last_ = TextInside(module);
+  if (options_.changes == Changes::kDiff && last_.empty()) last_ = PrintMidPipeline(module);
   return absl::OkStatus();
 }
 
-absl::Status PrintIr::After(const PassRun& run, const Module& module, bool changed) {
+absl::Status PrintIr::RunAfterPass(const PassRun& run, const Module& module, bool changed) {
   const bool wanted = options_.after && options_.after(run.info.name);
   if (!wanted && !(changed && options_.changes == Changes::kDiff)) return absl::OkStatus();
-  if (options_.changes == Changes::kNo || (changed && options_.changes == Changes::kWhole)) {
-    write_(
-        StrCat("// -----// IR Dump After ", run.info.name, " (run ", run.number, ") //----- //\n", TextInside(module)));
+  if (options_.changes == Changes::kOff || (changed && options_.changes == Changes::kFull)) {
+    write_(StrCat("// -----// IR Dump After ", run.info.name, " (run ", run.number, ") //----- //\n",
+                  PrintMidPipeline(module)));
   } else if (changed) {
-    std::string text = TextInside(module);
+    std::string text = PrintMidPipeline(module);
     if (wanted) {
       write_(StrCat("// -----// IR Changed By ", run.info.name, " (run ", run.number, ") //----- //\n",
                     LineDiff(last_, text)));

@@ -7,29 +7,29 @@
 #include <string>
 #include <string_view>
 
-#include "passes/core/instrument.h"
+#include "passes/core/pass_instrumentation.h"
 
 namespace hlokit {
 
 // The text of a module in the middle of a pipeline, as it would be printed if the pipeline ended there.
-std::string TextInside(const Module& module);
+std::string PrintMidPipeline(const Module& module);
 
-class PrintIr : public PassInstrument {
+class PrintIr : public PassInstrumentation {
  public:
-  enum class Changes : uint8_t { kNo, kWhole, kDiff };
+  enum class Changes : uint8_t { kOff, kFull, kDiff };
   struct Options {
     // Of a pass's name; not set: none.
     std::function<bool(std::string_view)> before;
     std::function<bool(std::string_view)> after;
     // Prints after a pass only if it changed the module, all of it or what changed.
-    Changes changes = Changes::kNo;
+    Changes changes = Changes::kOff;
   };
 
   PrintIr(Options options, std::function<void(std::string_view)> write)
       : options_(std::move(options)), write_(std::move(write)) {}
 
-  absl::Status Before(const PassRun& run, const Module& module) override;
-  absl::Status After(const PassRun& run, const Module& module, bool changed) override;
+  absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
+  absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override;
 
  private:
   Options options_;

@@ -21,12 +21,12 @@ std::string Padded(std::string_view text, size_t width) {
 
 }  // namespace
 
-absl::Status TimePasses::Before(const PassRun&, const Module&) {
+absl::Status TimePasses::RunBeforePass(const PassRun&, const Module&) {
   start_ = std::chrono::steady_clock::now();
   return absl::OkStatus();
 }
 
-absl::Status TimePasses::After(const PassRun& run, const Module&, bool changed) {
+absl::Status TimePasses::RunAfterPass(const PassRun& run, const Module&, bool changed) {
   const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start_;
   table_.CountRun(run, changed).ms += elapsed.count();
   return absl::OkStatus();
@@ -59,13 +59,13 @@ std::string TimePasses::Json() const {
   return StrCat("{\"total_us\": ", Milliseconds(1000 * total), ", \"passes\": [", passes, "\n]}\n");
 }
 
-absl::Status PassStatistics::Before(const PassRun& run, const Module& module) {
+absl::Status PassStatistics::RunBeforePass(const PassRun& run, const Module& module) {
   instructions_before_ = static_cast<int64_t>(module.instruction_count());
   counts_before_ = run.pass.statistics();
   return absl::OkStatus();
 }
 
-absl::Status PassStatistics::After(const PassRun& run, const Module& module, bool changed) {
+absl::Status PassStatistics::RunAfterPass(const PassRun& run, const Module& module, bool changed) {
   Row& row = table_.CountRun(run, changed);
   row.instructions += static_cast<int64_t>(module.instruction_count()) - instructions_before_;
   for (size_t i = 0; i < run.pass.statistics().size(); ++i) {
@@ -108,9 +108,9 @@ std::string PassStatistics::Json() const {
   return StrCat("[", text, "\n]\n");
 }
 
-bool BisectLimit::ShouldRun(const PassRun& run) {
-  const bool runs = ++asked_ <= limit_;
-  write_(StrCat("BISECT: ", runs ? "running" : "NOT running", " pass (", asked_, ") ", run.info.name, "\n"));
+bool OptBisect::ShouldRun(const PassRun& run) {
+  const bool runs = ++passes_seen_ <= limit_;
+  write_(StrCat("BISECT: ", runs ? "running" : "NOT running", " pass (", passes_seen_, ") ", run.info.name, "\n"));
   return runs;
 }
 

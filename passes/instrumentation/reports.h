@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "passes/core/instrument.h"
+#include "passes/core/pass_instrumentation.h"
 
 namespace hlokit {
 
@@ -44,10 +44,10 @@ class PassTable {
 };
 
 // Time in each pass, over all its runs.
-class TimePasses : public PassInstrument {
+class TimePasses : public PassInstrumentation {
  public:
-  absl::Status Before(const PassRun& run, const Module& module) override;
-  absl::Status After(const PassRun& run, const Module& module, bool changed) override;
+  absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
+  absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override;
 
   // A table, the slowest first.
   std::string Text() const;
@@ -63,10 +63,10 @@ class TimePasses : public PassInstrument {
 };
 
 // What each pass did: its counts, and by how many instructions the module grew or shrank under it.
-class PassStatistics : public PassInstrument {
+class PassStatistics : public PassInstrumentation {
  public:
-  absl::Status Before(const PassRun& run, const Module& module) override;
-  absl::Status After(const PassRun& run, const Module& module, bool changed) override;
+  absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
+  absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override;
 
   std::string Text() const;
   // [{"pass": "cse", "runs": 2, "changed": 1, "instructions": -3, "counts": {"instructions merged": 3}}]
@@ -83,14 +83,14 @@ class PassStatistics : public PassInstrument {
 };
 
 // Runs the first `limit` passes and leaves out the rest, saying so for each in the manner of LLVM's bisection.
-class BisectLimit : public PassInstrument {
+class OptBisect : public PassInstrumentation {
  public:
-  BisectLimit(int64_t limit, std::function<void(std::string_view)> write) : limit_(limit), write_(std::move(write)) {}
+  OptBisect(int64_t limit, std::function<void(std::string_view)> write) : limit_(limit), write_(std::move(write)) {}
   bool ShouldRun(const PassRun& run) override;
 
  private:
   int64_t limit_;
-  int64_t asked_ = 0;
+  int64_t passes_seen_ = 0;
   std::function<void(std::string_view)> write_;
 };
 

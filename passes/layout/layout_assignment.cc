@@ -9,8 +9,8 @@
 #include "ir/core/saturating.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
-#include "passes/analysis/leaf_flow.h"
-#include "passes/layout/tpu_orders.h"
+#include "passes/analysis/dataflow_analysis.h"
+#include "passes/layout/tpu_layout_preferences.h"
 
 namespace hlokit {
 namespace {
@@ -51,7 +51,7 @@ class LayoutAssigner {
   ShapeTable& shapes_;
   const std::optional<tpu::VectorTile> tile_;  // none: layouts without tiles
   const CallGraph calls_;
-  std::optional<TpuOrders> orders_;
+  std::optional<TpuLayoutPreferences> orders_;
   LayoutCounts counts_;
 };
 
@@ -89,7 +89,7 @@ Shape LayoutAssigner::Chosen(Instruction i) const {
   const bool chosen = orders_.has_value() && orders_->ok();
   std::vector<int64_t> arrays;  // leaves that are
   if (chosen && !i.shape().IsArray()) {
-    const std::vector<Shape> leaves = NumberedLeaves(i.shape());
+    const std::vector<Shape> leaves = LeavesInOrder(i.shape());
     for (size_t k = 0; k < leaves.size(); ++k) {
       if (leaves[k].IsArray()) arrays.push_back(static_cast<int64_t>(k));
     }
@@ -101,7 +101,7 @@ Shape LayoutAssigner::Chosen(Instruction i) const {
     if (!chosen) return Tiled(shapes_.WithLayout(array, shapes_.DefaultLayout(array.rank())));
     LayoutExtras extras;
     if (array.has_layout() && array.layout()->extras != nullptr) extras = *array.layout()->extras;
-    return Tiled(shapes_.WithLayout(array, shapes_.Layout(orders_->OrderOf(i, leaf), extras)));
+    return Tiled(shapes_.WithLayout(array, shapes_.Layout(orders_->MinorToMajorOf(i, leaf), extras)));
   });
 }
 
@@ -116,7 +116,7 @@ Shape LayoutAssigner::AtBorder(Shape given, Shape own) const {
   return Map(given, [&](Shape array) {
     const size_t k = next++;
     if (!IsDefaultSpace(array)) return array;
-    const bool free = tile_ && !TpuOrders::IsGiven(*tile_, array) && k < arrays.size();
+    const bool free = tile_ && !TpuLayoutPreferences::HasFixedLayout(*tile_, array) && k < arrays.size();
     return free ? arrays[k] : Tiled(array);
   });
 }

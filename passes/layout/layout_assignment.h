@@ -24,11 +24,11 @@ struct LayoutCounts {
 //   - transposes that only dots and convolutions read: their layout makes them bitcasts;
 //   - operands of custom-calls with constrained layouts, and instructions in other memory spaces, which stay as they
 //   are.
-// With the tile of a TPU the orders are those of tpu_orders.h, and tiles are added, to the entry's layouts too: the
-// tile, fewer rows where an array has few, with (2,1) or (4,1) more for types of 16 and 8 bits; one-dimensional arrays
-// have tiles of as many elements, less if they fit. Parameters and results of the entry that have the default order,
-// but whose tiles would take a fifth less with another, get an order of the program's choice, as the runtimes that call
-// the compiler choose one. A module with a schedule is left alone, and so is one with tiles.
+// With the tile of a TPU the orders are those of tpu_layout_preferences.h, and tiles are added, to the entry's layouts
+// too: the tile, fewer rows where an array has few, with (2,1) or (4,1) more for types of 16 and 8 bits;
+// one-dimensional arrays have tiles of as many elements, less if they fit. Parameters and results of the entry that
+// have the default order, but whose tiles would take a fifth less with another, get an order of the program's choice,
+// as the runtimes that call the compiler choose one. A module with a schedule is left alone, and so is one with tiles.
 absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, const std::optional<tpu::VectorTile>& tile);
 
 }  // namespace hlokit

@@ -13,7 +13,7 @@ class LayoutAssignment : public Pass {
     std::optional<tpu::VectorTile> tile;
     if (options().String("target") == "tpu") {
       tile = TileOf(environment().target != nullptr ? environment().target->machine
-                                                    : *tpu::InstalledMachine(options().String("device")));
+                                                    : *tpu::BuiltinDeviceDescription(options().String("device")));
     }
     const absl::StatusOr<LayoutCounts> counts = AssignLayouts(module, tile);
     if (!counts.ok()) return counts.status();
@@ -40,7 +40,7 @@ ENTRY main {
 void RegisterLayoutPasses(PassRegistry* registry) {
   registry->Add(
       {.name = "layout-assignment",
-       .room = "layout",
+       .category = "layout",
        .summary = "assign a layout to every array",
        .doc =
            "The last dimension is minor, but for parameters and results of the entry, which keep the caller's "
@@ -59,9 +59,9 @@ void RegisterLayoutPasses(PassRegistry* registry) {
                     .type = OptionInfo::Type::kString,
                     .default_text = "v5e",
                     .doc = "TPU generation whose tiles they are, where the tool has no --device",
-                    .choices = tpu::InstalledMachines()}},
-       .needs = "No schedule: a module that has one is left alone.",
-       .make = MakePass<LayoutAssignment>});
+                    .choices = tpu::BuiltinDeviceDescriptions()}},
+       .preconditions = "No schedule: a module that has one is left alone.",
+       .create = MakePass<LayoutAssignment>});
 }
 
 }  // namespace hlokit

@@ -14,11 +14,11 @@ namespace {
 
 InstructionId MakeElement(Module& module, InstructionId tuple, int64_t index, InstructionId before) {
   const Shape shape = module.instruction(tuple).shape().element(index);
-  const AttrValue attrs[] = {{Attr::kIndex, module.Int64Payload(index)}};
+  const AttrValue attrs[] = {{Attr::kIndex, module.EncodeInt64(index)}};
   const InstructionId id =
       module.AddInstruction(module.record(tuple).parent, Opcode::kGetTupleElement, shape,
-                            module.UniqueInstructionName(TextOf(Opcode::kGetTupleElement)), {tuple}, attrs);
-  if (before.valid()) module.Move(id, before);
+                            module.UniqueInstructionName(ToString(Opcode::kGetTupleElement)), {tuple}, attrs);
+  if (before.valid()) module.MoveBefore(id, before);
   module.SetMetadata(id, module.record(tuple).metadata);
   return id;
 }
@@ -26,8 +26,8 @@ InstructionId MakeElement(Module& module, InstructionId tuple, int64_t index, In
 InstructionId MakeTuple(Module& module, const std::vector<InstructionId>& elements, Shape shape, MetadataId metadata,
                         ComputationId parent, InstructionId before) {
   const InstructionId id = module.AddInstruction(parent, Opcode::kTuple, shape,
-                                                 module.UniqueInstructionName(TextOf(Opcode::kTuple)), elements);
-  if (before.valid()) module.Move(id, before);
+                                                 module.UniqueInstructionName(ToString(Opcode::kTuple)), elements);
+  if (before.valid()) module.MoveBefore(id, before);
   module.SetMetadata(id, metadata);
   return id;
 }
@@ -52,27 +52,27 @@ void RenumberElements(Module& module, Instruction state, const std::vector<int64
     if (index < 0) {
       module.Erase(element);
     } else {
-      module.SetAttr(element, Attr::kIndex, module.Int64Payload(index));
+      module.SetAttr(element, Attr::kIndex, module.EncodeInt64(index));
     }
   }
 }
 
 }  // namespace
 
-InstructionId InitElement(Module& module, const PlainLoop& loop, int64_t index) {
+InstructionId InitElement(Module& module, const CanonicalLoop& loop, int64_t index) {
   if (loop.init.opcode() == Opcode::kTuple) return loop.init.operand(index).id();
   for (const auto& use : loop.init.uses()) {
     if (use.user.opcode() == Opcode::kGetTupleElement && use.user.int_attr(Attr::kIndex) == index) {
       // Made before the loop, or moved there.
-      module.Move(use.user.id(), loop.loop.id());
+      module.MoveBefore(use.user.id(), loop.loop.id());
       return use.user.id();
     }
   }
   return MakeElement(module, loop.init.id(), index, loop.loop.id());
 }
 
-Instruction ChangeState(Module& module, const PlainLoop& plain, const std::vector<uint8_t>& keep,
-                        const std::vector<InstructionId>& added) {
+Instruction RewriteLoopState(Module& module, const CanonicalLoop& plain, const std::vector<uint8_t>& keep,
+                             const std::vector<InstructionId>& added) {
   const InstructionId loop = plain.loop.id();
   const Shape old_shape = plain.loop.shape();
   std::vector<int64_t> number(static_cast<size_t>(plain.size), -1);
@@ -122,7 +122,7 @@ Instruction ChangeState(Module& module, const PlainLoop& plain, const std::vecto
   module.SetShape(seen.id(), shape);
   for (size_t k = 0; k < added.size(); ++k) {
     outputs.push_back(MakeElement(module, state.id(), kept + static_cast<int64_t>(k), plain.body.root().id()));
-    Annotate(module, outputs.back(), {added[k]});
+    SetMetadataFrom(module, outputs.back(), {added[k]});
   }
   module.SetOperands(root.id(), outputs);
   module.SetShape(root.id(), shape);
@@ -149,7 +149,7 @@ Instruction ChangeState(Module& module, const PlainLoop& plain, const std::vecto
     if (number[index] < 0) {
       Replace(module, element, before[index]);
     } else {
-      module.SetAttr(element, Attr::kIndex, module.Int64Payload(number[index]));
+      module.SetAttr(element, Attr::kIndex, module.EncodeInt64(number[index]));
     }
   }
   const bool is_root = plain.loop.is_root();
@@ -164,7 +164,7 @@ Instruction ChangeState(Module& module, const PlainLoop& plain, const std::vecto
     if (is_root) module.SetRoot(parent, again);
   }
   if (!plain.init.has_users() && plain.init.opcode() == Opcode::kTuple && !plain.init.is_root()) {
-    Carry(module, plain.init.id(), tuple);
+    MergeMetadata(module, plain.init.id(), tuple);
     module.Erase(plain.init.id());
   }
   for (InstructionId id : before) {

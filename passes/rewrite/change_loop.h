@@ -12,15 +12,15 @@
 namespace hlokit {
 
 // Element `index` of the state before the loop: the tuple's operand, or a get-tuple-element made before the loop.
-InstructionId InitElement(Module& module, const PlainLoop& loop, int64_t index);
+InstructionId InitElement(Module& module, const CanonicalLoop& loop, int64_t index);
 
 // Takes elements out of the state, and adds others: `keep` by old element. The body must not read what goes. Uses of
 // the old result are rewired to the new one; a user other than get-tuple-element gets a tuple with the elements that
 // went replaced by their values before the loop. `added`: values before the loop that become further elements, at the
 // end, which the body passes on. Returns the new loop; the get-tuple-elements of the added ones in the body are made by
 // BodyElement.
-Instruction ChangeState(Module& module, const PlainLoop& loop, const std::vector<uint8_t>& keep,
-                        const std::vector<InstructionId>& added);
+Instruction RewriteLoopState(Module& module, const CanonicalLoop& loop, const std::vector<uint8_t>& keep,
+                             const std::vector<InstructionId>& added);
 
 }  // namespace hlokit
 

@@ -39,7 +39,7 @@ InstructionId CloneBody(Module& module, Computation source, absl::Span<const Ins
     const InstructionRecord r = module.record(id);
     if (r.opcode == Opcode::kParameter) {
       copies[id.value] = arguments[r.payload];
-      Carry(module, id, arguments[r.payload]);
+      MergeMetadata(module, id, arguments[r.payload]);
       continue;
     }
     absl::InlinedVector<InstructionId, 4> operands;
@@ -64,7 +64,7 @@ InstructionId CloneBody(Module& module, Computation source, absl::Span<const Ins
         module.AddInstruction(target, r.opcode, module.context().shape(r.shape), name, operands, attrs, r.payload);
     module.SetMetadata(copy, r.metadata);
     module.SetSource(copy, r.source_offset);
-    module.Move(copy, position);
+    module.MoveBefore(copy, position);
     copies[id.value] = copy;
   }
   return copies.at(source.record().root.value);

@@ -14,9 +14,9 @@
 #include "passes/analysis/loop.h"
 #include "passes/analysis/memory.h"
 #include "passes/analysis/trip_count.h"
-#include "passes/rewrite/body_copier.h"
 #include "passes/rewrite/change_loop.h"
-#include "passes/schedule/collective_delay.h"
+#include "passes/rewrite/loop_body_cloner.h"
+#include "passes/schedule/forward_collective_pipeliner.h"
 #include "passes/schedule/loop_collectives.h"
 
 namespace hlokit {
@@ -24,7 +24,7 @@ namespace {
 
 class LoopPipeliner {
  public:
-  LoopPipeliner(Module* module, const PlainLoop& plain, int64_t counter, const SideEffects& effects,
+  LoopPipeliner(Module* module, const CanonicalLoop& plain, int64_t counter, const SideEffects& effects,
                 int64_t* next_channel)
       : module_(*module), plain_(plain), counter_(counter), effects_(effects), next_channel_(*next_channel) {}
 
@@ -32,23 +32,23 @@ class LoopPipeliner {
   void Run(const std::vector<InstructionId>& ahead) {
     // In front of the loop, for its first trip.
     std::vector<InstructionId> first;
-    BodyCopier before(
+    LoopBodyCloner before(
         &module_, plain_.body, plain_.loop.record().parent, plain_.loop.id(),
         [this](Instruction element) { return InitElement(module_, plain_, element.int_attr(Attr::kIndex)); },
         &next_channel_);
-    for (InstructionId id : ahead) first.push_back(before.Copy(id));
-    ChangeState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(plain_.size), 1), first);
+    for (InstructionId id : ahead) first.push_back(before.Clone(id));
+    RewriteLoopState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(plain_.size), 1), first);
     // In the body, for the next trip.
     const InstructionId root = plain_.body.root().id();
     const auto next = [this, root](Instruction element) {
       return module_.instruction(root).operand(element.int_attr(Attr::kIndex)).id();
     };
-    BodyCopier within(&module_, plain_.body, plain_.body.id(), root, next, &next_channel_);
+    LoopBodyCloner within(&module_, plain_.body, plain_.body.id(), root, next, &next_channel_);
     for (size_t k = 0; k < ahead.size(); ++k) {
-      const InstructionId made = within.Copy(ahead[k]);
+      const InstructionId made = within.Clone(ahead[k]);
       const int64_t place = plain_.size + static_cast<int64_t>(k);
       const InstructionId given = module_.instruction(root).operand(place).id();
-      module_.Move(given, plain_.body.record().first);
+      module_.MoveBefore(given, plain_.body.record().first);
       module_.ReplaceAllUses(ahead[k], given);
       module_.ReplaceOperand(root, place, made);
     }
@@ -56,7 +56,7 @@ class LoopPipeliner {
   }
 
   // Collectives whose value the trip uses for more than the next one's state, operands first.
-  std::vector<InstructionId> FindAhead() {
+  std::vector<InstructionId> CollectPipelined() {
     absl::flat_hash_set<uint32_t> early;  // depend on nothing else than the number of the trip
     std::vector<InstructionId> collectives;
     for (InstructionId id : PostOrder(plain_.body)) {
@@ -66,13 +66,13 @@ class LoopPipeliner {
         if (index == counter_ || plain_.unchanged[static_cast<size_t>(index)]) early.insert(id.value);
         continue;
       }
-      if (!MayRepeat(i, effects_)) continue;
+      if (!IsRecomputable(i, effects_)) continue;
       bool all = true;
       for (Instruction operand : i.operands()) all &= early.contains(operand.id().value);
       if (!all) continue;
       early.insert(id.value);
       early_order_.push_back(id);
-      if (IsBlockingCollective(i)) collectives.push_back(id);
+      if (IsSyncCollective(i)) collectives.push_back(id);
     }
     std::vector<InstructionId> ahead;
     for (InstructionId id : collectives) {
@@ -95,7 +95,7 @@ class LoopPipeliner {
       const Instruction i = module_.instruction(open.back());
       open.pop_back();
       for (const auto use : i.uses()) {
-        if (use.user.is_root() || IsBlockingCollective(use.user)) continue;
+        if (use.user.is_root() || IsSyncCollective(use.user)) continue;
         if (!early.contains(use.user.id().value)) return true;
         if (seen.insert(use.user.id().value).second) open.push_back(use.user.id());
       }
@@ -111,7 +111,7 @@ class LoopPipeliner {
   }
 
   Module& module_;
-  const PlainLoop& plain_;
+  const CanonicalLoop& plain_;
   const int64_t counter_;
   const SideEffects& effects_;
   int64_t& next_channel_;
@@ -150,12 +150,12 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
   for (InstructionId id : WhileLoops(module)) {
     const std::optional<CountedLoop> counted = CountLoop(module.instruction(id));
     if (!counted || counted->trips < 2) continue;
-    const std::optional<PlainLoop> plain = AsPlainLoop(module.instruction(id), callers);
+    const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
     if (!plain) continue;
     const SideEffects effects(module);
     LoopPipeliner pipeliner(&module, *plain, counted->index, effects, &channel);
     std::vector<InstructionId> ahead;
-    if (direction != PipelineDirection::kForward) ahead = pipeliner.FindAhead();
+    if (direction != PipelineDirection::kForward) ahead = pipeliner.CollectPipelined();
     if (!ahead.empty()) {
       // What a trip was given, and what it makes for the next.
       int64_t bytes = 0;
@@ -166,20 +166,20 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
       if (!room.ok()) return room.status();
       if (*room) {
         pipeliner.Run(ahead);
-        counts.ahead += static_cast<int64_t>(ahead.size());
+        counts.backward += static_cast<int64_t>(ahead.size());
       }
     }
     if (direction == PipelineDirection::kBackward) continue;
-    const std::optional<PlainLoop> now = AsPlainLoop(module.instruction(id), callers);
+    const std::optional<CanonicalLoop> now = MatchCanonicalLoop(module.instruction(id), callers);
     if (!now) continue;
     const SideEffects effects_now(module);
-    CollectiveDelayer delayer(&module, *now, counted->index, effects_now, &channel);
+    ForwardCollectivePipeliner delayer(&module, *now, counted->index, effects_now, &channel);
     if (delayer.count() == 0) continue;
     const absl::StatusOr<bool> room = fits(delayer.bytes());
     if (!room.ok()) return room.status();
     if (!*room) continue;
     if (absl::Status status = delayer.Run(); !status.ok()) return status;
-    counts.late += delayer.count();
+    counts.forward += delayer.count();
   }
   return counts;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of a loop's body that can be issued a trip ahead, or a trip later (collective_delay.h).
+// Collectives of a loop's body that can be issued a trip ahead, or a trip later (forward_collective_pipeliner.h).
 //
 // A loop over the layers of a model gathers the weights of a layer in that layer's trip, and its first product waits
 // for them. What depends only on what the loop passes on unchanged and on the number of the trip can be had a trip
@@ -22,8 +22,8 @@ namespace hlokit {
 enum class PipelineDirection : uint8_t { kBoth, kBackward, kForward };
 
 struct PipelinedCounts {
-  int64_t ahead = 0;
-  int64_t late = 0;
+  int64_t backward = 0;
+  int64_t forward = 0;
 };
 
 // Gives the number of collectives that are issued in other trips from now on: those of loops whose trips are known and

@@ -9,7 +9,7 @@
 #include "ir/builder/builder.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
-#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/dataflow_analysis.h"
 
 namespace hlokit {
 namespace {
@@ -28,7 +28,7 @@ class CopyInserter {
   // A copy of `i`: of an array, or of the elements of a flat tuple for which `needed` says so.
   absl::StatusOr<InstructionId> Copied(InstructionId i, absl::Span<const uint8_t> needed);
   absl::StatusOr<InstructionId> CopyOf(Builder* builder, InstructionId array);
-  std::vector<uint8_t> NeededAtRoot(Computation c, const LeafFlow& flow, Role role) const;
+  std::vector<uint8_t> NeededAtRoot(Computation c, const DataflowAnalysis& flow, Role role) const;
 
   Module& module_;
   const CallGraph& calls_;
@@ -38,7 +38,7 @@ class CopyInserter {
 CopyInserter::Role CopyInserter::RoleOf(Computation c) const {
   if (c.is_entry()) return Role::kEntry;
   Role role = Role::kOther;
-  for (const CallSite& site : calls_.SitesOf(c)) {
+  for (const CallSite& site : calls_.caller_callsites(c)) {
     const Instruction caller = module_.instruction(site.caller);
     if (caller.opcode() == Opcode::kWhile && caller.computation_attr(Attr::kBody).id() == c.id()) {
       return Role::kLoopBody;
@@ -86,14 +86,14 @@ absl::StatusOr<InstructionId> CopyInserter::Copied(InstructionId id, absl::Span<
   return builder.Tuple(parts);
 }
 
-std::vector<uint8_t> CopyInserter::NeededAtRoot(Computation c, const LeafFlow& flow, Role role) const {
+std::vector<uint8_t> CopyInserter::NeededAtRoot(Computation c, const DataflowAnalysis& flow, Role role) const {
   const absl::Span<const uint32_t> held = flow.ValuesOf(c.root());
   std::vector<uint8_t> needed(held.size(), 0);
   absl::flat_hash_set<uint32_t> seen;
   for (size_t k = 0; k < held.size(); ++k) {
-    const LeafValue& value = flow.values()[held[k]];
+    const DataflowValue& value = flow.values()[held[k]];
     if (!value.shape.IsArray()) continue;
-    const Instruction maker = module_.instruction(value.maker);
+    const Instruction maker = module_.instruction(value.defining_instruction);
     bool copy = !seen.insert(held[k]).second || maker.opcode() == Opcode::kConstant;
     if (maker.opcode() == Opcode::kParameter) {
       if (role == Role::kLoopBody) {
@@ -120,18 +120,18 @@ std::vector<uint8_t> CopyInserter::NeededAtRoot(Computation c, const LeafFlow& f
 absl::Status CopyInserter::Run(Computation c) {
   const Role role = RoleOf(c);
   const std::vector<InstructionId> order = PostOrder(c);
-  const absl::StatusOr<LeafFlow> flow = LeafFlow::Make(module_, order);
+  const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Make(module_, order);
   if (!flow.ok()) return flow.status();
   // How many instructions read each value; the root counts as one.
   std::vector<int32_t> readers(flow->values().size(), 0);
   for (InstructionId id : order) {
     const Instruction i = module_.instruction(id);
-    if (PassesValuesOn(i.opcode()) && !i.is_root()) continue;
+    if (IsForwardingOp(i.opcode()) && !i.is_root()) continue;
     std::vector<uint32_t> read;
     if (i.is_root()) {
       read.assign(flow->ValuesOf(i).begin(), flow->ValuesOf(i).end());
     }
-    if (!PassesValuesOn(i.opcode())) {
+    if (!IsForwardingOp(i.opcode())) {
       for (Instruction operand : i.operands()) {
         const absl::Span<const uint32_t> held = flow->ValuesOf(operand);
         read.insert(read.end(), held.begin(), held.end());
@@ -161,9 +161,9 @@ absl::Status CopyInserter::Run(Computation c) {
       for (uint32_t value : held) ++times[value];
       bool any = false;
       for (size_t n = 0; n < held.size(); ++n) {
-        const LeafValue& value = flow->values()[held[n]];
+        const DataflowValue& value = flow->values()[held[n]];
         if (!value.shape.IsArray()) continue;
-        const Opcode maker = module_.record(value.maker).opcode;
+        const Opcode maker = module_.record(value.defining_instruction).opcode;
         // The parameter of a loop's body is the loop's own.
         const bool foreign = maker == Opcode::kConstant || (maker == Opcode::kParameter && role != Role::kLoopBody);
         needed[n] = foreign || readers[held[n]] > 1 || times[held[n]] > 1;
@@ -193,12 +193,12 @@ absl::StatusOr<int64_t> InsertCopies(Module& module) {
   if (module.header().is_scheduled || !module.entry().valid()) return 0;
   const CallGraph calls(module);
   CopyInserter inserter(&module, calls);
-  for (ComputationId id : calls.CalleesFirst()) {
+  for (ComputationId id : calls.PostOrder()) {
     const Computation c = module.computation(id);
     if (!calls.IsSequential(c) || !calls.IsLive(c)) continue;
     // What runs asynchronously is one instruction and stays one.
     bool is_async = false;
-    for (const CallSite& site : calls.SitesOf(c)) {
+    for (const CallSite& site : calls.caller_callsites(c)) {
       is_async |= module.record(site.caller).opcode == Opcode::kAsyncStart;
     }
     if (is_async) continue;

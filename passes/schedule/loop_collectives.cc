@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/schedule/loop_collectives.h"
 
-#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/dataflow_analysis.h"
 #include "passes/fusion/fusion_rules.h"
 
 namespace hlokit {
 
-bool IsBlockingCollective(Instruction i) {
+bool IsSyncCollective(Instruction i) {
   return HasTrait(i.opcode(), kCollective) && !HasTrait(i.opcode(), kStartsAsync) &&
          !HasTrait(i.opcode(), kEndsAsync) && !HasTrait(i.opcode(), kUpdatesAsync);
 }
@@ -19,29 +19,29 @@ bool IsSmallWork(Instruction i) {
   switch (FusionClassOf(i.opcode())) {
     case FusionClass::kSource:
     case FusionClass::kCheap:
-    case FusionClass::kRearranged:
+    case FusionClass::kReordering:
     case FusionClass::kBroadcast:
-    case FusionClass::kCut:
+    case FusionClass::kSlicing:
       return true;
     case FusionClass::kOpaque:
-    case FusionClass::kDear:
+    case FusionClass::kExpensive:
     case FusionClass::kGather:
     case FusionClass::kUpdate:
     case FusionClass::kReduce:
     case FusionClass::kWindow:
-    case FusionClass::kProduct:
+    case FusionClass::kContraction:
       break;
   }
-  return PassesValuesOn(i.opcode()) || i.opcode() == Opcode::kReplicaId || i.opcode() == Opcode::kPartitionId;
+  return IsForwardingOp(i.opcode()) || i.opcode() == Opcode::kReplicaId || i.opcode() == Opcode::kPartitionId;
 }
 
 }  // namespace
 
-bool MayRepeat(Instruction i, const SideEffects& effects) {
+bool IsRecomputable(Instruction i, const SideEffects& effects) {
   if (i.is_root() || i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kSharding)) {
     return false;
   }
-  if (IsBlockingCollective(i)) return i.shape().IsArray() && !i.bool_attr(Attr::kConstrainLayout);
+  if (IsSyncCollective(i)) return i.shape().IsArray() && !i.bool_attr(Attr::kConstrainLayout);
   return !effects.Of(i) && i.opcode() != Opcode::kParameter && IsSmallWork(i);
 }
 

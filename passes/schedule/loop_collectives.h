@@ -8,11 +8,11 @@
 
 namespace hlokit {
 
-bool IsBlockingCollective(Instruction i);
+bool IsSyncCollective(Instruction i);
 
 // Can be computed in another trip than its own, and once more than before: a collective, or what costs little beside
 // one.
-bool MayRepeat(Instruction i, const SideEffects& effects);
+bool IsRecomputable(Instruction i, const SideEffects& effects);
 
 }  // namespace hlokit
 

@@ -7,7 +7,7 @@
 
 #include "ir/builder/builder.h"
 #include "passes/analysis/loop.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/schedule/vector_memory.h"
 
 namespace hlokit {
@@ -17,7 +17,7 @@ constexpr size_t kMaxNames = 16;  // of an array, under other shapes
 
 class Pinner {
  public:
-  Pinner(Module* module, Instruction loop, absl::Span<const ChangingElement> elements)
+  Pinner(Module* module, Instruction loop, absl::Span<const LoopVariantElement> elements)
       : module_(*module), loop_(loop), body_(loop.computation_attr(Attr::kBody)), pinned_(elements) {}
 
   absl::Status Run();
@@ -28,7 +28,7 @@ class Pinner {
   Module& module_;
   const Instruction loop_;
   const Computation body_;
-  const absl::Span<const ChangingElement> pinned_;
+  const absl::Span<const LoopVariantElement> pinned_;
 };
 
 absl::Status Pinner::Run() {
@@ -47,7 +47,8 @@ absl::Status Pinner::Run() {
       if (MemorySpaceOf(module_.instruction(name).shape()) == tpu::kVectorMemorySpace) continue;
       pin_array(name);
       for (const auto use : module_.instruction(name).uses()) {
-        const bool same = IsName(use.user) || IsUpdatedBy(module_.instruction(name), use.user, use.operand_index);
+        const bool same =
+            IsArrayAlias(use.user) || IsUpdatedInPlaceBy(module_.instruction(name), use.user, use.operand_index);
         if (same && use.user.shape().IsArray()) open.push_back(use.user.id());
       }
     }
@@ -55,13 +56,13 @@ absl::Status Pinner::Run() {
   const auto pin_elements = [&](InstructionId tuple) {
     const absl::Span<const Shape> old = module_.instruction(tuple).shape().elements();
     std::vector<Shape> elements(old.begin(), old.end());
-    for (const ChangingElement& element : pinned_) {
+    for (const LoopVariantElement& element : pinned_) {
       Shape& shape = elements[static_cast<size_t>(element.index)];
       shape = InVmem(module_.context().shapes, shape);
     }
     module_.SetShape(tuple, shapes.Tuple(elements));
   };
-  for (const ChangingElement& element : pinned_) {
+  for (const LoopVariantElement& element : pinned_) {
     pin_names(element.value);
     for (Computation c : {body_, condition}) {
       std::vector<Instruction> elements;
@@ -81,7 +82,7 @@ absl::Status Pinner::Run() {
   std::vector<InstructionId> operands;
   for (Instruction operand : module_.instruction(init).operands()) operands.push_back(operand.id());
   const InstructionId before = is_own ? init : loop_id;
-  for (const ChangingElement& element : pinned_) {
+  for (const LoopVariantElement& element : pinned_) {
     InstructionId& operand = operands[static_cast<size_t>(element.index)];
     if (MemorySpaceOf(module_.instruction(operand).shape()) == tpu::kVectorMemorySpace) continue;
     const absl::StatusOr<InstructionId> copy =
@@ -123,7 +124,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
   Builder builder(&module_, parent);
   const MetadataScope scope(&builder, module_.record(loop).metadata);
   const auto is_pinned = [&](int64_t index) {
-    return std::any_of(pinned_.begin(), pinned_.end(), [&](const ChangingElement& e) { return e.index == index; });
+    return std::any_of(pinned_.begin(), pinned_.end(), [&](const LoopVariantElement& e) { return e.index == index; });
   };
   // The element in HBM, from an instruction that takes it out of the loop's result.
   const auto copy_of = [&](InstructionId element) -> absl::StatusOr<InstructionId> {
@@ -150,7 +151,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
   InstructionId last = loop;
   std::vector<InstructionId> elements;
   for (int64_t k = 0; k < in_hbm.tuple_size(); ++k) {
-    const AttrValue index[] = {{Attr::kIndex, module_.Int64Payload(k)}};
+    const AttrValue index[] = {{Attr::kIndex, module_.EncodeInt64(k)}};
     const Builder::Result element = builder.Add(Opcode::kGetTupleElement, {loop}, index, in_hbm.element(k));
     if (!element.ok()) return element.status();
     module_.Move(*element, module_.record(last).next);
@@ -172,7 +173,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
 
 }  // namespace
 
-bool CanPin(const ChangingElement& element, Computation body) {
+bool CanPin(const LoopVariantElement& element, Computation body) {
   const auto stays = [&](Instruction value) {
     if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return false;
     std::vector<Instruction> open = {value};
@@ -182,9 +183,10 @@ bool CanPin(const ChangingElement& element, Computation body) {
       open.pop_back();
       for (const auto use : name.uses()) {
         if (use.user == body.root()) continue;
-        if (IsName(use.user)) {
+        if (IsArrayAlias(use.user)) {
           open.push_back(use.user);
-        } else if (!CanTakeFromVmem(use.user, use.operand_index) && !IsUpdatedBy(name, use.user, use.operand_index)) {
+        } else if (!CanReadFromVmem(use.user, use.operand_index) &&
+                   !IsUpdatedInPlaceBy(name, use.user, use.operand_index)) {
           return false;
         }
       }
@@ -202,7 +204,7 @@ bool CanPin(const ChangingElement& element, Computation body) {
   return true;
 }
 
-absl::Status PinLoopState(Module& module, Instruction loop, absl::Span<const ChangingElement> elements) {
+absl::Status PinLoopState(Module& module, Instruction loop, absl::Span<const LoopVariantElement> elements) {
   return Pinner(&module, loop, elements).Run();
 }
 

@@ -11,12 +11,12 @@
 namespace hlokit {
 
 // Returns true if all kernels of the body that read or write the element can do so in VMEM.
-bool CanPin(const ChangingElement& element, Computation body);
+bool CanPin(const LoopVariantElement& element, Computation body);
 
 // Gives these elements of the loop's state the memory space of VMEM wherever the loop names them, copies them there
-// before the loop and back to HBM after it. Requires: a canonical loop (AsPlainLoop) over a flat tuple that a tuple
-// instruction makes, and that all users in the body can read and write the arrays in VMEM.
-absl::Status PinLoopState(Module& module, Instruction loop, absl::Span<const ChangingElement> elements);
+// before the loop and back to HBM after it. Requires: a canonical loop (MatchCanonicalLoop) over a flat tuple that a
+// tuple instruction makes, and that all users in the body can read and write the arrays in VMEM.
+absl::Status PinLoopState(Module& module, Instruction loop, absl::Span<const LoopVariantElement> elements);
 
 }  // namespace hlokit
 

@@ -8,19 +8,19 @@
 namespace hlokit {
 namespace {
 
-constexpr int kMostNames = 16;  // of one array
+constexpr int kMaxAliasDepth = 16;  // of one array
 
 Instruction FirstName(Instruction value) {
-  for (int n = 0; n < kMostNames && IsName(value); ++n) value = value.operand(0);
+  for (int n = 0; n < kMaxAliasDepth && IsArrayAlias(value); ++n) value = value.operand(0);
   return value;
 }
 
 // Through updates one after the other.
 bool IsUpdateOf(Instruction value, Computation body, int64_t index) {
-  for (int n = 0; n < kMostNames; ++n) {
+  for (int n = 0; n < kMaxAliasDepth; ++n) {
     Instruction before;
     for (int64_t k = 0; k < value.operand_count(); ++k) {
-      if (IsUpdatedBy(value.operand(k), value, k)) before = FirstName(value.operand(k));
+      if (IsUpdatedInPlaceBy(value.operand(k), value, k)) before = FirstName(value.operand(k));
     }
     if (!before.valid()) return false;
     if (IsStateElement(before, body, index)) return true;
@@ -31,8 +31,8 @@ bool IsUpdateOf(Instruction value, Computation body, int64_t index) {
 
 }  // namespace
 
-std::vector<ChangingElement> ChangingElements(Computation body) {
-  std::vector<ChangingElement> changing;
+std::vector<LoopVariantElement> LoopVariantElements(Computation body) {
+  std::vector<LoopVariantElement> changing;
   if (body.parameter_count() != 1 || body.root().opcode() != Opcode::kTuple) return changing;
   for (int64_t k = 0; k < body.root().operand_count(); ++k) {
     const Instruction value = FirstName(body.root().operand(k));
@@ -49,7 +49,7 @@ int64_t OperandWrittenOver(Instruction value, Computation body) {
   if (!by_element || !value.shape().IsArray()) return -1;
   for (int64_t k = 0; k < value.operand_count(); ++k) {
     const Instruction operand = value.operand(k);
-    if (!IsStateElement(operand, body) || operand.shape().bare() != value.shape().bare()) continue;
+    if (!IsStateElement(operand, body) || operand.shape().WithoutLayout() != value.shape().WithoutLayout()) continue;
     bool only = true;
     for (const auto use : operand.uses()) only = only && use.user == value;
     for (const auto use : body.parameter(0).uses()) {

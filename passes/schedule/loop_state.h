@@ -10,7 +10,7 @@
 
 namespace hlokit {
 
-struct ChangingElement {
+struct LoopVariantElement {
   int64_t index = 0;
   Instruction value;      // what the body gives for it, under its first name
   bool in_place = false;  // a part of it is written over, the rest stays
@@ -18,7 +18,7 @@ struct ChangingElement {
 
 // The arrays of the state of `body` that it does not pass on as they are. None if it is no body over one tuple that
 // ends in a tuple.
-std::vector<ChangingElement> ChangingElements(Computation body);
+std::vector<LoopVariantElement> LoopVariantElements(Computation body);
 
 // The operand of `value`, an element of the state of `body`, that the kernel can write its result over, since it reads
 // each element of it where it writes one and nothing else reads the operand; -1: none.

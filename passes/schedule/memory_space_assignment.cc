@@ -12,25 +12,25 @@
 #include "ir/core/str_cat.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
-#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/dataflow_analysis.h"
 #include "passes/analysis/loop.h"
 #include "passes/analysis/trip_count.h"
 #include "passes/schedule/loop_pinning.h"
 #include "passes/schedule/loop_state.h"
-#include "passes/schedule/stay_choice.h"
 #include "passes/schedule/vector_memory.h"
+#include "passes/schedule/vmem_interval_selection.h"
 #include "passes/target/aliases.h"
 #include "passes/target/cost_model.h"
-#include "passes/target/dimension_order.h"
+#include "passes/target/minor_to_major.h"
 #include "passes/target/tiling.h"
 
 namespace hlokit {
 namespace {
 
-constexpr int32_t kLongestStay = 1024;     // places that an array may stay
-constexpr int32_t kLongestPrefetch = 128;  // places from the start of a copy to its use
-constexpr size_t kMostReaders = 64;        // of an array that is prefetched
-constexpr size_t kMostAliases = 16;        // of an array, under other shapes
+constexpr int32_t kMaxLiveRange = 1024;        // places that an array may stay
+constexpr int32_t kMaxPrefetchInterval = 128;  // places from the start of a copy to its use
+constexpr size_t kMaxPrefetchUses = 64;        // of an array that is prefetched
+constexpr size_t kMaxAliases = 16;             // of an array, under other shapes
 
 // What the computations of a module share.
 struct Shared {
@@ -46,7 +46,7 @@ struct Shared {
         loop_of(module_in->computation_id_bound()),
         held(module_in->computation_id_bound(), 0),
         outside(module_in->computation_id_bound(), 0) {
-    FindLoops();
+    CollectLoops();
   }
 
   Module& module;
@@ -63,10 +63,10 @@ struct Shared {
   MemorySpaceCounts counts;
 
  private:
-  void FindLoops() {
-    for (ComputationId id : calls.CalleesFirst()) {
+  void CollectLoops() {
+    for (ComputationId id : calls.PostOrder()) {
       for (Instruction i : module.computation(id).instructions()) {
-        if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
+        if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
         if (i.opcode() == Opcode::kWhile) {
           loops[id.value] = 1;
           loop_of[i.computation_attr(Attr::kBody).id().value] = i.id();
@@ -88,7 +88,7 @@ class Assigner {
         c_(computation) {}
 
   // Finds what stays from where it is made to its last use; those of callees come first.
-  void Keep();
+  void AllocatePinned();
   // Finds what is brought there and away beside other work, and changes the module; those of callers come first.
   absl::Status Move();
   // Pins the state of the loop that stays there (PinLoopState); once all computations have been moved.
@@ -99,13 +99,13 @@ class Assigner {
 
  private:
   // An array made here, in places.
-  struct Stay {
+  struct CandidateInterval {
     InstructionId value;  // what makes it, or takes it out of the tuple that a kernel makes
     int32_t from = 0;
     int32_t to = 0;       // last use that can take it from VMEM
     bool leaves = false;  // somebody needs it in HBM, or later
     int64_t bytes = 0;
-    int32_t elsewhere = 0;                    // first place at which somebody does
+    int32_t first_hbm_use = 0;                // first place at which somebody does
     int32_t copied = 0;                       // at which the copy to HBM is done
     std::vector<InstructionId> aliases = {};  // the same bytes, under other shapes or updated
   };
@@ -116,31 +116,31 @@ class Assigner {
     std::vector<InstructionId> readers;
   };
 
-  void FindPlaces();
+  void ComputePositions();
   int64_t HeldByCallees(Instruction i) const;
   int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
-  double SavedBy(const ChangingElement& element);
-  void KeepState();
+  double SavedBy(const LoopVariantElement& element);
+  void PinLoopState();
   // The kernel that makes an array of its own for this value; none if none does.
   Instruction MakerOf(Instruction value) const;
-  void FindStays();
+  void CollectIntervals();
   struct Times {
     double compute = 0;  // seconds
     double transfer = 0;
   };
   // What the kernel at a place needs; null if it is none.
-  const tpu::KernelWork* WorkOf(int32_t place);
+  const tpu::KernelCost* WorkOf(int32_t place);
   Times TimesOf(int32_t place);
-  std::vector<StayCandidate::Spared> SparedBy(const Stay& stay) const;
+  std::vector<VmemInterval::SavedTransfer> TransfersSavedBy(const CandidateInterval& stay) const;
   bool Fits(int32_t from, int32_t to, int64_t bytes) const;
   void Hold(int32_t from, int32_t to, int64_t bytes);
-  void FindIdle();
+  void ComputeIdleBandwidth();
   double TransferOf(Shape array) const;
-  void TakeIdle(int32_t from, int32_t to, double seconds);
-  void FindEvictions();
-  std::vector<Prefetch> FindPrefetches();
-  absl::Status Evict(const Stay& stay);
-  absl::Status Fetch(const Prefetch& prefetch);
+  void ReserveBandwidth(int32_t from, int32_t to, double seconds);
+  void CollectEvictions();
+  std::vector<Prefetch> CollectPrefetches();
+  absl::Status Evict(const CandidateInterval& stay);
+  absl::Status InsertPrefetch(const Prefetch& prefetch);
 
   int32_t PlaceOf(InstructionId id) const { return place_of_[id.value - lowest_]; }
   InstructionId At(int32_t place) const {
@@ -158,21 +158,21 @@ class Assigner {
   uint32_t lowest_ = 0;
   std::vector<int64_t> room_;                         // by place
   std::vector<uint8_t> closed_;                       // by place: a loop runs, no copy goes on beside it
-  std::vector<double> idle_;                          // by place: seconds in which HBM is not needed
-  std::vector<std::optional<tpu::KernelWork>> work_;  // by place, of kernels looked at
-  std::vector<Stay> stays_;
-  std::vector<ChangingElement> pinned_;  // elements of the loop's state
+  std::vector<double> idle_seconds_;                  // by place: seconds in which HBM is not needed
+  std::vector<std::optional<tpu::KernelCost>> work_;  // by place, of kernels looked at
+  std::vector<CandidateInterval> intervals_;
+  std::vector<LoopVariantElement> pinned_;  // elements of the loop's state
   absl::flat_hash_set<uint32_t> in_vmem_;
 };
 
 int64_t Assigner::HeldByCallees(Instruction i) const {
   int64_t held = 0;
-  if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) return held;
+  if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) return held;
   for (Computation callee : i.called_computations()) held = std::max(held, shared_.held[callee.id().value]);
   return held;
 }
 
-void Assigner::FindPlaces() {
+void Assigner::ComputePositions() {
   uint32_t highest = 0;
   lowest_ = 0xffffffffu;
   for (Instruction i : c_.instructions()) {
@@ -188,40 +188,40 @@ void Assigner::FindPlaces() {
     place_of_[order_[place].value - lowest_] = static_cast<int32_t>(place);
     const Instruction i = module_.instruction(order_[place]);
     room_[place] -= HeldByCallees(i);
-    if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
+    if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
     closed_[place] = i.opcode() == Opcode::kWhile;
     for (Computation callee : i.called_computations()) closed_[place] |= shared_.loops[callee.id().value];
   }
 }
 
 // Seconds of transfers in each iteration that name an element of the state.
-double Assigner::SavedBy(const ChangingElement& element) {
+double Assigner::SavedBy(const LoopVariantElement& element) {
   absl::flat_hash_set<uint32_t> names = {element.value.id().value};
   for (const auto use : c_.parameter(0).uses()) {
     if (IsStateElement(use.user, c_, element.index)) names.insert(use.user.id().value);
   }
   double bytes = 0;
   for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
-    const tpu::KernelWork* work = WorkOf(place);
+    const tpu::KernelCost* work = WorkOf(place);
     if (work == nullptr) continue;
-    for (const tpu::Access& access : work->reads) bytes += names.contains(access.value.value) ? access.bytes : 0;
-    for (const tpu::Access& access : work->writes) bytes += names.contains(access.value.value) ? access.bytes : 0;
+    for (const tpu::MemoryAccess& access : work->reads) bytes += names.contains(access.value.value) ? access.bytes : 0;
+    for (const tpu::MemoryAccess& access : work->writes) bytes += names.contains(access.value.value) ? access.bytes : 0;
   }
   return bytes / (shared_.target.HbmRate() * shared_.target.parts);
 }
 
 // Loop-carried arrays that every iteration replaces, then those that it updates in part; of each the smallest first.
-void Assigner::KeepState() {
+void Assigner::PinLoopState() {
   const InstructionId loop_id = shared_.loop_of[c_.id().value];
   if (!loop_id.valid() || room_.empty()) return;
   const Instruction loop = module_.instruction(loop_id);
   // Of a loop that may run once only, the copies would cost more than they save.
   const int64_t trips = TripCount(loop).value_or(1);
-  if (trips < 2 || !AsPlainLoop(loop, shared_.callers)) return;
+  if (trips < 2 || !MatchCanonicalLoop(loop, shared_.callers)) return;
   const Instruction init = loop.operand(0);
   if (init.opcode() != Opcode::kTuple || !IsFlat(loop.shape())) return;
-  std::vector<std::tuple<bool, int64_t, ChangingElement>> changing;
-  for (const ChangingElement& element : ChangingElements(c_)) {
+  std::vector<std::tuple<bool, int64_t, LoopVariantElement>> changing;
+  for (const LoopVariantElement& element : LoopVariantElements(c_)) {
     if (CanPin(element, c_) && SavedBy(element) * static_cast<double>(trips) > 2 * TransferOf(element.value.shape()))
       changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
   }
@@ -253,19 +253,19 @@ void Assigner::KeepState() {
     pinned_.push_back(element);
   }
   // What moves to another element needs that one's array there as well.
-  for (const ChangingElement& element : pinned_) {
+  for (const LoopVariantElement& element : pinned_) {
     if (IsStateElement(element.value, c_) && !kept.contains(element.value.int_attr(Attr::kIndex))) {
       pinned_.clear();
       room_ = before;
       return;
     }
   }
-  for (const ChangingElement& element : pinned_) {
+  for (const LoopVariantElement& element : pinned_) {
     in_vmem_.insert(element.value.id().value);
     for (Instruction name = c_.root().operand(element.index); name != element.value; name = name.operand(0)) {
       in_vmem_.insert(name.id().value);
     }
-    ++counts_.kept;
+    ++counts_.pinned;
   }
   for (const auto use : c_.parameter(0).uses()) {
     if (use.user.opcode() == Opcode::kGetTupleElement && kept.contains(use.user.int_attr(Attr::kIndex))) {
@@ -277,10 +277,10 @@ void Assigner::KeepState() {
 Instruction Assigner::MakerOf(Instruction value) const {
   if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return Instruction();
   if (value.opcode() != Opcode::kGetTupleElement) {
-    return IsKernel(value) && !MovesNothing(value) && UpdatedOperands(value).empty() ? value : Instruction();
+    return IsKernel(value) && !IsLayoutBitcast(value) && InPlaceOperands(value).empty() ? value : Instruction();
   }
   const Instruction maker = value.operand(0);
-  if (!IsKernel(maker) || !IsFlat(maker.shape()) || !UpdatedOperands(maker).empty() || maker.is_root()) {
+  if (!IsKernel(maker) || !IsFlat(maker.shape()) || !InPlaceOperands(maker).empty() || maker.is_root()) {
     return Instruction();
   }
   for (const auto use : maker.uses()) {
@@ -290,13 +290,13 @@ Instruction Assigner::MakerOf(Instruction value) const {
   return maker;
 }
 
-void Assigner::FindStays() {
+void Assigner::CollectIntervals() {
   for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
     const Instruction i = module_.instruction(At(place));
     const Instruction maker = MakerOf(i);
     if (!maker.valid() || in_vmem_.contains(i.id().value)) continue;
     const auto end = static_cast<int32_t>(order_.size());
-    Stay stay{i.id(), PlaceOf(maker.id()), -1, i.is_root(), PaddedBytes(i.shape()), end, end};
+    CandidateInterval stay{i.id(), PlaceOf(maker.id()), -1, i.is_root(), PaddedBytes(i.shape()), end, end};
     if (stay.bytes <= 0 || stay.bytes > options_.vmem_bytes) continue;
     std::vector<Instruction> open = {i};
     bool lost = false;  // under another shape
@@ -305,24 +305,24 @@ void Assigner::FindStays() {
       open.pop_back();
       for (const auto use : value.uses()) {
         const int32_t at = PlaceOf(use.user.id());
-        const bool same = IsName(use.user) || IsUpdatedBy(value, use.user, use.operand_index);
-        if (same && !use.user.is_root() && stay.aliases.size() < kMostAliases) {
+        const bool same = IsArrayAlias(use.user) || IsUpdatedInPlaceBy(value, use.user, use.operand_index);
+        if (same && !use.user.is_root() && stay.aliases.size() < kMaxAliases) {
           stay.aliases.push_back(use.user.id());
           open.push_back(use.user);
-        } else if (!CanTakeFromVmem(use.user, use.operand_index) || at - stay.from > kLongestStay) {
+        } else if (!CanReadFromVmem(use.user, use.operand_index) || at - stay.from > kMaxLiveRange) {
           stay.leaves = true;
           lost |= value != i;
-          stay.elsewhere = std::min(stay.elsewhere, at);
+          stay.first_hbm_use = std::min(stay.first_hbm_use, at);
         } else {
           stay.to = std::max(stay.to, at);
         }
       }
     }
     if (lost) continue;
-    if (stay.to > place) stays_.push_back(stay);
+    if (stay.to > place) intervals_.push_back(stay);
   }
   // Those that stay shortly first; among equals in the order of the schedule.
-  std::stable_sort(stays_.begin(), stays_.end(), [](const Stay& a, const Stay& b) {
+  std::stable_sort(intervals_.begin(), intervals_.end(), [](const CandidateInterval& a, const CandidateInterval& b) {
     return a.to - a.from != b.to - b.from ? a.to - a.from < b.to - b.from : a.from < b.from;
   });
 }
@@ -338,17 +338,17 @@ void Assigner::Hold(int32_t from, int32_t to, int64_t bytes) {
   for (int32_t place = from; place <= to; ++place) room_[static_cast<size_t>(place)] -= bytes;
 }
 
-const tpu::KernelWork* Assigner::WorkOf(int32_t place) {
+const tpu::KernelCost* Assigner::WorkOf(int32_t place) {
   const Instruction i = module_.instruction(At(place));
-  if (!IsKernel(i) || MovesNothing(i)) return nullptr;
-  std::optional<tpu::KernelWork>& work = work_[static_cast<size_t>(place)];
+  if (!IsKernel(i) || IsLayoutBitcast(i)) return nullptr;
+  std::optional<tpu::KernelCost>& work = work_[static_cast<size_t>(place)];
   if (!work) work = shared_.model.WorkOf(i);
   return &*work;
 }
 
 // How long it computes, and how long it moves bytes to and from HBM, arrays in VMEM not counted.
 Assigner::Times Assigner::TimesOf(int32_t place) {
-  const tpu::KernelWork* work = WorkOf(place);
+  const tpu::KernelCost* work = WorkOf(place);
   if (work == nullptr) return {};
   tpu::OpTime time;
   shared_.model.Kernel(*work,
@@ -361,12 +361,12 @@ Assigner::Times Assigner::TimesOf(int32_t place) {
 }
 
 // Who moves fewer bytes if the array stays: what makes it and those that read it, under any of its names.
-std::vector<StayCandidate::Spared> Assigner::SparedBy(const Stay& stay) const {
+std::vector<VmemInterval::SavedTransfer> Assigner::TransfersSavedBy(const CandidateInterval& stay) const {
   const double seconds = static_cast<double>(stay.bytes) / (shared_.target.HbmRate() * shared_.target.parts);
-  std::vector<StayCandidate::Spared> spared = {{stay.from, seconds}};
+  std::vector<VmemInterval::SavedTransfer> spared = {{stay.from, seconds}};
   const auto add_readers = [&](InstructionId name) {
     for (const auto use : module_.instruction(name).uses()) {
-      if (!IsName(use.user)) spared.push_back({PlaceOf(use.user.id()), seconds});
+      if (!IsArrayAlias(use.user)) spared.push_back({PlaceOf(use.user.id()), seconds});
     }
   };
   add_readers(stay.value);
@@ -374,29 +374,29 @@ std::vector<StayCandidate::Spared> Assigner::SparedBy(const Stay& stay) const {
   return spared;
 }
 
-void Assigner::Keep() {
-  FindPlaces();
-  KeepState();
-  FindStays();
-  std::vector<StayPlace> places;
+void Assigner::AllocatePinned() {
+  ComputePositions();
+  PinLoopState();
+  CollectIntervals();
+  std::vector<ScheduleSlot> places;
   for (size_t place = 0; place < order_.size(); ++place) {
     const Instruction i = module_.instruction(order_[place]);
     const Times times = TimesOf(static_cast<int32_t>(place));
     places.push_back({room_[place], tpu::GeneratesCode(i), times.compute, times.transfer});
   }
-  std::vector<StayCandidate> candidates;
-  std::vector<const Stay*> stay_of;
-  for (const Stay& stay : stays_) {
+  std::vector<VmemInterval> candidates;
+  std::vector<const CandidateInterval*> stay_of;
+  for (const CandidateInterval& stay : intervals_) {
     if (stay.leaves) continue;
-    candidates.push_back({stay.from, stay.to, stay.bytes, SparedBy(stay)});
+    candidates.push_back({stay.from, stay.to, stay.bytes, TransfersSavedBy(stay)});
     stay_of.push_back(&stay);
   }
-  for (size_t k : ChooseStays(candidates, places)) {
-    const Stay& stay = *stay_of[k];
+  for (size_t k : SelectVmemIntervals(candidates, places)) {
+    const CandidateInterval& stay = *stay_of[k];
     Hold(stay.from, stay.to, stay.bytes);
     in_vmem_.insert(stay.value.value);
     for (InstructionId alias : stay.aliases) in_vmem_.insert(alias.value);
-    ++counts_.kept;
+    ++counts_.pinned;
   }
   int64_t least = options_.vmem_bytes;
   for (int64_t room : room_) least = std::min(least, room);
@@ -408,30 +408,30 @@ double Assigner::TransferOf(Shape array) const {
          shared_.target.machine.hbm_latency;
 }
 
-void Assigner::TakeIdle(int32_t from, int32_t to, double seconds) {
+void Assigner::ReserveBandwidth(int32_t from, int32_t to, double seconds) {
   for (int32_t place = from; place < to && seconds > 0; ++place) {
-    const double taken = std::min(seconds, idle_[static_cast<size_t>(place)]);
-    idle_[static_cast<size_t>(place)] -= taken;
+    const double taken = std::min(seconds, idle_seconds_[static_cast<size_t>(place)]);
+    idle_seconds_[static_cast<size_t>(place)] -= taken;
     seconds -= taken;
   }
 }
 
 // Those whose copy to HBM costs nobody time.
-void Assigner::FindEvictions() {
-  for (Stay& stay : stays_) {
+void Assigner::CollectEvictions() {
+  for (CandidateInterval& stay : intervals_) {
     if (!stay.leaves) continue;
     const Instruction value = module_.instruction(stay.value);
     const double needed = TransferOf(value.shape());
     const int32_t start = PlaceOf(stay.value) + 1;
-    const int32_t latest = std::min(stay.elsewhere, stay.from + kLongestStay);
+    const int32_t latest = std::min(stay.first_hbm_use, stay.from + kMaxLiveRange);
     double found = 0;
     int32_t end = start;
     while (end < latest && found < needed && closed_[static_cast<size_t>(end)] == 0) {
-      found += idle_[static_cast<size_t>(end++)];
+      found += idle_seconds_[static_cast<size_t>(end++)];
     }
     const int32_t last = std::min(std::max(stay.to, end), static_cast<int32_t>(order_.size()) - 1);
     if (found < needed || !Fits(stay.from, last, stay.bytes)) continue;
-    TakeIdle(start, end, needed);
+    ReserveBandwidth(start, end, needed);
     Hold(stay.from, last, stay.bytes);
     stay.copied = end;
     in_vmem_.insert(stay.value.value);
@@ -441,22 +441,22 @@ void Assigner::FindEvictions() {
 }
 
 // How long each instruction leaves HBM alone, arrays in VMEM not counted.
-void Assigner::FindIdle() {
-  idle_.assign(order_.size(), 0);
+void Assigner::ComputeIdleBandwidth() {
+  idle_seconds_.assign(order_.size(), 0);
   for (size_t place = 0; place < order_.size(); ++place) {
     const Times times = TimesOf(static_cast<int32_t>(place));
-    idle_[place] = std::max(0.0, times.compute - times.transfer);
+    idle_seconds_[place] = std::max(0.0, times.compute - times.transfer);
   }
 }
 
-std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
+std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
   std::vector<Prefetch> prefetches;
   absl::flat_hash_set<uint32_t> done;  // arrays that were looked at
   for (int32_t use = 0; use < static_cast<int32_t>(order_.size()); ++use) {
     const Instruction reader = module_.instruction(At(use));
-    if (!IsKernel(reader) || MovesNothing(reader)) continue;
+    if (!IsKernel(reader) || IsLayoutBitcast(reader)) continue;
     for (int64_t k = 0; k < reader.operand_count(); ++k) {
-      if (!CanTakeFromVmem(reader, k)) continue;
+      if (!CanReadFromVmem(reader, k)) continue;
       const Instruction source = reader.operand(k);
       if (!source.shape().IsArray() || source.shape().IsScalar() || MemorySpaceOf(source.shape()) != 0) continue;
       if (in_vmem_.contains(source.id().value) || !done.insert(source.id().value).second) continue;
@@ -466,10 +466,10 @@ std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
       std::vector<int32_t> places = {use};
       size_t uses = 0;
       for (const auto other : source.uses()) {
-        if (++uses > kMostReaders) break;
+        if (++uses > kMaxPrefetchUses) break;
         const int32_t at = PlaceOf(other.user.id());
-        if (at > use && at - use <= kLongestPrefetch && !MovesNothing(other.user) &&
-            CanTakeFromVmem(other.user, other.operand_index)) {
+        if (at > use && at - use <= kMaxPrefetchInterval && !IsLayoutBitcast(other.user) &&
+            CanReadFromVmem(other.user, other.operand_index)) {
           places.push_back(at);
         }
       }
@@ -479,15 +479,15 @@ std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
       if (!Fits(use, last, bytes)) continue;
       // Back from the use until what is idle suffices.
       const double needed = TransferOf(source.shape());
-      const int32_t earliest = std::max(PlaceOf(source.id()) + 1, use - kLongestPrefetch);
+      const int32_t earliest = std::max(PlaceOf(source.id()) + 1, use - kMaxPrefetchInterval);
       double found = 0;
       int32_t start = use;
       while (start > earliest && found < needed && closed_[static_cast<size_t>(start - 1)] == 0 &&
              room_[static_cast<size_t>(start - 1)] >= bytes) {
-        found += idle_[static_cast<size_t>(--start)];
+        found += idle_seconds_[static_cast<size_t>(--start)];
       }
       if (found < needed) continue;
-      TakeIdle(start, use, needed);
+      ReserveBandwidth(start, use, needed);
       Hold(start, last, bytes);
       Prefetch prefetch{source.id(), start, use, {}};
       for (int32_t place : places) prefetch.readers.push_back(At(place));
@@ -498,7 +498,7 @@ std::vector<Assigner::Prefetch> Assigner::FindPrefetches() {
   return prefetches;
 }
 
-absl::Status Assigner::Evict(const Stay& stay) {
+absl::Status Assigner::Evict(const CandidateInterval& stay) {
   const Shape in_hbm = module_.instruction(stay.value).shape();
   const Shape in_vmem = InVmem(module_.context().shapes, in_hbm);
   module_.SetShape(stay.value, in_vmem);
@@ -511,22 +511,23 @@ absl::Status Assigner::Evict(const Stay& stay) {
   for (InstructionId alias : stay.aliases)
     module_.SetShape(alias, InVmem(module_.context().shapes, module_.instruction(alias).shape()));
   if (!stay.leaves) return absl::OkStatus();
-  std::vector<std::pair<InstructionId, int64_t>> elsewhere;
+  std::vector<std::pair<InstructionId, int64_t>> first_hbm_use;
   for (const auto use : module_.instruction(stay.value).uses()) {
-    const bool same = IsName(use.user) || IsUpdatedBy(module_.instruction(stay.value), use.user, use.operand_index);
+    const bool same =
+        IsArrayAlias(use.user) || IsUpdatedInPlaceBy(module_.instruction(stay.value), use.user, use.operand_index);
     if (same && !use.user.is_root()) continue;
-    if (CanTakeFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
-    elsewhere.push_back({use.user.id(), use.operand_index});
+    if (CanReadFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
+    first_hbm_use.push_back({use.user.id(), use.operand_index});
   }
   const absl::StatusOr<InstructionId> copy =
       AddAsyncCopy(module_, stay.value, in_hbm, At(PlaceOf(stay.value) + 1), At(stay.copied));
   if (!copy.ok()) return copy.status();
-  for (const auto& [user, index] : elsewhere) module_.ReplaceOperand(user, index, *copy);
+  for (const auto& [user, index] : first_hbm_use) module_.ReplaceOperand(user, index, *copy);
   if (module_.instruction(stay.value).is_root()) module_.SetRoot(module_.record(stay.value).parent, *copy);
   return absl::OkStatus();
 }
 
-absl::Status Assigner::Fetch(const Prefetch& prefetch) {
+absl::Status Assigner::InsertPrefetch(const Prefetch& prefetch) {
   const Shape result = InVmem(module_.context().shapes, module_.instruction(prefetch.source).shape());
   const absl::StatusOr<InstructionId> copy =
       AddAsyncCopy(module_, prefetch.source, result, At(prefetch.start), At(prefetch.use));
@@ -534,7 +535,7 @@ absl::Status Assigner::Fetch(const Prefetch& prefetch) {
   for (InstructionId reader : prefetch.readers) {
     for (int64_t k = 0; k < module_.instruction(reader).operand_count(); ++k) {
       if (module_.instruction(reader).operand(k).id() != prefetch.source) continue;
-      if (CanTakeFromVmem(module_.instruction(reader), k)) module_.ReplaceOperand(reader, k, *copy);
+      if (CanReadFromVmem(module_.instruction(reader), k)) module_.ReplaceOperand(reader, k, *copy);
     }
   }
   return absl::OkStatus();
@@ -542,26 +543,26 @@ absl::Status Assigner::Fetch(const Prefetch& prefetch) {
 
 absl::Status Assigner::Move() {
   for (int64_t& room : room_) room -= shared_.outside[c_.id().value];
-  FindIdle();
-  FindEvictions();
+  ComputeIdleBandwidth();
+  CollectEvictions();
   std::vector<Prefetch> prefetches;
-  if (options_.prefetch) prefetches = FindPrefetches();
+  if (options_.prefetch) prefetches = CollectPrefetches();
   for (size_t place = 0; place < order_.size(); ++place) {
     counts_.peak_bytes = std::max(counts_.peak_bytes, options_.vmem_bytes - room_[place]);
     const Instruction i = module_.instruction(order_[place]);
-    if (!MayCall(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
+    if (!MightHaveCalledComputations(i.opcode()) || i.opcode() == Opcode::kFusion) continue;
     const int64_t held = options_.vmem_bytes - room_[place] - HeldByCallees(i);
     for (Computation callee : i.called_computations()) {
       int64_t& outside = shared_.outside[callee.id().value];
       outside = std::max(outside, held);
     }
   }
-  for (const Stay& stay : stays_) {
+  for (const CandidateInterval& stay : intervals_) {
     if (!in_vmem_.contains(stay.value.value)) continue;
     if (absl::Status status = Evict(stay); !status.ok()) return status;
   }
   for (const Prefetch& prefetch : prefetches) {
-    if (absl::Status status = Fetch(prefetch); !status.ok()) return status;
+    if (absl::Status status = InsertPrefetch(prefetch); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -583,11 +584,11 @@ absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const tpu::
   Shared shared(&module, target, options);
   const ComputationRoles roles = RolesOf(module);
   std::vector<Assigner> assigners;
-  for (ComputationId id : shared.calls.CalleesFirst()) {
+  for (ComputationId id : shared.calls.PostOrder()) {
     const Computation c = module.computation(id);
     if (!shared.calls.IsSequential(c) || !shared.calls.IsLive(c) || roles.async[id.value] != 0) continue;
     assigners.emplace_back(&shared, c);
-    assigners.back().Keep();
+    assigners.back().AllocatePinned();
   }
   for (size_t n = assigners.size(); n-- > 0;) {
     if (absl::Status status = assigners[n].Move(); !status.ok()) return status;

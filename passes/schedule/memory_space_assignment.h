@@ -29,11 +29,11 @@ struct MemorySpaceOptions {
 };
 
 struct MemorySpaceCounts {
-  int64_t kept = 0;
+  int64_t pinned = 0;
   int64_t evicted = 0;
   int64_t prefetched = 0;
   int64_t peak_bytes = 0;  // of VMEM
-  int64_t changes() const { return kept + evicted + prefetched; }
+  int64_t changes() const { return pinned + evicted + prefetched; }
 };
 
 // Places arrays of the computations whose instructions run one by one; one without a schedule, or in which an array

@@ -18,7 +18,7 @@ int64_t ToBytes(double bytes) { return static_cast<int64_t>(std::clamp(bytes, 1.
 
 // What the caller compiles for, or a slice of the option `device`.
 tpu::TpuTarget TargetOf(const Pass& pass, const Module& module) {
-  if (pass.environment().target != nullptr) return *pass.environment().target;
+  if (pass.context().target != nullptr) return *pass.context().target;
   return tpu::TargetFor(pass.options().String("device"), module);
 }
 
@@ -66,7 +66,7 @@ class MemorySpaceAssignment : public Pass {
     if (assignment.vmem_bytes < 0) assignment.vmem_bytes = ToBytes(target.VmemForArrays() * target.parts);
     const absl::StatusOr<MemorySpaceCounts> counts = AssignMemorySpaces(module, target, assignment);
     if (!counts.ok()) return counts.status();
-    if (counts->kept > 0) Count("arrays kept", counts->kept);
+    if (counts->pinned > 0) Count("arrays kept", counts->pinned);
     if (counts->evicted > 0) Count("arrays evicted", counts->evicted);
     if (counts->prefetched > 0) Count("arrays prefetched", counts->prefetched);
     if (counts->changes() > 0) Count("bytes of VMEM at the peak", counts->peak_bytes);
@@ -104,9 +104,9 @@ class CollectivePipeliner : public Pass {
     const absl::StatusOr<PipelinedCounts> made =
         PipelineCollectives(module, HbmBytes(*this, TargetOf(*this, module)), Direction());
     if (!made.ok()) return made.status();
-    if (made->ahead > 0) Count("collectives issued an iteration ahead", made->ahead);
-    if (made->late > 0) Count("collectives issued an iteration later", made->late);
-    return made->ahead + made->late > 0;
+    if (made->backward > 0) Count("collectives issued an iteration ahead", made->backward);
+    if (made->forward > 0) Count("collectives issued an iteration later", made->forward);
+    return made->backward + made->forward > 0;
   }
 
  private:
@@ -219,7 +219,7 @@ OptionInfo Device() {
           .type = OptionInfo::Type::kString,
           .default_text = "v5e",
           .doc = "TPU generation to compile for, where the tool has no --device",
-          .choices = tpu::InstalledMachines()};
+          .choices = tpu::BuiltinDeviceDescriptions()};
 }
 const OptionInfo kHbmBytes = {.name = "hbm-bytes",
                               .type = OptionInfo::Type::kInt,
@@ -232,7 +232,7 @@ const OptionInfo kHbmBytes = {.name = "hbm-bytes",
 void RegisterSchedulePasses(PassRegistry* registry) {
   registry->Add(
       {.name = "collective-pipeliner",
-       .room = "schedule",
+       .category = "schedule",
        .summary = "pipeline collectives of loops: issue them an iteration ahead or later",
        .doc =
            "A collective that depends only on what the loop passes on unchanged and on the number of the trip, such "
@@ -248,18 +248,18 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                     .default_text = "both",
                     .doc = "backward: only an iteration ahead; forward: only an iteration later",
                     .choices = {"both", "backward", "forward"}}},
-       .needs = "No schedule: a module that has one is left alone.",
-       .make = MakePass<CollectivePipeliner>});
+       .preconditions = "No schedule: a module that has one is left alone.",
+       .create = MakePass<CollectivePipeliner>});
   registry->Add({.name = "latency-hiding-scheduler",
-                 .room = "schedule",
+                 .category = "schedule",
                  .summary = "order the instructions to overlap communication with computation",
                  .doc = "As `schedule`, with estimates of how long instructions take on a machine: collectives and "
                         "copies start as soon as they can and are waited for when what ran meanwhile took as long.",
                  .options = {Device(), kHbmBytes},
-                 .make = MakePass<LatencyHidingScheduler>});
+                 .create = MakePass<LatencyHidingScheduler>});
   registry->Add(
       {.name = "memory-space-assignment",
-       .room = "schedule",
+       .category = "schedule",
        .summary = "assign arrays to a TPU's vector memory, with prefetches and evictions",
        .doc = "An array stands in VMEM, S(1), from where it is made to its last use if it fits; what is "
               "needed later, or by what takes no operands from there, is copied to HBM meanwhile. Arrays in "
@@ -276,21 +276,21 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
                     .doc = "copy arrays there before they are used"}},
-       .needs = kScheduled,
-       .make = MakePass<MemorySpaceAssignment>});
+       .preconditions = kScheduled,
+       .create = MakePass<MemorySpaceAssignment>});
   registry->Add({.name = "rematerialization",
-                 .room = "schedule",
+                 .category = "schedule",
                  .summary = "recompute values to reduce the peak memory",
                  .doc = "At the peak of the schedule, values that are not used there but later are computed a second "
                         "time before that use, those first that save most bytes for what it costs, until the peak "
                         "is below the limit or nothing more can be had.",
                  .example = kAgain,
                  .options = {Device(), kHbmBytes},
-                 .needs = kScheduled,
-                 .make = MakePass<Rematerialization>});
+                 .preconditions = kScheduled,
+                 .create = MakePass<Rematerialization>});
   registry->Add(
       {.name = "schedule",
-       .room = "schedule",
+       .category = "schedule",
        .summary = "order the instructions for low memory and overlapped communication",
        .doc = "A list schedule that prefers instructions which free more than they make, or the post-order where "
               "that needs less. Asynchronous operations start as soon as they can and are waited for when what "
@@ -301,16 +301,16 @@ void RegisterSchedulePasses(PassRegistry* registry) {
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
                     .doc = "keep asynchronous operations going beside others"}},
-       .make = MakePass<Schedule>});
+       .create = MakePass<Schedule>});
   registry->Add(
       {.name = "copy-insertion",
-       .room = "schedule",
+       .category = "schedule",
        .summary = "copy values that would otherwise be overwritten before their last use",
        .doc = "So that each array of a loop's state can stay where it is, updates in place write over nothing that "
               "is read elsewhere, and results do not share memory with parameters or each other.",
        .example = kSwap,
-       .needs = "No schedule: a module that has one is left alone.",
-       .make = MakePass<CopyInsertion>});
+       .preconditions = "No schedule: a module that has one is left alone.",
+       .create = MakePass<CopyInsertion>});
 }
 
 }  // namespace hlokit

@@ -8,7 +8,7 @@
 #include "ir/core/str_cat.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
-#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/dataflow_analysis.h"
 #include "passes/analysis/memory.h"
 #include "passes/rewrite/clone.h"
 
@@ -18,23 +18,23 @@ namespace {
 constexpr int kMaxRounds = 64;
 constexpr std::string_view kSuffix = ".remat";
 
-bool IsAgain(Instruction i) { return i.name().find(kSuffix) != std::string_view::npos; }
+bool IsRematerialized(Instruction i) { return i.name().find(kSuffix) != std::string_view::npos; }
 
-bool MayComputeAgain(Instruction i) {
+bool CanRematerialize(Instruction i) {
   const Opcode opcode = i.opcode();
-  if (!i.shape().IsArray() || IsAgain(i) || i.is_root()) return false;
+  if (!i.shape().IsArray() || IsRematerialized(i) || i.is_root()) return false;
   if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
   if (opcode == Opcode::kFusion) return i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) != FusionKind::kCustom;
   constexpr uint16_t kNever = kControlFlow | kCollective | kSideEffect | kStartsAsync | kUpdatesAsync | kEndsAsync;
-  if ((InfoOf(opcode).traits & kNever) != 0 || PassesValuesOn(opcode)) return false;
+  if ((InfoOf(opcode).traits & kNever) != 0 || IsForwardingOp(opcode)) return false;
   return opcode != Opcode::kRng && opcode != Opcode::kParameter && opcode != Opcode::kConstant &&
          opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
 }
 
 // Mends the peak of one computation.
-class PeakMender {
+class PeakReducer {
  public:
-  PeakMender(Module* module, const CostAnalysis& costs, const MemoryUse& use)
+  PeakReducer(Module* module, const CostAnalysis& costs, const MemoryUse& use)
       : module_(*module), costs_(costs), use_(use) {
     place_of_.assign(module->instruction_id_bound(), -1);
     for (size_t place = 0; place < use.order.size(); ++place) {
@@ -55,7 +55,7 @@ class PeakMender {
 
   int32_t LastUse(Instruction i) const;
   std::vector<Candidate> Find() const;
-  void ComputeAgain(const Candidate& candidate);
+  void RematerializeValue(const Candidate& candidate);
 
   Module& module_;
   const CostAnalysis& costs_;
@@ -64,7 +64,7 @@ class PeakMender {
 };
 
 // Of the value, through tuples and other names.
-int32_t PeakMender::LastUse(Instruction i) const {
+int32_t PeakReducer::LastUse(Instruction i) const {
   int32_t last = place_of_[i.id().value];
   std::vector<Instruction> open = {i};
   for (size_t seen = 0; !open.empty() && seen < 1024; ++seen) {
@@ -73,25 +73,25 @@ int32_t PeakMender::LastUse(Instruction i) const {
     if (value.is_root()) return static_cast<int32_t>(use_.order.size());
     for (const auto use : value.uses()) {
       last = std::max(last, place_of_[use.user.id().value]);
-      if (PassesValuesOn(use.user.opcode())) open.push_back(use.user);
+      if (IsForwardingOp(use.user.opcode())) open.push_back(use.user);
     }
   }
   return open.empty() ? last : static_cast<int32_t>(use_.order.size());
 }
 
-std::vector<PeakMender::Candidate> PeakMender::Find() const {
+std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
   std::vector<Candidate> candidates;
-  const int32_t peak = use_.peak_place;
+  const int32_t peak = use_.peak_position;
   for (const LiveBuffer& buffer : use_.buffers) {
     const bool made_here = buffer.kind == BufferKind::kTemporary || buffer.kind == BufferKind::kResult;
     if (!made_here || buffer.begin >= peak || buffer.end <= peak) continue;
-    const Instruction i = module_.instruction(buffer.maker);
-    if (!MayComputeAgain(i) || buffer.bytes == 0) continue;
+    const Instruction i = module_.instruction(buffer.defining_instruction);
+    if (!CanRematerialize(i) || buffer.bytes == 0) continue;
     int32_t next = -1;
     bool plain = true;  // used at places of its own, none at the peak
     for (const auto use : i.uses()) {
       const int32_t at = place_of_[use.user.id().value];
-      plain &= at != peak && !PassesValuesOn(use.user.opcode());
+      plain &= at != peak && !IsForwardingOp(use.user.opcode());
       if (at > peak && (next < 0 || at < next)) next = at;
     }
     // Not used behind the peak: another value has taken the memory over.
@@ -116,7 +116,7 @@ std::vector<PeakMender::Candidate> PeakMender::Find() const {
   return candidates;
 }
 
-void PeakMender::ComputeAgain(const Candidate& candidate) {
+void PeakReducer::RematerializeValue(const Candidate& candidate) {
   const Instruction i = module_.instruction(candidate.value);
   std::vector<InstructionId> operands;
   for (Instruction operand : i.operands()) operands.push_back(operand.id());
@@ -134,17 +134,17 @@ void PeakMender::ComputeAgain(const Candidate& candidate) {
                              attrs, record.payload);
   module_.SetMetadata(again, record.metadata);
   // Not before the peak, whoever orders or merges instructions after this.
-  const int64_t after[] = {use_.order[static_cast<size_t>(use_.peak_place)].value};
+  const int64_t after[] = {use_.order[static_cast<size_t>(use_.peak_position)].value};
   module_.SetAttr(again, Attr::kControlPredecessors, module_.ListPayload(after));
-  module_.Move(again, use_.order[static_cast<size_t>(candidate.use)]);
+  module_.MoveBefore(again, use_.order[static_cast<size_t>(candidate.use)]);
   std::vector<std::pair<InstructionId, int64_t>> later;
   for (const auto use : module_.instruction(candidate.value).uses()) {
-    if (place_of_[use.user.id().value] > use_.peak_place) later.push_back({use.user.id(), use.operand_index});
+    if (place_of_[use.user.id().value] > use_.peak_position) later.push_back({use.user.id(), use.operand_index});
   }
   for (const auto& [user, index] : later) module_.ReplaceOperand(user, index, again);
 }
 
-int64_t PeakMender::Run(int64_t excess) {
+int64_t PeakReducer::Run(int64_t excess) {
   int64_t made = 0;
   std::vector<uint8_t> touched(module_.instruction_id_bound(), 0);
   for (const Candidate& candidate : Find()) {
@@ -161,7 +161,7 @@ int64_t PeakMender::Run(int64_t excess) {
         touched[operand.id().value] = 1;
       }
     }
-    ComputeAgain(candidate);
+    RematerializeValue(candidate);
     excess -= candidate.saves;
     ++made;
   }
@@ -187,12 +187,13 @@ absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t li
     for (int depth = 0; depth < kMaxRounds && made == 0; ++depth) {
       const MemoryUse& use = memory->Of(c);
       if (use.order.empty()) break;
-      made = PeakMender(&module, costs, use).Run(peak - limit_bytes);
-      const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_place)]);
+      made = PeakReducer(&module, costs, use).Run(peak - limit_bytes);
+      const Instruction at = module.instruction(use.order[static_cast<size_t>(use.peak_position)]);
       Computation largest;
       if (HasTrait(at.opcode(), kControlFlow) && at.opcode() != Opcode::kFusion) {
         for (Computation callee : at.called_computations()) {
-          if (!largest.valid() || memory->Of(callee).own_peak_bytes > memory->Of(largest).own_peak_bytes) {
+          if (!largest.valid() ||
+              memory->Of(callee).peak_bytes_beyond_arguments > memory->Of(largest).peak_bytes_beyond_arguments) {
             largest = callee;
           }
         }

@@ -11,7 +11,7 @@
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
 #include "passes/analysis/cost.h"
-#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/dataflow_analysis.h"
 #include "passes/analysis/memory.h"
 #include "passes/target/aliases.h"
 
@@ -34,13 +34,13 @@ class ListScheduler {
     Prepare();
   }
 
-  std::vector<InstructionId> Run(SchedulePriority priority, StartPolicy policy);
+  std::vector<InstructionId> Run(SchedulePriority priority, AsyncStartPolicy policy);
   // How long what was scheduled last takes, waits included.
   int64_t duration() const { return now_; }
 
  private:
-  static constexpr size_t kMostLinks = 32;
-  static constexpr size_t kMostStarts = 32;  // that are looked at for one to start
+  static constexpr size_t kMaxLinks = 32;
+  static constexpr size_t kMaxStartCandidates = 32;  // that are looked at for one to start
 
   // Least first.
   struct Rank {
@@ -52,8 +52,8 @@ class ListScheduler {
 
   void Prepare();
   void KeepOrderOfEffects();
-  void FindTimes();
-  void FindHeights();
+  void ComputeTimes();
+  void ComputeHeights();
   int64_t TimeOf(Instruction i) const;
   // When the links of work beside the core are free.
   int64_t LinksFree(uint32_t n) const;
@@ -74,7 +74,7 @@ class ListScheduler {
   const std::vector<InstructionId> order_;
   std::vector<uint32_t> node_of_;  // by InstructionId, from lowest_
   uint32_t lowest_ = 0;
-  std::vector<int32_t> waits_for_;              // how many must run before
+  std::vector<int32_t> num_predecessors_;       // how many must run before
   std::vector<std::vector<uint32_t>> next_;     // what waits for it
   std::vector<std::vector<uint32_t>> reads_;    // values that a node reads, distinct
   std::vector<std::vector<uint32_t>> readers_;  // of values
@@ -87,17 +87,17 @@ class ListScheduler {
 
   // Of one run.
   SchedulePriority priority_ = SchedulePriority::kMemory;
-  StartPolicy policy_ = StartPolicy::kAtOnce;
-  std::vector<int32_t> waits_left_;
+  AsyncStartPolicy policy_ = AsyncStartPolicy::kAsap;
+  std::vector<int32_t> unscheduled_predecessors_;
   std::vector<int32_t> readers_left_;  // of values
   std::vector<uint8_t> is_ready_;
   std::vector<Rank> rank_;
   std::set<Rank> ready_;
-  std::set<Rank> starts_;                           // kByNeed: work beside the core that may start
+  std::set<Rank> starts_;                           // kByPriority: work beside the core that may start
   std::set<std::pair<int64_t, uint32_t>> waiting_;  // dones whose work was started, by when it ends
   int64_t now_ = 0;                                 // time that what has run took
   std::vector<int64_t> due_;                        // by node: for a done, when its work ends
-  std::array<int64_t, kMostLinks> link_free_{};     // when each link is
+  std::array<int64_t, kMaxLinks> link_free_{};      // when each link is
 };
 
 // In picoseconds, or in bytes where no latencies are given.
@@ -120,22 +120,22 @@ void ListScheduler::Prepare() {
   }
   node_of_.resize(highest - lowest_ + 1);
   for (uint32_t n = 0; n < count; ++n) node_of_[order_[n].value - lowest_] = n;
-  waits_for_.assign(count, 0);
+  num_predecessors_.assign(count, 0);
   next_.resize(count);
   reads_.resize(count);
   made_bytes_.assign(count, 0);
-  const absl::StatusOr<LeafFlow> flow = LeafFlow::Make(module_, order_);
+  const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Make(module_, order_);
   const size_t values = flow.ok() ? flow->values().size() : 0;
   readers_.resize(values);
   value_stays_.assign(values, 0);
   for (size_t v = 0; v < values; ++v) {
-    const LeafValue& value = flow->values()[v];
-    const Instruction maker = module_.instruction(value.maker);
+    const DataflowValue& value = flow->values()[v];
+    const Instruction maker = module_.instruction(value.defining_instruction);
     value_bytes_.push_back(BufferBytes(value.shape));
     const bool stays = maker.opcode() == Opcode::kParameter || maker.opcode() == Opcode::kConstant;
     value_stays_[v] = stays;
     if (!stays) {
-      int64_t& made = made_bytes_[node_of_[value.maker.value - lowest_]];
+      int64_t& made = made_bytes_[node_of_[value.defining_instruction.value - lowest_]];
       made = SaturatingAdd(made, value_bytes_[v]);
     }
   }
@@ -143,13 +143,13 @@ void ListScheduler::Prepare() {
     const Instruction i = module_.instruction(order_[n]);
     const auto after = [&](Instruction before) {
       next_[node_of_[before.id().value - lowest_]].push_back(n);
-      ++waits_for_[n];
+      ++num_predecessors_[n];
     };
     for (Instruction operand : i.operands()) after(operand);
     if (i.has(Attr::kControlPredecessors)) {
       for (Instruction p : i.control_predecessors()) after(p);
     }
-    if (!flow.ok() || PassesValuesOn(i.opcode())) continue;
+    if (!flow.ok() || IsForwardingOp(i.opcode())) continue;
     std::vector<uint32_t>& reads = reads_[n];
     for (Instruction operand : i.operands()) {
       const absl::Span<const uint32_t> held = flow->ValuesOf(operand);
@@ -160,8 +160,8 @@ void ListScheduler::Prepare() {
     for (uint32_t v : reads) readers_[v].push_back(n);
   }
   KeepOrderOfEffects();
-  FindTimes();
-  FindHeights();
+  ComputeTimes();
+  ComputeHeights();
   if (flow.ok() && count > 0) {
     for (uint32_t v : flow->ValuesOf(module_.computation(module_.record(order_[0]).parent).root())) value_stays_[v] = 1;
   }
@@ -177,14 +177,14 @@ void ListScheduler::KeepOrderOfEffects() {
     if (last.valid()) {
       const uint32_t n = node_of_[i.id().value - lowest_];
       next_[node_of_[last.id().value - lowest_]].push_back(n);
-      ++waits_for_[n];
+      ++num_predecessors_[n];
     }
     last = i;
   }
 }
 
 // Transfers among the same groups of devices take turns where nobody knows the links.
-void ListScheduler::FindTimes() {
+void ListScheduler::ComputeTimes() {
   time_.resize(order_.size());
   links_.assign(order_.size(), 0);
   absl::flat_hash_map<uint32_t, uint32_t> link_of;  // by groups of devices
@@ -194,9 +194,10 @@ void ListScheduler::FindTimes() {
     if (!StartsAsync(i)) continue;
     if (!options_.latencies.empty()) {
       links_[n] = i.id().value < options_.latencies.size() ? options_.latencies[i.id().value].links : 0;
-    } else if (const Instruction collective = tpu::Unwrapped(i); HasTrait(collective.opcode(), kCollective)) {
+    } else if (const Instruction collective = tpu::AsyncWrappedInstruction(i);
+               HasTrait(collective.opcode(), kCollective)) {
       const uint32_t groups = collective.payload(Attr::kReplicaGroups).value_or(0xffffffffu);
-      const auto [place, fresh] = link_of.insert({groups, static_cast<uint32_t>(link_of.size() % kMostLinks)});
+      const auto [place, fresh] = link_of.insert({groups, static_cast<uint32_t>(link_of.size() % kMaxLinks)});
       links_[n] = 1u << place->second;
     }
   }
@@ -204,7 +205,7 @@ void ListScheduler::FindTimes() {
 
 int64_t ListScheduler::LinksFree(uint32_t n) const {
   int64_t free = 0;
-  for (size_t link = 0; link < kMostLinks; ++link) {
+  for (size_t link = 0; link < kMaxLinks; ++link) {
     if (links_[n] >> link & 1) free = std::max(free, link_free_[link]);
   }
   return free;
@@ -212,14 +213,14 @@ int64_t ListScheduler::LinksFree(uint32_t n) const {
 
 int64_t ListScheduler::EndOf(uint32_t n) {
   const int64_t end = SaturatingAdd(std::max(now_, LinksFree(n)), time_[n]);
-  for (size_t link = 0; link < kMostLinks; ++link) {
+  for (size_t link = 0; link < kMaxLinks; ++link) {
     if (links_[n] >> link & 1) link_free_[link] = end;
   }
   return end;
 }
 
 // Along the longest way; what an asynchronous operation takes stands for its start.
-void ListScheduler::FindHeights() {
+void ListScheduler::ComputeHeights() {
   height_.assign(order_.size(), 0);
   for (size_t n = order_.size(); n-- > 0;) {
     int64_t after = 0;
@@ -246,7 +247,7 @@ void ListScheduler::Enter(uint32_t n) {
   const Instruction i = module_.instruction(order_[n]);
   if (options_.overlap && EndsAsync(i)) {
     waiting_.insert({due_[n], n});
-  } else if (options_.overlap && StartsAsync(i) && policy_ == StartPolicy::kByNeed) {
+  } else if (options_.overlap && StartsAsync(i) && policy_ == AsyncStartPolicy::kByPriority) {
     starts_.insert({0, -height_[n], n});
   } else {
     ready_.insert(rank_[n] = RankOf(n));
@@ -275,13 +276,13 @@ void ListScheduler::Take(uint32_t n) {
     for (uint32_t reader : readers_[v]) Update(reader);
   }
   for (uint32_t next : next_[n]) {
-    if (--waits_left_[next] == 0) Enter(next);
+    if (--unscheduled_predecessors_[next] == 0) Enter(next);
   }
 }
 
 uint32_t ListScheduler::NextStart(int64_t until) {
   size_t seen = 0;
-  for (auto start = starts_.begin(); start != starts_.end() && seen < kMostStarts; ++start, ++seen) {
+  for (auto start = starts_.begin(); start != starts_.end() && seen < kMaxStartCandidates; ++start, ++seen) {
     const int64_t free = LinksFree(start->place);
     if (free > now_ && free >= until) continue;
     const uint32_t n = start->place;
@@ -320,11 +321,11 @@ uint32_t ListScheduler::Next() {
   return n;
 }
 
-std::vector<InstructionId> ListScheduler::Run(SchedulePriority priority, StartPolicy policy) {
+std::vector<InstructionId> ListScheduler::Run(SchedulePriority priority, AsyncStartPolicy policy) {
   const size_t count = order_.size();
   priority_ = priority;
   policy_ = policy;
-  waits_left_ = waits_for_;
+  unscheduled_predecessors_ = num_predecessors_;
   readers_left_.clear();
   for (const std::vector<uint32_t>& readers : readers_) readers_left_.push_back(static_cast<int32_t>(readers.size()));
   is_ready_.assign(count, 0);
@@ -335,7 +336,7 @@ std::vector<InstructionId> ListScheduler::Run(SchedulePriority priority, StartPo
   std::vector<InstructionId> schedule;
   schedule.reserve(count);
   for (uint32_t n = 0; n < count; ++n) {
-    if (waits_for_[n] == 0) Enter(n);
+    if (num_predecessors_[n] == 0) Enter(n);
   }
   while (!ready_.empty() || !waiting_.empty() || !starts_.empty()) {
     const uint32_t n = Next();
@@ -346,7 +347,7 @@ std::vector<InstructionId> ListScheduler::Run(SchedulePriority priority, StartPo
 }
 
 void Reorder(Module& module, absl::Span<const InstructionId> order) {
-  for (InstructionId id : order) module.Move(id, InstructionId());
+  for (InstructionId id : order) module.MoveBefore(id, InstructionId());
 }
 
 }  // namespace
@@ -354,10 +355,13 @@ void Reorder(Module& module, absl::Span<const InstructionId> order) {
 namespace {
 
 // What needs least memory first.
-constexpr std::pair<SchedulePriority, StartPolicy> kWays[] = {
-    {SchedulePriority::kMemory, StartPolicy::kAtOnce},       {SchedulePriority::kMemory, StartPolicy::kByNeed},
-    {SchedulePriority::kProgram, StartPolicy::kAtOnce},      {SchedulePriority::kProgram, StartPolicy::kByNeed},
-    {SchedulePriority::kCriticalPath, StartPolicy::kAtOnce}, {SchedulePriority::kCriticalPath, StartPolicy::kByNeed}};
+constexpr std::pair<SchedulePriority, AsyncStartPolicy> kHeuristics[] = {
+    {SchedulePriority::kMemory, AsyncStartPolicy::kAsap},
+    {SchedulePriority::kMemory, AsyncStartPolicy::kByPriority},
+    {SchedulePriority::kProgram, AsyncStartPolicy::kAsap},
+    {SchedulePriority::kProgram, AsyncStartPolicy::kByPriority},
+    {SchedulePriority::kCriticalPath, AsyncStartPolicy::kAsap},
+    {SchedulePriority::kCriticalPath, AsyncStartPolicy::kByPriority}};
 
 // Orders all computations. With `fast`, those with asynchronous work by how long they take, else by memory.
 absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& options, bool fast) {
@@ -365,7 +369,7 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
   const CallGraph calls(module);
   const CostAnalysis costs(module);
   std::vector<int64_t> needs(module.computation_id_bound(), 0), needed(module.computation_id_bound(), 0);
-  for (ComputationId id : calls.CalleesFirst()) {
+  for (ComputationId id : calls.PostOrder()) {
     const Computation c = module.computation(id);
     std::vector<InstructionId> post_order = PostOrder(c);
     ++counts.computations;
@@ -389,11 +393,11 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
     };
     const absl::StatusOr<MemoryUse> before = peak_of(post_order, needed);
     if (!before.ok()) return before.status();
-    needed[id.value] = before->own_peak_bytes;
+    needed[id.value] = before->peak_bytes_beyond_arguments;
     std::vector<InstructionId> list;
     int64_t shortest = 0;
     ListScheduler scheduler(c, costs, options);
-    for (const auto& [priority, policy] : kWays) {
+    for (const auto& [priority, policy] : kHeuristics) {
       std::vector<InstructionId> order = scheduler.Run(priority, policy);
       // What needs less memory is worth a little time.
       if (list.empty() || SaturatingAdd(scheduler.duration(), scheduler.duration() / 256) < shortest) {
@@ -407,7 +411,7 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
     if (!as_post_order.ok()) return as_post_order.status();
     const bool take_list = (async && options.overlap) || as_list->peak_bytes < as_post_order->peak_bytes;
     const MemoryUse& taken = take_list ? *as_list : *as_post_order;
-    needs[id.value] = taken.own_peak_bytes;
+    needs[id.value] = taken.peak_bytes_beyond_arguments;
     if (c.is_entry()) {
       counts.peak_bytes = taken.peak_bytes;
       counts.post_order_peak_bytes = before->peak_bytes;

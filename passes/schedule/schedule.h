@@ -30,9 +30,9 @@ enum class SchedulePriority : uint8_t {
 };
 
 // When work beside the core starts.
-enum class StartPolicy : uint8_t {
-  kAtOnce,  // when its operands are there: who comes first has the links first
-  kByNeed,  // when its links are free, first what most time depends on
+enum class AsyncStartPolicy : uint8_t {
+  kAsap,        // when its operands are there: who comes first has the links first
+  kByPriority,  // when its links are free, first what most time depends on
 };
 
 struct ScheduleCounts {

@@ -3,10 +3,10 @@
 
 #include "absl/algorithm/container.h"
 #include "ir/builder/builder.h"
-#include "passes/analysis/leaf_flow.h"
-#include "passes/analysis/markers.h"
+#include "passes/analysis/annotation_custom_calls.h"
+#include "passes/analysis/dataflow_analysis.h"
 #include "passes/target/aliases.h"
-#include "passes/target/dimension_order.h"
+#include "passes/target/minor_to_major.h"
 
 namespace hlokit {
 namespace {
@@ -21,11 +21,11 @@ bool IsKernel(Instruction i) {
   const Opcode opcode = i.opcode();
   if (opcode == Opcode::kFusion) return true;
   return !HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kCollective) && !HasTrait(opcode, kSideEffect) &&
-         !IsAsync(opcode) && !PassesValuesOn(opcode) && opcode != Opcode::kCustomCall && opcode != Opcode::kParameter &&
+         !IsAsync(opcode) && !IsForwardingOp(opcode) && opcode != Opcode::kCustomCall && opcode != Opcode::kParameter &&
          opcode != Opcode::kConstant && opcode != Opcode::kUnknown;
 }
 
-std::vector<int64_t> UpdatedOperands(Instruction i) {
+std::vector<int64_t> InPlaceOperands(Instruction i) {
   const Opcode opcode = i.opcode();
   if (opcode == Opcode::kDynamicUpdateSlice) return {0};
   std::vector<int64_t> updated;
@@ -59,21 +59,23 @@ std::vector<int64_t> UpdatedOperands(Instruction i) {
   return updated;
 }
 
-bool IsName(Instruction i) {
+bool IsArrayAlias(Instruction i) {
   if (!i.shape().IsArray() || !tpu::IsAlias(i) || !i.operand(0).shape().IsArray()) return false;
-  return MovesNothing(i) ||
-         (IsMarker(i) && i.shape().bare() == i.operand(0).shape().bare() && !i.has(Attr::kOperandLayoutConstraints));
+  return IsLayoutBitcast(i) ||
+         (IsAnnotationCustomCall(i) && i.shape().WithoutLayout() == i.operand(0).shape().WithoutLayout() &&
+          !i.has(Attr::kOperandLayoutConstraints));
 }
 
-bool CanTakeFromVmem(Instruction user, int64_t operand) {
+bool CanReadFromVmem(Instruction user, int64_t operand) {
   if (!IsKernel(user)) return false;
-  const std::vector<int64_t> updated = UpdatedOperands(user);
+  const std::vector<int64_t> updated = InPlaceOperands(user);
   return !absl::c_linear_search(updated, operand);
 }
 
-bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand) {
-  if (!IsKernel(user) || !user.shape().IsArray() || user.shape().bare() != value.shape().bare()) return false;
-  const std::vector<int64_t> updated = UpdatedOperands(user);
+bool IsUpdatedInPlaceBy(Instruction value, Instruction user, int64_t operand) {
+  if (!IsKernel(user) || !user.shape().IsArray() || user.shape().WithoutLayout() != value.shape().WithoutLayout())
+    return false;
+  const std::vector<int64_t> updated = InPlaceOperands(user);
   return updated.size() == 1 && updated[0] == operand;
 }
 

@@ -16,16 +16,16 @@ namespace hlokit {
 bool IsKernel(Instruction i);
 
 // Operands whose memory the result takes: both stand in one place.
-std::vector<int64_t> UpdatedOperands(Instruction i);
+std::vector<int64_t> InPlaceOperands(Instruction i);
 
 // An alias that is one array: its layout can say where the array is.
-bool IsName(Instruction i);
+bool IsArrayAlias(Instruction i);
 
 // The user reads this operand where it stands, in VMEM as well.
-bool CanTakeFromVmem(Instruction user, int64_t operand);
+bool CanReadFromVmem(Instruction user, int64_t operand);
 
 // The user writes its result over this operand: both are one array.
-bool IsUpdatedBy(Instruction value, Instruction user, int64_t operand);
+bool IsUpdatedInPlaceBy(Instruction value, Instruction user, int64_t operand);
 
 int64_t MemorySpaceOf(Shape array);
 

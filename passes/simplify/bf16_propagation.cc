@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/graph/traversal.h"
 #include "passes/analysis/call_graph.h"
-#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/dataflow_analysis.h"
 #include "passes/annotations/annotations.h"
 
 namespace hlokit {
@@ -28,7 +28,7 @@ bool IsF32(Shape shape) {
 // Operand `index` gives elements to the result, which has its type.
 bool GivesElements(Instruction i, int64_t index) {
   if (i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kBitcast) return false;
-  const OperandRange range = ElementOperands(i.opcode(), i.operand_count());
+  const OperandIndexRange range = ElementOperands(i.opcode(), i.operand_count());
   return index >= range.first && index < range.last;
 }
 
@@ -65,7 +65,7 @@ class PrecisionPropagation {
     }
     for (Computation c : module_.computations()) {
       const bool plain = graph_.IsSequential(c) && !roles_.fusion[c.id().value] && !roles_.async[c.id().value];
-      for (Instruction i : c.instructions()) Judge(i, plain);
+      for (Instruction i : c.instructions()) CollectConstraints(i, plain);
     }
     Spread();
     int64_t narrowed = 0;
@@ -89,24 +89,24 @@ class PrecisionPropagation {
     while (class_[part] != part) part = class_[part] = class_[class_[part]];
     return part;
   }
-  void Unite(Instruction a, int64_t part_of_a, Instruction b, int64_t part_of_b) {
+  void Union(Instruction a, int64_t part_of_a, Instruction b, int64_t part_of_b) {
     class_[ClassOf(a, part_of_a)] = ClassOf(b, part_of_b);
   }
 
   // Puts parts that must have one type into one class.
   void Join(Instruction i) {
     if (i.opcode() == Opcode::kGetTupleElement && !i.shape().IsTuple()) {
-      Unite(i, 0, i.operand(0), i.int_attr(Attr::kIndex));
+      Union(i, 0, i.operand(0), i.int_attr(Attr::kIndex));
     }
     if (i.opcode() != Opcode::kWhile || !i.shape().IsTuple()) return;
     const Computation condition = i.computation_attr(Attr::kCondition), body = i.computation_attr(Attr::kBody);
     for (Instruction other : {i.operand(0), condition.parameter(0), body.parameter(0), body.root()}) {
-      for (int64_t k = 0; k < Size(i) && Size(other) == Size(i); ++k) Unite(i, k, other, k);
+      for (int64_t k = 0; k < Size(i) && Size(other) == Size(i); ++k) Union(i, k, other, k);
     }
   }
 
   // The instruction only carries parts on, so that they may be narrow.
-  bool Carries(Instruction i) {
+  bool ForwardsValue(Instruction i) {
     if (i.has(Attr::kSharding) || !IsFlat(i.shape())) return false;
     if (i.opcode() == Opcode::kTuple || i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile)
       return true;
@@ -115,7 +115,7 @@ class PrecisionPropagation {
 
   // A parameter of computations of loops, and of nothing else.
   bool IsLoopState(Instruction parameter) {
-    const absl::Span<const CallSite> sites = graph_.SitesOf(parameter.parent());
+    const absl::Span<const CallSite> sites = graph_.caller_callsites(parameter.parent());
     for (const CallSite& site : sites) {
       if (module_.record(site.caller).opcode != Opcode::kWhile) return false;
     }
@@ -123,8 +123,8 @@ class PrecisionPropagation {
   }
 
   // Finds the parts of `i` that cannot be narrow by themselves, and notes which depend on which.
-  void Judge(Instruction i, bool plain) {
-    const bool carries = plain && Carries(i);
+  void CollectConstraints(Instruction i, bool plain) {
+    const bool carries = plain && ForwardsValue(i);
     for (int64_t k = 0; k < Size(i); ++k) {
       if (!carries || !IsF32(ShapeOf(i, k))) wide_[ClassOf(i, k)] = 1;
     }
@@ -135,9 +135,9 @@ class PrecisionPropagation {
       const Instruction operand = i.operand(k);
       if (carries && (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile)) continue;  // one class
       if (carries && i.opcode() == Opcode::kTuple) {
-        Flow(operand, i, k);
+        AddFlowEdge(operand, i, k);
       } else if (carries && GivesElements(i, k)) {
-        Flow(operand, i, 0);
+        AddFlowEdge(operand, i, 0);
       } else if (plain && i.opcode() == Opcode::kConvert && i.shape().element_type() == ElementType::kBF16 &&
                  IsF32(operand.shape())) {
         rounded_[ClassOf(operand)] = 1;
@@ -148,14 +148,14 @@ class PrecisionPropagation {
   }
 
   bool IsLoopBody(Computation c) {
-    for (const CallSite& site : graph_.SitesOf(c)) {
+    for (const CallSite& site : graph_.caller_callsites(c)) {
       if (module_.record(site.caller).opcode != Opcode::kWhile) return false;
     }
     return !c.is_entry() && c.root().shape().IsTuple();
   }
 
   // The array `from` becomes elements of part `part` of `to`: wide if that is.
-  void Flow(Instruction from, Instruction to, int64_t part) {
+  void AddFlowEdge(Instruction from, Instruction to, int64_t part) {
     const uint32_t source = ClassOf(from), target = ClassOf(to, part);
     into_.emplace_back(target, source);
     // The conversion that this would take must not cost more than it saves.
@@ -261,14 +261,14 @@ class PrecisionPropagation {
     const InstructionId source = value.id();
     const InstructionId made =
         module_.AddInstruction(value.parent().id(), Opcode::kConvert, shape,
-                               module_.UniqueInstructionName(TextOf(Opcode::kConvert)), {source});
+                               module_.UniqueInstructionName(ToString(Opcode::kConvert)), {source});
     const Instruction conversion = ConversionBehind(module_.instruction(user));
     MetadataId metadata = conversion.valid() ? conversion.metadata_id() : MetadataId();
     if (!metadata.valid()) metadata = module_.record(source).metadata;
     if (!metadata.valid()) metadata = module_.record(user).metadata;
     module_.SetMetadata(made, metadata);
     const InstructionId next = module_.record(source).next;
-    if (next.valid()) module_.Move(made, next);
+    if (next.valid()) module_.MoveBefore(made, next);
     return at->second = made;
   }
 

@@ -45,12 +45,12 @@ constexpr Opcode kNotFolded[] = {
 constexpr Opcode kGenerators[] = {Opcode::kBroadcast, Opcode::kIota};
 
 template <size_t n>
-bool Holds(const Opcode (&list)[n], Opcode opcode) {
+bool Contains(const Opcode (&list)[n], Opcode opcode) {
   return std::find(std::begin(list), std::end(list), opcode) != std::end(list);
 }
 
 // The text of a complex number whose real part alone is NaN reads as NaN in both.
-bool ReadsBack(const Literal& value) {
+bool RoundTrips(const Literal& value) {
   if (!IsComplex(value.shape().element_type())) return true;
   return VisitType(value.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
@@ -66,7 +66,7 @@ bool ReadsBack(const Literal& value) {
 
 class Folder {
  public:
-  Folder(Module& module, const PassOptions& options, const PassEnvironment& environment)
+  Folder(Module& module, const PassOptions& options, const PassContext& environment)
       : module_(module),
         max_elements_(options.Int("max-elements")),
         max_flops_(options.Int("max-flops")),
@@ -76,7 +76,7 @@ class Folder {
     foldable_.assign(module.computation_id_bound(), false);
     for (ComputationId id : ComputationPostOrder(module)) {
       bool ok = true;
-      for (Instruction i : module.computation(id).instructions()) ok = ok && MayStandInside(i);
+      for (Instruction i : module.computation(id).instructions()) ok = ok && IsFoldableInCallee(i);
       foldable_[id.value] = ok;
     }
   }
@@ -97,15 +97,15 @@ class Folder {
   }
 
  private:
-  bool MayStandInside(Instruction i) const {
+  bool IsFoldableInCallee(Instruction i) const {
     if (HasTrait(i.opcode(), kCollective) || HasTrait(i.opcode(), kStartsAsync) ||
         HasTrait(i.opcode(), kUpdatesAsync) || HasTrait(i.opcode(), kEndsAsync) || effects_.Of(i)) {
       return false;
     }
     if (i.shape().has_dynamic_dims() || i.shape().has_unbounded_dims()) return false;
     if (i.opcode() == Opcode::kConstant && i.literal().elided) return false;
-    if (Holds(kNotFolded, i.opcode()) && i.opcode() != Opcode::kParameter && i.opcode() != Opcode::kConstant &&
-        !Holds(kGenerators, i.opcode())) {
+    if (Contains(kNotFolded, i.opcode()) && i.opcode() != Opcode::kParameter && i.opcode() != Opcode::kConstant &&
+        !Contains(kGenerators, i.opcode())) {
       return false;
     }
     return CalleesAreFoldable(i);
@@ -126,7 +126,7 @@ class Folder {
   }
 
   bool MayFold(Instruction i) {
-    if (Holds(kNotFolded, i.opcode()) || !MayStandInside(i) || i.operand_count() == 0 || !i.shape().IsArray())
+    if (Contains(kNotFolded, i.opcode()) || !IsFoldableInCallee(i) || i.operand_count() == 0 || !i.shape().IsArray())
       return false;
     if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kSharding)) return false;
     int64_t stored = 0;  // elements of constants that this one may make unnecessary
@@ -163,7 +163,7 @@ class Folder {
 
   void Fold(InstructionId id) {
     const absl::StatusOr<Literal> value = environment_.evaluate(module_.instruction(id));
-    if (!value.ok() || !ReadsBack(*value)) {
+    if (!value.ok() || !RoundTrips(*value)) {
       ++failed;
       return;
     }
@@ -174,8 +174,8 @@ class Folder {
     const LiteralId literal = module_.context().literals.AddArray(shape, value->data(), value->size_bytes());
     const InstructionId constant = module_.AddInstruction(
         record.parent, Opcode::kConstant, shape, module_.UniqueInstructionName("constant"), {}, {}, literal.value);
-    module_.Move(constant, id);
-    CarryAll(module_, module_.instruction(id).called_computations(), constant);
+    module_.MoveBefore(constant, id);
+    MergeMetadataOfComputations(module_, module_.instruction(id).called_computations(), constant);
     Replace(module_, id, constant);
     // Carry annotations of what only it used, then let that go.
     for (InstructionId operand : operands) EraseUnused(operand, constant);
@@ -192,8 +192,8 @@ class Folder {
         continue;
       }
       for (Instruction operand : i.operands()) pending.push_back(operand.id());
-      Carry(module_, i.id(), by);
-      CarryAll(module_, i.called_computations(), by);
+      MergeMetadata(module_, i.id(), by);
+      MergeMetadataOfComputations(module_, i.called_computations(), by);
       module_.Erase(i.id());
     }
   }
@@ -201,7 +201,7 @@ class Folder {
   Module& module_;
   const int64_t max_elements_;
   const int64_t max_flops_;
-  const PassEnvironment& environment_;
+  const PassContext& environment_;
   const SideEffects effects_;
   std::optional<CostAnalysis> costs_;  // made when first asked for
   std::vector<bool> foldable_;         // by computation id
@@ -210,8 +210,8 @@ class Folder {
 }  // namespace
 
 absl::StatusOr<bool> ConstantFolding::Run(Module& module) {
-  if (!environment().evaluate) return false;
-  Folder folder(module, options(), environment());
+  if (!context().evaluate) return false;
+  Folder folder(module, options(), context());
   folder.Run();
   if (folder.folded != 0) Count("instructions folded", folder.folded);
   if (folder.failed != 0) Count("instructions without a value", folder.failed);

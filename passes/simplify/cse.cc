@@ -13,7 +13,7 @@
 #include "ir/graph/side_effects.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
-#include "passes/simplify/unreachable.h"
+#include "passes/simplify/dead_code.h"
 
 namespace hlokit {
 
@@ -33,8 +33,8 @@ class InstructionSet {
   }
 
  private:
-  static bool Matters(const AttrValue& a) { return InfoOf(a.attr).meaning != AttrMeaning::kAnnotation; }
-  static bool TurnsAround(const InstructionRecord& r) {
+  static bool IsSemantic(const AttrValue& a) { return InfoOf(a.attr).category != AttrCategory::kAnnotation; }
+  static bool IsCommutative(const InstructionRecord& r) {
     return r.operand_count == 2 && HasTrait(r.opcode, kCommutative);
   }
   uint32_t OperandOf(const InstructionRecord& r, uint32_t k) const {
@@ -47,13 +47,13 @@ class InstructionSet {
       hash = MixHash(hash, r.parent.value);
     } else if (r.operand_count == 2) {
       uint64_t a = OperandOf(r, 0), b = OperandOf(r, 1);
-      if (a > b && TurnsAround(r)) std::swap(a, b);
+      if (a > b && IsCommutative(r)) std::swap(a, b);
       hash = MixHash(hash, a << 32 | b);
     } else {
       for (uint32_t k = 0; k < r.operand_count; ++k) hash = MixHash(hash, OperandOf(r, k));
     }
     for (const AttrValue& a : module_.attrs_of(r)) {
-      if (!Matters(a)) continue;
+      if (!IsSemantic(a)) continue;
       const AttrType type = InfoOf(a.attr).type;
       // Computations that differ in name may be equal.
       const bool calls = type == AttrType::kComputation || type == AttrType::kComputationList;
@@ -85,14 +85,14 @@ class InstructionSet {
     }
     bool operands = true;
     for (uint32_t k = 0; k < x.operand_count; ++k) operands &= OperandOf(x, k) == OperandOf(y, k);
-    if (!operands && !(TurnsAround(x) && OperandOf(x, 0) == OperandOf(y, 1) && OperandOf(x, 1) == OperandOf(y, 0))) {
+    if (!operands && !(IsCommutative(x) && OperandOf(x, 0) == OperandOf(y, 1) && OperandOf(x, 1) == OperandOf(y, 0))) {
       return false;
     }
     const absl::Span<const AttrValue> a = module_.attrs_of(x), b = module_.attrs_of(y);
     size_t i = 0, k = 0;
     while (true) {
-      while (i < a.size() && !Matters(a[i])) ++i;
-      while (k < b.size() && !Matters(b[k])) ++k;
+      while (i < a.size() && !IsSemantic(a[i])) ++i;
+      while (k < b.size() && !IsSemantic(b[k])) ++k;
       if (i == a.size() || k == b.size()) return i == a.size() && k == b.size();
       if (!EqualAttr(a[i++], b[k++])) return false;
     }
@@ -104,11 +104,12 @@ class InstructionSet {
 };
 
 // What the callees of the one that stays stand for: those of the one that goes too. `carried`: pairs done before.
-void CarryCallees(Module& module, Instruction goes, Instruction stays, absl::flat_hash_set<uint64_t>* carried) {
-  if (!MayCall(goes.opcode())) return;
+void MergeMetadataOfCallees(Module& module, Instruction goes, Instruction stays,
+                            absl::flat_hash_set<uint64_t>* carried) {
+  if (!MightHaveCalledComputations(goes.opcode())) return;
   const std::vector<Computation> from = goes.called_computations(), to = stays.called_computations();
   for (size_t k = 0; k < from.size() && k < to.size(); ++k) {
-    CarryBetweenEqual(module, from[k].id(), to[k].id(), carried);
+    MergeMetadataOfEqual(module, from[k].id(), to[k].id(), carried);
   }
 }
 
@@ -164,7 +165,7 @@ int64_t Merger::Merge(Computation computation) {
     if (!MayMerge(i)) continue;
     const InstructionId first = seen_.Find(id);
     if (first == id || !i.control_successors().empty()) continue;
-    CarryCallees(module_, i, module_.instruction(first), &carried_);
+    MergeMetadataOfCallees(module_, i, module_.instruction(first), &carried_);
     // The only user that `first` has will not be alone with it.
     const UseId use = module_.record(first).first_use;
     const InstructionId user = use.valid() && module_.use(use).next == use ? module_.use(use).user : InstructionId();

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "ir/graph/caller_list.h"
+#include "ir/graph/potential_callers.h"
 #include "ir/graph/side_effects.h"
-#include "passes/simplify/unreachable.h"
+#include "passes/simplify/dead_code.h"
 
 namespace hlokit {
 
@@ -18,13 +18,13 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
   std::optional<SideEffects> effects;
   const auto dead = [&](Instruction i) {
     if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter) return false;
-    if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || HasOwnSideEffect(i)) return false;
-    if (!MayCall(i.opcode())) return true;
+    if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || HasSideEffectNoRecurse(i)) return false;
+    if (!MightHaveCalledComputations(i.opcode())) return true;
     if (!effects) effects.emplace(module);
     return !effects->Of(i);
   };
   std::vector<InstructionId> work;
-  const CallerList callers(module, [&](InstructionId id, const InstructionRecord& r) {
+  const PotentialCallers callers(module, [&](InstructionId id, const InstructionRecord& r) {
     if (!r.first_use.valid() && dead(module.instruction(id))) work.push_back(id);
   });
   if (!work.empty()) {

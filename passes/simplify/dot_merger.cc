@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/graph/traversal.h"
 #include "passes/annotations/annotations.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
 namespace {
@@ -53,7 +53,7 @@ Likeness LikenessOf(Instruction dot, int64_t side) {
                   static_cast<uint32_t>(dot.shape().element_type()),
                   static_cast<uint32_t>(dot.operand(1 - side).shape().element_type())};
   for (const AttrValue& value : dot.attrs()) {
-    if (InfoOf(value.attr).meaning == AttrMeaning::kAnnotation) continue;
+    if (InfoOf(value.attr).category == AttrCategory::kAnnotation) continue;
     key.push_back(static_cast<uint32_t>(value.attr));
     key.push_back(value.payload);
   }
@@ -80,9 +80,9 @@ bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId sec
   const ComputationId parent = a.parent().id();
   const auto add = [&](Opcode opcode, Shape shape, std::vector<InstructionId> operands, std::vector<AttrValue> attrs) {
     const InstructionId id =
-        module.AddInstruction(parent, opcode, shape, module.UniqueInstructionName(TextOf(opcode)), operands, attrs);
-    module.Move(id, second);
-    Annotate(module, id, {first, second});
+        module.AddInstruction(parent, opcode, shape, module.UniqueInstructionName(ToString(opcode)), operands, attrs);
+    module.MoveBefore(id, second);
+    SetMetadataFrom(module, id, {first, second});
     return id;
   };
   const InstructionId both =
@@ -110,7 +110,7 @@ bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId sec
     }
     begin += shape.dim(along);
     const InstructionId slice = add(Opcode::kSlice, shape, {merged}, {{Attr::kSlice, module.ListPayload(ranges)}});
-    Annotate(module, slice, {id});
+    SetMetadataFrom(module, slice, {id});
     Replace(module, id, slice);
   }
   return true;
@@ -143,7 +143,7 @@ bool DotMerger::MergeIn(Module& module, Computation c) {
   }
   if (!merged) return false;
   // A merged dot may stand behind users of the first one's slice.
-  for (InstructionId id : PostOrder(c)) module.Move(id, InstructionId());
+  for (InstructionId id : PostOrder(c)) module.MoveBefore(id, InstructionId());
   return true;
 }
 

@@ -71,7 +71,7 @@ inline void AddAttributes(KeySet* key, Instruction i, const std::vector<uint32_t
   const Module& module = i.module();
   for (const AttrValue& a : i.attrs()) {
     const AttrInfo& info = InfoOf(a.attr);
-    if (info.meaning == AttrMeaning::kAnnotation) continue;
+    if (info.category == AttrCategory::kAnnotation) continue;
     key->Add(static_cast<uint32_t>(a.attr));
     if (info.type == AttrType::kComputation) {
       key->Add(same[a.payload]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/target/aliases.h"
 
-#include "passes/analysis/markers.h"
-#include "passes/target/dimension_order.h"
+#include "passes/analysis/annotation_custom_calls.h"
+#include "passes/target/minor_to_major.h"
 #include "passes/target/op_class.h"
 
 namespace hlokit::tpu {
@@ -20,9 +20,9 @@ Instruction BelowAliases(Instruction i) {
 bool IsAlias(Instruction i) {
   if (i.operand_count() == 0) return false;
   if (i.opcode() == Opcode::kReshape || i.opcode() == Opcode::kTranspose) {
-    return MovesNothing(i) || IsOneElement(i.shape());
+    return IsLayoutBitcast(i) || IsOneElement(i.shape());
   }
-  return ClassOf(i.opcode()) == OpClass::kRename || IsMarker(i);
+  return ClassOf(i.opcode()) == OpClass::kAlias || IsAnnotationCustomCall(i);
 }
 
 Instruction ValueOf(Instruction i) {
@@ -37,10 +37,11 @@ Instruction ValueOf(Instruction i) {
 
 bool GeneratesCode(Instruction i) {
   const OpClass op_class = ClassOf(i.opcode());
-  return op_class != OpClass::kSource && op_class != OpClass::kTuple && op_class != OpClass::kElement && !IsAlias(i);
+  return op_class != OpClass::kNoWork && op_class != OpClass::kTuple && op_class != OpClass::kGetTupleElement &&
+         !IsAlias(i);
 }
 
-Instruction Unwrapped(Instruction i) {
+Instruction AsyncWrappedInstruction(Instruction i) {
   if (i.opcode() != Opcode::kAsyncStart) return i;
   const Computation callee = i.computation_attr(Attr::kCalls);
   return callee.valid() && HasTrait(callee.root().opcode(), kCollective) ? callee.root() : i;

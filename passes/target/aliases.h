@@ -18,7 +18,7 @@ Instruction ValueOf(Instruction instruction);
 bool GeneratesCode(Instruction instruction);
 
 // Returns the collective that an asynchronous start of one wraps; other instructions as they are.
-Instruction Unwrapped(Instruction instruction);
+Instruction AsyncWrappedInstruction(Instruction instruction);
 
 }  // namespace hlokit::tpu
 

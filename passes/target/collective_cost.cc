@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMaxListedDevices = int64_t{1} << 20;
 
 // Passes over the links that an all-gather needs to move `bytes` into every chip of the group.
-CollectiveTime GatherCost(const Machine& machine, double bytes, const GroupSpan& span) {
+CollectiveTime GatherCost(const DeviceDescription& machine, double bytes, const GroupSpan& span) {
   CollectiveTime time;
   const double rate = machine.ici_rate * machine.ici_efficiency;
   if (!span.regular) {
@@ -40,7 +40,7 @@ CollectiveTime GatherCost(const Machine& machine, double bytes, const GroupSpan&
   return time;
 }
 
-void AddSlices(const Machine& machine, double bytes, const GroupSpan& span, CollectiveTime* time) {
+void AddSlices(const DeviceDescription& machine, double bytes, const GroupSpan& span, CollectiveTime* time) {
   if (span.slices < 2) return;
   const double n = static_cast<double>(span.slices);
   // Each chip exchanges its part with the same chip of the other slices, through its host.
@@ -48,7 +48,8 @@ void AddSlices(const Machine& machine, double bytes, const GroupSpan& span, Coll
   time->dcn = bytes / static_cast<double>(span.chips) * (n - 1) / n / per_chip + machine.dcn_latency;
 }
 
-std::vector<int64_t> GroupOf(const Machine& machine, const Topology& topology, Instruction instruction, bool* all) {
+std::vector<int64_t> GroupOf(const DeviceDescription& machine, const Topology& topology, Instruction instruction,
+                             bool* all) {
   *all = false;
   const AttrReader attrs(instruction);
   const AttrValue* groups = attrs.Find(Attr::kReplicaGroups);
@@ -74,7 +75,7 @@ std::vector<int64_t> GroupOf(const Machine& machine, const Topology& topology, I
 }
 
 // The furthest that a device of a permute sends, as a group of two.
-GroupSpan SpanOfPairs(const Machine& machine, const Topology& topology, absl::Span<const int64_t> pairs) {
+GroupSpan SpanOfPairs(const DeviceDescription& machine, const Topology& topology, absl::Span<const int64_t> pairs) {
   GroupSpan worst;
   int64_t distance = -1;
   for (size_t i = 0; i + 1 < pairs.size() && i < 8192; i += 2) {
@@ -95,11 +96,13 @@ GroupSpan SpanOfPairs(const Machine& machine, const Topology& topology, absl::Sp
   return worst;
 }
 
-double BytesOf(const Machine& machine, Shape shape) { return static_cast<double>(PaddedBytes(machine, shape)); }
+double BytesOf(const DeviceDescription& machine, Shape shape) {
+  return static_cast<double>(PaddedBytes(machine, shape));
+}
 
 }  // namespace
 
-CollectiveTime TimeOf(const Machine& machine, CollectiveKind kind, double bytes, const GroupSpan& span) {
+CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span) {
   CollectiveTime time;
   switch (kind) {
     case CollectiveKind::kAllGather:
@@ -137,7 +140,7 @@ CollectiveTime TimeOf(const Machine& machine, CollectiveKind kind, double bytes,
   return time;
 }
 
-Collective CollectiveOf(const Machine& machine, const Topology& topology, Instruction i) {
+Collective CollectiveOf(const DeviceDescription& machine, const Topology& topology, Instruction i) {
   Collective result;
   double operands = 0;
   for (Instruction operand : i.operands()) operands += BytesOf(machine, operand.shape());
@@ -170,8 +173,8 @@ Collective CollectiveOf(const Machine& machine, const Topology& topology, Instru
   return result;
 }
 
-double IdealSeconds(const Machine& machine, const Collective& collective) {
-  Machine ideal = machine;
+double IdealSeconds(const DeviceDescription& machine, const Collective& collective) {
+  DeviceDescription ideal = machine;
   ideal.ici_efficiency = 1;
   ideal.hbm_efficiency = 1;
   ideal.ici_hop_latency = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long collectives take on the torus, in the manner of "How to Scale Your Model": rings over each axis of the
-// group, both ways where an axis wraps, and hops that bound small messages; between slices over the data-centre
+// group, both ways where an axis wraps, and hops that bound small messages; between slices over the data-center
 // network.
 #ifndef HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_
 #define HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "ir/graph/module.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 #include "passes/target/topology.h"
 
 namespace hlokit::tpu {
@@ -24,7 +24,7 @@ struct CollectiveTime {
 
 // `bytes`: of the full array that the group holds together (gathered for an all-gather, before scattering for a
 // reduce-scatter); for an all-to-all what one device holds; for a permute what one device sends.
-CollectiveTime TimeOf(const Machine& machine, CollectiveKind kind, double bytes, const GroupSpan& span);
+CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span);
 
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -32,9 +32,9 @@ struct Collective {
   GroupSpan span;
 };
 // What a collective instruction moves. Groups that name devices the topology lacks count as if it had them.
-Collective CollectiveOf(const Machine& machine, const Topology& topology, Instruction instruction);
+Collective CollectiveOf(const DeviceDescription& machine, const Topology& topology, Instruction instruction);
 // Seconds at the nominal rates of the links, without hops: what its efficiency is measured against.
-double IdealSeconds(const Machine& machine, const Collective& collective);
+double IdealSeconds(const DeviceDescription& machine, const Collective& collective);
 
 }  // namespace hlokit::tpu
 

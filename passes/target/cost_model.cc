@@ -37,7 +37,7 @@ void AddTimes(const ResourceTimes& from, double scale, ResourceTimes* to) {
   for (size_t r = 0; r < kResourceCount; ++r) (*to)[r] += from[r] * scale;
 }
 
-double FractionInVmem(const Machine& machine, Shape shape) {
+double FractionInVmem(const DeviceDescription& machine, Shape shape) {
   if (shape.IsArray()) return IsIn(shape, kVectorMemorySpace) ? 1 : 0;
   double bytes = 0, in_vmem = 0;
   for (Shape leaf : Leaves(shape)) {
@@ -52,23 +52,23 @@ double FractionInVmem(const Machine& machine, Shape shape) {
 CostModel::CostModel(const Module& module, const TpuTarget& target)
     : target_(target), scale_(1 / target.parts), costs_(module) {}
 
-double CostModel::Kernel(const KernelWork& work, const Placement& placement, OpTime* time) const {
-  const Machine& machine = target_.machine;
+double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpTime* time) const {
+  const DeviceDescription& machine = target_.machine;
   ResourceTimes times = work.times;
   double bytes = 0;
   double prefetchable = 0;
-  for (const Access& access : work.reads) {
+  for (const MemoryAccess& access : work.reads) {
     const double part = access.bytes * (1 - placement.in_vmem(access.value));
     bytes += part;
     if (placement.prefetchable(access.value)) prefetchable += part;
   }
-  for (const Access& access : work.writes) bytes += access.bytes * (1 - placement.in_vmem(access.value));
+  for (const MemoryAccess& access : work.writes) bytes += access.bytes * (1 - placement.in_vmem(access.value));
   for (const Product& product : work.products) {
     const bool lhs = product.lhs_source.valid() && placement.in_vmem(product.lhs_source) == 1;
     const bool rhs = product.rhs_source.valid() && placement.in_vmem(product.rhs_source) == 1;
-    const ProductTime product_time = TimeOf(machine, product, lhs, rhs);
+    const MatmulTime product_time = TimeOf(machine, product, lhs, rhs);
     times[Index(Resource::kMxu)] += product_time.mxu;
-    bytes += product_time.reread;
+    bytes += product_time.refetched_bytes;
   }
   bytes *= scale_;
   const double used = std::min(placement.prefetched, prefetchable * scale_);
@@ -100,8 +100,8 @@ double CostModel::Kernel(const KernelWork& work, const Placement& placement, OpT
 }
 
 void CostModel::Collective(Instruction i, OpTime* time) const {
-  const Machine& machine = target_.machine;
-  const tpu::Collective collective = CollectiveOf(machine, target_.topology, Unwrapped(i));
+  const DeviceDescription& machine = target_.machine;
+  const tpu::Collective collective = CollectiveOf(machine, target_.topology, AsyncWrappedInstruction(i));
   const CollectiveTime t = TimeOf(machine, collective.kind, collective.bytes, collective.span);
   time->times[Index(Resource::kIci)] = std::max(t.ici, t.latency);
   time->times[Index(Resource::kDcn)] = t.dcn;
@@ -112,13 +112,13 @@ void CostModel::Collective(Instruction i, OpTime* time) const {
   time->ideal = IdealSeconds(machine, collective);
   time->lanes = 0;
   for (const GroupSpan::Axis& axis : collective.span.axes) {
-    time->lanes |= static_cast<uint8_t>(1u << std::min<size_t>(axis.axis, kDcnLane - 1));
+    time->lanes |= static_cast<uint8_t>(1u << std::min<size_t>(axis.axis, kDcnLinkGroup - 1));
   }
-  if (collective.span.slices > 1) time->lanes |= 1u << kDcnLane;
+  if (collective.span.slices > 1) time->lanes |= 1u << kDcnLinkGroup;
 }
 
 void CostModel::Copy(Instruction i, OpTime* time) const {
-  const Machine& machine = target_.machine;
+  const DeviceDescription& machine = target_.machine;
   double bytes = 0;
   bool host = i.opcode() != Opcode::kCopyStart;
   for (Shape leaf : Leaves(i.shape())) host = host || IsIn(leaf, kHostMemorySpace);
@@ -143,7 +143,7 @@ class LatencyEstimator {
   std::vector<Latency> Run() {
     std::vector<Latency> latencies(module_.instruction_id_bound());
     const CallGraph calls(module_);
-    for (ComputationId id : calls.CalleesFirst()) {
+    for (ComputationId id : calls.PostOrder()) {
       const Computation c = module_.computation(id);
       if (!calls.IsLive(c) || !calls.IsSequential(c)) continue;
       double core = 0;
@@ -163,7 +163,7 @@ class LatencyEstimator {
   Latency LatencyOf(Instruction i) const {
     OpTime time;
     Latency latency;
-    switch (ClassOf(Unwrapped(i).opcode())) {
+    switch (ClassOf(AsyncWrappedInstruction(i).opcode())) {
       case OpClass::kCollective:
         model_.Collective(i, &time);
         latency.links = time.lanes;
@@ -179,16 +179,16 @@ class LatencyEstimator {
       case OpClass::kLoop:
         time.duration = SecondsOfCall(i);
         break;
-      case OpClass::kSource:
-      case OpClass::kRename:
+      case OpClass::kNoWork:
+      case OpClass::kAlias:
       case OpClass::kTuple:
-      case OpClass::kElement:
+      case OpClass::kGetTupleElement:
       case OpClass::kElementwise:
       case OpClass::kMovement:
       case OpClass::kUpdate:
       case OpClass::kReduce:
       case OpClass::kProduct:
-      case OpClass::kAlone:
+      case OpClass::kStandalone:
       case OpClass::kScalar:
         model_.Kernel(model_.WorkOf(i),
                       {.in_vmem =

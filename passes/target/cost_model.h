@@ -24,7 +24,7 @@ inline constexpr int64_t kHostMemorySpace = 5;
 
 // Links that collectives share: those of each axis of the mesh, and those between slices.
 inline constexpr size_t kLanes = 4;
-inline constexpr size_t kDcnLane = 3;
+inline constexpr size_t kDcnLinkGroup = 3;
 
 // Returns the resource that is busy longest; overhead only where it is most of the time.
 Resource BoundOf(const ResourceTimes& times);
@@ -38,11 +38,11 @@ struct OpTime {
   double hbm_bytes = 0;
   double wire_bytes = 0;
   double ideal = 0;   // of a collective: at the nominal rates of all links it can use
-  uint8_t lanes = 0;  // of a collective: bit i for the links of axis i, kDcnLane for those between slices
+  uint8_t lanes = 0;  // of a collective: bit i for the links of axis i, kDcnLinkGroup for those between slices
 };
 
 // The part of the array, or of the arrays of a tuple, that its layout puts into vector memory: 0 to 1.
-double FractionInVmem(const Machine& machine, Shape shape);
+double FractionInVmem(const DeviceDescription& machine, Shape shape);
 
 class CostModel {
  public:
@@ -53,7 +53,7 @@ class CostModel {
   const CostAnalysis& costs() const { return costs_; }
 
   // What a kernel needs of each resource, wherever its arrays are.
-  KernelWork WorkOf(Instruction kernel) const { return tpu::WorkOf(target_.machine, costs_, kernel); }
+  KernelCost WorkOf(Instruction kernel) const { return tpu::WorkOf(target_.machine, costs_, kernel); }
 
   // Where the arrays of a kernel are.
   struct Placement {
@@ -62,7 +62,7 @@ class CostModel {
     double prefetched = 0;                                // bytes that may have been brought in before the kernel began
   };
   // Returns how many of the prefetched bytes were its operands'.
-  double Kernel(const KernelWork& work, const Placement& placement, OpTime* time) const;
+  double Kernel(const KernelCost& work, const Placement& placement, OpTime* time) const;
   // A collective, or the asynchronous start of one.
   void Collective(Instruction i, OpTime* time) const;
   // A copy between memories, infeed, outfeed, send, recv.

@@ -44,7 +44,7 @@ double AttentionFlops(Instruction call) {
 
 }  // namespace
 
-CustomCallWork WorkOfCustomCall(const Machine& machine, Instruction call) {
+CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction call) {
   CustomCallWork work;
   const std::string_view target = call.string_attr(Attr::kCustomCallTarget);
   const std::string_view config = call.string_attr(Attr::kBackendConfig);

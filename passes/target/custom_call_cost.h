@@ -6,7 +6,7 @@
 #define HLOKIT_PASSES_TARGET_CUSTOM_CALL_COST_H_
 
 #include "ir/graph/module.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 
 namespace hlokit::tpu {
 
@@ -18,7 +18,7 @@ struct CustomCallWork {
   double sequence_seconds = 0;  // of the blocks of sequences that paged attention goes through one by one
   bool own_pipeline = false;
 };
-CustomCallWork WorkOfCustomCall(const Machine& machine, Instruction call);
+CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction call);
 
 }  // namespace hlokit::tpu
 

@@ -21,7 +21,7 @@ constexpr int kMaxSteps = 64;  // from an operand to the array it comes from
 
 class WorkCounter {
  public:
-  WorkCounter(const Machine& machine, const CostAnalysis& costs, KernelWork* work)
+  WorkCounter(const DeviceDescription& machine, const CostAnalysis& costs, KernelCost* work)
       : machine_(machine), tile_(TileOf(machine)), costs_(costs), work_(*work) {
     const double positions = machine.lanes * machine.sublanes * static_cast<double>(machine.cores_per_device());
     vector_rate_ = positions * machine.vpu_alus * machine.vpu_efficiency * machine.clock;
@@ -31,7 +31,7 @@ class WorkCounter {
 
   // Operations of one instruction of a kernel.
   void Add(Instruction i) {
-    const OpWork op = WorkOf(i.opcode());
+    const OpWork op = OpWorkOf(i.opcode());
     switch (op.op_class) {
       case OpClass::kElementwise:
         Elementwise(i, op);
@@ -48,16 +48,16 @@ class WorkCounter {
       case OpClass::kProduct:
         Product(i);
         break;
-      case OpClass::kAlone:
+      case OpClass::kStandalone:
         Alone(i, op);
         break;
       case OpClass::kScalar:
         Take(Resource::kScalar, machine_.scalar_op_latency);
         break;
-      case OpClass::kSource:
-      case OpClass::kRename:
+      case OpClass::kNoWork:
+      case OpClass::kAlias:
       case OpClass::kTuple:
-      case OpClass::kElement:
+      case OpClass::kGetTupleElement:
       case OpClass::kCollective:
       case OpClass::kAsyncCopy:
       case OpClass::kHost:
@@ -219,7 +219,7 @@ class WorkCounter {
   }
 
   void Product(Instruction i) {
-    work_.products.push_back(ProductOf(machine_, i));
+    work_.products.push_back(MatmulShapeOf(machine_, i));
     if (i.operand_count() < 2) return;
     work_.products.back().lhs_source = SourceOf(i.operand(0));
     work_.products.back().rhs_source = SourceOf(i.operand(1));
@@ -323,15 +323,15 @@ class WorkCounter {
     Take(Resource::kMxu, known.matrix_seconds);
     // The matrix unit stands still while a sequence begins.
     Take(known.matrix_seconds > 0 ? Resource::kMxu : Resource::kScalar, known.sequence_seconds);
-    work_.own_pipeline = known.own_pipeline;
+    work_.has_manual_pipeline = known.own_pipeline;
     Take(Resource::kEup, known.transcendentals / transcendental_rate_);
     work_.flops += known.flops;
   }
 
-  const Machine& machine_;
+  const DeviceDescription& machine_;
   const VectorTile tile_;
   const CostAnalysis& costs_;
-  KernelWork& work_;
+  KernelCost& work_;
   Instruction fusion_;  // whose body is being counted
   double vector_rate_ = 1;
   double transcendental_rate_ = 1;
@@ -341,9 +341,10 @@ class WorkCounter {
 };
 
 // Bytes that a member reads of an operand.
-Access ReadOf(const Machine& machine, const CostAnalysis& costs, Instruction member, int64_t index, Instruction value) {
+MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs, Instruction member, int64_t index,
+                    Instruction value) {
   const Shape shape = member.operand(index).shape();
-  Access access{value.id(), static_cast<double>(PaddedBytes(machine, shape)), true};
+  MemoryAccess access{value.id(), static_cast<double>(PaddedBytes(machine, shape)), true};
   const auto part_of = [&](Shape result) {
     const double part = static_cast<double>(PaddedBytes(machine, result));
     if (part < access.bytes) access = {value.id(), part, false};
@@ -367,7 +368,7 @@ Access ReadOf(const Machine& machine, const CostAnalysis& costs, Instruction mem
 }
 
 // What is written of a value: an update in place writes the update.
-double WrittenBytes(const Machine& machine, Instruction value) {
+double WrittenBytes(const DeviceDescription& machine, Instruction value) {
   Instruction root = value;
   if (root.opcode() == Opcode::kFusion) {
     const Computation body = root.computation_attr(Attr::kCalls);
@@ -391,7 +392,7 @@ double WrittenBytes(const Machine& machine, Instruction value) {
 
 }  // namespace
 
-std::string_view NameOf(Resource resource) {
+std::string_view ToString(Resource resource) {
   switch (resource) {
     case Resource::kMxu:
       return "mxu";
@@ -419,8 +420,8 @@ std::string_view NameOf(Resource resource) {
   return "";
 }
 
-KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, Instruction kernel) {
-  KernelWork work;
+KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& costs, Instruction kernel) {
+  KernelCost work;
   WorkCounter counter(machine, costs, &work);
   counter.Add(kernel);
   work.flops += static_cast<double>(costs.Of(kernel).flops);
@@ -428,7 +429,7 @@ KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, Instruction
   for (int64_t k = 0; k < kernel.operand_count(); ++k) {
     const Instruction value = ValueOf(kernel.operand(k));
     if (value.opcode() == Opcode::kTuple || (value.opcode() == Opcode::kConstant && value.shape().IsScalar())) continue;
-    const Access access = ReadOf(machine, costs, kernel, k, value);
+    const MemoryAccess access = ReadOf(machine, costs, kernel, k, value);
     work.vmem_bytes += access.bytes;
     const auto [place, fresh] = read.insert({value.id().value, work.reads.size()});
     if (fresh) {

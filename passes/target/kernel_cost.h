@@ -10,37 +10,37 @@
 
 #include "ir/graph/module.h"
 #include "passes/analysis/cost.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 #include "passes/target/matrix_cost.h"
 
 namespace hlokit::tpu {
 
 enum class Resource : uint8_t { kMxu, kVpu, kEup, kXlu, kVmem, kScalar, kHbm, kIci, kDcn, kHost, kOverhead };
 inline constexpr size_t kResourceCount = static_cast<size_t>(Resource::kOverhead) + 1;
-std::string_view NameOf(Resource resource);
+std::string_view ToString(Resource resource);
 using ResourceTimes = std::array<double, kResourceCount>;  // seconds
 
 // An array that a kernel reads or writes.
-struct Access {
+struct MemoryAccess {
   InstructionId value;
   double bytes = 0;
-  bool whole = true;  // all of the array, not a slice
+  bool is_full_array = true;  // all of the array, not a slice
 };
 
-struct KernelWork {
+struct KernelCost {
   ResourceTimes times{};  // kHbm is left to who knows where the arrays are
-  std::vector<Access> reads;
-  std::vector<Access> writes;
+  std::vector<MemoryAccess> reads;
+  std::vector<MemoryAccess> writes;
   double vmem_bytes = 0;  // through vector memory
   double flops = 0;       // of the program, not of the passes it takes
-  std::vector<Product> products;
+  std::vector<MatmulShape> products;
   bool opaque = false;  // a custom call whose work is unknown
   bool lane_reduce = false;
-  bool own_pipeline = false;  // a hand-written kernel that streams at attention_hbm_efficiency and hides it all
+  bool has_manual_pipeline = false;  // a hand-written kernel that streams at attention_hbm_efficiency and hides it all
 };
 
 // Of an instruction that runs on the core.
-KernelWork WorkOf(const Machine& machine, const CostAnalysis& costs, Instruction kernel);
+KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& costs, Instruction kernel);
 
 }  // namespace hlokit::tpu
 

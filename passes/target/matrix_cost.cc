@@ -19,7 +19,7 @@ double SizeOrOne(Shape shape, int64_t dimension) {
 
 double RoundUpTo(double value, double unit) { return std::ceil(value / unit) * unit; }
 
-double SpeedupOf(const Machine& machine, ElementType a, ElementType b) {
+double SpeedupOf(const DeviceDescription& machine, ElementType a, ElementType b) {
   const int bits = std::max(BitsOf(a), BitsOf(b));
   if (IsInteger(a) && IsInteger(b)) {
     if (bits <= 4) return machine.mxu_int4_speedup;
@@ -44,7 +44,7 @@ double PassesOf(Instruction i) {
   return passes;
 }
 
-void DotSizes(Instruction i, Product* p) {
+void DotSizes(Instruction i, MatmulShape* p) {
   const DotDims dims = DotDims::Of(i);
   const Shape lhs = i.operand(0).shape();
   const Shape rhs = i.operand(1).shape();
@@ -62,7 +62,7 @@ void DotSizes(Instruction i, Product* p) {
   }
 }
 
-void ConvolutionSizes(Instruction i, Product* p) {
+void ConvolutionSizes(Instruction i, MatmulShape* p) {
   const ConvolutionDims dims = ConvolutionDims::Of(i);
   const Shape kernel = i.operand(1).shape();
   const double groups = static_cast<double>(
@@ -78,7 +78,7 @@ void ConvolutionSizes(Instruction i, Product* p) {
 }
 
 // Cycles that one unit takes with [k, n] standing in the array and m rows streaming through it.
-double Cycles(const Machine& machine, double m, double k, double n, double batch, double units) {
+double Cycles(const DeviceDescription& machine, double m, double k, double n, double batch, double units) {
   const double size = machine.mxu_size;
   const double tiles = std::ceil(k / size) * std::ceil(n / size);
   // The next weights are pushed while rows stream, so a pass takes at least the push.
@@ -88,7 +88,7 @@ double Cycles(const Machine& machine, double m, double k, double n, double batch
 
 // The accumulators of an output tile fill the kernel's share of vector memory; each operand is read once for each tile
 // along the other's side.
-double RereadBytes(const Machine& machine, const Product& p, bool lhs_in_vmem, bool rhs_in_vmem) {
+double RereadBytes(const DeviceDescription& machine, const MatmulShape& p, bool lhs_in_vmem, bool rhs_in_vmem) {
   const double room = machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
   const double lhs = p.lhs_bytes / p.batch;
   const double rhs = p.rhs_bytes / p.batch;
@@ -110,8 +110,8 @@ double RereadBytes(const Machine& machine, const Product& p, bool lhs_in_vmem, b
 
 }  // namespace
 
-Product ProductOf(const Machine& machine, Instruction i) {
-  Product p;
+MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction i) {
+  MatmulShape p;
   if (i.operand_count() < 2 || !i.operand(0).shape().IsArray() || !i.operand(1).shape().IsArray()) return p;
   if (i.opcode() == Opcode::kConvolution) {
     ConvolutionSizes(i, &p);
@@ -126,8 +126,8 @@ Product ProductOf(const Machine& machine, Instruction i) {
   return p;
 }
 
-ProductTime TimeOf(const Machine& machine, const Product& p, bool lhs_in_vmem, bool rhs_in_vmem) {
-  ProductTime time;
+MatmulTime TimeOf(const DeviceDescription& machine, const MatmulShape& p, bool lhs_in_vmem, bool rhs_in_vmem) {
+  MatmulTime time;
   const double units = machine.mxu_count * static_cast<double>(machine.cores_per_device());
   // Either operand may stand in the array.
   const double cycles =
@@ -140,7 +140,7 @@ ProductTime TimeOf(const Machine& machine, const Product& p, bool lhs_in_vmem, b
   const double flops = 2 * p.batch * p.m * p.n * p.k;
   time.mxu = std::min(time.mxu, flops * 2 / vector_rate + machine.mxu_overhead);
   time.ideal = flops * p.passes / p.speedup / machine.PeakFlops();
-  time.reread = RereadBytes(machine, p, lhs_in_vmem, rhs_in_vmem);
+  time.refetched_bytes = RereadBytes(machine, p, lhs_in_vmem, rhs_in_vmem);
   return time;
 }
 

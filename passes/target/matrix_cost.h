@@ -6,12 +6,12 @@
 #include <cstdint>
 
 #include "ir/graph/module.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 
 namespace hlokit::tpu {
 
 // A product as the matrix unit sees it: `batch` times [m,k] x [k,n].
-struct Product {
+struct MatmulShape {
   double batch = 1;
   double m = 1;
   double n = 1;
@@ -28,15 +28,15 @@ struct Product {
 
 // Of a dot, ragged or scaled dot, or convolution. A convolution is the product over its window (im2col), counting the
 // multiplications that meet no padding or hole.
-Product ProductOf(const Machine& machine, Instruction instruction);
+MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction instruction);
 
-struct ProductTime {
-  double mxu = 0;     // seconds, without efficiency loss hidden: the loss is in
-  double ideal = 0;   // at the peak rate, no padding
-  double reread = 0;  // bytes that tiles read again from HBM, beyond each operand once
+struct MatmulTime {
+  double mxu = 0;              // seconds, without efficiency loss hidden: the loss is in
+  double ideal = 0;            // at the peak rate, no padding
+  double refetched_bytes = 0;  // bytes that tiles read again from HBM, beyond each operand once
 };
 // `lhs_in_vmem`, `rhs_in_vmem`: operands that no tile has to fetch.
-ProductTime TimeOf(const Machine& machine, const Product& product, bool lhs_in_vmem, bool rhs_in_vmem);
+MatmulTime TimeOf(const DeviceDescription& machine, const MatmulShape& product, bool lhs_in_vmem, bool rhs_in_vmem);
 
 }  // namespace hlokit::tpu
 

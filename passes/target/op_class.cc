@@ -10,11 +10,11 @@ constexpr OpWork kWork[] = {
 #define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, ...) \
   {OpClass::k##device, vector, transcendental},
 #include "ir/ops/opcodes.def"
-    {OpClass::kAlone, 0, 0},  // an opcode that is not known
+    {OpClass::kStandalone, 0, 0},  // an opcode that is not known
 };
 
 }  // namespace
 
-OpWork WorkOf(Opcode opcode) { return kWork[static_cast<size_t>(opcode)]; }
+OpWork OpWorkOf(Opcode opcode) { return kWork[static_cast<size_t>(opcode)]; }
 
 }  // namespace hlokit::tpu

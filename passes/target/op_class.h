@@ -10,17 +10,17 @@
 namespace hlokit::tpu {
 
 enum class OpClass : uint8_t {
-  kSource,       // parameter, constant: nothing is done
-  kRename,       // the operand's bytes under another name
-  kTuple,        // tables of names
-  kElement,      // one element of the tuple operand
-  kElementwise,  // on whole registers, fuses
-  kMovement,     // rearranges elements, fuses into its consumers
-  kUpdate,       // writes into its operand in place, ends a kernel
-  kReduce,       // takes fused producers, its epilogue fuses
-  kProduct,      // matrix unit
-  kAlone,        // a kernel of its own
-  kScalar,       // on the scalar unit
+  kNoWork,           // parameter, constant: nothing is done
+  kAlias,            // the operand's bytes under another name
+  kTuple,            // tables of names
+  kGetTupleElement,  // one element of the tuple operand
+  kElementwise,      // on whole registers, fuses
+  kMovement,         // rearranges elements, fuses into its consumers
+  kUpdate,           // writes into its operand in place, ends a kernel
+  kReduce,           // takes fused producers, its epilogue fuses
+  kProduct,          // matrix unit
+  kStandalone,       // a kernel of its own
+  kScalar,           // on the scalar unit
   kCollective,
   kAsyncCopy,
   kHost,
@@ -36,8 +36,8 @@ struct OpWork {
   float transcendental;
 };
 
-OpWork WorkOf(Opcode opcode);
-inline OpClass ClassOf(Opcode opcode) { return WorkOf(opcode).op_class; }
+OpWork OpWorkOf(Opcode opcode);
+inline OpClass ClassOf(Opcode opcode) { return OpWorkOf(opcode).op_class; }
 
 }  // namespace hlokit::tpu
 

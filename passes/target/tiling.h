@@ -9,7 +9,7 @@
 
 #include "absl/types/span.h"
 #include "ir/types/shape.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 
 namespace hlokit {
 
@@ -25,7 +25,7 @@ struct VectorTile {
   int64_t sublanes = 1;
   int64_t lanes = 1;
 };
-inline VectorTile TileOf(const Machine& machine) {
+inline VectorTile TileOf(const DeviceDescription& machine) {
   return {static_cast<int64_t>(machine.sublanes), static_cast<int64_t>(machine.lanes)};
 }
 // Rows of the tiles of an array whose second-minor dimension has `rows`: those of the register, or half as often as all
@@ -55,7 +55,9 @@ Shape WithTiles(const VectorTile& tile, ShapeTable& shapes, Shape array);
 // second-minor dimensions compact (TileRows) and vectors as rows of lanes. Tuples: the sum over leaves. An
 // unbounded dimension counts as 1, a bounded one with its bound. Saturates.
 int64_t PaddedBytes(const VectorTile& tile, Shape shape);
-inline int64_t PaddedBytes(const Machine& machine, Shape shape) { return PaddedBytes(TileOf(machine), shape); }
+inline int64_t PaddedBytes(const DeviceDescription& machine, Shape shape) {
+  return PaddedBytes(TileOf(machine), shape);
+}
 
 // The layout has tiles: a compiler has chosen it.
 inline bool HasTiles(Shape array) {

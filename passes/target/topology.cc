@@ -48,7 +48,7 @@ int64_t Topology::ChipsPerSlice() const {
   return chips;
 }
 
-bool Topology::Wraps(const Machine& machine, size_t axis) const {
+bool Topology::Wraps(const DeviceDescription& machine, size_t axis) const {
   if (axis >= axes.size() || axes[axis] < 2) return false;
   if (machine.ici_wrap_at > 0) return static_cast<double>(axes[axis]) >= machine.ici_wrap_at;
   const int64_t cube = static_cast<int64_t>(machine.ici_wrap_cube);
@@ -56,7 +56,7 @@ bool Topology::Wraps(const Machine& machine, size_t axis) const {
   return std::all_of(axes.begin(), axes.end(), [cube](int64_t n) { return n % cube == 0; });
 }
 
-Topology TopologyFor(const Machine& machine, int64_t chips) {
+Topology TopologyFor(const DeviceDescription& machine, int64_t chips) {
   Topology result;
   const int64_t largest = static_cast<int64_t>(machine.max_chips);
   while (chips > largest && chips % (result.slices * 2) == 0 && chips / result.slices > largest) result.slices *= 2;
@@ -64,7 +64,7 @@ Topology TopologyFor(const Machine& machine, int64_t chips) {
   return result;
 }
 
-absl::StatusOr<Topology> ParseTopology(const Machine& machine, std::string_view text) {
+absl::StatusOr<Topology> ParseTopology(const DeviceDescription& machine, std::string_view text) {
   Topology result;
   std::string_view rest = text;
   if (const size_t star = rest.find('*'); star != std::string_view::npos) {
@@ -98,7 +98,7 @@ absl::StatusOr<Topology> ParseTopology(const Machine& machine, std::string_view 
   return result;
 }
 
-std::string ToText(const Topology& topology) {
+std::string ToString(const Topology& topology) {
   std::string out;
   if (topology.slices > 1) StrAppend(&out, topology.slices, "*");
   for (size_t i = 0; i < topology.axes.size(); ++i) {
@@ -108,7 +108,7 @@ std::string ToText(const Topology& topology) {
   return out;
 }
 
-GroupSpan SpanOf(const Machine& machine, const Topology& topology, absl::Span<const int64_t> devices) {
+GroupSpan SpanOf(const DeviceDescription& machine, const Topology& topology, absl::Span<const int64_t> devices) {
   GroupSpan result;
   result.devices = static_cast<int64_t>(devices.size());
   const int64_t per_slice = topology.ChipsPerSlice();
@@ -149,7 +149,7 @@ GroupSpan SpanOf(const Machine& machine, const Topology& topology, absl::Span<co
   return result;
 }
 
-GroupSpan SpanOfAll(const Machine& machine, const Topology& topology) {
+GroupSpan SpanOfAll(const DeviceDescription& machine, const Topology& topology) {
   GroupSpan result;
   result.chips = topology.ChipsPerSlice();
   result.slices = topology.slices;

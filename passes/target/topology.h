@@ -10,26 +10,26 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 
 namespace hlokit::tpu {
 
-// Chips of one slice along each axis, and slices joined by the data-centre network.
+// Chips of one slice along each axis, and slices joined by the data-center network.
 struct Topology {
   std::vector<int64_t> axes;
   int64_t slices = 1;
 
   int64_t ChipsPerSlice() const;
   int64_t Chips() const { return ChipsPerSlice() * slices; }
-  bool Wraps(const Machine& machine, size_t axis) const;
+  bool Wraps(const DeviceDescription& machine, size_t axis) const;
 };
 
 // "4x4x4", "16" (chips, arranged as nearly square as they can be), "2*16x16" (two slices). Errors: not a topology, more
 // axes than the machine has, more chips than its largest slice.
-absl::StatusOr<Topology> ParseTopology(const Machine& machine, std::string_view text);
+absl::StatusOr<Topology> ParseTopology(const DeviceDescription& machine, std::string_view text);
 // The most nearly cubic arrangement of so many chips; more than a slice holds become several slices.
-Topology TopologyFor(const Machine& machine, int64_t chips);
-std::string ToText(const Topology& topology);
+Topology TopologyFor(const DeviceDescription& machine, int64_t chips);
+std::string ToString(const Topology& topology);
 
 // How a group of devices lies in the mesh. Device d is core d % devices_per_chip of chip d / devices_per_chip; chips
 // count along the first axis first.
@@ -46,9 +46,9 @@ struct GroupSpan {
   int64_t devices = 1;
   bool regular = true;  // the group fills the product of its axes
 };
-GroupSpan SpanOf(const Machine& machine, const Topology& topology, absl::Span<const int64_t> devices);
+GroupSpan SpanOf(const DeviceDescription& machine, const Topology& topology, absl::Span<const int64_t> devices);
 // Of all devices.
-GroupSpan SpanOfAll(const Machine& machine, const Topology& topology);
+GroupSpan SpanOfAll(const DeviceDescription& machine, const Topology& topology);
 
 }  // namespace hlokit::tpu
 

@@ -12,7 +12,7 @@ double TpuTarget::VmemForArrays() const {
   return machine.OnChipBytes() - machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
 }
 
-double PartsOf(const Module& module) {
+double ImplicitPartitionCount(const Module& module) {
   if (module.header().num_partitions <= 1) return 1;
   bool shardings = false;
   for (Computation c : module.computations()) {
@@ -28,8 +28,8 @@ int64_t DevicesOf(const Module& module) {
   const int64_t replicas = std::max<int64_t>(module.header().replica_count, 1);
   const int64_t partitions = std::max<int64_t>(module.header().num_partitions, 1);
   int64_t devices = 0;
-  constexpr int64_t kMost = int64_t{1} << 20;
-  if (__builtin_mul_overflow(replicas, partitions, &devices)) return kMost;
+  constexpr int64_t kMaxDevices = int64_t{1} << 20;
+  if (__builtin_mul_overflow(replicas, partitions, &devices)) return kMaxDevices;
   // Dumps of one partition do not always say how many there are; the groups of collectives do.
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
@@ -37,18 +37,18 @@ int64_t DevicesOf(const Module& module) {
       if (const std::optional<uint32_t> groups = i.payload(Attr::kReplicaGroups)) {
         devices = std::max(devices, CountReplicaGroups(module.context(), ListId(*groups)).devices);
       }
-      for (int64_t d : i.list_attr(Attr::kSourceTargetPairs)) devices = std::max(devices, std::min(d, kMost) + 1);
+      for (int64_t d : i.list_attr(Attr::kSourceTargetPairs)) devices = std::max(devices, std::min(d, kMaxDevices) + 1);
     }
   }
-  return std::min(devices, kMost);
+  return std::min(devices, kMaxDevices);
 }
 
 TpuTarget TargetFor(std::string_view device, const Module& module) {
   TpuTarget target;
-  if (std::optional<Machine> machine = InstalledMachine(device)) target.machine = *std::move(machine);
+  if (std::optional<DeviceDescription> machine = BuiltinDeviceDescription(device)) target.machine = *std::move(machine);
   const int64_t per_chip = std::max<int64_t>(target.machine.devices_per_chip(), 1);
   target.topology = TopologyFor(target.machine, (DevicesOf(module) + per_chip - 1) / per_chip);
-  target.parts = PartsOf(module);
+  target.parts = ImplicitPartitionCount(module);
   return target;
 }
 

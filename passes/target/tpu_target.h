@@ -8,13 +8,13 @@
 #include <string_view>
 
 #include "ir/graph/module.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 #include "passes/target/topology.h"
 
 namespace hlokit::tpu {
 
 struct TpuTarget {
-  Machine machine;
+  DeviceDescription machine;
   Topology topology;
   // Devices that share each array and the work on it: 1 but for modules that have yet to be partitioned.
   double parts = 1;
@@ -27,7 +27,7 @@ struct TpuTarget {
 
 // Among how many devices the work is divided: a module with shardings but without collectives has not been partitioned,
 // its shapes are those of all devices.
-double PartsOf(const Module& module);
+double ImplicitPartitionCount(const Module& module);
 // Devices that the module is made for: replicas times partitions, or as many as its collectives name.
 int64_t DevicesOf(const Module& module);
 

@@ -4,8 +4,8 @@
 
   suites.py corpus|conformance|torch FOLDER [--bin=build/release/bin] [--logs=build/check]
 
-FOLDER holds corpus/, conformance/ and tools/. Each line of tests/corpus_floor.txt, tests/conformance_floor.txt or
-tests/torch_floor.txt is a test: what must come out right at least. A floor is what was reached; it only ever rises. The cases
+FOLDER holds corpus/, conformance/ and tools/. Each line of tests/corpus_baseline.txt, tests/conformance_baseline.txt or
+tests/torch_baseline.txt is a test: what must come out right at least. A floor is what was reached; it only ever rises. The cases
 of conformance that fail must be those that tests/conformance_exceptions.txt explains. Ends with `N passed, N failed`.
 """
 import argparse
@@ -51,7 +51,7 @@ def first(pattern, text):
 
 def corpus(options, counts):
     text = run(options.folder / "tools/corpus.py", options.bin / "hlo-opt", "--fails", options.logs / "corpus-fails.tsv")
-    for suite, kind, minimum in floor("corpus_floor.txt"):
+    for suite, kind, minimum in floor("corpus_baseline.txt"):
         counts.at_least(f"{suite}: {kind}", first(rf"^{suite}: (?:.*, )?{kind} (\d+)/", text), minimum)
 
 
@@ -59,7 +59,7 @@ def conformance(options, counts):
     fails = options.logs / "conformance-fails.tsv"
     fails.unlink(missing_ok=True)
     text = run(options.folder / "tools/conformance.py", options.bin / "hlo-run", "--fails", fails)
-    for suite, minimum in floor("conformance_floor.txt"):
+    for suite, minimum in floor("conformance_baseline.txt"):
         counts.at_least(suite, first(rf"^{suite}: (\d+) of ", text), minimum)
     failing = {line.split("\t")[0] for line in fails.read_text().splitlines()} if fails.exists() else set()
     explained = {line.split(":")[0] for line in (TESTS / "conformance_exceptions.txt").read_text().splitlines()
@@ -83,7 +83,7 @@ def torch(options, counts):
         "models": first(r"^(\d+) of \d+ models$", run(tools / "torch_models.py", recorded / "models", binary)),
         "traces": first(r"^(\d+) of \d+ traces$", run(tools / "torch_traces.py", recorded / "traces", binary)),
     }
-    for suite, minimum in floor("torch_floor.txt"):
+    for suite, minimum in floor("torch_baseline.txt"):
         counts.at_least(suite, reached[suite], minimum)
 
 

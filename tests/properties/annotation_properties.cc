@@ -96,7 +96,7 @@ void MakeUnknown(Module& module, const std::vector<InstructionId>& instructions)
     const AttrValue attrs[] = {{Attr::kCustomCallTarget, context.strings.Intern(StrCat(kUnknown, id.value)).value}};
     const InstructionId unknown = module.AddInstruction(i.record().parent, Opcode::kCustomCall, i.shape(),
                                                         module.UniqueInstructionName("unknown"), {}, attrs);
-    module.Move(unknown, id);
+    module.MoveBefore(unknown, id);
     module.ReplaceAllUses(id, unknown);
   }
 }
@@ -109,11 +109,11 @@ class Checker {
   void Check(const std::string& path) {
     const auto source = SourceBuffer::FromFile(path);
     if (!source.ok()) return;
-    const SplitSource split = SplitGroups(**source);
-    for (size_t i = 0; i < split.groups.size(); ++i) {
-      path_ = split.groups.size() == 1 ? path : StrCat(path, "#", i + 1);
+    const SplitInput split = SplitInputFile(**source);
+    for (size_t i = 0; i < split.chunks.size(); ++i) {
+      path_ = split.chunks.size() == 1 ? path : StrCat(path, "#", i + 1);
       DiagnosticSink sink;
-      const std::unique_ptr<Module> module = ParseModulePart(split.source, split.groups[i], {}, &sink);
+      const std::unique_ptr<Module> module = ParseModulePart(split.source, split.chunks[i], {}, &sink);
       if (module == nullptr || !Verifies(*module)) {
         ++skipped_;
         continue;
@@ -150,7 +150,7 @@ class Checker {
 
   void CheckModule(const Module& module) {
     Module marked = module.Clone();
-    ReadOrigins(marked);
+    ReadMetadataSources(marked);
     const Sources sources = Mark(marked);
     ++(sources.empty() ? bare_ : annotated_);
     for (const std::string& pipeline : pipelines_) {
@@ -165,13 +165,13 @@ class Checker {
   }
 
   // Runs the pipeline over the module; false if it fails or declines.
-  bool Run(const std::string& text, Module* module, Totals* totals, AnnotationLoss* loss = nullptr) {
+  bool Run(const std::string& text, Module* module, Totals* totals, MetadataLossTracker* loss = nullptr) {
     absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
     absl::Status status = pipeline.status();
     if (status.ok()) {
-      std::vector<PassInstrument*> instruments;
+      std::vector<PassInstrumentation*> instruments;
       if (loss != nullptr) instruments.push_back(loss);
-      status = pipeline->Run(*module, {.environment = interp::EvaluatingEnvironment()}, instruments).status();
+      status = pipeline->Run(*module, {.context = interp::EvaluatingContext()}, instruments).status();
     }
     // A pass that says what it cannot do leaves the module alone.
     const bool declined = absl::IsUnimplemented(status);
@@ -181,7 +181,7 @@ class Checker {
 
   void CheckPipeline(const std::string& pipeline, const Module& marked, const Sources& sources, Totals* totals) {
     Module after = marked.Clone();
-    AnnotationLoss loss;
+    MetadataLossTracker loss;
     if (!Run(pipeline, &after, totals, &loss)) return;
     CheckCarried(pipeline, marked, after, sources, loss, totals);
     CheckComplete(pipeline, after, totals);
@@ -190,7 +190,7 @@ class Checker {
   }
 
   void CheckCarried(const std::string& pipeline, const Module& marked, const Module& after, const Sources& sources,
-                    const AnnotationLoss& loss, Totals* totals) {
+                    const MetadataLossTracker& loss, Totals* totals) {
     const std::vector<uint32_t> before = AnnotationsOf(marked, /*effective_only=*/true);
     const std::vector<uint32_t> left = AnnotationsOf(after, /*effective_only=*/false);
     std::vector<InstructionId> gone;
@@ -210,7 +210,7 @@ class Checker {
         ++totals->lost;
         const InstructionId id(static_cast<uint32_t>(std::stoul(std::string(target.substr(kUnknown.size())))));
         std::string_view by = "";
-        for (const AnnotationLoss::Row& row : loss.rows()) {
+        for (const MetadataLossTracker::Row& row : loss.rows()) {
           if (std::binary_search(row.lost.begin(), row.lost.end(), marked.record(id).metadata)) by = row.pass;
         }
         Fail(pipeline, "carried", StrCat("lost by ", by, ": ", ToString(marked.instruction(id))), totals);
@@ -226,9 +226,9 @@ class Checker {
     const std::vector<const PassInfo*> passes = parsed->passes();
     const bool ends = !passes.empty() && passes.back()->name == "propagate-annotations";
     if (!ends || counts.without == 0) return;
-    for (const Unannotated& i : UnannotatedInstructions(after)) {
-      if (i.why != WhyUnannotated::kNotPropagated) continue;
-      Fail(pipeline, "complete", StrCat(TextOf(i.why), ": ", ToString(after.instruction(i.id))), totals);
+    for (const MissingMetadata& i : InstructionsMissingMetadata(after)) {
+      if (i.reason != MissingMetadataReason::kNotPropagated) continue;
+      Fail(pipeline, "complete", StrCat(ToString(i.reason), ": ", ToString(after.instruction(i.id))), totals);
     }
   }
 
@@ -239,7 +239,7 @@ class Checker {
         const int64_t flops = OwnFlops(costs, i);
         if (flops == 0 || !i.metadata_id().valid()) continue;
         bool same_opcode = false, computes = false;
-        const std::vector<MetadataId> origins = OriginsOf(i);
+        const std::vector<MetadataId> origins = MetadataSources(i);
         for (MetadataId origin : origins) {
           const Source& source = sources.at(origin.value);
           same_opcode |= source.opcode == i.opcode();
@@ -271,7 +271,7 @@ class Checker {
     for (Computation c : after.computations()) {
       for (Instruction i : c.instructions()) {
         if (!i.metadata_id().valid() || HasTrait(i.opcode(), kControlFlow)) continue;
-        int64_t& known = flops[OriginsOf(i).front().value];
+        int64_t& known = flops[MetadataSources(i).front().value];
         known = std::max(known, costs.Of(i).flops);
       }
     }

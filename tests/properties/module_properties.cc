@@ -124,7 +124,7 @@ class Checker {
       if (again == nullptr) continue;
       // XLA's order of computations may change when its text is read back.
       PrintOptions settled = options;
-      settled.settle_computations = true;
+      settled.stable_computation_order = true;
       std::string first = ToString(original, settled);
       std::string second = ToString(*again, settled);
       if (first != second && !original.header().stack_frames.empty()) {
@@ -192,10 +192,10 @@ class Checker {
         }
       }
       if (static_cast<int64_t>(sorted.size()) != computation.instruction_count()) continue;  // operands in a circle
-      for (size_t i = sorted.size() - 1; i > 0; --i) module->Move(sorted[i - 1], sorted[i]);
+      for (size_t i = sorted.size() - 1; i > 0; --i) module->MoveBefore(sorted[i - 1], sorted[i]);
     }
     std::shuffle(order.begin(), order.end(), random_);
-    module->SetOrder(order);
+    module->SetComputationOrder(order);
   }
 
   void CheckNames(const Module& module) {
@@ -234,7 +234,7 @@ class Checker {
       case AttrType::kEnum:
         return (payload + 1) % static_cast<uint32_t>(EnumTexts(info.enum_type).size());
       case AttrType::kInt64:
-        return const_cast<Module&>(module).Int64Payload(module.Int64Of(payload) + 1);
+        return const_cast<Module&>(module).EncodeInt64(module.DecodeInt64(payload) + 1);
       case AttrType::kFloat:
         return payload ^ 1;
       case AttrType::kString:
@@ -302,9 +302,9 @@ class Checker {
           } else {
             module.RemoveAttr(instruction.id(), value.attr);
           }
-          const bool counts = InfoOf(value.attr).meaning == AttrMeaning::kSemantic;
+          const bool counts = InfoOf(value.attr).category == AttrCategory::kSemantic;
           Expect((Fingerprint(module) != before) == counts, "edits",
-                 describe(instruction, StrCat(TextOf(value.attr), counts ? " does not count" : " counts")));
+                 describe(instruction, StrCat(ToString(value.attr), counts ? " does not count" : " counts")));
           module.SetAttrs(instruction.id(), attrs);
         }
         CheckOpcode(module, instruction, before);

@@ -38,7 +38,7 @@
 #include "passes/analysis/cost.h"
 #include "passes/annotations/text.h"
 #include "passes/core/pipeline.h"
-#include "passes/instrumentation/checks.h"
+#include "passes/instrumentation/equivalence_check.h"
 #include "tests/properties/hlo_files.h"
 #include "tests/random/random_module.h"
 
@@ -62,7 +62,7 @@ struct Outcome {
   int64_t failed = 0;
 };
 
-PipelineOptions WithEvaluator() { return {.environment = interp::EvaluatingEnvironment()}; }
+PipelineOptions WithEvaluator() { return {.context = interp::EvaluatingContext()}; }
 
 std::string Print(const Module& module) {
   std::string text;
@@ -98,9 +98,9 @@ class Checker {
     if (source.ok()) Check(path, **source);
   }
   void Check(const std::string& path, const SourceBuffer& source) {
-    const SplitSource split = SplitGroups(source);
-    for (size_t i = 0; i < split.groups.size(); ++i) {
-      CheckModule(split.groups.size() == 1 ? path : StrCat(path, "#", i + 1), split.source, split.groups[i]);
+    const SplitInput split = SplitInputFile(source);
+    for (size_t i = 0; i < split.chunks.size(); ++i) {
+      CheckModule(split.chunks.size() == 1 ? path : StrCat(path, "#", i + 1), split.source, split.chunks[i]);
     }
   }
 
@@ -153,7 +153,7 @@ class Checker {
     DiagnosticSink sink;
     const auto evaluator = interp::Evaluator::Prepare(module, options, &sink);
     if (evaluator == nullptr) return std::nullopt;
-    return evaluator->Run(interp::MakeArguments(evaluator->argument_shapes(), flags_.seed), &sink);
+    return evaluator->Run(interp::MakeFakeArguments(evaluator->argument_shapes(), flags_.seed), &sink);
   }
 
   std::string RandomPipeline() {
@@ -180,9 +180,9 @@ class Checker {
                   std::string(what).c_str());
     };
     Module module = original.Clone();
-    ReadOrigins(module);
+    ReadMetadataSources(module);
     VerifyEach verify{VerifierOptions()};
-    std::vector<PassInstrument*> instruments;
+    std::vector<PassInstrumentation*> instruments;
     if (flags_.verify_each) instruments.push_back(&verify);
     const auto result = pipeline->Run(module, WithEvaluator(), instruments);
     // A pass that says what it cannot do leaves the module alone.
@@ -215,7 +215,7 @@ class Checker {
     if (!again.ok()) return fail("again", std::string(again.status().message()));
     const bool fixpoint = group.empty();
     if (fixpoint && again->changed) return fail("again", "a second run changes the module");
-    WriteOrigins(module);
+    WriteMetadataSources(module);
     const std::string printed = Print(module);
     const auto read = ParseModuleText(printed);
     if (!read.ok()) return fail("text", std::string(read.status().message()));

@@ -62,7 +62,7 @@ int Run(int argc, char** argv) {
       RoundTripOptions options;
       options.arguments = ArgumentsOf(base);
       options.must_run = false;
-      options.mixed_types = interp::MixedTypes::kBytes;
+      options.mixed_precision = interp::MixedPrecisionMode::kReinterpret;
       const RoundTripResult result = CheckRoundTrips(*FileText(base + ".hlo"), options);
       if (!result.failure.empty() && result.ran) {
         ++bad;

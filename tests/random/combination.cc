@@ -9,7 +9,7 @@
 namespace hlokit::random_test {
 
 bool ModuleGenerator::EmitCombination(Opcode opcode) {
-  const std::string_view text = TextOf(opcode);
+  const std::string_view text = ToString(opcode);
   const ElementType type = random_.Of(kNumbers);
   switch (InfoOf(opcode).shape_rule) {
     case ShapeRule::kReduce: {
@@ -54,7 +54,7 @@ bool ModuleGenerator::EmitCombination(Opcode opcode) {
       const int64_t size = random_.In(1, 2);
       const Array operand{type, {n}};
       const std::string select = NewName("ge");
-      const std::string t = StrCat(TextOf(type), "[]");
+      const std::string t = StrCat(ToString(type), "[]");
       StrAppend(&computations_, select, " {\n  a = ", t, " parameter(0)\n  b = ", t,
                 " parameter(1)\n  ROOT r = pred[] compare(a, b), direction=GE\n}\n\n");
       Add(operand, text, {Need(operand), Need({type, {(n - size) / 2 + 1}}), Scalar(type)},

@@ -7,7 +7,7 @@
 namespace hlokit::random_test {
 
 bool ModuleGenerator::EmitControl(Opcode opcode) {
-  const std::string_view text = TextOf(opcode);
+  const std::string_view text = ToString(opcode);
   const Array array{random_.Of(kNumbers), RandomDims(0, 2)};
   const bool deep = nesting_ >= options_.max_nesting;
   switch (InfoOf(opcode).shape_rule) {
@@ -109,7 +109,7 @@ bool ModuleGenerator::EmitControl(Opcode opcode) {
       const std::string from = Need({array.type, {bound}});
       const std::string size = Line("s32[]", "constant", {StrCat(random_.In(0, bound))});
       const std::string set =
-          Line(StrCat(TextOf(array.type), "[<=", bound, "]"), "set-dimension-size", {from, size}, "dimensions={0}");
+          Line(StrCat(ToString(array.type), "[<=", bound, "]"), "set-dimension-size", {from, size}, "dimensions={0}");
       Add({kS32, {}}, "get-dimension-size", {set}, "dimensions={0}");
       return true;
     }

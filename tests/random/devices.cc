@@ -13,7 +13,7 @@ bool ModuleGenerator::EmitDevices(Opcode opcode) {
   const std::string groups = "replica_groups={{0}}";
   switch (InfoOf(opcode).shape_rule) {
     case ShapeRule::kReplicaId:
-      Add({kU32, {}}, TextOf(opcode), {});
+      Add({kU32, {}}, ToString(opcode), {});
       return true;
     case ShapeRule::kAllGather:
       Add(array, "all-gather", {Need(array)}, StrCat(groups, ", dimensions={0}"));

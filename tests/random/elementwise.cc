@@ -33,7 +33,7 @@ std::optional<ElementType> ModuleGenerator::TypeFor(Opcode opcode, size_t count)
 }
 
 bool ModuleGenerator::EmitElementwise(Opcode opcode) {
-  const std::string_view text = TextOf(opcode);
+  const std::string_view text = ToString(opcode);
   const Dims dims = RandomDims();
   const auto operands = [&](ElementType type, int n) {
     std::vector<std::string> names;

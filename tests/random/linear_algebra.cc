@@ -8,7 +8,7 @@
 namespace hlokit::random_test {
 
 bool ModuleGenerator::EmitLinearAlgebra(Opcode opcode) {
-  const std::string_view text = TextOf(opcode);
+  const std::string_view text = ToString(opcode);
   const ElementType real = random_.Of(kReals);
   const int64_t m = random_.In(1, 4), k = random_.In(1, 4), n = random_.In(1, 4), b = random_.In(1, 3);
   switch (InfoOf(opcode).shape_rule) {

@@ -88,7 +88,7 @@ std::string ModuleGenerator::Constant(ElementType type) {
   if (type == kPred) literal = random_.OneIn(2) ? "true" : "false";
   if (IsComplex(type)) literal = StrCat("(", literal, ", 1)");
   if (IsSigned(type) && IsInteger(type) && random_.OneIn(2)) literal = StrCat("-", literal);
-  return Line(StrCat(TextOf(type), "[]"), "constant", {literal});
+  return Line(StrCat(ToString(type), "[]"), "constant", {literal});
 }
 
 std::string ModuleGenerator::Need(const Array& array) {
@@ -126,7 +126,7 @@ std::string ModuleGenerator::Function(ElementType type) {
   static const std::vector<std::string_view> kOfPred = {"and", "or", "xor"};
   const std::string_view opcode = random_.Of(type == kPred ? kOfPred : IsComplex(type) ? kOfComplex : kOfNumbers);
   const std::string name = NewName("function");
-  const std::string t = StrCat(TextOf(type), "[]");
+  const std::string t = StrCat(ToString(type), "[]");
   StrAppend(&computations_, name, " {\n  a = ", t, " parameter(0)\n  b = ", t, " parameter(1)\n  ROOT r = ", t, " ",
             opcode, "(a, b)\n}\n\n");
   return name;
@@ -137,7 +137,7 @@ std::string ModuleGenerator::Comparison(const std::vector<ElementType>& types) {
   StrAppend(&computations_, name, " {\n");
   for (size_t i = 0; i < types.size(); ++i) {
     for (int side = 0; side < 2; ++side) {
-      StrAppend(&computations_, "  p", 2 * i + side, " = ", TextOf(types[i]), "[] parameter(", 2 * i + side, ")\n");
+      StrAppend(&computations_, "  p", 2 * i + side, " = ", ToString(types[i]), "[] parameter(", 2 * i + side, ")\n");
     }
   }
   StrAppend(&computations_, "  ROOT r = pred[] compare(p0, p1), direction=", random_.OneIn(2) ? "LT" : "GT",
@@ -197,7 +197,7 @@ void ModuleGenerator::Emit(Opcode opcode) {
     const int64_t n = random_.In(1, 4);
     const std::string size = Line("s32[]", "constant", {std::to_string(n)});
     const std::string reshaped =
-        Line(StrCat(TextOf(array.type), "[<=", n, "]"), "dynamic-reshape", {Need({array.type, {n}}), size});
+        Line(StrCat(ToString(array.type), "[<=", n, "]"), "dynamic-reshape", {Need({array.type, {n}}), size});
     Add({kS32, {}}, "get-dimension-size", {reshaped}, "dimensions={0}");
   } else {
     Need(array);  // parameters

@@ -12,7 +12,7 @@
 namespace hlokit::random_test {
 
 bool ModuleGenerator::EmitMovement(Opcode opcode) {
-  const std::string_view text = TextOf(opcode);
+  const std::string_view text = ToString(opcode);
   const ElementType type = random_.Of(kTypes);
   const auto ascending = [&](size_t of) {
     Dims list;

@@ -67,7 +67,7 @@ int Run(int argc, char** argv) {
   for (size_t k = 0; k < kOpcodeCount; ++k) {
     opcodes += seen[k] ? 1 : 0;
     if (seed == 0 && count >= kOpcodeCount && !seen[k]) {
-      const std::string_view text = TextOf(static_cast<Opcode>(k));
+      const std::string_view text = ToString(static_cast<Opcode>(k));
       std::printf("no module with %.*s ran\n", static_cast<int>(text.size()), text.data());
       ++failed;
     }

@@ -55,7 +55,7 @@ inline std::string List(const Dims& dims) {
   for (size_t i = 0; i < dims.size(); ++i) StrAppend(&text, i == 0 ? "" : ",", dims[i]);
   return text;
 }
-inline std::string Text(const Array& a) { return StrCat(TextOf(a.type), "[", List(a.dims), "]"); }
+inline std::string Text(const Array& a) { return StrCat(ToString(a.type), "[", List(a.dims), "]"); }
 
 // One computation: lines, and the arrays that later ones may use.
 struct Region {

@@ -15,7 +15,7 @@
 #include "ir/text/printer.h"
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
-#include "parser/json/json_reader.h"
+#include "parser/json/json_parser.h"
 #include "passes/core/pipeline.h"
 
 namespace hlokit::random_test {
@@ -45,7 +45,7 @@ std::optional<std::vector<Literal>> Evaluate(const Module& module, const RoundTr
   interp::EvaluatorOptions evaluator_options;
   evaluator_options.seed = 1;
   evaluator_options.fill_elided = FillKind::kRandom;
-  evaluator_options.mixed_types = options.mixed_types;
+  evaluator_options.mixed_precision = options.mixed_precision;
   evaluator_options.host_io = &host;
   evaluator_options.num_threads = threads;
   evaluator_options.limits.max_bytes = int64_t{4} << 30;
@@ -57,7 +57,7 @@ std::optional<std::vector<Literal>> Evaluate(const Module& module, const RoundTr
       const SourceBuffer lines("arguments", *options.arguments);
       arguments = interp::ReadArguments(lines, evaluator->argument_shapes(), &module.context(), &sink);
     } else {
-      if (!*made) *made = interp::MakeArguments(module, 1);
+      if (!*made) *made = interp::MakeFakeArguments(module, 1);
       arguments = *made;
     }
     if (arguments) results = evaluator->Run(*arguments, &sink);

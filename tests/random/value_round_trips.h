@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "interp/exact/host_io.h"
-#include "interp/exact/mixed_types.h"
+#include "interp/exact/mixed_precision.h"
 #include "ir/graph/module.h"
 #include "ir/ops/opcode.h"
 #include "ir/types/literal.h"
@@ -27,7 +27,7 @@ class AnyHost : public interp::HostIo {
 
 struct RoundTripOptions {
   std::optional<std::string> arguments;  // as text; made up without them
-  interp::MixedTypes mixed_types = interp::MixedTypes::kConvert;
+  interp::MixedPrecisionMode mixed_precision = interp::MixedPrecisionMode::kConvert;
   bool must_run = true;  // an error of the first run is a failure; else there is nothing to compare
 };
 

@@ -63,7 +63,7 @@ std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& argum
       add(app);
       if (command != nullptr) add(*command);
       const std::vector<std::string_view> candidates(names.begin(), names.end());
-      const std::string_view near = Nearest(flag, candidates);
+      const std::string_view near = FindNearest(flag, candidates);
       const std::string hint = near.empty() ? "" : StrCat("; did you mean `", near, "`?");
       return StrCat("unknown flag `", flag, "`", hint);
     }
@@ -81,7 +81,7 @@ std::string MistakeIn(const CLI::App& app, const std::vector<std::string>& argum
   }
   const std::string& first = arguments.front();
   if (commands.empty() || first.starts_with("-")) return "";
-  return StrCat("unknown command `", first, "`", Suggested(first, {commands.begin(), commands.end()}));
+  return StrCat("unknown command `", first, "`", DidYouMeanSuffix(first, {commands.begin(), commands.end()}));
 }
 
 // CLI11's description of a usage error in the words of the other messages.
@@ -217,7 +217,7 @@ void InputOptions::AddFlags(CLI::App* app) {
 
 std::string InputPart::label() const { return count > 1 ? StrCat(source->name(), "#", index + 1) : source->name(); }
 
-std::vector<InputPart> Diagnostics::Read(const std::string& path) {
+std::vector<InputPart> DiagnosticReporter::Read(const std::string& path) {
   std::vector<InputPart> parts;
   absl::StatusOr<std::shared_ptr<const SourceBuffer>> source = SourceBuffer::FromFile(path);
   if (!source.ok()) {
@@ -229,14 +229,14 @@ std::vector<InputPart> Diagnostics::Read(const std::string& path) {
     parts.push_back({*source, (*source)->text()});
     return parts;
   }
-  const SplitSource split = SplitGroups(**source);
-  for (size_t i = 0; i < split.groups.size(); ++i) {
-    parts.push_back({split.source, split.groups[i], i, split.groups.size()});
+  const SplitInput split = SplitInputFile(**source);
+  for (size_t i = 0; i < split.chunks.size(); ++i) {
+    parts.push_back({split.source, split.chunks[i], i, split.chunks.size()});
   }
   return parts;
 }
 
-std::unique_ptr<Module> Diagnostics::Parse(const InputPart& part, std::shared_ptr<Context> context) {
+std::unique_ptr<Module> DiagnosticReporter::Parse(const InputPart& part, std::shared_ptr<Context> context) {
   DiagnosticSink sink;
   std::unique_ptr<Module> module = ParseModulePart(part.source, part.text, options_.parse, &sink, std::move(context));
   Show(sink, *part.source);
@@ -244,7 +244,7 @@ std::unique_ptr<Module> Diagnostics::Parse(const InputPart& part, std::shared_pt
   return module;
 }
 
-void Diagnostics::Show(const DiagnosticSink& sink, const SourceBuffer& source) {
+void DiagnosticReporter::Show(const DiagnosticSink& sink, const SourceBuffer& source) {
   if (sink.has_errors()) Fail(kRejected);
   if (sink.diagnostics().empty()) return;
   if (!options_.json_diagnostics) {
@@ -259,7 +259,7 @@ void Diagnostics::Show(const DiagnosticSink& sink, const SourceBuffer& source) {
   AppendJson(std::string_view(array).substr(begin, end + 1 - begin));
 }
 
-void Diagnostics::ShowError(std::string_view where, std::string_view message, ExitCode code) {
+void DiagnosticReporter::ShowError(std::string_view where, std::string_view message, ExitCode code) {
   Fail(code);
   if (!options_.json_diagnostics) {
     PrintError(StrCat(ToolName(), ": error: ", where, where.empty() ? "" : ": ", message, "\n"));
@@ -269,11 +269,13 @@ void Diagnostics::ShowError(std::string_view where, std::string_view message, Ex
                     JsonQuoted(message), ", \"hint\": \"\"}"));
 }
 
-void Diagnostics::AppendJson(std::string_view objects) { StrAppend(&json_, json_.empty() ? "" : ",\n", "  ", objects); }
+void DiagnosticReporter::AppendJson(std::string_view objects) {
+  StrAppend(&json_, json_.empty() ? "" : ",\n", "  ", objects);
+}
 
-void Diagnostics::Fail(ExitCode code) { exit_code_ = std::max(exit_code_, static_cast<int>(code)); }
+void DiagnosticReporter::Fail(ExitCode code) { exit_code_ = std::max(exit_code_, static_cast<int>(code)); }
 
-void Diagnostics::Finish() {
+void DiagnosticReporter::Finish() {
   if (std::exchange(finished_, true) || !options_.json_diagnostics) return;
   PrintError(json_.empty() ? std::string("[]\n") : StrCat("[\n", json_, "\n]\n"));
 }

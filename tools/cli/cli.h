@@ -7,7 +7,7 @@
 //     input.AddFlags(&app);
 //     app.footer("Examples:\n  hlo-tool module.hlo");
 //     if (std::optional<int> exit_code = cli::ParseFlags(&app, argc, argv)) return *exit_code;
-//     cli::Diagnostics diagnostics(input);
+//     cli::DiagnosticReporter diagnostics(input);
 //     ... for each of diagnostics.Read(path): diagnostics.Parse(part) ...
 //     return diagnostics.exit_code();
 //   }
@@ -74,12 +74,12 @@ struct InputPart {
 
 // Reads inputs and shows what is wrong with them on standard error: as text as it comes, or as one JSON array when
 // Finish is called or the object goes away. Remembers the exit code that the worst of it asks for.
-class Diagnostics {
+class DiagnosticReporter {
  public:
-  explicit Diagnostics(const InputOptions& options) : options_(options) {}
-  Diagnostics(const Diagnostics&) = delete;
-  Diagnostics& operator=(const Diagnostics&) = delete;
-  ~Diagnostics() { Finish(); }
+  explicit DiagnosticReporter(const InputOptions& options) : options_(options) {}
+  DiagnosticReporter(const DiagnosticReporter&) = delete;
+  DiagnosticReporter& operator=(const DiagnosticReporter&) = delete;
+  ~DiagnosticReporter() { Finish(); }
 
   // The parts of the file `path` ("-": standard input), empty if it cannot be read, which is shown.
   std::vector<InputPart> Read(const std::string& path);

@@ -8,9 +8,9 @@
 #include "ir/ops/op_reference.h"
 #include "ir/ops/opcode.h"
 #include "passes/core/registry.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 #include "tools/cli/completion.h"
-#include "tools/cli/device_machine.h"
+#include "tools/cli/device_flag.h"
 
 namespace hlokit::cli {
 namespace {
@@ -82,23 +82,23 @@ void CompletePipeline(std::string_view typed, Completion* out) {
   }
 }
 
-void CompleteMachine(std::string_view, Completion* out) {
-  for (const std::string_view name : tpu::InstalledMachines()) {
-    const std::optional<tpu::Machine> machine = tpu::InstalledMachine(name);
-    out->candidates.push_back({std::string(name), machine ? MachineSummary(*machine) : ""});
+void CompleteDeviceDescription(std::string_view, Completion* out) {
+  for (const std::string_view name : tpu::BuiltinDeviceDescriptions()) {
+    const std::optional<tpu::DeviceDescription> machine = tpu::BuiltinDeviceDescription(name);
+    out->candidates.push_back({std::string(name), machine ? DeviceSummary(*machine) : ""});
   }
 }
 
 // A machine, or the file of one; chips may follow.
 void CompleteDevice(std::string_view typed, Completion* out) {
-  CompleteMachine(typed, out);
+  CompleteDeviceDescription(typed, out);
   out->paths = Completion::Paths::kFiles;
 }
 
 void CompleteOpcode(std::string_view, Completion* out) {
   for (size_t k = 0; k < kOpcodeCount; ++k) {
     const Opcode opcode = static_cast<Opcode>(k);
-    out->candidates.push_back({std::string(TextOf(opcode)), std::string(MeaningOf(opcode))});
+    out->candidates.push_back({std::string(ToString(opcode)), std::string(MeaningOf(opcode))});
   }
 }
 
@@ -110,7 +110,7 @@ std::vector<ValueKind> CommonValueKinds() {
           {"PIPELINE", CompletePipeline},
           {"PASS", CompletePass},
           {"DEVICE", CompleteDevice},
-          {"MACHINE", CompleteMachine},
+          {"MACHINE", CompleteDeviceDescription},
           {"OPCODE", CompleteOpcode}};
 }
 

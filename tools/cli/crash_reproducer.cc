@@ -51,10 +51,10 @@ CrashReproducer::~CrashReproducer() {
   handler_size = 0;
 }
 
-absl::Status CrashReproducer::Before(const PassRun& run, const Module& module) {
+absl::Status CrashReproducer::RunBeforePass(const PassRun& run, const Module& module) {
   handler_size = 0;
   text_ = StrCat("// hlo-opt --passes='", run.info.name, run.pass.options().ToString(), "' ", path_, "\n",
-                 TextInside(module));
+                 PrintMidPipeline(module));
   handler_text = text_.data();
   handler_size = text_.size();
   return absl::OkStatus();

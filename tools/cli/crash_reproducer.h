@@ -7,17 +7,17 @@
 
 #include <string>
 
-#include "passes/core/instrument.h"
+#include "passes/core/pass_instrumentation.h"
 
 namespace hlokit::cli {
 
-class CrashReproducer : public PassInstrument {
+class CrashReproducer : public PassInstrumentation {
  public:
   // One at a time. Signals are handled until it goes away.
   explicit CrashReproducer(std::string path);
   ~CrashReproducer() override;
 
-  absl::Status Before(const PassRun& run, const Module& module) override;
+  absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
   // Writes the file.
   absl::Status Write() const;
 

@@ -70,8 +70,9 @@ std::string CompareWithExpected(const DiagnosticSink& sink, const SourceBuffer& 
   std::vector<Expectation> expected = Expectations(source.text(), begin, end);
   std::string out;
   for (const Diagnostic& d : sink.diagnostics()) {
-    const int64_t line = d.range.offset == SourceRange::kNowhere ? 0 : LineColumnAt(source.text(), d.range.offset).line;
-    const std::string message = StrCat(d.message, " [", TextOf(d.kind), "]");
+    const int64_t line =
+        d.range.offset == SourceRange::kNoOffset ? 0 : LineColumnAt(source.text(), d.range.offset).line;
+    const std::string message = StrCat(d.message, " [", ToString(d.kind), "]");
     bool matched = false;
     for (Expectation& e : expected) {
       if (e.met || e.severity != d.severity || e.line != line || message.find(e.text) == std::string::npos) continue;

@@ -37,7 +37,7 @@ std::vector<Scope> Merged(const std::vector<ScopeNode>& before, const std::vecto
     for (const ScopeNode& node : side == 0 ? before : after) {
       path.resize(static_cast<size_t>(node.depth));
       path.push_back(node.name);
-      // A character below all others keeps children behind their parents and before their parents' neighbours.
+      // A character below all others keeps children behind their parents and before their parents' neighbors.
       std::string key;
       for (const std::string& part : path) StrAppend(&key, part, '\x01');
       Scope& scope = by_path[key];
@@ -69,17 +69,17 @@ std::string Right(int64_t value, size_t width) {
 class Report {
  public:
   Report(const AnnotationsFlags& flags, Module* module, Pipeline* pipeline) : flags_(flags), module_(*module) {
-    ReadOrigins(module_);
+    ReadMetadataSources(module_);
     counts_before_ = CountAnnotations(module_);
     before_ = ScopeTree(module_);
     PipelineOptions options;
-    options.environment = interp::EvaluatingEnvironment();
-    PassInstrument* instruments[] = {&loss_};
+    options.context = interp::EvaluatingContext();
+    PassInstrumentation* instruments[] = {&loss_};
     const absl::StatusOr<Pipeline::Result> result = pipeline->Run(module_, options, instruments);
     if (!result.ok()) status_ = result.status();
     counts_after_ = CountAnnotations(module_);
     after_ = ScopeTree(module_);
-    for (const Unannotated& i : UnannotatedInstructions(module_)) unannotated_[i.why].push_back(i.id);
+    for (const MissingMetadata& i : InstructionsMissingMetadata(module_)) unannotated_[i.reason].push_back(i.id);
   }
 
   const absl::Status& status() const { return status_; }
@@ -109,8 +109,8 @@ class Report {
     }
     if (!unannotated_.empty()) *out << "\nwithout metadata" << (both ? " after" : "") << "\n";
     for (const auto& [why, instructions] : unannotated_) {
-      *out << Right(static_cast<int64_t>(instructions.size()), 8) << "  " << TextOf(why) << "\n";
-      if (why == WhyUnannotated::kNothingAnnotated) continue;
+      *out << Right(static_cast<int64_t>(instructions.size()), 8) << "  " << ToString(why) << "\n";
+      if (why == MissingMetadataReason::kNothingAnnotated) continue;
       for (size_t k = 0; k < std::min(instructions.size(), flags_.list); ++k) {
         const Instruction i = module_.instruction(instructions[k]);
         *out << "            " << i.parent().name() << "/" << i.name() << " " << i.opcode_text() << "\n";
@@ -120,9 +120,9 @@ class Report {
     }
     if (!both) return;
     *out << "\ndropped by pass\n";
-    for (const AnnotationLoss::Row& row : loss_.rows()) {
+    for (const MetadataLossTracker::Row& row : loss_.rows()) {
       *out << Right(static_cast<int64_t>(row.lost.size()), 8) << "  " << row.pass << "\n";
-      for (MetadataId id : row.lost) *out << "            " << NameOfSource(module_, id) << "\n";
+      for (MetadataId id : row.lost) *out << "            " << SourceName(module_, id) << "\n";
     }
   }
 
@@ -148,17 +148,17 @@ class Report {
     }
     json->EndArray().Key("unattributed").BeginArray();
     for (const auto& [why, instructions] : unannotated_) {
-      json->BeginObject().Member("reason", TextOf(why)).Member("count", instructions.size());
+      json->BeginObject().Member("reason", ToString(why)).Member("count", instructions.size());
       json->Key("instructions").BeginArray();
       for (InstructionId id : instructions) {
-        if (why != WhyUnannotated::kNothingAnnotated) json->Value(module_.instruction(id).name());
+        if (why != MissingMetadataReason::kNothingAnnotated) json->Value(module_.instruction(id).name());
       }
       json->EndArray().EndObject();
     }
     json->EndArray().Key("dropped_metadata").BeginArray();
-    for (const AnnotationLoss::Row& row : loss_.rows()) {
+    for (const MetadataLossTracker::Row& row : loss_.rows()) {
       json->BeginObject().Member("pass", row.pass).Key("op_names").BeginArray();
-      for (MetadataId id : row.lost) json->Value(NameOfSource(module_, id));
+      for (MetadataId id : row.lost) json->Value(SourceName(module_, id));
       json->EndArray().EndObject();
     }
     json->EndArray().EndObject();
@@ -168,14 +168,14 @@ class Report {
   const AnnotationsFlags& flags_;
   Module& module_;
   absl::Status status_;
-  AnnotationLoss loss_;
+  MetadataLossTracker loss_;
   AnnotationCounts counts_before_, counts_after_;
   std::vector<ScopeNode> before_, after_;
-  std::map<WhyUnannotated, std::vector<InstructionId>> unannotated_;
+  std::map<MissingMetadataReason, std::vector<InstructionId>> unannotated_;
 };
 
 int RunAnnotations(const AnnotationsFlags& flags) {
-  Diagnostics diagnostics(flags.input);
+  DiagnosticReporter diagnostics(flags.input);
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.passes);
   if (!pipeline.ok()) return UsageError("hlo-inspect", std::string(pipeline.status().message()));
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {

@@ -38,7 +38,7 @@ struct InspectCommand {
 
 // Opens the output, lets `write` fill it, and makes it visible. The exit code.
 template <typename Write>
-int WriteReport(const InspectFlags& flags, Diagnostics* diagnostics, Write write) {
+int WriteReport(const InspectFlags& flags, DiagnosticReporter* diagnostics, Write write) {
   absl::StatusOr<std::unique_ptr<OutputFile>> file = OutputFile::Open(flags.output);
   absl::Status status = file.status();
   if (file.ok()) {
@@ -53,7 +53,7 @@ int WriteReport(const InspectFlags& flags, Diagnostics* diagnostics, Write write
 
 // Calls `use(part, module)` for each module that can be read.
 template <typename Use>
-void ForEachModule(const InspectFlags& flags, Diagnostics* diagnostics, Use use) {
+void ForEachModule(const InspectFlags& flags, DiagnosticReporter* diagnostics, Use use) {
   for (const std::string& path : flags.files) {
     for (const InputPart& part : diagnostics->Read(path)) {
       const std::unique_ptr<Module> module = diagnostics->Parse(part);

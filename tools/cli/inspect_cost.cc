@@ -93,7 +93,7 @@ void WriteText(const CostFlags& flags, const Module& module, const CostAnalysis&
 }
 
 int Run(const CostFlags& flags) {
-  Diagnostics diagnostics(flags.input);
+  DiagnosticReporter diagnostics(flags.input);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     JsonWriter json(&out);
     if (flags.json) json.BeginArray();

@@ -45,8 +45,8 @@ struct MemoryRow {
 // Largest first, then by key.
 std::vector<MemoryRow> RowsAtPeak(const Module& module, const MemoryAnalysis& memory, CostKey by) {
   std::map<std::string, MemoryRow> by_key;
-  for (const LiveBuffer& buffer : memory.AtPeak(module)) {
-    const std::string key = KeyOf(module.instruction(buffer.maker), by);
+  for (const LiveBuffer& buffer : memory.LiveAtPeak(module)) {
+    const std::string key = KeyOf(module.instruction(buffer.defining_instruction), by);
     MemoryRow& row = by_key[key];
     row.key = key;
     row.bytes += buffer.bytes;
@@ -59,7 +59,7 @@ std::vector<MemoryRow> RowsAtPeak(const Module& module, const MemoryAnalysis& me
 }
 
 std::string_view PeakInstruction(const Module& module, const MemoryUse& use) {
-  return use.order.empty() ? "" : module.instruction(use.order[static_cast<size_t>(use.peak_place)]).name();
+  return use.order.empty() ? "" : module.instruction(use.order[static_cast<size_t>(use.peak_position)]).name();
 }
 
 void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& module, const MemoryAnalysis& memory,
@@ -76,13 +76,13 @@ void WriteJson(const MemoryFlags& flags, const InputPart& part, const Module& mo
   for (Computation c : module.computations()) {
     const MemoryUse& own = memory.Of(c);
     if (own.order.empty()) continue;
-    json->BeginObject().Member("name", c.name()).Member("temp_bytes", own.own_peak_bytes);
+    json->BeginObject().Member("name", c.name()).Member("temp_bytes", own.peak_bytes_beyond_arguments);
     json->Member("peak_instruction", PeakInstruction(module, own)).EndObject();
   }
   json->EndArray();
   json->Key("live_at_peak").BeginArray();
-  for (const LiveBuffer& buffer : memory.AtPeak(module)) {
-    json->BeginObject().Member("instruction", module.instruction(buffer.maker).name());
+  for (const LiveBuffer& buffer : memory.LiveAtPeak(module)) {
+    json->BeginObject().Member("instruction", module.instruction(buffer.defining_instruction).name());
     json->Member("shape_index", buffer.leaf).Member("bytes", buffer.bytes).Member("kind", NameOf(buffer.kind));
     json->Member("live_from", buffer.begin).Member("live_to", buffer.end).EndObject();
   }
@@ -117,11 +117,11 @@ void WriteMore(size_t all, size_t shown, TextWriter* out) {
 void WriteBuffers(const MemoryFlags& flags, const Module& module, const MemoryAnalysis& memory, TextWriter* out) {
   for (std::string_view head : {"live at peak", "kind"}) WriteCell(head, 14, out);
   *out << "instruction\n";
-  const std::vector<LiveBuffer> buffers = memory.AtPeak(module);
+  const std::vector<LiveBuffer> buffers = memory.LiveAtPeak(module);
   for (size_t k = 0; k < std::min(buffers.size(), flags.top); ++k) {
     WriteCell(std::to_string(buffers[k].bytes), 14, out);
     WriteCell(NameOf(buffers[k].kind), 14, out);
-    const Instruction maker = module.instruction(buffers[k].maker);
+    const Instruction maker = module.instruction(buffers[k].defining_instruction);
     *out << maker.name();
     if (maker.shape().IsTuple()) *out << "  leaf " << buffers[k].leaf;
     if (!maker.parent().is_entry()) *out << "  in " << maker.parent().name();
@@ -173,7 +173,7 @@ void WriteText(const MemoryFlags& flags, const Module& module, const MemoryAnaly
 }
 
 int Run(const MemoryFlags& flags) {
-  Diagnostics diagnostics(flags.input);
+  DiagnosticReporter diagnostics(flags.input);
   return WriteReport(flags, &diagnostics, [&](TextWriter& out) {
     JsonWriter json(&out);
     if (flags.json) json.BeginArray();

@@ -28,7 +28,7 @@ void WriteJson(const std::vector<Opcode>& opcodes, JsonWriter* json) {
     for (std::string_view trait : TraitNames(opcode)) json->Value(trait);
     json->EndArray().Key("attributes").BeginArray();
     for (const AttrSpec& spec : info.attributes) {
-      json->BeginObject().Member("name", TextOf(spec.attr)).Member("required", spec.presence == AttrSpec::kRequired);
+      json->BeginObject().Member("name", ToString(spec.attr)).Member("required", spec.presence == AttrSpec::kRequired);
       const EnumType type = InfoOf(spec.attr).enum_type;
       if (type != EnumType::kNone) {
         json->Key("values").BeginArray();
@@ -43,14 +43,14 @@ void WriteJson(const std::vector<Opcode>& opcodes, JsonWriter* json) {
 }
 
 int RunOps(const OpsFlags& flags) {
-  Diagnostics diagnostics(InputOptions{});
+  DiagnosticReporter diagnostics(InputOptions{});
   std::vector<Opcode> opcodes;
   for (const std::string& text : flags.opcodes) {
     const std::optional<Opcode> opcode = OpcodeFromText(text);
     if (!opcode) {
       std::vector<std::string_view> known;
-      for (size_t i = 0; i < kOpcodeCount; ++i) known.push_back(TextOf(static_cast<Opcode>(i)));
-      return UsageError("hlo-inspect", StrCat("unknown opcode `", text, "`", Suggested(text, known)));
+      for (size_t i = 0; i < kOpcodeCount; ++i) known.push_back(ToString(static_cast<Opcode>(i)));
+      return UsageError("hlo-inspect", StrCat("unknown opcode `", text, "`", DidYouMeanSuffix(text, known)));
     }
     opcodes.push_back(*opcode);
   }
@@ -68,7 +68,7 @@ int RunOps(const OpsFlags& flags) {
     } else if (flags.markdown || !all) {
       for (Opcode opcode : opcodes) WriteOpSection(out, opcode);
     } else {
-      for (Opcode opcode : opcodes) out << TextOf(opcode) << ": " << MeaningOf(opcode) << '\n';
+      for (Opcode opcode : opcodes) out << ToString(opcode) << ": " << MeaningOf(opcode) << '\n';
     }
   });
 }

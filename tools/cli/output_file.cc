@@ -11,7 +11,7 @@ namespace hlokit::cli {
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Open(const std::string& path) {
   std::unique_ptr<OutputFile> file(new OutputFile);
   if (path != "-") {
-    absl::StatusOr<std::unique_ptr<runtime::WholeFile>> whole = runtime::WholeFile::Open(path);
+    absl::StatusOr<std::unique_ptr<runtime::AtomicFileWriter>> whole = runtime::AtomicFileWriter::Open(path);
     if (!whole.ok()) return whole.status();
     file->file_ = *std::move(whole);
   }

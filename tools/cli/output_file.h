@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "interp/runtime/cache/whole_file.h"
+#include "interp/runtime/cache/atomic_file_writer.h"
 #include "ir/core/text_writer.h"
 
 namespace hlokit::cli {
@@ -34,8 +34,8 @@ class OutputFile {
   OutputFile() = default;
   void Write(std::string_view bytes);
 
-  std::unique_ptr<runtime::WholeFile> file_;  // null: standard output
-  int error_ = 0;                             // errno of the first failed write to standard output
+  std::unique_ptr<runtime::AtomicFileWriter> file_;  // null: standard output
+  int error_ = 0;                                    // errno of the first failed write to standard output
   bool given_up_ = false;
   std::unique_ptr<TextWriter> writer_;
 };

@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<Literal>> Evaluate(const Module& module, double secon
   DiagnosticSink sink;
   const auto evaluator = interp::Evaluator::Prepare(module, options, &sink);
   if (evaluator == nullptr) return absl::FailedPreconditionError(FirstError(sink));
-  auto results = evaluator->Run(interp::MakeArguments(evaluator->argument_shapes(), options.seed), &sink);
+  auto results = evaluator->Run(interp::MakeFakeArguments(evaluator->argument_shapes(), options.seed), &sink);
   if (!results) return absl::FailedPreconditionError(FirstError(sink));
   return *std::move(results);
 }
@@ -162,19 +162,19 @@ std::optional<int> PassFlags::CheckPattern(std::string_view tool, std::string_vi
 }
 
 bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify, std::string_view label,
-                    Diagnostics* diagnostics) {
+                    DiagnosticReporter* diagnostics) {
   PrintIr::Options printing;
   printing.before = Matcher(print_before_, print_before_all_);
   printing.after = Matcher(print_after_, print_after_all_ || (!print_changed_.empty() && print_after_.empty()));
   if (!print_changed_.empty()) {
-    printing.changes = print_changed_ == "diff" ? PrintIr::Changes::kDiff : PrintIr::Changes::kWhole;
+    printing.changes = print_changed_ == "diff" ? PrintIr::Changes::kDiff : PrintIr::Changes::kFull;
   }
   PrintIr print(printing, WriteError);
   VerifyEach verify_each(verifier);
-  BisectLimit bisect(bisect_limit_, WriteError);
-  RunBeforeAfter run([this](const Module& m) { return Evaluate(m, run_seconds_); }, run_tolerance_);
+  OptBisect bisect(bisect_limit_, WriteError);
+  EquivalenceCheck run([this](const Module& m) { return Evaluate(m, run_seconds_); }, run_tolerance_);
   // The first to hear of a pass is the last to have measured it: time outside of what others do.
-  std::vector<PassInstrument*> instruments;
+  std::vector<PassInstrumentation*> instruments;
   if (bisect_limit_ >= 0) instruments.push_back(&bisect);
   if (reproducer_ != nullptr) instruments.push_back(reproducer_.get());
   if (printing.before || printing.after) instruments.push_back(&print);
@@ -183,10 +183,10 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   if (timing_ != nullptr) instruments.push_back(timing_.get());
   if (verify && verify_each_) instruments.push_back(&verify_each);
 
-  ReadOrigins(module);
+  ReadMetadataSources(module);
   PipelineOptions options;
-  options.max_rounds = max_rounds_;
-  options.environment = interp::EvaluatingEnvironment();
+  options.max_iterations = max_rounds_;
+  options.context = interp::EvaluatingContext();
   const absl::StatusOr<Pipeline::Result> result = pipeline_->Run(module, options, instruments);
   if (!result.ok()) {
     const ExitCode code = absl::IsInternal(result.status()) ? kInternal : kRejected;
@@ -199,11 +199,11 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
     }
     return false;
   }
-  for (const std::string& group : result->unfinished) {
+  for (const std::string& group : result->not_converged) {
     WriteError(StrCat(label, ": warning: `", group, "` still changed the module after ", max_rounds_,
                       " iterations (--max-iterations)\n"));
   }
-  WriteOrigins(module);
+  WriteMetadataSources(module);
   return true;
 }
 

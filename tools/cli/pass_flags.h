@@ -11,7 +11,7 @@
 
 #include "ir/verify/verifier.h"
 #include "passes/core/pipeline.h"
-#include "passes/instrumentation/checks.h"
+#include "passes/instrumentation/equivalence_check.h"
 #include "passes/instrumentation/printing.h"
 #include "passes/instrumentation/reports.h"
 #include "tools/cli/cli.h"
@@ -28,7 +28,7 @@ class PassFlags {
 
   // Runs the pipeline over a module and shows what goes wrong. False if it did.
   bool Run(Module& module, const VerifierOptions& verifier, bool verify, std::string_view label,
-           Diagnostics* diagnostics);
+           DiagnosticReporter* diagnostics);
   // Prints the reports over all modules on standard error.
   void PrintReports() const;
 
@@ -52,7 +52,7 @@ class PassFlags {
   std::optional<double> run_tolerance_;
   double run_seconds_ = 60;
   std::string crash_reproducer_;
-  int64_t max_rounds_ = PipelineOptions().max_rounds;
+  int64_t max_rounds_ = PipelineOptions().max_iterations;
 
   std::optional<Pipeline> pipeline_;
   std::unique_ptr<TimePasses> timing_;

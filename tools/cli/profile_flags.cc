@@ -10,11 +10,11 @@
 #include <system_error>
 #include <utility>
 
-#include "interp/runtime/observe/profile_folder.h"
+#include "interp/runtime/observe/profile_directory.h"
 #include "interp/tpu/export/profile_simulation.h"
 #include "interp/tpu/export/report_document.h"
 #include "ir/core/str_cat.h"
-#include "tools/cli/device_machine.h"
+#include "tools/cli/device_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/report_page.h"
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kPlanes = 8;  // devices whose planes are written
 
-bool WriteFile(const std::filesystem::path& path, std::string_view bytes, Diagnostics* diagnostics) {
+bool WriteFile(const std::filesystem::path& path, std::string_view bytes, DiagnosticReporter* diagnostics) {
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   absl::Status status = error ? absl::UnknownError(error.message()) : absl::OkStatus();
@@ -42,15 +42,15 @@ bool WriteFile(const std::filesystem::path& path, std::string_view bytes, Diagno
 
 // The programs of a profile on the machine that the flags name.
 absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const ProfileFlags& flags,
-                                                                        const tpu::Machine& machine,
+                                                                        const tpu::DeviceDescription& machine,
                                                                         const runtime::Profile& profile) {
-  const std::string chips = SplitDevice(flags.device).second;
+  const std::string chips = SplitDeviceFlag(flags.device).second;
   tpu::ProfileSimulation::Options options;
   options.replicas = flags.replicas;
   options.machine = [&](const Module& module) -> absl::StatusOr<tpu::SimulationOptions> {
     tpu::SimulationOptions simulation;
     simulation.machine = machine;
-    absl::StatusOr<tpu::Topology> topology = TopologyFor(machine, chips, module, flags.device);
+    absl::StatusOr<tpu::Topology> topology = TopologyOfFlag(machine, chips, module, flags.device);
     if (!topology.ok()) return topology.status();
     simulation.topology = *std::move(topology);
     return simulation;
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> SimulateProfile(const Pr
 }
 
 std::string SpaceBytes(const tpu::ProfileSimulation& simulated, const ProfileFlags& flags) {
-  tpu::Space space = simulated.ToSpace(kPlanes, flags.events);
+  tpu::ProfileSpace space = simulated.ToSpace(kPlanes, flags.events);
   space.hostname = runtime::ProfileHostName();
   return tpu::XSpaceBytes(space);
 }
@@ -92,9 +92,10 @@ void ProfileFlags::AddTo(CLI::App* app) {
       ->group(group);
 }
 
-std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, Diagnostics* diagnostics) {
-  runtime::Profiler::NameThread("main");
-  const std::optional<tpu::Machine> machine = ReadMachine(SplitDevice(flags.device).first, diagnostics);
+std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
+  runtime::Profiler::SetThreadName("main");
+  const std::optional<tpu::DeviceDescription> machine =
+      LoadDeviceDescription(SplitDeviceFlag(flags.device).first, diagnostics);
   if (!machine) return nullptr;
   absl::StatusOr<std::unique_ptr<runtime::ProfilerServer>> server = runtime::ProfilerServer::Start(
       flags.port, [flags, machine = *machine](const runtime::Profile& profile) -> absl::StatusOr<std::string> {
@@ -110,20 +111,21 @@ std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags
   return *std::move(server);
 }
 
-bool StartProfile(Diagnostics* diagnostics) {
-  runtime::Profiler::NameThread("main");
+bool StartProfile(DiagnosticReporter* diagnostics) {
+  runtime::Profiler::SetThreadName("main");
   const absl::Status status = runtime::Profiler::Start();
   if (!status.ok()) diagnostics->ShowError("--profile", std::string(status.message()), kInternal);
   return status.ok();
 }
 
-void FinishProfile(const ProfileFlags& flags, Diagnostics* diagnostics) {
+void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics) {
   absl::StatusOr<runtime::Profile> profile = runtime::Profiler::Stop();
   if (!profile.ok()) {
     diagnostics->ShowError("--profile", std::string(profile.status().message()), kInternal);
     return;
   }
-  const std::optional<tpu::Machine> machine = ReadMachine(SplitDevice(flags.device).first, diagnostics);
+  const std::optional<tpu::DeviceDescription> machine =
+      LoadDeviceDescription(SplitDeviceFlag(flags.device).first, diagnostics);
   if (!machine) return;
   absl::StatusOr<std::unique_ptr<tpu::ProfileSimulation>> simulated = SimulateProfile(flags, *machine, *profile);
   if (!simulated.ok()) {
@@ -132,9 +134,9 @@ void FinishProfile(const ProfileFlags& flags, Diagnostics* diagnostics) {
   }
   if (!flags.profile.empty()) {
     const std::filesystem::path folder =
-        runtime::ProfileRunFolder(flags.profile, runtime::ProfileRunName(profile->start_unix_ns));
+        runtime::ProfileRunDirectory(flags.profile, runtime::ProfileRunName(profile->start_unix_ns));
     const absl::Status status =
-        runtime::WriteProfileFolder(folder, runtime::ProfileHostName(), SpaceBytes(**simulated, flags));
+        runtime::WriteProfileDirectory(folder, runtime::ProfileHostName(), SpaceBytes(**simulated, flags));
     if (!status.ok()) {
       diagnostics->ShowError("--profile", std::string(status.message()), kUsage);
       return;

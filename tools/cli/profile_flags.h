@@ -32,12 +32,12 @@ struct ProfileFlags {
 };
 
 // Serves profiles on the port until the result goes away. Null after an error, which is shown.
-std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, Diagnostics* diagnostics);
+std::unique_ptr<runtime::ProfilerServer> ServeProfiles(const ProfileFlags& flags, DiagnosticReporter* diagnostics);
 
 // Begins to record. False after an error, which is shown.
-bool StartProfile(Diagnostics* diagnostics);
+bool StartProfile(DiagnosticReporter* diagnostics);
 // Ends recording, runs the programs on the simulated machine and writes what the flags ask for. Errors are shown.
-void FinishProfile(const ProfileFlags& flags, Diagnostics* diagnostics);
+void FinishProfile(const ProfileFlags& flags, DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::cli
 

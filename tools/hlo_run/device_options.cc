@@ -15,7 +15,7 @@
 #include "ir/core/suggest.h"
 #include "passes/core/pipeline.h"
 #include "passes/instrumentation/printing.h"
-#include "tools/cli/device_machine.h"
+#include "tools/cli/device_flag.h"
 
 namespace hlokit::run {
 
@@ -26,17 +26,17 @@ constexpr std::pair<std::string_view, std::string_view> kShort[] = {
     {"hbm", "hbm_rate"},   {"mxu", "mxu_rows_per_cycle"}, {"ici", "ici_rate"}, {"dcn", "dcn_rate"},
     {"host", "host_rate"}, {"vmem", "vmem_rate"},         {"vpu", "vpu_alus"}};
 
-bool ApplyScale(const std::string& text, tpu::Machine* machine, cli::Diagnostics* diagnostics) {
+bool ApplyScale(const std::string& text, tpu::DeviceDescription* machine, cli::DiagnosticReporter* diagnostics) {
   const size_t equal = text.find('=');
   const std::string name = text.substr(0, equal);
   std::string_view field_name = name;
   for (const auto& [from, to] : kShort) {
     if (name == from) field_name = to;
   }
-  const tpu::MachineField* field = tpu::FindMachineField(field_name);
+  const tpu::DeviceDescriptionField* field = tpu::FindDeviceDescriptionField(field_name);
   if (field == nullptr) {
-    diagnostics->ShowError("--scale", StrCat("unknown parameter `", name, "`", Suggested(name, ScalableFigures())),
-                           cli::kUsage);
+    diagnostics->ShowError(
+        "--scale", StrCat("unknown parameter `", name, "`", DidYouMeanSuffix(name, ScalableFigures())), cli::kUsage);
     return false;
   }
   double factor = 0;
@@ -57,7 +57,8 @@ bool ApplyScale(const std::string& text, tpu::Machine* machine, cli::Diagnostics
 }
 
 // "3:1.5" or "any:1.5".
-bool ReadStraggler(const std::string& text, tpu::Variation* variation, cli::Diagnostics* diagnostics) {
+bool ReadStraggler(const std::string& text, tpu::PerformanceVariation* variation,
+                   cli::DiagnosticReporter* diagnostics) {
   tpu::Straggler straggler;
   const size_t colon = std::min(text.find(':'), text.size());
   const char* end = text.data() + text.size();
@@ -81,7 +82,8 @@ bool ReadStraggler(const std::string& text, tpu::Variation* variation, cli::Diag
   return true;
 }
 
-std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions options, cli::Diagnostics* diagnostics) {
+std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions options,
+                                                      cli::DiagnosticReporter* diagnostics) {
   const int64_t devices = options.topology.Chips() * options.machine.devices_per_chip();
   for (const tpu::Straggler& s : options.variation.stragglers) {
     if (s.device < devices) continue;
@@ -97,28 +99,28 @@ std::optional<tpu::SimulationOptions> CheckStragglers(tpu::SimulationOptions opt
 std::vector<std::string_view> ScalableFigures() {
   std::vector<std::string_view> names;
   for (const auto& [name, field] : kShort) names.push_back(name);
-  for (const tpu::MachineField& field : tpu::MachineFields()) names.push_back(field.name);
+  for (const tpu::DeviceDescriptionField& field : tpu::DeviceDescriptionFields()) names.push_back(field.name);
   return names;
 }
 
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
-                                                 cli::Diagnostics* diagnostics) {
-  const auto [name, topology] = cli::SplitDevice(flags.device);
-  std::optional<tpu::Machine> machine = cli::ReadMachine(name, diagnostics);
+                                                 cli::DiagnosticReporter* diagnostics) {
+  const auto [name, topology] = cli::SplitDeviceFlag(flags.device);
+  std::optional<tpu::DeviceDescription> machine = cli::LoadDeviceDescription(name, diagnostics);
   if (!machine) return std::nullopt;
   for (const std::string& scale : flags.scale) {
     if (!ApplyScale(scale, &*machine, diagnostics)) return std::nullopt;
   }
   tpu::SimulationOptions options;
   options.machine = *std::move(machine);
-  options.unknown_trips = flags.unknown_trips;
+  options.default_trip_count = flags.unknown_trips;
   options.variation.jitter = flags.jitter;
   options.variation.seed = flags.variation_seed;
   for (const std::string& straggler : flags.stragglers) {
     if (!ReadStraggler(straggler, &options.variation, diagnostics)) return std::nullopt;
   }
   options.dispatch = flags.dispatch_us < 0 ? -1 : flags.dispatch_us * 1e-6;
-  absl::StatusOr<tpu::Topology> chips = cli::TopologyFor(options.machine, topology, module, flags.device);
+  absl::StatusOr<tpu::Topology> chips = cli::TopologyOfFlag(options.machine, topology, module, flags.device);
   if (!chips.ok()) {
     diagnostics->ShowError("--device", std::string(chips.status().message()),
                            absl::IsInvalidArgument(chips.status()) ? cli::kUsage : cli::kRejected);
@@ -129,7 +131,7 @@ std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, c
 }
 
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
-                cli::Diagnostics* diagnostics) {
+                cli::DiagnosticReporter* diagnostics) {
   if (flags.pipeline.empty() || module->header().is_scheduled) return true;
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(flags.pipeline);
   if (!pipeline.ok()) {
@@ -144,10 +146,10 @@ bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& opti
   const auto matches = [&](std::string_view name) {
     return re2::RE2::FullMatch(re2::StringPiece(name.data(), name.size()), shown);
   };
-  PrintIr printer({.before = {}, .after = matches, .changes = PrintIr::Changes::kNo},
+  PrintIr printer({.before = {}, .after = matches, .changes = PrintIr::Changes::kOff},
                   [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
-  PassInstrument* const instruments[] = {&printer};
-  const PipelineOptions passes = {.environment = tpu::EnvironmentFor(options, *module)};
+  PassInstrumentation* const instruments[] = {&printer};
+  const PipelineOptions passes = {.context = tpu::PassContextFor(options, *module)};
   const absl::StatusOr<Pipeline::Result> result =
       pipeline->Run(*module, passes, absl::MakeConstSpan(instruments, flags.print_hlo.empty() ? 0 : 1));
   if (!result.ok()) diagnostics->ShowError("--pipeline", std::string(result.status().message()), cli::kRejected);

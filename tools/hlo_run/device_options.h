@@ -19,12 +19,12 @@ std::vector<std::string_view> ScalableFigures();
 
 // What to simulate `module` with. Errors are shown.
 std::optional<tpu::SimulationOptions> OptionsFor(const SimulationFlags& flags, const Module& module,
-                                                 cli::Diagnostics* diagnostics);
+                                                 cli::DiagnosticReporter* diagnostics);
 
 // Runs the passes of --pipeline over a module without a schedule; one with a schedule has been compiled. Shows the
 // module after passes as --print-after asks. False after an error, which is shown.
 bool CompileFor(const SimulationFlags& flags, const tpu::SimulationOptions& options, Module* module,
-                cli::Diagnostics* diagnostics);
+                cli::DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::run
 

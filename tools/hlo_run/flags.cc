@@ -142,7 +142,7 @@ void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
       ->check(positive)
       ->capture_default_str();
   app->add_option("--max-steps", options->limits.max_steps, "limit on the instructions executed")->check(positive);
-  app->add_option("--max-loop-trips,--max-loop-iterations", options->limits.max_loop_trips,
+  app->add_option("--max-loop-trips,--max-loop-iterations", options->limits.max_loop_iterations,
                   "limit on the iterations of one loop")
       ->check(positive);
   app->add_option("--max-seconds", options->limits.max_seconds, "time limit of the run")->check(CLI::NonNegativeNumber);
@@ -153,7 +153,7 @@ void AddLimitFlags(CLI::App* app, interp::EvaluatorOptions* options) {
 std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   CLI::App app("run an HLO module on the reference interpreter, or estimate its time on a TPU", "hlo-run");
   app.add_option("input", flags->path, "HLO text; - is standard input")->type_name("FILE")->capture_default_str();
-  flags->options.mixed_types = interp::MixedTypes::kBytes;
+  flags->options.mixed_precision = interp::MixedPrecisionMode::kReinterpret;
   std::string tolerance;
   AddArgumentFlags(&app, flags);
   AddResultFlags(&app, flags, &tolerance);
@@ -163,8 +163,8 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
   app.add_option_function<std::string>(
          "--mixed-precision",
          [flags](const std::string& kind) {
-           flags->options.mixed_types =
-               kind == "reinterpret" ? interp::MixedTypes::kBytes : interp::MixedTypes::kConvert;
+           flags->options.mixed_precision =
+               kind == "reinterpret" ? interp::MixedPrecisionMode::kReinterpret : interp::MixedPrecisionMode::kConvert;
          },
          "operands of another float type than that of the computation: reinterpret their bytes as that type, as XLA's "
          "evaluator does, or convert them")
@@ -192,7 +192,7 @@ std::optional<int> ParseFlags(int argc, char** argv, Flags* flags) {
     if (flags->expect.empty() && flags->compare.empty()) {
       return cli::UsageError("hlo-run", "--tolerance requires --expect or --compare");
     }
-    absl::StatusOr<interp::Tolerance> parsed = interp::ParseTolerance(tolerance);
+    absl::StatusOr<interp::ErrorSpec> parsed = interp::ParseErrorSpec(tolerance);
     if (!parsed.ok()) return cli::UsageError("hlo-run", std::string(parsed.status().message()));
     flags->tolerance = *parsed;
   }

@@ -32,7 +32,7 @@ struct Flags {
   std::string results_npy;
   std::string expect;
   std::string compare;
-  interp::Tolerance tolerance;
+  interp::ErrorSpec tolerance;
 
   std::string host_io;
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/runtime/observe/profile_folder.h"
+#include "interp/runtime/observe/profile_directory.h"
 #include "interp/tpu/export/host_profile.h"
 #include "interp/tpu/export/report_document.h"
 #include "interp/tpu/export/timeline.h"
@@ -19,7 +19,7 @@
 #include "interp/tpu/timing/host.h"
 #include "ir/core/source_buffer.h"
 #include "ir/core/str_cat.h"
-#include "tools/cli/device_machine.h"
+#include "tools/cli/device_flag.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/report_page.h"
 #include "tools/hlo_run/device_options.h"
@@ -29,7 +29,7 @@ namespace hlokit::run {
 
 namespace {
 
-bool WriteText(const std::string& path, std::string_view text, cli::Diagnostics* diagnostics) {
+bool WriteText(const std::string& path, std::string_view text, cli::DiagnosticReporter* diagnostics) {
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(path);
   if (!file.ok()) {
     diagnostics->ShowError(path, std::string(file.status().message()), cli::kUsage);
@@ -44,7 +44,7 @@ bool WriteText(const std::string& path, std::string_view text, cli::Diagnostics*
 }
 
 bool WriteTimeline(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
-                   cli::Diagnostics* diagnostics) {
+                   cli::DiagnosticReporter* diagnostics) {
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags.timeline);
   if (!file.ok()) {
     diagnostics->ShowError(flags.timeline, std::string(file.status().message()), cli::kUsage);
@@ -57,8 +57,8 @@ bool WriteTimeline(const SimulationFlags& flags, const tpu::ReportInput& input, 
 }
 
 // The host that the flags describe; without any, calls that are queued back to back.
-std::optional<tpu::HostPlan> HostFor(const SimulationFlags& flags, const tpu::SimulationOptions& options,
-                                     cli::Diagnostics* diagnostics) {
+std::optional<tpu::HostModel> HostFor(const SimulationFlags& flags, const tpu::SimulationOptions& options,
+                                      cli::DiagnosticReporter* diagnostics) {
   constexpr std::string_view kProfile = "profile:";
   if (flags.host.compare(0, kProfile.size(), kProfile) == 0) {
     const std::string path = flags.host.substr(kProfile.size());
@@ -71,19 +71,19 @@ std::optional<tpu::HostPlan> HostFor(const SimulationFlags& flags, const tpu::Si
       diagnostics->ShowError("--host", std::string(file.status().message()), cli::kUsage);
       return std::nullopt;
     }
-    absl::StatusOr<tpu::HostPlan> plan = tpu::HostPlanOfProfile((*file)->text());
+    absl::StatusOr<tpu::HostModel> plan = tpu::HostModelOfProfile((*file)->text());
     if (plan.ok()) return *std::move(plan);
     diagnostics->ShowError(path, std::string(plan.status().message()), cli::kRejected);
     return std::nullopt;
   }
   const double call = options.dispatch < 0 ? options.machine.queued_dispatch_latency : options.dispatch;
-  absl::StatusOr<tpu::HostPlan> plan = tpu::ParseHostPlan(flags.host, call, options.machine.host_rate);
+  absl::StatusOr<tpu::HostModel> plan = tpu::ParseHostModel(flags.host, call, options.machine.host_rate);
   if (plan.ok()) return *std::move(plan);
   diagnostics->ShowError("--host", std::string(plan.status().message()), cli::kUsage);
   return std::nullopt;
 }
 
-bool MakeFolder(const std::filesystem::path& folder, cli::Diagnostics* diagnostics) {
+bool MakeFolder(const std::filesystem::path& folder, cli::DiagnosticReporter* diagnostics) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) diagnostics->ShowError(folder.string(), error.message(), cli::kUsage);
@@ -92,7 +92,7 @@ bool MakeFolder(const std::filesystem::path& folder, cli::Diagnostics* diagnosti
 
 // report.json and index.html.
 bool WritePage(const SimulationFlags& flags, const tpu::ReportInput& input, const tpu::KernelPlan& plan,
-               const tpu::HostPlan& host, cli::Diagnostics* diagnostics) {
+               const tpu::HostModel& host, cli::DiagnosticReporter* diagnostics) {
   const std::filesystem::path folder(flags.page);
   if (!MakeFolder(folder, diagnostics)) return false;
   tpu::ReportDocumentOptions options;
@@ -204,19 +204,19 @@ void SimulationFlags::AddTo(CLI::App* app) {
       ->group(group);
 }
 
-int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics) {
+int ShowDevices(const SimulationFlags& flags, cli::DiagnosticReporter* diagnostics) {
   std::string text;
   if (!flags.print_device.empty()) {
-    const std::optional<tpu::Machine> machine = cli::ReadMachine(flags.print_device, diagnostics);
+    const std::optional<tpu::DeviceDescription> machine = cli::LoadDeviceDescription(flags.print_device, diagnostics);
     if (!machine) return diagnostics->exit_code();
-    text = tpu::ToText(*machine);
+    text = tpu::ToString(*machine);
   } else {
-    for (std::string_view name : tpu::InstalledMachines()) {
-      const std::optional<tpu::Machine> machine = tpu::InstalledMachine(name);
+    for (std::string_view name : tpu::BuiltinDeviceDescriptions()) {
+      const std::optional<tpu::DeviceDescription> machine = tpu::BuiltinDeviceDescription(name);
       if (!machine) continue;
       std::string line(name);
       line.resize(6, ' ');
-      StrAppend(&text, line, cli::MachineSummary(*machine), "\n");
+      StrAppend(&text, line, cli::DeviceSummary(*machine), "\n");
     }
   }
   WriteText("-", text, diagnostics);
@@ -224,16 +224,16 @@ int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics) {
 }
 
 void SweepModules(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
-                  cli::Diagnostics* diagnostics) {
+                  cli::DiagnosticReporter* diagnostics) {
   if (const std::optional<std::string> table = Sweep(flags, programs, family, diagnostics)) {
     WriteText(flags.report, *table, diagnostics);
   }
 }
 
-void SimulateModule(const SimulationFlags& flags, const Module& original, cli::Diagnostics* diagnostics) {
+void SimulateModule(const SimulationFlags& flags, const Module& original, cli::DiagnosticReporter* diagnostics) {
   const std::optional<tpu::SimulationOptions> options = OptionsFor(flags, original, diagnostics);
   if (!options) return;
-  const std::optional<tpu::HostPlan> host = HostFor(flags, *options, diagnostics);
+  const std::optional<tpu::HostModel> host = HostFor(flags, *options, diagnostics);
   if (!host) return;
   Module compiled = original.Clone();
   if (!CompileFor(flags, *options, &compiled, diagnostics)) return;
@@ -241,17 +241,17 @@ void SimulateModule(const SimulationFlags& flags, const Module& original, cli::D
   const tpu::KernelPlan plan(module);
   tpu::Simulation simulation = tpu::Simulate(module, plan, *options);
   if (!flags.host.empty()) {
-    simulation.step_seconds = tpu::RunHost(*host, simulation.device_seconds).step_seconds;
+    simulation.step_seconds = tpu::SimulateHost(*host, simulation.device_seconds).step_seconds;
     if (simulation.step_seconds > 1.001 * simulation.device_seconds) simulation.bound = tpu::Resource::kHost;
   }
-  const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.parts);
+  const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, module, plan, simulation.implicit_partitions);
   const tpu::ReportInput input{module, *options, simulation, memory, &original, flags.pipeline};
   if (!flags.timeline.empty() && !WriteTimeline(flags, input, plan, diagnostics)) return;
   if (!flags.xplane.empty()) {
     const int64_t devices = std::min(flags.timeline_devices, simulation.devices.devices);
-    const tpu::Space space = tpu::SpaceOf({&input, &plan}, *host, devices, flags.timeline_events);
-    const std::filesystem::path folder = runtime::ProfileRunFolder(flags.xplane, "simulated");
-    const absl::Status status = runtime::WriteProfileFolder(folder, "hlokit", tpu::XSpaceBytes(space));
+    const tpu::ProfileSpace space = tpu::BuildProfileSpace({&input, &plan}, *host, devices, flags.timeline_events);
+    const std::filesystem::path folder = runtime::ProfileRunDirectory(flags.xplane, "simulated");
+    const absl::Status status = runtime::WriteProfileDirectory(folder, "hlokit", tpu::XSpaceBytes(space));
     if (!status.ok()) {
       diagnostics->ShowError("--xplane", std::string(status.message()), cli::kUsage);
       return;

@@ -49,13 +49,13 @@ struct SimulationFlags {
 };
 
 // Prints machines as --list-devices or --print-device ask; the exit code.
-int ShowDevices(const SimulationFlags& flags, cli::Diagnostics* diagnostics);
+int ShowDevices(const SimulationFlags& flags, cli::DiagnosticReporter* diagnostics);
 // Writes the table of --sweep; see sweep.h. Errors are shown.
 void SweepModules(const SimulationFlags& flags,
                   const std::function<std::unique_ptr<Module>(const std::string&)>& programs, bool family,
-                  cli::Diagnostics* diagnostics);
+                  cli::DiagnosticReporter* diagnostics);
 // Simulates and writes the report. Errors are shown.
-void SimulateModule(const SimulationFlags& flags, const Module& module, cli::Diagnostics* diagnostics);
+void SimulateModule(const SimulationFlags& flags, const Module& module, cli::DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::run
 

@@ -13,8 +13,8 @@
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
 #include "ir/verify/verifier.h"
-#include "passes/rewrite/retype.h"
-#include "tools/cli/device_machine.h"
+#include "passes/rewrite/type_conversion.h"
+#include "tools/cli/device_flag.h"
 #include "tools/hlo_run/device_options.h"
 
 namespace hlokit::run {
@@ -34,13 +34,14 @@ struct Row {
   std::string bound;
 };
 
-std::unique_ptr<Module> OfType(std::unique_ptr<Module> module, const std::string& type, cli::Diagnostics* diagnostics) {
+std::unique_ptr<Module> OfType(std::unique_ptr<Module> module, const std::string& type,
+                               cli::DiagnosticReporter* diagnostics) {
   const std::optional<ElementType> to = ElementTypeFromText(type);
   if (!to || std::find(std::begin(kFloats), std::end(kFloats), *to) == std::end(kFloats)) {
     diagnostics->ShowError("--sweep", StrCat("expected dtype f32, bf16, f16 or f64, found `", type, "`"), cli::kUsage);
     return nullptr;
   }
-  RetypeFloats(module.get(), kFloats, *to);
+  ConvertFloatTypes(module.get(), kFloats, *to);
   DiagnosticSink sink;
   VerifyModule(*module, VerifierOptions(), &sink);
   if (!sink.has_errors()) return module;
@@ -53,13 +54,13 @@ std::unique_ptr<Module> OfType(std::unique_ptr<Module> module, const std::string
 
 // What a row simulates: the value goes into the flags or into the program.
 std::unique_ptr<Module> Prepare(const std::string& what, const std::string& value, const SweepPrograms& programs,
-                                bool family, SimulationFlags* flags, cli::Diagnostics* diagnostics) {
+                                bool family, SimulationFlags* flags, cli::DiagnosticReporter* diagnostics) {
   std::unique_ptr<Module> module = programs(value);
   if (module == nullptr || family) return module;
   if (what == "device") {
     flags->device = value;
   } else if (what == "chips") {
-    flags->device = StrCat(cli::SplitDevice(flags->device).first, ":", value);
+    flags->device = StrCat(cli::SplitDeviceFlag(flags->device).first, ":", value);
   } else if (what == "dtype") {
     return OfType(std::move(module), value, diagnostics);
   } else if (what == "batch" || what == "seq") {
@@ -129,7 +130,7 @@ std::string Json(const std::string& what, const std::vector<Row>& rows) {
 }  // namespace
 
 std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
-                                 cli::Diagnostics* diagnostics) {
+                                 cli::DiagnosticReporter* diagnostics) {
   const size_t equal = flags.sweep.find('=');
   const std::string what = flags.sweep.substr(0, equal);
   if (equal == std::string::npos || equal == 0 || equal + 1 == flags.sweep.size()) {
@@ -139,7 +140,7 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
   std::vector<std::string_view> names = {"device", "chips", "dtype", "batch", "seq"};
   for (std::string_view figure : ScalableFigures()) names.push_back(figure);
   if (!family && std::find(names.begin(), names.end(), what) == names.end()) {
-    const std::string near = Suggested(what, names);
+    const std::string near = DidYouMeanSuffix(what, names);
     diagnostics->ShowError("--sweep",
                            StrCat("cannot sweep `", what, "`",
                                   near.empty() ? "; expected device, chips, dtype, batch, seq or a parameter of the "
@@ -161,10 +162,10 @@ std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepProgra
     if (!options || !CompileFor(one, *options, module.get(), diagnostics)) return std::nullopt;
     const tpu::KernelPlan plan(*module);
     const tpu::Simulation simulation = tpu::Simulate(*module, plan, *options);
-    const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.parts);
-    rows.push_back({value, tpu::Us(simulation.step_seconds), tpu::Us(simulation.device_seconds),
+    const tpu::MemoryPlan memory = tpu::PlanMemory(options->machine, *module, plan, simulation.implicit_partitions);
+    rows.push_back({value, tpu::ToMicroseconds(simulation.step_seconds), tpu::ToMicroseconds(simulation.device_seconds),
                     tpu::Share(simulation.core_busy, simulation.device_seconds), memory.peak_bytes, memory.fits(),
-                    std::string(tpu::NameOf(simulation.bound))});
+                    std::string(tpu::ToString(simulation.bound))});
   }
   return flags.json ? Json(what, rows) : Table(what, rows);
 }

@@ -24,7 +24,7 @@ using SweepPrograms = std::function<std::unique_ptr<Module>(const std::string& v
 // The rows of --sweep, one simulation each, and a plot of their step times; JSON if the flags say so. `family`: the
 // programs differ. Errors are shown.
 std::optional<std::string> Sweep(const SimulationFlags& flags, const SweepPrograms& programs, bool family,
-                                 cli::Diagnostics* diagnostics);
+                                 cli::DiagnosticReporter* diagnostics);
 
 }  // namespace hlokit::run
 

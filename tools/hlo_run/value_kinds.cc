@@ -35,7 +35,7 @@ void CompleteHost(std::string_view typed, cli::Completion* out) {
     out->candidates.push_back({std::string(kProfile), "as recorded in a profile"});
   }
   const size_t begin = typed.rfind(',') == std::string_view::npos ? 0 : typed.rfind(',') + 1;
-  for (const std::string_view key : tpu::HostPlanKeys()) {
+  for (const std::string_view key : tpu::HostModelKeys()) {
     out->candidates.push_back({StrCat(typed.substr(0, begin), key, "="), ""});
   }
 }
@@ -50,7 +50,7 @@ void CompleteSweep(std::string_view typed, cli::Completion* out) {
   }
   cli::Completion values;
   const std::string_view what = typed.substr(0, equal);
-  if (what == "device") cli::CompleteList(typed.substr(equal + 1), tpu::InstalledMachines(), &values);
+  if (what == "device") cli::CompleteList(typed.substr(equal + 1), tpu::BuiltinDeviceDescriptions(), &values);
   if (what == "dtype") cli::CompleteList(typed.substr(equal + 1), {"f32", "bf16", "f16", "f64"}, &values);
   for (const cli::Candidate& value : values.candidates) {
     out->candidates.push_back({StrCat(what, "=", value.text), ""});

@@ -17,7 +17,7 @@ namespace hlokit::run {
 namespace {
 
 std::optional<std::vector<Literal>> ReadNpyFolder(const std::string& folder, absl::Span<const Shape> shapes,
-                                                  cli::Diagnostics* diagnostics) {
+                                                  cli::DiagnosticReporter* diagnostics) {
   std::vector<Literal> values;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (!shapes[i].IsArray()) {
@@ -37,7 +37,8 @@ std::optional<std::vector<Literal>> ReadNpyFolder(const std::string& folder, abs
   return values;
 }
 
-bool WriteFile(const std::string& path, cli::Diagnostics* diagnostics, const std::function<void(TextWriter&)>& write) {
+bool WriteFile(const std::string& path, cli::DiagnosticReporter* diagnostics,
+               const std::function<void(TextWriter&)>& write) {
   absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(path);
   absl::Status status = file.status();
   if (status.ok()) {
@@ -48,7 +49,8 @@ bool WriteFile(const std::string& path, cli::Diagnostics* diagnostics, const std
   return status.ok();
 }
 
-bool WriteNpyFolder(const std::string& folder, absl::Span<const Literal> results, cli::Diagnostics* diagnostics) {
+bool WriteNpyFolder(const std::string& folder, absl::Span<const Literal> results,
+                    cli::DiagnosticReporter* diagnostics) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
@@ -71,7 +73,7 @@ bool WriteNpyFolder(const std::string& folder, absl::Span<const Literal> results
 
 std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,
                                                  const Module& module, std::string_view noun,
-                                                 cli::Diagnostics* diagnostics) {
+                                                 cli::DiagnosticReporter* diagnostics) {
   const std::vector<cli::InputPart> parts = diagnostics->Read(path);
   if (parts.empty()) return std::nullopt;
   DiagnosticSink sink;
@@ -92,7 +94,7 @@ std::vector<Shape> ForEachDevice(const std::vector<Shape>& shapes, int64_t devic
 // A file that holds the arguments of one device is for all of them.
 std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, const std::vector<Shape>& shapes,
                                                       int64_t devices, const Module& module,
-                                                      cli::Diagnostics* diagnostics) {
+                                                      cli::DiagnosticReporter* diagnostics) {
   if (devices == 1) return ReadTextFile(path, shapes, module, "argument", diagnostics);
   const std::vector<cli::InputPart> parts = diagnostics->Read(path);
   if (parts.empty()) return std::nullopt;
@@ -112,7 +114,7 @@ std::optional<std::vector<Literal>> ReadTextArguments(const std::string& path, c
 }
 
 std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& folder, const std::vector<Shape>& shapes,
-                                                     int64_t devices, cli::Diagnostics* diagnostics) {
+                                                     int64_t devices, cli::DiagnosticReporter* diagnostics) {
   std::vector<Literal> all;
   for (int64_t d = 0; d < devices; ++d) {
     const std::string own = StrCat(folder, "/device", d);
@@ -129,7 +131,7 @@ std::optional<std::vector<Literal>> ReadNpyArguments(const std::string& folder, 
 
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module,
                                                      const interp::Evaluator& evaluator,
-                                                     cli::Diagnostics* diagnostics) {
+                                                     cli::DiagnosticReporter* diagnostics) {
   const std::vector<Shape>& shapes = evaluator.argument_shapes();
   const int64_t devices = evaluator.num_devices();
   if (!flags.args.empty()) return ReadTextArguments(flags.args, shapes, devices, module, diagnostics);
@@ -137,7 +139,7 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const M
   if (flags.seed || shapes.empty()) {
     std::vector<Literal> all;
     for (int64_t d = 0; d < devices; ++d) {
-      for (Literal& value : interp::MakeArguments(module, flags.options.seed + (static_cast<uint64_t>(d) << 48))) {
+      for (Literal& value : interp::MakeFakeArguments(module, flags.options.seed + (static_cast<uint64_t>(d) << 48))) {
         all.push_back(std::move(value));
       }
     }
@@ -149,7 +151,7 @@ std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const M
   return std::nullopt;
 }
 
-bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Diagnostics* diagnostics) {
+bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics) {
   const int64_t partitions = flags.options.num_partitions;
   const int64_t devices = flags.options.num_replicas * partitions;
   const size_t each = results.size() / static_cast<size_t>(devices);
@@ -177,7 +179,7 @@ void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const 
   const Instruction root = module.entry().root();
   SourceRange range;
   const uint32_t offset = root.record().source_offset;
-  if (offset != InstructionRecord::SourceOffsetNone()) range = {offset, static_cast<uint32_t>(root.name().size())};
+  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(root.name().size())};
   sink->Warning(
       DiagnosticKind::kEvaluation, range,
       StrCat("the results of these synthetic arguments have ", nans, " NaN and ", infinities, " infinite values"),

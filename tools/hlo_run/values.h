@@ -20,15 +20,16 @@ namespace hlokit::run {
 
 // What the flags give as arguments. Nullopt after an error.
 std::optional<std::vector<Literal>> ReadRunArguments(const Flags& flags, const Module& module,
-                                                     const interp::Evaluator& evaluator, cli::Diagnostics* diagnostics);
+                                                     const interp::Evaluator& evaluator,
+                                                     cli::DiagnosticReporter* diagnostics);
 
 // Values of `shapes` from a text file ("-": standard input). `noun` is what errors call them.
 std::optional<std::vector<Literal>> ReadTextFile(const std::string& path, absl::Span<const Shape> shapes,
                                                  const Module& module, std::string_view noun,
-                                                 cli::Diagnostics* diagnostics);
+                                                 cli::DiagnosticReporter* diagnostics);
 
 // Prints the results and writes their files, as the flags say. False after an error.
-bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::Diagnostics* diagnostics);
+bool WriteResults(const Flags& flags, absl::Span<const Literal> results, cli::DiagnosticReporter* diagnostics);
 
 // Warns, at the root of the entry, if made-up arguments led to results with NaNs or infinities.
 void WarnOfNonfinite(const Flags& flags, const Module& module, absl::Span<const Literal> results, DiagnosticSink* sink);

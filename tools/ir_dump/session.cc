@@ -11,11 +11,11 @@
 #include "ir/core/suggest.h"
 #include "ir/text/literal_text.h"
 #include "ir/text/printer.h"
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/nn/data_parallel.h"
-#include "tracer/nn/registry.h"
+#include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/state_dict.h"
-#include "tracer/script/program.h"
+#include "tracer/script/script.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/executor.h"
@@ -35,29 +35,29 @@ std::string ModuleText(const Module& module) {
   return text + "\n";
 }
 
-constexpr std::pair<std::string_view, bool Emission::*> kEmissions[] = {
-    {"lazy", &Emission::lazy},     {"lazy-dot", &Emission::dot},
-    {"hlo", &Emission::hlo},       {"optimized-hlo", &Emission::optimized},
-    {"hash", &Emission::hash},     {"key", &Emission::key},
-    {"values", &Emission::values}, {"metrics", &Emission::metrics},
-    {"graphs", &Emission::graphs}, {"params", &Emission::params}};
+constexpr std::pair<std::string_view, bool EmitOptions::*> kEmissions[] = {
+    {"lazy", &EmitOptions::lazy},     {"lazy-dot", &EmitOptions::dot},
+    {"hlo", &EmitOptions::hlo},       {"optimized-hlo", &EmitOptions::optimized},
+    {"hash", &EmitOptions::hash},     {"key", &EmitOptions::key},
+    {"values", &EmitOptions::values}, {"metrics", &EmitOptions::metrics},
+    {"graphs", &EmitOptions::graphs}, {"params", &EmitOptions::params}};
 
 }  // namespace
 
-std::vector<std::string_view> Emission::Names() {
+std::vector<std::string_view> EmitOptions::Names() {
   std::vector<std::string_view> names;
   for (const auto& [name, member] : kEmissions) names.push_back(name);
   return names;
 }
 
-absl::Status Emission::Parse(std::string_view list) {
+absl::Status EmitOptions::Parse(std::string_view list) {
   while (!list.empty()) {
     const std::string_view what = list.substr(0, list.find(','));
     list.remove_prefix(std::min(what.size() + 1, list.size()));
     const auto* const row = std::find_if(std::begin(kEmissions), std::end(kEmissions),
                                          [&](const auto& emission) { return emission.first == what; });
     if (row == std::end(kEmissions)) {
-      return absl::InvalidArgumentError(StrCat("--emit: there is no `", what, "`", Suggested(what, Names())));
+      return absl::InvalidArgumentError(StrCat("--emit: there is no `", what, "`", DidYouMeanSuffix(what, Names())));
     }
     this->*(row->second) = true;
   }
@@ -69,7 +69,7 @@ bool Session::Fail(std::string_view label, const absl::Status& status) {
   return false;
 }
 
-void Session::Put(const char* name, std::string text) {
+void Session::Emit(const char* name, std::string text) {
   if (!json) {
     out_ << text;
     return;
@@ -84,33 +84,33 @@ void Session::Finish() {
 }
 
 bool Session::EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots) {
-  const lazy::IrTextOptions text{quirks};
-  if (emit.lazy) Put("lazy", lazy::TensorsText(roots, text));
-  if (emit.dot) Put("lazy-dot", lazy::TensorsDot(roots, text));
+  const lazy::IrTextOptions text{match_torch_xla};
+  if (emit.lazy) Emit("lazy", lazy::TensorsText(roots, text));
+  if (emit.dot) Emit("lazy-dot", lazy::TensorsDot(roots, text));
   if (!emit.hlo && !emit.optimized && !emit.hash && !emit.key) return true;
   lazy::DeviceState& device = *tracer.device();
-  const lazy::GraphSlice slice = lazy::SliceOfTensors(roots);
+  const lazy::PendingSubgraph slice = lazy::CollectSubgraphOfTensors(roots);
   if (emit.hlo || emit.optimized) {
-    absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSlice(device, slice, "IrToHlo.1");
+    absl::StatusOr<std::unique_ptr<Module>> module = lazy::LowerSubgraph(device, slice, "IrToHlo.1");
     if (!module.ok()) return Fail("ir-dump", module.status());
     const bool as_lowered = !tracer.options().dump_optimized;
-    if (emit.hlo && as_lowered) Put("hlo", ModuleText(**module));
+    if (emit.hlo && as_lowered) Emit("hlo", ModuleText(**module));
     if (emit.optimized || !as_lowered) {
       if (absl::Status s = tracer.client().Optimize(**module); !s.ok()) return Fail("ir-dump", s);
-      if (emit.hlo && !as_lowered) Put("hlo", ModuleText(**module));
-      if (emit.optimized) Put("optimized-hlo", ModuleText(**module));
+      if (emit.hlo && !as_lowered) Emit("hlo", ModuleText(**module));
+      if (emit.optimized) Emit("optimized-hlo", ModuleText(**module));
     }
   }
   if (emit.hash)
-    Put("hash",
-        json ? ToString(lazy::HashOf(device, slice, {})) : StrCat(ToString(lazy::HashOf(device, slice, {})), "\n"));
-  if (emit.key) EmitKey(lazy::StoredKeyOf(device, slice, {}));
+    Emit("hash",
+         json ? ToString(lazy::HashOf(device, slice, {})) : StrCat(ToString(lazy::HashOf(device, slice, {})), "\n"));
+  if (emit.key) EmitKey(lazy::CompilationCacheKeyOf(device, slice, {}));
   return true;
 }
 
-void Session::EmitKey(const runtime::ProgramKey& key) {
+void Session::EmitKey(const runtime::CompilationCacheKey& key) {
   Json list = Json::array();
-  for (const auto& [name, digest] : runtime::IngredientsOf(key)) {
+  for (const auto& [name, digest] : runtime::KeyComponents(key)) {
     const auto setting = std::find_if(key.settings.begin(), key.settings.end(),
                                       [&name = name](const auto& s) { return s.first == name; });
     list.push_back({{"name", name}, {"digest", ToString(digest)}});
@@ -141,12 +141,12 @@ bool Session::EmitValues(const lazy::Tensors& roots) {
     writer << "\n";
   }
   writer.Flush();
-  Put("values", std::move(text));
+  Emit("values", std::move(text));
   return true;
 }
 
 void Session::EmitReports(lazy::Tracer& tracer) {
-  for (const std::string& explanation : tracer.TakeExplanations()) Put("explanations", explanation + "\n");
+  for (const std::string& explanation : tracer.TakeExplanations()) Emit("explanations", explanation + "\n");
   if (emit.metrics) {
     tracer.PublishCounters();
     if (json) {
@@ -156,7 +156,7 @@ void Session::EmitReports(lazy::Tracer& tracer) {
     }
   }
   if (!emit.graphs) return;
-  const std::vector<lazy::Execution> executions = tracer.executions().executions();
+  const std::vector<lazy::ExecutionRecord> executions = tracer.execution_log().executions();
   if (json) {
     object_["graphs"] = Json::parse(lazy::GraphReportJson(executions));
   } else {
@@ -164,7 +164,7 @@ void Session::EmitReports(lazy::Tracer& tracer) {
   }
 }
 
-bool Session::RunOne(const std::string& label, const lazy::OpCase& c, bool check) {
+bool Session::RunOne(const std::string& label, const lazy::OpTestCase& c, bool check) {
   lazy::Tracer tracer(options);
   const lazy::DeviceGuard guard(tracer.device());
   absl::StatusOr<lazy::OpCall> call = lazy::CallOp(tracer, c, gradients);
@@ -179,24 +179,24 @@ bool Session::RunOne(const std::string& label, const lazy::OpCase& c, bool check
   return true;
 }
 
-bool Session::RunProgramFile(const SourceBuffer& source) {
+bool Session::RunScriptFile(const SourceBuffer& source) {
   lazy::TracerOptions logging = options;
   logging.log_executions = true;  // the program may dump them
   lazy::Tracer tracer(logging);
   const lazy::DeviceGuard guard(tracer.device());
   lazy::ProgramOptions program;
-  program.text.torch_xla_quirks = quirks;
+  program.text.torch_xla_quirks = match_torch_xla;
   lazy::ProgramResult result;
   DiagnosticSink sink;
   std::string printed;
   bool ok;
   if (json) {
     TextWriter writer(&printed);
-    ok = lazy::RunProgram(source, tracer, program, writer, &result, &sink);
+    ok = lazy::RunScript(source, tracer, program, writer, &result, &sink);
   } else {
-    ok = lazy::RunProgram(source, tracer, program, out_, &result, &sink);
+    ok = lazy::RunScript(source, tracer, program, out_, &result, &sink);
   }
-  if (json) Put("output", std::move(printed));
+  if (json) Emit("output", std::move(printed));
   diagnostics_.Show(sink, source);
   lazy::Tensors roots;
   for (const auto& variable : result.variables) {
@@ -204,7 +204,7 @@ bool Session::RunProgramFile(const SourceBuffer& source) {
   }
   ok = ok && EmitGraph(tracer, roots) && EmitValues(roots);
   EmitReports(tracer);
-  if (emit.graphs && !result.captures.empty()) Put("captures", result.captures);
+  if (emit.graphs && !result.captures.empty()) Emit("captures", result.captures);
   return ok;
 }
 
@@ -223,7 +223,8 @@ bool Session::RunModel(const ModelRequest& request) {
 bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config) {
   lazy::Tracer tracer(options);
   const lazy::DeviceGuard guard(tracer.device());
-  lazy::nn::Registry registry(&tracer, config.type, lazy::nn::FormulaInitializer(request.formula, request.gain));
+  lazy::nn::ParameterRegistry registry(&tracer, config.type,
+                                       lazy::nn::PatternInitializer(request.formula, request.gain));
   const std::unique_ptr<lazy::models::Model> model = lazy::models::MakeModel(config, &registry);
   if (!request.load.empty()) {
     if (absl::Status s = lazy::nn::LoadState(request.load, registry.state()); !s.ok()) return Fail(config.name, s);
@@ -261,16 +262,16 @@ bool Session::ShowModelStep(const ModelRequest& request, const lazy::models::Mod
 bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config) {
   lazy::Tracer tracer(options);
   const lazy::DeviceGuard guard(tracer.device());
-  std::vector<std::unique_ptr<lazy::nn::Registry>> registries;
+  std::vector<std::unique_ptr<lazy::nn::ParameterRegistry>> registries;
   std::vector<std::unique_ptr<lazy::models::Model>> models;
   std::vector<lazy::models::Replica> replicas;
   for (int64_t d = 0; d < request.devices; ++d) {
     lazy::DeviceState* const device = tracer.device(static_cast<int>(d));
     const lazy::DeviceGuard on(device);
-    registries.push_back(std::make_unique<lazy::nn::Registry>(
-        &tracer, config.type, lazy::nn::FormulaInitializer(request.formula, request.gain)));
+    registries.push_back(std::make_unique<lazy::nn::ParameterRegistry>(
+        &tracer, config.type, lazy::nn::PatternInitializer(request.formula, request.gain)));
     lazy::models::ModelConfig part = config;
-    part.first = d * config.batch;
+    part.batch_offset = d * config.batch;
     models.push_back(lazy::models::MakeModel(part, registries.back().get()));
     if (!request.load.empty()) {
       const absl::Status loaded = lazy::nn::LoadState(request.load, registries.back()->state());
@@ -278,18 +279,18 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     }
     replicas.push_back({device, models.back().get(), registries.back().get()});
   }
-  const lazy::nn::Registry& registry = *registries[0];
-  absl::StatusOr<std::vector<lazy::models::Figure>> figures = std::vector<lazy::models::Figure>();
+  const lazy::nn::ParameterRegistry& registry = *registries[0];
+  absl::StatusOr<std::vector<lazy::models::TrainingMetric>> figures = std::vector<lazy::models::TrainingMetric>();
   if (request.training.steps > 0) {
     lazy::models::TrainingOptions training = request.training;
-    training.figures = !options.client.hold_executions || emit.values || request.compare;
+    training.metrics = !options.client.defer_executions || emit.values || request.compare;
     figures = request.step == "train" ? lazy::models::Train(tracer, replicas, training)
-                                      : lazy::models::Infer(tracer, *models[0], training.steps, training.figures);
+                                      : lazy::models::Infer(tracer, *models[0], training.steps, training.metrics);
   }
   if (!figures.ok()) return Fail(config.name, figures.status());
   if (emit.values) {
     Json list = Json::object();
-    for (const lazy::models::Figure& figure : *figures) {
+    for (const lazy::models::TrainingMetric& figure : *figures) {
       char number[40];
       std::snprintf(number, sizeof(number), "%.9g", figure.value);
       list[figure.key] = figure.value;
@@ -302,9 +303,9 @@ bool Session::RunModelSteps(const ModelRequest& request, const lazy::models::Mod
     if (absl::Status s = lazy::nn::SaveState(request.save, registry.state()); !s.ok()) return Fail(config.name, s);
   }
   if (!request.compare) return true;
-  const lazy::models::Comparison c = lazy::models::CompareFigures(*figures, request.expected);
-  Put("comparison",
-      StrCat(request.config.name, ": ", c.checked - c.failed, " of ", c.checked, " figures within tolerance\n"));
+  const lazy::models::Comparison c = lazy::models::CompareMetrics(*figures, request.expected);
+  Emit("comparison",
+       StrCat(request.config.name, ": ", c.checked - c.failed, " of ", c.checked, " figures within tolerance\n"));
   return c.failed == 0 || Fail(config.name, absl::InternalError(c.first_failure));
 }
 

@@ -12,17 +12,17 @@
 #include "ir/core/source_buffer.h"
 #include "ir/core/text_writer.h"
 #include "tools/cli/cli.h"
-#include "tracer/graph/hash_numbers.h"
+#include "tracer/graph/deterministic_init.h"
 #include "tracer/graph/value.h"
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
-#include "tracer/script/op_case.h"
+#include "tracer/script/op_test_case.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit {
 
 // What is printed, in this order.
-struct Emission {
+struct EmitOptions {
   bool params = false;
   bool lazy = false, dot = false, hlo = false, optimized = false, hash = false, key = false;  // of a graph
   bool values = false;
@@ -42,43 +42,43 @@ struct ModelRequest {
   std::string step = "train";
   int64_t devices = 1;  // that train together, each on its part of the batch, which they divide
   double gain = 6;
-  lazy::Formula formula = lazy::Formula::kHash;  // of parameters
-  std::string expected;                          // figures to compare with; empty: none
+  lazy::InitPattern formula = lazy::InitPattern::kHash;  // of parameters
+  std::string expected;                                  // figures to compare with; empty: none
   bool compare = false;
   std::string load, save;  // files of parameters and buffers; empty: none
 };
 
 class Session {
  public:
-  Session(cli::Diagnostics* diagnostics, TextWriter* out) : diagnostics_(*diagnostics), out_(*out) {}
+  Session(cli::DiagnosticReporter* diagnostics, TextWriter* out) : diagnostics_(*diagnostics), out_(*out) {}
 
-  bool quirks = false;
+  bool match_torch_xla = false;
   bool gradients = false;
   bool train_only = false;      // a model trains though nothing is printed of it
   bool json = false;            // one object, a member for each thing that is printed
   lazy::TracerOptions options;  // what the environment and the flags say
-  Emission emit;
+  EmitOptions emit;
 
   // Prints one step of a model, or trains it, or both. False after an error, which is shown; as what follows.
   bool RunModel(const ModelRequest& request);
   // Runs a program, then prints what was asked for of its variables.
-  bool RunProgramFile(const SourceBuffer& source);
+  bool RunScriptFile(const SourceBuffer& source);
   // Runs one call and prints what was asked for.
-  bool RunOne(const std::string& label, const lazy::OpCase& c, bool check);
+  bool RunOne(const std::string& label, const lazy::OpTestCase& c, bool check);
   // Writes the object that json asks for.
   void Finish();
 
  private:
   bool Fail(std::string_view label, const absl::Status& status);
-  void Put(const char* name, std::string text);
+  void Emit(const char* name, std::string text);
   bool EmitGraph(lazy::Tracer& tracer, const lazy::Tensors& roots);
-  void EmitKey(const runtime::ProgramKey& key);
+  void EmitKey(const runtime::CompilationCacheKey& key);
   bool EmitValues(const lazy::Tensors& roots);
   void EmitReports(lazy::Tracer& tracer);
   bool ShowModelStep(const ModelRequest& request, const lazy::models::ModelConfig& config);
   bool RunModelSteps(const ModelRequest& request, const lazy::models::ModelConfig& config);
 
-  cli::Diagnostics& diagnostics_;
+  cli::DiagnosticReporter& diagnostics_;
   TextWriter& out_;
   nlohmann::ordered_json object_ = nlohmann::ordered_json::object();
 };

@@ -11,7 +11,7 @@
 
 namespace hlokit {
 
-void ShowGraphs(const InputForm& form, cli::Diagnostics* diagnostics, TextWriter& out) {
+void ShowGraphs(const InputForm& form, cli::DiagnosticReporter* diagnostics, TextWriter& out) {
   const std::vector<cli::InputPart> parts = diagnostics->Read(form.path);
   if (parts.empty()) return;
   lazy::TextDump dump;

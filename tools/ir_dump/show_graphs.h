@@ -19,7 +19,7 @@ struct InputForm {
 };
 
 // Reads the file and prints it in the form asked for.
-void ShowGraphs(const InputForm& form, cli::Diagnostics* diagnostics, TextWriter& out);
+void ShowGraphs(const InputForm& form, cli::DiagnosticReporter* diagnostics, TextWriter& out);
 
 }  // namespace hlokit
 

@@ -29,12 +29,12 @@ void CompleteSchedule(std::string_view, cli::Completion* out) {
 }  // namespace
 
 std::vector<cli::ValueKind> ValueKinds() {
-  return {
-      {"OP", CompleteOp},
-      {"MODEL",
-       [](std::string_view, cli::Completion* out) { cli::CompleteNames(lazy::models::ModelNames(), "", out); }},
-      {"WHAT", [](std::string_view typed, cli::Completion* out) { cli::CompleteList(typed, Emission::Names(), out); }},
-      {"SCHEDULE", CompleteSchedule}};
+  return {{"OP", CompleteOp},
+          {"MODEL",
+           [](std::string_view, cli::Completion* out) { cli::CompleteNames(lazy::models::ModelNames(), "", out); }},
+          {"WHAT",
+           [](std::string_view typed, cli::Completion* out) { cli::CompleteList(typed, EmitOptions::Names(), out); }},
+          {"SCHEDULE", CompleteSchedule}};
 }
 
 }  // namespace hlokit

@@ -4,9 +4,9 @@
 #include <limits>
 #include <numbers>
 
-#include "tracer/autograd/grad_call.h"
+#include "tracer/autograd/backward_context.h"
 #include "tracer/dispatch/functions.h"
-#include "tracer/graph/promotion.h"
+#include "tracer/graph/type_promotion.h"
 
 namespace hlokit::lazy::derivative {
 namespace {
@@ -19,197 +19,213 @@ Tensor Outside(const Tensor& g, const Tensor& condition) { return MaskedFill(g, 
 
 }  // namespace
 
-void PassThrough(GradCall& c) { c.set(0, c.g()); }
-void ZeroGrad(GradCall& c) { c.set(0, Zero(c.g())); }
-void Clone(GradCall& c) { c.set(0, c.g()); }
-void Cast(GradCall& c) { c.set(0, c.g()); }
-void Fill(GradCall& c) {
-  c.set(0, Zero(c.g()));
-  if (c.op() == Op::fill_Tensor && c.needs(1)) c.set(1, Sum(c.g()));
+void PassThrough(BackwardContext& c) { c.set(0, c.grad_output()); }
+void ZeroGrad(BackwardContext& c) { c.set(0, Zero(c.grad_output())); }
+void Clone(BackwardContext& c) { c.set(0, c.grad_output()); }
+void Cast(BackwardContext& c) { c.set(0, c.grad_output()); }
+void Fill(BackwardContext& c) {
+  c.set(0, Zero(c.grad_output()));
+  if (c.op() == Op::fill_Tensor && c.needs(1)) c.set(1, Sum(c.grad_output()));
 }
-void Sign(GradCall& c) { c.set(0, Zero(c.g())); }
+void Sign(BackwardContext& c) { c.set(0, Zero(c.grad_output())); }
 
 // ---- one tensor ----
 
-void Abs(GradCall& c) { c.set(0, c.g() * Sgn(c.in(0))); }
-void Neg(GradCall& c) { c.set(0, -c.g()); }
-void Exp(GradCall& c) { c.set(0, c.g() * c.out()); }
-void Exp2(GradCall& c) { c.set(0, c.g() * c.out() * Scalar(std::numbers::ln2)); }
-void Expm1(GradCall& c) { c.set(0, c.g() * Add(c.out(), 1)); }
-void Log(GradCall& c) { c.set(0, c.g() / c.in(0)); }
-void Log1p(GradCall& c) { c.set(0, c.g() / Add(c.in(0), 1)); }
-void Log2(GradCall& c) { c.set(0, c.g() / (c.in(0) * Scalar(std::numbers::ln2))); }
-void Log10(GradCall& c) { c.set(0, c.g() / (c.in(0) * Scalar(std::numbers::ln10))); }
-void Sqrt(GradCall& c) { c.set(0, c.g() / (c.out() * Scalar(2))); }
-void Rsqrt(GradCall& c) { c.set(0, c.g() * Pow(c.out(), 3) * Scalar(-0.5)); }
-void Reciprocal(GradCall& c) { c.set(0, -c.g() * (c.out() * c.out())); }
-void Erf(GradCall& c) {
+void Abs(BackwardContext& c) { c.set(0, c.grad_output() * Sgn(c.in(0))); }
+void Neg(BackwardContext& c) { c.set(0, -c.grad_output()); }
+void Exp(BackwardContext& c) { c.set(0, c.grad_output() * c.out()); }
+void Exp2(BackwardContext& c) { c.set(0, c.grad_output() * c.out() * Scalar(std::numbers::ln2)); }
+void Expm1(BackwardContext& c) { c.set(0, c.grad_output() * Add(c.out(), 1)); }
+void Log(BackwardContext& c) { c.set(0, c.grad_output() / c.in(0)); }
+void Log1p(BackwardContext& c) { c.set(0, c.grad_output() / Add(c.in(0), 1)); }
+void Log2(BackwardContext& c) { c.set(0, c.grad_output() / (c.in(0) * Scalar(std::numbers::ln2))); }
+void Log10(BackwardContext& c) { c.set(0, c.grad_output() / (c.in(0) * Scalar(std::numbers::ln10))); }
+void Sqrt(BackwardContext& c) { c.set(0, c.grad_output() / (c.out() * Scalar(2))); }
+void Rsqrt(BackwardContext& c) { c.set(0, c.grad_output() * Pow(c.out(), 3) * Scalar(-0.5)); }
+void Reciprocal(BackwardContext& c) { c.set(0, -c.grad_output() * (c.out() * c.out())); }
+void Erf(BackwardContext& c) {
   const Tensor x = c.in(0);
-  c.set(0, Exp(-(x * x)) * Scalar(2 / std::sqrt(std::numbers::pi)) * c.g());
+  c.set(0, Exp(-(x * x)) * Scalar(2 / std::sqrt(std::numbers::pi)) * c.grad_output());
 }
-void Erfc(GradCall& c) {
+void Erfc(BackwardContext& c) {
   const Tensor x = c.in(0);
-  c.set(0, Exp(-(x * x)) * Scalar(-2 / std::sqrt(std::numbers::pi)) * c.g());
+  c.set(0, Exp(-(x * x)) * Scalar(-2 / std::sqrt(std::numbers::pi)) * c.grad_output());
 }
-void Erfinv(GradCall& c) { c.set(0, Exp(c.out() * c.out()) * Scalar(std::sqrt(std::numbers::pi) / 2) * c.g()); }
-void Sin(GradCall& c) { c.set(0, c.g() * Run(Op::cos, c.in(0))); }
-void Cos(GradCall& c) { c.set(0, c.g() * -Run(Op::sin, c.in(0))); }
-void Sinh(GradCall& c) { c.set(0, c.g() * Run(Op::cosh, c.in(0))); }
-void Cosh(GradCall& c) { c.set(0, c.g() * Run(Op::sinh, c.in(0))); }
-void Atan(GradCall& c) { c.set(0, c.g() / Add(c.in(0) * c.in(0), 1)); }
-void Square(GradCall& c) { c.set(0, c.g() * (c.in(0) * Scalar(2))); }
-void Tanh(GradCall& c) { c.set(0, Run(Op::tanh_backward, c.g(), c.out())); }
-void Sigmoid(GradCall& c) { c.set(0, Run(Op::sigmoid_backward, c.g(), c.out())); }
-void Relu(GradCall& c) { c.set(0, Run(Op::threshold_backward, c.g(), c.out(), 0)); }
-void NanToNum(GradCall& c) { c.set(0, Masked(c.g(), Run(Op::isfinite, c.in(0)))); }
-void Logit(GradCall& c) {
+void Erfinv(BackwardContext& c) {
+  c.set(0, Exp(c.out() * c.out()) * Scalar(std::sqrt(std::numbers::pi) / 2) * c.grad_output());
+}
+void Sin(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::cos, c.in(0))); }
+void Cos(BackwardContext& c) { c.set(0, c.grad_output() * -InvokeOp(Op::sin, c.in(0))); }
+void Sinh(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::cosh, c.in(0))); }
+void Cosh(BackwardContext& c) { c.set(0, c.grad_output() * InvokeOp(Op::sinh, c.in(0))); }
+void Atan(BackwardContext& c) { c.set(0, c.grad_output() / Add(c.in(0) * c.in(0), 1)); }
+void Square(BackwardContext& c) { c.set(0, c.grad_output() * (c.in(0) * Scalar(2))); }
+void Tanh(BackwardContext& c) { c.set(0, InvokeOp(Op::tanh_backward, c.grad_output(), c.out())); }
+void Sigmoid(BackwardContext& c) { c.set(0, InvokeOp(Op::sigmoid_backward, c.grad_output(), c.out())); }
+void Relu(BackwardContext& c) { c.set(0, InvokeOp(Op::threshold_backward, c.grad_output(), c.out(), 0)); }
+void NanToNum(BackwardContext& c) { c.set(0, Masked(c.grad_output(), InvokeOp(Op::isfinite, c.in(0)))); }
+void Logit(BackwardContext& c) {
   const Tensor x = c.in(0);
-  Tensor slope = c.g() / (x * Rsub(x, 1));
+  Tensor slope = c.grad_output() / (x * Rsub(x, 1));
   if (c.has(1)) {
-    slope = Masked(slope, And(Ge(x, c.d(1)), Le(x, 1 - c.d(1))));
+    slope = Masked(slope, And(Ge(x, c.float_arg(1)), Le(x, 1 - c.float_arg(1))));
   } else {
-    slope = MaskedFill(slope, Run(Op::isnan, c.out()), std::numeric_limits<double>::quiet_NaN());
+    slope = MaskedFill(slope, InvokeOp(Op::isnan, c.out()), std::numeric_limits<double>::quiet_NaN());
   }
   c.set(0, slope);
 }
 
 // ---- activations ----
 
-void Silu(GradCall& c) { c.set(0, Run(Op::silu_backward, c.g(), c.in(0))); }
-void Mish(GradCall& c) { c.set(0, Run(Op::mish_backward, c.g(), c.in(0))); }
-void Hardswish(GradCall& c) { c.set(0, Run(Op::hardswish_backward, c.g(), c.in(0))); }
-void Hardsigmoid(GradCall& c) { c.set(0, Run(Op::hardsigmoid_backward, c.g(), c.in(0))); }
-void Gelu(GradCall& c) { c.set(0, Run(Op::gelu_backward, c.g(), c.in(0), std::string(c.str(1)))); }
-void Threshold(GradCall& c) { c.set(0, Run(Op::threshold_backward, c.g(), c.in(0), c.s(1))); }
-void LeakyRelu(GradCall& c) { c.set(0, Run(Op::leaky_relu_backward, c.g(), c.in(0), c.s(1), false)); }
-void Hardtanh(GradCall& c) { c.set(0, Run(Op::hardtanh_backward, c.g(), c.in(0), c.s(1), c.s(2))); }
-void Elu(GradCall& c) { c.set(0, Run(Op::elu_backward, c.g(), c.s(1), c.s(2), c.s(3), false, c.in(0))); }
-void Softplus(GradCall& c) { c.set(0, Run(Op::softplus_backward, c.g(), c.in(0), c.s(1), c.s(2))); }
-void LogSigmoid(GradCall& c) {
-  if (c.g().defined()) c.set(0, Run(Op::log_sigmoid_backward, c.g(), c.in(0), c.out(1)));
+void Silu(BackwardContext& c) { c.set(0, InvokeOp(Op::silu_backward, c.grad_output(), c.in(0))); }
+void Mish(BackwardContext& c) { c.set(0, InvokeOp(Op::mish_backward, c.grad_output(), c.in(0))); }
+void Hardswish(BackwardContext& c) { c.set(0, InvokeOp(Op::hardswish_backward, c.grad_output(), c.in(0))); }
+void Hardsigmoid(BackwardContext& c) { c.set(0, InvokeOp(Op::hardsigmoid_backward, c.grad_output(), c.in(0))); }
+void Gelu(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::gelu_backward, c.grad_output(), c.in(0), std::string(c.str(1))));
+}
+void Threshold(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::threshold_backward, c.grad_output(), c.in(0), c.scalar(1)));
+}
+void LeakyRelu(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::leaky_relu_backward, c.grad_output(), c.in(0), c.scalar(1), false));
+}
+void Hardtanh(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::hardtanh_backward, c.grad_output(), c.in(0), c.scalar(1), c.scalar(2)));
+}
+void Elu(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::elu_backward, c.grad_output(), c.scalar(1), c.scalar(2), c.scalar(3), false, c.in(0)));
+}
+void Softplus(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::softplus_backward, c.grad_output(), c.in(0), c.scalar(1), c.scalar(2)));
+}
+void LogSigmoid(BackwardContext& c) {
+  if (c.grad_output().defined()) c.set(0, InvokeOp(Op::log_sigmoid_backward, c.grad_output(), c.in(0), c.out(1)));
 }
 
 // ---- two tensors (the second may be a number) ----
 
-void Add(GradCall& c) {
-  c.set(0, c.g());
-  if (c.op() == Op::add_Tensor && c.needs(1)) c.set(1, c.s(2).Is(1) ? c.g() : c.g() * c.s(2));
+void Add(BackwardContext& c) {
+  c.set(0, c.grad_output());
+  if (c.op() == Op::add_Tensor && c.needs(1))
+    c.set(1, c.scalar(2).Is(1) ? c.grad_output() : c.grad_output() * c.scalar(2));
 }
-void Sub(GradCall& c) {
-  c.set(0, c.g());
-  if (c.op() == Op::sub_Tensor && c.needs(1)) c.set(1, c.s(2).Is(1) ? -c.g() : c.g() * -c.s(2));
+void Sub(BackwardContext& c) {
+  c.set(0, c.grad_output());
+  if (c.op() == Op::sub_Tensor && c.needs(1))
+    c.set(1, c.scalar(2).Is(1) ? -c.grad_output() : c.grad_output() * -c.scalar(2));
 }
-void Rsub(GradCall& c) {
-  if (c.needs(0)) c.set(0, c.g() * -c.s(2));
-  if (c.op() == Op::rsub_Tensor) c.set(1, c.g());
+void Rsub(BackwardContext& c) {
+  if (c.needs(0)) c.set(0, c.grad_output() * -c.scalar(2));
+  if (c.op() == Op::rsub_Tensor) c.set(1, c.grad_output());
 }
-void Mul(GradCall& c) {
-  if (c.op() == Op::mul_Scalar) return c.set(0, c.g() * c.s(1));
-  if (c.needs(0)) c.set(0, c.g() * c.in(1));
-  if (c.needs(1)) c.set(1, c.g() * c.in(0));
+void Mul(BackwardContext& c) {
+  if (c.op() == Op::mul_Scalar) return c.set(0, c.grad_output() * c.scalar(1));
+  if (c.needs(0)) c.set(0, c.grad_output() * c.in(1));
+  if (c.needs(1)) c.set(1, c.grad_output() * c.in(0));
 }
-void Div(GradCall& c) {
-  if (c.op() == Op::div_Scalar) return c.set(0, c.g() / c.s(1));
-  if (c.needs(0)) c.set(0, c.g() / c.in(1));
-  if (c.needs(1)) c.set(1, -c.g() * ((c.in(0) / c.in(1)) / c.in(1)));
+void Div(BackwardContext& c) {
+  if (c.op() == Op::div_Scalar) return c.set(0, c.grad_output() / c.scalar(1));
+  if (c.needs(0)) c.set(0, c.grad_output() / c.in(1));
+  if (c.needs(1)) c.set(1, -c.grad_output() * ((c.in(0) / c.in(1)) / c.in(1)));
 }
-void DivMode(GradCall& c) {
+void DivMode(BackwardContext& c) {
   const bool rounded = !c.str(2).empty();
-  if (c.op() == Op::div_Scalar_mode) return c.set(0, rounded ? Zero(c.g()) : c.g() / c.s(1));
-  if (c.needs(0)) c.set(0, rounded ? Zero(c.g()) : c.g() / c.in(1));
-  if (c.needs(1)) c.set(1, rounded ? Zero(c.g()) : -c.g() * ((c.in(0) / c.in(1)) / c.in(1)));
+  if (c.op() == Op::div_Scalar_mode) return c.set(0, rounded ? Zero(c.grad_output()) : c.grad_output() / c.scalar(1));
+  if (c.needs(0)) c.set(0, rounded ? Zero(c.grad_output()) : c.grad_output() / c.in(1));
+  if (c.needs(1)) c.set(1, rounded ? Zero(c.grad_output()) : -c.grad_output() * ((c.in(0) / c.in(1)) / c.in(1)));
 }
-void Remainder(GradCall& c) {
-  c.set(0, c.g());
+void Remainder(BackwardContext& c) {
+  c.set(0, c.grad_output());
   if (c.op() == Op::remainder_Tensor && c.needs(1)) {
-    c.set(1, -c.g() * Run(Op::div_Tensor_mode, c.in(0), c.in(1), "floor"));
+    c.set(1, -c.grad_output() * InvokeOp(Op::div_Tensor_mode, c.in(0), c.in(1), "floor"));
   }
 }
-void Fmod(GradCall& c) {
-  c.set(0, c.g());
+void Fmod(BackwardContext& c) {
+  c.set(0, c.grad_output());
   if (c.op() == Op::fmod_Tensor && c.needs(1)) {
-    c.set(1, -c.g() * Run(Op::div_Tensor_mode, c.in(0), c.in(1), "trunc"));
+    c.set(1, -c.grad_output() * InvokeOp(Op::div_Tensor_mode, c.in(0), c.in(1), "trunc"));
   }
 }
-void PowScalarExponent(GradCall& c) {
-  const Scalar n = c.s(1);
-  if (n.Is(0)) return c.set(0, Zero(c.g()));
+void PowScalarExponent(BackwardContext& c) {
+  const Scalar n = c.scalar(1);
+  if (n.Is(0)) return c.set(0, Zero(c.grad_output()));
   const Scalar less = n.is_float() ? Scalar(n.ToDouble() - 1) : Scalar(n.ToInt() - 1);
-  c.set(0, c.g() * (Pow(c.in(0), less) * n));
+  c.set(0, c.grad_output() * (Pow(c.in(0), less) * n));
 }
-void PowScalarBase(GradCall& c) {
-  const double base = c.d(0);
+void PowScalarBase(BackwardContext& c) {
+  const double base = c.float_arg(0);
   if (!c.needs(1)) return;
   if (base == 0) {
-    return c.set(1, Where(Ge(c.in(1), 0), Zero(c.g()), c.g() * (c.out() * Scalar(std::log(base)))));
+    return c.set(1, Where(Ge(c.in(1), 0), Zero(c.grad_output()), c.grad_output() * (c.out() * Scalar(std::log(base)))));
   }
-  c.set(1, c.g() * (c.out() * Scalar(std::log(base))));
+  c.set(1, c.grad_output() * (c.out() * Scalar(std::log(base))));
 }
-void Pow(GradCall& c) {
+void Pow(BackwardContext& c) {
   if (c.needs(0)) {
     const Tensor n = c.in(1);
-    c.set(0, Where(Eq(n, 0), Zero(c.g()), c.g() * (n * Pow(c.in(0), n - Scalar(1)))));
+    c.set(0, Where(Eq(n, 0), Zero(c.grad_output()), c.grad_output() * (n * Pow(c.in(0), n - Scalar(1)))));
   }
   if (c.needs(1)) {
     const Tensor x = c.in(0);
     const Tensor no_slope = And(Eq(x, 0), Ge(c.in(1), 0));
-    c.set(1, c.g() * Where(no_slope, Zero(c.out()), c.out() * Log(x)));
+    c.set(1, c.grad_output() * Where(no_slope, Zero(c.out()), c.out() * Log(x)));
   }
 }
-void Atan2(GradCall& c) {
-  const Tensor scale = c.g() / (c.in(0) * c.in(0) + c.in(1) * c.in(1));
+void Atan2(BackwardContext& c) {
+  const Tensor scale = c.grad_output() / (c.in(0) * c.in(0) + c.in(1) * c.in(1));
   if (c.needs(0)) c.set(0, scale * c.in(1));
   if (c.needs(1)) c.set(1, scale * -c.in(0));
 }
-void MaximumMinimum(GradCall& c) {
+void MaximumMinimum(BackwardContext& c) {
   // Equal elements share the gradient.
   const bool max = c.op() == Op::maximum;
-  const Tensor shared = Where(Eq(c.in(0), c.in(1)), c.g() * Scalar(0.5), c.g());
+  const Tensor shared = Where(Eq(c.in(0), c.in(1)), c.grad_output() * Scalar(0.5), c.grad_output());
   if (c.needs(0)) c.set(0, Outside(shared, max ? Lt(c.in(0), c.in(1)) : Gt(c.in(0), c.in(1))));
   if (c.needs(1)) c.set(1, Outside(shared, max ? Lt(c.in(1), c.in(0)) : Gt(c.in(1), c.in(0))));
 }
 
 // ---- three tensors ----
 
-void Addcmul(GradCall& c) {
-  c.set(0, c.g());
-  if (c.needs(1)) c.set(1, c.g() * (c.in(2) * c.s(3)));
-  if (c.needs(2)) c.set(2, c.g() * (c.in(1) * c.s(3)));
+void Addcmul(BackwardContext& c) {
+  c.set(0, c.grad_output());
+  if (c.needs(1)) c.set(1, c.grad_output() * (c.in(2) * c.scalar(3)));
+  if (c.needs(2)) c.set(2, c.grad_output() * (c.in(1) * c.scalar(3)));
 }
-void Addcdiv(GradCall& c) {
-  c.set(0, c.g());
-  if (c.needs(1)) c.set(1, c.g() * c.s(3) / c.in(2));
-  if (c.needs(2)) c.set(2, -c.g() * (c.in(1) * c.s(3)) / (c.in(2) * c.in(2)));
+void Addcdiv(BackwardContext& c) {
+  c.set(0, c.grad_output());
+  if (c.needs(1)) c.set(1, c.grad_output() * c.scalar(3) / c.in(2));
+  if (c.needs(2)) c.set(2, -c.grad_output() * (c.in(1) * c.scalar(3)) / (c.in(2) * c.in(2)));
 }
-void Lerp(GradCall& c) {
+void Lerp(BackwardContext& c) {
   if (c.op() == Op::lerp_Scalar) {
-    const Scalar w = c.s(2);
-    if (c.needs(0)) c.set(0, c.g() * Scalar(1 - w.ToDouble()));
-    if (c.needs(1)) c.set(1, c.g() * w);
+    const Scalar w = c.scalar(2);
+    if (c.needs(0)) c.set(0, c.grad_output() * Scalar(1 - w.ToDouble()));
+    if (c.needs(1)) c.set(1, c.grad_output() * w);
     return;
   }
-  if (c.needs(0)) c.set(0, c.g() * Rsub(c.in(2), 1));
-  if (c.needs(1)) c.set(1, c.g() * c.in(2));
-  if (c.needs(2)) c.set(2, c.g() * (c.in(1) - c.in(0)));
+  if (c.needs(0)) c.set(0, c.grad_output() * Rsub(c.in(2), 1));
+  if (c.needs(1)) c.set(1, c.grad_output() * c.in(2));
+  if (c.needs(2)) c.set(2, c.grad_output() * (c.in(1) - c.in(0)));
 }
-void Where(GradCall& c) {
+void Where(BackwardContext& c) {
   const Tensor condition = c.in(0);
-  if (c.op() != Op::where_ScalarSelf && c.needs(1)) c.set(1, Masked(c.g(), condition));
+  if (c.op() != Op::where_ScalarSelf && c.needs(1)) c.set(1, Masked(c.grad_output(), condition));
   // With a number in its place the first tensor is argument 2.
-  if (c.op() != Op::where_ScalarOther && c.needs(2)) c.set(2, Outside(c.g(), condition));
+  if (c.op() != Op::where_ScalarOther && c.needs(2)) c.set(2, Outside(c.grad_output(), condition));
 }
-void MaskedFill(GradCall& c) {
-  if (c.needs(0)) c.set(0, Outside(c.g(), c.in(1)));
-  if (c.op() == Op::masked_fill_Tensor && c.needs(2)) c.set(2, Sum(Masked(c.g(), c.in(1))));
+void MaskedFill(BackwardContext& c) {
+  if (c.needs(0)) c.set(0, Outside(c.grad_output(), c.in(1)));
+  if (c.op() == Op::masked_fill_Tensor && c.needs(2)) c.set(2, Sum(Masked(c.grad_output(), c.in(1))));
 }
-void Clamp(GradCall& c) {
+void Clamp(BackwardContext& c) {
   const Tensor x = c.in(0);
   const bool tensors = c.op() == Op::clamp_Tensor;
   Tensor below, above;
-  if (c.has(1)) below = tensors ? Lt(x, c.in(1)) : Lt(x, c.s(1));
-  if (c.has(2)) above = tensors ? Gt(x, c.in(2)) : Gt(x, c.s(2));
+  if (c.has(1)) below = tensors ? Lt(x, c.in(1)) : Lt(x, c.scalar(1));
+  if (c.has(2)) above = tensors ? Gt(x, c.in(2)) : Gt(x, c.scalar(2));
   if (c.needs(0)) {
-    Tensor g = c.g();
+    Tensor g = c.grad_output();
     if (below.defined()) g = Outside(g, below);
     if (above.defined()) g = Outside(g, above);
     c.set(0, g);
@@ -219,12 +235,12 @@ void Clamp(GradCall& c) {
     // Where the lower bound lies above the upper one, the upper one wins.
     Tensor at_min = below;
     if (c.has(2)) at_min = And(at_min, Lt(c.in(1), c.in(2)));
-    c.set(1, Masked(c.g(), at_min));
+    c.set(1, Masked(c.grad_output(), at_min));
   }
   if (c.has(2) && c.needs(2)) {
     Tensor at_max = above;
     if (c.has(1)) at_max = Or(at_max, Gt(c.in(1), c.in(2)));
-    c.set(2, Masked(c.g(), at_max));
+    c.set(2, Masked(c.grad_output(), at_max));
   }
 }
 

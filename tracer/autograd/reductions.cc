@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "tracer/autograd/grad_call.h"
+#include "tracer/autograd/backward_context.h"
 #include "tracer/dispatch/functions.h"
 
 namespace hlokit::lazy::derivative {
 namespace {
 
 // Dimensions from an argument that may be absent or empty: from 0, sorted.
-IntList DimsOf(GradCall& c, size_t i, int64_t rank) {
+IntList DimsOf(BackwardContext& c, size_t i, int64_t rank) {
   IntList dims;
   for (int64_t d : c.ints(i)) {
     if (rank != 0) dims.push_back(d < 0 ? d + rank : d);
@@ -36,9 +36,9 @@ int64_t Count(Shape shape, const IntList& dims) {
   for (int64_t d : dims) n *= shape.dim(d);
   return n;
 }
-IntList OneDim(GradCall& c, size_t i, Shape shape) {
+IntList OneDim(BackwardContext& c, size_t i, Shape shape) {
   const int64_t rank = shape.rank();
-  return rank == 0 ? IntList{} : IntList{c.i(i) < 0 ? c.i(i) + rank : c.i(i)};
+  return rank == 0 ? IntList{} : IntList{c.int_arg(i) < 0 ? c.int_arg(i) + rank : c.int_arg(i)};
 }
 
 // Gradient of a product along dimension `dim` of x [.., n, ..]: for each element the product of all others, without
@@ -50,7 +50,7 @@ Tensor ProductGradient(const Tensor& kept_g, const Tensor& x, int64_t dim) {
   one[dim] = 1;
   const Tensor ones = Full(one, 1, x.dtype());
   const auto exclusive = [&](const Tensor& t) {
-    return n == 1 ? ones : Run(Op::cumprod, lazy::Cat({ones, Slice(t, dim, 0, n - 1)}, dim), dim);
+    return n == 1 ? ones : InvokeOp(Op::cumprod, lazy::Cat({ones, Slice(t, dim, 0, n - 1)}, dim), dim);
   };
   const Tensor before = exclusive(x);
   const Tensor after = Flip(exclusive(Flip(x, {dim})), {dim});
@@ -58,62 +58,63 @@ Tensor ProductGradient(const Tensor& kept_g, const Tensor& x, int64_t dim) {
 }
 
 // A zero tensor of the argument's shape with g scattered to `index` along `dim`.
-Tensor ScatterTo(GradCall& c, const Tensor& g, const Tensor& index, int64_t dim) {
+Tensor ScatterTo(BackwardContext& c, const Tensor& g, const Tensor& index, int64_t dim) {
   return ScatterAdd(Zeros(c.shape(0).dims(), g.dtype()), dim, index, g);
 }
 
 }  // namespace
 
-void SumAll(GradCall& c) { c.set(0, Expand(c.g(), Sizes(c.shape(0)))); }
-void Sum(GradCall& c) {
+void SumAll(BackwardContext& c) { c.set(0, Expand(c.grad_output(), Sizes(c.shape(0)))); }
+void Sum(BackwardContext& c) {
   const Shape s = c.shape(0);
-  c.set(0, Spread(c.g(), s, DimsOf(c, 1, s.rank())));
+  c.set(0, Spread(c.grad_output(), s, DimsOf(c, 1, s.rank())));
 }
-void Mean(GradCall& c) {
+void Mean(BackwardContext& c) {
   const Shape s = c.shape(0);
   const IntList dims = DimsOf(c, 1, s.rank());
-  c.set(0, Spread(c.g(), s, dims) / Scalar(Count(s, dims)));
+  c.set(0, Spread(c.grad_output(), s, dims) / Scalar(Count(s, dims)));
 }
-void ProdAll(GradCall& c) {
-  const Tensor x = To(c.in(0), c.g().dtype());
+void ProdAll(BackwardContext& c) {
+  const Tensor x = To(c.in(0), c.grad_output().dtype());
   const int64_t n = x.numel();
-  c.set(0, Reshape(ProductGradient(Reshape(c.g(), {1}), Reshape(x, {n}), 0), Sizes(c.shape(0))));
+  c.set(0, Reshape(ProductGradient(Reshape(c.grad_output(), {1}), Reshape(x, {n}), 0), Sizes(c.shape(0))));
 }
-void ProdDim(GradCall& c) {
+void ProdDim(BackwardContext& c) {
   const IntList dims = OneDim(c, 1, c.shape(0));
-  if (dims.empty()) return c.set(0, c.g());
-  c.set(0, ProductGradient(Kept(c.g(), c.shape(0), dims), To(c.in(0), c.g().dtype()), dims[0]));
+  if (dims.empty()) return c.set(0, c.grad_output());
+  c.set(0, ProductGradient(Kept(c.grad_output(), c.shape(0), dims), To(c.in(0), c.grad_output().dtype()), dims[0]));
 }
-void AmaxAmin(GradCall& c) {
+void AmaxAmin(BackwardContext& c) {
   const Shape s = c.shape(0);
   const IntList dims = DimsOf(c, 1, s.rank());
-  const Tensor hit = To(Eq(c.in(0), Kept(c.out(), s, dims)), c.g().dtype());
-  c.set(0, hit * Kept(c.g(), s, dims) / Sum(hit, dims, true));
+  const Tensor hit = To(Eq(c.in(0), Kept(c.out(), s, dims)), c.grad_output().dtype());
+  c.set(0, hit * Kept(c.grad_output(), s, dims) / Sum(hit, dims, true));
 }
-void MaxMinAll(GradCall& c) {
+void MaxMinAll(BackwardContext& c) {
   // A NaN is the largest and the smallest.
-  const Tensor hit = To(Run(Op::logical_or, Eq(c.in(0), c.out()), Run(Op::isnan, c.in(0))), c.g().dtype());
-  c.set(0, hit * (c.g() / Sum(hit)));
+  const Tensor hit =
+      To(InvokeOp(Op::logical_or, Eq(c.in(0), c.out()), InvokeOp(Op::isnan, c.in(0))), c.grad_output().dtype());
+  c.set(0, hit * (c.grad_output() / Sum(hit)));
 }
-void MaxMinDim(GradCall& c) {
-  if (!c.g(0).defined()) return;
+void MaxMinDim(BackwardContext& c) {
+  if (!c.grad_output(0).defined()) return;
   const IntList dims = OneDim(c, 1, c.shape(0));
-  if (dims.empty()) return c.set(0, c.g(0));
-  c.set(0, ScatterTo(c, Kept(c.g(0), c.shape(0), dims), Kept(c.out(1), c.shape(0), dims), dims[0]));
+  if (dims.empty()) return c.set(0, c.grad_output(0));
+  c.set(0, ScatterTo(c, Kept(c.grad_output(0), c.shape(0), dims), Kept(c.out(1), c.shape(0), dims), dims[0]));
 }
-void Cummax(GradCall& c) {
-  if (!c.g(0).defined()) return;
+void Cummax(BackwardContext& c) {
+  if (!c.grad_output(0).defined()) return;
   const IntList dims = OneDim(c, 1, c.shape(0));
-  c.set(0, dims.empty() ? c.g(0) : ScatterTo(c, c.g(0), c.out(1), dims[0]));
+  c.set(0, dims.empty() ? c.grad_output(0) : ScatterTo(c, c.grad_output(0), c.out(1), dims[0]));
 }
 
 namespace {
 
 // d var: 2 (x - mean) / (n - correction).
-Tensor VarGradient(GradCall& c, const Tensor& g) {
+Tensor VarGradient(BackwardContext& c, const Tensor& g) {
   const Shape s = c.shape(0);
   const IntList dims = DimsOf(c, 1, s.rank());
-  const int64_t correction = c.has(2) ? c.i(2) : 1;
+  const int64_t correction = c.has(2) ? c.int_arg(2) : 1;
   const double divisor = static_cast<double>(Count(s, dims) - correction);
   const Tensor x = c.in(0);
   return Kept(g, s, dims) * Scalar(2.0 / divisor) * (x - Mean(x, dims, true));
@@ -121,18 +122,18 @@ Tensor VarGradient(GradCall& c, const Tensor& g) {
 
 }  // namespace
 
-void Var(GradCall& c) { c.set(0, VarGradient(c, c.g())); }
-void Std(GradCall& c) {
+void Var(BackwardContext& c) { c.set(0, VarGradient(c, c.grad_output())); }
+void Std(BackwardContext& c) {
   // g / (2 std), 0 where the deviation is 0.
-  const Tensor slope = c.g() / (c.out() * Scalar(2));
+  const Tensor slope = c.grad_output() / (c.out() * Scalar(2));
   c.set(0, VarGradient(c, MaskedFill(slope, Eq(c.out(), 0), 0)));
 }
-void VectorNorm(GradCall& c) {
+void VectorNorm(BackwardContext& c) {
   const Shape s = c.shape(0);
   const IntList dims = DimsOf(c, 2, s.rank());
-  const Tensor x = To(c.in(0), c.g().dtype());
-  const Tensor norm = Kept(c.out(), s, dims), g = Kept(c.g(), s, dims);
-  const double p = c.d(1);
+  const Tensor x = To(c.in(0), c.grad_output().dtype());
+  const Tensor norm = Kept(c.out(), s, dims), g = Kept(c.grad_output(), s, dims);
+  const double p = c.float_arg(1);
   if (p == 0) return c.set(0, ZerosLike(x));
   if (p == 1) return c.set(0, g * Sgn(x));
   if (p == 2) return c.set(0, g * MaskedFill(x / norm, Eq(norm, 0), 0));
@@ -144,36 +145,36 @@ void VectorNorm(GradCall& c) {
   const Tensor slope = Sgn(x) * Pow(Abs(x), p - 1) / Pow(norm, p - 1);
   c.set(0, g * MaskedFill(MaskedFill(slope, Eq(norm, 0), 0), Eq(x, 0), 0));
 }
-void LogSumExp(GradCall& c) {
+void LogSumExp(BackwardContext& c) {
   const Shape s = c.shape(0);
   const IntList dims = DimsOf(c, 1, s.rank());
-  c.set(0, Kept(c.g(), s, dims) * Exp(c.in(0) - Kept(c.out(), s, dims)));
+  c.set(0, Kept(c.grad_output(), s, dims) * Exp(c.in(0) - Kept(c.out(), s, dims)));
 }
 
 // ---- scans ----
 
 namespace {
 
-Tensor ReverseCumsum(const Tensor& t, int64_t dim) { return Flip(Run(Op::cumsum, Flip(t, {dim}), dim), {dim}); }
+Tensor ReverseCumsum(const Tensor& t, int64_t dim) { return Flip(InvokeOp(Op::cumsum, Flip(t, {dim}), dim), {dim}); }
 
 }  // namespace
 
-void Cumsum(GradCall& c) {
+void Cumsum(BackwardContext& c) {
   const IntList dims = OneDim(c, 1, c.shape(0));
-  c.set(0, dims.empty() ? c.g() : ReverseCumsum(c.g(), dims[0]));
+  c.set(0, dims.empty() ? c.grad_output() : ReverseCumsum(c.grad_output(), dims[0]));
 }
-void Cumprod(GradCall& c) {
+void Cumprod(BackwardContext& c) {
   const IntList dims = OneDim(c, 1, c.shape(0));
-  if (dims.empty()) return c.set(0, c.g());
+  if (dims.empty()) return c.set(0, c.grad_output());
   const int64_t dim = dims[0], n = c.shape(0).dim(dim);
-  const Tensor x = To(c.in(0), c.g().dtype());
+  const Tensor x = To(c.in(0), c.grad_output().dtype());
   if (n == 0) return c.set(0, ZerosLike(x));
   // d out_j / d x_i = (product of x_k, k < i) (product of x_k, i < k <= j) for j >= i. The second factor as a table
   // [.., i, j, ..]: a running product over ones up to i and x after it. No division, so zeros need no care.
   IntList one(x.sizes().begin(), x.sizes().end());
   one[dim] = 1;
   const Tensor ones = Full(one, 1, x.dtype());
-  const Tensor before = n == 1 ? ones : Run(Op::cumprod, lazy::Cat({ones, Slice(x, dim, 0, n - 1)}, dim), dim);
+  const Tensor before = n == 1 ? ones : InvokeOp(Op::cumprod, lazy::Cat({ones, Slice(x, dim, 0, n - 1)}, dim), dim);
   IntList table(x.sizes().begin(), x.sizes().end());
   table.insert(table.begin() + dim, n);
   IntList column(table.size(), 1), row(table.size(), 1);
@@ -181,22 +182,22 @@ void Cumprod(GradCall& c) {
   row[dim + 1] = n;  // k
   const Tensor i = Reshape(Arange(n), column), k = Reshape(Arange(n), row);
   const Tensor wide = Expand(Unsqueeze(x, dim), table);
-  const Tensor after = Run(Op::cumprod, Where(Gt(k, i), wide, 1), dim + 1);
+  const Tensor after = InvokeOp(Op::cumprod, Where(Gt(k, i), wide, 1), dim + 1);
   const Tensor reached = Where(Ge(k, i), after, 0);
-  c.set(0, before * Sum(Unsqueeze(c.g(), dim) * reached, {dim + 1}));
+  c.set(0, before * Sum(Unsqueeze(c.grad_output(), dim) * reached, {dim + 1}));
 }
 
 // ---- sorting ----
 
-void SortOp(GradCall& c) {
-  if (!c.g(0).defined()) return;
+void SortOp(BackwardContext& c) {
+  if (!c.grad_output(0).defined()) return;
   const IntList dims = OneDim(c, c.op() == Op::sort_stable ? 2 : 1, c.shape(0));
-  c.set(0, dims.empty() ? c.g(0) : ScatterTo(c, c.g(0), c.out(1), dims[0]));
+  c.set(0, dims.empty() ? c.grad_output(0) : ScatterTo(c, c.grad_output(0), c.out(1), dims[0]));
 }
-void TopK(GradCall& c) {
-  if (!c.g(0).defined()) return;
+void TopK(BackwardContext& c) {
+  if (!c.grad_output(0).defined()) return;
   const IntList dims = OneDim(c, 2, c.shape(0));
-  c.set(0, dims.empty() ? c.g(0) : ScatterTo(c, c.g(0), c.out(1), dims[0]));
+  c.set(0, dims.empty() ? c.grad_output(0) : ScatterTo(c, c.grad_output(0), c.out(1), dims[0]));
 }
 
 }  // namespace hlokit::lazy::derivative

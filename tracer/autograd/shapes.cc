@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tracer/autograd/grad_call.h"
+#include "tracer/autograd/backward_context.h"
 #include "tracer/dispatch/functions.h"
 
 namespace hlokit::lazy::derivative {
@@ -14,65 +14,66 @@ Tensor ZerosWithDims(Shape s, const Tensor& g) { return Zeros(s.dims(), g.dtype(
 
 }  // namespace
 
-void ViewLike(GradCall& c) { c.set(0, Reshape(c.g(), Sizes(c.shape(0)))); }
-void ExpandLike(GradCall& c) { c.set(0, SumToSize(c.g(), c.shape(0).dims())); }
-void Permute(GradCall& c) {
+void ViewLike(BackwardContext& c) { c.set(0, Reshape(c.grad_output(), Sizes(c.shape(0)))); }
+void ExpandLike(BackwardContext& c) { c.set(0, SumToSize(c.grad_output(), c.shape(0).dims())); }
+void Permute(BackwardContext& c) {
   const Dims dims = c.ints(1);
   const int64_t rank = static_cast<int64_t>(dims.size());
   IntList inverse(dims.size());
   for (int64_t i = 0; i < rank; ++i) inverse[Wrap(dims[i], rank)] = i;
-  c.set(0, Permute(c.g(), inverse));
+  c.set(0, Permute(c.grad_output(), inverse));
 }
-void TransposeInt(GradCall& c) { c.set(0, Transpose(c.g(), c.i(1), c.i(2))); }
-void T(GradCall& c) { c.set(0, T(c.g())); }
+void TransposeInt(BackwardContext& c) { c.set(0, Transpose(c.grad_output(), c.int_arg(1), c.int_arg(2))); }
+void T(BackwardContext& c) { c.set(0, T(c.grad_output())); }
 
-void SliceTensor(GradCall& c) {
-  const Tensor zeros = ZerosWithDims(c.shape(0), c.g());
-  const auto bound = [&](size_t i) { return c.has(i) ? Value(c.i(i)) : Value(); };
-  c.set(0, Run(Op::slice_scatter, zeros, c.g(), c.i(1), bound(2), bound(3), c.i(4)));
+void SliceTensor(BackwardContext& c) {
+  const Tensor zeros = ZerosWithDims(c.shape(0), c.grad_output());
+  const auto bound = [&](size_t i) { return c.has(i) ? IValue(c.int_arg(i)) : IValue(); };
+  c.set(0, InvokeOp(Op::slice_scatter, zeros, c.grad_output(), c.int_arg(1), bound(2), bound(3), c.int_arg(4)));
 }
-void SelectInt(GradCall& c) {
-  c.set(0, Run(Op::select_scatter, ZerosWithDims(c.shape(0), c.g()), c.g(), c.i(1), c.i(2)));
+void SelectInt(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::select_scatter, ZerosWithDims(c.shape(0), c.grad_output()), c.grad_output(), c.int_arg(1),
+                    c.int_arg(2)));
 }
 namespace {
 
 // Joins gradients of parts, zeros for those that nothing depends on.
-Tensor Joined(GradCall& c, int64_t dim, bool stack) {
+Tensor Joined(BackwardContext& c, int64_t dim, bool stack) {
   Tensors parts;
-  for (size_t k = 0; k < c.output_count(); ++k) parts.push_back(c.g_or_zeros(k));
-  return Run(stack ? Op::stack : Op::cat, parts, dim);
+  for (size_t k = 0; k < c.output_count(); ++k) parts.push_back(c.grad_output_or_zeros(k));
+  return InvokeOp(stack ? Op::stack : Op::cat, parts, dim);
 }
 
 }  // namespace
 
-void Split(GradCall& c) { c.set(0, Joined(c, Wrap(c.i(2), c.shape(0).rank()), false)); }
-void Unbind(GradCall& c) { c.set(0, Joined(c, Wrap(c.i(1), c.shape(0).rank()), true)); }
-void Cat(GradCall& c) {
-  const int64_t dim = Wrap(c.i(1), c.out_shape().rank());
+void Split(BackwardContext& c) { c.set(0, Joined(c, Wrap(c.int_arg(2), c.shape(0).rank()), false)); }
+void Unbind(BackwardContext& c) { c.set(0, Joined(c, Wrap(c.int_arg(1), c.shape(0).rank()), true)); }
+void Cat(BackwardContext& c) {
+  const int64_t dim = Wrap(c.int_arg(1), c.out_shape().rank());
   int64_t start = 0;
   for (size_t k = 0; k < c.list_size(0); ++k) {
     const Shape s = c.shape(0, k);
     if (s.rank() == 1 && s.element_count() == 0 && c.out_shape().rank() != 1) {
-      c.set(0, ZerosWithDims(s, c.g()), k);
+      c.set(0, ZerosWithDims(s, c.grad_output()), k);
       continue;
     }
-    if (c.needs(0, k)) c.set(0, Narrow(c.g(), dim, start, s.dim(dim)), k);
+    if (c.needs(0, k)) c.set(0, Narrow(c.grad_output(), dim, start, s.dim(dim)), k);
     start += s.dim(dim);
   }
 }
-void Stack(GradCall& c) {
-  const int64_t dim = Wrap(c.i(1), c.out_shape().rank());
+void Stack(BackwardContext& c) {
+  const int64_t dim = Wrap(c.int_arg(1), c.out_shape().rank());
   for (size_t k = 0; k < c.list_size(0); ++k) {
-    if (c.needs(0, k)) c.set(0, Select(c.g(), dim, static_cast<int64_t>(k)), k);
+    if (c.needs(0, k)) c.set(0, Select(c.grad_output(), dim, static_cast<int64_t>(k)), k);
   }
 }
-void Flip(GradCall& c) { c.set(0, Flip(c.g(), c.ints(1))); }
-void Roll(GradCall& c) {
+void Flip(BackwardContext& c) { c.set(0, Flip(c.grad_output(), c.ints(1))); }
+void Roll(BackwardContext& c) {
   IntList back;
   for (int64_t shift : c.ints(1)) back.push_back(-shift);
-  c.set(0, Run(Op::roll, c.g(), back, c.ints(2)));
+  c.set(0, InvokeOp(Op::roll, c.grad_output(), back, c.ints(2)));
 }
-void Repeat(GradCall& c) {
+void Repeat(BackwardContext& c) {
   // Fold each dimension into (repeats, size) and sum over the repeats.
   const Dims repeats = c.ints(1);
   const Shape s = c.shape(0);
@@ -83,35 +84,40 @@ void Repeat(GradCall& c) {
     folded.push_back(repeats[i]);
     folded.push_back(i < added ? 1 : s.dim(static_cast<int64_t>(i - added)));
   }
-  c.set(0, Reshape(Sum(Reshape(c.g(), folded), summed), Sizes(s)));
+  c.set(0, Reshape(Sum(Reshape(c.grad_output(), folded), summed), Sizes(s)));
 }
-void TrilTriu(GradCall& c) { c.set(0, Run(c.op(), c.g(), c.i(1))); }
-void ConstantPad(GradCall& c) {
+void TrilTriu(BackwardContext& c) { c.set(0, InvokeOp(c.op(), c.grad_output(), c.int_arg(1))); }
+void ConstantPad(BackwardContext& c) {
   IntList back;
   for (int64_t p : c.ints(1)) back.push_back(-p);
-  c.set(0, Run(Op::constant_pad_nd, c.g(), back, 0));
+  c.set(0, InvokeOp(Op::constant_pad_nd, c.grad_output(), back, 0));
 }
 
-void SliceScatter(GradCall& c) {
-  const auto bound = [&](size_t i) { return c.has(i) ? Value(c.i(i)) : Value(); };
+void SliceScatter(BackwardContext& c) {
+  const auto bound = [&](size_t i) { return c.has(i) ? IValue(c.int_arg(i)) : IValue(); };
   if (c.needs(0)) {
-    const Tensor zeros = Zeros(c.shape(1).dims(), c.g().dtype());
-    c.set(0, Run(Op::slice_scatter, c.g(), zeros, c.i(2), bound(3), bound(4), c.i(5)));
+    const Tensor zeros = Zeros(c.shape(1).dims(), c.grad_output().dtype());
+    c.set(0, InvokeOp(Op::slice_scatter, c.grad_output(), zeros, c.int_arg(2), bound(3), bound(4), c.int_arg(5)));
   }
-  if (c.needs(1)) c.set(1, Run(Op::slice_copy_Tensor, c.g(), c.i(2), bound(3), bound(4), c.i(5)));
+  if (c.needs(1))
+    c.set(1, InvokeOp(Op::slice_copy_Tensor, c.grad_output(), c.int_arg(2), bound(3), bound(4), c.int_arg(5)));
 }
-void SelectScatter(GradCall& c) {
-  if (c.needs(0)) c.set(0, Run(Op::select_scatter, c.g(), Zeros(c.shape(1).dims(), c.g().dtype()), c.i(2), c.i(3)));
-  if (c.needs(1)) c.set(1, Run(Op::select_copy_int, c.g(), c.i(2), c.i(3)));
+void SelectScatter(BackwardContext& c) {
+  if (c.needs(0))
+    c.set(0, InvokeOp(Op::select_scatter, c.grad_output(), Zeros(c.shape(1).dims(), c.grad_output().dtype()),
+                      c.int_arg(2), c.int_arg(3)));
+  if (c.needs(1)) c.set(1, InvokeOp(Op::select_copy_int, c.grad_output(), c.int_arg(2), c.int_arg(3)));
 }
-void Diagonal(GradCall& c) {
-  c.set(0, Run(Op::diagonal_scatter, ZerosWithDims(c.shape(0), c.g()), c.g(), c.i(1), c.i(2), c.i(3)));
+void Diagonal(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::diagonal_scatter, ZerosWithDims(c.shape(0), c.grad_output()), c.grad_output(), c.int_arg(1),
+                    c.int_arg(2), c.int_arg(3)));
 }
-void DiagonalScatter(GradCall& c) {
+void DiagonalScatter(BackwardContext& c) {
   if (c.needs(0)) {
-    c.set(0, Run(Op::diagonal_scatter, c.g(), Zeros(c.shape(1).dims(), c.g().dtype()), c.i(2), c.i(3), c.i(4)));
+    c.set(0, InvokeOp(Op::diagonal_scatter, c.grad_output(), Zeros(c.shape(1).dims(), c.grad_output().dtype()),
+                      c.int_arg(2), c.int_arg(3), c.int_arg(4)));
   }
-  if (c.needs(1)) c.set(1, Run(Op::diagonal_copy, c.g(), c.i(2), c.i(3), c.i(4)));
+  if (c.needs(1)) c.set(1, InvokeOp(Op::diagonal_copy, c.grad_output(), c.int_arg(2), c.int_arg(3), c.int_arg(4)));
 }
 
 namespace {
@@ -131,69 +137,76 @@ Tensor StridedPlaces(Dims size, Dims stride, int64_t offset) {
 
 }  // namespace
 
-void AsStrided(GradCall& c) {
+void AsStrided(BackwardContext& c) {
   // Places may coincide: their gradients add up.
   const Shape s = c.shape(0);
-  const Tensor places = StridedPlaces(c.ints(1), c.ints(2), c.has(3) ? c.i(3) : 0);
-  const Tensor flat = Zeros({s.element_count()}, c.g().dtype());
-  c.set(0, Reshape(Run(Op::index_add, flat, 0, places, Reshape(c.g(), {c.g().numel()})), Sizes(s)));
+  const Tensor places = StridedPlaces(c.ints(1), c.ints(2), c.has(3) ? c.int_arg(3) : 0);
+  const Tensor flat = Zeros({s.element_count()}, c.grad_output().dtype());
+  c.set(0, Reshape(InvokeOp(Op::index_add, flat, 0, places, Reshape(c.grad_output(), {c.grad_output().numel()})),
+                   Sizes(s)));
 }
-void AsStridedScatter(GradCall& c) {
-  const Value offset = c.has(4) ? Value(c.i(4)) : Value();
+void AsStridedScatter(BackwardContext& c) {
+  const IValue offset = c.has(4) ? IValue(c.int_arg(4)) : IValue();
   if (c.needs(0)) {
-    const Tensor zeros = Zeros(c.shape(1).dims(), c.g().dtype());
-    c.set(0, Run(Op::as_strided_scatter, c.g(), zeros, c.ints(2), c.ints(3), offset));
+    const Tensor zeros = Zeros(c.shape(1).dims(), c.grad_output().dtype());
+    c.set(0, InvokeOp(Op::as_strided_scatter, c.grad_output(), zeros, c.ints(2), c.ints(3), offset));
   }
-  if (c.needs(1)) c.set(1, Run(Op::as_strided_copy, c.g(), c.ints(2), c.ints(3), offset));
+  if (c.needs(1)) c.set(1, InvokeOp(Op::as_strided_copy, c.grad_output(), c.ints(2), c.ints(3), offset));
 }
 
 // ---- indexing ----
 
-void IndexSelect(GradCall& c) {
+void IndexSelect(BackwardContext& c) {
   const Shape s = c.shape(0);
-  const Tensor zeros = ZerosWithDims(s, c.g());
-  c.set(0, Run(Op::index_add, zeros, c.i(1), c.in(2), c.g()));
+  const Tensor zeros = ZerosWithDims(s, c.grad_output());
+  c.set(0, InvokeOp(Op::index_add, zeros, c.int_arg(1), c.in(2), c.grad_output()));
 }
-void IndexAdd(GradCall& c) {
-  c.set(0, c.g());
+void IndexAdd(BackwardContext& c) {
+  c.set(0, c.grad_output());
   if (c.needs(3)) {
-    const Tensor part = Reshape(IndexSelect(c.g(), c.i(1), c.in(2)), Sizes(c.shape(3)));
-    c.set(3, c.s(4).Is(1) ? part : part * c.s(4));
+    const Tensor part = Reshape(IndexSelect(c.grad_output(), c.int_arg(1), c.in(2)), Sizes(c.shape(3)));
+    c.set(3, c.scalar(4).Is(1) ? part : part * c.scalar(4));
   }
 }
-void IndexCopy(GradCall& c) {
-  if (c.needs(0)) c.set(0, Run(Op::index_copy, c.g(), c.i(1), c.in(2), Zeros(c.shape(3).dims(), c.g().dtype())));
-  if (c.needs(3)) c.set(3, Reshape(IndexSelect(c.g(), c.i(1), c.in(2)), Sizes(c.shape(3))));
+void IndexCopy(BackwardContext& c) {
+  if (c.needs(0))
+    c.set(0, InvokeOp(Op::index_copy, c.grad_output(), c.int_arg(1), c.in(2),
+                      Zeros(c.shape(3).dims(), c.grad_output().dtype())));
+  if (c.needs(3)) c.set(3, Reshape(IndexSelect(c.grad_output(), c.int_arg(1), c.in(2)), Sizes(c.shape(3))));
 }
-void GatherOp(GradCall& c) { c.set(0, ScatterAdd(ZerosWithDims(c.shape(0), c.g()), c.i(1), c.in(2), c.g())); }
+void GatherOp(BackwardContext& c) {
+  c.set(0, ScatterAdd(ZerosWithDims(c.shape(0), c.grad_output()), c.int_arg(1), c.in(2), c.grad_output()));
+}
 namespace {
 
 // The gradient of what was scattered: elements of the source beyond the index were not used.
-Tensor SourceGradient(GradCall& c) {
-  const Tensor part = Gather(c.g(), c.i(1), c.in(2));
+Tensor SourceGradient(BackwardContext& c) {
+  const Tensor part = Gather(c.grad_output(), c.int_arg(1), c.in(2));
   const Shape s = c.shape(3);
   if (!part.defined() || part.sizes() == s.dims()) return part;
   IntList pad;
   for (int64_t d = s.rank(); d-- > 0;) pad.insert(pad.end(), {0, s.dim(d) - part.size(d)});
-  return Run(Op::constant_pad_nd, part, pad, 0);
+  return InvokeOp(Op::constant_pad_nd, part, pad, 0);
 }
 
 }  // namespace
 
-void ScatterSrc(GradCall& c) {
-  if (c.needs(0)) c.set(0, Run(Op::scatter_value, c.g(), c.i(1), c.in(2), 0));
+void ScatterSrc(BackwardContext& c) {
+  if (c.needs(0)) c.set(0, InvokeOp(Op::scatter_value, c.grad_output(), c.int_arg(1), c.in(2), 0));
   if (c.needs(3)) c.set(3, SourceGradient(c));
 }
-void ScatterValue(GradCall& c) { c.set(0, Run(Op::scatter_value, c.g(), c.i(1), c.in(2), 0)); }
-void ScatterAdd(GradCall& c) {
-  c.set(0, c.g());
+void ScatterValue(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::scatter_value, c.grad_output(), c.int_arg(1), c.in(2), 0));
+}
+void ScatterAdd(BackwardContext& c) {
+  c.set(0, c.grad_output());
   if (c.needs(3)) c.set(3, SourceGradient(c));
 }
-void ScatterReduceTwo(GradCall& c) {
-  const int64_t dim = c.i(1);
-  const Tensor index = c.in(2), g = c.g();
+void ScatterReduceTwo(BackwardContext& c) {
+  const int64_t dim = c.int_arg(1);
+  const Tensor index = c.in(2), g = c.grad_output();
   const std::string_view reduce = c.str(4);
-  const bool include_self = c.b(5);
+  const bool include_self = c.bool_arg(5);
   const Tensor hits = ScatterAdd(Zeros(c.shape(0).dims(), g.dtype()), dim, index, Full(index.sizes(), 1, g.dtype()));
   Tensor self_part, src_part;
   if (reduce == "sum") {
@@ -208,7 +221,7 @@ void ScatterReduceTwo(GradCall& c) {
     const Tensor self = c.in(0), src = c.in(3), out = c.out();
     // As torch does, with the product divided by each factor; one zero among the factors is taken out of it first.
     const Tensor masked_self = MaskedFill(self, Eq(self, 0), 1);
-    const Tensor self_product = Run(Op::scatter_reduce_two, masked_self, dim, index, src, "prod", include_self);
+    const Tensor self_product = InvokeOp(Op::scatter_reduce_two, masked_self, dim, index, src, "prod", include_self);
     self_part = g * self_product / masked_self;
     const Tensor zero = Eq(src, 0);
     const Tensor zeros_there =
@@ -216,7 +229,7 @@ void ScatterReduceTwo(GradCall& c) {
     const Tensor single = And(zero, Eq(zeros_there, 1));
     const Tensor masked_src = MaskedFill(src, single, 1);
     const Tensor without =
-        Gather(Run(Op::scatter_reduce_two, self, dim, index, masked_src, "prod", include_self), dim, index);
+        Gather(InvokeOp(Op::scatter_reduce_two, self, dim, index, masked_src, "prod", include_self), dim, index);
     src_part = Where(single, Gather(g, dim, index) * without, Gather(g * out, dim, index) / MaskedFill(src, zero, 1));
     src_part = MaskedFill(src_part, And(zero, Not(single)), 0);
   } else {
@@ -234,27 +247,30 @@ void ScatterReduceTwo(GradCall& c) {
   c.set(3, src_part);
 }
 
-void Index(GradCall& c) {
+void Index(BackwardContext& c) {
   Tensors indices = c.list(1);
-  c.set(0, Run(Op::index_put, ZerosWithDims(c.shape(0), c.g()), indices, c.g(), true));
+  c.set(0, InvokeOp(Op::index_put, ZerosWithDims(c.shape(0), c.grad_output()), indices, c.grad_output(), true));
 }
-void IndexPut(GradCall& c) {
+void IndexPut(BackwardContext& c) {
   const Tensors indices = c.list(1);
   if (c.needs(0)) {
-    c.set(0, c.b(3) ? c.g() : Run(Op::index_put, c.g(), indices, Zeros({}, c.g().dtype()), false));
+    c.set(0, c.bool_arg(3)
+                 ? c.grad_output()
+                 : InvokeOp(Op::index_put, c.grad_output(), indices, Zeros({}, c.grad_output().dtype()), false));
   }
-  if (c.needs(2)) c.set(2, Run(Op::index_Tensor, c.g(), indices));
+  if (c.needs(2)) c.set(2, InvokeOp(Op::index_Tensor, c.grad_output(), indices));
 }
-void MaskedSelect(GradCall& c) {
-  const Tensor zeros = ZerosWithDims(c.shape(0), c.g());
+void MaskedSelect(BackwardContext& c) {
+  const Tensor zeros = ZerosWithDims(c.shape(0), c.grad_output());
   IntList sizes = Sizes(c.shape(0));
   const Tensor mask = c.in(1);
   // In the broadcast shape; summed to the argument's afterwards.
   const Tensor wide = Where(mask, zeros, zeros);
-  c.set(0, Run(Op::masked_scatter, wide, mask, c.g()));
+  c.set(0, InvokeOp(Op::masked_scatter, wide, mask, c.grad_output()));
 }
-void Embedding(GradCall& c) {
-  c.set(0, Run(Op::embedding_dense_backward, c.g(), c.in(1), c.shape(0).dim(0), c.i(2), c.b(3)));
+void Embedding(BackwardContext& c) {
+  c.set(0, InvokeOp(Op::embedding_dense_backward, c.grad_output(), c.in(1), c.shape(0).dim(0), c.int_arg(2),
+                    c.bool_arg(3)));
 }
 
 }  // namespace hlokit::lazy::derivative

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "ir/core/str_cat.h"
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 
 namespace hlokit::lazy {
@@ -29,18 +29,19 @@ class Replaced {
   T previous_;
 };
 
-bool SameValue(const runtime::Buffer& a, const runtime::Buffer& b) {
+bool SameValue(const runtime::DeviceBuffer& a, const runtime::DeviceBuffer& b) {
   if (&a == &b) return true;
   if (!a.Wait().ok() || !b.Wait().ok() || a.literal().size_bytes() != b.literal().size_bytes()) return false;
   return std::memcmp(a.literal().data(), b.literal().data(), a.literal().size_bytes()) == 0;
 }
 
 // The first node of the slice that takes input `number`: "aten::mul (step@train.script:3)".
-std::string UseOf(DeviceState& device, const GraphSlice& slice, size_t number) {
+std::string UseOf(DeviceState& device, const PendingSubgraph& slice, size_t number) {
   const Graph& graph = device.graph();
   for (NodeId id : slice.order) {
-    for (const IrRef& operand : graph.operands(id)) {
-      if (graph.node(operand.node).op != Op::device_data || graph.leaf(operand.node)->number != number) continue;
+    for (const NodeOutput& operand : graph.operands(id)) {
+      if (graph.node(operand.node).op != Op::device_data || graph.leaf(operand.node)->parameter_number != number)
+        continue;
       return std::string(SymbolOf(graph.node(id).op));
     }
   }
@@ -53,40 +54,41 @@ TensorData* DataOf(const Tensor& t) { return t.impl()->data.get(); }
 
 // What is alive when a trace begins.
 struct CapturedFunction::Entry {
-  absl::flat_hash_map<const runtime::Buffer*, size_t> arguments;  // by value
-  absl::flat_hash_map<const runtime::Buffer*, uint64_t> owners;   // ids of other tensors by value
-  absl::flat_hash_set<uint64_t> live;                             // ids, those of arguments left out
+  absl::flat_hash_map<const runtime::DeviceBuffer*, size_t> arguments;  // by value
+  absl::flat_hash_map<const runtime::DeviceBuffer*, uint64_t> owners;   // ids of other tensors by value
+  absl::flat_hash_set<uint64_t> live;                                   // ids, those of arguments left out
   uint64_t first_new = 0;
 };
 
-CapturedFunction Compile(Tracer* tracer, CapturedFunction::Function function, CaptureOptions options) {
+CapturedFunction Compile(Tracer* tracer, CapturedFunction::Function function, GraphCaptureOptions options) {
   return CapturedFunction(tracer, std::move(function), std::move(options));
 }
 
-CapturedFunction::CapturedFunction(Tracer* tracer, Function function, CaptureOptions options)
+CapturedFunction::CapturedFunction(Tracer* tracer, Function function, GraphCaptureOptions options)
     : tracer_(tracer), function_(std::move(function)), options_(std::move(options)) {}
 
-void CapturedFunction::Note(std::string why) {
-  for (auto& [text, times] : notes_) {
+void CapturedFunction::RecordReason(std::string why) {
+  for (auto& [text, times] : reasons_) {
     if (text == why) {
       ++times;
       return;
     }
   }
-  notes_.emplace_back(std::move(why), 1);
+  reasons_.emplace_back(std::move(why), 1);
 }
 
 std::string CapturedFunction::Report() const {
-  std::string out = StrCat("captured function ", options_.name, ": ", calls_, " calls, ", calls_ - replays_,
-                           " traced, ", replays_, " replayed, ", static_cast<int64_t>(variants_.size()), " graphs\n");
-  for (const Variant& v : variants_) {
+  std::string out =
+      StrCat("captured function ", options_.name, ": ", calls_, " calls, ", calls_ - replays_, " traced, ", replays_,
+             " replayed, ", static_cast<int64_t>(cache_entries_.size()), " graphs\n");
+  for (const CacheEntry& v : cache_entries_) {
     int64_t from[4] = {0, 0, 0, 0};
     for (const Source& s : v.sources) ++from[static_cast<size_t>(s.kind)];
     StrAppend(&out, "  graph ", ToString(v.program->hash), ": ", v.program->nodes, " nodes, ", from[0], " arguments, ",
               from[1], " other tensors, ", from[2], " seeds, ", from[3], " numbers, ", v.program->outputs,
               " results\n");
   }
-  for (const auto& [why, times] : notes_)
+  for (const auto& [why, times] : reasons_)
     StrAppend(&out, "  traced ", times, times == 1 ? " time: " : " times: ", why, "\n");
   return out;
 }
@@ -101,25 +103,25 @@ CapturedFunction::Guard CapturedFunction::GuardOf(const Tensors& arguments) cons
     guard.requires_grad.push_back(arguments[i].requires_grad());
   }
   guard.grad_enabled = GradEnabled();
-  if (options_.numbers) guard.numbers = options_.numbers();
+  if (options_.guarded_scalars) guard.guarded_scalars = options_.guarded_scalars();
   return guard;
 }
 
-int64_t CapturedFunction::HeldByVariants(const TensorData* data) const {
+int64_t CapturedFunction::HeldByCacheEntries(const TensorData* data) const {
   int64_t held = 0;
-  for (const Variant& v : variants_) {
+  for (const CacheEntry& v : cache_entries_) {
     for (const Ref<TensorData>& state : v.state) held += state.get() == data;
   }
   return held;
 }
 
-bool CapturedFunction::InUse(const Variant& variant) const {
+bool CapturedFunction::InUse(const CacheEntry& variant) const {
   return std::all_of(variant.made.begin(), variant.made.end(),
-                     [&](const TensorData* data) { return data->refs() > HeldByVariants(data); });
+                     [&](const TensorData* data) { return data->refs() > HeldByCacheEntries(data); });
 }
 
 absl::StatusOr<Tensors> CapturedFunction::operator()(const Tensors& arguments, const std::source_location& location) {
-  const CallSite site(location);
+  const ScopedSourceLocation site(location);
   DeviceState& device = CurrentDevice() != nullptr ? *CurrentDevice() : *tracer_->device();
   for (const Tensor& t : arguments) {
     if (!t.defined()) return absl::InvalidArgumentError("expected defined tensors as arguments of a captured function");
@@ -132,21 +134,21 @@ absl::StatusOr<Tensors> CapturedFunction::operator()(const Tensors& arguments, c
   // What is pending now is no part of the function.
   if (!PendingTensors(device).empty()) {
     tracer_->metrics().Add("DynamoSyncInputExecuteTime");
-    if (absl::Status s = SyncLiveTensors(device, Cause::kCaptureInputs, /*wait=*/false); !s.ok()) return s;
+    if (absl::Status s = SyncLiveTensors(device, SyncReason::kCaptureInputs, /*wait=*/false); !s.ok()) return s;
   }
   const Guard guard = GuardOf(arguments);
-  std::erase_if(variants_, [&](const Variant& v) { return v.guard == guard && !InUse(v); });
+  std::erase_if(cache_entries_, [&](const CacheEntry& v) { return v.guard == guard && !InUse(v); });
   absl::StatusOr<Tensors> results = Tensors();
   const auto known =
-      std::find_if(variants_.begin(), variants_.end(), [&](const Variant& v) { return v.guard == guard; });
-  if (known != variants_.end()) {
+      std::find_if(cache_entries_.begin(), cache_entries_.end(), [&](const CacheEntry& v) { return v.guard == guard; });
+  if (known != cache_entries_.end()) {
     ++replays_;
     results = Replay(device, *known, arguments);
   } else {
     results = Trace(device, arguments, guard);
   }
   device.NextStepSeed();
-  device.TrimGraph();
+  device.ClearGraphIfUnused();
   return results;
 }
 
@@ -158,16 +160,16 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     entry.arguments[DataOf(arguments[i])->buffer.get()] = i;
   }
   for (TensorData* data : device.LiveTensors()) {
-    if (argument_of.contains(data) || data->buffer == nullptr || data->refs() == HeldByVariants(data)) continue;
+    if (argument_of.contains(data) || data->buffer == nullptr || data->refs() == HeldByCacheEntries(data)) continue;
     entry.owners.emplace(data->buffer.get(), data->id);
     entry.live.insert(data->id);
   }
   entry.first_new = device.next_id();
 
-  std::vector<Execution> executions;
+  std::vector<ExecutionRecord> executions;
   absl::StatusOr<Tensors> traced = Tensors();
   {
-    const Replaced<std::vector<Execution>*> listener(&device.listener, &executions);
+    const Replaced<std::vector<ExecutionRecord>*> listener(&device.listener, &executions);
     const Replaced<bool> forbid(&device.forbid_execution, options_.full_graph);
     traced = function_(arguments);
   }
@@ -180,17 +182,17 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
   tracer_->metrics().Add("DynamoExtractCompiledGraph");
   const std::vector<TensorData*> pending = PendingTensors(device);
   if (pending.empty()) {
-    Note("it computes nothing");
+    RecordReason("it computes nothing");
     return results;
   }
 
-  const SliceOptions slice_options{true, tracer_->options().donate};
-  GraphSlice slice = SliceOf(device, pending, slice_options);
+  const SubgraphOptions slice_options{true, tracer_->options().donate};
+  PendingSubgraph slice = CollectSubgraph(device, pending, slice_options);
   Candidate found;
   found.guard = guard;
-  std::string why = executions.empty() ? "" : StrCat(WordOf(executions[0].cause), " of ", executions[0].root);
+  std::string why = executions.empty() ? "" : StrCat(ToString(executions[0].cause), " of ", executions[0].root);
   if (!why.empty()) {
-    const std::string place = PlaceOf(executions[0].frames);
+    const std::string place = LocationOf(executions[0].frames);
     why = StrCat("it runs ", static_cast<int64_t>(executions.size()) + 1, " graphs, the first for the ", why,
                  place.empty() ? "" : StrCat(" at ", place));
   }
@@ -198,9 +200,9 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
   for (TensorData* data : device.LiveTensors()) live.emplace(data->id, data);
   {
     const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphInputData");
-    const std::shared_ptr<runtime::Buffer> seed = device.UsedSeedBuffer();
+    const std::shared_ptr<runtime::DeviceBuffer> seed = device.UsedSeedBuffer();
     for (size_t i = 0; i < slice.inputs.size(); ++i) {
-      const std::shared_ptr<runtime::Buffer>& input = slice.inputs[i];
+      const std::shared_ptr<runtime::DeviceBuffer>& input = slice.inputs[i];
       Source source{Source::Kind::kNumber, 0, nullptr, nullptr, ""};
       if (const auto a = entry.arguments.find(input.get()); a != entry.arguments.end()) {
         source.kind = Source::Kind::kArgument;
@@ -230,7 +232,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
                 [&](int64_t i) { return found.sources[static_cast<size_t>(i)].kind == Source::Kind::kNumber; });
 
   // Where results are to go. Tensors that were made and are no results take the place of as many that went.
-  Variant variant;
+  CacheEntry variant;
   variant.guard = guard;
   absl::flat_hash_set<const TensorData*> is_result;
   for (const Tensor& t : results) is_result.insert(DataOf(t));
@@ -238,7 +240,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
   for (size_t i = 0; i < pending.size(); ++i) {
     TensorData* data = pending[i];
     root_of[data] = i;
-    Sink sink;
+    OutputBinding sink;
     if (const auto a = argument_of.find(data); a != argument_of.end()) {
       sink.argument = a->second;
     } else if (data->id < entry.first_new) {
@@ -247,7 +249,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
       sink.state = data;
       variant.made.push_back(data);
     }
-    variant.sinks.push_back(sink);
+    variant.output_bindings.push_back(sink);
   }
   // Another tensor in the argument's place may look at something else.
   for (const Tensor& t : arguments) {
@@ -268,7 +270,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
   size_t gone = 0;
   for (uint64_t id : entry.live) {
     const auto it = live.find(id);
-    if (it == live.end() || it->second->refs() == HeldByVariants(it->second)) ++gone;
+    if (it == live.end() || it->second->refs() == HeldByCacheEntries(it->second)) ++gone;
   }
   if (why.empty() && kept_upload != nullptr) why = "it keeps a tensor that it uploads";
   if (why.empty() && variant.made.size() != gone) {
@@ -286,7 +288,7 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     variant.results.push_back(std::move(result));
   }
 
-  absl::StatusOr<Launched> launched = Launch(device, slice, slice_options, Cause::kCapture);
+  absl::StatusOr<LaunchResult> launched = Launch(device, slice, slice_options, SyncReason::kCapture);
   if (!launched.ok()) return launched.status();
   {
     const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphOutputData");
@@ -323,9 +325,9 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
       if (data != nullptr && kept.insert(data).second) variant.state.emplace_back(data);
     };
     for (const Source& s : variant.sources) keep(s.state);
-    for (const Sink& s : variant.sinks) keep(s.state);
-    variants_.push_back(std::move(variant));
-    Note("its graph was not known");
+    for (const OutputBinding& s : variant.output_bindings) keep(s.state);
+    cache_entries_.push_back(std::move(variant));
+    RecordReason("its graph was not known");
     return results;
   }
   // Only numbers are kept: a reference to a tensor would keep it alive for the next trace to wonder at.
@@ -333,13 +335,13 @@ absl::StatusOr<Tensors> CapturedFunction::Trace(DeviceState& device, const Tenso
     for (Source& s : found.sources) s.state = nullptr;
     candidates_.push_back(std::move(found));
   }
-  Note(std::move(why));
+  RecordReason(std::move(why));
   return results;
 }
 
-absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const Variant& variant,
+absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const CacheEntry& variant,
                                                  const Tensors& arguments) {
-  std::vector<std::shared_ptr<runtime::Buffer>> inputs;
+  std::vector<std::shared_ptr<runtime::DeviceBuffer>> inputs;
   {
     const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphInputData");
     inputs.reserve(variant.sources.size());
@@ -360,12 +362,12 @@ absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const Vari
       }
     }
   }
-  absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> roots =
-      lazy::Replay(device, variant.program, std::move(inputs), Cause::kReplay);
+  absl::StatusOr<std::vector<std::shared_ptr<runtime::DeviceBuffer>>> roots =
+      lazy::Replay(device, variant.program, std::move(inputs), SyncReason::kReplay);
   if (!roots.ok()) return roots.status();
   const runtime::TimedSection timed(&tracer_->metrics(), "RunCachedGraphOutputData");
-  for (size_t i = 0; i < variant.sinks.size(); ++i) {
-    const Sink& sink = variant.sinks[i];
+  for (size_t i = 0; i < variant.output_bindings.size(); ++i) {
+    const OutputBinding& sink = variant.output_bindings[i];
     TensorData* data = sink.argument ? DataOf(arguments[*sink.argument]) : sink.state;
     if (data == nullptr) continue;
     Materialize(data, (*roots)[i]);
@@ -379,7 +381,7 @@ absl::StatusOr<Tensors> CapturedFunction::Replay(DeviceState& device, const Vari
       results.push_back(r.same);
     } else {
       const Shape shape = variant.program->result_shapes[*r.root];
-      const std::shared_ptr<runtime::Buffer>& root = (*roots)[*r.root];
+      const std::shared_ptr<runtime::DeviceBuffer>& root = (*roots)[*r.root];
       const auto shows = [&](const Result& other) { return other.root == r.root; };
       if (std::count_if(variant.results.begin(), variant.results.end(), shows) > 1) root->read_only = true;
       results.push_back(device.NewTensor(root, shape));

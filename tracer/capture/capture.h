@@ -14,7 +14,8 @@
 // A call reads its arguments and whatever other tensors the function read when it was traced, at their current values,
 // and gives those that the function writes in place their new ones. Numbers that the function computes on the host are
 // those of the trace: a graph that holds some is replayed only after a second trace gave the same, and those that may
-// change later belong into CaptureOptions::numbers. Results are detached: differentiate inside of the function.
+// change later belong into GraphCaptureOptions::guarded_scalars. Results are detached: differentiate inside of the
+// function.
 //
 // What cannot be replayed is traced at every call, which is slower and as right; Report says why. That is so where the
 // function fetches a value or marks a step, makes tensors that stay (an optimizer's state, in the first call), replaces
@@ -40,19 +41,19 @@
 
 namespace hlokit::lazy {
 
-struct CaptureOptions {
+struct GraphCaptureOptions {
   std::string name = "captured";
   // A call that would run more than one graph is an error.
   bool full_graph = false;
   // Numbers that the function uses, a learning rate say: when they change it is traced again.
-  std::function<std::vector<double>()> numbers;
+  std::function<std::vector<double>()> guarded_scalars;
 };
 
 class CapturedFunction {
  public:
   using Function = std::function<Tensors(const Tensors& arguments)>;
 
-  CapturedFunction(Tracer* tracer, Function function, CaptureOptions options);
+  CapturedFunction(Tracer* tracer, Function function, GraphCaptureOptions options);
 
   // Calls it on this thread's device; no argument may be undefined.
   absl::StatusOr<Tensors> operator()(const Tensors& arguments,
@@ -70,7 +71,7 @@ class CapturedFunction {
     std::vector<size_t> same_as;  // of each argument: the first that has the same value
     std::vector<bool> requires_grad;
     bool grad_enabled = true;
-    std::vector<double> numbers;
+    std::vector<double> guarded_scalars;
 
     friend bool operator==(const Guard&, const Guard&) = default;
   };
@@ -78,25 +79,25 @@ class CapturedFunction {
   struct Source {
     enum class Kind : uint8_t { kArgument, kState, kSeed, kNumber } kind;
     size_t argument = 0;
-    TensorData* state = nullptr;              // kept by Variant::state
-    std::shared_ptr<runtime::Buffer> number;  // what the trace used
-    std::string use;                          // of a number: the node that takes it
+    TensorData* state = nullptr;                    // kept by CacheEntry::state
+    std::shared_ptr<runtime::DeviceBuffer> number;  // what the trace used
+    std::string use;                                // of a number: the node that takes it
   };
   // Where a root of the graph goes, beside being a result.
-  struct Sink {
+  struct OutputBinding {
     std::optional<size_t> argument;
-    TensorData* state = nullptr;  // kept by Variant::state
+    TensorData* state = nullptr;  // kept by CacheEntry::state
   };
   struct Result {
     std::optional<size_t> root;      // of the graph
     std::optional<size_t> argument;  // it is this argument
     Tensor same;                     // otherwise it is always this tensor
   };
-  struct Variant {
+  struct CacheEntry {
     Guard guard;
     std::shared_ptr<CompiledGraph> program;
     std::vector<Source> sources;
-    std::vector<Sink> sinks;
+    std::vector<OutputBinding> output_bindings;
     std::vector<Result> results;
     std::vector<Ref<TensorData>> state;
     std::vector<TensorData*> made;  // of `state`: those that every trace makes anew, as gradients are
@@ -111,23 +112,23 @@ class CapturedFunction {
 
   Guard GuardOf(const Tensors& arguments) const;
   absl::StatusOr<Tensors> Trace(DeviceState& device, const Tensors& arguments, const Guard& guard);
-  absl::StatusOr<Tensors> Replay(DeviceState& device, const Variant& variant, const Tensors& arguments);
+  absl::StatusOr<Tensors> Replay(DeviceState& device, const CacheEntry& variant, const Tensors& arguments);
   // Whether the places that the variant writes to are still in use.
-  bool InUse(const Variant& variant) const;
-  int64_t HeldByVariants(const TensorData* data) const;
-  void Note(std::string why);
+  bool InUse(const CacheEntry& variant) const;
+  int64_t HeldByCacheEntries(const TensorData* data) const;
+  void RecordReason(std::string why);
 
   Tracer* tracer_;
   Function function_;
-  CaptureOptions options_;
-  std::vector<Variant> variants_;
+  GraphCaptureOptions options_;
+  std::vector<CacheEntry> cache_entries_;
   std::vector<Candidate> candidates_;
   int64_t calls_ = 0;
   int64_t replays_ = 0;
-  std::vector<std::pair<std::string, int64_t>> notes_;  // why calls were traced, times
+  std::vector<std::pair<std::string, int64_t>> reasons_;  // why calls were traced, times
 };
 
-CapturedFunction Compile(Tracer* tracer, CapturedFunction::Function function, CaptureOptions options = {});
+CapturedFunction Compile(Tracer* tracer, CapturedFunction::Function function, GraphCaptureOptions options = {});
 
 }  // namespace hlokit::lazy
 

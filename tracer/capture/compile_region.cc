@@ -10,33 +10,33 @@
 
 namespace hlokit::lazy {
 
-CompileRegion::CompileRegion(Tracer* tracer, RegionOptions options, ShapeDetector* detector,
+CompileRegion::CompileRegion(Tracer* tracer, RegionOptions options, DynamicShapeDetector* detector,
                              const std::source_location& location)
     : tracer_(tracer),
       device_(CurrentDevice() != nullptr ? CurrentDevice() : tracer->device()),
       options_(std::move(options)),
       detector_(detector) {
-  const CallSite site(location);
+  const ScopedSourceLocation site(location);
   DeviceLock lock(device_->mutex());
   outer_name_ = device_->graph_name;
   device_->graph_name = StrCat(options_.name, "_clear_pending");
-  status_ = SyncLiveTensors(*device_, Cause::kRegionPending, /*wait=*/false);
+  status_ = SyncLiveTensors(*device_, SyncReason::kRegionPending, /*wait=*/false);
   device_->graph_name = options_.name;
   device_->forbid_execution = options_.full_graph;
-  device_->shape_detector = detector_;
+  device_->dynamic_shape_detector = detector_;
   if (detector_ != nullptr) detector_->Begin();
 }
 
 absl::Status CompileRegion::End(const std::source_location& location) {
   if (ended_) return absl::OkStatus();
   ended_ = true;
-  const CallSite site(location);
+  const ScopedSourceLocation site(location);
   DeviceLock lock(device_->mutex());
   device_->forbid_execution = false;
-  device_->shape_detector = nullptr;
+  device_->dynamic_shape_detector = nullptr;
   if (status_.ok() && detector_ != nullptr) status_ = detector_->End();
   if (status_.ok()) status_ = tracer_->status();
-  if (status_.ok()) status_ = SyncLiveTensors(*device_, Cause::kRegion, /*wait=*/false);
+  if (status_.ok()) status_ = SyncLiveTensors(*device_, SyncReason::kRegion, /*wait=*/false);
   device_->graph_name = outer_name_;
   return status_;
 }

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "tracer/step/device_state.h"
-#include "tracer/step/shape_detector.h"
+#include "tracer/step/dynamic_shape_detector.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
@@ -25,7 +25,7 @@ class CompileRegion {
  public:
   // Runs what is pending on this thread's device. `detector`, if not null, watches the region; it outlives the regions
   // that it watches.
-  CompileRegion(Tracer* tracer, RegionOptions options, ShapeDetector* detector = nullptr,
+  CompileRegion(Tracer* tracer, RegionOptions options, DynamicShapeDetector* detector = nullptr,
                 const std::source_location& location = std::source_location::current());
   // Runs what the region recorded. The first error of all, the start's included.
   absl::Status End(const std::source_location& location = std::source_location::current());
@@ -38,7 +38,7 @@ class CompileRegion {
   Tracer* tracer_;
   DeviceState* device_;
   const RegionOptions options_;
-  ShapeDetector* detector_;
+  DynamicShapeDetector* detector_;
   std::string outer_name_;
   absl::Status status_;
   bool ended_ = false;

@@ -5,11 +5,11 @@
 #include <mutex>
 
 #include "ir/core/str_cat.h"
-#include "tracer/autograd/function.h"
-#include "tracer/dispatch/call.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/encoded_args.h"
-#include "tracer/graph/promotion.h"
+#include "tracer/graph/type_promotion.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"
 
@@ -17,23 +17,23 @@ namespace hlokit::lazy {
 namespace {
 
 // What is said of an argument that is not held as it must be.
-std::string_view Mismatch(Value::Kind wanted) {
+std::string_view Mismatch(IValue::Kind wanted) {
   switch (wanted) {
-    case Value::Kind::kNone:
+    case IValue::Kind::kNone:
       return "expected none";
-    case Value::Kind::kTensor:
+    case IValue::Kind::kTensor:
       return "expected a tensor";
-    case Value::Kind::kTensors:
+    case IValue::Kind::kTensors:
       return "expected a list of tensors";
-    case Value::Kind::kScalar:
+    case IValue::Kind::kScalar:
       return "expected a number";
-    case Value::Kind::kInts:
+    case IValue::Kind::kInts:
       return "expected a list of integers";
-    case Value::Kind::kFloats:
+    case IValue::Kind::kFloats:
       return "expected a list of numbers";
-    case Value::Kind::kString:
+    case IValue::Kind::kString:
       return "expected a string";
-    case Value::Kind::kType:
+    case IValue::Kind::kType:
       return "expected an element type";
   }
   return "unexpected value";
@@ -80,7 +80,7 @@ Outputs Dispatch(Op op, Args&& args) {
       args.push_back(spec.default_value);
       continue;
     }
-    Value& arg = args[i];
+    IValue& arg = args[i];
     if (arg.kind() != schema.kinds[i]) {
       const ArgSpec& spec = schema.args[i];
       if (arg.none() && !spec.optional && spec.has_default) arg = spec.default_value;
@@ -123,10 +123,10 @@ Outputs Dispatch(Op op, Args&& args) {
   const bool note = GradEnabled() && (info.derivative != nullptr ||
                                       (info.kernel == &kernel::Record && (info.flags & kNotDifferentiable) == 0));
   Outputs outputs;
-  Call call(op, &args, device, &outputs);
+  OpKernelContext call(op, &args, device, &outputs);
   {
     DeviceLock lock(device->mutex());
-    const GradMode mode(GradEnabled() && info.derivative == nullptr);
+    const AutoGradMode mode(GradEnabled() && info.derivative == nullptr);
     info.kernel(call);
   }
   if (call.failed() || outputs.empty()) return failed();
@@ -145,17 +145,17 @@ Outputs Dispatch(Op op, Args&& args) {
       outputs[k].impl()->view = std::move(view);
     }
   }
-  if (note) NoteCall(op, std::move(args), outputs);
+  if (note) SetHistory(op, std::move(args), outputs);
   timing.Done(device->tracer());
   return outputs;
 }
 
-void Call::Fail(std::string_view message) {
+void OpKernelContext::Fail(std::string_view message) {
   failed_ = true;
   device_->tracer()->SetError(absl::InvalidArgumentError(StrCat(SchemaOf(op_).full_name(), ": ", message)));
 }
 
-int64_t Call::Dim(int64_t dim, int64_t rank) {
+int64_t OpKernelContext::Dim(int64_t dim, int64_t rank) {
   const int64_t n = std::max<int64_t>(rank, 1);
   if (dim < -n || dim >= n) {
     Fail(StrCat("Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", dim, ")"));
@@ -164,28 +164,28 @@ int64_t Call::Dim(int64_t dim, int64_t rank) {
   return dim < 0 ? dim + n : dim;
 }
 
-void kernel::Record(Call& c) { RecordInto(c.device(), c.op(), c.args(), &c.outputs()); }
+void kernel::Record(OpKernelContext& c) { RecordInto(c.device(), c.op(), c.args(), &c.outputs()); }
 
-Outputs Record(DeviceState* device, Op op, absl::Span<const Value> args) {
+Outputs Record(DeviceState* device, Op op, absl::Span<const IValue> args) {
   Outputs outputs;
   RecordInto(device, op, args, &outputs);
   return outputs;
 }
 
-void RecordInto(DeviceState* device, Op op, absl::Span<const Value> args, Outputs* outputs) {
+void RecordInto(DeviceState* device, Op op, absl::Span<const IValue> args, Outputs* outputs) {
   ArgEncoder encoder;
-  absl::InlinedVector<IrRef, 8> operands;
+  absl::InlinedVector<NodeOutput, 8> operands;
   for (size_t i = 0; i < args.size(); ++i) {
-    const Value& value = args[i];
+    const IValue& value = args[i];
     switch (value.kind()) {
-      case Value::Kind::kNone:
+      case IValue::Kind::kNone:
         encoder.None();
         break;
-      case Value::Kind::kTensor:
+      case IValue::Kind::kTensor:
         encoder.Operand();
         operands.push_back(device->ValueOf(value.get<Tensor>()->impl()->data.get()));
         break;
-      case Value::Kind::kTensors: {
+      case IValue::Kind::kTensors: {
         absl::InlinedVector<int64_t, 8> present;
         for (const Tensor& member : *value.get<Tensors>()) {
           present.push_back(member.defined());
@@ -194,12 +194,12 @@ void RecordInto(DeviceState* device, Op op, absl::Span<const Value> args, Output
         encoder.OperandList(present);
         break;
       }
-      case Value::Kind::kScalar: {
+      case IValue::Kind::kScalar: {
         const Scalar number = *value.get<Scalar>();
         const uint8_t flags = InfoOf(op).flags;
         if (SchemaOf(op).args[i].type == ArgType::kScalar && (flags & kScalarAttrs) == 0) {
-          Promotion promotion;
-          for (const Value& other : args) {
+          ResultTypeState promotion;
+          for (const IValue& other : args) {
             if (const Tensor* tensor = other.get<Tensor>()) promotion.Add(tensor->shape());
           }
           if ((flags & kSelfType) == 0) promotion.Add(number);
@@ -210,16 +210,16 @@ void RecordInto(DeviceState* device, Op op, absl::Span<const Value> args, Output
         }
         break;
       }
-      case Value::Kind::kInts:
+      case IValue::Kind::kInts:
         encoder.Ints(*value.get<IntList>());
         break;
-      case Value::Kind::kFloats:
+      case IValue::Kind::kFloats:
         encoder.Floats(*value.get<std::vector<double>>());
         break;
-      case Value::Kind::kString:
+      case IValue::Kind::kString:
         encoder.String(*value.get<std::string>());
         break;
-      case Value::Kind::kType:
+      case IValue::Kind::kType:
         encoder.Dtype(*value.get<ElementType>());
         break;
     }
@@ -232,11 +232,11 @@ void RecordInto(DeviceState* device, Op op, absl::Span<const Value> args, Output
   }
   const Shape shape = device->context().shape(device->graph().node(id).shape);
   if (!shape.IsTuple()) {
-    outputs->push_back(device->NewTensor(IrRef{id, 0}, shape));
+    outputs->push_back(device->NewTensor(NodeOutput{id, 0}, shape));
     return;
   }
   for (uint32_t k = 0; k < static_cast<uint32_t>(shape.tuple_size()); ++k) {
-    outputs->push_back(device->NewTensor(IrRef{id, k}, shape.element(k)));
+    outputs->push_back(device->NewTensor(NodeOutput{id, k}, shape.element(k)));
   }
 }
 

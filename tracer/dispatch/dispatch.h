@@ -16,7 +16,7 @@ Outputs Dispatch(Op op, Args&& args);
 
 // The same with arguments as C++ values; gives the first output.
 template <typename... A>
-Tensor Run(Op op, A&&... args) {
+Tensor InvokeOp(Op op, A&&... args) {
   Args list;
   if constexpr (sizeof...(args) > kArgsInline) list.reserve(sizeof...(args));
   (list.emplace_back(std::forward<A>(args)), ...);
@@ -24,7 +24,7 @@ Tensor Run(Op op, A&&... args) {
   return outputs.empty() ? Tensor() : std::move(outputs[0]);
 }
 template <typename... A>
-Outputs RunAll(Op op, A&&... args) {
+Outputs InvokeOpMultiOutput(Op op, A&&... args) {
   Args list;
   if constexpr (sizeof...(args) > kArgsInline) list.reserve(sizeof...(args));
   (list.emplace_back(std::forward<A>(args)), ...);

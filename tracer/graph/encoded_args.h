@@ -57,35 +57,35 @@ class ArgEncoder {
   ArgEncoder(const ArgEncoder&) = delete;
   ArgEncoder& operator=(const ArgEncoder&) = delete;
 
-  void None() { Head(ArgTag::kNone, 0); }
-  void Operand() { Head(ArgTag::kOperand, 0); }
+  void None() { Header(ArgTag::kNone, 0); }
+  void Operand() { Header(ArgTag::kOperand, 0); }
   void OperandList(absl::Span<const int64_t> present) { List(ArgTag::kOperandList, present); }
   void Number(Scalar s) {
     if (s.is_float()) {
-      Head(ArgTag::kFloat, 0);
-      *Room(1) = Bits(s.ToDouble());
+      Header(ArgTag::kFloat, 0);
+      *Reserve(1) = Bits(s.ToDouble());
     } else {
-      Head(s.kind() == Scalar::Kind::kBool ? ArgTag::kBool : ArgTag::kInt, 0);
-      *Room(1) = s.ToInt();
+      Header(s.kind() == Scalar::Kind::kBool ? ArgTag::kBool : ArgTag::kInt, 0);
+      *Reserve(1) = s.ToInt();
     }
   }
   void Ints(absl::Span<const int64_t> values) { List(ArgTag::kInts, values); }
   void Floats(absl::Span<const double> values) {
-    Head(ArgTag::kFloats, values.size());
-    int64_t* at = Room(values.size());
+    Header(ArgTag::kFloats, values.size());
+    int64_t* at = Reserve(values.size());
     for (double v : values) *at++ = Bits(v);
   }
   void String(const std::string& s) {
-    Head(ArgTag::kString, s.size());
+    Header(ArgTag::kString, s.size());
     if (s.empty()) return;
     const size_t words = (s.size() + 7) / 8;
-    int64_t* const at = Room(words);
+    int64_t* const at = Reserve(words);
     at[words - 1] = 0;
     std::memcpy(at, s.data(), s.size());
   }
   void Dtype(ElementType t) {
-    Head(ArgTag::kDtype, 0);
-    *Room(1) = static_cast<int64_t>(t);
+    Header(ArgTag::kDtype, 0);
+    *Reserve(1) = static_cast<int64_t>(t);
   }
   absl::Span<const int64_t> words() const { return {begin_, static_cast<size_t>(end_ - begin_)}; }
 
@@ -95,13 +95,13 @@ class ArgEncoder {
     std::memcpy(&bits, &d, sizeof(bits));
     return bits;
   }
-  void Head(ArgTag tag, size_t count) { *Room(1) = static_cast<int64_t>(tag) | static_cast<int64_t>(count) << 8; }
+  void Header(ArgTag tag, size_t count) { *Reserve(1) = static_cast<int64_t>(tag) | static_cast<int64_t>(count) << 8; }
   void List(ArgTag tag, absl::Span<const int64_t> values) {
-    Head(tag, values.size());
-    std::copy(values.begin(), values.end(), Room(values.size()));
+    Header(tag, values.size());
+    std::copy(values.begin(), values.end(), Reserve(values.size()));
   }
   // For `n` words more, which the caller writes.
-  int64_t* Room(size_t n) {
+  int64_t* Reserve(size_t n) {
     if (static_cast<size_t>(limit_ - end_) < n) Grow(n);
     return std::exchange(end_, end_ + n);
   }
@@ -109,17 +109,17 @@ class ArgEncoder {
     const size_t size = words().size();
     std::vector<int64_t> more(2 * (size + n));
     std::copy(begin_, end_, more.begin());
-    more_.swap(more);
-    begin_ = more_.data();
+    heap_words_.swap(more);
+    begin_ = heap_words_.data();
     end_ = begin_ + size;
-    limit_ = begin_ + more_.size();
+    limit_ = begin_ + heap_words_.size();
   }
 
-  int64_t few_[40];
-  std::vector<int64_t> more_;  // instead of few_, when they do not suffice
-  int64_t* begin_ = few_;
-  int64_t* end_ = few_;
-  int64_t* limit_ = few_ + 40;
+  int64_t inline_words_[40];
+  std::vector<int64_t> heap_words_;  // instead of inline_words_, when they do not suffice
+  int64_t* begin_ = inline_words_;
+  int64_t* end_ = inline_words_;
+  int64_t* limit_ = inline_words_ + 40;
 };
 
 using EncodedArgs = absl::InlinedVector<EncodedArg, 10>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of derivatives: one Function for each op call that autograd noted, holding the values of the call's
+// The graph of derivatives: one Node for each op call that autograd noted, holding the values of the call's
 // arguments and results and the functions its tensor arguments came from. It holds values, never the tensors
 // themselves: a tensor that is written in place comes to hold a function which may have been called with that very
 // tensor.
@@ -19,17 +19,17 @@
 namespace hlokit::lazy {
 
 // Collects gradients of one leaf.
-class Accumulator : public RefCounted {
+class AccumulateGrad : public RefCounted {
  public:
-  explicit Accumulator(TensorImpl* l) : leaf(l) {}
+  explicit AccumulateGrad(TensorImpl* l) : leaf(l) {}
   TensorImpl* leaf;  // cleared when the leaf goes away
 };
 
 struct Edge {
-  Ref<Function> function;        // null: a leaf, or nothing to do
-  uint32_t output = 0;           // of function
-  Ref<Accumulator> accumulator;  // for a leaf
-  bool valid() const { return function || accumulator; }
+  Ref<Node> node;                   // null: a leaf, or nothing to do
+  uint32_t output = 0;              // of function
+  Ref<AccumulateGrad> accumulator;  // for a leaf
+  bool valid() const { return node || accumulator; }
 };
 
 // What autograd remembers of a result of a call.
@@ -40,19 +40,19 @@ struct OutputInfo {
 };
 
 // What is kept of a tensor argument.
-struct Slot {
+struct SavedVariable {
   Edge edge;
   Shape shape;           // invalid for None
   Ref<TensorData> data;  // dropped when the function is released
   uint32_t version = 0;
 };
 
-class Function : public RefCounted, public Pooled<Function> {
+class Node : public RefCounted, public Pooled<Node> {
  public:
   Op op;
-  uint64_t sequence = 0;               // calls in order
-  Args args;                           // of the call, its tensors undefined; emptied when released
-  absl::InlinedVector<Slot, 3> slots;  // of tensor arguments, lists flattened
+  uint64_t sequence = 0;                        // calls in order
+  Args args;                                    // of the call, its tensors undefined; emptied when released
+  absl::InlinedVector<SavedVariable, 3> slots;  // of tensor arguments, lists flattened
   absl::InlinedVector<OutputInfo, 1> outputs;
   bool released = false;
 };

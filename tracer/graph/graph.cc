@@ -3,7 +3,7 @@
 
 namespace hlokit::lazy {
 
-const std::vector<NodeId>& Graph::PostOrder(absl::Span<const IrRef> roots) {
+const std::vector<NodeId>& Graph::PostOrder(absl::Span<const NodeOutput> roots) {
   constexpr uint32_t kNew = 0xffffffffu;
   constexpr uint32_t kOpen = 0xfffffffeu;
   position_.assign(nodes_.size(), kNew);
@@ -14,14 +14,14 @@ const std::vector<NodeId>& Graph::PostOrder(absl::Span<const IrRef> roots) {
   NodeId* const bottom = stack_.data();
   NodeId* top = bottom;
   uint32_t count = 0;
-  for (const IrRef& root : roots) {
+  for (const NodeOutput& root : roots) {
     if (position[root.node] != kNew) continue;
     *top++ = root.node;
     while (top != bottom) {
       const NodeId id = top[-1];
       if (position[id] == kNew) {
         position[id] = kOpen;
-        for (const IrRef& operand : operands(id)) {
+        for (const NodeOutput& operand : operands(id)) {
           if (position[operand.node] == kNew) *top++ = operand.node;
         }
         continue;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "interp/runtime/client/buffer.h"
+#include "interp/runtime/client/device_buffer.h"
 #include "ir/core/ids.h"
 #include "ir/types/shape.h"
 #include "tracer/graph/op.h"
@@ -20,12 +20,12 @@ using NodeId = uint32_t;
 inline constexpr NodeId kNoNode = 0xffffffffu;
 
 // One output of a node.
-struct IrRef {
+struct NodeOutput {
   NodeId node = kNoNode;
   uint32_t output = 0;
 
   bool valid() const { return node != kNoNode; }
-  friend bool operator==(IrRef a, IrRef b) { return a.node == b.node && a.output == b.output; }
+  friend bool operator==(NodeOutput a, NodeOutput b) { return a.node == b.node && a.output == b.output; }
 };
 
 struct NodeRecord {
@@ -49,24 +49,24 @@ class Graph {
   size_t operand_count() const { return operands_.size(); }  // of all nodes
   // What the pending nodes take.
   size_t bytes() const {
-    return nodes_.size() * sizeof(NodeRecord) + operands_.size() * sizeof(IrRef) +
-           leaves_.size() * sizeof(std::shared_ptr<runtime::Buffer>);
+    return nodes_.size() * sizeof(NodeRecord) + operands_.size() * sizeof(NodeOutput) +
+           leaves_.size() * sizeof(std::shared_ptr<runtime::DeviceBuffer>);
   }
 
-  absl::Span<const IrRef> operands(NodeId id) const {
+  absl::Span<const NodeOutput> operands(NodeId id) const {
     const NodeRecord& n = nodes_[id];
     return {operands_.data() + n.operand_begin, n.operand_count};
   }
-  const std::shared_ptr<runtime::Buffer>& leaf(NodeId id) const { return leaves_[nodes_[id].leaf]; }
+  const std::shared_ptr<runtime::DeviceBuffer>& leaf(NodeId id) const { return leaves_[nodes_[id].leaf]; }
 
-  NodeId Add(NodeRecord record, absl::Span<const IrRef> operands) {
+  NodeId Add(NodeRecord record, absl::Span<const NodeOutput> operands) {
     record.operand_begin = static_cast<uint32_t>(operands_.size());
     record.operand_count = static_cast<uint16_t>(operands.size());
-    for (const IrRef& operand : operands) operands_.push_back(operand);
+    for (const NodeOutput& operand : operands) operands_.push_back(operand);
     nodes_.push_back(record);
     return static_cast<NodeId>(nodes_.size() - 1);
   }
-  NodeId AddLeaf(NodeRecord record, std::shared_ptr<runtime::Buffer> buffer) {
+  NodeId AddLeaf(NodeRecord record, std::shared_ptr<runtime::DeviceBuffer> buffer) {
     record.leaf = static_cast<uint32_t>(leaves_.size());
     leaves_.push_back(std::move(buffer));
     return Add(record, {});
@@ -80,14 +80,14 @@ class Graph {
 
   // Nodes that the roots need, operands before users. An explicit-stack walk in PyTorch/XLA's order: when a node is met
   // all its operands are pushed, so its last operand comes out first.
-  const std::vector<NodeId>& PostOrder(absl::Span<const IrRef> roots);
+  const std::vector<NodeId>& PostOrder(absl::Span<const NodeOutput> roots);
   // The place of a node in the last post-order.
   uint32_t Position(NodeId id) const { return position_[id]; }
 
  private:
   std::vector<NodeRecord> nodes_;
-  std::vector<IrRef> operands_;
-  std::vector<std::shared_ptr<runtime::Buffer>> leaves_;
+  std::vector<NodeOutput> operands_;
+  std::vector<std::shared_ptr<runtime::DeviceBuffer>> leaves_;
   uint32_t epoch_ = 1;
 
   // Scratch of PostOrder.

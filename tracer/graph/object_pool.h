@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <new>
 
-#include "interp/runtime/client/recycled_blocks.h"
+#include "interp/runtime/client/block_free_list.h"
 
 namespace hlokit::lazy {
 
@@ -15,10 +15,10 @@ template <typename T>
 class Pooled {
  public:
   static void* operator new(size_t size) {
-    return size == sizeof(T) ? runtime::RecycledBlocks<sizeof(T)>::Take() : ::operator new(size);
+    return size == sizeof(T) ? runtime::BlockFreeList<sizeof(T)>::Allocate() : ::operator new(size);
   }
   static void operator delete(void* p, size_t size) {
-    size == sizeof(T) ? runtime::RecycledBlocks<sizeof(T)>::Keep(p) : ::operator delete(p);
+    size == sizeof(T) ? runtime::BlockFreeList<sizeof(T)>::FreeLocal(p) : ::operator delete(p);
   }
 };
 

@@ -12,9 +12,9 @@
 
 namespace hlokit::lazy {
 
-class Call;
-class GradCall;
-class NodeLowering;
+class OpKernelContext;
+class BackwardContext;
+class LoweringContext;
 struct Schema;
 
 enum class Op : uint16_t {
@@ -48,9 +48,9 @@ enum OpFlag : uint8_t {
   kInPlace = 1 << 7,
 };
 
-using Kernel = void (*)(Call&);
-using Lower = void (*)(NodeLowering&);
-using Derivative = void (*)(GradCall&);
+using Kernel = void (*)(OpKernelContext&);
+using Lower = void (*)(LoweringContext&);
+using Derivative = void (*)(BackwardContext&);
 
 struct OpInfo {
   std::string_view schema_text;
@@ -74,7 +74,7 @@ std::optional<Op> FindOp(std::string_view name);
 // Ops named `name`, any overload: "aten::add".
 std::vector<Op> Overloads(std::string_view name);
 // "; did you mean `NAME`?" for a name that does not exist; empty if none is near.
-std::string SuggestedOp(std::string_view name);
+std::string DidYouMeanOp(std::string_view name);
 
 }  // namespace hlokit::lazy
 

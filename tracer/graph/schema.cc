@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "ir/core/str_cat.h"
-#include "tracer/graph/pieces.h"
+#include "tracer/graph/string_split.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -85,7 +85,7 @@ absl::StatusOr<ArgSpec> ParseArg(std::string_view text) {
                                             : ArgType::kIntList;
   }
   if (arg.has_default) {
-    absl::StatusOr<Value> value = ParseArgument(arg, default_text);
+    absl::StatusOr<IValue> value = ParseArgument(arg, default_text);
     if (!value.ok()) return value.status();
     arg.default_value = *std::move(value);
   }
@@ -116,7 +116,7 @@ int Schema::Find(std::string_view arg_name) const {
   return -1;
 }
 
-absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text) {
+absl::StatusOr<IValue> ParseArgument(const ArgSpec& spec, std::string_view text) {
   text = Trim(text);
   const auto error = [&] {
     return absl::InvalidArgumentError(StrCat("invalid value `", text, "` of argument `", spec.name, "`"));
@@ -124,7 +124,7 @@ absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text) 
   // `none` is also the name of a way to approximate.
   if ((text == "none" || text == "None") && (spec.optional || spec.type != ArgType::kString)) {
     if (!spec.optional) return absl::InvalidArgumentError(StrCat(spec.name, " cannot be none"));
-    return Value();
+    return IValue();
   }
   switch (spec.type) {
     case ArgType::kTensor:
@@ -137,13 +137,13 @@ absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text) 
       std::optional<Scalar> s = ParseNumber(text);
       if (!s) {
         // torch's own enumerations among defaults
-        if (text == "Mean") return Value(int64_t{1});
+        if (text == "Mean") return IValue(int64_t{1});
         return error();
       }
       if (spec.type == ArgType::kInt && s->is_float()) return error();
-      if (spec.type == ArgType::kFloat) return Value(s->ToDouble());
-      if (spec.type == ArgType::kBool) return Value(s->ToBool());
-      return Value(*s);
+      if (spec.type == ArgType::kFloat) return IValue(s->ToDouble());
+      if (spec.type == ArgType::kBool) return IValue(s->ToBool());
+      return IValue(*s);
     }
     case ArgType::kIntList:
     case ArgType::kFloatList: {
@@ -155,51 +155,51 @@ absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text) 
       }
       IntList ints;
       std::vector<double> floats;
-      for (std::string_view part : SplitTop(inner)) {
+      for (std::string_view part : SplitTopLevel(inner)) {
         std::optional<Scalar> s = ParseNumber(part);
         if (!s || (spec.type == ArgType::kIntList && s->is_float())) return error();
         ints.push_back(s->ToInt());
         floats.push_back(s->ToDouble());
       }
-      if (spec.type == ArgType::kFloatList) return Value(std::move(floats));
+      if (spec.type == ArgType::kFloatList) return IValue(std::move(floats));
       if (!brackets && ints.size() == 1 && spec.list_size > 1) ints.assign(spec.list_size, int64_t{ints[0]});
-      return Value(std::move(ints));
+      return IValue(std::move(ints));
     }
     case ArgType::kString:
       if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front()) {
         text = text.substr(1, text.size() - 2);
       }
-      return Value(std::string(text));
+      return IValue(std::string(text));
     case ArgType::kDtype: {
       const std::optional<ElementType> t = ElementTypeFromText(text);
       if (!t || !IsArrayType(*t)) return error();
-      return Value(*t);
+      return IValue(*t);
     }
   }
   return error();
 }
 
-Value::Kind KindOf(ArgType type) {
+IValue::Kind KindOf(ArgType type) {
   switch (type) {
     case ArgType::kTensor:
-      return Value::Kind::kTensor;
+      return IValue::Kind::kTensor;
     case ArgType::kTensorList:
-      return Value::Kind::kTensors;
+      return IValue::Kind::kTensors;
     case ArgType::kScalar:
     case ArgType::kInt:
     case ArgType::kFloat:
     case ArgType::kBool:
-      return Value::Kind::kScalar;
+      return IValue::Kind::kScalar;
     case ArgType::kIntList:
-      return Value::Kind::kInts;
+      return IValue::Kind::kInts;
     case ArgType::kFloatList:
-      return Value::Kind::kFloats;
+      return IValue::Kind::kFloats;
     case ArgType::kString:
-      return Value::Kind::kString;
+      return IValue::Kind::kString;
     case ArgType::kDtype:
-      return Value::Kind::kType;
+      return IValue::Kind::kType;
   }
-  return Value::Kind::kNone;
+  return IValue::Kind::kNone;
 }
 
 absl::StatusOr<Schema> ParseSchema(std::string_view text) {
@@ -214,7 +214,7 @@ absl::StatusOr<Schema> ParseSchema(std::string_view text) {
   schema.name = std::string(full.substr(0, dot));
   if (dot != std::string_view::npos) schema.overload = std::string(full.substr(dot + 1));
   bool after_star = false;
-  for (std::string_view part : SplitTop(text.substr(open + 1, arrow - open - 1))) {
+  for (std::string_view part : SplitTopLevel(text.substr(open + 1, arrow - open - 1))) {
     if (part == "*") {
       after_star = true;
       continue;
@@ -228,7 +228,7 @@ absl::StatusOr<Schema> ParseSchema(std::string_view text) {
   std::string_view result = Trim(text.substr(arrow + 5));
   if (ConsumePrefix(&result, "(") && !result.empty()) {
     result.remove_suffix(1);
-    schema.outputs = static_cast<int>(SplitTop(result).size());
+    schema.outputs = static_cast<int>(SplitTopLevel(result).size());
   } else {
     schema.list_output = result.size() > 2 && result.substr(result.size() - 2) == "[]";
   }
@@ -246,7 +246,7 @@ absl::Status ParseConstraints(std::string_view text, Schema* schema) {
     const int arg = schema->Find(word.substr(0, colon));
     if (arg < 0) return error();
     ArgConstraint& constraint = schema->args[static_cast<size_t>(arg)].constraint;
-    for (std::string_view part : SplitTop(word.substr(colon + 1))) {
+    for (std::string_view part : SplitTopLevel(word.substr(colon + 1))) {
       if (part == "int") {
         constraint.integer = true;
       } else if (part == "rank") {

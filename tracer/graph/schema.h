@@ -31,7 +31,7 @@ enum class ArgType : uint8_t {
 };
 
 // What an argument of this type is held as.
-Value::Kind KindOf(ArgType type);
+IValue::Kind KindOf(ArgType type);
 
 // What a tensor must be for the lowerings that take it; they are written in the op table (aten_ops.def).
 struct ArgConstraint {
@@ -53,7 +53,7 @@ struct ArgSpec {
   bool written = false;         // Tensor(a!)
   int list_size = 0;            // int[2]: one number stands for two
   bool has_default = false;
-  Value default_value;
+  IValue default_value;
   ArgConstraint constraint;
 };
 
@@ -61,9 +61,9 @@ struct Schema {
   std::string name;      // "aten::add"
   std::string overload;  // "Tensor"; may be empty
   std::vector<ArgSpec> args;
-  std::vector<Value::Kind> kinds;  // of the arguments, other than None
-  int positional = 0;              // arguments before the `*`
-  int outputs = 1;                 // tensors; lists count as one
+  std::vector<IValue::Kind> kinds;  // of the arguments, other than None
+  int positional = 0;               // arguments before the `*`
+  int outputs = 1;                  // tensors; lists count as one
   bool list_output = false;
 
   std::string full_name() const;  // "aten::add.Tensor"
@@ -76,7 +76,7 @@ absl::StatusOr<Schema> ParseSchema(std::string_view text);
 absl::Status ParseConstraints(std::string_view text, Schema* schema);
 
 // A value of one argument as text: `3`, `0.5`, `inf`, `true`, `none`, `"text"`, `(1, -1)`, `[1, 2]`, `f32`.
-absl::StatusOr<Value> ParseArgument(const ArgSpec& spec, std::string_view text);
+absl::StatusOr<IValue> ParseArgument(const ArgSpec& spec, std::string_view text);
 
 }  // namespace hlokit::lazy
 

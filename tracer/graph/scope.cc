@@ -12,8 +12,8 @@ struct ThreadScopes {
   std::vector<int> pushes = {0};  // at each level since the enclosing push
   std::vector<size_t> lengths;    // of `text` before each push
   std::string text;
-  std::vector<Frame> frames;
-  std::optional<Cause> cause;
+  std::vector<SourceFrame> frames;
+  std::optional<SyncReason> cause;
 };
 thread_local ThreadScopes scopes;
 
@@ -44,14 +44,14 @@ ScopedFrame::ScopedFrame(std::string_view function, std::string_view file, int l
 }
 ScopedFrame::~ScopedFrame() { scopes.frames.pop_back(); }
 
-CallSite::CallSite(const std::source_location& location) {
+ScopedSourceLocation::ScopedSourceLocation(const std::source_location& location) {
   if (!scopes.frames.empty()) return;
   frame_.emplace(FunctionName(location.function_name()), location.file_name(), static_cast<int>(location.line()));
 }
 
 const std::string& CurrentScope() { return scopes.text; }
-const Frame* CurrentFrame() { return scopes.frames.empty() ? nullptr : &scopes.frames.back(); }
-std::vector<Frame> CurrentFrames() { return {scopes.frames.rbegin(), scopes.frames.rend()}; }
+const SourceFrame* CurrentFrame() { return scopes.frames.empty() ? nullptr : &scopes.frames.back(); }
+std::vector<SourceFrame> CurrentFrames() { return {scopes.frames.rbegin(), scopes.frames.rend()}; }
 
 absl::Status ResetScopes() {
   const std::string open = scopes.text;
@@ -62,59 +62,59 @@ absl::Status ResetScopes() {
   return absl::FailedPreconditionError(StrCat("Expecting scope to be empty but it is ", open));
 }
 
-std::string_view SentenceOf(Cause cause) {
+std::string_view Describe(SyncReason cause) {
   switch (cause) {
-    case Cause::kStep:
+    case SyncReason::kStep:
       return "user torch_xla.sync";
-    case Cause::kLoaderStep:
+    case SyncReason::kLoaderStep:
       return "torch_xla.sync in parallel loader at step end";
-    case Cause::kStepTrace:
+    case SyncReason::kStepTrace:
       return "torch_xla.sync when exiting a profiler StepTrace region";
-    case Cause::kValue:
-    case Cause::kItem:
+    case SyncReason::kValue:
+    case SyncReason::kItem:
       return "most likely user code trying to access tensor value before torch_xla.sync";
-    case Cause::kRegionPending:
+    case SyncReason::kRegionPending:
       return "torch_xla.compile clear the pending graph prior calling the target function";
-    case Cause::kRegion:
+    case SyncReason::kRegion:
       return "torch_xla.compile";
-    case Cause::kCaptureInputs:
+    case SyncReason::kCaptureInputs:
       return "torch_xla.sync when dynamo processing input graphs";
-    case Cause::kCapture:
+    case SyncReason::kCapture:
       return "dynamo is compiling a FX graph to HLO";
-    case Cause::kReplay:
+    case SyncReason::kReplay:
       return "dynamo is executing a compiled program";
   }
   return "";
 }
 
-std::string_view WordOf(Cause cause) {
+std::string_view ToString(SyncReason cause) {
   switch (cause) {
-    case Cause::kStep:
+    case SyncReason::kStep:
       return "step";
-    case Cause::kLoaderStep:
+    case SyncReason::kLoaderStep:
       return "loader step";
-    case Cause::kStepTrace:
+    case SyncReason::kStepTrace:
       return "step trace";
-    case Cause::kValue:
+    case SyncReason::kValue:
       return "value";
-    case Cause::kItem:
+    case SyncReason::kItem:
       return "item";
-    case Cause::kRegionPending:
+    case SyncReason::kRegionPending:
       return "pending before a region";
-    case Cause::kRegion:
+    case SyncReason::kRegion:
       return "region";
-    case Cause::kCaptureInputs:
+    case SyncReason::kCaptureInputs:
       return "pending before a captured call";
-    case Cause::kCapture:
+    case SyncReason::kCapture:
       return "capture";
-    case Cause::kReplay:
+    case SyncReason::kReplay:
       return "replay";
   }
   return "";
 }
 
-ScopedCause::ScopedCause(Cause cause) : previous_(std::exchange(scopes.cause, cause)) {}
-ScopedCause::~ScopedCause() { scopes.cause = previous_; }
-Cause CurrentCause(Cause cause) { return scopes.cause.value_or(cause); }
+ScopedSyncReason::ScopedSyncReason(SyncReason cause) : previous_(std::exchange(scopes.cause, cause)) {}
+ScopedSyncReason::~ScopedSyncReason() { scopes.cause = previous_; }
+SyncReason CurrentSyncReason(SyncReason cause) { return scopes.cause.value_or(cause); }
 
 }  // namespace hlokit::lazy

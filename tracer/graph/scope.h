@@ -16,7 +16,7 @@
 
 namespace hlokit::lazy {
 
-struct Frame {
+struct SourceFrame {
   std::string function;
   std::string file;
   int line = 0;
@@ -41,9 +41,9 @@ class ScopedFrame {
 };
 
 // The C++ line that made a call, as a frame, unless the program has frames of its own.
-class CallSite {
+class ScopedSourceLocation {
  public:
-  explicit CallSite(const std::source_location& location);
+  explicit ScopedSourceLocation(const std::source_location& location);
 
  private:
   std::optional<ScopedFrame> frame_;
@@ -52,14 +52,14 @@ class CallSite {
 // "A.1/B.2", or empty.
 const std::string& CurrentScope();
 // The innermost; null outside of any frame.
-const Frame* CurrentFrame();
+const SourceFrame* CurrentFrame();
 // All, innermost first.
-std::vector<Frame> CurrentFrames();
+std::vector<SourceFrame> CurrentFrames();
 // Forgets scopes that are open, as a step does; an error names the first.
 absl::Status ResetScopes();
 
 // Why a graph runs.
-enum class Cause : uint8_t {
+enum class SyncReason : uint8_t {
   kStep,           // the program marks a step
   kLoaderStep,     // a device loader does, at the end of a batch
   kStepTrace,      // a StepTrace ends
@@ -72,23 +72,23 @@ enum class Cause : uint8_t {
   kReplay,         // a captured function runs without being traced
 };
 // As PyTorch/XLA's analysis puts it: "user torch_xla.sync".
-std::string_view SentenceOf(Cause cause);
+std::string_view Describe(SyncReason cause);
 // A word for reports: "step", "item".
-std::string_view WordOf(Cause cause);
+std::string_view ToString(SyncReason cause);
 
 // The cause of steps that are marked while it lives.
-class ScopedCause {
+class ScopedSyncReason {
  public:
-  explicit ScopedCause(Cause cause);
-  ~ScopedCause();
-  ScopedCause(const ScopedCause&) = delete;
-  ScopedCause& operator=(const ScopedCause&) = delete;
+  explicit ScopedSyncReason(SyncReason cause);
+  ~ScopedSyncReason();
+  ScopedSyncReason(const ScopedSyncReason&) = delete;
+  ScopedSyncReason& operator=(const ScopedSyncReason&) = delete;
 
  private:
-  std::optional<Cause> previous_;
+  std::optional<SyncReason> previous_;
 };
-// The cause that a ScopedCause says, or `cause`.
-Cause CurrentCause(Cause cause);
+// The cause that a ScopedSyncReason says, or `cause`.
+SyncReason CurrentSyncReason(SyncReason cause);
 
 }  // namespace hlokit::lazy
 

@@ -15,7 +15,7 @@
 
 namespace hlokit::lazy {
 
-class Function;
+class Node;
 
 // A value: pending (a node of the graph), on the device (a buffer), or both. Registered with its device while it lives.
 class TensorData : public RefCounted, public Pooled<TensorData> {
@@ -25,14 +25,14 @@ class TensorData : public RefCounted, public Pooled<TensorData> {
 
   DeviceState* device;
   Shape shape;
-  IrRef ir;  // valid while ir_epoch is the graph's
+  NodeOutput ir;  // valid while ir_epoch is the graph's
   uint32_t ir_epoch = 0;
-  uint32_t place = 0;                            // among the values of the device that live
-  std::shared_ptr<runtime::Buffer> buffer;       // when the value is, or will be, on the device
-  std::shared_ptr<runtime::Buffer> overwritten;  // what a pending write in place replaces: may be donated
-  uint64_t id = 0;                               // in order of creation
-  uint32_t version = 0;                          // goes up with every write in place
-  bool follows_base = false;                     // of a view that has a value of its own
+  uint32_t place = 0;                                  // among the values of the device that live
+  std::shared_ptr<runtime::DeviceBuffer> buffer;       // when the value is, or will be, on the device
+  std::shared_ptr<runtime::DeviceBuffer> overwritten;  // what a pending write in place replaces: may be donated
+  uint64_t id = 0;                                     // in order of creation
+  uint32_t version = 0;                                // goes up with every write in place
+  bool follows_base = false;                           // of a view that has a value of its own
 };
 
 // How a view follows from the tensor it looks at.
@@ -55,7 +55,7 @@ class TensorImpl : public RefCounted, public Pooled<TensorImpl> {
   // autograd
   uint32_t output_number : 31 = 0;  // of grad_fn
   uint32_t requires_grad : 1 = 0;   // as told, for leaves
-  Ref<Function> grad_fn;
+  Ref<Node> grad_fn;
   Tensor grad;
   Ref<RefCounted> accumulator;  // the place of this leaf in graphs of derivatives
 };

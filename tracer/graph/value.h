@@ -19,38 +19,38 @@
 
 namespace hlokit::lazy {
 
-class Value {
+class IValue {
  public:
   using Storage =
       std::variant<std::monostate, Tensor, Tensors, Scalar, IntList, std::vector<double>, std::string, ElementType>;
   // In the order of Storage.
   enum class Kind : uint8_t { kNone, kTensor, kTensors, kScalar, kInts, kFloats, kString, kType };
 
-  Value() = default;
-  Value(Tensor t) {  // NOLINT: arguments are written as they are; a tensor that is not there is None
+  IValue() = default;
+  IValue(Tensor t) {  // NOLINT: arguments are written as they are; a tensor that is not there is None
     if (t.defined()) v_ = std::move(t);
   }
-  Value(Tensors t) : v_(std::move(t)) {}              // NOLINT
-  Value(Scalar s) : v_(s) {}                          // NOLINT
-  Value(bool s) : v_(Scalar(s)) {}                    // NOLINT
-  Value(int s) : v_(Scalar(s)) {}                     // NOLINT
-  Value(int64_t s) : v_(Scalar(s)) {}                 // NOLINT
-  Value(double s) : v_(Scalar(s)) {}                  // NOLINT
-  Value(IntList l) : v_(std::move(l)) {}              // NOLINT
-  Value(Dims l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
-  Value(DimList l) {                                  // NOLINT
+  IValue(Tensors t) : v_(std::move(t)) {}              // NOLINT
+  IValue(Scalar s) : v_(s) {}                          // NOLINT
+  IValue(bool s) : v_(Scalar(s)) {}                    // NOLINT
+  IValue(int s) : v_(Scalar(s)) {}                     // NOLINT
+  IValue(int64_t s) : v_(Scalar(s)) {}                 // NOLINT
+  IValue(double s) : v_(Scalar(s)) {}                  // NOLINT
+  IValue(IntList l) : v_(std::move(l)) {}              // NOLINT
+  IValue(Dims l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
+  IValue(DimList l) {                                  // NOLINT
     if (!l.none()) v_ = std::move(l).values();
   }
-  Value(const std::vector<int64_t>& l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
-  Value(std::vector<double> l) : v_(std::move(l)) {}                         // NOLINT
-  Value(std::string s) : v_(std::move(s)) {}                                 // NOLINT
-  Value(const char* s) : v_(std::string(s)) {}                               // NOLINT
-  Value(std::string_view s) : v_(std::string(s)) {}                          // NOLINT
+  IValue(const std::vector<int64_t>& l) : v_(IntList(l.begin(), l.end())) {}  // NOLINT
+  IValue(std::vector<double> l) : v_(std::move(l)) {}                         // NOLINT
+  IValue(std::string s) : v_(std::move(s)) {}                                 // NOLINT
+  IValue(const char* s) : v_(std::string(s)) {}                               // NOLINT
+  IValue(std::string_view s) : v_(std::string(s)) {}                          // NOLINT
   template <typename T>
-  Value(const std::optional<T>& v) {  // NOLINT
-    if (v) *this = Value(*v);
+  IValue(const std::optional<T>& v) {  // NOLINT
+    if (v) *this = IValue(*v);
   }
-  Value(ElementType t) : v_(t) {}  // NOLINT
+  IValue(ElementType t) : v_(t) {}  // NOLINT
 
   Kind kind() const { return static_cast<Kind>(v_.index()); }
   bool none() const { return kind() == Kind::kNone; }
@@ -68,7 +68,7 @@ class Value {
 };
 
 inline constexpr size_t kArgsInline = 5;
-using Args = absl::InlinedVector<Value, kArgsInline>;
+using Args = absl::InlinedVector<IValue, kArgsInline>;
 // Results of an op. A list output is as many entries.
 using Outputs = absl::InlinedVector<Tensor, 3>;
 

@@ -4,12 +4,12 @@
 #ifndef HLOKIT_TRACER_LOWERING_ARGUMENT_CHECKS_H_
 #define HLOKIT_TRACER_LOWERING_ARGUMENT_CHECKS_H_
 
-#include "tracer/lowering/node_lowering.h"
+#include "tracer/lowering/lowering_context.h"
 
 namespace hlokit::lazy {
 
 // False after an error, which is in the emitter.
-bool CheckArguments(NodeLowering& n);
+bool CheckArguments(LoweringContext& n);
 
 }  // namespace hlokit::lazy
 

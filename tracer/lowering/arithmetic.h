@@ -5,43 +5,43 @@
 
 #include <utility>
 
-#include "tracer/graph/promotion.h"
-#include "tracer/lowering/node_lowering.h"
+#include "tracer/graph/type_promotion.h"
+#include "tracer/lowering/lowering_context.h"
 
 namespace hlokit::lazy {
 
 // Integers and bool as f32.
-inline Hlo Floating(Hlo x) { return Cast(x, FloatingOf(x.type())); }
+inline XlaOp Floating(XlaOp x) { return Cast(x, FloatingOf(x.type())); }
 // The type in which formulas of several steps are computed: f32 for the 16-bit floats.
 inline ElementType WideType(ElementType t) {
   return t == ElementType::kBF16 || t == ElementType::kF16 ? ElementType::kF32 : t;
 }
-inline Hlo Wide(Hlo x) { return Cast(x, WideType(FloatingOf(x.type()))); }
-inline ElementType PromotedType(Hlo a, Hlo b) {
-  Promotion p;
+inline XlaOp Wide(XlaOp x) { return Cast(x, WideType(FloatingOf(x.type()))); }
+inline ElementType PromotedType(XlaOp a, XlaOp b) {
+  ResultTypeState p;
   p.Add(a.shape());
   p.Add(b.shape());
   return p.result();
 }
 // Both operands in the type that torch gives the result.
-inline std::pair<Hlo, Hlo> Promoted(Hlo a, Hlo b) {
+inline std::pair<XlaOp, XlaOp> Promoted(XlaOp a, XlaOp b) {
   const ElementType t = PromotedType(a, b);
   return {Cast(a, t), Cast(b, t)};
 }
 // All dimensions.
-inline DimVector AllDims(Hlo x) {
+inline DimVector AllDims(XlaOp x) {
   DimVector dims(static_cast<size_t>(x.rank()));
   for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);
   return dims;
 }
 inline int64_t WrapDim(int64_t dim, int64_t rank) { return dim < 0 ? dim + (rank == 0 ? 1 : rank) : dim; }
 // The dimensions of an argument that may be absent or empty (then all), from 0, sorted; an error if out of range.
-DimVector ReducedDims(NodeLowering& n, size_t arg, Hlo x);
+DimVector ReducedDims(LoweringContext& n, size_t arg, XlaOp x);
 // 1/(1+exp(-x)).
-inline Hlo Logistic(Hlo x) { return Unary(Opcode::kLogistic, x); }
+inline XlaOp Logistic(XlaOp x) { return Unary(Opcode::kLogistic, x); }
 // log(1+exp(x)) without overflow.
-inline Hlo SoftplusOf(Hlo x) { return Max(x, Number(x, 0)) + Unary(Opcode::kLog1p, Exp(-Abs(x))); }
-inline Hlo IsNan(Hlo x) { return Ne(x, x); }
+inline XlaOp SoftplusOf(XlaOp x) { return Max(x, Number(x, 0)) + Unary(Opcode::kLog1p, Exp(-Abs(x))); }
+inline XlaOp IsNan(XlaOp x) { return Ne(x, x); }
 
 }  // namespace hlokit::lazy
 

@@ -9,55 +9,55 @@ namespace {
 
 // Runs `formula` on both operands in the result's type. Sums of pred are taken in s32.
 template <typename Formula>
-void Arithmetic(NodeLowering& n, size_t i, size_t j, Formula formula) {
+void Arithmetic(LoweringContext& n, size_t i, size_t j, Formula formula) {
   const ElementType type = PromotedType(n.in(i), n.in(j));
   const ElementType compute = type == ElementType::kPred ? ElementType::kS32 : type;
   n.Return(lazy::Cast(formula(lazy::Cast(n.in(i), compute), lazy::Cast(n.in(j), compute)), type));
 }
 
-void Compared(NodeLowering& n, ComparisonDirection direction) {
+void Compared(LoweringContext& n, ComparisonDirection direction) {
   const auto [a, b] = Promoted(n.in(0), n.in(1));
   n.Return(Compare(direction, a, b));
 }
 
-Hlo Zero(Hlo x) { return Number(x, 0); }
+XlaOp Zero(XlaOp x) { return Number(x, 0); }
 
 // The sign of a remainder has to become that of the divisor.
-Hlo WrongSign(Hlo r, Hlo b) { return Ne(r, Zero(r)) & Ne(Lt(r, Zero(r)), Lt(b, Zero(b))); }
+XlaOp WrongSign(XlaOp r, XlaOp b) { return Ne(r, Zero(r)) & Ne(Lt(r, Zero(r)), Lt(b, Zero(b))); }
 
-Hlo FloorDivideOf(Hlo a, Hlo b) {
-  const Hlo r = Binary(Opcode::kRemainder, a, b);
+XlaOp FloorDivideOf(XlaOp a, XlaOp b) {
+  const XlaOp r = Binary(Opcode::kRemainder, a, b);
   if (a.is_float()) {
     // As Python does: what the exact remainder leaves divides evenly, up to rounding.
-    Hlo q = (a - r) / b;
+    XlaOp q = (a - r) / b;
     q = Select(WrongSign(r, b), q - 1.0, q);
-    const Hlo floor = Unary(Opcode::kFloor, q);
-    const Hlo rounded = Select(Gt(q - floor, Number(q, 0.5)), floor + 1.0, floor);
+    const XlaOp floor = Unary(Opcode::kFloor, q);
+    const XlaOp rounded = Select(Gt(q - floor, Number(q, 0.5)), floor + 1.0, floor);
     return Select(Eq(b, Zero(b)), a / b, rounded);
   }
   return a / b - lazy::Cast(WrongSign(BroadcastTo(r, r.dims()), b), a.type());
 }
 
-Hlo TruncateOf(Hlo q) { return Select(Lt(q, Zero(q)), Unary(Opcode::kCeil, q), Unary(Opcode::kFloor, q)); }
+XlaOp TruncateOf(XlaOp q) { return Select(Lt(q, Zero(q)), Unary(Opcode::kCeil, q), Unary(Opcode::kFloor, q)); }
 
-void Logical(NodeLowering& n, Opcode opcode) {
+void Logical(LoweringContext& n, Opcode opcode) {
   n.Return(Binary(opcode, lazy::Cast(n.in(0), ElementType::kPred), lazy::Cast(n.in(1), ElementType::kPred)));
 }
-void Bitwise(NodeLowering& n, Opcode opcode) {
+void Bitwise(LoweringContext& n, Opcode opcode) {
   const auto [a, b] = Promoted(n.in(0), n.in(1));
   n.Return(Binary(opcode, a, b));
 }
 
 // Of the first three operands.
-ElementType TypeOfThree(NodeLowering& n) {
-  Promotion p;
+ElementType TypeOfThree(LoweringContext& n) {
+  ResultTypeState p;
   for (size_t i = 0; i < 3; ++i) p.Add(n.in(i).shape());
   return p.result();
 }
 
 // A number that multiplies, left out of the type's decision.
-Hlo Factor(NodeLowering& n, size_t i, ElementType type) {
-  if (CategoryOf(n.in(i).type()) == 2 && CategoryOf(type) < 2) {
+XlaOp Factor(LoweringContext& n, size_t i, ElementType type) {
+  if (ScalarTypeCategory(n.in(i).type()) == 2 && ScalarTypeCategory(type) < 2) {
     return n.emitter().Fail("For integral input tensors, argument alpha must not be a floating point number.");
   }
   return lazy::Cast(n.in(i), type);
@@ -65,23 +65,23 @@ Hlo Factor(NodeLowering& n, size_t i, ElementType type) {
 
 }  // namespace
 
-void Add(NodeLowering& n) {
-  Arithmetic(n, 0, 1, [&](Hlo a, Hlo b) { return a + b * Factor(n, 2, b.type()); });
+void Add(LoweringContext& n) {
+  Arithmetic(n, 0, 1, [&](XlaOp a, XlaOp b) { return a + b * Factor(n, 2, b.type()); });
 }
-void Sub(NodeLowering& n) {
-  Arithmetic(n, 0, 1, [&](Hlo a, Hlo b) { return a - b * Factor(n, 2, b.type()); });
+void Sub(LoweringContext& n) {
+  Arithmetic(n, 0, 1, [&](XlaOp a, XlaOp b) { return a - b * Factor(n, 2, b.type()); });
 }
-void Rsub(NodeLowering& n) {
-  Arithmetic(n, 0, 1, [&](Hlo a, Hlo b) { return b - a * Factor(n, 2, b.type()); });
+void Rsub(LoweringContext& n) {
+  Arithmetic(n, 0, 1, [&](XlaOp a, XlaOp b) { return b - a * Factor(n, 2, b.type()); });
 }
-void Mul(NodeLowering& n) {
-  Arithmetic(n, 0, 1, [](Hlo a, Hlo b) { return a * b; });
+void Mul(LoweringContext& n) {
+  Arithmetic(n, 0, 1, [](XlaOp a, XlaOp b) { return a * b; });
 }
-void Div(NodeLowering& n) {
+void Div(LoweringContext& n) {
   const ElementType type = FloatingOf(PromotedType(n.in(0), n.in(1)));
   n.Return(lazy::Cast(n.in(0), type) / lazy::Cast(n.in(1), type));
 }
-void DivMode(NodeLowering& n) {
+void DivMode(LoweringContext& n) {
   const std::string mode = n.str(2);
   if (mode.empty()) return Div(n);
   const auto [a, b] = Promoted(n.in(0), n.in(1));
@@ -92,44 +92,44 @@ void DivMode(NodeLowering& n) {
   }
   n.Return(a.is_float() ? TruncateOf(a / b) : a / b);
 }
-void FloorDivide(NodeLowering& n) {
+void FloorDivide(LoweringContext& n) {
   const auto [a, b] = Promoted(n.in(0), n.in(1));
   n.Return(FloorDivideOf(a, b));
 }
-void Remainder(NodeLowering& n) {
-  Arithmetic(n, 0, 1, [](Hlo a, Hlo b) {
-    const Hlo r = Binary(Opcode::kRemainder, a, b);
+void Remainder(LoweringContext& n) {
+  Arithmetic(n, 0, 1, [](XlaOp a, XlaOp b) {
+    const XlaOp r = Binary(Opcode::kRemainder, a, b);
     return Select(WrongSign(r, b), r + b, r);
   });
 }
-void Fmod(NodeLowering& n) {
-  Arithmetic(n, 0, 1, [](Hlo a, Hlo b) { return Binary(Opcode::kRemainder, a, b); });
+void Fmod(LoweringContext& n) {
+  Arithmetic(n, 0, 1, [](XlaOp a, XlaOp b) { return Binary(Opcode::kRemainder, a, b); });
 }
-void Pow(NodeLowering& n) {
+void Pow(LoweringContext& n) {
   const auto [a, b] = Promoted(n.in(0), n.in(1));
   n.Return(Binary(Opcode::kPower, a, b));
 }
-void Atan2(NodeLowering& n) {
+void Atan2(LoweringContext& n) {
   const ElementType type = FloatingOf(PromotedType(n.in(0), n.in(1)));
   n.Return(Binary(Opcode::kAtan2, lazy::Cast(n.in(0), type), lazy::Cast(n.in(1), type)));
 }
-void Maximum(NodeLowering& n) {
+void Maximum(LoweringContext& n) {
   const auto [a, b] = Promoted(n.in(0), n.in(1));
   n.Return(Max(a, b));
 }
-void Minimum(NodeLowering& n) {
+void Minimum(LoweringContext& n) {
   const auto [a, b] = Promoted(n.in(0), n.in(1));
   n.Return(Min(a, b));
 }
-void Addcmul(NodeLowering& n) {
+void Addcmul(LoweringContext& n) {
   const ElementType type = TypeOfThree(n);
   const ElementType wide = WideType(type);
   const auto arg = [&](size_t i) { return lazy::Cast(n.in(i), wide); };
   n.Return(lazy::Cast(arg(0) + arg(1) * arg(2) * arg(3), type));
 }
-void Addcdiv(NodeLowering& n) {
+void Addcdiv(LoweringContext& n) {
   const ElementType type = TypeOfThree(n);
-  if (CategoryOf(type) < 2) {
+  if (ScalarTypeCategory(type) < 2) {
     n.emitter().Fail("addcdiv does not divide integers");
     return;
   }
@@ -137,49 +137,49 @@ void Addcdiv(NodeLowering& n) {
   const auto arg = [&](size_t i) { return lazy::Cast(n.in(i), wide); };
   n.Return(lazy::Cast(arg(0) + arg(1) / arg(2) * arg(3), type));
 }
-void Lerp(NodeLowering& n) {
+void Lerp(LoweringContext& n) {
   const ElementType type = n.in(0).type();
-  const Hlo a = Wide(n.in(0)), b = Wide(n.in(1)), w = lazy::Cast(n.in(2), a.type());
+  const XlaOp a = Wide(n.in(0)), b = Wide(n.in(1)), w = lazy::Cast(n.in(2), a.type());
   // From whichever end is nearer, so that both ends are exact.
-  const Hlo near_a = a + w * (b - a);
-  const Hlo near_b = b - (b - a) * (1.0 - w);
+  const XlaOp near_a = a + w * (b - a);
+  const XlaOp near_b = b - (b - a) * (1.0 - w);
   n.Return(lazy::Cast(Select(Lt(lazy::Unary(Opcode::kAbs, w), Number(w, 0.5)), near_a, near_b), type));
 }
-void Eq(NodeLowering& n) { Compared(n, ComparisonDirection::kEq); }
-void Ne(NodeLowering& n) { Compared(n, ComparisonDirection::kNe); }
-void Lt(NodeLowering& n) { Compared(n, ComparisonDirection::kLt); }
-void Le(NodeLowering& n) { Compared(n, ComparisonDirection::kLe); }
-void Gt(NodeLowering& n) { Compared(n, ComparisonDirection::kGt); }
-void Ge(NodeLowering& n) { Compared(n, ComparisonDirection::kGe); }
-void LogicalAnd(NodeLowering& n) { Logical(n, Opcode::kAnd); }
-void LogicalOr(NodeLowering& n) { Logical(n, Opcode::kOr); }
-void LogicalXor(NodeLowering& n) { Logical(n, Opcode::kXor); }
-void BitwiseAnd(NodeLowering& n) { Bitwise(n, Opcode::kAnd); }
-void BitwiseOr(NodeLowering& n) { Bitwise(n, Opcode::kOr); }
-void BitwiseXor(NodeLowering& n) { Bitwise(n, Opcode::kXor); }
-void Where(NodeLowering& n) {
+void Eq(LoweringContext& n) { Compared(n, ComparisonDirection::kEq); }
+void Ne(LoweringContext& n) { Compared(n, ComparisonDirection::kNe); }
+void Lt(LoweringContext& n) { Compared(n, ComparisonDirection::kLt); }
+void Le(LoweringContext& n) { Compared(n, ComparisonDirection::kLe); }
+void Gt(LoweringContext& n) { Compared(n, ComparisonDirection::kGt); }
+void Ge(LoweringContext& n) { Compared(n, ComparisonDirection::kGe); }
+void LogicalAnd(LoweringContext& n) { Logical(n, Opcode::kAnd); }
+void LogicalOr(LoweringContext& n) { Logical(n, Opcode::kOr); }
+void LogicalXor(LoweringContext& n) { Logical(n, Opcode::kXor); }
+void BitwiseAnd(LoweringContext& n) { Bitwise(n, Opcode::kAnd); }
+void BitwiseOr(LoweringContext& n) { Bitwise(n, Opcode::kOr); }
+void BitwiseXor(LoweringContext& n) { Bitwise(n, Opcode::kXor); }
+void Where(LoweringContext& n) {
   const auto [a, b] = Promoted(n.in(1), n.in(2));
   n.Return(Select(lazy::Cast(n.in(0), ElementType::kPred), a, b));
 }
-void MaskedFill(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void MaskedFill(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   if (n.in(1).type() != ElementType::kPred && n.in(1).type() != ElementType::kU8) {
     n.emitter().Fail("only boolean masks are supported");
     return;
   }
   n.Return(Select(lazy::Cast(n.in(1), ElementType::kPred), lazy::Cast(n.in(2), x.type()), x));
 }
-void Clamp(NodeLowering& n) {
+void Clamp(LoweringContext& n) {
   if (!n.has(1) && !n.has(2)) {
     n.emitter().Fail("at least one of 'min' or 'max' must not be none");
     return;
   }
-  Promotion p;
+  ResultTypeState p;
   for (size_t i = 0; i < 3; ++i) {
     if (n.has(i)) p.Add(n.in(i).shape());
   }
   const ElementType type = p.result();
-  Hlo x = lazy::Cast(n.in(0), type);
+  XlaOp x = lazy::Cast(n.in(0), type);
   if (n.has(1)) x = Max(x, lazy::Cast(n.in(1), type));
   if (n.has(2)) x = Min(x, lazy::Cast(n.in(2), type));
   n.Return(x);

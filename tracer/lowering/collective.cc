@@ -27,13 +27,13 @@ Opcode ReducerOf(ReduceType type) {
 }  // namespace
 
 // operands, token, reduce_type, scale, pin_layout, groups -> as many results, the next token
-void CrossReplicaSum(NodeLowering& n) {
-  Emitter& e = n.emitter();
-  const std::vector<Hlo> operands = n.list(0);
-  Hlo token = n.in(1);
-  const Opcode reducer = ReducerOf(static_cast<ReduceType>(n.i(2)));
-  const double scale = n.d(3);
-  std::vector<Hlo> results(operands.size());
+void CrossReplicaSum(LoweringContext& n) {
+  XlaEmitter& e = n.emitter();
+  const std::vector<XlaOp> operands = n.list(0);
+  XlaOp token = n.in(1);
+  const Opcode reducer = ReducerOf(static_cast<ReduceType>(n.int_arg(2)));
+  const double scale = n.float_arg(3);
+  std::vector<XlaOp> results(operands.size());
   for (size_t first = 0; first < operands.size(); ++first) {
     if (results[first].ok()) continue;
     const ElementType type = operands[first].type();
@@ -45,16 +45,16 @@ void CrossReplicaSum(NodeLowering& n) {
       ids.push_back(operands[i].id());
     }
     ids.push_back(lazy::Cast(token, type).id());
-    const Hlo all =
+    const XlaOp all =
         e.Take(e.builder().Add(Opcode::kAllReduce, ids, {Builder::Calls(Attr::kToApply, e.Reducer(reducer, type))}));
     if (!all.ok()) return;
     for (size_t k = 0; k < places.size(); ++k) {
-      const Hlo sum = Element(all, static_cast<int64_t>(k));
+      const XlaOp sum = Element(all, static_cast<int64_t>(k));
       results[places[k]] = scale == 1 ? sum : sum * scale;
     }
     token = lazy::Cast(Element(all, static_cast<int64_t>(places.size())), token.type());
   }
-  for (const Hlo& result : results) n.Return(result);
+  for (const XlaOp& result : results) n.Return(result);
   n.Return(token);
 }
 

@@ -26,7 +26,7 @@ AttrValue DimLabels(Builder& b, int64_t spatial, int64_t input_batch, int64_t in
   return b.List(Attr::kDimLabels, encoded);
 }
 
-Hlo Emit(Hlo lhs, Hlo rhs, const Window& w, AttrValue labels, int64_t feature_groups, int64_t batch_groups) {
+XlaOp Emit(XlaOp lhs, XlaOp rhs, const Window& w, AttrValue labels, int64_t feature_groups, int64_t batch_groups) {
   if (!lhs.ok() || !rhs.ok()) return lhs.ok() ? rhs : lhs;
   Builder& b = lhs.emitter().builder();
   return lhs.emitter().Take(b.Add(Opcode::kConvolution, {lhs.id(), rhs.id()},
@@ -34,12 +34,12 @@ Hlo Emit(Hlo lhs, Hlo rhs, const Window& w, AttrValue labels, int64_t feature_gr
                                    b.Int(Attr::kBatchGroupCount, batch_groups)}));
 }
 
-DimVector Spatial(Hlo x) {
+DimVector Spatial(XlaOp x) {
   const DimVector dims = x.dims();
   return dims.size() < 2 ? DimVector() : DimVector(dims.begin() + 2, dims.end());
 }
 
-Hlo Forward(Hlo x, Hlo w, const ConvPlan& p) {
+XlaOp Forward(XlaOp x, XlaOp w, const ConvPlan& p) {
   const int64_t spatial = x.rank() - 2;
   const Window window{Spatial(w), p.stride, p.padding, p.padding, {}, p.dilation};
   return Emit(x, w, window, DimLabels(x.emitter().builder(), spatial, 0, 1, 1, 0, 0, 1), p.groups, 1);
@@ -47,7 +47,7 @@ Hlo Forward(Hlo x, Hlo w, const ConvPlan& p) {
 
 // The gradient of Forward's input: a convolution of `g`, spread out by the strides, with the reversed kernel whose
 // features are swapped within each group.
-Hlo InputGradient(Hlo g, Hlo w, const ConvPlan& p, Dims input_spatial) {
+XlaOp InputGradient(XlaOp g, XlaOp w, const ConvPlan& p, Dims input_spatial) {
   const int64_t spatial = g.rank() - 2;
   const DimVector kernel = Spatial(w), out = Spatial(g);
   const int64_t o = w.size(0), c = w.size(1);
@@ -61,7 +61,7 @@ Hlo InputGradient(Hlo g, Hlo w, const ConvPlan& p, Dims input_spatial) {
     joined.push_back(kernel[i]);
     reversed.push_back(i + 2);
   }
-  const Hlo flipped = Reverse(Reshape(Transpose(Reshape(w, split), swap), joined), reversed);
+  const XlaOp flipped = Reverse(Reshape(Transpose(Reshape(w, split), swap), joined), reversed);
   Window window{kernel, {}, {}, {}, p.stride, p.dilation};
   for (int64_t i = 0; i < spatial; ++i) {
     const int64_t reach = p.dilation[i] * (kernel[i] - 1);
@@ -73,7 +73,7 @@ Hlo InputGradient(Hlo g, Hlo w, const ConvPlan& p, Dims input_spatial) {
 }
 
 // The gradient of Forward's kernel: the input convolved with the gradient, batch and features having changed places.
-Hlo KernelGradient(Hlo x, Hlo g, const ConvPlan& p, Dims kernel) {
+XlaOp KernelGradient(XlaOp x, XlaOp g, const ConvPlan& p, Dims kernel) {
   const int64_t spatial = x.rank() - 2;
   const DimVector in = Spatial(x), out = Spatial(g);
   Window window{out, p.dilation, p.padding, {}, {}, p.stride};
@@ -84,7 +84,7 @@ Hlo KernelGradient(Hlo x, Hlo g, const ConvPlan& p, Dims kernel) {
 }
 
 // Reads stride, padding, dilation, transposed, output_padding, groups from `first` on; one number stands for all.
-bool ReadPlan(NodeLowering& n, size_t first, int64_t spatial, ConvPlan* plan) {
+bool ReadPlan(LoweringContext& n, size_t first, int64_t spatial, ConvPlan* plan) {
   const auto read = [&](size_t i, DimVector* to, int64_t absent) {
     const Dims given = n.ints(i);
     to->assign(given.begin(), given.end());
@@ -97,7 +97,7 @@ bool ReadPlan(NodeLowering& n, size_t first, int64_t spatial, ConvPlan* plan) {
     n.emitter().Fail("stride, padding and dilation need one number for each spatial dimension");
     return false;
   }
-  plan->groups = n.i(first + 5);
+  plan->groups = n.int_arg(first + 5);
   if (plan->groups < 1) {
     n.emitter().Fail("groups must be positive");
     return false;
@@ -107,15 +107,15 @@ bool ReadPlan(NodeLowering& n, size_t first, int64_t spatial, ConvPlan* plan) {
 
 }  // namespace
 
-void Convolution(NodeLowering& n) {
-  const Hlo x = n.in(0), w = n.in(1);
+void Convolution(LoweringContext& n) {
+  const XlaOp x = n.in(0), w = n.in(1);
   ConvPlan plan;
   if (x.rank() != w.rank() || !ReadPlan(n, 3, x.rank() - 2, &plan)) {
     n.emitter().Fail("input and weight need the same number of dimensions");
     return;
   }
-  Hlo y;
-  if (n.b(6)) {
+  XlaOp y;
+  if (n.bool_arg(6)) {
     DimVector out = Spatial(x);
     const DimVector kernel = Spatial(w);
     for (size_t i = 0; i < out.size(); ++i) {
@@ -130,14 +130,14 @@ void Convolution(NodeLowering& n) {
   n.Return(y);
 }
 
-void ConvolutionBackward(NodeLowering& n) {
-  const Hlo g = n.in(0), x = n.in(1), w = n.in(2);
+void ConvolutionBackward(LoweringContext& n) {
+  const XlaOp g = n.in(0), x = n.in(1), w = n.in(2);
   ConvPlan plan;
   if (!ReadPlan(n, 4, x.rank() - 2, &plan)) return;
-  const bool transposed = n.b(7);
+  const bool transposed = n.bool_arg(7);
   const Dims mask = n.ints(10);
-  const Hlo nothing = Constant(n.emitter(), g.type(), 0);
-  Hlo dx = nothing, dw = nothing, db = nothing;
+  const XlaOp nothing = Constant(n.emitter(), g.type(), 0);
+  XlaOp dx = nothing, dw = nothing, db = nothing;
   const DimVector kernel = Spatial(w);
   if (mask.size() > 0 && mask[0] != 0) dx = transposed ? Forward(g, w, plan) : InputGradient(g, w, plan, Spatial(x));
   if (mask.size() > 1 && mask[1] != 0) {

@@ -10,7 +10,7 @@ namespace hlokit::lazy::lower {
 namespace {
 
 // Indices from the end become indices from the start.
-Hlo Wrapped(Hlo index, int64_t size) {
+XlaOp Wrapped(XlaOp index, int64_t size) {
   index = lazy::Cast(index, ElementType::kS64);
   return Select(Lt(index, Number(index, 0)), index + Number(index, size), index);
 }
@@ -21,8 +21,8 @@ DimVector WithOne(Dims dims) {
   return out;
 }
 
-int64_t DimArg(NodeLowering& n, size_t i, Hlo x) {
-  const int64_t dim = WrapDim(n.i(i), x.rank());
+int64_t DimArg(LoweringContext& n, size_t i, XlaOp x) {
+  const int64_t dim = WrapDim(n.int_arg(i), x.rank());
   if (dim < 0 || dim >= std::max<int64_t>(x.rank(), 1)) n.emitter().Fail("the dimension is out of range");
   return dim;
 }
@@ -31,23 +31,23 @@ ScatterNumbers AsScatter(const GatherNumbers& g) {
   return {g.offset_dims, g.collapsed_slice_dims, g.start_index_map, g.index_vector_dim};
 }
 
-Hlo Column(Hlo index) { return Reshape(index, WithOne(index.dims())); }
+XlaOp Column(XlaOp index) { return Reshape(index, WithOne(index.dims())); }
 
 // For gather(x, dim, index): the full coordinates of each element, [index dims..., rank].
-Hlo Coordinates(NodeLowering& n, Hlo x, Hlo index, int64_t dim) {
-  std::vector<Hlo> parts;
+XlaOp Coordinates(LoweringContext& n, XlaOp x, XlaOp index, int64_t dim) {
+  std::vector<XlaOp> parts;
   for (int64_t d = 0; d < x.rank(); ++d) {
-    const Hlo part = d == dim ? Wrapped(index, x.size(d)) : IotaOf(n.emitter(), ElementType::kS64, index.dims(), d);
+    const XlaOp part = d == dim ? Wrapped(index, x.size(d)) : IotaOf(n.emitter(), ElementType::kS64, index.dims(), d);
     parts.push_back(Column(part));
   }
   return parts.size() == 1 ? parts[0] : Concatenate(parts, index.rank());
 }
 
 // A tensor of rank 0 as one of rank 1.
-Hlo AtLeast1d(Hlo x) { return x.rank() == 0 ? Reshape(x, {1}) : x; }
+XlaOp AtLeast1d(XlaOp x) { return x.rank() == 0 ? Reshape(x, {1}) : x; }
 
 // Scatters elements: x with src at index along dim, combined by `opcode`.
-Hlo ScatterElements(NodeLowering& n, Hlo x, int64_t dim, Hlo index, Hlo src, std::optional<Opcode> opcode) {
+XlaOp ScatterElements(LoweringContext& n, XlaOp x, int64_t dim, XlaOp index, XlaOp src, std::optional<Opcode> opcode) {
   const DimVector original = x.dims();
   x = AtLeast1d(x);
   index = AtLeast1d(index);
@@ -65,35 +65,35 @@ Hlo ScatterElements(NodeLowering& n, Hlo x, int64_t dim, Hlo index, Hlo src, std
 
 }  // namespace
 
-void IndexSelect(NodeLowering& n) {
-  const Hlo x = AtLeast1d(n.in(0));
+void IndexSelect(LoweringContext& n) {
+  const XlaOp x = AtLeast1d(n.in(0));
   const int64_t dim = DimArg(n, 1, x);
-  const Hlo index = AtLeast1d(n.in(2));
-  const Hlo taken = Gather(x, Column(Wrapped(index, x.size(dim))), SlicesAlong(x, dim));
+  const XlaOp index = AtLeast1d(n.in(2));
+  const XlaOp taken = Gather(x, Column(Wrapped(index, x.size(dim))), GatherAlongDim(x, dim));
   n.Return(n.in(0).rank() == 0 ? Reshape(taken, {}) : taken);
 }
 
 namespace {
 
-void IndexWrite(NodeLowering& n, std::optional<Opcode> opcode) {
-  const Hlo x = AtLeast1d(n.in(0));
+void IndexWrite(LoweringContext& n, std::optional<Opcode> opcode) {
+  const XlaOp x = AtLeast1d(n.in(0));
   const int64_t dim = DimArg(n, 1, x);
-  const Hlo index = AtLeast1d(n.in(2));
-  Hlo src = lazy::Cast(AtLeast1d(n.in(3)), x.type());
-  if (opcode && n.has(4) && !n.s(4).Is(1)) src = src * Number(src, n.s(4));
-  const Hlo written = Scatter(x, Column(Wrapped(index, x.size(dim))), src, AsScatter(SlicesAlong(x, dim)), opcode);
+  const XlaOp index = AtLeast1d(n.in(2));
+  XlaOp src = lazy::Cast(AtLeast1d(n.in(3)), x.type());
+  if (opcode && n.has(4) && !n.scalar(4).Is(1)) src = src * Number(src, n.scalar(4));
+  const XlaOp written = Scatter(x, Column(Wrapped(index, x.size(dim))), src, AsScatter(GatherAlongDim(x, dim)), opcode);
   n.Return(Reshape(written, n.in(0).dims()));
 }
 
 }  // namespace
 
-void IndexAdd(NodeLowering& n) { IndexWrite(n, Opcode::kAdd); }
-void IndexCopy(NodeLowering& n) { IndexWrite(n, std::nullopt); }
+void IndexAdd(LoweringContext& n) { IndexWrite(n, Opcode::kAdd); }
+void IndexCopy(LoweringContext& n) { IndexWrite(n, std::nullopt); }
 
-void GatherOp(NodeLowering& n) {
-  const Hlo x = AtLeast1d(n.in(0));
+void GatherOp(LoweringContext& n) {
+  const XlaOp x = AtLeast1d(n.in(0));
   const int64_t dim = DimArg(n, 1, x);
-  const Hlo index = AtLeast1d(n.in(2));
+  const XlaOp index = AtLeast1d(n.in(2));
   GatherNumbers g;
   g.collapsed_slice_dims = AllDims(x);
   g.start_index_map = AllDims(x);
@@ -102,34 +102,34 @@ void GatherOp(NodeLowering& n) {
   n.Return(Reshape(Gather(x, Coordinates(n, x, index, dim), g), n.in(2).dims()));
 }
 
-void ScatterSrc(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void ScatterSrc(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   n.Return(ScatterElements(n, x, DimArg(n, 1, x), n.in(2), n.in(3), std::nullopt));
 }
-void ScatterValue(NodeLowering& n) {
-  const Hlo x = n.in(0), index = n.in(2);
+void ScatterValue(LoweringContext& n) {
+  const XlaOp x = n.in(0), index = n.in(2);
   n.Return(ScatterElements(n, x, DimArg(n, 1, x), index, BroadcastTo(lazy::Cast(n.in(3), x.type()), index.dims()),
                            std::nullopt));
 }
-void ScatterAdd(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void ScatterAdd(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   n.Return(ScatterElements(n, x, DimArg(n, 1, x), n.in(2), n.in(3), Opcode::kAdd));
 }
-void ScatterReduce(NodeLowering& n) {
-  const Hlo x = n.in(0), index = n.in(2);
+void ScatterReduce(LoweringContext& n) {
+  const XlaOp x = n.in(0), index = n.in(2);
   const std::string reduce = n.str(4);
   if (reduce != "add" && reduce != "multiply") {
     n.emitter().Fail("reduce is \"add\" or \"multiply\"");
     return;
   }
-  Hlo src = lazy::Cast(n.in(3), x.type());
+  XlaOp src = lazy::Cast(n.in(3), x.type());
   if (n.op() == Op::scatter_value_reduce) src = BroadcastTo(src, index.dims());
   n.Return(ScatterElements(n, x, DimArg(n, 1, x), index, src, reduce == "add" ? Opcode::kAdd : Opcode::kMultiply));
 }
-void ScatterReduceTwo(NodeLowering& n) {
-  const Hlo input = n.in(0), index = n.in(2);
+void ScatterReduceTwo(LoweringContext& n) {
+  const XlaOp input = n.in(0), index = n.in(2);
   const std::string reduce = n.str(4);
-  const bool include_self = n.b(5);
+  const bool include_self = n.bool_arg(5);
   const int64_t dim = DimArg(n, 1, input);
   Opcode opcode = Opcode::kAdd;
   if (reduce == "prod") {
@@ -142,20 +142,20 @@ void ScatterReduceTwo(NodeLowering& n) {
     n.emitter().Fail("reduce is \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\"");
     return;
   }
-  Hlo x = input;
-  const Hlo ones = FullLike(index, 1);
-  const Hlo hits =
+  XlaOp x = input;
+  const XlaOp ones = FullLike(index, 1);
+  const XlaOp hits =
       ScatterElements(n, Full(n.emitter(), ElementType::kS64, x.dims(), 0), dim, index, ones, Opcode::kAdd);
-  const Hlo hit = Gt(hits, Number(hits, 0));
+  const XlaOp hit = Gt(hits, Number(hits, 0));
   // What is hit starts from nothing when the tensor itself does not count.
-  if (!include_self) x = Select(hit, Number(x, NeutralOf(opcode, x.type())), x);
-  Hlo result = ScatterElements(n, x, dim, index, n.in(3), opcode);
+  if (!include_self) x = Select(hit, Number(x, IdentityElement(opcode, x.type())), x);
+  XlaOp result = ScatterElements(n, x, dim, index, n.in(3), opcode);
   if (reduce == "mean") {
-    const Hlo count = Max(include_self ? hits + Number(hits, 1) : hits, Number(hits, 1));
-    const Hlo divisor = lazy::Cast(count, result.type());
-    Hlo mean = result / divisor;
+    const XlaOp count = Max(include_self ? hits + Number(hits, 1) : hits, Number(hits, 1));
+    const XlaOp divisor = lazy::Cast(count, result.type());
+    XlaOp mean = result / divisor;
     if (!result.is_float()) {
-      const Hlo r = Binary(Opcode::kRemainder, result, divisor);
+      const XlaOp r = Binary(Opcode::kRemainder, result, divisor);
       mean = mean - lazy::Cast(Lt(r, Number(r, 0)), result.type());
     }
     result = mean;
@@ -168,13 +168,13 @@ void ScatterReduceTwo(NodeLowering& n) {
 namespace {
 
 struct IndexPlan {
-  Hlo indices;  // [index dims..., number of indexed dimensions]
+  XlaOp indices;  // [index dims..., number of indexed dimensions]
   GatherNumbers numbers;
 };
 
-IndexPlan PlanIndex(NodeLowering& n, Hlo x, const std::vector<Hlo>& indices) {
+IndexPlan PlanIndex(LoweringContext& n, XlaOp x, const std::vector<XlaOp>& indices) {
   IndexPlan plan;
-  std::vector<Hlo> parts;
+  std::vector<XlaOp> parts;
   bool adjacent = true;
   int64_t first = -1, last = -1;
   for (size_t d = 0; d < indices.size(); ++d) {
@@ -196,7 +196,7 @@ IndexPlan PlanIndex(NodeLowering& n, Hlo x, const std::vector<Hlo>& indices) {
   plan.numbers.index_vector_dim = index_rank;
   plan.numbers.slice_sizes = x.dims();
   for (int64_t d : plan.numbers.start_index_map) plan.numbers.slice_sizes[d] = 1;
-  // The index dimensions stand where the first indexed one was; in front when the indexed ones are not neighbours.
+  // The index dimensions stand where the first indexed one was; in front when the indexed ones are not neighbors.
   const int64_t at = adjacent ? first : 0;
   const int64_t kept = x.rank() - static_cast<int64_t>(parts.size());
   for (int64_t d = 0; d < kept; ++d) plan.numbers.offset_dims.push_back(d < at ? d : d + index_rank);
@@ -205,40 +205,40 @@ IndexPlan PlanIndex(NodeLowering& n, Hlo x, const std::vector<Hlo>& indices) {
 
 }  // namespace
 
-void Index(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void Index(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   const IndexPlan plan = PlanIndex(n, x, n.list(1));
   n.Return(Gather(x, plan.indices, plan.numbers));
 }
-void IndexPut(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void IndexPut(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   const IndexPlan plan = PlanIndex(n, x, n.list(1));
-  const Hlo like = Gather(x, plan.indices, plan.numbers);  // its dimensions are the values'; dead otherwise
-  const Hlo values = BroadcastTo(lazy::Cast(n.in(2), x.type()), like.dims());
-  n.Return(
-      Scatter(x, plan.indices, values, AsScatter(plan.numbers), n.b(3) ? std::optional(Opcode::kAdd) : std::nullopt));
+  const XlaOp like = Gather(x, plan.indices, plan.numbers);  // its dimensions are the values'; dead otherwise
+  const XlaOp values = BroadcastTo(lazy::Cast(n.in(2), x.type()), like.dims());
+  n.Return(Scatter(x, plan.indices, values, AsScatter(plan.numbers),
+                   n.bool_arg(3) ? std::optional(Opcode::kAdd) : std::nullopt));
 }
 
 // grad, indices, num_weights, padding_idx, scale_grad_by_freq
-void EmbeddingDenseBackward(NodeLowering& n) {
-  const Hlo input = n.in(0);
-  Emitter& e = n.emitter();
-  const int64_t count = n.in(1).elements(), width = input.size(-1), rows = n.i(2), padding = n.i(3);
-  const Hlo index = Wrapped(Reshape(n.in(1), {count}), rows);
-  Hlo g = Wide(Reshape(input, {count, width}));
-  const Hlo keep = Ne(index, Number(index, padding));
+void EmbeddingDenseBackward(LoweringContext& n) {
+  const XlaOp input = n.in(0);
+  XlaEmitter& e = n.emitter();
+  const int64_t count = n.in(1).elements(), width = input.size(-1), rows = n.int_arg(2), padding = n.int_arg(3);
+  const XlaOp index = Wrapped(Reshape(n.in(1), {count}), rows);
+  XlaOp g = Wide(Reshape(input, {count, width}));
+  const XlaOp keep = Ne(index, Number(index, padding));
   g = Select(BroadcastInDim(keep, g.dims(), {0}), g, Number(g, 0));
-  if (n.b(4)) {
+  if (n.bool_arg(4)) {
     ScatterNumbers s;
     s.inserted_window_dims = {0};
     s.scatter_dims_to_operand_dims = {0};
     s.index_vector_dim = 1;
-    const Hlo hits =
+    const XlaOp hits =
         Scatter(Full(e, g.type(), {rows}, 0), Column(index), Full(e, g.type(), {count}, 1), s, Opcode::kAdd);
-    g = g / BroadcastInDim(Gather(hits, Column(index), SlicesAlong(hits, 0)), g.dims(), {0});
+    g = g / BroadcastInDim(Gather(hits, Column(index), GatherAlongDim(hits, 0)), g.dims(), {0});
   }
-  const Hlo table = Full(e, g.type(), {rows, width}, 0);
-  const Hlo sum = Scatter(table, Column(index), g, AsScatter(SlicesAlong(table, 0)), Opcode::kAdd);
+  const XlaOp table = Full(e, g.type(), {rows, width}, 0);
+  const XlaOp sum = Scatter(table, Column(index), g, AsScatter(GatherAlongDim(table, 0)), Opcode::kAdd);
   n.Return(lazy::Cast(sum, input.type()));
 }
 
@@ -246,9 +246,9 @@ void EmbeddingDenseBackward(NodeLowering& n) {
 
 namespace {
 
-std::pair<Hlo, Hlo> SortedWithPlaces(NodeLowering& n, Hlo x, int64_t dim, bool descending) {
-  const Hlo places = IotaOf(n.emitter(), ElementType::kS32, x.dims(), dim);
-  const std::vector<Hlo> sorted =
+std::pair<XlaOp, XlaOp> SortedWithPlaces(LoweringContext& n, XlaOp x, int64_t dim, bool descending) {
+  const XlaOp places = IotaOf(n.emitter(), ElementType::kS32, x.dims(), dim);
+  const std::vector<XlaOp> sorted =
       Sort({x, places}, dim, descending ? ComparisonDirection::kGt : ComparisonDirection::kLt);
   return {sorted[0], sorted[1]};
 }
@@ -256,23 +256,23 @@ std::pair<Hlo, Hlo> SortedWithPlaces(NodeLowering& n, Hlo x, int64_t dim, bool d
 }  // namespace
 
 // The kernel has put the arguments of all overloads in the order of the default one.
-void SortOp(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void SortOp(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   const bool stable_form = n.op() == Op::sort_stable;
   const int64_t dim = DimArg(n, stable_form ? 2 : 1, x);
   if (x.rank() == 0) return n.Return(x, Constant(n.emitter(), ElementType::kS64, 0));
-  const auto [values, places] = SortedWithPlaces(n, x, dim, n.b(stable_form ? 3 : 2));
+  const auto [values, places] = SortedWithPlaces(n, x, dim, n.bool_arg(stable_form ? 3 : 2));
   n.Return(values, lazy::Cast(places, ElementType::kS64));
 }
-void TopK(NodeLowering& n) {
-  const Hlo x = n.in(0);
-  const int64_t k = n.i(1), dim = DimArg(n, 2, x);
+void TopK(LoweringContext& n) {
+  const XlaOp x = n.in(0);
+  const int64_t k = n.int_arg(1), dim = DimArg(n, 2, x);
   if (x.rank() == 0) return n.Return(x, Constant(n.emitter(), ElementType::kS64, 0));
   if (k < 0 || k > x.size(dim)) {
     n.emitter().Fail("selected index k out of range");
     return;
   }
-  const auto [values, places] = SortedWithPlaces(n, x, dim, n.b(3));
+  const auto [values, places] = SortedWithPlaces(n, x, dim, n.bool_arg(3));
   n.Return(SliceDim(values, dim, 0, k), lazy::Cast(SliceDim(places, dim, 0, k), ElementType::kS64));
 }
 

@@ -10,32 +10,32 @@
 namespace hlokit::lazy::lower {
 namespace {
 
-Hlo MatrixProduct(Hlo a, Hlo b) { return Dot(a, b, {{}, {1}, {}, {0}}); }
-Hlo BatchProduct(Hlo a, Hlo b) { return Dot(a, b, {{0}, {2}, {0}, {1}}); }
+XlaOp MatrixProduct(XlaOp a, XlaOp b) { return Dot(a, b, {{}, {1}, {}, {0}}); }
+XlaOp BatchProduct(XlaOp a, XlaOp b) { return Dot(a, b, {{0}, {2}, {0}, {1}}); }
 
 }  // namespace
 
-void Mm(NodeLowering& n) { n.Return(MatrixProduct(n.in(0), n.in(1))); }
-void Bmm(NodeLowering& n) { n.Return(BatchProduct(n.in(0), n.in(1))); }
-void Mv(NodeLowering& n) { n.Return(Dot(n.in(0), n.in(1), {{}, {1}, {}, {0}})); }
-void Dot1d(NodeLowering& n) { n.Return(Dot(n.in(0), n.in(1), {{}, {0}, {}, {0}})); }
+void Mm(LoweringContext& n) { n.Return(MatrixProduct(n.in(0), n.in(1))); }
+void Bmm(LoweringContext& n) { n.Return(BatchProduct(n.in(0), n.in(1))); }
+void Mv(LoweringContext& n) { n.Return(Dot(n.in(0), n.in(1), {{}, {1}, {}, {0}})); }
+void Dot1d(LoweringContext& n) { n.Return(Dot(n.in(0), n.in(1), {{}, {0}, {}, {0}})); }
 
-void Addmm(NodeLowering& n) {
-  const Hlo bias = n.in(0);
+void Addmm(LoweringContext& n) {
+  const XlaOp bias = n.in(0);
   const bool plain = n.in(3).ok() && n.in(4).ok();
   if (!plain) return;
   const ElementType type = n.in(1).type();
   const ElementType wide = WideType(type);
-  const Hlo product = MatrixProduct(n.in(1), n.in(2));
+  const XlaOp product = MatrixProduct(n.in(1), n.in(2));
   n.Return(lazy::Cast(
       lazy::Cast(product, wide) * lazy::Cast(n.in(4), wide) + lazy::Cast(bias, wide) * lazy::Cast(n.in(3), wide),
       type));
 }
 
 // "ab,bc->ac" over operands that use each of their labels once; labels of the result are in the operands.
-void Einsum(NodeLowering& n) {
+void Einsum(LoweringContext& n) {
   const std::string equation = n.str(0);
-  const std::vector<Hlo> operands = n.list(1);
+  const std::vector<XlaOp> operands = n.list(1);
   const size_t arrow = equation.find("->");
   const size_t comma = equation.find(',');
   if (arrow == std::string::npos || comma == std::string::npos || operands.size() != 2) {
@@ -62,7 +62,7 @@ void Einsum(NodeLowering& n) {
     if (a.find(label) == std::string::npos) free_b.push_back(label);
   }
   order += free_a + free_b;
-  const Hlo product = Dot(operands[0], operands[1], numbers);
+  const XlaOp product = Dot(operands[0], operands[1], numbers);
   DimVector permutation;
   for (char label : out) permutation.push_back(static_cast<int64_t>(order.find(label)));
   n.Return(Transpose(product, permutation));
@@ -72,7 +72,7 @@ void Einsum(NodeLowering& n) {
 
 namespace {
 
-Hlo Solve(NodeLowering& n, Hlo a, Hlo b, bool left, bool lower, bool unit, bool transpose) {
+XlaOp Solve(LoweringContext& n, XlaOp a, XlaOp b, bool left, bool lower, bool unit, bool transpose) {
   if (!a.ok() || !b.ok()) return a;
   Builder& builder = n.emitter().builder();
   return n.emitter().Take(
@@ -83,14 +83,14 @@ Hlo Solve(NodeLowering& n, Hlo a, Hlo b, bool left, bool lower, bool unit, bool 
                                  transpose ? TriangularTranspose::kTranspose : TriangularTranspose::kNoTranspose)}));
 }
 
-Hlo SwapLast(Hlo x) {
+XlaOp SwapLast(XlaOp x) {
   DimVector permutation = AllDims(x);
   std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
   return Transpose(x, permutation);
 }
 
 // Both with the same leading dimensions.
-void AlignBatch(Hlo* a, Hlo* b) {
+void AlignBatch(XlaOp* a, XlaOp* b) {
   DimVector da = a->dims(), db = b->dims();
   if (da.size() < 2 || db.size() < 2) return;
   const DimVector ta(da.end() - 2, da.end()), tb(db.end() - 2, db.end());
@@ -108,30 +108,30 @@ void AlignBatch(Hlo* a, Hlo* b) {
 
 }  // namespace
 
-void TriangularSolve(NodeLowering& n) {
-  Hlo b = n.in(0), a = n.in(1);
+void TriangularSolve(LoweringContext& n) {
+  XlaOp b = n.in(0), a = n.in(1);
   AlignBatch(&a, &b);
-  n.Return(Solve(n, a, b, true, !n.b(2), n.b(4), n.b(3)), a);
+  n.Return(Solve(n, a, b, true, !n.bool_arg(2), n.bool_arg(4), n.bool_arg(3)), a);
 }
-void SolveTriangular(NodeLowering& n) {
-  Hlo a = n.in(0), b = n.in(1);
+void SolveTriangular(LoweringContext& n) {
+  XlaOp a = n.in(0), b = n.in(1);
   AlignBatch(&a, &b);
-  n.Return(Solve(n, a, b, n.b(3), !n.b(2), n.b(4), false));
+  n.Return(Solve(n, a, b, n.bool_arg(3), !n.bool_arg(2), n.bool_arg(4), false));
 }
-void Cholesky(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void Cholesky(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   if (!x.ok()) return;
-  if (x.size(-1) != x.size(-2) || CategoryOf(x.type()) < 2) {
+  if (x.size(-1) != x.size(-2) || ScalarTypeCategory(x.type()) < 2) {
     n.emitter().Fail("the input must be square matrices of floats");
     return;
   }
-  const Hlo lower =
+  const XlaOp lower =
       n.emitter().Take(n.emitter().builder().Add(Opcode::kCholesky, {x.id()}, {Builder::Bool(Attr::kLower, true)}));
-  Emitter& e = n.emitter();
-  const Hlo rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
-  const Hlo columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
-  const Hlo triangle = Select(Ge(rows, columns), lower, Number(x, 0));
-  n.Return(n.b(1) ? SwapLast(triangle) : triangle);
+  XlaEmitter& e = n.emitter();
+  const XlaOp rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
+  const XlaOp columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
+  const XlaOp triangle = Select(Ge(rows, columns), lower, Number(x, 0));
+  n.Return(n.bool_arg(1) ? SwapLast(triangle) : triangle);
 }
 
 // ---- orthogonal decompositions, unrolled over columns: for the small matrices that models have ----
@@ -140,33 +140,33 @@ namespace {
 
 constexpr int64_t kMaxUnrolled = 64;
 
-Hlo Column(Hlo x, int64_t j) { return SliceDim(x, 1, j, j + 1); }
+XlaOp Column(XlaOp x, int64_t j) { return SliceDim(x, 1, j, j + 1); }
 
 // Householder reflections: q[m, m] r[m, n] = x, by r -= 2 v (v' r), q -= 2 (q v) v'.
 struct QrParts {
-  Hlo q, r;
+  XlaOp q, r;
 };
-QrParts Householder(NodeLowering& n, Hlo x) {
-  Emitter& e = n.emitter();
+QrParts Householder(LoweringContext& n, XlaOp x) {
+  XlaEmitter& e = n.emitter();
   const int64_t rows = x.size(0), columns = x.size(1);
-  Hlo r = x;
+  XlaOp r = x;
   const DimVector square = {rows, rows};
-  Hlo q = lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), x.type());
-  const Hlo places = IotaOf(e, ElementType::kS64, {rows, 1}, 0);
+  XlaOp q = lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), x.type());
+  const XlaOp places = IotaOf(e, ElementType::kS64, {rows, 1}, 0);
   for (int64_t j = 0; j < std::min(rows - 1, columns); ++j) {
-    const Hlo below = Select(Ge(places, Number(places, j)), Column(r, j), Number(x, 0));
-    const Hlo head = Reshape(SliceDim(Column(r, j), 0, j, j + 1), {});
-    const Hlo norm = Sqrt(Reduce(Opcode::kAdd, below * below, {0, 1}));
+    const XlaOp below = Select(Ge(places, Number(places, j)), Column(r, j), Number(x, 0));
+    const XlaOp head = Reshape(SliceDim(Column(r, j), 0, j, j + 1), {});
+    const XlaOp norm = Sqrt(Reduce(Opcode::kAdd, below * below, {0, 1}));
     // LAPACK's choice: the diagonal gets the sign that avoids cancellation.
-    const Hlo alpha = Select(Ge(head, Number(head, 0)), -norm, norm);
-    const Hlo v = Select(Eq(places, Number(places, j)), below - alpha, below);
-    const Hlo square_norm = Reduce(Opcode::kAdd, v * v, {0, 1});
-    const Hlo scale =
+    const XlaOp alpha = Select(Ge(head, Number(head, 0)), -norm, norm);
+    const XlaOp v = Select(Eq(places, Number(places, j)), below - alpha, below);
+    const XlaOp square_norm = Reduce(Opcode::kAdd, v * v, {0, 1});
+    const XlaOp scale =
         Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 0),
                2.0 / Select(Eq(square_norm, Number(square_norm, 0)), Number(square_norm, 1), square_norm));
-    const Hlo row = Dot(v, r, {{}, {0}, {}, {0}});  // [1, n]
+    const XlaOp row = Dot(v, r, {{}, {0}, {}, {0}});  // [1, n]
     r = r - Dot(v, row, {{}, {1}, {}, {0}}) * scale;
-    const Hlo qv = Dot(q, v, {{}, {1}, {}, {0}});  // [m, 1]
+    const XlaOp qv = Dot(q, v, {{}, {1}, {}, {0}});  // [m, 1]
     q = q - Dot(qv, v, {{}, {1}, {}, {1}}) * scale;
   }
   const DimVector dims = r.dims();
@@ -174,7 +174,7 @@ QrParts Householder(NodeLowering& n, Hlo x) {
   return {q, r};
 }
 
-bool SmallMatrix(NodeLowering& n, Hlo x) {
+bool SmallMatrix(LoweringContext& n, XlaOp x) {
   if (x.rank() == 2 && x.size(0) <= kMaxUnrolled && x.size(1) <= kMaxUnrolled) return true;
   n.emitter().Fail("only matrices of at most 64 x 64 are supported");
   return false;
@@ -182,10 +182,10 @@ bool SmallMatrix(NodeLowering& n, Hlo x) {
 
 }  // namespace
 
-void Qr(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void Qr(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   if (!SmallMatrix(n, x)) return;
-  const bool complete = n.op() == Op::qr ? !n.b(1) : n.str(1) == "complete";
+  const bool complete = n.op() == Op::qr ? !n.bool_arg(1) : n.str(1) == "complete";
   QrParts parts = Householder(n, x);
   const int64_t k = std::min(x.size(0), x.size(1));
   if (!complete) {
@@ -195,23 +195,23 @@ void Qr(NodeLowering& n) {
   n.Return(parts.q, parts.r);
 }
 
-void Svd(NodeLowering& n) {
+void Svd(LoweringContext& n) {
   // One-sided Jacobi: rotate pairs of columns until they are orthogonal; their norms are the singular values.
-  Hlo x = n.in(0);
+  XlaOp x = n.in(0);
   if (!SmallMatrix(n, x)) return;
-  Emitter& e = n.emitter();
+  XlaEmitter& e = n.emitter();
   const bool wide = x.size(0) < x.size(1);
   if (wide) x = SwapLast(x);
   const int64_t columns = x.size(1);
-  std::vector<Hlo> u, v;
+  std::vector<XlaOp> u, v;
   const DimVector square = {columns, columns};
-  const Hlo identity =
+  const XlaOp identity =
       lazy::Cast(Eq(IotaOf(e, ElementType::kS64, square, 0), IotaOf(e, ElementType::kS64, square, 1)), x.type());
   for (int64_t j = 0; j < columns; ++j) {
     u.push_back(Column(x, j));
     v.push_back(Column(identity, j));
   }
-  const auto inner = [](Hlo a, Hlo b) { return Reduce(Opcode::kAdd, a * b, {0, 1}); };
+  const auto inner = [](XlaOp a, XlaOp b) { return Reduce(Opcode::kAdd, a * b, {0, 1}); };
   constexpr int kSweeps = 6;
   if (columns > 16) {
     e.Fail("only matrices with at most 16 rows or columns are supported");
@@ -220,34 +220,34 @@ void Svd(NodeLowering& n) {
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     for (int64_t i = 0; i < columns; ++i) {
       for (int64_t j = i + 1; j < columns; ++j) {
-        const Hlo a = inner(u[i], u[i]), b = inner(u[j], u[j]), c = inner(u[i], u[j]);
-        const Hlo zero = Number(c, 0), one = Number(c, 1);
-        const Hlo done = Eq(c, zero);
-        const Hlo zeta = (b - a) / (2.0 * Select(done, one, c));
-        const Hlo t = Select(Ge(zeta, zero), one, -one) / (Abs(zeta) + Sqrt(1.0 + zeta * zeta));
-        const Hlo cosine = Select(done, one, Rsqrt(1.0 + t * t));
-        const Hlo sine = Select(done, zero, Rsqrt(1.0 + t * t) * t);
-        for (std::vector<Hlo>* m : {&u, &v}) {
-          const Hlo left = (*m)[i] * cosine - (*m)[j] * sine;
+        const XlaOp a = inner(u[i], u[i]), b = inner(u[j], u[j]), c = inner(u[i], u[j]);
+        const XlaOp zero = Number(c, 0), one = Number(c, 1);
+        const XlaOp done = Eq(c, zero);
+        const XlaOp zeta = (b - a) / (2.0 * Select(done, one, c));
+        const XlaOp t = Select(Ge(zeta, zero), one, -one) / (Abs(zeta) + Sqrt(1.0 + zeta * zeta));
+        const XlaOp cosine = Select(done, one, Rsqrt(1.0 + t * t));
+        const XlaOp sine = Select(done, zero, Rsqrt(1.0 + t * t) * t);
+        for (std::vector<XlaOp>* m : {&u, &v}) {
+          const XlaOp left = (*m)[i] * cosine - (*m)[j] * sine;
           (*m)[j] = (*m)[i] * sine + (*m)[j] * cosine;
           (*m)[i] = left;
         }
       }
     }
   }
-  std::vector<Hlo> norms;
+  std::vector<XlaOp> norms;
   for (int64_t j = 0; j < columns; ++j) norms.push_back(Reshape(Sqrt(inner(u[j], u[j])), {1}));
-  const Hlo values = columns == 1 ? norms[0] : Concatenate(norms, 0);
-  const std::vector<Hlo> sorted =
+  const XlaOp values = columns == 1 ? norms[0] : Concatenate(norms, 0);
+  const std::vector<XlaOp> sorted =
       Sort({values, IotaOf(e, ElementType::kS32, {columns}, 0)}, 0, ComparisonDirection::kGt);
-  const auto pick = [&](const std::vector<Hlo>& parts, bool normalize) {
-    Hlo all = parts.size() == 1 ? parts[0] : Concatenate(parts, 1);
-    all = Gather(all, Reshape(sorted[1], {columns, 1}), SlicesAlong(all, 1));
+  const auto pick = [&](const std::vector<XlaOp>& parts, bool normalize) {
+    XlaOp all = parts.size() == 1 ? parts[0] : Concatenate(parts, 1);
+    all = Gather(all, Reshape(sorted[1], {columns, 1}), GatherAlongDim(all, 1));
     if (!normalize) return all;
-    const Hlo s = BroadcastInDim(sorted[0], all.dims(), {1});
+    const XlaOp s = BroadcastInDim(sorted[0], all.dims(), {1});
     return all / Select(Eq(s, Number(s, 0)), Number(s, 1), s);
   };
-  Hlo left = pick(u, true), right = pick(v, false);
+  XlaOp left = pick(u, true), right = pick(v, false);
   if (wide) std::swap(left, right);
   // svd gives V, linalg_svd its transpose.
   n.Return(left, sorted[0], n.op() == Op::svd ? right : SwapLast(right));

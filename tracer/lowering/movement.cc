@@ -13,14 +13,14 @@ namespace {
 
 int64_t ClampIndex(int64_t i, int64_t size) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); }
 
-bool CheckDim(NodeLowering& n, int64_t dim, int64_t rank) {
+bool CheckDim(LoweringContext& n, int64_t dim, int64_t rank) {
   if (dim >= 0 && dim < rank) return true;
   n.emitter().Fail("the dimension is out of range");
   return false;
 }
 
 // A constant of s64.
-Hlo Indices(Emitter& e, Dims dims, absl::Span<const int64_t> values) {
+XlaOp Indices(XlaEmitter& e, Dims dims, absl::Span<const int64_t> values) {
   Literal literal = Literal::Zeros(e.ArrayShape(ElementType::kS64, dims));
   std::copy(values.begin(), values.end(), literal.values<int64_t>().begin());
   return e.Take(e.builder().Constant(literal));
@@ -29,7 +29,7 @@ Hlo Indices(Emitter& e, Dims dims, absl::Span<const int64_t> values) {
 constexpr int64_t kMaxPlaces = int64_t{1} << 28;
 
 // Places in the storage of an as_strided view of a tensor with `elements`, row-major. Nullopt after an error.
-std::optional<std::vector<int64_t>> StridedPlaces(NodeLowering& n, Dims size, Dims stride, int64_t offset,
+std::optional<std::vector<int64_t>> StridedPlaces(LoweringContext& n, Dims size, Dims stride, int64_t offset,
                                                   int64_t elements) {
   if (size.size() != stride.size()) {
     n.emitter().Fail("mismatch in length of sizes and strides");
@@ -64,53 +64,55 @@ std::optional<std::vector<int64_t>> StridedPlaces(NodeLowering& n, Dims size, Di
 
 }  // namespace
 
-void View(NodeLowering& n) { n.Return(Reshape(n.in(0), n.ints(1))); }
-void Expand(NodeLowering& n) { n.Return(BroadcastTo(n.in(0), n.ints(1))); }
-void Permute(NodeLowering& n) { n.Return(Transpose(n.in(0), n.ints(1))); }
+void View(LoweringContext& n) { n.Return(Reshape(n.in(0), n.ints(1))); }
+void Expand(LoweringContext& n) { n.Return(BroadcastTo(n.in(0), n.ints(1))); }
+void Permute(LoweringContext& n) { n.Return(Transpose(n.in(0), n.ints(1))); }
 
-void GenericSlice(NodeLowering& n) {
+void GenericSlice(LoweringContext& n) {
   const Dims starts = n.ints(1), sizes = n.ints(2);
   DimVector limits;
   for (size_t i = 0; i < starts.size(); ++i) limits.push_back(starts[i] + sizes[i]);
   n.Return(Slice(n.in(0), starts, limits));
 }
-void SelectNode(NodeLowering& n) { n.Return(SliceDim(n.in(0), n.i(1), n.i(2), n.i(3), n.i(4))); }
-
-void Cat(NodeLowering& n) {
-  const std::vector<Hlo> parts = n.list(0);
-  Promotion p;
-  for (const Hlo& part : parts) p.Add(part.shape());
-  std::vector<Hlo> same;
-  for (const Hlo& part : parts) same.push_back(lazy::Cast(part, p.result()));
-  n.Return(same.size() == 1 ? same[0] : Concatenate(same, n.i(1)));
+void SelectNode(LoweringContext& n) {
+  n.Return(SliceDim(n.in(0), n.int_arg(1), n.int_arg(2), n.int_arg(3), n.int_arg(4)));
 }
-void Stack(NodeLowering& n) {
-  const std::vector<Hlo> parts = n.list(0);
+
+void Cat(LoweringContext& n) {
+  const std::vector<XlaOp> parts = n.list(0);
+  ResultTypeState p;
+  for (const XlaOp& part : parts) p.Add(part.shape());
+  std::vector<XlaOp> same;
+  for (const XlaOp& part : parts) same.push_back(lazy::Cast(part, p.result()));
+  n.Return(same.size() == 1 ? same[0] : Concatenate(same, n.int_arg(1)));
+}
+void Stack(LoweringContext& n) {
+  const std::vector<XlaOp> parts = n.list(0);
   if (parts.empty()) {
     n.emitter().Fail("stack expects a non-empty list of tensors");
     return;
   }
   const int64_t rank = parts[0].rank() + 1;
-  const int64_t dim = WrapDim(n.i(1), rank);
+  const int64_t dim = WrapDim(n.int_arg(1), rank);
   if (!CheckDim(n, dim, rank)) return;
-  Promotion p;
-  for (const Hlo& part : parts) p.Add(part.shape());
-  std::vector<Hlo> raised;
-  for (const Hlo& part : parts) {
+  ResultTypeState p;
+  for (const XlaOp& part : parts) p.Add(part.shape());
+  std::vector<XlaOp> raised;
+  for (const XlaOp& part : parts) {
     DimVector dims = part.dims();
     dims.insert(dims.begin() + dim, 1);
     raised.push_back(Reshape(lazy::Cast(part, p.result()), dims));
   }
   n.Return(raised.size() == 1 ? raised[0] : Concatenate(raised, dim));
 }
-void Flip(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void Flip(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   DimVector dims;
   for (int64_t d : n.ints(1)) dims.push_back(WrapDim(d, x.rank()));
   n.Return(x.rank() == 0 ? x : Reverse(x, dims));
 }
-void Roll(NodeLowering& n) {
-  Hlo x = n.in(0);
+void Roll(LoweringContext& n) {
+  XlaOp x = n.in(0);
   const Dims shifts = n.ints(1), dims = n.ints(2);
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t dim = WrapDim(dims[i], x.rank());
@@ -122,9 +124,9 @@ void Roll(NodeLowering& n) {
   }
   n.Return(x);
 }
-void Repeat(NodeLowering& n) {
+void Repeat(LoweringContext& n) {
   // [a, b] repeated [r, s] times: broadcast to [r, a, s, b], reshape to [r a, s b].
-  Hlo x = n.in(0);
+  XlaOp x = n.in(0);
   const Dims repeats = n.ints(1);
   if (static_cast<int64_t>(repeats.size()) < x.rank()) {
     n.emitter().Fail("repeat requires at least as many numbers as the tensor has dimensions");
@@ -142,21 +144,21 @@ void Repeat(NodeLowering& n) {
   }
   n.Return(Reshape(BroadcastInDim(x, wide, places), result));
 }
-void TrilTriu(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void TrilTriu(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   if (x.rank() < 2) {
     n.emitter().Fail("the tensor must have at least 2 dimensions");
     return;
   }
-  Emitter& e = n.emitter();
-  const Hlo rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
-  const Hlo columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
-  const Hlo edge = rows + Number(rows, n.i(1));
+  XlaEmitter& e = n.emitter();
+  const XlaOp rows = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 2);
+  const XlaOp columns = IotaOf(e, ElementType::kS64, x.dims(), x.rank() - 1);
+  const XlaOp edge = rows + Number(rows, n.int_arg(1));
   n.Return(Select(n.op() == Op::tril ? Le(columns, edge) : Ge(columns, edge), x, Number(x, 0)));
 }
 
-void ConstantPad(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void ConstantPad(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   const Dims pad = n.ints(1);  // low, high of the last dimension, then of the one before
   const size_t rank = static_cast<size_t>(x.rank());
   if (pad.size() % 2 != 0 || pad.size() / 2 > rank) {
@@ -168,7 +170,7 @@ void ConstantPad(NodeLowering& n) {
     low[rank - 1 - i] = pad[2 * i];
     high[rank - 1 - i] = pad[2 * i + 1];
   }
-  n.Return(Pad(x, Number(x, n.s(2)), low, high));
+  n.Return(Pad(x, Number(x, n.scalar(2)), low, high));
 }
 
 // ---- writing into a part ----
@@ -176,7 +178,7 @@ void ConstantPad(NodeLowering& n) {
 namespace {
 
 // Whether argument 1 has the sizes of the part that it replaces.
-bool SrcFits(NodeLowering& n, Dims part) {
+bool SrcFits(LoweringContext& n, Dims part) {
   if (n.in(1).shape().dims() == part) return true;
   n.emitter().Fail("expected src to have a size equal to the slice of self");
   return false;
@@ -184,15 +186,15 @@ bool SrcFits(NodeLowering& n, Dims part) {
 
 }  // namespace
 
-void SliceScatter(NodeLowering& n) {
-  const Hlo x = n.in(0);
-  const Hlo src = lazy::Cast(n.in(1), x.type());
-  const int64_t dim = WrapDim(n.i(2), x.rank());
+void SliceScatter(LoweringContext& n) {
+  const XlaOp x = n.in(0);
+  const XlaOp src = lazy::Cast(n.in(1), x.type());
+  const int64_t dim = WrapDim(n.int_arg(2), x.rank());
   if (!CheckDim(n, dim, x.rank())) return;
   const int64_t size = x.size(dim);
-  const int64_t start = n.has(3) ? ClampIndex(n.i(3), size) : 0;
-  const int64_t end = std::max(start, n.has(4) ? ClampIndex(n.i(4), size) : size);
-  const int64_t step = n.i(5);
+  const int64_t start = n.has(3) ? ClampIndex(n.int_arg(3), size) : 0;
+  const int64_t end = std::max(start, n.has(4) ? ClampIndex(n.int_arg(4), size) : size);
+  const int64_t step = n.int_arg(5);
   if (step < 1) {
     n.emitter().Fail("slice step must be positive");
     return;
@@ -206,18 +208,18 @@ void SliceScatter(NodeLowering& n) {
   low[dim] = start;
   interior[dim] = step - 1;
   high[dim] = size - start - ((count - 1) * step + 1);
-  const Hlo mask = Pad(Full(n.emitter(), ElementType::kPred, part, true),
-                       Constant(n.emitter(), ElementType::kPred, false), low, high, interior);
+  const XlaOp mask = Pad(Full(n.emitter(), ElementType::kPred, part, true),
+                         Constant(n.emitter(), ElementType::kPred, false), low, high, interior);
   n.Return(Select(mask, Pad(src, Number(x, 0), low, high, interior), x));
 }
-void SelectScatter(NodeLowering& n) {
-  const Hlo x = n.in(0);
-  const int64_t dim = WrapDim(n.i(2), x.rank());
+void SelectScatter(LoweringContext& n) {
+  const XlaOp x = n.in(0);
+  const int64_t dim = WrapDim(n.int_arg(2), x.rank());
   if (!CheckDim(n, dim, x.rank())) return;
-  const int64_t index = n.i(3) < 0 ? n.i(3) + x.size(dim) : n.i(3);
+  const int64_t index = n.int_arg(3) < 0 ? n.int_arg(3) + x.size(dim) : n.int_arg(3);
   if (index < 0 || index >= x.size(dim)) {
     n.emitter().Fail(absl::InvalidArgumentError(
-        StrCat("index ", n.i(3), " is out of range for size ", x.size(dim), " of dimension ", dim)));
+        StrCat("index ", n.int_arg(3), " is out of range for size ", x.size(dim), " of dimension ", dim)));
     return;
   }
   DimVector part = x.dims();
@@ -229,7 +231,7 @@ void SelectScatter(NodeLowering& n) {
   DimVector without = x.dims();
   without.erase(without.begin() + dim);
   if (!SrcFits(n, without)) return;
-  const Hlo src = Reshape(lazy::Cast(n.in(1), x.type()), part);
+  const XlaOp src = Reshape(lazy::Cast(n.in(1), x.type()), part);
   if (!x.ok() || !src.ok()) return n.Return(src);
   n.Return(n.emitter().Take(n.emitter().builder().DynamicUpdateSlice(x.id(), src.id(), starts)));
 }
@@ -242,9 +244,9 @@ struct DiagonalPlan {
   int64_t dim1, dim2, row, column, length;
 };
 
-DiagonalPlan PlanDiagonal(NodeLowering& n, Hlo x, size_t first_arg) {
-  const int64_t offset = n.i(first_arg);
-  DiagonalPlan plan{WrapDim(n.i(first_arg + 1), x.rank()), WrapDim(n.i(first_arg + 2), x.rank()),
+DiagonalPlan PlanDiagonal(LoweringContext& n, XlaOp x, size_t first_arg) {
+  const int64_t offset = n.int_arg(first_arg);
+  DiagonalPlan plan{WrapDim(n.int_arg(first_arg + 1), x.rank()), WrapDim(n.int_arg(first_arg + 2), x.rank()),
                     std::max<int64_t>(0, -offset), std::max<int64_t>(0, offset), 0};
   if (plan.dim1 == plan.dim2) n.emitter().Fail("the two dimensions of a diagonal cannot be the same");
   plan.length = std::max<int64_t>(0, std::min(x.size(plan.dim1) - plan.row, x.size(plan.dim2) - plan.column));
@@ -252,16 +254,16 @@ DiagonalPlan PlanDiagonal(NodeLowering& n, Hlo x, size_t first_arg) {
 }
 
 // Elements that lie on the diagonal: column - row == offset.
-Hlo OnDiagonal(Emitter& e, Dims dims, const DiagonalPlan& plan) {
-  const Hlo rows = IotaOf(e, ElementType::kS64, dims, plan.dim1);
-  const Hlo columns = IotaOf(e, ElementType::kS64, dims, plan.dim2);
+XlaOp OnDiagonal(XlaEmitter& e, Dims dims, const DiagonalPlan& plan) {
+  const XlaOp rows = IotaOf(e, ElementType::kS64, dims, plan.dim1);
+  const XlaOp columns = IotaOf(e, ElementType::kS64, dims, plan.dim2);
   return Eq(columns, rows + Number(rows, plan.column - plan.row));
 }
 
 }  // namespace
 
-void Diagonal(NodeLowering& n) {
-  Hlo x = n.in(0);
+void Diagonal(LoweringContext& n) {
+  XlaOp x = n.in(0);
   const DiagonalPlan plan = PlanDiagonal(n, x, 1);
   if (plan.dim1 == plan.dim2) return;
   // Dimensions to ..., dim1, dim2; the diagonal by a gather of pairs.
@@ -287,18 +289,18 @@ void Diagonal(NodeLowering& n) {
   g.index_vector_dim = 1;
   n.Return(Gather(x, Indices(n.emitter(), {plan.length, 2}, places), g));
 }
-void DiagonalScatter(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void DiagonalScatter(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   const DiagonalPlan plan = PlanDiagonal(n, x, 2);
   if (plan.dim1 == plan.dim2) return;
-  Emitter& e = n.emitter();
+  XlaEmitter& e = n.emitter();
   DimVector part = x.dims();
   part.erase(part.begin() + std::max(plan.dim1, plan.dim2));
   part.erase(part.begin() + std::min(plan.dim1, plan.dim2));
   part.push_back(plan.length);
   if (!SrcFits(n, part)) return;
   // The source, padded to the length of dim2 (the column decides the place) and repeated along dim1.
-  Hlo src = lazy::Cast(n.in(1), x.type());
+  XlaOp src = lazy::Cast(n.in(1), x.type());
   DimVector low(static_cast<size_t>(src.rank()), 0), high = low;
   low.back() = plan.column;
   high.back() = x.size(plan.dim2) - plan.column - plan.length;
@@ -316,23 +318,23 @@ void DiagonalScatter(NodeLowering& n) {
   std::sort(places.begin(), places.end());
   n.Return(Select(OnDiagonal(e, x.dims(), plan), BroadcastInDim(src, x.dims(), places), x));
 }
-void AsStrided(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void AsStrided(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   const Dims size = n.ints(1);
   const std::optional<std::vector<int64_t>> found =
-      StridedPlaces(n, size, n.ints(2), n.has(3) ? n.i(3) : 0, x.elements());
+      StridedPlaces(n, size, n.ints(2), n.has(3) ? n.int_arg(3) : 0, x.elements());
   if (!found) return;
   const std::vector<int64_t>& places = *found;
-  const Hlo all = Reshape(x, {x.elements()});
-  const Hlo indices = Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places);
-  n.Return(Reshape(Gather(all, indices, SlicesAlong(all, 0)), size));
+  const XlaOp all = Reshape(x, {x.elements()});
+  const XlaOp indices = Indices(n.emitter(), {static_cast<int64_t>(places.size()), 1}, places);
+  n.Return(Reshape(Gather(all, indices, GatherAlongDim(all, 0)), size));
 }
-void AsStridedScatter(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void AsStridedScatter(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   const Dims size = n.ints(2);
   if (!SrcFits(n, size)) return;
   const std::optional<std::vector<int64_t>> found =
-      StridedPlaces(n, size, n.ints(3), n.has(4) ? n.i(4) : 0, x.elements());
+      StridedPlaces(n, size, n.ints(3), n.has(4) ? n.int_arg(4) : 0, x.elements());
   if (!found) return;
   const std::vector<int64_t>& places = *found;
   ScatterNumbers s;
@@ -340,34 +342,34 @@ void AsStridedScatter(NodeLowering& n) {
   s.scatter_dims_to_operand_dims = {0};
   s.index_vector_dim = 1;
   const int64_t count = static_cast<int64_t>(places.size());
-  const Hlo flat = Scatter(Reshape(x, {x.elements()}), Indices(n.emitter(), {count, 1}, places),
-                           Reshape(lazy::Cast(n.in(1), x.type()), {count}), s, std::nullopt);
+  const XlaOp flat = Scatter(Reshape(x, {x.elements()}), Indices(n.emitter(), {count, 1}, places),
+                             Reshape(lazy::Cast(n.in(1), x.type()), {count}), s, std::nullopt);
   n.Return(Reshape(flat, x.dims()));
 }
 
 // ---- made from nothing ----
 
-void Iota(NodeLowering& n) {
+void Iota(LoweringContext& n) {
   const ElementType type = n.dtype(3, ElementType::kS64);
-  const int64_t size = n.i(0);
-  const Scalar start = n.s(1), step = n.s(2);
+  const int64_t size = n.int_arg(0);
+  const Scalar start = n.scalar(1), step = n.scalar(2);
   // Floats step in f64, as torch does, and are rounded once; so do the integers of a linspace.
   const ElementType wide = IsFloat(type) || step.is_float() ? ElementType::kF64 : ElementType::kS64;
-  const Hlo iota = IotaOf(n.emitter(), ElementType::kS64, {size}, 0);
-  const Hlo x = lazy::Cast(iota, wide);
+  const XlaOp iota = IotaOf(n.emitter(), ElementType::kS64, {size}, 0);
+  const XlaOp x = lazy::Cast(iota, wide);
   n.Return(lazy::Cast(x * Number(x, step) + Number(x, start), type));
 }
-void Eye(NodeLowering& n) {
-  if (n.i(0) < 0 || n.i(1) < 0) {
+void Eye(LoweringContext& n) {
+  if (n.int_arg(0) < 0 || n.int_arg(1) < 0) {
     n.emitter().Fail("n and m must be greater or equal to 0");
     return;
   }
-  const DimVector dims = {n.i(0), n.i(1)};
-  Emitter& e = n.emitter();
+  const DimVector dims = {n.int_arg(0), n.int_arg(1)};
+  XlaEmitter& e = n.emitter();
   n.Return(lazy::Cast(Eq(IotaOf(e, ElementType::kS64, dims, 0), IotaOf(e, ElementType::kS64, dims, 1)),
                       n.dtype(2, ElementType::kF32)));
 }
-void TensorConstant(NodeLowering& n) {
+void TensorConstant(LoweringContext& n) {
   const ElementType type = n.dtype(2, ElementType::kF32);
   Literal literal = Literal::Zeros(n.emitter().ArrayShape(type, n.ints(0)));
   const size_t width = static_cast<size_t>(BytesOf(type));

@@ -7,10 +7,10 @@
 namespace hlokit::lazy::lower {
 namespace {
 
-Hlo BatchNormOp(Opcode opcode, absl::Span<const Hlo> operands, double eps) {
-  Emitter& e = operands[0].emitter();
+XlaOp BatchNormOp(Opcode opcode, absl::Span<const XlaOp> operands, double eps) {
+  XlaEmitter& e = operands[0].emitter();
   std::vector<InstructionId> ids;
-  for (const Hlo& operand : operands) {
+  for (const XlaOp& operand : operands) {
     if (!operand.ok()) return operand;
     ids.push_back(operand.id());
   }
@@ -21,22 +21,22 @@ Hlo BatchNormOp(Opcode opcode, absl::Span<const Hlo> operands, double eps) {
   return e.Take(e.builder().Add(opcode, ids, {{Attr::kEpsilon, bits}, e.builder().Int(Attr::kFeatureIndex, 1)}));
 }
 
-Hlo Vector(NodeLowering& n, size_t i, ElementType type, int64_t size, double absent) {
+XlaOp Vector(LoweringContext& n, size_t i, ElementType type, int64_t size, double absent) {
   return n.has(i) ? lazy::Cast(n.in(i), type) : Full(n.emitter(), type, {size}, absent);
 }
 
 }  // namespace
 
 // input, weight?, bias?, running_mean?, running_var?, training, momentum, eps -> output, mean, variance, 1/deviation
-void NativeBatchNorm(NodeLowering& n) {
-  const Hlo input = n.in(0);
-  const Hlo x = Wide(input);
+void NativeBatchNorm(LoweringContext& n) {
+  const XlaOp input = n.in(0);
+  const XlaOp x = Wide(input);
   const int64_t features = x.size(1);
-  const double eps = n.d(7);
-  const Hlo scale = Vector(n, 1, x.type(), features, 1), offset = Vector(n, 2, x.type(), features, 0);
-  Hlo out, mean, var;
-  if (n.b(5)) {
-    const Hlo all = BatchNormOp(Opcode::kBatchNormTraining, {x, scale, offset}, eps);
+  const double eps = n.float_arg(7);
+  const XlaOp scale = Vector(n, 1, x.type(), features, 1), offset = Vector(n, 2, x.type(), features, 0);
+  XlaOp out, mean, var;
+  if (n.bool_arg(5)) {
+    const XlaOp all = BatchNormOp(Opcode::kBatchNormTraining, {x, scale, offset}, eps);
     out = Element(all, 0);
     mean = Element(all, 1);
     var = Element(all, 2);
@@ -50,25 +50,25 @@ void NativeBatchNorm(NodeLowering& n) {
 }
 
 // grad_out, input, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, eps, output_mask
-void NativeBatchNormBackward(NodeLowering& n) {
-  const Hlo g = Wide(n.in(0)), x = Wide(n.in(1));
+void NativeBatchNormBackward(LoweringContext& n) {
+  const XlaOp g = Wide(n.in(0)), x = Wide(n.in(1));
   const int64_t features = x.size(1);
-  const double eps = n.d(8);
-  const Hlo scale = Vector(n, 2, x.type(), features, 1);
-  Hlo dx, dscale, doffset;
-  if (n.b(7)) {
-    const Hlo mean = lazy::Cast(n.in(5), x.type()), invstd = lazy::Cast(n.in(6), x.type());
-    const Hlo var = 1.0 / (invstd * invstd) - eps;
-    const Hlo all = BatchNormOp(Opcode::kBatchNormGrad, {x, scale, mean, var, g}, eps);
+  const double eps = n.float_arg(8);
+  const XlaOp scale = Vector(n, 2, x.type(), features, 1);
+  XlaOp dx, dscale, doffset;
+  if (n.bool_arg(7)) {
+    const XlaOp mean = lazy::Cast(n.in(5), x.type()), invstd = lazy::Cast(n.in(6), x.type());
+    const XlaOp var = 1.0 / (invstd * invstd) - eps;
+    const XlaOp all = BatchNormOp(Opcode::kBatchNormGrad, {x, scale, mean, var, g}, eps);
     dx = Element(all, 0);
     dscale = Element(all, 1);
     doffset = Element(all, 2);
   } else {
-    const Hlo mean = Vector(n, 3, x.type(), features, 0), var = Vector(n, 4, x.type(), features, 1);
-    const Hlo invstd = Rsqrt(var + eps);
+    const XlaOp mean = Vector(n, 3, x.type(), features, 0), var = Vector(n, 4, x.type(), features, 1);
+    const XlaOp invstd = Rsqrt(var + eps);
     DimVector dims = {0};
     for (int64_t d = 2; d < x.rank(); ++d) dims.push_back(d);
-    const auto spread = [&](Hlo v) { return BroadcastInDim(v, x.dims(), {1}); };
+    const auto spread = [&](XlaOp v) { return BroadcastInDim(v, x.dims(), {1}); };
     dx = g * spread(scale * invstd);
     dscale = Reduce(Opcode::kAdd, g * (x - spread(mean)), dims) * invstd;
     doffset = Reduce(Opcode::kAdd, g, dims);
@@ -77,15 +77,15 @@ void NativeBatchNormBackward(NodeLowering& n) {
   n.Return(dscale, doffset);
 }
 
-void MovingAverage(NodeLowering& n) {
-  const Hlo running = n.in(0);
-  const double momentum = n.d(2);
+void MovingAverage(LoweringContext& n) {
+  const XlaOp running = n.in(0);
+  const double momentum = n.float_arg(2);
   n.Return(running * (1 - momentum) + lazy::Cast(n.in(1), running.type()) * momentum);
 }
 
-void NativeDropoutBackward(NodeLowering& n) {
-  const Hlo g = Wide(n.in(0));
-  n.Return(lazy::Cast(g * lazy::Cast(n.in(1), g.type()) * n.d(2), n.in(0).type()));
+void NativeDropoutBackward(LoweringContext& n) {
+  const XlaOp g = Wide(n.in(0));
+  n.Return(lazy::Cast(g * lazy::Cast(n.in(1), g.type()) * n.float_arg(2), n.in(0).type()));
 }
 
 }  // namespace hlokit::lazy::lower

@@ -17,7 +17,7 @@ struct PoolPlan {
 };
 
 // kernel, stride, padding, [dilation,] ceil_mode at places `first`...
-bool ReadPool(NodeLowering& n, Hlo x, size_t first, bool has_dilation, bool ceil, int64_t spatial, PoolPlan* p) {
+bool ReadPool(LoweringContext& n, XlaOp x, size_t first, bool has_dilation, bool ceil, int64_t spatial, PoolPlan* p) {
   const auto read = [&](size_t i, DimVector* to, Dims absent) {
     const Dims given = n.ints(i);
     to->assign(given.begin(), given.end());
@@ -72,7 +72,7 @@ int64_t SpatialOf(Op op) {
 }
 
 // Places in the flattened spatial dimensions.
-Hlo FlatPlaces(Hlo x, int64_t first) {
+XlaOp FlatPlaces(XlaOp x, int64_t first) {
   DimVector spatial;
   int64_t count = 1;
   for (int64_t d = first; d < x.rank(); ++d) {
@@ -81,29 +81,29 @@ Hlo FlatPlaces(Hlo x, int64_t first) {
   }
   DimVector places;
   for (int64_t d = first; d < x.rank(); ++d) places.push_back(d);
-  const Hlo flat = Reshape(IotaOf(x.emitter(), ElementType::kS64, {count}, 0), spatial);
+  const XlaOp flat = Reshape(IotaOf(x.emitter(), ElementType::kS64, {count}, 0), spatial);
   return BroadcastInDim(flat, x.dims(), places);
 }
 
 // (value, place) of the better of two: the larger value, NaN before all, the earlier place among equals.
-ComputationId BestPair(Emitter& e, ElementType type) {
+ComputationId BestPair(XlaEmitter& e, ElementType type) {
   Module& module = e.module();
   const ComputationId id = module.AddComputation(module.UniqueComputationName("MaxWithIndex"));
-  Emitter inner(&module, id);
+  XlaEmitter inner(&module, id);
   Builder& b = inner.builder();
-  const Hlo x = inner.Take(b.Parameter(0, e.ScalarShape(type), "x"));
-  const Hlo xi = inner.Take(b.Parameter(1, e.ScalarShape(ElementType::kS64), "xi"));
-  const Hlo y = inner.Take(b.Parameter(2, e.ScalarShape(type), "y"));
-  const Hlo yi = inner.Take(b.Parameter(3, e.ScalarShape(ElementType::kS64), "yi"));
-  Hlo x_wins = Gt(x, y);
-  Hlo equal = Eq(x, y);
+  const XlaOp x = inner.Take(b.Parameter(0, e.ScalarShape(type), "x"));
+  const XlaOp xi = inner.Take(b.Parameter(1, e.ScalarShape(ElementType::kS64), "xi"));
+  const XlaOp y = inner.Take(b.Parameter(2, e.ScalarShape(type), "y"));
+  const XlaOp yi = inner.Take(b.Parameter(3, e.ScalarShape(ElementType::kS64), "yi"));
+  XlaOp x_wins = Gt(x, y);
+  XlaOp equal = Eq(x, y);
   if (IsFloat(type)) {
     x_wins = x_wins | (IsNan(x) & Eq(y, y));
     equal = equal | (IsNan(x) & IsNan(y));
   }
   x_wins = x_wins | (equal & Lt(xi, yi));
-  const Hlo value = Select(x_wins, x, y), place = Select(x_wins, xi, yi);
-  const Hlo root = inner.Take(b.Tuple({value.id(), place.id()}));
+  const XlaOp value = Select(x_wins, x, y), place = Select(x_wins, xi, yi);
+  const XlaOp root = inner.Take(b.Tuple({value.id(), place.id()}));
   if (!inner.status().ok()) e.Fail(inner.status());
   b.SetRoot(root.id());
   return id;
@@ -111,37 +111,37 @@ ComputationId BestPair(Emitter& e, ElementType type) {
 
 }  // namespace
 
-void MaxPool(NodeLowering& n) {
-  const Hlo x = n.in(0);
+void MaxPool(LoweringContext& n) {
+  const XlaOp x = n.in(0);
   PoolPlan p;
-  if (!ReadPool(n, x, 1, true, n.b(5), SpatialOf(n.op()), &p)) return;
-  Emitter& e = n.emitter();
-  const Hlo init = Number(x, NeutralOf(Opcode::kMaximum, x.type()));
-  const Hlo values = ReduceWindow(Opcode::kMaximum, x, init, p.window);
-  const Hlo places = FlatPlaces(x, p.first);
-  const Hlo last = Constant(e, ElementType::kS64, std::numeric_limits<int64_t>::max());
+  if (!ReadPool(n, x, 1, true, n.bool_arg(5), SpatialOf(n.op()), &p)) return;
+  XlaEmitter& e = n.emitter();
+  const XlaOp init = Number(x, IdentityElement(Opcode::kMaximum, x.type()));
+  const XlaOp values = ReduceWindow(Opcode::kMaximum, x, init, p.window);
+  const XlaOp places = FlatPlaces(x, p.first);
+  const XlaOp last = Constant(e, ElementType::kS64, std::numeric_limits<int64_t>::max());
   if (!x.ok() || !places.ok()) return n.Return(x, places);
-  const Hlo pairs = e.Take(
+  const XlaOp pairs = e.Take(
       e.builder().Add(Opcode::kReduceWindow, {x.id(), places.id(), init.id(), last.id()},
                       {WindowAttr(e.builder(), p.window), Builder::Calls(Attr::kToApply, BestPair(e, x.type()))}));
   n.Return(values, Element(pairs, 1));
 }
 
-void MaxPoolBackward(NodeLowering& n) {
+void MaxPoolBackward(LoweringContext& n) {
   // grad, self, kernel, stride, padding, dilation, ceil, indices
-  const Hlo g = n.in(0), x = n.in(1);
+  const XlaOp g = n.in(0), x = n.in(1);
   PoolPlan p;
   // One number stands for two.
   const int64_t spatial = static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2));
-  if (!ReadPool(n, x, 2, true, n.b(6), spatial, &p)) return;
+  if (!ReadPool(n, x, 2, true, n.bool_arg(6), spatial, &p)) return;
   const bool dilated = std::any_of(p.dilation.begin(), p.dilation.end(), [](int64_t d) { return d != 1; });
-  Emitter& e = n.emitter();
+  XlaEmitter& e = n.emitter();
   if (!dilated) {
     Window window = p.window;
     window.window_dilation.clear();
     const ComputationId select = e.Comparator(ComparisonDirection::kGe, x.type());
     const ComputationId scatter = e.Reducer(Opcode::kAdd, x.type());
-    const Hlo zero = Number(x, 0);
+    const XlaOp zero = Number(x, 0);
     if (!g.ok() || !x.ok()) return n.Return(g);
     return n.Return(e.Take(e.builder().Add(Opcode::kSelectAndScatter, {x.id(), g.id(), zero.id()},
                                            {WindowAttr(e.builder(), window), Builder::Calls(Attr::kSelect, select),
@@ -154,14 +154,14 @@ void MaxPoolBackward(NodeLowering& n) {
     (d < p.first ? outer_g : inner_g) *= g.size(d);
   }
   const DimVector flat = {outer, inner_g};
-  const Hlo row = IotaOf(e, ElementType::kS64, flat, 0);
-  const Hlo places = Reshape(n.in(7), flat) + row * Number(row, inner);
+  const XlaOp row = IotaOf(e, ElementType::kS64, flat, 0);
+  const XlaOp places = Reshape(n.in(7), flat) + row * Number(row, inner);
   ScatterNumbers s;
   s.inserted_window_dims = {0};
   s.scatter_dims_to_operand_dims = {0};
   s.index_vector_dim = 1;
-  const Hlo sum = Scatter(Full(e, x.type(), {outer * inner}, 0), Reshape(places, {outer * inner_g, 1}),
-                          Reshape(g, {outer_g * inner_g}), s, Opcode::kAdd);
+  const XlaOp sum = Scatter(Full(e, x.type(), {outer * inner}, 0), Reshape(places, {outer * inner_g, 1}),
+                            Reshape(g, {outer_g * inner_g}), s, Opcode::kAdd);
   n.Return(Reshape(sum, x.dims()));
 }
 
@@ -170,9 +170,9 @@ void MaxPoolBackward(NodeLowering& n) {
 namespace {
 
 // What each window's sum is divided by, in the spatial dimensions, broadcast to `dims`.
-Hlo Divisors(NodeLowering& n, Hlo x, const PoolPlan& p, bool include_pad, bool has_override, int64_t divisor,
-             Dims dims) {
-  Emitter& e = n.emitter();
+XlaOp Divisors(LoweringContext& n, XlaOp x, const PoolPlan& p, bool include_pad, bool has_override, int64_t divisor,
+               Dims dims) {
+  XlaEmitter& e = n.emitter();
   if (has_override && divisor == 0) return e.Fail("divisor_override must not be zero");
   if (has_override) return Full(e, x.type(), dims, divisor);
   const size_t spatial = p.kernel.size();
@@ -187,12 +187,12 @@ Hlo Divisors(NodeLowering& n, Hlo x, const PoolPlan& p, bool include_pad, bool h
     w.low.push_back(include_pad ? 0 : p.window.low[d]);
     w.high.push_back(p.window.high[d] - (include_pad ? p.padding[i] : 0));
   }
-  const Hlo ones = Full(e, x.type(), sizes, 1);
+  const XlaOp ones = Full(e, x.type(), sizes, 1);
   return BroadcastInDim(ReduceWindow(Opcode::kAdd, ones, Number(ones, 0), w), dims, places);
 }
 
 // The gradient of a sum over windows.
-Hlo SpreadWindows(Hlo g, const PoolPlan& p, Hlo x) {
+XlaOp SpreadWindows(XlaOp g, const PoolPlan& p, XlaOp x) {
   const size_t rank = static_cast<size_t>(g.rank());
   DimVector low(rank, 0), high(rank, 0), interior(rank, 0);
   Window w{DimVector(rank, 1), {}, {}, {}, {}, {}};
@@ -204,27 +204,28 @@ Hlo SpreadWindows(Hlo g, const PoolPlan& p, Hlo x) {
     low[d] = p.kernel[i] - 1 - p.padding[i];
     high[d] = x.size(static_cast<int64_t>(d)) - spread - low[d] + p.kernel[i] - 1;
   }
-  const Hlo zero = Number(g, 0);
+  const XlaOp zero = Number(g, 0);
   return ReduceWindow(Opcode::kAdd, Pad(g, zero, low, high, interior), zero, w);
 }
 
 }  // namespace
 
-void AvgPool(NodeLowering& n) {
-  const Hlo input = n.in(0);
-  const Hlo x = Wide(input);
+void AvgPool(LoweringContext& n) {
+  const XlaOp input = n.in(0);
+  const XlaOp x = Wide(input);
   PoolPlan p;
-  if (!ReadPool(n, x, 1, false, n.b(4), SpatialOf(n.op()), &p)) return;
+  if (!ReadPool(n, x, 1, false, n.bool_arg(4), SpatialOf(n.op()), &p)) return;
   Window w = p.window;
   w.window_dilation.clear();
-  const Hlo sum = ReduceWindow(Opcode::kAdd, x, Number(x, 0), w);
-  n.Return(lazy::Cast(sum / Divisors(n, x, p, n.b(5), n.has(6), n.has(6) ? n.i(6) : 1, sum.dims()), input.type()));
+  const XlaOp sum = ReduceWindow(Opcode::kAdd, x, Number(x, 0), w);
+  n.Return(lazy::Cast(sum / Divisors(n, x, p, n.bool_arg(5), n.has(6), n.has(6) ? n.int_arg(6) : 1, sum.dims()),
+                      input.type()));
 }
-void AvgPoolBackward(NodeLowering& n) {
-  const Hlo g = Wide(n.in(0)), x = Wide(n.in(1));
+void AvgPoolBackward(LoweringContext& n) {
+  const XlaOp g = Wide(n.in(0)), x = Wide(n.in(1));
   PoolPlan p;
-  if (!ReadPool(n, x, 2, false, n.b(5), static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2)), &p)) return;
-  const Hlo share = g / Divisors(n, x, p, n.b(6), n.has(7), n.has(7) ? n.i(7) : 1, g.dims());
+  if (!ReadPool(n, x, 2, false, n.bool_arg(5), static_cast<int64_t>(std::max<size_t>(n.ints(2).size(), 2)), &p)) return;
+  const XlaOp share = g / Divisors(n, x, p, n.bool_arg(6), n.has(7), n.has(7) ? n.int_arg(7) : 1, g.dims());
   n.Return(lazy::Cast(SpreadWindows(share, p, x), n.in(1).type()));
 }
 
@@ -235,9 +236,9 @@ namespace {
 using Matrix = std::vector<std::vector<double>>;  // [out][in]
 
 // Applies m to dimension `dim` of x.
-Hlo Apply(Hlo x, int64_t dim, const Matrix& m) {
+XlaOp Apply(XlaOp x, int64_t dim, const Matrix& m) {
   const int64_t out = static_cast<int64_t>(m.size()), in = x.size(dim);
-  Emitter& e = x.emitter();
+  XlaEmitter& e = x.emitter();
   Literal literal = Literal::Zeros(e.ArrayShape(x.type(), {out, in}));
   const size_t width = static_cast<size_t>(BytesOf(x.type()));
   for (int64_t i = 0; i < out; ++i) {
@@ -245,8 +246,8 @@ Hlo Apply(Hlo x, int64_t dim, const Matrix& m) {
       StoreScalar(x.type(), m[i][j], literal.data() + static_cast<size_t>(i * in + j) * width);
     }
   }
-  const Hlo matrix = e.Take(e.builder().Constant(literal));
-  const Hlo product = Dot(x, matrix, {{}, {dim}, {}, {1}});  // the new dimension comes last
+  const XlaOp matrix = e.Take(e.builder().Constant(literal));
+  const XlaOp product = Dot(x, matrix, {{}, {dim}, {}, {1}});  // the new dimension comes last
   DimVector permutation;
   for (int64_t d = 0; d + 1 < x.rank(); ++d) {
     if (d == dim) permutation.push_back(x.rank() - 1);
@@ -293,7 +294,7 @@ Matrix Bilinear(int64_t in, int64_t out, bool align_corners, bool has_scale, dou
   return m;
 }
 
-std::vector<int64_t> NearestPlaces(int64_t in, int64_t out, bool has_scale, double scale) {
+std::vector<int64_t> NearestIndices(int64_t in, int64_t out, bool has_scale, double scale) {
   // In f32, as torch finds them.
   const float ratio =
       has_scale && scale > 0 ? static_cast<float>(1 / scale) : static_cast<float>(in) / static_cast<float>(out);
@@ -304,15 +305,15 @@ std::vector<int64_t> NearestPlaces(int64_t in, int64_t out, bool has_scale, doub
   return places;
 }
 
-Hlo TakePlaces(Hlo x, int64_t dim, const std::vector<int64_t>& places) {
-  Emitter& e = x.emitter();
+XlaOp GatherIndices(XlaOp x, int64_t dim, const std::vector<int64_t>& places) {
+  XlaEmitter& e = x.emitter();
   Literal literal = Literal::Zeros(e.ArrayShape(ElementType::kS64, {static_cast<int64_t>(places.size()), 1}));
   std::copy(places.begin(), places.end(), literal.values<int64_t>().begin());
-  return Gather(x, e.Take(e.builder().Constant(literal)), SlicesAlong(x, dim));
+  return Gather(x, e.Take(e.builder().Constant(literal)), GatherAlongDim(x, dim));
 }
 
 constexpr int64_t kMaxMatrix = int64_t{1} << 24;
-bool SmallMap(NodeLowering& n, int64_t in, int64_t out) {
+bool SmallMap(LoweringContext& n, int64_t in, int64_t out) {
   if (in > 0 && out > 0 && in <= kMaxMatrix / out) return true;
   n.emitter().Fail("the sizes are out of range");
   return false;
@@ -320,9 +321,9 @@ bool SmallMap(NodeLowering& n, int64_t in, int64_t out) {
 
 }  // namespace
 
-void AdaptiveAvgPool(NodeLowering& n) {
-  const Hlo input = n.in(0);
-  Hlo x = Wide(input);
+void AdaptiveAvgPool(LoweringContext& n) {
+  const XlaOp input = n.in(0);
+  XlaOp x = Wide(input);
   for (int64_t i = 0; i < 2; ++i) {
     const int64_t dim = x.rank() - 2 + i, out = n.ints(1).size() > static_cast<size_t>(i) ? n.ints(1)[i] : 0;
     if (!SmallMap(n, x.size(dim), out)) return;
@@ -342,9 +343,9 @@ void AdaptiveAvgPool(NodeLowering& n) {
   for (int64_t i = 0; i < 2; ++i) x = Apply(x, r - 2 + i, AdaptiveAverage(in[i], n.ints(1)[i]));
   n.Return(lazy::Cast(x, input.type()));
 }
-void AdaptiveAvgPoolBackward(NodeLowering& n) {
-  Hlo g = Wide(n.in(0));
-  const Hlo x = n.in(1);
+void AdaptiveAvgPoolBackward(LoweringContext& n) {
+  XlaOp g = Wide(n.in(0));
+  const XlaOp x = n.in(1);
   for (int64_t i = 0; i < 2; ++i) {
     const int64_t dim = x.rank() - 2 + i;
     if (!SmallMap(n, x.size(dim), n.in(0).size(dim))) return;
@@ -352,41 +353,45 @@ void AdaptiveAvgPoolBackward(NodeLowering& n) {
   }
   n.Return(lazy::Cast(g, x.type()));
 }
-void UpsampleBilinear(NodeLowering& n) {
-  Hlo x = Wide(n.in(0));
+void UpsampleBilinear(LoweringContext& n) {
+  XlaOp x = Wide(n.in(0));
   const Dims out = n.ints(1);
   for (int64_t i = 0; i < 2; ++i) {
     const int64_t in = x.size(2 + i);
     if (!SmallMap(n, in, out[i])) return;
-    x = Apply(x, 2 + i, Bilinear(in, out[i], n.b(2), n.has(3 + i), n.has(3 + i) ? n.d(3 + i) : 0));
+    x = Apply(x, 2 + i, Bilinear(in, out[i], n.bool_arg(2), n.has(3 + i), n.has(3 + i) ? n.float_arg(3 + i) : 0));
   }
   n.Return(lazy::Cast(x, n.in(0).type()));
 }
-void UpsampleBilinearBackward(NodeLowering& n) {
-  Hlo g = Wide(n.in(0));
+void UpsampleBilinearBackward(LoweringContext& n) {
+  XlaOp g = Wide(n.in(0));
   const Dims out = n.ints(1), in = n.ints(2);
   for (int64_t i = 0; i < 2; ++i) {
     if (!SmallMap(n, in[2 + i], out[i])) return;
-    g = Apply(g, 2 + i, Transposed(Bilinear(in[2 + i], out[i], n.b(3), n.has(4 + i), n.has(4 + i) ? n.d(4 + i) : 0)));
+    g = Apply(
+        g, 2 + i,
+        Transposed(Bilinear(in[2 + i], out[i], n.bool_arg(3), n.has(4 + i), n.has(4 + i) ? n.float_arg(4 + i) : 0)));
   }
   n.Return(lazy::Cast(g, n.in(0).type()));
 }
-void UpsampleNearest(NodeLowering& n) {
-  Hlo x = n.in(0);
+void UpsampleNearest(LoweringContext& n) {
+  XlaOp x = n.in(0);
   const Dims out = n.ints(1);
   for (int64_t i = 0; i < 2; ++i) {
     if (!SmallMap(n, x.size(2 + i), out[i])) return;
-    x = TakePlaces(x, 2 + i, NearestPlaces(x.size(2 + i), out[i], n.has(2 + i), n.has(2 + i) ? n.d(2 + i) : 0));
+    x = GatherIndices(x, 2 + i,
+                      NearestIndices(x.size(2 + i), out[i], n.has(2 + i), n.has(2 + i) ? n.float_arg(2 + i) : 0));
   }
   n.Return(x);
 }
-void UpsampleNearestBackward(NodeLowering& n) {
-  Hlo g = Wide(n.in(0));
+void UpsampleNearestBackward(LoweringContext& n) {
+  XlaOp g = Wide(n.in(0));
   const Dims out = n.ints(1), in = n.ints(2);
   for (int64_t i = 0; i < 2; ++i) {
     if (!SmallMap(n, in[2 + i], out[i])) return;
     Matrix m(static_cast<size_t>(in[2 + i]), std::vector<double>(static_cast<size_t>(out[i]), 0));
-    const std::vector<int64_t> places = NearestPlaces(in[2 + i], out[i], n.has(3 + i), n.has(3 + i) ? n.d(3 + i) : 0);
+    const std::vector<int64_t> places =
+        NearestIndices(in[2 + i], out[i], n.has(3 + i), n.has(3 + i) ? n.float_arg(3 + i) : 0);
     for (size_t o = 0; o < places.size(); ++o) m[places[o]][o] = 1;
     g = Apply(g, 2 + i, m);
   }

@@ -9,76 +9,76 @@ namespace hlokit::lazy::lower {
 namespace {
 
 // Random words of 32 or 64 bits.
-Hlo Bits(NodeLowering& n, Hlo seed, ElementType type, Dims dims) {
-  Emitter& e = n.emitter();
-  const Hlo word = Reshape(lazy::Cast(seed, ElementType::kU64), {1});
-  const Hlo state = Concatenate({word, Full(e, ElementType::kU64, {1}, 0)}, 0);
+XlaOp Bits(LoweringContext& n, XlaOp seed, ElementType type, Dims dims) {
+  XlaEmitter& e = n.emitter();
+  const XlaOp word = Reshape(lazy::Cast(seed, ElementType::kU64), {1});
+  const XlaOp state = Concatenate({word, Full(e, ElementType::kU64, {1}, 0)}, 0);
   if (!state.ok()) return state;
   const Shape shapes[] = {e.ArrayShape(ElementType::kU64, {2}), e.ArrayShape(type, dims)};
-  const Hlo both = e.Take(e.builder().Add(Opcode::kRngBitGenerator, {state.id()},
-                                          {Builder::Enum(Attr::kRngAlgorithm, RngAlgorithm::kDefault)},
-                                          e.builder().shapes().Tuple(shapes)));
+  const XlaOp both = e.Take(e.builder().Add(Opcode::kRngBitGenerator, {state.id()},
+                                            {Builder::Enum(Attr::kRngAlgorithm, RngAlgorithm::kDefault)},
+                                            e.builder().shapes().Tuple(shapes)));
   return Element(both, 1);
 }
 
 // Uniform in [0, 1), f32: the upper bits of each word as a fraction.
-Hlo UnitUniform(NodeLowering& n, Hlo seed, Dims dims) {
-  const Hlo bits = Bits(n, seed, ElementType::kU32, dims);
-  const Hlo fraction = Binary(Opcode::kShiftRightLogical, bits, Number(bits, 9));
+XlaOp UnitUniform(LoweringContext& n, XlaOp seed, Dims dims) {
+  const XlaOp bits = Bits(n, seed, ElementType::kU32, dims);
+  const XlaOp fraction = Binary(Opcode::kShiftRightLogical, bits, Number(bits, 9));
   return lazy::Cast(fraction, ElementType::kF32) * std::ldexp(1.0, -23);
 }
 
 }  // namespace
 
-void Uniform(NodeLowering& n) {
-  const Hlo from = n.in(0), to = n.in(1);
-  const Hlo u = UnitUniform(n, n.in(2), n.ints(3));
+void Uniform(LoweringContext& n) {
+  const XlaOp from = n.in(0), to = n.in(1);
+  const XlaOp u = UnitUniform(n, n.in(2), n.ints(3));
   const ElementType type = from.type();
-  const Hlo low = lazy::Cast(from, ElementType::kF32), high = lazy::Cast(to, ElementType::kF32);
+  const XlaOp low = lazy::Cast(from, ElementType::kF32), high = lazy::Cast(to, ElementType::kF32);
   n.Return(lazy::Cast(u * (high - low) + low, type));
 }
-void Normal(NodeLowering& n) {
+void Normal(LoweringContext& n) {
   // Box and Muller: two uniforms make two normal numbers.
   const Dims dims = n.ints(3);
   int64_t count = 1;
   for (int64_t size : dims) count *= size;
   const int64_t half = (count + 1) / 2;
-  const Hlo u = UnitUniform(n, n.in(2), {2, half});
-  const Hlo a = SliceDim(u, 0, 0, 1), b = SliceDim(u, 0, 1, 2) * (2 * std::numbers::pi);
-  const Hlo radius = Sqrt(Log(1.0 - a) * -2.0);
-  const Hlo both =
+  const XlaOp u = UnitUniform(n, n.in(2), {2, half});
+  const XlaOp a = SliceDim(u, 0, 0, 1), b = SliceDim(u, 0, 1, 2) * (2 * std::numbers::pi);
+  const XlaOp radius = Sqrt(Log(1.0 - a) * -2.0);
+  const XlaOp both =
       Reshape(Concatenate({radius * Unary(Opcode::kCos, b), radius * Unary(Opcode::kSin, b)}, 0), {2 * half});
-  const Hlo x = Reshape(SliceDim(both, 0, 0, count), dims);
-  const Hlo mean = lazy::Cast(n.in(0), ElementType::kF32), deviation = lazy::Cast(n.in(1), ElementType::kF32);
+  const XlaOp x = Reshape(SliceDim(both, 0, 0, count), dims);
+  const XlaOp mean = lazy::Cast(n.in(0), ElementType::kF32), deviation = lazy::Cast(n.in(1), ElementType::kF32);
   n.Return(lazy::Cast(x * deviation + mean, n.in(0).type()));
 }
-void Bernoulli(NodeLowering& n) {
-  const Hlo probability = n.in(0);
-  const Hlo u = UnitUniform(n, n.in(1), n.ints(2));
+void Bernoulli(LoweringContext& n) {
+  const XlaOp probability = n.in(0);
+  const XlaOp u = UnitUniform(n, n.in(1), n.ints(2));
   n.Return(lazy::Cast(Lt(u, lazy::Cast(probability, ElementType::kF32)), probability.type()));
 }
 
-void Exponential(NodeLowering& n) {
-  const Hlo lambd = n.in(0);
-  const Hlo u = UnitUniform(n, n.in(1), n.ints(2));
+void Exponential(LoweringContext& n) {
+  const XlaOp lambd = n.in(0);
+  const XlaOp u = UnitUniform(n, n.in(1), n.ints(2));
   // The middle of each step of u, so that neither 0 nor infinity comes out.
-  const Hlo middle = u + std::ldexp(1.0, -24);
+  const XlaOp middle = u + std::ldexp(1.0, -24);
   n.Return(lazy::Cast(-Log(middle) / lazy::Cast(lambd, ElementType::kF32), lambd.type()));
 }
 // seed, sizes, from, to, dtype: whole numbers of [from, to), as remainders of words of 64 bits.
-void Random(NodeLowering& n) {
-  const Hlo bits = Bits(n, n.in(0), ElementType::kU64, n.ints(1));
-  const uint64_t range = static_cast<uint64_t>(n.i(3)) - static_cast<uint64_t>(n.i(2));
-  const Hlo rest = Binary(Opcode::kRemainder, bits, Number(bits, static_cast<int64_t>(range)));
-  const Hlo value = lazy::Cast(rest, ElementType::kS64);
-  n.Return(lazy::Cast(value + Number(value, n.i(2)), n.dtype(4, ElementType::kS64)));
+void Random(LoweringContext& n) {
+  const XlaOp bits = Bits(n, n.in(0), ElementType::kU64, n.ints(1));
+  const uint64_t range = static_cast<uint64_t>(n.int_arg(3)) - static_cast<uint64_t>(n.int_arg(2));
+  const XlaOp rest = Binary(Opcode::kRemainder, bits, Number(bits, static_cast<int64_t>(range)));
+  const XlaOp value = lazy::Cast(rest, ElementType::kS64);
+  n.Return(lazy::Cast(value + Number(value, n.int_arg(2)), n.dtype(4, ElementType::kS64)));
 }
 // The places of sorted random words.
-void Randperm(NodeLowering& n) {
-  const int64_t size = n.i(1);
-  const Hlo keys = Bits(n, n.in(0), ElementType::kU32, {size});
-  const Hlo places = IotaOf(n.emitter(), ElementType::kS64, {size}, 0);
-  const std::vector<Hlo> sorted = Sort({keys, places}, 0, ComparisonDirection::kLt);
+void Randperm(LoweringContext& n) {
+  const int64_t size = n.int_arg(1);
+  const XlaOp keys = Bits(n, n.in(0), ElementType::kU32, {size});
+  const XlaOp places = IotaOf(n.emitter(), ElementType::kS64, {size}, 0);
+  const std::vector<XlaOp> sorted = Sort({keys, places}, 0, ComparisonDirection::kLt);
   if (sorted.size() == 2) n.Return(lazy::Cast(sorted[1], n.dtype(2, ElementType::kS64)));
 }
 

@@ -15,7 +15,7 @@ namespace {
 using nn::BatchNorm2d;
 using nn::Conv2d;
 using nn::Linear;
-using nn::Scope;
+using nn::ModuleScope;
 
 // A chain of functions of (x, training).
 using Stage = std::function<Tensor(const Tensor&, bool)>;
@@ -74,7 +74,7 @@ class Convnet : public Model {
   Chain chain_;
 };
 
-Chain Mlp(const ModelConfig& c, const Scope& s) {
+Chain Mlp(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
   chain.AddLayer(Linear(s["fc1"], c.image * c.image, c.hidden));
   chain.AddRelu();
@@ -84,7 +84,7 @@ Chain Mlp(const ModelConfig& c, const Scope& s) {
   return chain;
 }
 
-Chain Lenet(const ModelConfig& c, const Scope& s) {
+Chain Lenet(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
   chain.AddLayer(Conv2d(s["conv1"], 1, 6, 5, 1, 2));
   chain.AddRelu();
@@ -102,9 +102,9 @@ Chain Lenet(const ModelConfig& c, const Scope& s) {
   return chain;
 }
 
-Chain Alexnet(const ModelConfig& c, const Scope& s) {
+Chain Alexnet(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
-  const Scope f = s["features"];
+  const ModuleScope f = s["features"];
   chain.AddLayer(Conv2d(f[0], 3, 64, 11, 4, 2));
   chain.AddRelu();
   chain.AddMaxPool(3, 2);
@@ -120,7 +120,7 @@ Chain Alexnet(const ModelConfig& c, const Scope& s) {
   chain.AddMaxPool(3, 2);
   chain.AddAvgPoolTo(6);
   chain.AddFlatten();
-  const Scope h = s["classifier"];
+  const ModuleScope h = s["classifier"];
   chain.AddLayer(Linear(h[1], 256 * 36, 4096));
   chain.AddRelu();
   chain.AddLayer(Linear(h[4], 4096, 4096));
@@ -129,9 +129,9 @@ Chain Alexnet(const ModelConfig& c, const Scope& s) {
   return chain;
 }
 
-Chain Vgg16(const ModelConfig& c, const Scope& s) {
+Chain Vgg16(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
-  const Scope f = s["features"];
+  const ModuleScope f = s["features"];
   int64_t place = 0, in = 3;
   for (int64_t out : {64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0}) {
     if (out == 0) {
@@ -146,7 +146,7 @@ Chain Vgg16(const ModelConfig& c, const Scope& s) {
   }
   chain.AddAvgPoolTo(7);
   chain.AddFlatten();
-  const Scope h = s["classifier"];
+  const ModuleScope h = s["classifier"];
   chain.AddLayer(Linear(h[0], 512 * 49, 4096));
   chain.AddRelu();
   chain.AddLayer(Linear(h[3], 4096, 4096));
@@ -155,9 +155,9 @@ Chain Vgg16(const ModelConfig& c, const Scope& s) {
   return chain;
 }
 
-Chain Squeezenet(const ModelConfig& c, const Scope& s) {
+Chain Squeezenet(const ModelConfig& c, const ModuleScope& s) {
   Chain chain;
-  const Scope f = s["features"];
+  const ModuleScope f = s["features"];
   chain.AddLayer(Conv2d(f[0], 3, 64, 3, 2));
   chain.AddRelu();
   chain.AddMaxPool(3, 2, 0, true);
@@ -187,7 +187,7 @@ Chain Squeezenet(const ModelConfig& c, const Scope& s) {
   return chain;
 }
 
-Chain Resnet(const ModelConfig& c, const Scope& s) {
+Chain Resnet(const ModelConfig& c, const ModuleScope& s) {
   const bool bottleneck = c.name != "resnet18";
   const int64_t groups = c.name == "resnext50_32x4d" ? 32 : 1, base_width = groups == 1 ? 64 : 4;
   const std::vector<int64_t> blocks = bottleneck ? std::vector<int64_t>{3, 4, 6, 3} : std::vector<int64_t>{2, 2, 2, 2};
@@ -201,7 +201,7 @@ Chain Resnet(const ModelConfig& c, const Scope& s) {
   for (size_t stage = 0; stage < blocks.size(); ++stage) {
     const int64_t planes = int64_t{64} << stage;
     for (int64_t i = 0; i < blocks[stage]; ++i) {
-      const Scope b = s["layer" + std::to_string(stage + 1)][i];
+      const ModuleScope b = s["layer" + std::to_string(stage + 1)][i];
       const int64_t stride = stage > 0 && i == 0 ? 2 : 1, out = planes * expansion;
       const int64_t width = planes * base_width / 64 * groups;
       Chain body;
@@ -239,9 +239,9 @@ Chain Resnet(const ModelConfig& c, const Scope& s) {
   return chain;
 }
 
-Chain MobilenetV2(const ModelConfig& c, const Scope& s) {
-  const Scope f = s["features"];
-  const auto conv = [](Chain* chain, const Scope& p, int64_t in, int64_t out, int64_t kernel, int64_t stride,
+Chain MobilenetV2(const ModelConfig& c, const ModuleScope& s) {
+  const ModuleScope f = s["features"];
+  const auto conv = [](Chain* chain, const ModuleScope& p, int64_t in, int64_t out, int64_t kernel, int64_t stride,
                        int64_t groups) {
     chain->AddLayer(Conv2d(p[0], in, out, kernel, stride, (kernel - 1) / 2, groups, false));
     chain->AddNorm(BatchNorm2d(p[1], out));
@@ -257,7 +257,7 @@ Chain MobilenetV2(const ModelConfig& c, const Scope& s) {
                            Setting{6, 96, 3, 1}, Setting{6, 160, 3, 2}, Setting{6, 320, 1, 1}}) {
     for (int64_t i = 0; i < t.count; ++i, ++place) {
       const int64_t stride = i == 0 ? t.stride : 1, hidden = in * t.expand;
-      const Scope p = f[place]["conv"];
+      const ModuleScope p = f[place]["conv"];
       Chain body;
       int64_t k = 0;
       if (t.expand != 1) conv(&body, p[k++], in, hidden, 1, 1, 1);
@@ -276,8 +276,8 @@ Chain MobilenetV2(const ModelConfig& c, const Scope& s) {
   return chain;
 }
 
-Chain Mnasnet(const ModelConfig& c, const Scope& s) {
-  const Scope l = s["layers"];
+Chain Mnasnet(const ModelConfig& c, const ModuleScope& s) {
+  const ModuleScope l = s["layers"];
   Chain chain;
   chain.AddLayer(Conv2d(l[0], 3, 32, 3, 2, 1, 1, false));
   chain.AddNorm(BatchNorm2d(l[1], 32));
@@ -294,7 +294,7 @@ Chain Mnasnet(const ModelConfig& c, const Scope& s) {
   for (const Setting& t : {Setting{24, 3, 2, 3, 3}, Setting{40, 5, 2, 3, 3}, Setting{80, 5, 2, 6, 3},
                            Setting{96, 3, 1, 6, 2}, Setting{192, 5, 2, 6, 4}, Setting{320, 3, 1, 6, 1}}) {
     for (int64_t i = 0; i < t.count; ++i) {
-      const Scope p = l[place][i]["layers"];
+      const ModuleScope p = l[place][i]["layers"];
       const int64_t stride = i == 0 ? t.stride : 1, hidden = in * t.expand;
       Chain body;
       body.AddLayer(Conv2d(p[0], in, hidden, 1, 1, 0, 1, false));
@@ -321,8 +321,8 @@ Chain Mnasnet(const ModelConfig& c, const Scope& s) {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeConvnet(const ModelConfig& c, nn::Registry* registry) {
-  const Scope root(registry);
+std::unique_ptr<Model> MakeConvnet(const ModelConfig& c, nn::ParameterRegistry* registry) {
+  const ModuleScope root(registry);
   Chain chain = c.name == "mlp"             ? Mlp(c, root)
                 : c.name == "lenet"         ? Lenet(c, root)
                 : c.name == "alexnet"       ? Alexnet(c, root)

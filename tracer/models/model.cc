@@ -8,7 +8,7 @@
 #include "ir/core/diagnostic.h"
 #include "ir/core/str_cat.h"
 #include "ir/core/suggest.h"
-#include "tracer/graph/hash_numbers.h"
+#include "tracer/graph/deterministic_init.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/step/device_state.h"
 
@@ -39,9 +39,9 @@ constexpr Preset kPresets[] = {
     {"llama", 0, 0, 128, 32000, 4096, 32, 32, 32, 11008, 0},
 };
 
-constexpr int64_t kMostSize = int64_t{1} << 31;
-constexpr double kMostValues = 0x1p32;  // of one tensor
-constexpr double kMostParameters = 0x1p33;
+constexpr int64_t kMaxDimension = int64_t{1} << 31;
+constexpr double kMaxElements = 0x1p32;  // of one tensor
+constexpr double kMaxParameters = 0x1p33;
 
 }  // namespace
 
@@ -51,13 +51,13 @@ Batch ImageBatch(Tracer& tracer, const ModelConfig& config, Dims sizes) {
   dims.insert(dims.end(), sizes.begin(), sizes.end());
   Literal x = Literal::Zeros(device.ArrayShape(ElementType::kF32, dims));
   const size_t numbers = x.values<float>().size();
-  const size_t before = static_cast<size_t>(config.first) * (numbers / static_cast<size_t>(config.batch));
+  const size_t before = static_cast<size_t>(config.batch_offset) * (numbers / static_cast<size_t>(config.batch));
   for (size_t i = 0; i < numbers; ++i) {
-    x.values<float>()[i] = static_cast<float>(HashNumber(1000, static_cast<uint32_t>(before + i)));
+    x.values<float>()[i] = static_cast<float>(HashedValue(1000, static_cast<uint32_t>(before + i)));
   }
   Literal y = Literal::Zeros(device.ArrayShape(ElementType::kS64, {config.batch}));
   for (int64_t n = 0; n < config.batch; ++n) {
-    y.values<int64_t>()[n] = (7 * (config.first + n) + 3) % config.classes;
+    y.values<int64_t>()[n] = (7 * (config.batch_offset + n) + 3) % config.classes;
   }
   if (config.type != ElementType::kF32) x = Converted(x, device.ArrayShape(config.type, dims));
   return {{tracer.FromLiteral(std::move(x))}, tracer.FromLiteral(std::move(y))};
@@ -83,30 +83,25 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
     fill(&c.layers, p.layers);
     fill(&c.heads, p.heads);
     fill(&c.kv_heads, p.kv_heads == 0 ? 0 : std::min(p.kv_heads, c.heads));
-    fill(&c.ff, p.ff);
+    fill(&c.ffn_hidden, p.ff);
     fill(&c.patch, p.patch);
     if (c.batch < 1 || c.image < 0 || c.classes < 0 || c.seq < 0 || c.vocab < 0 || c.hidden < 0 || c.layers < 0 ||
-        c.heads < 0 || c.kv_heads < 0 || c.ff < 0 || c.patch < 0) {
+        c.heads < 0 || c.kv_heads < 0 || c.ffn_hidden < 0 || c.patch < 0) {
       return absl::InvalidArgumentError("sizes of a model must be positive");
     }
     const std::pair<const char*, std::pair<int64_t, int64_t>> lacking[] = {
-        {"image", {p.image, c.image}},
-        {"classes", {p.classes, c.classes}},
-        {"seq", {p.seq, c.seq}},
-        {"vocab", {p.vocab, c.vocab}},
-        {"hidden", {p.hidden, c.hidden}},
-        {"layers", {p.layers, c.layers}},
-        {"heads", {p.heads, c.heads}},
-        {"kv-heads", {p.kv_heads, c.kv_heads}},
-        {"ff", {p.ff, c.ff}},
-        {"patch", {p.patch, c.patch}},
+        {"image", {p.image, c.image}},    {"classes", {p.classes, c.classes}},
+        {"seq", {p.seq, c.seq}},          {"vocab", {p.vocab, c.vocab}},
+        {"hidden", {p.hidden, c.hidden}}, {"layers", {p.layers, c.layers}},
+        {"heads", {p.heads, c.heads}},    {"kv-heads", {p.kv_heads, c.kv_heads}},
+        {"ff", {p.ff, c.ffn_hidden}},     {"patch", {p.patch, c.patch}},
         {"batch", {1, c.batch}},
     };
     for (const auto& [name, sizes] : lacking) {
       const auto [usual, given] = sizes;
       if (usual == 0 && given != 0)
         return absl::InvalidArgumentError(StrCat("--", name, " cannot be used with model `", c.name, "`"));
-      if (given > kMostSize) return absl::InvalidArgumentError(StrCat("--", name, "=", given, " is too large"));
+      if (given > kMaxDimension) return absl::InvalidArgumentError(StrCat("--", name, "=", given, " is too large"));
     }
     if (c.patch != 0 && c.image % c.patch != 0) {
       return absl::InvalidArgumentError(StrCat("the patch size ", c.patch, " does not divide the image's, ", c.image));
@@ -116,13 +111,13 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
                              1.0 * c.batch * c.seq,
                              1.0 * c.vocab * c.hidden,
                              1.0 * c.hidden * c.hidden,
-                             1.0 * c.hidden * c.ff,
+                             1.0 * c.hidden * c.ffn_hidden,
                              1.0 * c.seq * c.hidden,
                              1.0 * c.classes * 4096,
                              p.seq == 0 && p.hidden != 0 ? 1.0 * c.image * c.image * c.hidden : 0.0};
-    const double all = c.layers * (4.0 * c.hidden * c.hidden + 3.0 * c.hidden * c.ff);
+    const double all = c.layers * (4.0 * c.hidden * c.hidden + 3.0 * c.hidden * c.ffn_hidden);
     for (double count : values) {
-      if (count > kMostValues || all > kMostParameters)
+      if (count > kMaxElements || all > kMaxParameters)
         return absl::InvalidArgumentError("a model of these sizes exceeds the limit on memory");
     }
     if (c.heads != 0 && (c.hidden % c.heads != 0 || (c.kv_heads != 0 && c.heads % c.kv_heads != 0))) {
@@ -130,10 +125,10 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig c) {
     }
     return c;
   }
-  return absl::NotFoundError(StrCat("unknown model `", c.name, "`", Suggested(c.name, ModelNames())));
+  return absl::NotFoundError(StrCat("unknown model `", c.name, "`", DidYouMeanSuffix(c.name, ModelNames())));
 }
 
-std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::Registry* registry) {
+std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::ParameterRegistry* registry) {
   const bool text = config.seq != 0 || config.name == "vit";
   return text ? MakeTransformer(config, registry) : MakeConvnet(config, registry);
 }

@@ -13,7 +13,7 @@
 #include "ir/types/element_type.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/value.h"
-#include "tracer/nn/registry.h"
+#include "tracer/nn/parameter_registry.h"
 
 namespace hlokit::lazy::models {
 
@@ -21,17 +21,17 @@ namespace hlokit::lazy::models {
 struct ModelConfig {
   std::string name;
   int64_t batch = 2;
-  int64_t first = 0;  // example that the batch begins with: devices that train together take parts of one batch
-  int64_t image = 0;  // height and width
+  int64_t batch_offset = 0;  // example that the batch begins with: devices that train together take parts of one batch
+  int64_t image = 0;         // height and width
   int64_t classes = 0;
   int64_t seq = 0;  // tokens
   int64_t vocab = 0;
   int64_t hidden = 0;
   int64_t layers = 0;
   int64_t heads = 0;
-  int64_t kv_heads = 0;  // Llama
-  int64_t ff = 0;        // width inside of a feed-forward layer
-  int64_t patch = 0;     // ViT
+  int64_t kv_heads = 0;    // Llama
+  int64_t ffn_hidden = 0;  // width inside of a feed-forward layer
+  int64_t patch = 0;       // ViT
   ElementType type = ElementType::kF32;
 };
 
@@ -58,11 +58,11 @@ std::vector<std::string_view> ModelNames();
 // Fills in what the config leaves open, for the model it names; an error names the nearest model.
 absl::StatusOr<ModelConfig> Complete(ModelConfig config);
 // `config` is complete. Parameters are declared in the registry.
-std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::Registry* registry);
+std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::ParameterRegistry* registry);
 
 // One for each family, for MakeModel.
-std::unique_ptr<Model> MakeConvnet(const ModelConfig& config, nn::Registry* registry);
-std::unique_ptr<Model> MakeTransformer(const ModelConfig& config, nn::Registry* registry);
+std::unique_ptr<Model> MakeConvnet(const ModelConfig& config, nn::ParameterRegistry* registry);
+std::unique_ptr<Model> MakeTransformer(const ModelConfig& config, nn::ParameterRegistry* registry);
 
 }  // namespace hlokit::lazy::models
 

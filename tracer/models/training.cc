@@ -10,7 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/literal_scalar.h"
@@ -50,7 +50,7 @@ double Squares(const std::vector<double>& v) {
 }
 
 // The first ten logits, their sum and norm.
-absl::Status AddLogits(const Tensor& logits, bool fetch, std::vector<Figure>* figures) {
+absl::Status AddLogits(const Tensor& logits, bool fetch, std::vector<TrainingMetric>* figures) {
   absl::StatusOr<std::vector<double>> shown = Values(logits, fetch);
   if (!shown.ok()) return shown.status();
   for (size_t i = 0; i < std::min<size_t>(10, shown->size()); ++i) {
@@ -63,7 +63,7 @@ absl::Status AddLogits(const Tensor& logits, bool fetch, std::vector<Figure>* fi
 
 }  // namespace
 
-std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::Registry& registry) {
+std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry) {
   Tensors parameters;
   for (const nn::NamedTensor& p : registry.parameters()) parameters.push_back(p.tensor);
   if (options.optimizer == "sgd") {
@@ -154,17 +154,18 @@ absl::Status StepAll(absl::Span<const Replica> replicas, absl::Span<const std::u
 
 }  // namespace
 
-absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, const nn::Registry& registry,
-                                          const TrainingOptions& options) {
+absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, const Model& model,
+                                                  const nn::ParameterRegistry& registry,
+                                                  const TrainingOptions& options) {
   DeviceState* const device = CurrentDevice() != nullptr ? CurrentDevice() : tracer.device();
   const Replica alone = {device, &model, &registry};
   return Train(tracer, absl::MakeConstSpan(&alone, 1), options);
 }
 
-absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
-                                          const TrainingOptions& options) {
-  std::vector<Figure> figures;
-  const nn::Registry& registry = *replicas[0].registry;
+absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
+                                                  const TrainingOptions& options) {
+  std::vector<TrainingMetric> figures;
+  const nn::ParameterRegistry& registry = *replicas[0].registry;
   absl::StatusOr<nn::LrSchedule> schedule =
       nn::ParseLrSchedule(options.lr_schedule.empty() ? "constant" : options.lr_schedule, options.lr);
   if (!schedule.ok()) return schedule.status();
@@ -176,7 +177,7 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
   }
   std::vector<std::vector<double>> before;
   for (const nn::NamedTensor& p : registry.parameters()) {
-    absl::StatusOr<std::vector<double>> values = Values(p.tensor, options.figures);
+    absl::StatusOr<std::vector<double>> values = Values(p.tensor, options.metrics);
     if (!values.ok()) return values.status();
     before.push_back(*std::move(values));
   }
@@ -185,19 +186,19 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
     if (absl::Status s = StepAll(replicas, trainers); !s.ok()) return s;
     double sum = 0;
     for (const std::unique_ptr<Trainer>& trainer : trainers) {
-      absl::StatusOr<std::vector<double>> value = Values(trainer->loss(), options.figures);
+      absl::StatusOr<std::vector<double>> value = Values(trainer->loss(), options.metrics);
       if (!value.ok()) return value.status();
       sum += (*value)[0];
     }
     losses.push_back(sum / static_cast<double>(trainers.size()));
     if (step > 0) continue;
-    if (absl::Status added = AddLogits(trainers[0]->logits(), options.figures, &figures); !added.ok()) return added;
+    if (absl::Status added = AddLogits(trainers[0]->logits(), options.metrics, &figures); !added.ok()) return added;
     figures.push_back({"loss", losses[0]});
     const Tensors& gradients = trainers[0]->gradients();
     for (size_t k = 0; k < gradients.size(); ++k) {
       double norm = 0;
       if (gradients[k].defined()) {
-        absl::StatusOr<std::vector<double>> g = Values(gradients[k], options.figures);
+        absl::StatusOr<std::vector<double>> g = Values(gradients[k], options.metrics);
         if (!g.ok()) return g.status();
         norm = std::sqrt(Squares(*g));
       }
@@ -206,9 +207,9 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
   }
   for (size_t i = 0; i < losses.size(); ++i) figures.push_back({StrCat("loss_step ", i), losses[i]});
   double sum = 0, squares = 0, delta = 0;
-  std::vector<Figure> deltas;
+  std::vector<TrainingMetric> deltas;
   for (size_t k = 0; k < registry.parameters().size(); ++k) {
-    absl::StatusOr<std::vector<double>> after = Values(registry.parameters()[k].tensor, options.figures);
+    absl::StatusOr<std::vector<double>> after = Values(registry.parameters()[k].tensor, options.metrics);
     if (!after.ok()) return after.status();
     sum += SumOf(*after);
     squares += Squares(*after);
@@ -225,7 +226,7 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
     double running_sum = 0, running_squares = 0;
     for (const nn::NamedTensor& b : registry.buffers()) {
       if (!IsFloat(b.tensor.dtype())) continue;  // a count
-      absl::StatusOr<std::vector<double>> values = Values(b.tensor, options.figures);
+      absl::StatusOr<std::vector<double>> values = Values(b.tensor, options.metrics);
       if (!values.ok()) return values.status();
       running_sum += SumOf(*values);
       running_squares += Squares(*values);
@@ -236,10 +237,10 @@ absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Repli
   return figures;
 }
 
-absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch) {
+absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch) {
   const NoGradGuard no_grad;
   const Batch batch = model.MakeBatch(tracer);
-  std::vector<Figure> figures;
+  std::vector<TrainingMetric> figures;
   for (int64_t step = 0; step < steps; ++step) {
     const Tensor logits = model.Logits(batch, /*training=*/false);
     if (absl::Status s = tracer.MarkStep(); !s.ok()) return s;
@@ -249,9 +250,9 @@ absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, in
   return figures;
 }
 
-Comparison CompareFigures(const std::vector<Figure>& figures, std::string_view expected) {
+Comparison CompareMetrics(const std::vector<TrainingMetric>& figures, std::string_view expected) {
   absl::flat_hash_map<std::string, double> known;
-  for (const Figure& figure : figures) known.emplace(figure.key, figure.value);
+  for (const TrainingMetric& figure : figures) known.emplace(figure.key, figure.value);
   Comparison result;
   while (!expected.empty()) {
     const size_t end = std::min(expected.find('\n'), expected.size());

@@ -28,33 +28,34 @@ struct TrainingOptions {
   std::string lr_schedule;  // as ParseLrSchedule takes it; empty: constant
   double clip_norm = 0;     // of all gradients together; 0: not clipped
   double clip_value = 0;    // of each element of a gradient; 0: not clipped
-  bool figures = true;      // false: no value is fetched, and figures are 0
+  bool metrics = true;      // false: no value is fetched, and figures are 0
 };
 
-struct Figure {
+struct TrainingMetric {
   std::string key;  // "logit 3", "grad_l2 0 fc1.weight", "loss_step 2", ...
   double value = 0;
 };
 
-std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::Registry& registry);
+std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainingOptions& options, const nn::ParameterRegistry& registry);
 
 // A model on a device of its own.
 struct Replica {
   DeviceState* device = nullptr;
   const Model* model = nullptr;
-  const nn::Registry* registry = nullptr;
+  const nn::ParameterRegistry* registry = nullptr;
 };
 
 // Forward, backward and update, `steps` times on one batch with a step of the tracer after each.
-absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, const Model& model, const nn::Registry& registry,
-                                          const TrainingOptions& options);
+absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, const Model& model,
+                                                  const nn::ParameterRegistry& registry,
+                                                  const TrainingOptions& options);
 // The same on all devices of the tracer, a replica on each, with gradients summed over them before each update. Figures
 // are those of the first replica, losses the means over all.
-absl::StatusOr<std::vector<Figure>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
-                                          const TrainingOptions& options);
+absl::StatusOr<std::vector<TrainingMetric>> Train(Tracer& tracer, absl::Span<const Replica> replicas,
+                                                  const TrainingOptions& options);
 
 // The forward pass alone, `steps` times: figures of the logits, or with `fetch` false zeros.
-absl::StatusOr<std::vector<Figure>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch = true);
+absl::StatusOr<std::vector<TrainingMetric>> Infer(Tracer& tracer, const Model& model, int64_t steps, bool fetch = true);
 
 struct Comparison {
   int64_t checked = 0;
@@ -63,7 +64,7 @@ struct Comparison {
 };
 // Compares with lines `KEY VALUE REFERENCE TOLERANCE`: a figure is right within the tolerance of the reference. A key
 // that is not among the figures is a failure; # starts a comment.
-Comparison CompareFigures(const std::vector<Figure>& figures, std::string_view expected);
+Comparison CompareMetrics(const std::vector<TrainingMetric>& figures, std::string_view expected);
 
 }  // namespace hlokit::lazy::models
 

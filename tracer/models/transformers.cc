@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tracer/graph/hash_numbers.h"
+#include "tracer/graph/deterministic_init.h"
 #include "tracer/models/model.h"
 #include "tracer/nn/layers.h"
 #include "tracer/step/device_state.h"
@@ -18,9 +18,9 @@ using nn::Conv2d;
 using nn::Embedding;
 using nn::LayerNorm;
 using nn::Linear;
+using nn::ModuleScope;
 using nn::ParameterKind;
 using nn::RmsNorm;
-using nn::Scope;
 
 Literal S64(Dims dims) { return Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kS64, dims)); }
 Literal F32(Dims dims) { return Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kF32, dims)); }
@@ -38,16 +38,16 @@ Tensor Attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor
   Tensor scores = Matmul(q, Transpose(k, -1, -2)) / Scalar(std::sqrt(static_cast<double>(q.size(-1))));
   if (bias.defined()) scores = scores + bias;
   if (above.defined()) scores = MaskedFill(scores, above, -std::numeric_limits<double>::infinity());
-  return Matmul(Run(Op::softmax_int, scores, -1), v);
+  return Matmul(InvokeOp(Op::softmax_int, scores, -1), v);
 }
 
-Tensor Positions(nn::Registry* registry, int64_t n) {
+Tensor Positions(nn::ParameterRegistry* registry, int64_t n) {
   Literal positions = S64({n});
   for (int64_t t = 0; t < n; ++t) positions.values<int64_t>()[t] = t;
   return registry->Constant(std::move(positions));
 }
 // above[i][j] = j > i.
-Tensor Above(nn::Registry* registry, int64_t n) {
+Tensor Above(nn::ParameterRegistry* registry, int64_t n) {
   Literal above = Literal::Zeros(CurrentDevice()->ArrayShape(ElementType::kPred, {n, n}));
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = i + 1; j < n; ++j) above.values<uint8_t>()[i * n + j] = 1;
@@ -59,7 +59,7 @@ struct SelfAttention {
   Linear q, k, v, o;
   int64_t heads = 1;
 
-  SelfAttention(const Scope& s, int64_t hidden, int64_t head_count)
+  SelfAttention(const ModuleScope& s, int64_t hidden, int64_t head_count)
       : q(s["q"], hidden, hidden),
         k(s["k"], hidden, hidden),
         v(s["v"], hidden, hidden),
@@ -85,7 +85,7 @@ class LanguageModel : public Model {
   }
   Batch MakeBatch(Tracer& tracer) const override {
     Literal ids = S64({config_.batch, config_.seq});
-    const size_t before = static_cast<size_t>(config_.first * config_.seq);
+    const size_t before = static_cast<size_t>(config_.batch_offset * config_.seq);
     for (size_t i = 0; i < ids.values<int64_t>().size(); ++i) {
       ids.values<int64_t>()[i] =
           HashWord(1001, static_cast<uint32_t>(before + i)) % static_cast<uint32_t>(config_.vocab);
@@ -100,15 +100,15 @@ class LanguageModel : public Model {
 
 class Gpt2 : public LanguageModel {
  public:
-  Gpt2(const ModelConfig& c, nn::Registry* r) : LanguageModel(c) {
-    const Scope s(r);
+  Gpt2(const ModelConfig& c, nn::ParameterRegistry* r) : LanguageModel(c) {
+    const ModuleScope s(r);
     tok_ = Embedding(s["tok"], c.vocab, c.hidden);
     pos_ = Embedding(s["pos"], c.seq, c.hidden);
     for (int64_t i = 0; i < c.layers; ++i) {
-      const Scope b = s["blocks"][i];
+      const ModuleScope b = s["blocks"][i];
       blocks_.push_back({LayerNorm(b["ln1"], c.hidden), Linear(b["qkv"], c.hidden, 3 * c.hidden),
                          Linear(b["proj"], c.hidden, c.hidden), LayerNorm(b["ln2"], c.hidden),
-                         Linear(b["fc1"], c.hidden, c.ff), Linear(b["fc2"], c.ff, c.hidden)});
+                         Linear(b["fc1"], c.hidden, c.ffn_hidden), Linear(b["fc2"], c.ffn_hidden, c.hidden)});
     }
     ln_ = LayerNorm(s["ln"], c.hidden);
     positions_ = Positions(r, c.seq);
@@ -117,7 +117,7 @@ class Gpt2 : public LanguageModel {
   Tensor Logits(const Batch& batch, bool) const override {
     Tensor x = tok_(batch.inputs[0]) + pos_(positions_);
     for (const Block& b : blocks_) {
-      const Outputs parts = RunAll(Op::split_Tensor, b.qkv(b.ln1(x)), config_.hidden, 2);
+      const Outputs parts = InvokeOpMultiOutput(Op::split_Tensor, b.qkv(b.ln1(x)), config_.hidden, 2);
       if (parts.size() != 3) return Tensor();
       const Tensor q = SplitHeads(parts[0], config_.heads);
       const Tensor k = SplitHeads(parts[1], config_.heads);
@@ -125,7 +125,7 @@ class Gpt2 : public LanguageModel {
       x = x + b.proj(MergeHeads(Attention(q, k, v, Tensor(), above_)));
       x = x + b.fc2(Gelu(b.fc1(b.ln2(x)), "tanh"));
     }
-    return Run(Op::linear, ln_(x), tok_.weight);
+    return InvokeOp(Op::linear, ln_(x), tok_.weight);
   }
 
  private:
@@ -143,17 +143,17 @@ class Gpt2 : public LanguageModel {
 
 class Llama : public LanguageModel {
  public:
-  Llama(const ModelConfig& c, nn::Registry* r) : LanguageModel(c) {
-    const Scope s(r);
+  Llama(const ModelConfig& c, nn::ParameterRegistry* r) : LanguageModel(c) {
+    const ModuleScope s(r);
     const int64_t width = c.hidden / c.heads, kv = width * c.kv_heads;
     tok_ = Embedding(s["tok"], c.vocab, c.hidden);
     for (int64_t i = 0; i < c.layers; ++i) {
-      const Scope b = s["blocks"][i];
-      blocks_.push_back({RmsNorm(b["rms1"], c.hidden), Linear(b["q"], c.hidden, c.hidden, false),
-                         Linear(b["k"], c.hidden, kv, false), Linear(b["v"], c.hidden, kv, false),
-                         Linear(b["o"], c.hidden, c.hidden, false), RmsNorm(b["rms2"], c.hidden),
-                         Linear(b["gate"], c.hidden, c.ff, false), Linear(b["up"], c.hidden, c.ff, false),
-                         Linear(b["down"], c.ff, c.hidden, false)});
+      const ModuleScope b = s["blocks"][i];
+      blocks_.push_back(
+          {RmsNorm(b["rms1"], c.hidden), Linear(b["q"], c.hidden, c.hidden, false), Linear(b["k"], c.hidden, kv, false),
+           Linear(b["v"], c.hidden, kv, false), Linear(b["o"], c.hidden, c.hidden, false), RmsNorm(b["rms2"], c.hidden),
+           Linear(b["gate"], c.hidden, c.ffn_hidden, false), Linear(b["up"], c.hidden, c.ffn_hidden, false),
+           Linear(b["down"], c.ffn_hidden, c.hidden, false)});
     }
     rms_ = RmsNorm(s["rms"], c.hidden);
     lm_ = Linear(s["lm"], c.hidden, c.vocab, false);
@@ -218,17 +218,17 @@ class Llama : public LanguageModel {
 // Masked-token prediction with an output tied to the token table.
 class Bert : public Model {
  public:
-  Bert(const ModelConfig& c, nn::Registry* r) : config_(c) {
-    const Scope s(r);
+  Bert(const ModelConfig& c, nn::ParameterRegistry* r) : config_(c) {
+    const ModuleScope s(r);
     bias_ = s.Parameter("bias", {c.vocab}, ParameterKind::kBias);
     tok_ = Embedding(s["tok"], c.vocab, c.hidden);
     pos_ = Embedding(s["pos"], c.seq, c.hidden);
     typ_ = Embedding(s["typ"], 2, c.hidden);
     ln_ = LayerNorm(s["ln"], c.hidden, 1e-12);
     for (int64_t i = 0; i < c.layers; ++i) {
-      const Scope b = s["layers"][i];
+      const ModuleScope b = s["layers"][i];
       blocks_.push_back({SelfAttention(b["attn"], c.hidden, c.heads), LayerNorm(b["ln1"], c.hidden, 1e-12),
-                         Linear(b["fc1"], c.hidden, c.ff), Linear(b["fc2"], c.ff, c.hidden),
+                         Linear(b["fc1"], c.hidden, c.ffn_hidden), Linear(b["fc2"], c.ffn_hidden, c.hidden),
                          LayerNorm(b["ln2"], c.hidden, 1e-12)});
     }
     dense_ = Linear(s["dense"], c.hidden, c.hidden);
@@ -253,7 +253,7 @@ class Bert : public Model {
     Literal ids = S64({n, t}), types = S64({n, t}), labels = S64({n, t}), bias = F32({n, 1, 1, t});
     for (int64_t b = 0; b < n; ++b) {
       // Every other sequence is shorter by three tokens; every fifth token is masked.
-      const int64_t example = config_.first + b;
+      const int64_t example = config_.batch_offset + b;
       const int64_t real = example % 2 == 0 ? t : std::max<int64_t>(1, t - 3);
       for (int64_t k = 0; k < t; ++k) {
         const int64_t i = b * t + k;
@@ -291,17 +291,17 @@ class Bert : public Model {
 
 class Vit : public Model {
  public:
-  Vit(const ModelConfig& c, nn::Registry* r) : config_(c) {
-    const Scope s(r);
+  Vit(const ModelConfig& c, nn::ParameterRegistry* r) : config_(c) {
+    const ModuleScope s(r);
     const int64_t side = c.image / c.patch;
     cls_ = s.Parameter("cls", {1, 1, c.hidden}, ParameterKind::kWeight);
     pos_ = s.Parameter("pos", {1, side * side + 1, c.hidden}, ParameterKind::kWeight);
     patch_ = Conv2d(s["patch"], 3, c.hidden, c.patch, c.patch);
     for (int64_t i = 0; i < c.layers; ++i) {
-      const Scope b = s["blocks"][i];
+      const ModuleScope b = s["blocks"][i];
       blocks_.push_back({LayerNorm(b["ln1"], c.hidden), SelfAttention(b["attn"], c.hidden, c.heads),
-                         LayerNorm(b["ln2"], c.hidden), Linear(b["fc1"], c.hidden, c.ff),
-                         Linear(b["fc2"], c.ff, c.hidden)});
+                         LayerNorm(b["ln2"], c.hidden), Linear(b["fc1"], c.hidden, c.ffn_hidden),
+                         Linear(b["fc2"], c.ffn_hidden, c.hidden)});
     }
     ln_ = LayerNorm(s["ln"], c.hidden);
     head_ = Linear(s["head"], c.hidden, c.classes);
@@ -337,7 +337,7 @@ class Vit : public Model {
 
 }  // namespace
 
-std::unique_ptr<Model> MakeTransformer(const ModelConfig& c, nn::Registry* registry) {
+std::unique_ptr<Model> MakeTransformer(const ModelConfig& c, nn::ParameterRegistry* registry) {
   if (c.name == "vit") return std::make_unique<Vit>(c, registry);
   if (c.name == "gpt2") return std::make_unique<Gpt2>(c, registry);
   if (c.name == "llama") return std::make_unique<Llama>(c, registry);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/nn/data_parallel.h"
 
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/ops/collective.h"
 #include "tracer/step/device_state.h"

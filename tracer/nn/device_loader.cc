@@ -79,7 +79,7 @@ absl::StatusOr<std::optional<Tensors>> DeviceLoader::Next() {
   const bool step = number > 0 && number % std::max<int64_t>(options_.batches_per_execution, 1) == 0;
   const auto mark_step = [&] {
     lock.unlock();
-    const ScopedCause cause(Cause::kLoaderStep);
+    const ScopedSyncReason cause(SyncReason::kLoaderStep);
     absl::Status status = tracer_->MarkStep(device_);
     lock.lock();
     return status;

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "tracer/dispatch/functions.h"
-#include "tracer/nn/registry.h"
+#include "tracer/nn/parameter_registry.h"
 
 namespace hlokit::lazy::nn {
 
@@ -14,7 +14,7 @@ struct Linear {
   Tensor weight, bias;
 
   Linear() = default;
-  Linear(const Scope& s, int64_t in, int64_t out, bool with_bias = true)
+  Linear(const ModuleScope& s, int64_t in, int64_t out, bool with_bias = true)
       : weight(s.Parameter("weight", {out, in}, ParameterKind::kWeight)) {
     if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
   }
@@ -26,7 +26,7 @@ struct Conv2d {
   int64_t stride = 1, padding = 0, groups = 1;
 
   Conv2d() = default;
-  Conv2d(const Scope& s, int64_t in, int64_t out, int64_t kernel, int64_t stride_ = 1, int64_t padding_ = 0,
+  Conv2d(const ModuleScope& s, int64_t in, int64_t out, int64_t kernel, int64_t stride_ = 1, int64_t padding_ = 0,
          int64_t groups_ = 1, bool with_bias = true)
       : weight(s.Parameter("weight", {out, in / groups_, kernel, kernel}, ParameterKind::kWeight)),
         stride(stride_),
@@ -35,8 +35,8 @@ struct Conv2d {
     if (with_bias) bias = s.Parameter("bias", {out}, ParameterKind::kBias);
   }
   Tensor operator()(const Tensor& x) const {
-    return Run(Op::convolution, x, weight, bias, IntList{stride, stride}, IntList{padding, padding}, IntList{1, 1},
-               false, IntList{0, 0}, groups);
+    return InvokeOp(Op::convolution, x, weight, bias, IntList{stride, stride}, IntList{padding, padding}, IntList{1, 1},
+                    false, IntList{0, 0}, groups);
   }
 };
 
@@ -44,16 +44,17 @@ struct BatchNorm2d {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 
   BatchNorm2d() = default;
-  BatchNorm2d(const Scope& s, int64_t features, bool last_of_block = false)
+  BatchNorm2d(const ModuleScope& s, int64_t features, bool last_of_block = false)
       : weight(s.Parameter("weight", {features},
-                           last_of_block ? ParameterKind::kLastNormWeight : ParameterKind::kNormWeight)),
+                           last_of_block ? ParameterKind::kResidualNormWeight : ParameterKind::kNormWeight)),
         bias(s.Parameter("bias", {features}, ParameterKind::kBias)),
         running_mean(s.Buffer("running_mean", {features}, 0)),
         running_var(s.Buffer("running_var", {features}, 1)),
-        num_batches_tracked(s.Counter("num_batches_tracked")) {}
+        num_batches_tracked(s.IntegerBuffer("num_batches_tracked")) {}
   Tensor operator()(const Tensor& x, bool training) const {
     if (training) WriteInPlace(num_batches_tracked, num_batches_tracked + Scalar(1));
-    return RunAll(Op::native_batch_norm, x, weight, bias, running_mean, running_var, training, 0.1, 1e-5)[0];
+    return InvokeOpMultiOutput(Op::native_batch_norm, x, weight, bias, running_mean, running_var, training, 0.1,
+                               1e-5)[0];
   }
 };
 
@@ -63,13 +64,13 @@ struct LayerNorm {
   int64_t size = 0;
 
   LayerNorm() = default;
-  LayerNorm(const Scope& s, int64_t features, double epsilon = 1e-5)
+  LayerNorm(const ModuleScope& s, int64_t features, double epsilon = 1e-5)
       : weight(s.Parameter("weight", {features}, ParameterKind::kNormWeight)),
         bias(s.Parameter("bias", {features}, ParameterKind::kBias)),
         eps(epsilon),
         size(features) {}
   Tensor operator()(const Tensor& x) const {
-    return RunAll(Op::native_layer_norm, x, IntList{size}, weight, bias, eps)[0];
+    return InvokeOpMultiOutput(Op::native_layer_norm, x, IntList{size}, weight, bias, eps)[0];
   }
 };
 
@@ -78,7 +79,7 @@ struct RmsNorm {
   double eps = 1e-5;
 
   RmsNorm() = default;
-  RmsNorm(const Scope& s, int64_t features, double epsilon = 1e-5)
+  RmsNorm(const ModuleScope& s, int64_t features, double epsilon = 1e-5)
       : weight(s.Parameter("weight", {features}, ParameterKind::kNormWeight)), eps(epsilon) {}
   Tensor operator()(const Tensor& x) const { return x * Rsqrt(Mean(Pow(x, 2), {-1}, true) + Scalar(eps)) * weight; }
 };
@@ -87,19 +88,19 @@ struct Embedding {
   Tensor weight;
 
   Embedding() = default;
-  Embedding(const Scope& s, int64_t count, int64_t width)
+  Embedding(const ModuleScope& s, int64_t count, int64_t width)
       : weight(s.Parameter("weight", {count, width}, ParameterKind::kWeight)) {}
-  Tensor operator()(const Tensor& ids) const { return Run(Op::embedding, weight, ids); }
+  Tensor operator()(const Tensor& ids) const { return InvokeOp(Op::embedding, weight, ids); }
 };
 
 inline Tensor MaxPool(const Tensor& x, int64_t kernel, int64_t stride, int64_t padding = 0, bool ceil = false) {
-  return RunAll(Op::max_pool2d_with_indices, x, IntList{kernel, kernel}, IntList{stride, stride},
-                IntList{padding, padding}, IntList{1, 1}, ceil)[0];
+  return InvokeOpMultiOutput(Op::max_pool2d_with_indices, x, IntList{kernel, kernel}, IntList{stride, stride},
+                             IntList{padding, padding}, IntList{1, 1}, ceil)[0];
 }
 inline Tensor AdaptiveAvgPool(const Tensor& x, int64_t size) {
-  return Run(Op::adaptive_avg_pool2d, x, IntList{size, size});
+  return InvokeOp(Op::adaptive_avg_pool2d, x, IntList{size, size});
 }
-inline Tensor Relu6(const Tensor& x) { return Run(Op::relu6, x); }
+inline Tensor Relu6(const Tensor& x) { return InvokeOp(Op::relu6, x); }
 
 }  // namespace hlokit::lazy::nn
 

@@ -145,7 +145,8 @@ absl::StatusOr<LrSchedule> ParseLrSchedule(std::string_view text, double base) {
     options.pct_start = number(2, 0.3);
     if (status.ok()) return OneCycleLr(options);
   } else {
-    status = absl::InvalidArgumentError(StrCat("unknown schedule `", name, "`", Suggested(name, LrScheduleNames())));
+    status =
+        absl::InvalidArgumentError(StrCat("unknown schedule `", name, "`", DidYouMeanSuffix(name, LrScheduleNames())));
   }
   return status;
 }

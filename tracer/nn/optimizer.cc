@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "ir/core/str_cat.h"
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/step/device_state.h"
@@ -96,7 +96,7 @@ void Sgd::Update(size_t i, const Tensor& p, Tensor g) {
   if (options_.momentum != 0) {
     Tensor& buffer = buffers_[i];
     if (!buffer.defined()) {
-      buffer = Run(Op::clone, g);
+      buffer = InvokeOp(Op::clone, g);
     } else {
       WriteInPlace(buffer, Add(buffer * Scalar(options_.momentum), g, 1 - options_.dampening));
     }
@@ -138,12 +138,12 @@ void Adam::Update(size_t i, const Tensor& p, Tensor g) {
     }
   }
   WriteInPlace(s.mean, Add(s.mean * Scalar(options_.beta1), g, 1 - options_.beta1));
-  WriteInPlace(s.square, Run(Op::addcmul, s.square * Scalar(options_.beta2), g, g, 1 - options_.beta2));
+  WriteInPlace(s.square, InvokeOp(Op::addcmul, s.square * Scalar(options_.beta2), g, g, 1 - options_.beta2));
   const double step = static_cast<double>(s.step);
   const double correction1 = 1 - std::pow(options_.beta1, step);
   const double correction2 = 1 - std::pow(options_.beta2, step);
   const Tensor deviation = Sqrt(s.square) / Scalar(std::sqrt(correction2)) + Scalar(options_.eps);
-  WriteInPlace(p, Run(Op::addcdiv, p, s.mean, deviation, -lr / correction1));
+  WriteInPlace(p, InvokeOp(Op::addcdiv, p, s.mean, deviation, -lr / correction1));
 }
 
 std::vector<NamedTensor> Adam::State() const {
@@ -175,11 +175,11 @@ Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type
   const NoGradGuard no_grad;
   Tensors norms;
   for (const Tensor& p : parameters) {
-    if (p.grad().defined()) norms.push_back(Run(Op::linalg_vector_norm, p.grad(), norm_type));
+    if (p.grad().defined()) norms.push_back(InvokeOp(Op::linalg_vector_norm, p.grad(), norm_type));
   }
   if (norms.empty()) return Tensor();
-  const Tensor total = Run(Op::linalg_vector_norm, Run(Op::stack, norms), norm_type);
-  const Tensor factor = Run(Op::clamp_max, Reciprocal(total + Scalar(1e-6)) * Scalar(max_norm), 1.0);
+  const Tensor total = InvokeOp(Op::linalg_vector_norm, InvokeOp(Op::stack, norms), norm_type);
+  const Tensor factor = InvokeOp(Op::clamp_max, Reciprocal(total + Scalar(1e-6)) * Scalar(max_norm), 1.0);
   for (const Tensor& p : parameters) {
     if (p.grad().defined()) WriteInPlace(p.grad(), p.grad() * factor);
   }
@@ -189,7 +189,7 @@ Tensor ClipGradNorm(const Tensors& parameters, double max_norm, double norm_type
 void ClipGradValue(const Tensors& parameters, double clip_value) {
   const NoGradGuard no_grad;
   for (const Tensor& p : parameters) {
-    if (p.grad().defined()) WriteInPlace(p.grad(), Run(Op::clamp, p.grad(), -clip_value, clip_value));
+    if (p.grad().defined()) WriteInPlace(p.grad(), InvokeOp(Op::clamp, p.grad(), -clip_value, clip_value));
   }
 }
 

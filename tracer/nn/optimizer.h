@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "tracer/graph/tensor.h"
 #include "tracer/graph/value.h"
-#include "tracer/nn/registry.h"
+#include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/safetensors.h"
 
 namespace hlokit::lazy::nn {

@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/str_cat.h"
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/step/device_state.h"

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "tracer/nn/registry.h"
+#include "tracer/nn/parameter_registry.h"
 #include "tracer/nn/safetensors.h"
 
 namespace hlokit::lazy::nn {

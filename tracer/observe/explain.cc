@@ -89,13 +89,13 @@ std::string HiddenDifference(const CompiledGraph& now, const TextGraph& now_text
 
 }  // namespace
 
-void ExplainCompilation(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
+void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
                         const std::string& other_setting, CompiledGraph* compiled) {
   compiled->text = GraphText(device, slice);
   compiled->force = options.force;
   for (NodeId id : slice.order) {
     if (device.graph().node(id).op == Op::device_data) {
-      compiled->parameter_sequence.push_back(device.graph().leaf(id)->number);
+      compiled->parameter_sequence.push_back(device.graph().leaf(id)->parameter_number);
     }
   }
   const std::string message = StrCat("compiling graph ", ToString(compiled->hash), " (", compiled->nodes, " nodes, ",

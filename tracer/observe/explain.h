@@ -13,7 +13,7 @@ namespace hlokit::lazy {
 // Notes in `compiled` what later explanations need, and tells the tracer how the graph differs from those in the cache,
 // of which `compiled` is not yet one. `other_setting`: if the folder of programs has this graph under other settings,
 // those that differ.
-void ExplainCompilation(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
+void ExplainCompilation(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
                         const std::string& other_setting, CompiledGraph* compiled);
 
 }  // namespace hlokit::lazy

@@ -17,7 +17,7 @@ StepTrace::StepTrace(Tracer* tracer, std::string_view name, int64_t step_num) : 
 absl::Status StepTrace::Finish() {
   Tracer* const tracer = std::exchange(tracer_, nullptr);
   scope_.reset();
-  const ScopedCause cause(Cause::kStepTrace);
+  const ScopedSyncReason cause(SyncReason::kStepTrace);
   const absl::Status status = tracer == nullptr ? absl::OkStatus() : tracer->MarkStep();
   span_.reset();
   return status;

@@ -26,7 +26,7 @@ class Trace {
   explicit Trace(std::string_view name) : span_(name), scope_(name) {}
 
  private:
-  runtime::Trace span_;
+  runtime::TraceMe span_;
   ScopedTrace scope_;
 };
 
@@ -42,7 +42,7 @@ class StepTrace {
 
  private:
   Tracer* tracer_;
-  std::optional<runtime::Trace> span_;
+  std::optional<runtime::TraceMe> span_;
   std::optional<ScopedTrace> scope_;
 };
 

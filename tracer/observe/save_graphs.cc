@@ -19,13 +19,13 @@ absl::Status AppendToFile(const std::string& path, std::string_view text) {
   return std::fclose(file) == 0 && ok ? absl::OkStatus() : absl::InternalError(StrCat("cannot append to ", path));
 }
 
-absl::Status SaveGraph(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
+absl::Status SaveGraph(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
                        const std::string& path, const std::string& format) {
   std::string graph;
   if (format == "dot") {
     graph = GraphDot(device, slice);
   } else if (format == "hlo") {
-    absl::StatusOr<std::unique_ptr<Module>> module = LowerSlice(device, slice, "IrToHlo.1");
+    absl::StatusOr<std::unique_ptr<Module>> module = LowerSubgraph(device, slice, "IrToHlo.1");
     if (!module.ok()) return module.status();
     if (device.tracer()->options().dump_optimized) {
       if (absl::Status s = device.tracer()->client().Optimize(**module); !s.ok()) return s;
@@ -37,13 +37,13 @@ absl::Status SaveGraph(DeviceState& device, const GraphSlice& slice, const Slice
   std::string entry = "[ScheduleSyncTensorsGraph]\n";
   if (!device.graph_name.empty()) StrAppend(&entry, "Graph Name: ", device.graph_name, "\n");
   entry += "TensorsGraphInfo:\n";
-  for (const Frame& frame : CurrentFrames()) {
+  for (const SourceFrame& frame : CurrentFrames()) {
     StrAppend(&entry, "  ", frame.function, " (", frame.file, ":", frame.line, ")\n");
   }
   // A root's hash is that of the graph which computes it alone.
   entry += "\nRoot Hashes: (";
   for (size_t i = 0; i < slice.roots.size(); ++i) {
-    GraphSlice alone = slice;
+    PendingSubgraph alone = slice;
     alone.roots = {slice.roots[i]};
     alone.order = device.graph().PostOrder(alone.roots);
     alone.donated.clear();

@@ -15,7 +15,7 @@ namespace hlokit::lazy {
 absl::Status AppendToFile(const std::string& path, std::string_view text);
 
 // Appends one entry to `path`: frames, hashes of the roots, the graph in `format` (text, dot, hlo), its hash.
-absl::Status SaveGraph(DeviceState& device, const GraphSlice& slice, const SliceOptions& options,
+absl::Status SaveGraph(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options,
                        const std::string& path, const std::string& format);
 
 }  // namespace hlokit::lazy

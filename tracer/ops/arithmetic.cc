@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
-#include "tracer/dispatch/call.h"
 #include "tracer/dispatch/functions.h"
-#include "tracer/graph/promotion.h"
+#include "tracer/dispatch/op_kernel_context.h"
+#include "tracer/graph/type_promotion.h"
 
 namespace hlokit::lazy {
 
@@ -32,8 +32,8 @@ IntList All(const Tensor& t) {
 }
 
 // From 0, sorted; all when absent or empty.
-IntList Normalized(Call& c, size_t i) {
-  const Tensor& t = c.t(0);
+IntList Normalized(OpKernelContext& c, size_t i) {
+  const Tensor& t = c.tensor(0);
   IntList dims;
   for (int64_t d : c.ints(i)) {
     const int64_t dim = c.Dim(d, t.dim());
@@ -45,63 +45,66 @@ IntList Normalized(Call& c, size_t i) {
 
 }  // namespace
 
-void SumAll(Call& c) {
-  c.Return(lazy::Record(c.device(), Op::sum_dim_IntList, {c.args()[0], Value(All(c.t(0))), Value(false), c.args()[1]}));
+void SumAll(OpKernelContext& c) {
+  c.Return(lazy::Record(c.device(), Op::sum_dim_IntList,
+                        {c.args()[0], IValue(All(c.tensor(0))), IValue(false), c.args()[1]}));
 }
-void Sum(Call& c) {
-  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], Value(Normalized(c, 1)), c.args()[2], c.args()[3]}));
+void Sum(OpKernelContext& c) {
+  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], IValue(Normalized(c, 1)), c.args()[2], c.args()[3]}));
 }
-void MeanAll(Call& c) { c.Return(Run(Op::mean_dim, c.args()[0], All(c.t(0)), false, c.args()[1])); }
-void Mean(Call& c) {
-  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], Value(Normalized(c, 1)), c.args()[2], c.args()[3]}));
+void MeanAll(OpKernelContext& c) {
+  c.Return(InvokeOp(Op::mean_dim, c.args()[0], All(c.tensor(0)), false, c.args()[1]));
 }
-void ProdAll(Call& c) { kernel::Record(c); }
-void VarDim(Call& c) {
-  c.Return(Run(c.op() == Op::var_dim ? Op::var_correction : Op::std_correction, c.args()[0], c.args()[1],
-               int64_t{c.b(2) ? 1 : 0}, c.args()[3]));
+void Mean(OpKernelContext& c) {
+  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], IValue(Normalized(c, 1)), c.args()[2], c.args()[3]}));
 }
-void VarMean(Call& c) {
-  c.Return(Run(c.op() == Op::var_mean_correction ? Op::var_correction : Op::std_correction, c.args()[0], c.args()[1],
-               c.args()[2], c.args()[3]),
-           lazy::Mean(c.t(0), Normalized(c, 1), c.b(3)));
+void ProdAll(OpKernelContext& c) { kernel::Record(c); }
+void VarDim(OpKernelContext& c) {
+  c.Return(InvokeOp(c.op() == Op::var_dim ? Op::var_correction : Op::std_correction, c.args()[0], c.args()[1],
+                    int64_t{c.bool_arg(2) ? 1 : 0}, c.args()[3]));
 }
-void NormScalar(Call& c) { c.Return(Run(Op::linalg_vector_norm, c.args()[0], c.args()[1])); }
-void NormDim(Call& c) {
-  c.Return(Run(Op::linalg_vector_norm, c.args()[0], c.has(1) ? c.s(1) : Scalar(2), c.args()[2], c.args()[3]));
+void VarMean(OpKernelContext& c) {
+  c.Return(InvokeOp(c.op() == Op::var_mean_correction ? Op::var_correction : Op::std_correction, c.args()[0],
+                    c.args()[1], c.args()[2], c.args()[3]),
+           lazy::Mean(c.tensor(0), Normalized(c, 1), c.bool_arg(3)));
 }
-void CountNonzero(Call& c) {
-  const Tensor hits = lazy::Ne(c.t(0), 0);
-  c.Return(c.has(1) ? lazy::Sum(hits, {c.i(1)}) : lazy::Sum(hits));
+void NormScalar(OpKernelContext& c) { c.Return(InvokeOp(Op::linalg_vector_norm, c.args()[0], c.args()[1])); }
+void NormDim(OpKernelContext& c) {
+  c.Return(InvokeOp(Op::linalg_vector_norm, c.args()[0], c.has(1) ? c.scalar(1) : Scalar(2), c.args()[2], c.args()[3]));
 }
-void MaxOther(Call& c) { c.Return(Run(Op::maximum, c.t(0), c.t(1))); }
-void MinOther(Call& c) { c.Return(Run(Op::minimum, c.t(0), c.t(1))); }
-void ClampMin(Call& c) { c.Return(Run(Op::clamp, c.t(0), c.s(1))); }
-void ClampMax(Call& c) { c.Return(Run(Op::clamp, c.t(0), Value(), c.s(1))); }
-void MaskedFillInPlace(Call& c) {
-  WriteInPlace(c.t(0), lazy::MaskedFill(c.t(0), c.t(1), c.s(2)));
-  c.Return(c.t(0));
+void CountNonzero(OpKernelContext& c) {
+  const Tensor hits = lazy::Ne(c.tensor(0), 0);
+  c.Return(c.has(1) ? lazy::Sum(hits, {c.int_arg(1)}) : lazy::Sum(hits));
+}
+void MaxOther(OpKernelContext& c) { c.Return(InvokeOp(Op::maximum, c.tensor(0), c.tensor(1))); }
+void MinOther(OpKernelContext& c) { c.Return(InvokeOp(Op::minimum, c.tensor(0), c.tensor(1))); }
+void ClampMin(OpKernelContext& c) { c.Return(InvokeOp(Op::clamp, c.tensor(0), c.scalar(1))); }
+void ClampMax(OpKernelContext& c) { c.Return(InvokeOp(Op::clamp, c.tensor(0), IValue(), c.scalar(1))); }
+void MaskedFillInPlace(OpKernelContext& c) {
+  WriteInPlace(c.tensor(0), lazy::MaskedFill(c.tensor(0), c.tensor(1), c.scalar(2)));
+  c.Return(c.tensor(0));
 }
 
 // ---- activations ----
 
-void Selu(Call& c) {
-  c.Return(Run(Op::elu, c.t(0), 1.6732632423543772848170429916717, 1.0507009873554804934193349852946));
+void Selu(OpKernelContext& c) {
+  c.Return(InvokeOp(Op::elu, c.tensor(0), 1.6732632423543772848170429916717, 1.0507009873554804934193349852946));
 }
-void Celu(Call& c) { c.Return(Run(Op::elu, c.t(0), c.s(1), 1.0, 1.0 / c.d(1))); }
-void Relu6(Call& c) { c.Return(Run(Op::hardtanh, c.t(0), 0, 6)); }
-void Glu(Call& c) {
-  const int64_t dim = c.Dim(c.i(1), c.t(0).dim());
+void Celu(OpKernelContext& c) { c.Return(InvokeOp(Op::elu, c.tensor(0), c.scalar(1), 1.0, 1.0 / c.float_arg(1))); }
+void Relu6(OpKernelContext& c) { c.Return(InvokeOp(Op::hardtanh, c.tensor(0), 0, 6)); }
+void Glu(OpKernelContext& c) {
+  const int64_t dim = c.Dim(c.int_arg(1), c.tensor(0).dim());
   if (c.failed()) return;
-  if (c.t(0).dim() == 0) return c.Fail("glu does not support 0-dimensional tensors");
-  if (c.t(0).size(dim) % 2 != 0) {
-    return c.Fail(StrCat("Halving dimension must be even, but dimension ", dim, " is size ", c.t(0).size(dim)));
+  if (c.tensor(0).dim() == 0) return c.Fail("glu does not support 0-dimensional tensors");
+  if (c.tensor(0).size(dim) % 2 != 0) {
+    return c.Fail(StrCat("Halving dimension must be even, but dimension ", dim, " is size ", c.tensor(0).size(dim)));
   }
-  const int64_t half = c.t(0).size(dim) / 2;
-  c.Return(lazy::Slice(c.t(0), dim, 0, half) * lazy::Sigmoid(lazy::Slice(c.t(0), dim, half, 2 * half)));
+  const int64_t half = c.tensor(0).size(dim) / 2;
+  c.Return(lazy::Slice(c.tensor(0), dim, 0, half) * lazy::Sigmoid(lazy::Slice(c.tensor(0), dim, half, 2 * half)));
 }
-void Prelu(Call& c) {
-  const Tensor& x = c.t(0);
-  Tensor w = c.t(1);
+void Prelu(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  Tensor w = c.tensor(1);
   if (w.dim() > 1) return c.Fail("`weight` must be a number or have 1 dimension");
   const int64_t channels = x.dim() > 1 ? x.size(1) : 1;
   if (w.numel() != 1 && w.numel() != channels) {
@@ -117,44 +120,46 @@ void Prelu(Call& c) {
 
 namespace {
 
-bool HasRank(Call& c, size_t i, int64_t rank) {
-  if (c.t(i).dim() == rank) return true;
+bool HasRank(OpKernelContext& c, size_t i, int64_t rank) {
+  if (c.tensor(i).dim() == rank) return true;
   c.Fail(StrCat("`", SchemaOf(c.op()).args[i].name, "` must have ", rank, rank == 1 ? " dimension" : " dimensions",
-                ", but has ", c.t(i).dim()));
+                ", but has ", c.tensor(i).dim()));
   return false;
 }
 
 }  // namespace
 
-void Addmm(Call& c) {
-  const Tensor bias = c.t(0);
-  if (c.s(3).Is(0)) {
-    c.args()[0] = Run(Op::zeros_like, bias);  // beta 0 leaves out even NaN
+void Addmm(OpKernelContext& c) {
+  const Tensor bias = c.tensor(0);
+  if (c.scalar(3).Is(0)) {
+    c.args()[0] = InvokeOp(Op::zeros_like, bias);  // beta 0 leaves out even NaN
   }
   kernel::Record(c);
 }
-void Baddbmm(Call& c) {
-  const Tensor product = lazy::Bmm(c.t(1), c.t(2));
-  c.Return(c.s(3).Is(0) ? product * c.s(4) : lazy::Add(c.t(0) * c.s(3), product, c.s(4)));
+void Baddbmm(OpKernelContext& c) {
+  const Tensor product = lazy::Bmm(c.tensor(1), c.tensor(2));
+  c.Return(c.scalar(3).Is(0) ? product * c.scalar(4) : lazy::Add(c.tensor(0) * c.scalar(3), product, c.scalar(4)));
 }
-void Addbmm(Call& c) { c.Return(lazy::Add(c.t(0) * c.s(3), lazy::Sum(lazy::Bmm(c.t(1), c.t(2)), {0}), c.s(4))); }
-void Addmv(Call& c) {
+void Addbmm(OpKernelContext& c) {
+  c.Return(lazy::Add(c.tensor(0) * c.scalar(3), lazy::Sum(lazy::Bmm(c.tensor(1), c.tensor(2)), {0}), c.scalar(4)));
+}
+void Addmv(OpKernelContext& c) {
   if (!HasRank(c, 1, 2) || !HasRank(c, 2, 1)) return;
-  c.Return(lazy::Add(c.t(0) * c.s(3), Run(Op::mv, c.t(1), c.t(2)), c.s(4)));
+  c.Return(lazy::Add(c.tensor(0) * c.scalar(3), InvokeOp(Op::mv, c.tensor(1), c.tensor(2)), c.scalar(4)));
 }
-void Outer(Call& c) {
-  if (HasRank(c, 0, 1) && HasRank(c, 1, 1)) c.Return(lazy::Unsqueeze(c.t(0), 1) * c.t(1));
+void Outer(OpKernelContext& c) {
+  if (HasRank(c, 0, 1) && HasRank(c, 1, 1)) c.Return(lazy::Unsqueeze(c.tensor(0), 1) * c.tensor(1));
 }
-void Addr(Call& c) {
+void Addr(OpKernelContext& c) {
   if (!HasRank(c, 1, 1) || !HasRank(c, 2, 1)) return;
-  c.Return(lazy::Add(c.t(0) * c.s(3), Run(Op::outer, c.t(1), c.t(2)), c.s(4)));
+  c.Return(lazy::Add(c.tensor(0) * c.scalar(3), InvokeOp(Op::outer, c.tensor(1), c.tensor(2)), c.scalar(4)));
 }
 
-void Matmul(Call& c) {
-  Tensor a = c.t(0), b = c.t(1);
+void Matmul(OpKernelContext& c) {
+  Tensor a = c.tensor(0), b = c.tensor(1);
   if (a.dim() == 0 || b.dim() == 0) return c.Fail("both arguments to matmul need to be at least 1D");
-  if (a.dim() == 1 && b.dim() == 1) return c.Return(Run(Op::dot, a, b));
-  if (a.dim() == 2 && b.dim() == 1) return c.Return(Run(Op::mv, a, b));
+  if (a.dim() == 1 && b.dim() == 1) return c.Return(InvokeOp(Op::dot, a, b));
+  if (a.dim() == 2 && b.dim() == 1) return c.Return(InvokeOp(Op::mv, a, b));
   if (a.dim() == 2 && b.dim() == 2) return c.Return(lazy::Mm(a, b));
   const bool vector_a = a.dim() == 1, vector_b = b.dim() == 1;
   if (vector_a) a = lazy::Unsqueeze(a, 0);
@@ -189,12 +194,12 @@ void Matmul(Call& c) {
   if (!vector_b) sizes.push_back(m);
   c.Return(product.defined() ? lazy::Reshape(product, sizes) : product);
 }
-void Linear(Call& c) {
-  const Tensor& x = c.t(0);
-  const Tensor& w = c.t(1);
-  if (x.dim() == 2 && w.dim() == 2 && c.has(2)) return c.Return(Run(Op::addmm, c.t(2), x, lazy::T(w)));
+void Linear(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor& w = c.tensor(1);
+  if (x.dim() == 2 && w.dim() == 2 && c.has(2)) return c.Return(InvokeOp(Op::addmm, c.tensor(2), x, lazy::T(w)));
   const Tensor y = lazy::Matmul(x, lazy::T(w));
-  c.Return(c.has(2) ? y + c.t(2) : y);
+  c.Return(c.has(2) ? y + c.tensor(2) : y);
 }
 
 // ---- einsum ----
@@ -207,7 +212,7 @@ struct EinsumPlan {
 };
 
 // Replaces an ellipsis by upper-case labels of its own and finds the implicit result.
-bool ParseEinsum(Call& c, EinsumPlan* plan) {
+bool ParseEinsum(OpKernelContext& c, EinsumPlan* plan) {
   std::string equation(c.str(0));
   equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
   const size_t arrow = equation.find("->");
@@ -292,7 +297,7 @@ bool OneDot(const EinsumPlan& plan, const Tensors& operands) {
 
 }  // namespace
 
-void Einsum(Call& c) {
+void Einsum(OpKernelContext& c) {
   EinsumPlan plan;
   if (!ParseEinsum(c, &plan)) return;
   Tensors operands = c.list(1);
@@ -305,7 +310,7 @@ void Einsum(Call& c) {
       if (used.find(ch) == std::string::npos) used.push_back(ch);
       ch = static_cast<char>('a' + used.find(ch));
     }
-    return c.Return(Run(Op::einsum_node, all, operands));
+    return c.Return(InvokeOp(Op::einsum_node, all, operands));
   }
   // In general: every operand over all labels, multiplied, summed over those that the result lacks.
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -313,7 +318,7 @@ void Einsum(Call& c) {
     for (size_t a = 0; a < term.size(); ++a) {
       const size_t b = term.find(term[a], a + 1);
       if (b == std::string::npos) continue;
-      operands[i] = Run(Op::diagonal, operands[i], 0, static_cast<int64_t>(a), static_cast<int64_t>(b));
+      operands[i] = InvokeOp(Op::diagonal, operands[i], 0, static_cast<int64_t>(a), static_cast<int64_t>(b));
       term.push_back(term[a]);
       term.erase(b, 1);
       term.erase(a, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/ops/collective.h"
 
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"
@@ -19,7 +19,8 @@ Tensors AllReduce(ReduceType type, const Tensors& tensors, double scale) {
     DeviceLock lock(device.mutex());
     token = device.CollectiveToken();
   }
-  Outputs all = RunAll(Op::cross_replica_sum, tensors, token, static_cast<int64_t>(type), scale, true, IntList{});
+  Outputs all =
+      InvokeOpMultiOutput(Op::cross_replica_sum, tensors, token, static_cast<int64_t>(type), scale, true, IntList{});
   if (all.size() != tensors.size() + 1) return Tensors(tensors.size());
   {
     DeviceLock lock(device.mutex());

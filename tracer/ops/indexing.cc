@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "ir/core/str_cat.h"
-#include "tracer/dispatch/call.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/step/device_state.h"
@@ -15,17 +15,17 @@ namespace hlokit::lazy::kernel {
 namespace {
 
 // The value on the host, as a fallback to the host fetches it. Nullopt after an error.
-std::optional<Literal> Fetch(Call& c, const Tensor& t) {
+std::optional<Literal> Fetch(OpKernelContext& c, const Tensor& t) {
   absl::StatusOr<Literal> value = t.ToLiteral();
   if (value.ok()) return *std::move(value);
   c.Fail(std::string(value.status().message()));
   return std::nullopt;
 }
 
-void CountFallback(Call& c) { c.device()->tracer()->metrics().Add(SchemaOf(c.op()).full_name()); }
+void CountFallback(OpKernelContext& c) { c.device()->tracer()->metrics().Add(SchemaOf(c.op()).full_name()); }
 
 // Coordinates of elements that are not 0, row-major.
-std::vector<std::vector<int64_t>> NonzeroPlaces(const Literal& x) {
+std::vector<std::vector<int64_t>> NonzeroIndices(const Literal& x) {
   const absl::Span<const int64_t> dims = x.shape().dims();
   const size_t width = static_cast<size_t>(BytesOf(x.shape().element_type()));
   std::vector<std::vector<int64_t>> places;
@@ -43,7 +43,7 @@ std::vector<std::vector<int64_t>> NonzeroPlaces(const Literal& x) {
 bool IsMask(const Tensor& t) { return t.dtype() == ElementType::kPred || t.dtype() == ElementType::kU8; }
 
 // The row-major places that a mask marks. Nullopt after an error.
-std::optional<std::vector<int64_t>> MarkedPlaces(Call& c, const Tensor& mask) {
+std::optional<std::vector<int64_t>> MarkedIndices(OpKernelContext& c, const Tensor& mask) {
   if (mask.defined() && !IsMask(mask)) {
     c.Fail("only boolean masks are supported");
     return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<std::vector<int64_t>> MarkedPlaces(Call& c, const Tensor& mask) {
   return places;
 }
 
-Tensor UploadS64(Call& c, Dims dims, const std::vector<int64_t>& values) {
+Tensor UploadS64(OpKernelContext& c, Dims dims, const std::vector<int64_t>& values) {
   DeviceState& device = *c.device();
   Literal literal = Literal::Zeros(device.ArrayShape(ElementType::kS64, dims));
   std::copy(values.begin(), values.end(), literal.values<int64_t>().begin());
@@ -66,7 +66,7 @@ Tensor UploadS64(Call& c, Dims dims, const std::vector<int64_t>& values) {
 }
 
 // Indices as integers of one shape: masks become the coordinates of what they mark.
-bool ExpandIndices(Call& c, const Tensor& self, Tensors* indices) {
+bool ExpandIndices(OpKernelContext& c, const Tensor& self, Tensors* indices) {
   Tensors flat;
   for (const Tensor& index : *indices) {
     if (!index.defined() || !IsMask(index)) {
@@ -75,7 +75,7 @@ bool ExpandIndices(Call& c, const Tensor& self, Tensors* indices) {
     }
     const std::optional<Literal> mask = Fetch(c, index);
     if (!mask) return false;
-    const std::vector<std::vector<int64_t>> places = NonzeroPlaces(*mask);
+    const std::vector<std::vector<int64_t>> places = NonzeroIndices(*mask);
     for (int64_t d = 0; d < index.dim(); ++d) {
       std::vector<int64_t> column;
       for (const std::vector<int64_t>& place : places) column.push_back(place[d]);
@@ -115,43 +115,44 @@ bool NoIndex(const Tensors& indices) {
 
 }  // namespace
 
-void Index(Call& c) {
+void Index(OpKernelContext& c) {
   Tensors indices = c.list(1);
-  if (NoIndex(indices)) return c.Return(Run(Op::clone, c.t(0)));
-  if (!ExpandIndices(c, c.t(0), &indices)) return;
-  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], Value(indices)}));
+  if (NoIndex(indices)) return c.Return(InvokeOp(Op::clone, c.tensor(0)));
+  if (!ExpandIndices(c, c.tensor(0), &indices)) return;
+  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], IValue(indices)}));
 }
-void IndexPut(Call& c) {
+void IndexPut(OpKernelContext& c) {
   Tensors indices = c.list(1);
-  if (c.t(2).dtype() != c.t(0).dtype()) {
-    return c.Fail(StrCat("Index put requires the source and destination dtypes match, got ", TextOf(c.t(0).dtype()),
-                         " for the destination and ", TextOf(c.t(2).dtype()), " for the source."));
+  if (c.tensor(2).dtype() != c.tensor(0).dtype()) {
+    return c.Fail(StrCat("Index put requires the source and destination dtypes match, got ",
+                         ToString(c.tensor(0).dtype()), " for the destination and ", ToString(c.tensor(2).dtype()),
+                         " for the source."));
   }
   if (NoIndex(indices)) {  // the whole tensor
-    const Tensor all = lazy::Expand(c.t(2), Sizes(c.t(0)));
-    return c.Return(c.b(3) ? c.t(0) + all : Run(Op::clone, all));
+    const Tensor all = lazy::Expand(c.tensor(2), Sizes(c.tensor(0)));
+    return c.Return(c.bool_arg(3) ? c.tensor(0) + all : InvokeOp(Op::clone, all));
   }
   // One mask over the whole tensor and one number: a selection, whose size does not depend on the mask.
-  if (indices.size() == 1 && indices[0].defined() && IsMask(indices[0]) && c.t(2).numel() == 1 && !c.b(3)) {
+  if (indices.size() == 1 && indices[0].defined() && IsMask(indices[0]) && c.tensor(2).numel() == 1 && !c.bool_arg(3)) {
     Tensor mask = indices[0];
     IntList sizes = Sizes(mask);
-    sizes.resize(c.t(0).dim(), 1);
+    sizes.resize(c.tensor(0).dim(), 1);
     mask = lazy::Reshape(mask, sizes);
-    return c.Return(lazy::To(lazy::Where(mask, lazy::Reshape(c.t(2), {}), c.t(0)), c.t(0).dtype()));
+    return c.Return(lazy::To(lazy::Where(mask, lazy::Reshape(c.tensor(2), {}), c.tensor(0)), c.tensor(0).dtype()));
   }
-  if (!ExpandIndices(c, c.t(0), &indices)) return;
-  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], Value(indices), c.args()[2], c.args()[3]}));
+  if (!ExpandIndices(c, c.tensor(0), &indices)) return;
+  c.Return(lazy::Record(c.device(), c.op(), {c.args()[0], IValue(indices), c.args()[2], c.args()[3]}));
 }
-void IndexPutInPlace(Call& c) {
-  WriteInPlace(c.t(0), Run(Op::index_put, c.args()[0], c.args()[1], c.args()[2], c.args()[3]));
-  c.Return(c.t(0));
+void IndexPutInPlace(OpKernelContext& c) {
+  WriteInPlace(c.tensor(0), InvokeOp(Op::index_put, c.args()[0], c.args()[1], c.args()[2], c.args()[3]));
+  c.Return(c.tensor(0));
 }
 
-void SortOp(Call& c) { kernel::Record(c); }
-void Argsort(Call& c) { c.Return(RunAll(Op::sort, c.t(0), c.args()[1], c.args()[2])[1]); }
-void OneHot(Call& c) {
-  const Tensor& x = c.t(0);
-  int64_t classes = c.i(1);
+void SortOp(OpKernelContext& c) { kernel::Record(c); }
+void Argsort(OpKernelContext& c) { c.Return(InvokeOpMultiOutput(Op::sort, c.tensor(0), c.args()[1], c.args()[2])[1]); }
+void OneHot(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  int64_t classes = c.int_arg(1);
   if (x.dtype() != ElementType::kS64) return c.Fail("one_hot is only applicable to index tensors, of s64");
   if (classes < 0) {
     CountFallback(c);
@@ -165,38 +166,38 @@ void OneHot(Call& c) {
 
 // ---- sizes that depend on values ----
 
-void Nonzero(Call& c) {
+void Nonzero(OpKernelContext& c) {
   CountFallback(c);
-  const std::optional<Literal> value = Fetch(c, c.t(0));
+  const std::optional<Literal> value = Fetch(c, c.tensor(0));
   if (!value) return;
   std::vector<int64_t> flat;
-  const std::vector<std::vector<int64_t>> places = NonzeroPlaces(*value);
+  const std::vector<std::vector<int64_t>> places = NonzeroIndices(*value);
   for (const std::vector<int64_t>& place : places) flat.insert(flat.end(), place.begin(), place.end());
-  c.Return(UploadS64(c, {static_cast<int64_t>(places.size()), c.t(0).dim()}, flat));
+  c.Return(UploadS64(c, {static_cast<int64_t>(places.size()), c.tensor(0).dim()}, flat));
 }
-void MaskedSelect(Call& c) {
+void MaskedSelect(OpKernelContext& c) {
   CountFallback(c);
   // Broadcast to each other, flatten, take what is marked.
-  const Tensor shape_of = lazy::Where(c.t(1), c.t(0), c.t(0));
+  const Tensor shape_of = lazy::Where(c.tensor(1), c.tensor(0), c.tensor(0));
   if (!shape_of.defined()) return c.Return(shape_of);
-  const Tensor mask = lazy::Expand(c.t(1), Sizes(shape_of));
-  const std::optional<std::vector<int64_t>> places = MarkedPlaces(c, mask);
+  const Tensor mask = lazy::Expand(c.tensor(1), Sizes(shape_of));
+  const std::optional<std::vector<int64_t>> places = MarkedIndices(c, mask);
   if (!places) return;
-  const Tensor flat = lazy::Reshape(lazy::Expand(c.t(0), Sizes(shape_of)), {shape_of.numel()});
+  const Tensor flat = lazy::Reshape(lazy::Expand(c.tensor(0), Sizes(shape_of)), {shape_of.numel()});
   c.Return(lazy::IndexSelect(flat, 0, UploadS64(c, {static_cast<int64_t>(places->size())}, *places)));
 }
-void MaskedScatter(Call& c) {
+void MaskedScatter(OpKernelContext& c) {
   CountFallback(c);
-  const Tensor& self = c.t(0);
-  const Tensor mask = lazy::Expand(c.t(1), Sizes(self));
-  const std::optional<std::vector<int64_t>> places = MarkedPlaces(c, mask);
+  const Tensor& self = c.tensor(0);
+  const Tensor mask = lazy::Expand(c.tensor(1), Sizes(self));
+  const std::optional<std::vector<int64_t>> places = MarkedIndices(c, mask);
   if (!places) return;
   const int64_t count = static_cast<int64_t>(places->size());
-  if (self.dtype() != c.t(2).dtype()) return c.Fail("expected self and source to have same dtypes");
-  if (count > c.t(2).numel()) return c.Fail("the source has fewer elements than the mask marks");
-  const Tensor source = lazy::Slice(lazy::Reshape(c.t(2), {c.t(2).numel()}), 0, 0, count);
+  if (self.dtype() != c.tensor(2).dtype()) return c.Fail("expected self and source to have same dtypes");
+  if (count > c.tensor(2).numel()) return c.Fail("the source has fewer elements than the mask marks");
+  const Tensor source = lazy::Slice(lazy::Reshape(c.tensor(2), {c.tensor(2).numel()}), 0, 0, count);
   const Tensor flat = lazy::Reshape(self, {self.numel()});
-  c.Return(lazy::Reshape(Run(Op::index_put, flat, Tensors{UploadS64(c, {count}, *places)}, source), Sizes(self)));
+  c.Return(lazy::Reshape(InvokeOp(Op::index_put, flat, Tensors{UploadS64(c, {count}, *places)}, source), Sizes(self)));
 }
 
 }  // namespace hlokit::lazy::kernel

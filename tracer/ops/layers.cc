@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "ir/core/str_cat.h"
-#include "tracer/autograd/function.h"
-#include "tracer/dispatch/call.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
-#include "tracer/graph/promotion.h"
+#include "tracer/dispatch/op_kernel_context.h"
+#include "tracer/graph/type_promotion.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::kernel {
@@ -18,7 +18,7 @@ int64_t Product(Dims dims) { return std::accumulate(dims.begin(), dims.end(), in
 ElementType WideOf(ElementType t) { return t == ElementType::kBF16 || t == ElementType::kF16 ? ElementType::kF32 : t; }
 
 // Running statistics are written in place, off the graph of derivatives.
-void Average(Call& c, const Tensor& running, const Tensor& batch, double momentum) {
+void Average(OpKernelContext& c, const Tensor& running, const Tensor& batch, double momentum) {
   const NoGradGuard no_grad;
   WriteInPlace(running, lazy::Record(c.device(), Op::moving_average, {running, batch, momentum})[0]);
 }
@@ -26,50 +26,50 @@ void Average(Call& c, const Tensor& running, const Tensor& batch, double momentu
 // Normalizes each row of [rows, width] by its own mean and variance: a batch norm whose features are the rows. Gives
 // the result in the type of x, and mean and 1/deviation.
 Outputs NormalizeRows(const Tensor& x, int64_t rows, int64_t width, double eps) {
-  Outputs all = RunAll(Op::native_batch_norm, lazy::Reshape(x, {1, rows, width}), Value(), Value(), Value(), Value(),
-                       true, 0.0, eps);
+  Outputs all = InvokeOpMultiOutput(Op::native_batch_norm, lazy::Reshape(x, {1, rows, width}), IValue(), IValue(),
+                                    IValue(), IValue(), true, 0.0, eps);
   return all;
 }
 
 }  // namespace
 
-void NativeBatchNorm(Call& c) {
-  const Tensor& x = c.t(0);
+void NativeBatchNorm(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
   if (x.dim() < 2) return c.Fail("expected an input of at least 2 dimensions");
   Outputs all = lazy::Record(c.device(), c.op(), c.args());
   if (!all[0].defined() || all.size() != 4) return c.Return(Tensor(), Tensor(), Tensor());
-  if (!c.b(5)) {
+  if (!c.bool_arg(5)) {
     // Nothing was saved.
     const Tensor none = lazy::Zeros({0}, WideOf(x.dtype()));
     return c.Return(all[0], none, none);
   }
-  const double momentum = c.d(6);
-  if (c.has(3)) Average(c, c.t(3), all[1], momentum);
+  const double momentum = c.float_arg(6);
+  if (c.has(3)) Average(c, c.tensor(3), all[1], momentum);
   if (c.has(4)) {
     const double n = static_cast<double>(x.numel() / std::max<int64_t>(x.size(1), 1));
-    Average(c, c.t(4), lazy::Mul(all[2], n > 1 ? n / (n - 1) : 1.0), momentum);
+    Average(c, c.tensor(4), lazy::Mul(all[2], n > 1 ? n / (n - 1) : 1.0), momentum);
   }
   c.Return(all[0], all[1], all[3]);
 }
 
 // input, normalized_shape, weight?, bias?, eps -> output, mean, 1/deviation
-void NativeLayerNorm(Call& c) {
-  const Tensor& x = c.t(0);
+void NativeLayerNorm(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
   const Dims normalized = c.ints(1);
   const int64_t kept = x.dim() - static_cast<int64_t>(normalized.size());
   if (normalized.empty()) return c.Fail("normalized_shape must have at least one dimension");
   if (kept < 0 || x.sizes().subspan(kept) != normalized)
     return c.Fail("normalized_shape is not the end of the input's");
   const int64_t rows = Product(x.sizes().subspan(0, kept)), width = Product(normalized);
-  Outputs all = NormalizeRows(x, rows, width, c.d(4));
+  Outputs all = NormalizeRows(x, rows, width, c.float_arg(4));
   if (!all[0].defined()) return c.Return(Tensor(), Tensor(), Tensor());
   Tensor y = lazy::Reshape(all[0], Sizes(x));
   if (c.has(2) && c.has(3)) {
-    y = Run(Op::addcmul, lazy::Expand(c.t(3), Sizes(x)), y, c.t(2));
+    y = InvokeOp(Op::addcmul, lazy::Expand(c.tensor(3), Sizes(x)), y, c.tensor(2));
   } else if (c.has(2)) {
-    y = y * c.t(2);
+    y = y * c.tensor(2);
   } else if (c.has(3)) {
-    y = y + c.t(3);
+    y = y + c.tensor(3);
   }
   IntList stats(x.sizes().begin(), x.sizes().begin() + kept);
   stats.resize(x.dim(), 1);
@@ -77,27 +77,27 @@ void NativeLayerNorm(Call& c) {
   const auto saved = [&](const Tensor& t) { return lazy::Reshape(t, stats).to(x.dtype()); };
   c.Return(y, saved(all[1]), saved(all[2]));
 }
-void LayerNorm(Call& c) {
-  c.Return(Run(Op::native_layer_norm, c.args()[0], c.args()[1], c.args()[2], c.args()[3], c.args()[4]));
+void LayerNorm(OpKernelContext& c) {
+  c.Return(InvokeOp(Op::native_layer_norm, c.args()[0], c.args()[1], c.args()[2], c.args()[3], c.args()[4]));
 }
 
 // grad_out, input, normalized_shape, mean, rstd, weight?, bias?, output_mask
-void NativeLayerNormBackward(Call& c) {
-  const Tensor& x = c.t(1);
+void NativeLayerNormBackward(OpKernelContext& c) {
+  const Tensor& x = c.tensor(1);
   const ElementType type = x.dtype(), wide = WideOf(type);
   const int64_t kept = x.dim() - static_cast<int64_t>(c.ints(2).size());
-  if (c.ints(2).empty() || kept < 0 || x.sizes().subspan(kept) != c.ints(2) || c.t(0).sizes() != x.sizes()) {
+  if (c.ints(2).empty() || kept < 0 || x.sizes().subspan(kept) != c.ints(2) || c.tensor(0).sizes() != x.sizes()) {
     return c.Fail("normalized_shape is not the end of the input's, or the gradient has other sizes");
   }
   IntList inner, outer;
   for (int64_t d = 0; d < x.dim(); ++d) (d < kept ? outer : inner).push_back(d);
-  const Tensor g = c.t(0).to(wide);
-  const Tensor rstd = c.t(4).to(wide);
-  const Tensor x_hat = (x.to(wide) - c.t(3).to(wide)) * rstd;
+  const Tensor g = c.tensor(0).to(wide);
+  const Tensor rstd = c.tensor(4).to(wide);
+  const Tensor x_hat = (x.to(wide) - c.tensor(3).to(wide)) * rstd;
   const Dims mask = c.ints(7);
   Tensor dx, dw, db;
   if (mask[0] != 0) {
-    const Tensor gw = c.has(5) ? g * c.t(5).to(wide) : g;
+    const Tensor gw = c.has(5) ? g * c.tensor(5).to(wide) : g;
     if (inner.empty()) {
       dx = lazy::ZerosLike(x);
     } else {
@@ -105,58 +105,59 @@ void NativeLayerNormBackward(Call& c) {
     }
   }
   const auto reduce = [&](const Tensor& t) { return outer.empty() ? t : lazy::Sum(t, outer); };
-  if (mask[1] != 0) dw = reduce(g * x_hat).to(c.has(5) ? c.t(5).dtype() : type);
-  if (mask[2] != 0) db = reduce(g).to(c.has(6) ? c.t(6).dtype() : type);
+  if (mask[1] != 0) dw = reduce(g * x_hat).to(c.has(5) ? c.tensor(5).dtype() : type);
+  if (mask[2] != 0) db = reduce(g).to(c.has(6) ? c.tensor(6).dtype() : type);
   c.Return(dx, dw, db);
 }
 
 // input, weight?, bias?, N, C, HxW, group, eps
-void NativeGroupNorm(Call& c) {
-  const Tensor& x = c.t(0);
-  const int64_t n = c.i(3), channels = c.i(4), inner = c.i(5), groups = c.i(6);
+void NativeGroupNorm(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const int64_t n = c.int_arg(3), channels = c.int_arg(4), inner = c.int_arg(5), groups = c.int_arg(6);
   if (groups < 1 || channels % groups != 0 || n * channels * inner != x.numel()) {
     return c.Fail("the number of channels must be divisible by the number of groups");
   }
-  Outputs all = NormalizeRows(x, n * groups, channels / groups * inner, c.d(7));
+  Outputs all = NormalizeRows(x, n * groups, channels / groups * inner, c.float_arg(7));
   if (!all[0].defined()) return c.Return(Tensor(), Tensor(), Tensor());
   Tensor y = lazy::Reshape(all[0], Sizes(x));
   if (x.dim() < 2 || x.size(0) != n || x.size(1) != channels) return c.Fail("the input is not N x C x ...");
   IntList wide(x.dim(), 1);
   wide[1] = channels;
   if (c.has(1) && c.has(2)) {
-    y = Run(Op::addcmul, lazy::Expand(lazy::Reshape(c.t(2), wide), Sizes(x)), y, lazy::Reshape(c.t(1), wide));
+    y = InvokeOp(Op::addcmul, lazy::Expand(lazy::Reshape(c.tensor(2), wide), Sizes(x)), y,
+                 lazy::Reshape(c.tensor(1), wide));
   } else if (c.has(1)) {
-    y = y * lazy::Reshape(c.t(1), wide);
+    y = y * lazy::Reshape(c.tensor(1), wide);
   } else if (c.has(2)) {
-    y = y + lazy::Reshape(c.t(2), wide);
+    y = y + lazy::Reshape(c.tensor(2), wide);
   }
   c.Return(y, lazy::Reshape(all[1], {n, groups}), lazy::Reshape(all[2], {n, groups}));
 }
 
 // grad_out, input, mean, rstd, weight?, N, C, HxW, group, output_mask
-void NativeGroupNormBackward(Call& c) {
-  const Tensor& input = c.t(1);
+void NativeGroupNormBackward(OpKernelContext& c) {
+  const Tensor& input = c.tensor(1);
   const ElementType type = input.dtype(), wide = WideOf(type);
-  const int64_t n = c.i(5), channels = c.i(6), inner = c.i(7), groups = c.i(8);
+  const int64_t n = c.int_arg(5), channels = c.int_arg(6), inner = c.int_arg(7), groups = c.int_arg(8);
   if (groups < 1 || channels % groups != 0 || n * channels * inner != input.numel() ||
-      c.t(0).numel() != input.numel()) {
+      c.tensor(0).numel() != input.numel()) {
     return c.Fail("the number of channels must be divisible by the number of groups, N * C * HxW the input's size");
   }
   const IntList grouped = {n, groups, channels / groups, inner};
   const auto shaped = [&](const Tensor& t) { return lazy::Reshape(t.to(wide), grouped); };
   const auto stats = [&](const Tensor& t) { return lazy::Reshape(t.to(wide), {n, groups, 1, 1}); };
-  const Tensor g = shaped(c.t(0)), rstd = stats(c.t(3));
-  const Tensor x_hat = (shaped(input) - stats(c.t(2))) * rstd;
+  const Tensor g = shaped(c.tensor(0)), rstd = stats(c.tensor(3));
+  const Tensor x_hat = (shaped(input) - stats(c.tensor(2))) * rstd;
   const Dims mask = c.ints(9);
   Tensor dx, dw, db;
   if (mask[0] != 0) {
-    const Tensor gw = c.has(4) ? g * lazy::Reshape(c.t(4).to(wide), {1, groups, channels / groups, 1}) : g;
+    const Tensor gw = c.has(4) ? g * lazy::Reshape(c.tensor(4).to(wide), {1, groups, channels / groups, 1}) : g;
     const IntList within = {2, 3};
     dx = (gw - lazy::Mean(gw, within, true) - x_hat * lazy::Mean(gw * x_hat, within, true)) * rstd;
     dx = lazy::Reshape(dx, Sizes(input)).to(type);
   }
   const auto reduce = [&](const Tensor& t) {
-    return lazy::Reshape(lazy::Sum(t, {0, 3}), {channels}).to(c.has(4) ? c.t(4).dtype() : type);
+    return lazy::Reshape(lazy::Sum(t, {0, 3}), {channels}).to(c.has(4) ? c.tensor(4).dtype() : type);
   };
   if (mask[1] != 0) dw = reduce(g * x_hat);
   if (mask[2] != 0) db = reduce(g);
@@ -165,15 +166,15 @@ void NativeGroupNormBackward(Call& c) {
 
 // ---- softmax and losses ----
 
-void SoftmaxInt(Call& c) {
-  Tensor x = c.t(0);
+void SoftmaxInt(OpKernelContext& c) {
+  Tensor x = c.tensor(0);
   if (const ElementType type = c.dtype(2, FloatingOf(x.dtype())); type != x.dtype()) x = lazy::To(x, type);
-  c.Return(c.op() == Op::softmax_int ? lazy::Softmax(x, c.i(1)) : lazy::LogSoftmax(x, c.i(1)));
+  c.Return(c.op() == Op::softmax_int ? lazy::Softmax(x, c.int_arg(1)) : lazy::LogSoftmax(x, c.int_arg(1)));
 }
 
 namespace {
 
-Tensor Reduced(Call& c, const Tensor& loss, int64_t reduction) {
+Tensor Reduced(OpKernelContext& c, const Tensor& loss, int64_t reduction) {
   if (reduction < 0 || reduction > 2) {
     c.Fail(StrCat("`reduction` is 0 (none), 1 (mean) or 2 (sum), not ", reduction));
     return Tensor();
@@ -184,18 +185,18 @@ Tensor Reduced(Call& c, const Tensor& loss, int64_t reduction) {
 }  // namespace
 
 // self, target, weight?, reduction, ignore_index, label_smoothing
-void CrossEntropyLoss(Call& c) {
-  const Tensor& x = c.t(0);
-  const Tensor& target = c.t(1);
+void CrossEntropyLoss(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor& target = c.tensor(1);
   if (x.dim() == 0) return c.Fail("expected an input with a dimension of classes");
-  const int64_t dim = x.dim() == 1 ? 0 : 1, reduction = c.i(3), ignore = c.i(4);
-  const double smoothing = c.d(5);
+  const int64_t dim = x.dim() == 1 ? 0 : 1, reduction = c.int_arg(3), ignore = c.int_arg(4);
+  const double smoothing = c.float_arg(5);
   const int64_t classes = x.size(dim);
   const Tensor logp = lazy::LogSoftmax(x, dim);
   IntList per_class(x.dim(), 1);
   per_class[dim] = classes;
-  const Tensor weight = c.has(2) ? lazy::Reshape(c.t(2), per_class) : Tensor();
-  if (CategoryOf(target.dtype()) == 2) {
+  const Tensor weight = c.has(2) ? lazy::Reshape(c.tensor(2), per_class) : Tensor();
+  if (ScalarTypeCategory(target.dtype()) == 2) {
     // Probabilities of classes.
     Tensor t = target;
     if (smoothing > 0) t = lazy::Add(t * Scalar(1 - smoothing), smoothing / static_cast<double>(classes));
@@ -206,8 +207,8 @@ void CrossEntropyLoss(Call& c) {
     return c.Return(lazy::Div(lazy::Sum(loss), static_cast<double>(x.numel() / std::max<int64_t>(classes, 1))));
   }
   const bool spatial = x.dim() == 4;
-  const Outputs nll =
-      RunAll(spatial ? Op::nll_loss2d_forward : Op::nll_loss_forward, logp, target, c.args()[2], reduction, ignore);
+  const Outputs nll = InvokeOpMultiOutput(spatial ? Op::nll_loss2d_forward : Op::nll_loss_forward, logp, target,
+                                          c.args()[2], reduction, ignore);
   if (smoothing == 0 || !nll[0].defined()) return c.Return(nll[0]);
   // The smooth part: the mean over classes, ignored targets left out.
   Tensor smooth = -lazy::Sum(weight.defined() ? logp * weight : logp, {dim});
@@ -217,8 +218,8 @@ void CrossEntropyLoss(Call& c) {
     const Tensor kept = lazy::Not(ignored);
     Tensor total;
     if (weight.defined()) {
-      const Tensor taken =
-          Run(Op::index_select, c.t(2), 0, lazy::Reshape(lazy::MaskedFill(target, ignored, 0), {target.numel()}));
+      const Tensor taken = InvokeOp(Op::index_select, c.tensor(2), 0,
+                                    lazy::Reshape(lazy::MaskedFill(target, ignored, 0), {target.numel()}));
       total = lazy::Sum(taken * lazy::To(lazy::Reshape(kept, {target.numel()}), x.dtype()));
     } else {
       total = lazy::To(lazy::Sum(kept), x.dtype());
@@ -230,26 +231,26 @@ void CrossEntropyLoss(Call& c) {
   c.Return(nll[0] * Scalar(1 - smoothing) + smooth * Scalar(smoothing / static_cast<double>(classes)));
 }
 // self, target, weight?, pos_weight?, reduction
-void BceWithLogits(Call& c) {
-  const Tensor& x = c.t(0);
-  const Tensor& t = c.t(1);
+void BceWithLogits(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor& t = c.tensor(1);
   // (1 - t) x + (1 + (p - 1) t) (log(1 + exp(-|x|)) + max(-x, 0))
-  const Tensor tail = Run(Op::neg, Run(Op::log_sigmoid_forward, x));
+  const Tensor tail = InvokeOp(Op::neg, InvokeOp(Op::log_sigmoid_forward, x));
   Tensor loss;
   if (c.has(3)) {
-    const Tensor factor = lazy::Add((c.t(3) - Scalar(1)) * t, 1);
+    const Tensor factor = lazy::Add((c.tensor(3) - Scalar(1)) * t, 1);
     loss = lazy::Rsub(t, 1) * x + factor * tail;
   } else {
     loss = lazy::Rsub(t, 1) * x + tail;
   }
-  if (c.has(2)) loss = loss * c.t(2);
-  c.Return(Reduced(c, loss, c.i(4)));
+  if (c.has(2)) loss = loss * c.tensor(2);
+  c.Return(Reduced(c, loss, c.int_arg(4)));
 }
-void KlDiv(Call& c) {
-  const Tensor& x = c.t(0);
-  const Tensor& t = c.t(1);
+void KlDiv(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
+  const Tensor& t = c.tensor(1);
   Tensor loss;
-  if (c.b(3)) {
+  if (c.bool_arg(3)) {
     loss = lazy::Exp(t) * (t - x);
   } else {
     // 0 log 0 is 0.
@@ -257,49 +258,49 @@ void KlDiv(Call& c) {
     const Tensor safe = lazy::Where(positive, t, 1);
     loss = lazy::Where(positive, t * lazy::Log(safe), 0) - t * x;
   }
-  c.Return(Reduced(c, loss, c.i(2)));
+  c.Return(Reduced(c, loss, c.int_arg(2)));
 }
-void L1Loss(Call& c) { c.Return(Reduced(c, lazy::Abs(c.t(0) - c.t(1)), c.i(2))); }
-void HuberLoss(Call& c) {
-  const Tensor d = lazy::Abs(c.t(0) - c.t(1));
-  const double delta = c.d(3);
+void L1Loss(OpKernelContext& c) { c.Return(Reduced(c, lazy::Abs(c.tensor(0) - c.tensor(1)), c.int_arg(2))); }
+void HuberLoss(OpKernelContext& c) {
+  const Tensor d = lazy::Abs(c.tensor(0) - c.tensor(1));
+  const double delta = c.float_arg(3);
   if (!(delta > 0)) return c.Fail("huber_loss does not support non-positive values for delta.");
   c.Return(Reduced(c, lazy::Where(lazy::Lt(d, delta), d * d * Scalar(0.5), (d - Scalar(0.5 * delta)) * Scalar(delta)),
-                   c.i(2)));
+                   c.int_arg(2)));
 }
 
 // ---- pooling, resizing, padding ----
 
-void MaxPool(Call& c) { kernel::Record(c); }
-void AvgPool(Call& c) { kernel::Record(c); }
+void MaxPool(OpKernelContext& c) { kernel::Record(c); }
+void AvgPool(OpKernelContext& c) { kernel::Record(c); }
 
-void UpsampleNearestVec(Call& c) {
-  const Tensor& x = c.t(0);
+void UpsampleNearestVec(OpKernelContext& c) {
+  const Tensor& x = c.tensor(0);
   if (x.dim() != 4) return c.Fail(StrCat("`input` must have 4 dimensions, but has ", x.dim()));
   if (c.has(1) == c.has(2)) return c.Fail("Must specify exactly one of output_size and scale_factors");
-  if (c.has(1)) return c.Return(Run(Op::upsample_nearest2d, x, c.args()[1]));
+  if (c.has(1)) return c.Return(InvokeOp(Op::upsample_nearest2d, x, c.args()[1]));
   const std::vector<double>* factors = c.args()[2].get<std::vector<double>>();
   if (factors == nullptr || factors->size() != 2) return c.Fail("output_size or two scale_factors are needed");
   const IntList size = {static_cast<int64_t>(static_cast<double>(x.size(2)) * (*factors)[0]),
                         static_cast<int64_t>(static_cast<double>(x.size(3)) * (*factors)[1])};
-  c.Return(Run(Op::upsample_nearest2d, x, size, (*factors)[0], (*factors)[1]));
+  c.Return(InvokeOp(Op::upsample_nearest2d, x, size, (*factors)[0], (*factors)[1]));
 }
 
 namespace {
 
 // Takes elements `places` of a dimension.
-Tensor TakePlaces(Call& c, const Tensor& t, int64_t dim, const std::vector<double>& places) {
+Tensor GatherIndices(OpKernelContext& c, const Tensor& t, int64_t dim, const std::vector<double>& places) {
   const Tensor index = lazy::Record(c.device(), Op::tensor_constant,
                                     {IntList{static_cast<int64_t>(places.size())}, places, ElementType::kS64})[0];
   return lazy::IndexSelect(t, dim, index);
 }
 
-constexpr int64_t kMostPadding = 1 << 20;
+constexpr int64_t kMaxPadding = 1 << 20;
 
 template <typename Place>
-void PadByPlaces(Call& c, Place place) {
+void PadByIndices(OpKernelContext& c, Place place) {
   const Dims pad = c.ints(1);
-  Tensor t = c.t(0);
+  Tensor t = c.tensor(0);
   const int64_t spatial = static_cast<int64_t>(pad.size()) / 2;
   if (pad.size() % 2 != 0 || t.dim() < spatial + 1 || t.dim() > spatial + 2) {
     return c.Fail(
@@ -308,7 +309,7 @@ void PadByPlaces(Call& c, Place place) {
   for (size_t i = 0; i < pad.size() / 2 && t.defined(); ++i) {
     const int64_t dim = t.dim() - 1 - static_cast<int64_t>(i), size = t.size(dim);
     const int64_t low = pad[2 * i], high = pad[2 * i + 1];
-    if (low > kMostPadding || high > kMostPadding || size + low + high < 1) {
+    if (low > kMaxPadding || high > kMaxPadding || size + low + high < 1) {
       return c.Fail("the padding is incompatible with the rank of the input");
     }
     std::vector<double> places;
@@ -317,30 +318,30 @@ void PadByPlaces(Call& c, Place place) {
       if (at < 0 || at >= size) return c.Fail("the padding is incompatible with the rank of the input");
       places.push_back(static_cast<double>(at));
     }
-    t = TakePlaces(c, t, dim, places);
+    t = GatherIndices(c, t, dim, places);
   }
   c.Return(t);
 }
 
 }  // namespace
 
-void ReflectionPad(Call& c) {
-  PadByPlaces(c, [](int64_t p, int64_t size) { return p < 0 ? -p : p >= size ? 2 * (size - 1) - p : p; });
+void ReflectionPad(OpKernelContext& c) {
+  PadByIndices(c, [](int64_t p, int64_t size) { return p < 0 ? -p : p >= size ? 2 * (size - 1) - p : p; });
 }
-void ReplicationPad(Call& c) {
-  PadByPlaces(c, [](int64_t p, int64_t size) { return std::clamp<int64_t>(p, 0, size - 1); });
+void ReplicationPad(OpKernelContext& c) {
+  PadByIndices(c, [](int64_t p, int64_t size) { return std::clamp<int64_t>(p, 0, size - 1); });
 }
 
 // weight, indices, padding_idx, scale_grad_by_freq, sparse
-void Embedding(Call& c) {
-  const Tensor& weight = c.t(0);
-  const Tensor& indices = c.t(1);
+void Embedding(OpKernelContext& c) {
+  const Tensor& weight = c.tensor(0);
+  const Tensor& indices = c.tensor(1);
   if (weight.dim() != 2) return c.Fail("'weight' must be 2-D");
   IntList sizes = Sizes(indices);
   sizes.push_back(weight.size(1));
   const Tensor rows = lazy::IndexSelect(weight, 0, lazy::Reshape(indices, {indices.numel()}));
   c.Return(rows.defined() ? lazy::Reshape(rows, sizes) : rows);
 }
-void EmbeddingDenseBackward(Call& c) { kernel::Record(c); }
+void EmbeddingDenseBackward(OpKernelContext& c) { kernel::Record(c); }
 
 }  // namespace hlokit::lazy::kernel

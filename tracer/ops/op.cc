@@ -7,10 +7,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/core/diagnostic.h"
 #include "ir/core/suggest.h"
-#include "tracer/autograd/grad_call.h"
-#include "tracer/dispatch/call.h"
+#include "tracer/autograd/backward_context.h"
+#include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/schema.h"
-#include "tracer/lowering/node_lowering.h"
+#include "tracer/lowering/lowering_context.h"
 
 namespace hlokit::lazy {
 namespace {
@@ -93,12 +93,12 @@ std::vector<Op> Overloads(std::string_view name) {
   return it == TheTables().by_name.end() ? std::vector<Op>() : it->second;
 }
 
-std::string SuggestedOp(std::string_view name) {
+std::string DidYouMeanOp(std::string_view name) {
   std::vector<std::string_view> names;
   for (size_t i = 0; i < kOpCount; ++i) {
     if ((kOps[i].flags & kInternal) == 0) names.push_back(SchemaOf(static_cast<Op>(i)).name);
   }
-  return Suggested(name, names);
+  return DidYouMeanSuffix(name, names);
 }
 
 }  // namespace hlokit::lazy

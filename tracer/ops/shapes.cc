@@ -4,23 +4,23 @@
 #include <numeric>
 
 #include "ir/core/str_cat.h"
-#include "tracer/dispatch/call.h"
 #include "tracer/dispatch/functions.h"
+#include "tracer/dispatch/op_kernel_context.h"
 #include "tracer/graph/grad_function.h"
-#include "tracer/graph/promotion.h"
+#include "tracer/graph/type_promotion.h"
 #include "tracer/step/device_state.h"
 
 namespace hlokit::lazy::kernel {
 namespace {
 
-Tensor Node(Call& c, Op op, std::initializer_list<Value> args) {
-  Outputs out = lazy::Record(c.device(), op, std::vector<Value>(args));
+Tensor Node(OpKernelContext& c, Op op, std::initializer_list<IValue> args) {
+  Outputs out = lazy::Record(c.device(), op, std::vector<IValue>(args));
   return out[0];
 }
-Tensor ViewAs(Call& c, const Tensor& t, Dims sizes) { return Node(c, Op::view_node, {t, sizes}); }
+Tensor ViewAs(OpKernelContext& c, const Tensor& t, Dims sizes) { return Node(c, Op::view_node, {t, sizes}); }
 
 // One size may be -1.
-bool Infer(Call& c, int64_t elements, IntList* sizes) {
+bool Infer(OpKernelContext& c, int64_t elements, IntList* sizes) {
   int64_t known = 1;
   int64_t* open = nullptr;
   for (int64_t& size : *sizes) {
@@ -48,24 +48,26 @@ bool Infer(Call& c, int64_t elements, IntList* sizes) {
   return true;
 }
 
-Tensor SliceOf(Call& c, const Tensor& t, int64_t dim, int64_t start, int64_t length) {
+Tensor SliceOf(OpKernelContext& c, const Tensor& t, int64_t dim, int64_t start, int64_t length) {
   IntList starts(t.dim(), 0), sizes = Sizes(t);
   starts[dim] = start;
   sizes[dim] = length;
   return Node(c, Op::generic_slice, {t, starts, sizes});
 }
 
-Tensor PermuteOf(Call& c, const Tensor& t, const IntList& dims) { return Node(c, Op::permute_node, {t, dims}); }
+Tensor PermuteOf(OpKernelContext& c, const Tensor& t, const IntList& dims) {
+  return Node(c, Op::permute_node, {t, dims});
+}
 
 }  // namespace
 
-void View(Call& c) {
+void View(OpKernelContext& c) {
   IntList sizes(c.ints(1).begin(), c.ints(1).end());
-  if (Infer(c, c.t(0).numel(), &sizes)) c.Return(ViewAs(c, c.t(0), sizes));
+  if (Infer(c, c.tensor(0).numel(), &sizes)) c.Return(ViewAs(c, c.tensor(0), sizes));
 }
-void Flatten(Call& c) {
-  const Tensor& t = c.t(0);
-  const int64_t first = c.Dim(c.i(1), t.dim()), last = c.Dim(c.i(2), t.dim());
+void Flatten(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  const int64_t first = c.Dim(c.int_arg(1), t.dim()), last = c.Dim(c.int_arg(2), t.dim());
   if (c.failed()) return;
   if (t.dim() == 0) return c.Return(lazy::Reshape(t, {1}));
   if (first > last) return c.Fail("start_dim cannot come after end_dim");
@@ -78,8 +80,8 @@ void Flatten(Call& c) {
   }
   c.Return(lazy::Reshape(t, sizes));
 }
-void Expand(Call& c) {
-  const Tensor& t = c.t(0);
+void Expand(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   IntList sizes(c.ints(1).begin(), c.ints(1).end());
   const int64_t added = static_cast<int64_t>(sizes.size()) - t.dim();
   if (added < 0) return c.Fail("the number of sizes must be at least the number of dimensions");
@@ -90,8 +92,8 @@ void Expand(Call& c) {
   }
   c.Return(Node(c, Op::expand_node, {t, sizes}));
 }
-void Permute(Call& c) {
-  const Tensor& t = c.t(0);
+void Permute(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   IntList dims;
   for (int64_t d : c.ints(1)) dims.push_back(c.Dim(d, t.dim()));
   IntList sorted = dims;
@@ -102,31 +104,31 @@ void Permute(Call& c) {
   if (static_cast<int64_t>(dims.size()) != t.dim()) return c.Fail("number of dims does not match the tensor");
   if (!c.failed()) c.Return(PermuteOf(c, t, dims));
 }
-void TransposeInt(Call& c) {
-  const Tensor& t = c.t(0);
+void TransposeInt(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   IntList dims(t.dim());
   std::iota(dims.begin(), dims.end(), 0);
-  const int64_t a = c.Dim(c.i(1), t.dim()), b = c.Dim(c.i(2), t.dim());
+  const int64_t a = c.Dim(c.int_arg(1), t.dim()), b = c.Dim(c.int_arg(2), t.dim());
   if (c.failed()) return;
   if (t.dim() > 0) std::swap(dims[a], dims[b]);
   c.Return(PermuteOf(c, t, dims));
 }
-void T(Call& c) {
-  const Tensor& t = c.t(0);
+void T(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   if (t.dim() > 2) return c.Fail("t() expects a tensor with <= 2 dimensions");
   c.Return(PermuteOf(c, t, t.dim() == 2 ? IntList{1, 0} : t.dim() == 1 ? IntList{0} : IntList{}));
 }
-void Unsqueeze(Call& c) {
-  IntList sizes = Sizes(c.t(0));
-  const int64_t dim = c.Dim(c.i(1), c.t(0).dim() + 1);
+void Unsqueeze(OpKernelContext& c) {
+  IntList sizes = Sizes(c.tensor(0));
+  const int64_t dim = c.Dim(c.int_arg(1), c.tensor(0).dim() + 1);
   if (c.failed()) return;
   sizes.insert(sizes.begin() + dim, 1);
-  c.Return(ViewAs(c, c.t(0), sizes));
+  c.Return(ViewAs(c, c.tensor(0), sizes));
 }
-void Squeeze(Call& c) {
-  const Tensor& t = c.t(0);
+void Squeeze(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   const bool one = c.args().size() > 1;
-  const int64_t dim = one ? c.Dim(c.i(1), t.dim()) : -1;
+  const int64_t dim = one ? c.Dim(c.int_arg(1), t.dim()) : -1;
   if (c.failed()) return;
   IntList sizes;
   for (int64_t d = 0; d < t.dim(); ++d) {
@@ -134,27 +136,28 @@ void Squeeze(Call& c) {
   }
   c.Return(ViewAs(c, t, sizes));
 }
-void SliceTensor(Call& c) {
-  const Tensor& t = c.t(0);
+void SliceTensor(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   if (t.dim() == 0) return c.Fail("slice() cannot be applied to a 0-dim tensor.");
-  const int64_t dim = c.Dim(c.i(1), t.dim());
+  const int64_t dim = c.Dim(c.int_arg(1), t.dim());
   if (c.failed()) return;
-  const int64_t size = t.size(dim), step = c.i(4);
+  const int64_t size = t.size(dim), step = c.int_arg(4);
   if (step <= 0) return c.Fail("slice step must be positive");
   const auto clamp = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
-  const int64_t start = c.has(2) ? clamp(c.i(2)) : 0;
-  const int64_t end = std::max(start, c.has(3) ? clamp(c.i(3)) : size);
+  const int64_t start = c.has(2) ? clamp(c.int_arg(2)) : 0;
+  const int64_t end = std::max(start, c.has(3) ? clamp(c.int_arg(3)) : size);
   if (step == 1) return c.Return(SliceOf(c, t, dim, start, end - start));
   c.Return(Node(c, Op::select_node, {t, dim, start, end, step}));
 }
-void SelectInt(Call& c) {
-  const Tensor& t = c.t(0);
+void SelectInt(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   if (t.dim() == 0) return c.Fail("select() cannot be applied to a 0-dim tensor.");
-  const int64_t dim = c.Dim(c.i(1), t.dim());
+  const int64_t dim = c.Dim(c.int_arg(1), t.dim());
   if (c.failed()) return;
-  const int64_t index = c.i(2) < 0 ? c.i(2) + t.size(dim) : c.i(2);
+  const int64_t index = c.int_arg(2) < 0 ? c.int_arg(2) + t.size(dim) : c.int_arg(2);
   if (index < 0 || index >= t.size(dim)) {
-    return c.Fail(StrCat("index ", c.i(2), " out of range for tensor of size ", t.size(dim), " at dimension ", dim));
+    return c.Fail(
+        StrCat("index ", c.int_arg(2), " out of range for tensor of size ", t.size(dim), " at dimension ", dim));
   }
   IntList sizes = Sizes(t);
   sizes.erase(sizes.begin() + dim);
@@ -164,21 +167,21 @@ void SelectInt(Call& c) {
   else
     c.Return(part);
 }
-void Narrow(Call& c) {
-  const Tensor& t = c.t(0);
+void Narrow(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   if (t.dim() == 0) return c.Fail("narrow() cannot be applied to a 0-dim tensor.");
-  const int64_t dim = c.Dim(c.i(1), t.dim()), length = c.i(3);
+  const int64_t dim = c.Dim(c.int_arg(1), t.dim()), length = c.int_arg(3);
   if (c.failed()) return;
-  const int64_t size = t.size(dim), start = c.i(2) < 0 ? c.i(2) + size : c.i(2);
+  const int64_t size = t.size(dim), start = c.int_arg(2) < 0 ? c.int_arg(2) + size : c.int_arg(2);
   if (length < 0) return c.Fail("narrow(): length must be non-negative.");
   if (start < 0 || start > size || length > size - start) {
-    return c.Fail(StrCat("start (", c.i(2), ") + length (", length, ") exceeds dimension size (", size, ")."));
+    return c.Fail(StrCat("start (", c.int_arg(2), ") + length (", length, ") exceeds dimension size (", size, ")."));
   }
   c.Return(lazy::Slice(t, dim, start, start + length));
 }
-void Movedim(Call& c) {
-  const Tensor& t = c.t(0);
-  const int64_t from = c.Dim(c.i(1), t.dim()), to = c.Dim(c.i(2), t.dim());
+void Movedim(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  const int64_t from = c.Dim(c.int_arg(1), t.dim()), to = c.Dim(c.int_arg(2), t.dim());
   if (c.failed()) return;
   if (t.dim() == 0) return c.Return(lazy::Permute(t, {}));
   IntList dims;
@@ -191,7 +194,7 @@ void Movedim(Call& c) {
 
 namespace {
 
-void SplitBySizes(Call& c, const Tensor& t, int64_t dim, Dims sizes) {
+void SplitBySizes(OpKernelContext& c, const Tensor& t, int64_t dim, Dims sizes) {
   Outputs parts;
   int64_t start = 0;
   for (int64_t size : sizes) {
@@ -205,9 +208,9 @@ void SplitBySizes(Call& c, const Tensor& t, int64_t dim, Dims sizes) {
 
 }  // namespace
 
-void Split(Call& c) {
-  const Tensor& t = c.t(0);
-  const int64_t dim = c.Dim(c.i(2), t.dim()), size = c.i(1);
+void Split(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  const int64_t dim = c.Dim(c.int_arg(2), t.dim()), size = c.int_arg(1);
   if (c.failed()) return;
   if (t.dim() == 0) return c.Fail("split expects at least a 1-dimensional tensor");
   if (size < 0 || (size == 0 && t.size(dim) != 0)) return c.Fail("split_size must be positive");
@@ -218,23 +221,23 @@ void Split(Call& c) {
   }
   SplitBySizes(c, t, dim, sizes);
 }
-void SplitWithSizes(Call& c) {
-  const int64_t dim = c.Dim(c.i(2), c.t(0).dim());
-  if (!c.failed()) SplitBySizes(c, c.t(0), dim, c.ints(1));
+void SplitWithSizes(OpKernelContext& c) {
+  const int64_t dim = c.Dim(c.int_arg(2), c.tensor(0).dim());
+  if (!c.failed()) SplitBySizes(c, c.tensor(0), dim, c.ints(1));
 }
-void Chunk(Call& c) {
-  const Tensor& t = c.t(0);
-  const int64_t dim = c.Dim(c.i(2), t.dim()), chunks = c.i(1);
+void Chunk(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  const int64_t dim = c.Dim(c.int_arg(2), t.dim()), chunks = c.int_arg(1);
   if (c.failed() || chunks <= 0) return c.Fail("chunks must be positive");
   if (t.dim() != 0 && t.size(dim) == 0) {  // so many pieces all the same
-    return c.Return(
-        RunAll(Op::split_with_sizes, t, IntList(static_cast<size_t>(std::min<int64_t>(chunks, 1 << 20)), 0), dim));
+    return c.Return(InvokeOpMultiOutput(Op::split_with_sizes, t,
+                                        IntList(static_cast<size_t>(std::min<int64_t>(chunks, 1 << 20)), 0), dim));
   }
-  c.Return(RunAll(Op::split_Tensor, t, std::max<int64_t>(1, (t.size(dim) + chunks - 1) / chunks), dim));
+  c.Return(InvokeOpMultiOutput(Op::split_Tensor, t, std::max<int64_t>(1, (t.size(dim) + chunks - 1) / chunks), dim));
 }
-void Unbind(Call& c) {
-  const Tensor& t = c.t(0);
-  const int64_t dim = c.Dim(c.i(1), t.dim());
+void Unbind(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  const int64_t dim = c.Dim(c.int_arg(1), t.dim());
   if (c.failed()) return;
   IntList sizes = Sizes(t);
   if (sizes.empty()) return c.Fail("dimension specified as 0 but tensor has no dimensions");
@@ -247,9 +250,9 @@ void Unbind(Call& c) {
   }
   c.Return(std::move(parts));
 }
-void Unfold(Call& c) {
-  const Tensor& t = c.t(0);
-  const int64_t dim = c.Dim(c.i(1), t.dim()), size = c.i(2), step = c.i(3);
+void Unfold(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
+  const int64_t dim = c.Dim(c.int_arg(1), t.dim()), size = c.int_arg(2), step = c.int_arg(3);
   if (c.failed()) return;
   if (step <= 0 || size < 0 || size > t.size(dim)) return c.Fail("size and step are out of range for the dimension");
   Tensors parts;
@@ -266,7 +269,7 @@ void Unfold(Call& c) {
   c.Return(lazy::Cat(parts, dim));
 }
 
-void Cat(Call& c) {
+void Cat(OpKernelContext& c) {
   // Empty tensors of rank 1 are left out, as torch does for old times' sake.
   Tensors parts;
   for (const Tensor& t : c.list(0)) {
@@ -276,10 +279,10 @@ void Cat(Call& c) {
     if (c.list(0).empty()) return c.Fail("expected a non-empty list of Tensors");
     return c.Return(c.list(0)[0]);
   }
-  const int64_t dim = c.Dim(c.i(1), parts[0].dim());
+  const int64_t dim = c.Dim(c.int_arg(1), parts[0].dim());
   if (c.failed()) return;
   // What is left out has a say in the type all the same.
-  Promotion promotion;
+  ResultTypeState promotion;
   for (size_t i = 0; i < c.list(0).size(); ++i) {
     if (c.list(0)[i].dim() == 0) {
       return c.Fail(StrCat("zero-dimensional tensor (at position ", i, ") cannot be concatenated"));
@@ -287,10 +290,10 @@ void Cat(Call& c) {
     promotion.Add(c.list(0)[i].shape());
   }
   if (parts.size() < c.list(0).size()) parts[0] = lazy::To(parts[0], promotion.result());
-  c.Return(lazy::Record(c.device(), c.op(), {Value(parts), Value(dim)}));
+  c.Return(lazy::Record(c.device(), c.op(), {IValue(parts), IValue(dim)}));
 }
-void Roll(Call& c) {
-  const Tensor& t = c.t(0);
+void Roll(OpKernelContext& c) {
+  const Tensor& t = c.tensor(0);
   if (!c.ints(2).empty()) {
     if (c.ints(1).size() != c.ints(2).size()) return c.Fail("shifts and dimensions must align");
     for (int64_t dim : c.ints(2)) {
@@ -301,25 +304,25 @@ void Roll(Call& c) {
     return;
   }
   if (c.ints(1).size() != 1) return c.Fail("shifts and dimensions must align");
-  if (t.dim() == 0) return c.Return(Run(Op::clone, t));
+  if (t.dim() == 0) return c.Return(InvokeOp(Op::clone, t));
   // Without dimensions the flattened tensor is rolled.
-  c.Return(lazy::Reshape(Run(Op::roll, lazy::Reshape(t, {t.numel()}), c.ints(1), Dims({0})), Sizes(t)));
+  c.Return(lazy::Reshape(InvokeOp(Op::roll, lazy::Reshape(t, {t.numel()}), c.ints(1), Dims({0})), Sizes(t)));
 }
-void Tile(Call& c) {
+void Tile(OpKernelContext& c) {
   IntList repeats(c.ints(1).begin(), c.ints(1).end());
-  while (static_cast<int64_t>(repeats.size()) < c.t(0).dim()) repeats.insert(repeats.begin(), 1);
-  c.Return(Run(Op::repeat, c.t(0), repeats));
+  while (static_cast<int64_t>(repeats.size()) < c.tensor(0).dim()) repeats.insert(repeats.begin(), 1);
+  c.Return(InvokeOp(Op::repeat, c.tensor(0), repeats));
 }
-void RepeatInterleave(Call& c) {
-  Tensor t = c.t(0);
-  if (c.i(1) < 0) return c.Fail("repeats can not be negative");
+void RepeatInterleave(OpKernelContext& c) {
+  Tensor t = c.tensor(0);
+  if (c.int_arg(1) < 0) return c.Fail("repeats can not be negative");
   if (!c.has(2) || t.dim() == 0) t = lazy::Reshape(t, {t.numel()});
-  const int64_t dim = c.has(2) ? c.Dim(c.i(2), t.dim()) : 0, n = c.i(1);
+  const int64_t dim = c.has(2) ? c.Dim(c.int_arg(2), t.dim()) : 0, n = c.int_arg(1);
   if (c.failed()) return;
   IntList wide = Sizes(t), joined = Sizes(t);
   wide.insert(wide.begin() + dim + 1, n);
   joined[dim] *= n;
-  if (c.has(3) && c.i(3) != joined[dim]) return c.Fail("allocated size does not match required size");
+  if (c.has(3) && c.int_arg(3) != joined[dim]) return c.Fail("allocated size does not match required size");
   c.Return(lazy::Reshape(lazy::Expand(lazy::Unsqueeze(t, dim + 1), wide), joined));
 }
 

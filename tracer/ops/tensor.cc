@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/graph/tensor.h"
 
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/graph/tensor_impl.h"
@@ -16,7 +16,8 @@ TensorData::~TensorData() { device->Unregister(this); }
 
 TensorImpl::TensorImpl(Ref<TensorData> d) : data(std::move(d)) {}
 TensorImpl::~TensorImpl() {
-  if (Accumulator* a = static_cast<Accumulator*>(accumulator.get()); a != nullptr && a->leaf == this) a->leaf = nullptr;
+  if (AccumulateGrad* a = static_cast<AccumulateGrad*>(accumulator.get()); a != nullptr && a->leaf == this)
+    a->leaf = nullptr;
 }
 
 namespace {
@@ -37,7 +38,7 @@ int64_t Tensor::size(int64_t dim) const {
 }
 DeviceState* Tensor::device() const { return defined() ? impl()->data->device : nullptr; }
 
-bool Tensor::requires_grad() const { return NeedsGrad(*this); }
+bool Tensor::requires_grad() const { return ComputeRequiresGrad(*this); }
 Tensor& Tensor::set_requires_grad(bool value) {
   if (defined()) impl()->requires_grad = value;
   return *this;
@@ -50,7 +51,7 @@ void Tensor::set_grad(Tensor grad) const {
 
 absl::Status Tensor::Backward() const { return Backward(Tensor()); }
 absl::Status Tensor::Backward(Tensor gradient, bool retain_graph, bool create_graph) const {
-  return Differentiate({*this}, {std::move(gradient)}, {}, {retain_graph, create_graph}).status();
+  return RunBackward({*this}, {std::move(gradient)}, {}, {retain_graph, create_graph}).status();
 }
 
 Tensor Tensor::Detach() const {
@@ -65,19 +66,19 @@ Tensor Tensor::to(ElementType type) const {
 }
 
 absl::StatusOr<Literal> Tensor::ToLiteral(const std::source_location& location) const {
-  const CallSite site(location);
+  const ScopedSourceLocation site(location);
   if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");
   RefreshView(*this);
   return FetchTensor(*this);
 }
 
 absl::StatusOr<Scalar> Tensor::Item(const std::source_location& location) const {
-  const CallSite site(location);
+  const ScopedSourceLocation site(location);
   if (!defined()) return absl::InvalidArgumentError("an undefined tensor has no value");
   if (numel() != 1) return absl::InvalidArgumentError("only one element tensors can be converted to Python scalars");
   RefreshView(*this);
   device()->tracer()->metrics().Add("aten::_local_scalar_dense");
-  absl::StatusOr<Literal> value = FetchKeepingGraph(*this);
+  absl::StatusOr<Literal> value = FetchWithoutMaterializing(*this);
   if (!value.ok()) return value.status();
   return LoadScalar(dtype(), value->data());
 }

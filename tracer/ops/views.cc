@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "ir/core/str_cat.h"
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/dispatch.h"
 #include "tracer/dispatch/functions.h"
-#include "tracer/graph/promotion.h"
+#include "tracer/graph/type_promotion.h"
 #include "tracer/step/device_state.h"
 #include "tracer/step/tracer.h"
 
@@ -20,26 +20,26 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
   const auto number = [&](size_t i) { return view.args[i].get<Scalar>()->ToInt(); };
   switch (view.op) {
     case Op::select_int:
-      return Run(Op::select_scatter, parent, value, view.args[1], view.args[2]);
+      return InvokeOp(Op::select_scatter, parent, value, view.args[1], view.args[2]);
     case Op::slice_Tensor:
-      return Run(Op::slice_scatter, parent, value, view.args[1], view.args[2], view.args[3], view.args[4]);
+      return InvokeOp(Op::slice_scatter, parent, value, view.args[1], view.args[2], view.args[3], view.args[4]);
     case Op::diagonal:
-      return Run(Op::diagonal_scatter, parent, value, view.args[1], view.args[2], view.args[3]);
+      return InvokeOp(Op::diagonal_scatter, parent, value, view.args[1], view.args[2], view.args[3]);
     case Op::as_strided:
-      return Run(Op::as_strided_scatter, parent, value, view.args[1], view.args[2], view.args[3]);
+      return InvokeOp(Op::as_strided_scatter, parent, value, view.args[1], view.args[2], view.args[3]);
     case Op::transpose_int:
-      return Run(Op::transpose_copy_int, value, number(1), number(2));
+      return InvokeOp(Op::transpose_copy_int, value, number(1), number(2));
     case Op::t:
-      return Run(Op::t_copy, value);
+      return InvokeOp(Op::t_copy, value);
     case Op::permute: {
       const IntList& dims = *view.args[1].get<IntList>();
       IntList inverse(dims.size());
       const int64_t rank = static_cast<int64_t>(dims.size());
       for (int64_t i = 0; i < rank; ++i) inverse[(dims[i] + rank) % rank] = i;
-      return Run(Op::permute_copy, value, inverse);
+      return InvokeOp(Op::permute_copy, value, inverse);
     }
     case Op::unbind_int:
-      return Run(Op::select_scatter, parent, value, view.args[1], int64_t{view.output});
+      return InvokeOp(Op::select_scatter, parent, value, view.args[1], int64_t{view.output});
     case Op::split_Tensor:
     case Op::split_with_sizes: {
       const int64_t dim = (number(2) + parent.dim()) % parent.dim();
@@ -50,12 +50,12 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
         const IntList& sizes = *view.args[1].get<IntList>();
         for (int k = 0; k < view.output; ++k) start += sizes[k];
       }
-      return Run(Op::slice_scatter, parent, value, dim, start, start + value.size(dim), int64_t{1});
+      return InvokeOp(Op::slice_scatter, parent, value, dim, start, start + value.size(dim), int64_t{1});
     }
     default:
       // Everything else keeps the elements in their order.
       if (value.numel() == parent.numel())
-        return Run(Op::view_copy, value, IntList(parent.sizes().begin(), parent.sizes().end()));
+        return InvokeOp(Op::view_copy, value, IntList(parent.sizes().begin(), parent.sizes().end()));
       parent.device()->tracer()->SetError(absl::UnimplementedError(
           StrCat("a write in place through a view made by ", SymbolOf(view.op), " is not supported")));
       return Tensor();
@@ -63,8 +63,8 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
 }
 
 // What the op that made a new value for `to` remembers of `to` is the value before: it gets a place of its own.
-void KeepOldValue(DeviceState& device, TensorData* to, Function* function) {
-  for (Slot& slot : function->slots) {
+void KeepOldValue(DeviceState& device, TensorData* to, Node* function) {
+  for (SavedVariable& slot : function->slots) {
     if (slot.data.get() != to || slot.version != to->version) continue;
     Tensor old;
     if (to->buffer != nullptr) {
@@ -87,7 +87,7 @@ void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
   DeviceLock lock(device.mutex());
   if (to != from && value.impl()->grad_fn && !keep_place) KeepOldValue(device, to, value.impl()->grad_fn.get());
   if (to != from) {
-    const IrRef ir = device.ValueOf(from);
+    const NodeOutput ir = device.ValueOf(from);
     if (to->overwritten == nullptr) to->overwritten = std::move(to->buffer);
     to->buffer = from->buffer;
     if (to->buffer != nullptr) to->buffer->read_only = true;  // two values in one
@@ -97,7 +97,7 @@ void Assign(const Tensor& t, const Tensor& value, bool keep_place = false) {
     ++to->version;
   }
   if (keep_place) return;
-  if (GradEnabled() && !value.impl()->grad_fn) impl->grad_fn = Ref<Function>();
+  if (GradEnabled() && !value.impl()->grad_fn) impl->grad_fn = Ref<Node>();
   if (value.impl()->grad_fn) {
     impl->grad_fn = value.impl()->grad_fn;
     impl->output_number = value.impl()->output_number;
@@ -127,9 +127,10 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
     return;
   }
   // A float does not become an integer in silence, nor an integer a bool.
-  if (CategoryOf(value.dtype()) > CategoryOf(tensor.dtype())) {
-    tracer->SetError(absl::InvalidArgumentError(StrCat(
-        "result type ", TextOf(value.dtype()), " can't be cast to the desired output type ", TextOf(tensor.dtype()))));
+  if (ScalarTypeCategory(value.dtype()) > ScalarTypeCategory(tensor.dtype())) {
+    tracer->SetError(
+        absl::InvalidArgumentError(StrCat("result type ", ToString(value.dtype()),
+                                          " can't be cast to the desired output type ", ToString(tensor.dtype()))));
     return;
   }
   if (value.dtype() != tensor.dtype()) value = To(value, tensor.dtype());
@@ -158,7 +159,7 @@ void WriteInPlace(const Tensor& tensor, Tensor value) {
       at = parent;
       continue;
     }
-    const GradMode mode(GradEnabled() && !detached);
+    const AutoGradMode mode(GradEnabled() && !detached);
     if (GradEnabled() && parent.impl()->view == nullptr && !parent.impl()->grad_fn && parent.impl()->requires_grad) {
       tracer->SetError(absl::FailedPreconditionError(
           "a view of a leaf Variable that requires grad is being used in an in-place operation."));

@@ -48,11 +48,11 @@ template <typename Counts>
 std::string MostOften(const ExecutionLog& log, Counts counts) {
   std::map<std::string, int64_t> places;
   int64_t all = 0;
-  for (const Execution& e : log.executions()) {
+  for (const ExecutionRecord& e : log.executions()) {
     if (!counts(e)) continue;
     ++all;
-    const std::string place = PlaceOf(e.frames);
-    ++places[StrCat(WordOf(e.cause), " of ", e.root, place.empty() ? "" : StrCat(" at ", place))];
+    const std::string place = LocationOf(e.frames);
+    ++places[StrCat(ToString(e.cause), " of ", e.root, place.empty() ? "" : StrCat(" at ", place))];
   }
   const auto most =
       std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -62,20 +62,20 @@ std::string MostOften(const ExecutionLog& log, Counts counts) {
 
 }  // namespace
 
-std::string AnalysisBlock(AnalysisKind kind, const Execution& execution, int max_frames) {
+std::string AnalysisBlock(AnalysisKind kind, const ExecutionRecord& execution, int max_frames) {
   const bool compiled = kind == AnalysisKind::kCompilation;
   Block block(compiled                                     ? "Compilation Analysis: "
               : kind == AnalysisKind::kUnexpectedExecution ? "Unexpected Execution Analysis: "
                                                            : "Execution Analysis: ");
   block.Rule('=').Line(compiled ? "Compilation Cause" : "Execution Cause");
-  block.Line(StrCat("  ", SentenceOf(execution.cause))).Line("Graph Info: ");
+  block.Line(StrCat("  ", Describe(execution.cause))).Line("Graph Info: ");
   if (!execution.name.empty()) block.Line(StrCat("  Graph Name: ", execution.name));
   block.Line(StrCat("  Graph Hash: ", ToString(execution.graph)));
   block.Line(StrCat("  Number of Graph Inputs: ", execution.inputs));
   block.Line(StrCat("  Number of Graph Outputs: ", execution.outputs));
   block.Line("Python Frame Triggered Execution: ");
   int shown = 0;
-  for (const Frame& frame : execution.frames) {
+  for (const SourceFrame& frame : execution.frames) {
     if (shown++ == max_frames) {
       block.Line("  ..........");
       break;
@@ -101,7 +101,7 @@ std::string PostCompilationBlock(const Module& module) {
     input = Gigabytes(use.argument_bytes);
     output = Gigabytes(results);
     aliased = Gigabytes(donated);
-    temporary = Gigabytes(std::max<int64_t>(0, use.own_peak_bytes - results));
+    temporary = Gigabytes(std::max<int64_t>(0, use.peak_bytes_beyond_arguments - results));
   }
   PrintOptions lossless = PrintOptions::Lossless();
   lossless.print_metadata = false;
@@ -130,10 +130,12 @@ std::vector<std::string> AutoAnalysis::AfterStep(const runtime::Metrics& metrics
          StrCat(name, " too frequent: ", m->total_samples, " counts during ", steps, " steps", where()));
   };
   frequent("CompileTime", kWarmUpSteps, [&] {
-    return MostOften(log, [](const Execution& e) { return e.program == Execution::Program::kCompiled; });
+    return MostOften(log,
+                     [](const ExecutionRecord& e) { return e.program == ExecutionRecord::ProgramOrigin::kCompiled; });
   });
   frequent("TransferFromDeviceTime", 0, [&] {
-    return MostOften(log, [](const Execution& e) { return e.cause == Cause::kValue || e.cause == Cause::kItem; });
+    return MostOften(
+        log, [](const ExecutionRecord& e) { return e.cause == SyncReason::kValue || e.cause == SyncReason::kItem; });
   });
   const auto slow = [&](std::string_view name, double limit) {
     const std::optional<MetricData> m = metrics.metric(name);

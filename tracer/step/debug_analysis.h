@@ -20,7 +20,7 @@ namespace hlokit::lazy {
 enum class AnalysisKind : uint8_t { kCompilation, kExecution, kUnexpectedExecution };
 
 // The block about one execution, at most `max_frames` lines of the program in it. No newline at the end.
-std::string AnalysisBlock(AnalysisKind kind, const Execution& execution, int max_frames);
+std::string AnalysisBlock(AnalysisKind kind, const ExecutionRecord& execution, int max_frames);
 // The block about a program that was compiled: a digest of it and how much memory it needs.
 std::string PostCompilationBlock(const Module& module);
 

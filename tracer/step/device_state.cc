@@ -11,14 +11,14 @@
 #include "tracer/graph/encoded_args.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/literal_scalar.h"
-#include "tracer/lowering/node_lowering.h"
+#include "tracer/lowering/lowering_context.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
 namespace {
 
 constexpr size_t kScalarCacheSize = 128;
-constexpr size_t kFewValues = 4096;
+constexpr size_t kMinValuesToCompact = 4096;
 
 // Of the double, or of the integer.
 uint64_t BitsOfNumber(Scalar value) {
@@ -47,23 +47,23 @@ Shape DeviceState::ArrayShape(ElementType type, absl::Span<const int64_t> dims) 
   return context_->shapes.Array(type, dims);
 }
 
-absl::StatusOr<Shape> DeviceState::InferNode(Op op, ListId attrs, absl::Span<const IrRef> operands) {
+absl::StatusOr<Shape> DeviceState::InferNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands) {
   std::vector<Shape> shapes;
-  for (const IrRef& operand : operands) shapes.push_back(ShapeOf(operand));
-  absl::StatusOr<std::vector<Shape>> results = TrialLowering(op, context_->list(attrs), shapes, context_);
+  for (const NodeOutput& operand : operands) shapes.push_back(ShapeOf(operand));
+  absl::StatusOr<std::vector<Shape>> results = InferShapesByLowering(op, context_->list(attrs), shapes, context_);
   if (!results.ok()) return results.status();
   if (results->size() == 1) return (*results)[0];
   return context_->shapes.Tuple(*results);
 }
 
-NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const IrRef> operands) {
+NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands) {
   const size_t size = operands.size() + 1;
   if (key_.size() < size) key_.resize(size);
   uint64_t* const key = key_.data();
   key[0] = uint64_t{attrs.value} << 32 | static_cast<uint64_t>(op);
   uint64_t hash = MixHash(size, key[0]);
   for (size_t i = 1; i < size; ++i) {
-    const IrRef& operand = operands[i - 1];
+    const NodeOutput& operand = operands[i - 1];
     key[i] = uint64_t{graph_.node(operand.node).shape.value} << 32 | operand.output;
     hash = MixHash(hash, key[i]);
   }
@@ -92,15 +92,15 @@ NodeId DeviceState::AddNode(Op op, ListId attrs, absl::Span<const IrRef> operand
   node.shape = shape_entries_[found].shape;
   if (tracer_->options().debug || tracer_->options().explain_recompiles) {
     if (!CurrentScope().empty()) node.scope = context_->strings.Intern(CurrentScope()).value;
-    if (const Frame* frame = CurrentFrame()) {
+    if (const SourceFrame* frame = CurrentFrame()) {
       frames_.push_back(*frame);
       node.frame = static_cast<uint32_t>(frames_.size());
     }
   }
   if (graph_.size() >= warn_at_nodes_) WarnOfPendingNodes();
   const NodeId id = graph_.Add(node, operands);
-  if (shape_detector != nullptr) {
-    if (absl::Status s = shape_detector->Add(*this, id); !s.ok()) tracer_->SetError(std::move(s));
+  if (dynamic_shape_detector != nullptr) {
+    if (absl::Status s = dynamic_shape_detector->Add(*this, id); !s.ok()) tracer_->SetError(std::move(s));
   }
   return id;
 }
@@ -112,19 +112,19 @@ void DeviceState::WarnOfPendingNodes() {
   warn_at_nodes_ = graph_.size() * 2;
 }
 
-Shape DeviceState::ShapeOf(IrRef ref) {
+Shape DeviceState::ShapeOf(NodeOutput ref) {
   const Shape shape = context_->shape(graph_.node(ref.node).shape);
   return shape.IsTuple() ? shape.element(ref.output) : shape;
 }
 
-NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::Buffer> buffer, Shape shape) {
+NodeId DeviceState::AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape) {
   NodeRecord node{Op::device_data};
   node.attrs = no_attrs_;
   node.shape = shape.id();
   return graph_.AddLeaf(node, std::move(buffer));
 }
 
-IrRef DeviceState::ConstantNode(Scalar value, ElementType type) {
+NodeOutput DeviceState::ConstantNode(Scalar value, ElementType type) {
   NodeRecord node{Op::constant};
   const uint64_t bits = BitsOfNumber(value);
   for (const RecentConstant& recent : recent_constants_) {
@@ -141,7 +141,7 @@ IrRef DeviceState::ConstantNode(Scalar value, ElementType type) {
   return {graph_.Add(node, {}), 0};
 }
 
-IrRef DeviceState::ScalarNode(Scalar value, ElementType type) {
+NodeOutput DeviceState::ScalarNode(Scalar value, ElementType type) {
   const double d = value.ToDouble();
   const TracerOptions& options = tracer_->options();
   if (options.all_scalars_special || (!options.no_special_scalars && (d == 0 || d == 1 || d == -1))) {
@@ -176,7 +176,7 @@ IrRef DeviceState::ScalarNode(Scalar value, ElementType type) {
   return {AddDeviceData(scalars_.front().buffer, scalars_.front().shape), 0};
 }
 
-IrRef DeviceState::ValueOf(TensorData* data) {
+NodeOutput DeviceState::ValueOf(TensorData* data) {
   if (data->ir.valid() && data->ir_epoch == graph_.epoch()) return data->ir;
   // On the device, and not yet used in this graph.
   data->ir = {AddDeviceData(data->buffer, data->shape), 0};
@@ -184,20 +184,20 @@ IrRef DeviceState::ValueOf(TensorData* data) {
   return data->ir;
 }
 
-Tensor DeviceState::NewTensor(IrRef ref, Shape shape) {
+Tensor DeviceState::NewTensor(NodeOutput ref, Shape shape) {
   Ref<TensorData> data(new TensorData(this, shape));
   data->ir = ref;
   data->ir_epoch = graph_.epoch();
   return Tensor(new TensorImpl(std::move(data)));
 }
 
-Tensor DeviceState::NewTensor(std::shared_ptr<runtime::Buffer> buffer, Shape shape) {
+Tensor DeviceState::NewTensor(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape) {
   Ref<TensorData> data(new TensorData(this, shape));
   data->buffer = std::move(buffer);
   return Tensor(new TensorImpl(std::move(data)));
 }
 
-IrRef DeviceState::NextSeed() {
+NodeOutput DeviceState::NextSeed() {
   // seed, then b + k * seed for each further draw of the step.
   constexpr int64_t kMultiplier = 214013, kIncrement = 2531011;
   if (running_seed_epoch_ != graph_.epoch() || !running_seed_.valid()) {
@@ -205,7 +205,7 @@ IrRef DeviceState::NextSeed() {
     running_seed_ = ValueOf(seed_tensor_.impl()->data.get());
     running_seed_epoch_ = graph_.epoch();
   }
-  const IrRef seed = running_seed_;
+  const NodeOutput seed = running_seed_;
   ArgEncoder two;
   two.Operand();
   two.Operand();
@@ -215,12 +215,12 @@ IrRef DeviceState::NextSeed() {
   const NodeId product =
       AddNode(Op::mul_Tensor, context_->lists.Intern(two.words()), {ConstantNode(kMultiplier, s64), seed});
   const NodeId sum = AddNode(Op::add_Tensor, context_->lists.Intern(three.words()),
-                             {ConstantNode(kIncrement, s64), IrRef{product, 0}, ConstantNode(1, s64)});
+                             {ConstantNode(kIncrement, s64), NodeOutput{product, 0}, ConstantNode(1, s64)});
   running_seed_ = {sum, 0};
   return seed;
 }
 
-const std::shared_ptr<runtime::Buffer>& DeviceState::SeedBuffer() {
+const std::shared_ptr<runtime::DeviceBuffer>& DeviceState::SeedBuffer() {
   if (!seed_tensor_.defined()) {
     const Shape shape = context_->shapes.Scalar(ElementType::kS64);
     seed_tensor_ = NewTensor(tracer_->client().TransferToDevice(device_, FilledLiteral(shape, seed_), context_), shape);
@@ -228,14 +228,14 @@ const std::shared_ptr<runtime::Buffer>& DeviceState::SeedBuffer() {
   return seed_tensor_.impl()->data->buffer;
 }
 
-std::shared_ptr<runtime::Buffer> DeviceState::UsedSeedBuffer() const {
+std::shared_ptr<runtime::DeviceBuffer> DeviceState::UsedSeedBuffer() const {
   return seed_tensor_.defined() ? seed_tensor_.impl()->data->buffer : nullptr;
 }
 
 void DeviceState::SetSeed(int64_t seed) {
   seed_ = seed;
   seed_tensor_ = Tensor();
-  running_seed_ = IrRef();
+  running_seed_ = NodeOutput();
 }
 
 void DeviceState::NextStepSeed() { SetSeed(static_cast<int64_t>(1012031u + static_cast<uint64_t>(seed_) * 7012063u)); }
@@ -252,7 +252,7 @@ Tensor DeviceState::CollectiveToken() {
 void DeviceState::Register(TensorData* data) {
   DeviceLock lock(mutex_);
   data->id = next_id_++;
-  if (live_.size() >= kFewValues && live_.size() >= 2 * static_cast<size_t>(live_count_)) Compact();
+  if (live_.size() >= kMinValuesToCompact && live_.size() >= 2 * static_cast<size_t>(live_count_)) Compact();
   data->place = static_cast<uint32_t>(live_.size());
   live_.push_back(data);
   ++live_count_;
@@ -267,18 +267,18 @@ void DeviceState::Unregister(TensorData* data) {
   if (data->buffer == nullptr) return;
   dropped_bytes_ += static_cast<size_t>(LiteralBytes(data->shape));
   dropped_.push_back(std::move(data->buffer));
-  if (dropped_bytes_ > runtime::DiscardedValues::kMostBytes) TakeDropped();
+  if (dropped_bytes_ > runtime::DeferredDeallocator::kMaxPendingBytes) TakeDeadBuffers();
 }
 
-std::vector<std::shared_ptr<runtime::Buffer>> DeviceState::TakeDropped() {
+std::vector<std::shared_ptr<runtime::DeviceBuffer>> DeviceState::TakeDeadBuffers() {
   dropped_bytes_ = 0;
-  std::vector<std::shared_ptr<runtime::Buffer>> dropped;
+  std::vector<std::shared_ptr<runtime::DeviceBuffer>> dropped;
   dropped.swap(dropped_);
   dropped_.reserve(dropped.size());
   return dropped;
 }
 
-void DeviceState::Renew(TensorData* data) {
+void DeviceState::MarkNewest(TensorData* data) {
   DeviceLock lock(mutex_);
   Unregister(data);
   Register(data);
@@ -297,7 +297,7 @@ void DeviceState::Compact() {
   for (size_t i = first; i < live_.size(); ++i) live_[i]->place = static_cast<uint32_t>(i);
 }
 
-void DeviceState::TrimGraph() {
+void DeviceState::ClearGraphIfUnused() {
   for (const TensorData* data : live_) {
     if (data != nullptr && data->buffer == nullptr && data->ir_epoch == graph_.epoch()) return;
   }

@@ -20,9 +20,9 @@
 #include "tracer/graph/reentrant_mutex.h"
 #include "tracer/graph/scope.h"
 #include "tracer/graph/tensor_impl.h"
+#include "tracer/step/dynamic_shape_detector.h"
 #include "tracer/step/execution_log.h"
 #include "tracer/step/graph_cache.h"
-#include "tracer/step/shape_detector.h"
 
 namespace hlokit::lazy {
 
@@ -50,24 +50,24 @@ class DeviceState {
 
   // Appends a node; its shape comes from the cache or from a trial lowering. kNoNode after an error, which the tracer
   // has.
-  NodeId AddNode(Op op, ListId attrs, absl::Span<const IrRef> operands);
-  Shape ShapeOf(IrRef ref);
-  NodeId AddDeviceData(std::shared_ptr<runtime::Buffer> buffer, Shape shape);
+  NodeId AddNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands);
+  Shape ShapeOf(NodeOutput ref);
+  NodeId AddDeviceData(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape);
   // A number as an operand: a constant, or a cached parameter.
-  IrRef ScalarNode(Scalar value, ElementType type);
-  IrRef ConstantNode(Scalar value, ElementType type);
+  NodeOutput ScalarNode(Scalar value, ElementType type);
+  NodeOutput ConstantNode(Scalar value, ElementType type);
   // The operand that stands for a tensor's value.
-  IrRef ValueOf(TensorData* data);
-  Tensor NewTensor(IrRef ref) { return NewTensor(ref, ShapeOf(ref)); }
-  Tensor NewTensor(IrRef ref, Shape shape);
-  Tensor NewTensor(std::shared_ptr<runtime::Buffer> buffer, Shape shape);
+  NodeOutput ValueOf(TensorData* data);
+  Tensor NewTensor(NodeOutput ref) { return NewTensor(ref, ShapeOf(ref)); }
+  Tensor NewTensor(NodeOutput ref, Shape shape);
+  Tensor NewTensor(std::shared_ptr<runtime::DeviceBuffer> buffer, Shape shape);
 
   // The seed of the next random op, chained to the last one's.
-  IrRef NextSeed();
+  NodeOutput NextSeed();
   // The value of the step's seed, uploaded if it was not yet.
-  const std::shared_ptr<runtime::Buffer>& SeedBuffer();
+  const std::shared_ptr<runtime::DeviceBuffer>& SeedBuffer();
   // The same if this step had a random op; null if not.
-  std::shared_ptr<runtime::Buffer> UsedSeedBuffer() const;
+  std::shared_ptr<runtime::DeviceBuffer> UsedSeedBuffer() const;
   void SetSeed(int64_t seed);
   void NextStepSeed();
 
@@ -78,18 +78,18 @@ class DeviceState {
   void Register(TensorData* data);
   void Unregister(TensorData* data);
   // Makes a value the newest, as if it took the place of one that was just made.
-  void Renew(TensorData* data);
+  void MarkNewest(TensorData* data);
   // Values that nobody needs any more, since the last call: to be dropped by the device's thread, which has the time.
-  std::vector<std::shared_ptr<runtime::Buffer>> TakeDropped();
+  std::vector<std::shared_ptr<runtime::DeviceBuffer>> TakeDeadBuffers();
   std::vector<TensorData*> LiveTensors();
   int64_t live_count() const { return live_count_; }
   int64_t created_count() const { return created_count_; }
   uint64_t next_id() const { return next_id_; }  // of the tensor to be made next
   // Empties the graph if no live value refers to it.
-  void TrimGraph();
+  void ClearGraphIfUnused();
 
   GraphCache& cache() { return cache_; }
-  std::vector<Frame>& frames() { return frames_; }
+  std::vector<SourceFrame>& frames() { return frames_; }
   // Room for the key of the graph being looked up, kept between lookups.
   std::vector<uint32_t>& key_words() { return key_words_; }
   // Steps marked so far.
@@ -99,9 +99,9 @@ class DeviceState {
   // While this is set nothing may run: an execution is an error.
   bool forbid_execution = false;
   // Where executions are noted for whoever listens; may be null.
-  std::vector<Execution>* listener = nullptr;
+  std::vector<ExecutionRecord>* listener = nullptr;
   // Sees every node; may be null.
-  ShapeDetector* shape_detector = nullptr;
+  DynamicShapeDetector* dynamic_shape_detector = nullptr;
 
  private:
   struct ShapeEntry {
@@ -121,7 +121,7 @@ class DeviceState {
   void WarnOfPendingNodes();
   // Closes the gaps in live_.
   void Compact();
-  absl::StatusOr<Shape> InferNode(Op op, ListId attrs, absl::Span<const IrRef> operands);
+  absl::StatusOr<Shape> InferNode(Op op, ListId attrs, absl::Span<const NodeOutput> operands);
 
   Tracer* tracer_;
   runtime::Device* device_;
@@ -129,7 +129,7 @@ class DeviceState {
   std::shared_ptr<Context> context_;
   const ListId no_attrs_;  // of a node without arguments
   Graph graph_;
-  std::vector<Frame> frames_;
+  std::vector<SourceFrame> frames_;
 
   // Shapes of nodes by op, attributes and, for each operand, its node's shape and which output it is.
   std::vector<uint64_t> shape_words_;
@@ -140,7 +140,7 @@ class DeviceState {
   // Parameters for numbers, the 128 used last.
   struct CachedScalar {
     ScalarKey key;
-    std::shared_ptr<runtime::Buffer> buffer;
+    std::shared_ptr<runtime::DeviceBuffer> buffer;
     Shape shape;
   };
   using ScalarList = std::list<CachedScalar>;
@@ -172,7 +172,7 @@ class DeviceState {
   int64_t seed_ = 101;
   Tensor seed_tensor_;
   Tensor collective_token_;
-  IrRef running_seed_;
+  NodeOutput running_seed_;
   uint32_t running_seed_epoch_ = 0;
 
   // Oldest first, with null for those that are gone.
@@ -180,7 +180,7 @@ class DeviceState {
   int64_t live_count_ = 0;
   int64_t created_count_ = 0;
   uint64_t next_id_ = 1;
-  std::vector<std::shared_ptr<runtime::Buffer>> dropped_;
+  std::vector<std::shared_ptr<runtime::DeviceBuffer>> dropped_;
   size_t dropped_bytes_ = 0;
   GraphCache cache_;
 };

@@ -109,12 +109,12 @@ struct Variable {
 };
 
 #define IGNORED(name) {#name, "", nullptr},
-#define HONOURED(name, kind, to, help) \
+#define SUPPORTED(name, kind, to, help) \
   {#name, help, [](std::string_view value, Settings* s) { return (kind).Read(#name, value, &s->to); }},
 constexpr Variable kVariables[] = {
 #include "tracer/step/environment.def"
 };
-#undef HONOURED
+#undef SUPPORTED
 #undef IGNORED
 
 // Whether a name stands where only names of the table do.
@@ -141,7 +141,8 @@ absl::Status ApplyEnvironment(const char* const* environment, TracerOptions* opt
     if (!Reserved(name)) continue;
     std::vector<std::string_view> names;
     for (const Variable& v : kVariables) names.push_back(v.name);
-    return absl::InvalidArgumentError(StrCat("unknown environment variable `", name, "`", Suggested(name, names)));
+    return absl::InvalidArgumentError(
+        StrCat("unknown environment variable `", name, "`", DidYouMeanSuffix(name, names)));
   }
   if (settings.rank != 0) return absl::OkStatus();
   if (settings.debug) options->auto_analysis = true;
@@ -167,7 +168,7 @@ std::string DescribeEnvironment() {
       StrAppend(&out, "  ", v.name, std::string(width - v.name.size() + 2, ' '), v.help, "\n");
     }
   }
-  return StrCat("Variables of the environment that are honoured:\n", out,
+  return StrCat("Variables of the environment that are honored:\n", out,
                 "Variables that PyTorch/XLA reads and that change nothing here:\n", others);
 }
 

@@ -12,32 +12,32 @@
 namespace hlokit::lazy {
 namespace {
 
-std::string_view WordOf(Execution::Program program) {
+std::string_view ToString(ExecutionRecord::ProgramOrigin program) {
   switch (program) {
-    case Execution::Program::kCompiled:
+    case ExecutionRecord::ProgramOrigin::kCompiled:
       return "compiled";
-    case Execution::Program::kLoaded:
+    case ExecutionRecord::ProgramOrigin::kLoaded:
       return "loaded";
-    case Execution::Program::kCached:
+    case ExecutionRecord::ProgramOrigin::kCached:
       return "cached";
   }
   return "";
 }
 
 // Whether a step consists of this graph by right. Anything else is one graph more.
-bool EndsStep(Cause cause) {
+bool EndsStep(SyncReason cause) {
   switch (cause) {
-    case Cause::kStep:
-    case Cause::kLoaderStep:
-    case Cause::kStepTrace:
-    case Cause::kRegion:
-    case Cause::kCapture:
-    case Cause::kReplay:
+    case SyncReason::kStep:
+    case SyncReason::kLoaderStep:
+    case SyncReason::kStepTrace:
+    case SyncReason::kRegion:
+    case SyncReason::kCapture:
+    case SyncReason::kReplay:
       return true;
-    case Cause::kValue:
-    case Cause::kItem:
-    case Cause::kRegionPending:
-    case Cause::kCaptureInputs:
+    case SyncReason::kValue:
+    case SyncReason::kItem:
+    case SyncReason::kRegionPending:
+    case SyncReason::kCaptureInputs:
       return false;
   }
   return false;
@@ -55,17 +55,17 @@ struct Summary {
   std::map<std::pair<std::string, std::string>, int64_t> breaks;
 };
 
-Summary Summarize(const std::vector<Execution>& executions) {
+Summary Summarize(const std::vector<ExecutionRecord>& executions) {
   Summary s;
   std::map<std::pair<std::string, int64_t>, int64_t> graphs;  // of a device and step
-  for (const Execution& e : executions) {
+  for (const ExecutionRecord& e : executions) {
     s.most = std::max(s.most, ++graphs[{e.device, e.step}]);
-    s.compiled += e.program == Execution::Program::kCompiled;
-    s.loaded += e.program == Execution::Program::kLoaded;
+    s.compiled += e.program == ExecutionRecord::ProgramOrigin::kCompiled;
+    s.loaded += e.program == ExecutionRecord::ProgramOrigin::kLoaded;
     s.different.insert(e.graph);
     if (EndsStep(e.cause)) continue;
-    const std::string place = PlaceOf(e.frames);
-    ++s.breaks[{StrCat(WordOf(e.cause), " of ", e.root), place}];
+    const std::string place = LocationOf(e.frames);
+    ++s.breaks[{StrCat(ToString(e.cause), " of ", e.root), place}];
   }
   s.steps = static_cast<int64_t>(graphs.size());
   return s;
@@ -73,41 +73,41 @@ Summary Summarize(const std::vector<Execution>& executions) {
 
 }  // namespace
 
-void ExecutionLog::Add(Execution execution) {
+void ExecutionLog::Add(ExecutionRecord execution) {
   std::lock_guard<std::mutex> lock(mutex_);
   executions_.push_back(std::move(execution));
 }
 
-std::vector<Execution> ExecutionLog::executions() const {
+std::vector<ExecutionRecord> ExecutionLog::executions() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return executions_;
 }
 
-std::string PlaceOf(const std::vector<Frame>& frames) {
+std::string LocationOf(const std::vector<SourceFrame>& frames) {
   if (frames.empty()) return "";
-  const Frame& frame = frames[0];
+  const SourceFrame& frame = frames[0];
   const size_t slash = frame.file.rfind('/');
   return StrCat(frame.function, "@", slash == std::string::npos ? frame.file : frame.file.substr(slash + 1), ":",
                 frame.line);
 }
 
-std::string GraphReport(const std::vector<Execution>& executions) {
+std::string GraphReport(const std::vector<ExecutionRecord>& executions) {
   std::string out;
-  const Execution* previous = nullptr;
-  for (const Execution& e : executions) {
+  const ExecutionRecord* previous = nullptr;
+  for (const ExecutionRecord& e : executions) {
     if (previous == nullptr || previous->step != e.step || previous->device != e.device) {
-      const auto n = std::count_if(executions.begin(), executions.end(), [&](const Execution& other) {
+      const auto n = std::count_if(executions.begin(), executions.end(), [&](const ExecutionRecord& other) {
         return other.step == e.step && other.device == e.device;
       });
       StrAppend(&out, "step ", e.step, " on ", e.device, ": ", Plural(n, "graph"), "\n");
     }
     previous = &e;
-    StrAppend(&out, "  ", ToString(e.graph), " ", WordOf(e.program), ", ", Plural(e.nodes, "node"), ", ",
+    StrAppend(&out, "  ", ToString(e.graph), " ", ToString(e.program), ", ", Plural(e.nodes, "node"), ", ",
               Plural(e.inputs, "input"), ", ", Plural(e.outputs, "output"), ", ", e.donated, " donated, ",
-              WordOf(e.cause));
+              ToString(e.cause));
     if (!EndsStep(e.cause)) StrAppend(&out, " of ", e.root);
     if (!e.name.empty()) StrAppend(&out, " ", e.name);
-    if (const std::string place = PlaceOf(e.frames); !place.empty()) StrAppend(&out, ", at ", place);
+    if (const std::string place = LocationOf(e.frames); !place.empty()) StrAppend(&out, ", at ", place);
     out += "\n";
   }
   const Summary s = Summarize(executions);
@@ -121,21 +121,22 @@ std::string GraphReport(const std::vector<Execution>& executions) {
   return out;
 }
 
-std::string GraphReportJson(const std::vector<Execution>& executions) {
+std::string GraphReportJson(const std::vector<ExecutionRecord>& executions) {
   using Json = nlohmann::ordered_json;
   Json steps = Json::array();
-  const Execution* previous = nullptr;
-  for (const Execution& e : executions) {
+  const ExecutionRecord* previous = nullptr;
+  for (const ExecutionRecord& e : executions) {
     if (previous == nullptr || previous->step != e.step || previous->device != e.device) steps.push_back(Json::array());
     previous = &e;
     Json frames = Json::array();
-    for (const Frame& f : e.frames) frames.push_back({{"function", f.function}, {"file", f.file}, {"line", f.line}});
+    for (const SourceFrame& f : e.frames)
+      frames.push_back({{"function", f.function}, {"file", f.file}, {"line", f.line}});
     steps.back().push_back({{"step", e.step},
                             {"device", e.device},
-                            {"cause", WordOf(e.cause)},
+                            {"cause", ToString(e.cause)},
                             {"name", e.name},
                             {"hash", ToString(e.graph)},
-                            {"program", WordOf(e.program)},
+                            {"program", ToString(e.program)},
                             {"root", e.root},
                             {"nodes", e.nodes},
                             {"inputs", e.inputs},

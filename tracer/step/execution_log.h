@@ -14,40 +14,40 @@
 
 namespace hlokit::lazy {
 
-struct Execution {
-  enum class Program : uint8_t { kCompiled, kLoaded, kCached };
+struct ExecutionRecord {
+  enum class ProgramOrigin : uint8_t { kCompiled, kLoaded, kCached };
 
   int64_t step = 1;  // of the device, from 1: steps marked before, and this one
-  Cause cause = Cause::kStep;
+  SyncReason cause = SyncReason::kStep;
   std::string name;  // of a compiled region or a captured function
   Digest graph;
-  Program program = Program::kCompiled;  // compiled now, loaded from the folder of programs, known already
+  ProgramOrigin program = ProgramOrigin::kCompiled;  // compiled now, loaded from the folder of programs, known already
   std::string device;
   std::string root;  // symbol of the first result's node
   int64_t nodes = 0;
   int64_t inputs = 0;
   int64_t outputs = 0;
   int64_t donated = 0;
-  std::vector<Frame> frames;  // of the program, innermost first
+  std::vector<SourceFrame> frames;  // of the program, innermost first
 };
 
 class ExecutionLog {
  public:
-  void Add(Execution execution);
-  std::vector<Execution> executions() const;
+  void Add(ExecutionRecord execution);
+  std::vector<ExecutionRecord> executions() const;
 
  private:
   mutable std::mutex mutex_;
-  std::vector<Execution> executions_;
+  std::vector<ExecutionRecord> executions_;
 };
 
 // "step@file.script:3", or empty.
-std::string PlaceOf(const std::vector<Frame>& frames);
+std::string LocationOf(const std::vector<SourceFrame>& frames);
 
 // Graphs by step, with what ran them and where; then counts, and what made a step more than one graph.
-std::string GraphReport(const std::vector<Execution>& executions);
+std::string GraphReport(const std::vector<ExecutionRecord>& executions);
 // The same: {"steps": [[GRAPH, ...], ...], "summary": {...}}, without a newline at the end.
-std::string GraphReportJson(const std::vector<Execution>& executions);
+std::string GraphReportJson(const std::vector<ExecutionRecord>& executions);
 
 }  // namespace hlokit::lazy
 

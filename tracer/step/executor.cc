@@ -14,11 +14,11 @@
 #include "ir/core/str_cat.h"
 #include "tracer/graph/grad_function.h"
 #include "tracer/graph/schema.h"
-#include "tracer/lowering/node_lowering.h"
+#include "tracer/lowering/lowering_context.h"
 #include "tracer/observe/explain.h"
 #include "tracer/observe/save_graphs.h"
 #include "tracer/step/debug_analysis.h"
-#include "tracer/step/graph_form.h"
+#include "tracer/step/graph_key_components.h"
 #include "tracer/step/tracer.h"
 
 namespace hlokit::lazy {
@@ -56,7 +56,7 @@ bool Pending(DeviceState& device, const TensorData& data) {
 // The same for equal frames, as far as they go into a program.
 uint32_t FrameKey(DeviceState& device, uint32_t frame) {
   if (frame == 0) return 0;
-  const Frame& f = device.frames()[frame - 1];
+  const SourceFrame& f = device.frames()[frame - 1];
   return device.context().strings.Intern(StrCat(f.file, ":", f.line)).value + 1;
 }
 
@@ -73,7 +73,7 @@ MetadataId MetadataOf(DeviceState& device, const NodeRecord& node, Context& cont
   const std::string_view scope = device.context().str(StringId(node.scope));
   m.op_name = context.strings.Intern(scope.empty() ? type : StrCat(ScopedName(scope), "/", type));
   if (node.frame != 0) {
-    const Frame& frame = device.frames()[node.frame - 1];
+    const SourceFrame& frame = device.frames()[node.frame - 1];
     m.source_file = context.strings.Intern(frame.file);
     m.source_line = frame.line;
   }
@@ -82,28 +82,29 @@ MetadataId MetadataOf(DeviceState& device, const NodeRecord& node, Context& cont
 
 }  // namespace
 
-GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options) {
-  const runtime::Trace trace("RunPostOrder");
-  GraphSlice slice;
+PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* const> tensors,
+                                const SubgraphOptions& options) {
+  const runtime::TraceMe trace("RunPostOrder");
+  PendingSubgraph slice;
   Graph& graph = device.graph();
   for (TensorData* data : tensors) slice.roots.push_back(device.ValueOf(data));
   slice.order = graph.PostOrder(slice.roots);
   const uint64_t mark = next_mark.fetch_add(1, std::memory_order_relaxed);
   for (NodeId id : slice.order) {
     if (graph.node(id).op != Op::device_data) continue;
-    const std::shared_ptr<runtime::Buffer>& buffer = graph.leaf(id);
-    if (buffer->mark == mark) continue;
-    buffer->mark = mark;
-    buffer->number = static_cast<uint32_t>(slice.inputs.size());
+    const std::shared_ptr<runtime::DeviceBuffer>& buffer = graph.leaf(id);
+    if (buffer->numbering_epoch == mark) continue;
+    buffer->numbering_epoch = mark;
+    buffer->parameter_number = static_cast<uint32_t>(slice.inputs.size());
     slice.inputs.push_back(buffer);
     slice.input_nodes.push_back(id);
   }
   if (options.donate) {
     for (TensorData* data : tensors) {
       // Still an input of this graph, and nobody else's value.
-      const std::shared_ptr<runtime::Buffer>& old = data->overwritten;
-      if (old == nullptr || old->read_only || old->mark != mark) continue;
-      slice.donated.push_back(old->number);
+      const std::shared_ptr<runtime::DeviceBuffer>& old = data->overwritten;
+      if (old == nullptr || old->read_only || old->numbering_epoch != mark) continue;
+      slice.donated.push_back(old->parameter_number);
     }
     std::sort(slice.donated.begin(), slice.donated.end());
     slice.donated.erase(std::unique(slice.donated.begin(), slice.donated.end()), slice.donated.end());
@@ -111,7 +112,7 @@ GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, c
   return slice;
 }
 
-absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   const Graph& graph = device.graph();
   const bool debug = device.tracer()->options().debug;
   std::vector<uint32_t>& room = device.key_words();
@@ -126,17 +127,17 @@ absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, c
     *at++ = node.attrs.value;
     if (node.op == Op::device_data) {
       *at++ = node.shape.value;
-      *at++ = graph.leaf(id)->number;
+      *at++ = graph.leaf(id)->parameter_number;
       continue;
     }
     if (node.op == Op::constant) *at++ = node.shape.value;
-    for (const IrRef& operand : graph.operands(id)) {
+    for (const NodeOutput& operand : graph.operands(id)) {
       *at++ = graph.Position(operand.node);
       *at++ = operand.output;
     }
   }
   *at++ = 0xffffffffu;
-  for (const IrRef& root : slice.roots) {
+  for (const NodeOutput& root : slice.roots) {
     *at++ = graph.Position(root.node);
     *at++ = root.output;
   }
@@ -153,7 +154,7 @@ absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, c
   return {room.data(), static_cast<size_t>(at - room.data())};
 }
 
-std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+std::string ContentsOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   const Graph& graph = device.graph();
   const std::vector<uint64_t>& ops = OpDigests();
   absl::flat_hash_map<uint32_t, std::string> shapes;
@@ -164,7 +165,7 @@ std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const Slice
     number(s.size());
     bytes.append(s);
   };
-  const auto reference = [&](const IrRef& ref) {
+  const auto reference = [&](const NodeOutput& ref) {
     number(static_cast<uint64_t>(graph.Position(ref.node)) << 32 | ref.output);
   };
   number(options.force);
@@ -175,16 +176,16 @@ std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const Slice
     const absl::Span<const int64_t> attrs = device.context().list(node.attrs);
     number(static_cast<uint64_t>(attrs.size()) << 32 | node.operand_count);
     bytes.append(reinterpret_cast<const char*>(attrs.data()), attrs.size() * sizeof(int64_t));
-    if (node.op == Op::device_data) number(graph.leaf(id)->number);
+    if (node.op == Op::device_data) number(graph.leaf(id)->parameter_number);
     if (node.op == Op::device_data || node.op == Op::constant) {
       std::string& shape = shapes[node.shape.value];
       if (shape.empty()) shape = ToString(device.context().shape(node.shape));
       text(shape);
     }
-    for (const IrRef& operand : graph.operands(id)) reference(operand);
+    for (const NodeOutput& operand : graph.operands(id)) reference(operand);
   }
   number(slice.roots.size());
-  for (const IrRef& root : slice.roots) reference(root);
+  for (const NodeOutput& root : slice.roots) reference(root);
   number(slice.donated.size());
   for (int64_t i : slice.donated) number(static_cast<uint64_t>(i));
   if (device.tracer()->options().debug) {
@@ -193,7 +194,7 @@ std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const Slice
       text(device.context().str(StringId(node.scope)));
       number(node.frame != 0);
       if (node.frame == 0) continue;
-      const Frame& frame = device.frames()[node.frame - 1];
+      const SourceFrame& frame = device.frames()[node.frame - 1];
       text(frame.file);
       number(static_cast<uint64_t>(frame.line));
     }
@@ -201,12 +202,12 @@ std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const Slice
   return bytes;
 }
 
-Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+Digest HashOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   return DigestOf(ContentsOf(device, slice, options));
 }
 
-absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const GraphSlice& slice,
-                                                   std::string_view name) {
+absl::StatusOr<std::unique_ptr<Module>> LowerSubgraph(DeviceState& device, const PendingSubgraph& slice,
+                                                      std::string_view name) {
   auto module = std::make_unique<Module>();
   Context& context = module->context();
   const Graph& graph = device.graph();
@@ -214,14 +215,15 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
   module->header().name = context.strings.Intern(name);
   const ComputationId entry = module->AddComputation(module->UniqueComputationName(name));
   module->SetEntry(entry);
-  Emitter e(module.get(), entry);
+  XlaEmitter e(module.get(), entry);
   // Values by place in the post-order and output.
   std::vector<uint32_t> first(slice.order.size() + 1);
   std::vector<InstructionId> values;
   std::vector<InstructionId> operands;
   std::vector<InstructionId> parameters(slice.inputs.size());
-  const bool wrapped = static_cast<int64_t>(slice.inputs.size()) >= device.tracer()->options().wrap_parameters;
-  Hlo all_parameters(&e, InstructionId());
+  const bool wrapped =
+      static_cast<int64_t>(slice.inputs.size()) >= device.tracer()->options().parameter_wrapping_threshold;
+  XlaOp all_parameters(&e, InstructionId());
   if (wrapped) {
     std::vector<Shape> shapes;
     for (NodeId id : slice.input_nodes) {
@@ -237,18 +239,18 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
     const MetadataScope metadata(&e.builder(), debug ? MetadataOf(device, node, context) : MetadataId());
     const Shape shape = device.context().shape(node.shape);
     if (node.op == Op::device_data) {
-      const uint32_t number = graph.leaf(id)->number;
+      const uint32_t number = graph.leaf(id)->parameter_number;
       if (!parameters[number].valid()) {
-        const Hlo p = wrapped ? e.Take(e.builder().GetTupleElement(all_parameters.id(), number))
-                              : e.Take(e.builder().Parameter(number, e.ArrayShape(shape.element_type(), shape.dims()),
-                                                             StrCat("p", number)));
+        const XlaOp p = wrapped ? e.Take(e.builder().GetTupleElement(all_parameters.id(), number))
+                                : e.Take(e.builder().Parameter(number, e.ArrayShape(shape.element_type(), shape.dims()),
+                                                               StrCat("p", number)));
         parameters[number] = p.id();
       }
       values.push_back(parameters[number]);
       continue;
     }
     operands.clear();
-    for (const IrRef& operand : graph.operands(id)) {
+    for (const NodeOutput& operand : graph.operands(id)) {
       operands.push_back(values[first[graph.Position(operand.node)] + operand.output]);
     }
     const EncodedArgs args = DecodeArgs(device.context().list(node.attrs));
@@ -256,18 +258,18 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
       values.push_back(Constant(e, shape.element_type(), args[0].scalar()).id());
       continue;
     }
-    NodeLowering n(&e, node.op, args, operands);
+    LoweringContext n(&e, node.op, args, operands);
     const OpInfo& info = InfoOf(node.op);
     (info.lower == nullptr ? &lower::None : info.lower)(n);
     if (!e.status().ok()) {
       return absl::Status(e.status().code(),
                           absl::string_view(StrCat(SymbolOf(node.op), ": ", std::string(e.status().message()))));
     }
-    for (const Hlo& result : n.results()) values.push_back(result.id());
+    for (const XlaOp& result : n.results()) values.push_back(result.id());
   }
   std::vector<InstructionId> roots;
-  for (const IrRef& root : slice.roots) roots.push_back(values[first[graph.Position(root.node)] + root.output]);
-  const Hlo tuple = e.Take(e.builder().Tuple(roots));
+  for (const NodeOutput& root : slice.roots) roots.push_back(values[first[graph.Position(root.node)] + root.output]);
+  const XlaOp tuple = e.Take(e.builder().Tuple(roots));
   if (!e.status().ok()) return e.status();
   e.builder().SetRoot(tuple.id());
   EntryLayout layout;
@@ -285,14 +287,15 @@ absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const Gr
   return module;
 }
 
-runtime::ProgramKey StoredKeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+runtime::CompilationCacheKey CompilationCacheKeyOf(DeviceState& device, const PendingSubgraph& slice,
+                                                   const SubgraphOptions& options) {
   const TracerOptions& tracer = device.tracer()->options();
   return {ContentsOf(device, slice, options),
           {{"program version", std::string(kProgramVersion)},
            {"ops", OpTableDigest()},
            {"PJRT_DEVICE", tracer.client.platform},
            {"pipeline", tracer.client.pipeline},
-           {"XLA_PARAMETER_WRAPPING_THREADSHOLD", StrCat(tracer.wrap_parameters)},
+           {"XLA_PARAMETER_WRAPPING_THREADSHOLD", StrCat(tracer.parameter_wrapping_threshold)},
            {"XLA_IR_DEBUG", tracer.debug ? "1" : "0"}},
           {}};
 }
@@ -301,42 +304,42 @@ namespace {
 
 struct Found {
   std::shared_ptr<CompiledGraph> graph;
-  Execution::Program how;
+  ExecutionRecord::ProgramOrigin how;
 };
 
 // The compiled program of the slice, from the caches or new.
-absl::StatusOr<Found> ProgramFor(DeviceState& device, const GraphSlice& slice, const SliceOptions& options) {
+absl::StatusOr<Found> ProgramFor(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options) {
   Tracer& tracer = *device.tracer();
   runtime::Metrics& metrics = tracer.metrics();
   metrics.AddSample("TensorsGraphSize", runtime::MetricKind::kValue, static_cast<double>(slice.order.size()));
   const absl::Span<const uint32_t> words = KeyOf(device, slice, options);
   if (std::shared_ptr<CompiledGraph> found = device.cache().Find(words)) {
     metrics.Add("CachedCompile");
-    return Found{std::move(found), Execution::Program::kCached};
+    return Found{std::move(found), ExecutionRecord::ProgramOrigin::kCached};
   }
   metrics.Add("UncachedCompile");
-  const runtime::Trace trace("XLAGraphExecutor::Compile");
-  Found result{std::make_shared<CompiledGraph>(), Execution::Program::kCompiled};
+  const runtime::TraceMe trace("XLAGraphExecutor::Compile");
+  Found result{std::make_shared<CompiledGraph>(), ExecutionRecord::ProgramOrigin::kCompiled};
   CompiledGraph& compiled = *result.graph;
   compiled.words.assign(words.begin(), words.end());
-  runtime::ProgramKey key = StoredKeyOf(device, slice, options);
+  runtime::CompilationCacheKey key = CompilationCacheKeyOf(device, slice, options);
   compiled.hash = DigestOf(key.contents);
   runtime::PersistentCache* const disk = tracer.persistent_cache();
   std::string other_setting;
   if (disk != nullptr) {
-    if (std::optional<runtime::StoredProgram> program = disk->Get(key)) {
-      compiled.executable = tracer.client().Load(*std::move(program));
-      result.how = Execution::Program::kLoaded;
+    if (std::optional<runtime::SerializedExecutable> program = disk->Get(key)) {
+      compiled.executable = tracer.client().DeserializeExecutable(*std::move(program));
+      result.how = ExecutionRecord::ProgramOrigin::kLoaded;
     } else {
-      key.form = FormOf(device, slice, options);
-      if (tracer.options().explain_recompiles) other_setting = disk->OtherSetting(key);
+      key.components = GraphKeyComponentsOf(device, slice, options);
+      if (tracer.options().explain_recompiles) other_setting = disk->ExplainMiss(key);
     }
   }
   if (compiled.executable == nullptr) {
     static std::atomic<int64_t> serial{0};
     const std::string name =
         device.graph_name.empty() ? StrCat("SyncTensorsGraph.", serial.fetch_add(1) + 1) : device.graph_name;
-    absl::StatusOr<std::unique_ptr<Module>> module = LowerSlice(device, slice, name);
+    absl::StatusOr<std::unique_ptr<Module>> module = LowerSubgraph(device, slice, name);
     if (!module.ok()) return module.status();
     absl::StatusOr<std::shared_ptr<runtime::Executable>> executable = tracer.client().Compile(*std::move(module));
     if (!executable.ok()) return executable.status();
@@ -347,7 +350,7 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const GraphSlice& slice, c
   compiled.inputs = static_cast<int64_t>(slice.inputs.size());
   compiled.outputs = static_cast<int64_t>(slice.roots.size());
   compiled.donated_parameters = slice.donated;
-  for (const IrRef& root : slice.roots) compiled.result_shapes.push_back(device.ShapeOf(root));
+  for (const NodeOutput& root : slice.roots) compiled.result_shapes.push_back(device.ShapeOf(root));
   compiled.root = slice.roots.empty() ? "" : SymbolOf(device.graph().node(slice.roots[0].node).op);
   metrics.AddSample("InputOutputAliasCount", runtime::MetricKind::kValue, static_cast<double>(slice.donated.size()));
   if (tracer.options().explain_recompiles) ExplainCompilation(device, slice, options, other_setting, &compiled);
@@ -356,52 +359,52 @@ absl::StatusOr<Found> ProgramFor(DeviceState& device, const GraphSlice& slice, c
 }
 
 // Says and notes that a program is about to run; an error where nothing may.
-absl::Status Announce(DeviceState& device, const Found& found, Cause cause) {
+absl::Status Announce(DeviceState& device, const Found& found, SyncReason cause) {
   Tracer& tracer = *device.tracer();
   const TracerOptions& options = tracer.options();
   const bool say = options.debug_level >= 1;
   const bool keep = options.log_executions || options.auto_analysis;
   if (!say && !keep && device.listener == nullptr && !device.forbid_execution) return absl::OkStatus();
   const CompiledGraph& graph = *found.graph;
-  Execution e{device.steps + 1,
-              cause,
-              device.graph_name,
-              graph.hash,
-              found.how,
-              device.name(),
-              graph.root,
-              graph.nodes,
-              graph.inputs,
-              graph.outputs,
-              static_cast<int64_t>(graph.donated_parameters.size()),
-              CurrentFrames()};
+  ExecutionRecord e{device.steps + 1,
+                    cause,
+                    device.graph_name,
+                    graph.hash,
+                    found.how,
+                    device.name(),
+                    graph.root,
+                    graph.nodes,
+                    graph.inputs,
+                    graph.outputs,
+                    static_cast<int64_t>(graph.donated_parameters.size()),
+                    CurrentFrames()};
   if (device.forbid_execution) {
     tracer.Warn(AnalysisBlock(AnalysisKind::kUnexpectedExecution, e, options.debug_max_frames));
     return absl::FailedPreconditionError("Unexpected execution happens inside the compiled function, exiting");
   }
-  if (say && found.how == Execution::Program::kCompiled) {
+  if (say && found.how == ExecutionRecord::ProgramOrigin::kCompiled) {
     tracer.Warn(AnalysisBlock(AnalysisKind::kCompilation, e, options.debug_max_frames));
     tracer.Warn(PostCompilationBlock(graph.executable->module()));
   }
   if (options.debug_level >= 2) tracer.Warn(AnalysisBlock(AnalysisKind::kExecution, e, options.debug_max_frames));
   if (device.listener != nullptr) device.listener->push_back(e);
-  if (keep) tracer.executions().Add(std::move(e));
+  if (keep) tracer.execution_log().Add(std::move(e));
   return absl::OkStatus();
 }
 
-std::vector<std::shared_ptr<runtime::Buffer>> Start(DeviceState& device, const CompiledGraph& graph,
-                                                    std::vector<std::shared_ptr<runtime::Buffer>> inputs) {
-  const runtime::Trace trace("ScheduleSyncTensorsGraph");
+std::vector<std::shared_ptr<runtime::DeviceBuffer>> Start(DeviceState& device, const CompiledGraph& graph,
+                                                          std::vector<std::shared_ptr<runtime::DeviceBuffer>> inputs) {
+  const runtime::TraceMe trace("ScheduleSyncTensorsGraph");
   // A captured program may find a value that became somebody else's too since it was traced.
   std::vector<int64_t> donated = graph.donated_parameters;
   std::erase_if(donated, [&](int64_t i) { return inputs[static_cast<size_t>(i)]->read_only; });
-  std::vector<std::shared_ptr<runtime::Buffer>> results;
+  std::vector<std::shared_ptr<runtime::DeviceBuffer>> results;
   {
     const runtime::TimedSection timed(&device.tracer()->metrics(), "WrapXlaData");
     results.reserve(static_cast<size_t>(graph.outputs));
-    for (int64_t i = 0; i < graph.outputs; ++i) results.push_back(device.device()->Promise());
+    for (int64_t i = 0; i < graph.outputs; ++i) results.push_back(device.device()->CreatePendingBuffer());
   }
-  device.device()->Enqueue([dropped = device.TakeDropped()]() mutable {
+  device.device()->Enqueue([dropped = device.TakeDeadBuffers()]() mutable {
     dropped.clear();
     return absl::OkStatus();
   });
@@ -411,7 +414,8 @@ std::vector<std::shared_ptr<runtime::Buffer>> Start(DeviceState& device, const C
 
 }  // namespace
 
-absl::StatusOr<Launched> Launch(DeviceState& device, GraphSlice slice, const SliceOptions& options, Cause cause) {
+absl::StatusOr<LaunchResult> Launch(DeviceState& device, PendingSubgraph slice, const SubgraphOptions& options,
+                                    SyncReason cause) {
   const TracerOptions& tracer_options = device.tracer()->options();
   if (!tracer_options.save_graphs_file.empty()) {
     absl::Status saved =
@@ -421,22 +425,22 @@ absl::StatusOr<Launched> Launch(DeviceState& device, GraphSlice slice, const Sli
   absl::StatusOr<Found> found = ProgramFor(device, slice, options);
   if (!found.ok()) return found.status();
   if (absl::Status s = Announce(device, *found, cause); !s.ok()) return s;
-  Launched launched{std::move(found->graph), {}};
+  LaunchResult launched{std::move(found->graph), {}};
   launched.results = Start(device, *launched.program, std::move(slice.inputs));
   return launched;
 }
 
-absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Replay(
+absl::StatusOr<std::vector<std::shared_ptr<runtime::DeviceBuffer>>> Replay(
     DeviceState& device, const std::shared_ptr<CompiledGraph>& program,
-    std::vector<std::shared_ptr<runtime::Buffer>> inputs, Cause cause) {
-  if (absl::Status s = Announce(device, {program, Execution::Program::kCached}, cause); !s.ok()) return s;
+    std::vector<std::shared_ptr<runtime::DeviceBuffer>> inputs, SyncReason cause) {
+  if (absl::Status s = Announce(device, {program, ExecutionRecord::ProgramOrigin::kCached}, cause); !s.ok()) return s;
   return Start(device, *program, std::move(inputs));
 }
 
-void Materialize(TensorData* data, std::shared_ptr<runtime::Buffer> buffer) {
+void Materialize(TensorData* data, std::shared_ptr<runtime::DeviceBuffer> buffer) {
   data->buffer = std::move(buffer);
   data->overwritten = nullptr;
-  data->ir = IrRef();
+  data->ir = NodeOutput();
 }
 
 std::vector<TensorData*> PendingTensors(DeviceState& device) {
@@ -448,10 +452,10 @@ std::vector<TensorData*> PendingTensors(DeviceState& device) {
 namespace {
 
 // Computes these pending tensors, under the device's mutex.
-absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending, const SliceOptions& options,
-                     Cause cause) {
+absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending, const SubgraphOptions& options,
+                     SyncReason cause) {
   if (pending.empty()) return absl::OkStatus();
-  absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, pending, options), options, cause);
+  absl::StatusOr<LaunchResult> launched = Launch(device, CollectSubgraph(device, pending, options), options, cause);
   if (!launched.ok()) return launched.status();
   for (size_t i = 0; i < pending.size(); ++i) Materialize(pending[i], std::move(launched->results[i]));
   return absl::OkStatus();
@@ -459,17 +463,17 @@ absl::Status Compute(DeviceState& device, absl::Span<TensorData* const> pending,
 
 }  // namespace
 
-absl::Status SyncLiveTensors(DeviceState& device, Cause cause, bool wait) {
-  const runtime::Trace trace("SyncLiveTensorsGraph");
+absl::Status SyncLiveTensors(DeviceState& device, SyncReason cause, bool wait) {
+  const runtime::TraceMe trace("SyncLiveTensorsGraph");
   {
     std::unique_lock<ReentrantMutex> lock(device.mutex(), std::try_to_lock);
     if (!lock.owns_lock()) {
       const runtime::TimedSection waiting(&device.tracer()->metrics(), "DeviceLockWait");
       lock.lock();
     }
-    const SliceOptions options{true, device.tracer()->options().donate};
+    const SubgraphOptions options{true, device.tracer()->options().donate};
     if (absl::Status s = Compute(device, PendingTensors(device), options, cause); !s.ok()) return s;
-    device.TrimGraph();
+    device.ClearGraphIfUnused();
   }
   return wait ? device.device()->Synchronize() : absl::OkStatus();
 }
@@ -483,7 +487,7 @@ absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, 
       TensorData* const data = t.impl()->data.get();
       if (Pending(device, *data) && seen.insert(data).second) chosen.push_back(data);
     }
-    if (absl::Status s = Compute(device, chosen, {true, false}, Cause::kValue); !s.ok()) return s;
+    if (absl::Status s = Compute(device, chosen, {true, false}, SyncReason::kValue); !s.ok()) return s;
   }
   return wait ? device.device()->Synchronize() : absl::OkStatus();
 }
@@ -493,8 +497,9 @@ absl::Status ComputeTensor(const Tensor& t) {
   DeviceLock lock(device.mutex());
   TensorData* data = t.impl()->data.get();
   if (data->buffer != nullptr) return absl::OkStatus();
-  const SliceOptions options{true, false};
-  absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kValue);
+  const SubgraphOptions options{true, false};
+  absl::StatusOr<LaunchResult> launched =
+      Launch(device, CollectSubgraph(device, {data}, options), options, SyncReason::kValue);
   if (!launched.ok()) return launched.status();
   Materialize(data, std::move(launched->results[0]));
   return absl::OkStatus();
@@ -511,16 +516,17 @@ absl::StatusOr<Literal> FetchTensor(const Tensor& t) {
   return device.tracer()->client().TransferFromDevice(*use);
 }
 
-absl::StatusOr<Literal> FetchKeepingGraph(const Tensor& t) {
+absl::StatusOr<Literal> FetchWithoutMaterializing(const Tensor& t) {
   DeviceState& device = *t.device();
   std::optional<runtime::BufferUse> use;
   {
     DeviceLock lock(device.mutex());
     TensorData* data = t.impl()->data.get();
-    std::shared_ptr<runtime::Buffer> buffer = data->buffer;
+    std::shared_ptr<runtime::DeviceBuffer> buffer = data->buffer;
     if (buffer == nullptr) {
-      const SliceOptions options{false, false};
-      absl::StatusOr<Launched> launched = Launch(device, SliceOf(device, {data}, options), options, Cause::kItem);
+      const SubgraphOptions options{false, false};
+      absl::StatusOr<LaunchResult> launched =
+          Launch(device, CollectSubgraph(device, {data}, options), options, SyncReason::kItem);
       if (!launched.ok()) return launched.status();
       buffer = std::move(launched->results[0]);
     }

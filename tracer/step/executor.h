@@ -21,50 +21,54 @@
 namespace hlokit::lazy {
 
 // A part of the graph, ready to be keyed, printed or lowered. Holds ids of the device's graph: only under its mutex.
-struct GraphSlice {
-  std::vector<IrRef> roots;
-  std::vector<NodeId> order;                             // post-order
-  std::vector<std::shared_ptr<runtime::Buffer>> inputs;  // by parameter number
-  std::vector<NodeId> input_nodes;                       // the first node of each
-  std::vector<int64_t> donated;                          // parameter numbers
+struct PendingSubgraph {
+  std::vector<NodeOutput> roots;
+  std::vector<NodeId> order;                                   // post-order
+  std::vector<std::shared_ptr<runtime::DeviceBuffer>> inputs;  // by parameter number
+  std::vector<NodeId> input_nodes;                             // the first node of each
+  std::vector<int64_t> donated;                                // parameter numbers
 };
 
-struct SliceOptions {
+struct SubgraphOptions {
   bool force = false;  // a step or a print: in the key, as it decides what may be reused
   bool donate = false;
 };
 
 // The slice that computes `tensors`.
-GraphSlice SliceOf(DeviceState& device, absl::Span<TensorData* const> tensors, const SliceOptions& options);
+PendingSubgraph CollectSubgraph(DeviceState& device, absl::Span<TensorData* const> tensors,
+                                const SubgraphOptions& options);
 // The slice's key: the graph as words, in device.key_words().
-absl::Span<const uint32_t> KeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
+absl::Span<const uint32_t> KeyOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
 // The same in bytes that do not depend on the process, and their digest.
-std::string ContentsOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
-Digest HashOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
+std::string ContentsOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
+Digest HashOf(DeviceState& device, const PendingSubgraph& slice, const SubgraphOptions& options);
 // The key under which the folder of programs has the slice's: the contents, and each setting that the program depends
 // on under the name of its variable or flag.
-runtime::ProgramKey StoredKeyOf(DeviceState& device, const GraphSlice& slice, const SliceOptions& options);
+runtime::CompilationCacheKey CompilationCacheKeyOf(DeviceState& device, const PendingSubgraph& slice,
+                                                   const SubgraphOptions& options);
 // The program of the slice, in a context of its own.
-absl::StatusOr<std::unique_ptr<Module>> LowerSlice(DeviceState& device, const GraphSlice& slice, std::string_view name);
+absl::StatusOr<std::unique_ptr<Module>> LowerSubgraph(DeviceState& device, const PendingSubgraph& slice,
+                                                      std::string_view name);
 
 // The execution of a slice: the program, and where its results will be, root by root.
-struct Launched {
+struct LaunchResult {
   std::shared_ptr<CompiledGraph> program;
-  std::vector<std::shared_ptr<runtime::Buffer>> results;
+  std::vector<std::shared_ptr<runtime::DeviceBuffer>> results;
 };
 // Runs the slice's program, compiling it if it is not known. Under the device's mutex, as what follows.
-absl::StatusOr<Launched> Launch(DeviceState& device, GraphSlice slice, const SliceOptions& options, Cause cause);
+absl::StatusOr<LaunchResult> Launch(DeviceState& device, PendingSubgraph slice, const SubgraphOptions& options,
+                                    SyncReason cause);
 // Runs a known program on buffers of the caller's.
-absl::StatusOr<std::vector<std::shared_ptr<runtime::Buffer>>> Replay(
+absl::StatusOr<std::vector<std::shared_ptr<runtime::DeviceBuffer>>> Replay(
     DeviceState& device, const std::shared_ptr<CompiledGraph>& program,
-    std::vector<std::shared_ptr<runtime::Buffer>> inputs, Cause cause);
+    std::vector<std::shared_ptr<runtime::DeviceBuffer>> inputs, SyncReason cause);
 // Gives a tensor its computed value.
-void Materialize(TensorData* data, std::shared_ptr<runtime::Buffer> buffer);
+void Materialize(TensorData* data, std::shared_ptr<runtime::DeviceBuffer> buffer);
 // The live tensors that are yet to be computed, oldest first.
 std::vector<TensorData*> PendingTensors(DeviceState& device);
 
 // A full step of the device.
-absl::Status SyncLiveTensors(DeviceState& device, Cause cause, bool wait);
+absl::Status SyncLiveTensors(DeviceState& device, SyncReason cause, bool wait);
 // Computes these tensors of the device for good, in one program that reuses no buffer; the rest stays pending.
 absl::Status SyncTensors(DeviceState& device, absl::Span<const Tensor> tensors, bool wait);
 // Starts what FetchTensor waits for.
@@ -72,7 +76,7 @@ absl::Status ComputeTensor(const Tensor& t);
 // The value, the tensor being computed for good.
 absl::StatusOr<Literal> FetchTensor(const Tensor& t);
 // The value, the graph being kept.
-absl::StatusOr<Literal> FetchKeepingGraph(const Tensor& t);
+absl::StatusOr<Literal> FetchWithoutMaterializing(const Tensor& t);
 
 }  // namespace hlokit::lazy
 

@@ -53,15 +53,15 @@ absl::Status Tracer::MarkStep(DeviceState* device_state, bool wait, const std::s
   DeviceState& state = device_state != nullptr     ? *device_state
                        : current_device != nullptr ? *current_device
                                                    : *device();
-  const CallSite site(location);
+  const ScopedSourceLocation site(location);
   if (absl::Status s = status(); !s.ok()) return s;
-  const runtime::Trace trace("StepMarker");
+  const runtime::TraceMe trace("StepMarker");
   if (options_.step_log) Warn("torch_xla.torch_xla::sync");
   {
     DeviceLock lock(state.mutex());
     state.SetCollectiveToken(Tensor());  // which is no result of the step
   }
-  absl::Status synced = SyncLiveTensors(state, CurrentCause(Cause::kStep), wait || options_.sync_wait);
+  absl::Status synced = SyncLiveTensors(state, CurrentSyncReason(SyncReason::kStep), wait || options_.sync_wait);
   metrics_.Add("MarkStep");
   {
     DeviceLock lock(state.mutex());
@@ -80,7 +80,7 @@ absl::Status Tracer::AfterStep() {
     std::vector<std::string> lines;
     {
       std::lock_guard<std::mutex> lock(status_mutex_);
-      lines = auto_analysis_.AfterStep(metrics_, executions_, step);
+      lines = auto_analysis_.AfterStep(metrics_, execution_log_, step);
     }
     for (const std::string& line : lines) Warn(line);
   }

@@ -60,7 +60,7 @@ struct TracerOptions {
   // Modules that `dump hlo` and save_graphs show are those after the passes.
   bool dump_optimized = false;
   // A program with this many parameters takes them as one tuple.
-  int64_t wrap_parameters = 3200;
+  int64_t parameter_wrapping_threshold = 3200;
   // Steps wait for their execution.
   bool sync_wait = false;
   // Each step says that it is marked.
@@ -113,7 +113,7 @@ class Tracer {
   void AddExplanation(std::string text);
 
   // Records of executions, kept with log_executions and by analyses.
-  ExecutionLog& executions() { return executions_; }
+  ExecutionLog& execution_log() { return execution_log_; }
   // Says something to whoever runs the program.
   void Warn(std::string_view text);
 
@@ -135,7 +135,7 @@ class Tracer {
   mutable std::mutex status_mutex_;
   absl::Status status_;
   std::vector<std::string> explanations_;
-  ExecutionLog executions_;
+  ExecutionLog execution_log_;
   AutoAnalysis auto_analysis_;  // under status_mutex_
   std::atomic<int64_t> steps_{0};
 };

@@ -189,7 +189,7 @@ bool ReadGraphs(std::shared_ptr<const SourceBuffer> source, TextDump* dump, Diag
   const char* segment = text.data();
   TextGraph* graph = nullptr;
   absl::flat_hash_map<std::string_view, uint32_t> ids;
-  for (size_t begin = 0; begin < text.size() && !sink->full();) {
+  for (size_t begin = 0; begin < text.size() && !sink->limit_reached();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = text.substr(begin, end - begin);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);

@@ -61,7 +61,7 @@ std::string AttrText(Op op, const EncodedArg& arg) {
       return arg.string();
     case ArgTag::kDtype:
       // A cast says the type by name.
-      return op == Op::cast ? std::string(TextOf(arg.dtype())) : StrCat(AtenType(arg.dtype()));
+      return op == Op::cast ? std::string(ToString(arg.dtype())) : StrCat(AtenType(arg.dtype()));
   }
   return out;
 }
@@ -78,7 +78,7 @@ std::vector<Tag> TagsOf(DeviceState& device, NodeId id, const IrTextOptions& opt
   if (shape.IsTuple()) tags.emplace_back("num_outputs", StrCat(shape.tuple_size()));
   if (node.scope != 0) tags.emplace_back("scope", std::string(device.context().str(StringId(node.scope))));
   if (node.frame != 0) {
-    const Frame& frame = device.frames()[node.frame - 1];
+    const SourceFrame& frame = device.frames()[node.frame - 1];
     tags.emplace_back("location", StrCat(frame.function, "@", Basename(frame.file), ":", frame.line));
   }
   tags.emplace_back("xla_shape", ToString(shape));
@@ -102,7 +102,7 @@ std::vector<Tag> TagsOf(DeviceState& device, NodeId id, const IrTextOptions& opt
 }
 
 // By place in the post-order: the index of the root that is this node, the last one if there are several; or -1.
-std::vector<int64_t> RootNumbers(DeviceState& device, const GraphSlice& slice) {
+std::vector<int64_t> RootNumbers(DeviceState& device, const PendingSubgraph& slice) {
   std::vector<int64_t> numbers(slice.order.size(), -1);
   for (size_t i = 0; i < slice.roots.size(); ++i) {
     numbers[device.graph().Position(slice.roots[i].node)] = static_cast<int64_t>(i);
@@ -112,7 +112,7 @@ std::vector<int64_t> RootNumbers(DeviceState& device, const GraphSlice& slice) {
 
 }  // namespace
 
-std::string GraphText(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options) {
+std::string GraphText(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options) {
   const Graph& graph = device.graph();
   const std::vector<int64_t> root_numbers = RootNumbers(device, slice);
   std::string out = "IR {\n";
@@ -121,7 +121,7 @@ std::string GraphText(DeviceState& device, const GraphSlice& slice, const IrText
     const NodeRecord& node = graph.node(id);
     StrAppend(&out, "  %", at, " = ", ToString(device.context().shape(node.shape)), " ", SymbolOf(node.op), "(");
     const char* separator = "";
-    for (const IrRef& operand : graph.operands(id)) {
+    for (const NodeOutput& operand : graph.operands(id)) {
       StrAppend(&out, separator, "%", graph.Position(operand.node));
       if (device.context().shape(graph.node(operand.node).shape).IsTuple()) StrAppend(&out, ".", operand.output);
       separator = ", ";
@@ -134,7 +134,7 @@ std::string GraphText(DeviceState& device, const GraphSlice& slice, const IrText
   return out + "}\n";
 }
 
-std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options) {
+std::string GraphDot(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options) {
   const Graph& graph = device.graph();
   const std::vector<int64_t> root_numbers = RootNumbers(device, slice);
   std::string out = "digraph G {\n";
@@ -154,7 +154,7 @@ std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextO
     out += "\"]\n";
   }
   for (size_t at = slice.order.size(); at-- > 0;) {
-    const absl::Span<const IrRef> operands = graph.operands(slice.order[at]);
+    const absl::Span<const NodeOutput> operands = graph.operands(slice.order[at]);
     for (size_t i = 0; i < operands.size(); ++i) {
       StrAppend(&out, "  node", graph.Position(operands[i].node), " -> node", at);
       const bool several = device.context().shape(graph.node(operands[i].node).shape).IsTuple();
@@ -180,7 +180,7 @@ std::string NodeString(DeviceState& device, NodeId id, bool places) {
   return out;
 }
 
-GraphSlice SliceOfTensors(absl::Span<const Tensor> tensors, const SliceOptions& options) {
+PendingSubgraph CollectSubgraphOfTensors(absl::Span<const Tensor> tensors, const SubgraphOptions& options) {
   std::vector<TensorData*> data;
   DeviceState* device = nullptr;
   for (const Tensor& t : tensors) {
@@ -189,21 +189,21 @@ GraphSlice SliceOfTensors(absl::Span<const Tensor> tensors, const SliceOptions& 
     data.push_back(t.impl()->data.get());
   }
   if (device == nullptr) return {};
-  return SliceOf(*device, data, options);
+  return CollectSubgraph(*device, data, options);
 }
 
 std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options) {
   if (tensors.empty() || !tensors[0].defined()) return "IR {\n}\n";
   DeviceState& device = *tensors[0].device();
   DeviceLock lock(device.mutex());
-  return GraphText(device, SliceOfTensors(tensors), options);
+  return GraphText(device, CollectSubgraphOfTensors(tensors), options);
 }
 
 std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options) {
   if (tensors.empty() || !tensors[0].defined()) return "digraph G {\n}\n";
   DeviceState& device = *tensors[0].device();
   DeviceLock lock(device.mutex());
-  return GraphDot(device, SliceOfTensors(tensors), options);
+  return GraphDot(device, CollectSubgraphOfTensors(tensors), options);
 }
 
 }  // namespace hlokit::lazy

@@ -21,8 +21,8 @@ struct IrTextOptions {
   bool torch_xla_quirks = false;
 };
 
-std::string GraphText(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options = {});
-std::string GraphDot(DeviceState& device, const GraphSlice& slice, const IrTextOptions& options = {});
+std::string GraphText(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options = {});
+std::string GraphDot(DeviceState& device, const PendingSubgraph& slice, const IrTextOptions& options = {});
 
 // One node as PyTorch/XLA's messages show it: "[] aten::add, xla_shape=f32[5]{0}, dynamic_dims: ()" and its attributes;
 // with `places` scope and location too, if the node has them.
@@ -32,7 +32,7 @@ std::string NodeString(DeviceState& device, NodeId id, bool places);
 std::string TensorsText(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
 std::string TensorsDot(absl::Span<const Tensor> tensors, const IrTextOptions& options = {});
 // Its slice; undefined tensors are left out.
-GraphSlice SliceOfTensors(absl::Span<const Tensor> tensors, const SliceOptions& options = {});
+PendingSubgraph CollectSubgraphOfTensors(absl::Span<const Tensor> tensors, const SubgraphOptions& options = {});
 
 }  // namespace hlokit::lazy
 

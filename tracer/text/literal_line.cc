@@ -4,7 +4,7 @@
 #include <string>
 
 #include "parser/core/parser.h"
-#include "parser/core/reader.h"
+#include "parser/core/text_cursor.h"
 #include "parser/hlo/literal_parser.h"
 
 namespace hlokit::lazy {
@@ -27,9 +27,9 @@ std::optional<Literal> ReadLiteralLine(const SourceBuffer& source, std::string_v
   }
   // The reader wants its text to end with a NUL.
   const std::string body(line.substr(blank));
-  Reader reader(body, sink, at + static_cast<uint32_t>(blank));
+  TextCursor reader(body, sink, at + static_cast<uint32_t>(blank));
   LiteralLimits limits;
-  limits.spread_complex_nan = false;
+  limits.propagate_complex_nan = false;
   LiteralId id;
   if (!ParseLiteral(reader, context, *shape, limits, &id)) return std::nullopt;
   if (!reader.AtEnd()) {

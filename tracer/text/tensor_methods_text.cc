@@ -50,7 +50,7 @@ std::string ParameterType(const ArgSpec& spec) {
 }
 
 std::string DefaultText(const ArgSpec& spec) {
-  const Value& value = spec.default_value;
+  const IValue& value = spec.default_value;
   if (value.none()) return spec.type == ArgType::kTensor ? "{}" : "std::nullopt";
   if (const IntList* list = value.get<IntList>()) {
     std::string text = "{";
@@ -177,15 +177,15 @@ std::string TensorMethodDefinitions() {
   for (const Method& m : Methods()) {
     text += Broken("", StrCat(m.type(), " Tensor::", m.name()), m.parameters(false), " const {");
     if (m.over) {
-      text += StrCat("  WriteInPlace(*this, Run", m.call(), ");\n  return *this;\n");
+      text += StrCat("  WriteInPlace(*this, InvokeOp", m.call(), ");\n  return *this;\n");
     } else if (m.writes) {
-      text += StrCat("  Run", m.call(), ";\n  return *this;\n");
+      text += StrCat("  InvokeOp", m.call(), ";\n  return *this;\n");
     } else if (m.schema->list_output) {
-      text += StrCat("  return ListOf(RunAll", m.call(), ");\n");
+      text += StrCat("  return ListOf(InvokeOpMultiOutput", m.call(), ");\n");
     } else if (m.schema->outputs > 1) {
-      text += StrCat("  return TupleOf<", m.schema->outputs, ">(RunAll", m.call(), ");\n");
+      text += StrCat("  return TupleOf<", m.schema->outputs, ">(InvokeOpMultiOutput", m.call(), ");\n");
     } else {
-      text += StrCat("  return Run", m.call(), ";\n");
+      text += StrCat("  return InvokeOp", m.call(), ";\n");
     }
     text += "}\n";
   }

@@ -5,15 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 
 namespace hlokit::interp {
 namespace {
 
 // Leaves [begin, end) of `all` are what a run-time would use to keep track; they are zeros here.
-void AppendContext(RoutineBuilder& b, absl::Span<const Shape> all, size_t begin, std::vector<View>* views) {
+void AppendContext(CompiledComputationBuilder& b, absl::Span<const Shape> all, size_t begin, std::vector<View>* views) {
   for (size_t i = begin; i < all.size(); ++i) {
     views->push_back(b.Zeros(all[i]));
   }
@@ -24,11 +24,11 @@ void AppendContext(RoutineBuilder& b, absl::Span<const Shape> all, size_t begin,
 namespace {
 
 // Adds operands [first, ...) of the instruction to those that are bound, and makes the call when all are there.
-void BindOperands(RoutineBuilder& b, AsyncChain* chain, int64_t first) {
+void BindOperands(CompiledComputationBuilder& b, AsyncChain* chain, int64_t first) {
   for (int64_t i = first; i < b.instruction().operand_count(); ++i) {
     const absl::Span<const View> leaves = b.leaves(b.instruction().operand(i));
     const std::vector<View> copy(leaves.begin(), leaves.end());
-    for (const View& v : copy) chain->arguments.push_back(b.Dense(v));
+    for (const View& v : copy) chain->arguments.push_back(b.MakeDense(v));
   }
   if (chain->results || chain->arguments.size() < chain->callee->parameters.size()) return;
   std::vector<Shape> parameters;
@@ -50,7 +50,7 @@ void BindOperands(RoutineBuilder& b, AsyncChain* chain, int64_t first) {
 
 // The value of a start or update is ((operands), result, contexts...). Operands may be bound late, by updates and the
 // done; then the shape of the result may be () until it is there.
-void SetChainValue(RoutineBuilder& b, const AsyncChain& chain) {
+void SetChainValue(CompiledComputationBuilder& b, const AsyncChain& chain) {
   const Shape shape = b.shape();
   std::vector<Shape> all;
   AppendLeaves(shape, &all);
@@ -72,9 +72,9 @@ void SetChainValue(RoutineBuilder& b, const AsyncChain& chain) {
 
 }  // namespace
 
-void PrepareAsyncStart(RoutineBuilder& b) {
+void PrepareAsyncStart(CompiledComputationBuilder& b) {
   AsyncChain chain;
-  chain.callee = b.program().RoutineOf(b.instruction().computation_attr(Attr::kCalls));
+  chain.callee = b.program().CompiledComputationOf(b.instruction().computation_attr(Attr::kCalls));
   if (chain.callee == nullptr) {
     b.Fail("missing called computation");
     return;
@@ -84,7 +84,7 @@ void PrepareAsyncStart(RoutineBuilder& b) {
   b.async_chains()[b.instruction().id().value] = std::move(chain);
 }
 
-void PrepareAsyncUpdate(RoutineBuilder& b) {
+void PrepareAsyncUpdate(CompiledComputationBuilder& b) {
   const auto it = b.async_chains().find(b.instruction().operand(0).id().value);
   if (it == b.async_chains().end()) {
     // The chain began elsewhere, in another trip of a loop: its value has all there is.
@@ -101,7 +101,7 @@ void PrepareAsyncUpdate(RoutineBuilder& b) {
   b.async_chains()[b.instruction().id().value] = std::move(chain);
 }
 
-void PrepareAsyncDone(RoutineBuilder& b) {
+void PrepareAsyncDone(CompiledComputationBuilder& b) {
   const Instruction start = b.instruction().operand(0);
   if (!start.shape().IsTuple() || start.shape().tuple_size() < 2) {
     b.Fail("expected an asynchronous operation as the operand");
@@ -127,7 +127,7 @@ void PrepareAsyncDone(RoutineBuilder& b) {
 }
 
 // (destination, source, context)
-void PrepareCopyStart(RoutineBuilder& b) {
+void PrepareCopyStart(CompiledComputationBuilder& b) {
   std::vector<Shape> all;
   AppendLeaves(b.shape(), &all);
   const absl::Span<const View> source = b.leaves(b.instruction().operand(0));
@@ -141,7 +141,7 @@ void PrepareCopyStart(RoutineBuilder& b) {
   b.SetResults(views);
 }
 
-void PrepareCopyDone(RoutineBuilder& b) {
+void PrepareCopyDone(CompiledComputationBuilder& b) {
   const Instruction start = b.instruction().operand(0);
   if (!start.shape().IsTuple() || start.shape().tuple_size() < 1) {
     b.Fail("expected a copy-start operand");

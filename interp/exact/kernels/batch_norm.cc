@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/real_values.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/ops/attribute.h"
 
@@ -15,7 +15,7 @@ namespace hlokit::interp {
 namespace {
 
 // The operand is a dense [outer, features, inner] array.
-struct BatchNormPlan : Plan {
+struct BatchNormPlan : ThunkParams {
   double epsilon = 0;
   int64_t outer = 1;
   int64_t features = 1;
@@ -57,9 +57,9 @@ void ForEachPiece(const BatchNormPlan& p, int64_t feature, std::initializer_list
 double Cost(const BatchNormPlan& p) { return static_cast<double>(p.outer) * static_cast<double>(p.inner) * 10; }
 
 // operand, scale, offset, mean, variance
-void RunInference(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunInference(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const BatchNormPlan*>(plan);
-  context.For(p.features, Cost(p), [&](int64_t begin, int64_t end) {
+  context.ParallelFor(p.features, Cost(p), [&](int64_t begin, int64_t end) {
     for (int64_t f = begin; f < end; ++f) {
       const double scale = p.At(in, 1, f) / std::sqrt(p.At(in, 4, f) + p.epsilon);
       const double offset = p.At(in, 2, f);
@@ -72,9 +72,9 @@ void RunInference(const Plan* plan, const std::byte* const* in, std::byte* const
 }
 
 // operand, scale, offset -> result, mean, variance
-void RunTraining(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunTraining(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const BatchNormPlan*>(plan);
-  context.For(p.features, 3 * Cost(p), [&](int64_t begin, int64_t end) {
+  context.ParallelFor(p.features, 3 * Cost(p), [&](int64_t begin, int64_t end) {
     for (int64_t f = begin; f < end; ++f) {
       const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
       double sum = 0;
@@ -99,9 +99,9 @@ void RunTraining(const Plan* plan, const std::byte* const* in, std::byte* const*
 }
 
 // operand, scale, mean, variance, gradient of the result -> gradients of operand, scale, offset
-void RunGrad(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunGrad(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const BatchNormPlan*>(plan);
-  context.For(p.features, 2 * Cost(p), [&](int64_t begin, int64_t end) {
+  context.ParallelFor(p.features, 2 * Cost(p), [&](int64_t begin, int64_t end) {
     for (int64_t f = begin; f < end; ++f) {
       const double count = static_cast<double>(p.outer) * static_cast<double>(p.inner);
       const double mean = p.At(in, 2, f);
@@ -126,11 +126,12 @@ void RunGrad(const Plan* plan, const std::byte* const* in, std::byte* const* out
   });
 }
 
-void Prepare(RoutineBuilder& b, size_t operands, size_t results, std::initializer_list<size_t> whole, Kernel kernel) {
+void Prepare(CompiledComputationBuilder& b, size_t operands, size_t results, std::initializer_list<size_t> whole,
+             Kernel kernel) {
   const Instruction instruction = b.instruction();
   auto plan = std::make_unique<BatchNormPlan>();
   std::vector<View> views;
-  for (size_t i = 0; i < operands; ++i) views.push_back(b.Dense(b.operand(static_cast<int64_t>(i))));
+  for (size_t i = 0; i < operands; ++i) views.push_back(b.MakeDense(b.operand(static_cast<int64_t>(i))));
   std::vector<Shape> shapes;
   AppendLeaves(b.shape(), &shapes);
   const Shape operand = views[0].shape;
@@ -164,8 +165,8 @@ void Prepare(RoutineBuilder& b, size_t operands, size_t results, std::initialize
 
 }  // namespace
 
-void PrepareBatchNormInference(RoutineBuilder& b) { Prepare(b, 5, 1, {0}, RunInference); }
-void PrepareBatchNormTraining(RoutineBuilder& b) { Prepare(b, 3, 3, {0}, RunTraining); }
-void PrepareBatchNormGrad(RoutineBuilder& b) { Prepare(b, 5, 3, {0, 4}, RunGrad); }
+void PrepareBatchNormInference(CompiledComputationBuilder& b) { Prepare(b, 5, 1, {0}, RunInference); }
+void PrepareBatchNormTraining(CompiledComputationBuilder& b) { Prepare(b, 3, 3, {0}, RunTraining); }
+void PrepareBatchNormGrad(CompiledComputationBuilder& b) { Prepare(b, 5, 3, {0, 4}, RunGrad); }
 
 }  // namespace hlokit::interp

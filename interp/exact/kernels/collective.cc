@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/collective_groups.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/core/str_cat.h"
 
@@ -145,25 +145,25 @@ struct RaggedAllToAllPlan : CollectivePlan {
   }
 };
 
-void RunReplicaId(const Plan*, const std::byte* const*, std::byte* const* out, RunContext& context) {
+void RunReplicaId(const ThunkParams*, const std::byte* const*, std::byte* const* out, RunContext& context) {
   *reinterpret_cast<uint32_t*>(out[0]) = static_cast<uint32_t>(context.device.replica);
 }
-void RunPartitionId(const Plan*, const std::byte* const*, std::byte* const* out, RunContext& context) {
+void RunPartitionId(const ThunkParams*, const std::byte* const*, std::byte* const* out, RunContext& context) {
   *reinterpret_cast<uint32_t*>(out[0]) = static_cast<uint32_t>(context.device.partition);
 }
 
 // All leaves of the operands [0, count), dense.
-std::vector<View> DenseOperands(RoutineBuilder& b) {
+std::vector<View> DenseOperands(CompiledComputationBuilder& b) {
   std::vector<View> views;
   for (Instruction operand : b.instruction().operands()) {
     const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
-    for (const View& v : leaves) views.push_back(b.Dense(v));
+    for (const View& v : leaves) views.push_back(b.MakeDense(v));
   }
   return views;
 }
 
 // The value of a start: operands, then results, then whatever the backend adds.
-void SetStartResults(RoutineBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
+void SetStartResults(CompiledComputationBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
   std::vector<Shape> all;
   AppendLeaves(b.shape(), &all);
   std::vector<View> views(operands.begin(), operands.end());
@@ -182,13 +182,13 @@ std::string DeviceName(int64_t device, const RunContext& context) {
   return StrCat("replica ", device / context.num_partitions, ", partition ", device % context.num_partitions);
 }
 
-bool InitGroups(RoutineBuilder& b, CollectivePlan* plan, std::vector<bool>* absent) {
+bool InitGroups(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<bool>* absent) {
   const PrepareOptions& options = b.program().options();
   const int64_t devices = options.num_replicas * options.num_partitions;
   absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
-      DeviceGroups(b.instruction(), options.num_replicas, options.num_partitions);
+      GetParticipatingDevicesGroups(b.instruction(), options.num_replicas, options.num_partitions);
   if (!groups.ok()) {
-    b.FailWhenReached(std::string(groups.status().message()));
+    b.EmitTrap(std::string(groups.status().message()));
     return false;
   }
   plan->groups = std::move(*groups);
@@ -206,9 +206,9 @@ bool InitGroups(RoutineBuilder& b, CollectivePlan* plan, std::vector<bool>* abse
   for (int64_t d = 0; d < devices; ++d) {
     if (plan->group_of[static_cast<size_t>(d)] >= 0) continue;
     if (absent == nullptr) {
-      b.FailWhenReached(StrCat("replica ", d / options.num_partitions, ", partition ", d % options.num_partitions,
-                               " is in none of the replica groups; the run has ", options.num_replicas, " x ",
-                               options.num_partitions, " devices"));
+      b.EmitTrap(StrCat("replica ", d / options.num_partitions, ", partition ", d % options.num_partitions,
+                        " is in none of the replica groups; the run has ", options.num_replicas, " x ",
+                        options.num_partitions, " devices"));
       return false;
     }
     (*absent)[static_cast<size_t>(d)] = true;
@@ -218,21 +218,21 @@ bool InitGroups(RoutineBuilder& b, CollectivePlan* plan, std::vector<bool>* abse
   return true;
 }
 
-bool GroupsHaveSize(RoutineBuilder& b, const CollectivePlan& plan, int64_t size) {
+bool GroupsHaveSize(CompiledComputationBuilder& b, const CollectivePlan& plan, int64_t size) {
   for (const std::vector<int64_t>& group : plan.groups) {
     if (static_cast<int64_t>(group.size()) == size) continue;
-    b.FailWhenReached(StrCat("the shapes are those of groups of ", size, " devices; in this run, of ",
-                             b.program().options().num_replicas, " x ", b.program().options().num_partitions,
-                             " devices (replicas x partitions), a group has ", group.size()));
+    b.EmitTrap(StrCat("the shapes are those of groups of ", size, " devices; in this run, of ",
+                      b.program().options().num_replicas, " x ", b.program().options().num_partitions,
+                      " devices (replicas x partitions), a group has ", group.size()));
     return false;
   }
   return true;
 }
 
-void PrepareReplicaId(RoutineBuilder& b) { b.Emit(RunReplicaId, nullptr, {}); }
-void PreparePartitionId(RoutineBuilder& b) { b.Emit(RunPartitionId, nullptr, {}); }
+void PrepareReplicaId(CompiledComputationBuilder& b) { b.Emit(RunReplicaId, nullptr, {}); }
+void PreparePartitionId(CompiledComputationBuilder& b) { b.Emit(RunPartitionId, nullptr, {}); }
 
-void PrepareAllGather(RoutineBuilder& b) {
+void PrepareAllGather(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const bool starts = instruction.opcode() == Opcode::kAllGatherStart;
   auto plan = std::make_unique<AllGatherPlan>();
@@ -265,7 +265,7 @@ void PrepareAllGather(RoutineBuilder& b) {
   }
 }
 
-void PrepareAllToAll(RoutineBuilder& b) {
+void PrepareAllToAll(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   auto plan = std::make_unique<AllToAllPlan>();
   if (!InitGroups(b, plan.get(), nullptr)) return;
@@ -285,7 +285,7 @@ void PrepareAllToAll(RoutineBuilder& b) {
     const int64_t size = static_cast<int64_t>(plan->groups[0].size());
     if (dims.size() != 1 || dims[0] < 0 || dims[0] >= views[0].shape.rank() ||
         views[0].shape.dim(dims[0]) % size != 0 || !GroupsHaveSize(b, *plan, size)) {
-      b.FailWhenReached(StrCat("groups of ", size, " devices do not divide the dimension"));
+      b.EmitTrap(StrCat("groups of ", size, " devices do not divide the dimension"));
       return;
     }
     plan->block = BlocksOf(views[0].shape, dims[0]);
@@ -294,7 +294,7 @@ void PrepareAllToAll(RoutineBuilder& b) {
   b.SetResults(b.EmitCollective(std::move(plan), views, results));
 }
 
-void PrepareCollectiveBroadcast(RoutineBuilder& b) {
+void PrepareCollectiveBroadcast(CompiledComputationBuilder& b) {
   auto plan = std::make_unique<BroadcastPlan>();
   if (!InitGroups(b, plan.get(), &plan->absent)) return;
   const std::vector<View> views = DenseOperands(b);
@@ -309,7 +309,7 @@ void PrepareCollectiveBroadcast(RoutineBuilder& b) {
   b.SetResults(b.EmitCollective(std::move(plan), views, results));
 }
 
-void PrepareRaggedAllToAll(RoutineBuilder& b) {
+void PrepareRaggedAllToAll(CompiledComputationBuilder& b) {
   auto plan = std::make_unique<RaggedAllToAllPlan>();
   if (!InitGroups(b, plan.get(), nullptr)) return;
   const std::vector<View> views = DenseOperands(b);
@@ -336,7 +336,7 @@ void PrepareRaggedAllToAll(RoutineBuilder& b) {
     return;
   }
   if (plan->offsets % size != 0) {
-    b.FailWhenReached(StrCat(plan->offsets, " offsets cannot be divided among the ", size, " devices of a group"));
+    b.EmitTrap(StrCat(plan->offsets, " offsets cannot be divided among the ", size, " devices of a group"));
     return;
   }
   if (!GroupsHaveSize(b, *plan, size)) return;
@@ -345,7 +345,7 @@ void PrepareRaggedAllToAll(RoutineBuilder& b) {
 }
 
 // The result part of a start's value.
-void PrepareCollectiveDone(RoutineBuilder& b) {
+void PrepareCollectiveDone(CompiledComputationBuilder& b) {
   const Instruction start = b.instruction().operand(0);
   if (!start.shape().IsTuple() || start.shape().tuple_size() < 2) {
     b.Fail("expected a collective start operand");
@@ -354,7 +354,7 @@ void PrepareCollectiveDone(RoutineBuilder& b) {
   b.AliasResult(start, 1);
 }
 
-void SetPermuteResults(RoutineBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
+void SetPermuteResults(CompiledComputationBuilder& b, absl::Span<const View> operands, absl::Span<const View> results) {
   if (b.instruction().opcode() == Opcode::kCollectivePermuteStart) {
     SetStartResults(b, operands, results);
   } else {

@@ -8,23 +8,24 @@
 #include <vector>
 
 #include "interp/exact/collective.h"
-#include "interp/exact/routine_builder.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "ir/sharding/collective_groups.h"
 
 namespace hlokit::interp {
 
 // Fills plan->groups and group_of from the instruction's replica groups. A device in none of them is an error when the
 // run gets there, or, if `absent` is given, marked there and alone in a group. False after an error.
-bool InitGroups(RoutineBuilder& builder, CollectivePlan* plan, std::vector<bool>* absent);
+bool InitGroups(CompiledComputationBuilder& builder, CollectivePlan* plan, std::vector<bool>* absent);
 
 // Whether all groups are of this size, which the shapes ask for; an error when the run gets there if not.
-bool GroupsHaveSize(RoutineBuilder& builder, const CollectivePlan& plan, int64_t size);
+bool GroupsHaveSize(CompiledComputationBuilder& builder, const CollectivePlan& plan, int64_t size);
 
 // "replica 0, partition 1"
 std::string DeviceName(int64_t device, const RunContext& context);
 
 // The value of a collective-permute, or of its start.
-void SetPermuteResults(RoutineBuilder& builder, absl::Span<const View> operands, absl::Span<const View> results);
+void SetPermuteResults(CompiledComputationBuilder& builder, absl::Span<const View> operands,
+                       absl::Span<const View> results);
 
 }  // namespace hlokit::interp
 

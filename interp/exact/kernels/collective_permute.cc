@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/collective_groups.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/strided_copy.h"
 #include "ir/core/str_cat.h"
@@ -93,9 +93,9 @@ struct PermuteInPlacePlan : CollectivePlan {
 };
 
 // Fills groups and pairs. False after an error.
-bool InitPairs(RoutineBuilder& b, CollectivePlan* plan, std::vector<Pair>* pairs) {
+bool InitPairs(CompiledComputationBuilder& b, CollectivePlan* plan, std::vector<Pair>* pairs) {
   const PrepareOptions& options = b.program().options();
-  const GroupMode mode = GroupModeOf(b.instruction());
+  const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(b.instruction());
   plan->groups = DeviceRows(mode, options.num_replicas, options.num_partitions);
   plan->group_of.assign(static_cast<size_t>(options.num_replicas * options.num_partitions), 0);
   for (size_t g = 0; g < plan->groups.size(); ++g) {
@@ -106,9 +106,9 @@ bool InitPairs(RoutineBuilder& b, CollectivePlan* plan, std::vector<Pair>* pairs
   for (size_t n = 0; n + 2 < list.size(); n += 3) {
     for (int64_t id : {list[n + 1], list[n + 2]}) {
       if (id >= 0 && id < limit) continue;
-      b.FailWhenReached(StrCat("source_target_pairs name ", mode == GroupMode::kReplica ? "replica " : "partition ", id,
-                               ", but there are ", options.num_replicas, " x ", options.num_partitions,
-                               " devices (replicas x partitions)"));
+      b.EmitTrap(StrCat(
+          "source_target_pairs name ", mode == CollectiveOpGroupMode::kCrossReplica ? "replica " : "partition ", id,
+          ", but there are ", options.num_replicas, " x ", options.num_partitions, " devices (replicas x partitions)"));
       return false;
     }
     pairs->push_back({list[n + 1], list[n + 2]});
@@ -128,7 +128,7 @@ std::vector<Dims> SliceSizes(Instruction instruction) {
   return sizes;
 }
 
-void PrepareInPlace(RoutineBuilder& b) {
+void PrepareInPlace(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   auto plan = std::make_unique<PermuteInPlacePlan>();
   if (instruction.operand_count() != 4) {
@@ -196,7 +196,7 @@ void PrepareInPlace(RoutineBuilder& b) {
 
 }  // namespace
 
-void PrepareCollectivePermute(RoutineBuilder& b) {
+void PrepareCollectivePermute(CompiledComputationBuilder& b) {
   if (b.instruction().has(Attr::kPermuteSliceSizes)) {
     PrepareInPlace(b);
     return;

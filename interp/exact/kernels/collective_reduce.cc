@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/collective_groups.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/scalar_function.h"
 #include "ir/core/str_cat.h"
@@ -60,21 +60,21 @@ struct CollectiveReducePlan : CollectivePlan {
       const int64_t at = begin * part.bytes;
       std::byte* results[] = {total + at};
       std::memcpy(results[0], members[0].operands[k] + at, static_cast<size_t>((end - begin) * part.bytes));
-      ScalarFunction::Scratch scratch(*function, end - begin);
+      ScalarFunction::BlockScratch scratch(*function, end - begin);
       for (size_t m = 1; m < members.size(); ++m) {
         const std::byte* parameters[] = {results[0], members[m].operands[k] + at};
         function->Run(parameters, kStrides, results, end - begin, scratch, context);
       }
     };
     if (function->parallel()) {
-      context.For(part.count, function->cost() * static_cast<double>(members.size()), run);
+      context.ParallelFor(part.count, function->cost() * static_cast<double>(members.size()), run);
     } else {
       run(0, part.count);
     }
   }
 };
 
-void Prepare(RoutineBuilder& b, bool scatters) {
+void Prepare(CompiledComputationBuilder& b, bool scatters) {
   const Instruction instruction = b.instruction();
   auto plan = std::make_unique<CollectiveReducePlan>();
   plan->scatters = scatters;
@@ -105,7 +105,7 @@ void Prepare(RoutineBuilder& b, bool scatters) {
       if (!converted) return;
       view = *converted;
     }
-    views.push_back(b.Dense(view));
+    views.push_back(b.MakeDense(view));
     results.push_back(b.program_shapes().Array(type, declared[k].dims()));
     ReducePart part;
     part.count = view.count();
@@ -137,7 +137,7 @@ void Prepare(RoutineBuilder& b, bool scatters) {
 
 }  // namespace
 
-void PrepareAllReduce(RoutineBuilder& b) { Prepare(b, /*scatters=*/false); }
-void PrepareReduceScatter(RoutineBuilder& b) { Prepare(b, /*scatters=*/true); }
+void PrepareAllReduce(CompiledComputationBuilder& b) { Prepare(b, /*scatters=*/false); }
+void PrepareReduceScatter(CompiledComputationBuilder& b) { Prepare(b, /*scatters=*/true); }
 
 }  // namespace hlokit::interp

@@ -4,34 +4,34 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::interp {
 namespace {
 
-bool Matches(const Routine* callee, size_t arguments, size_t results) {
+bool Matches(const CompiledComputation* callee, size_t arguments, size_t results) {
   return callee != nullptr && callee->parameters.size() == arguments && callee->results.size() == results;
 }
 
-size_t ResultLeaves(RoutineBuilder& b) { return static_cast<size_t>(b.program().LeafCount(b.shape())); }
+size_t ResultLeaves(CompiledComputationBuilder& b) { return static_cast<size_t>(b.program().LeafCount(b.shape())); }
 
 }  // namespace
 
-void PrepareParameter(RoutineBuilder& b) { b.PrepareParameter(); }
-void PrepareConstant(RoutineBuilder& b) { b.PrepareConstant(); }
+void PrepareParameter(CompiledComputationBuilder& b) { b.PrepareParameter(); }
+void PrepareConstant(CompiledComputationBuilder& b) { b.PrepareConstant(); }
 
-void PrepareFirstOperand(RoutineBuilder& b) { b.SetResults(b.leaves(b.instruction().operand(0))); }
+void PrepareFirstOperand(CompiledComputationBuilder& b) { b.SetResults(b.leaves(b.instruction().operand(0))); }
 
-void PrepareToken(RoutineBuilder& b) {
+void PrepareToken(CompiledComputationBuilder& b) {
   View token;
   token = b.Constant(b.shape(), nullptr);
   b.SetResult(token);
 }
 
-void PrepareTuple(RoutineBuilder& b) {
+void PrepareTuple(CompiledComputationBuilder& b) {
   std::vector<View> views;
   for (Instruction operand : b.instruction().operands()) {
     const absl::Span<const View> leaves = b.leaves(operand);
@@ -40,7 +40,7 @@ void PrepareTuple(RoutineBuilder& b) {
   b.SetResults(views);
 }
 
-void PrepareGetTupleElement(RoutineBuilder& b) {
+void PrepareGetTupleElement(CompiledComputationBuilder& b) {
   const Instruction tuple = b.instruction().operand(0);
   const int64_t index = b.instruction().int_attr(Attr::kIndex);
   if (!tuple.shape().IsTuple() || index < 0 || index >= tuple.shape().tuple_size()) {
@@ -50,23 +50,23 @@ void PrepareGetTupleElement(RoutineBuilder& b) {
   b.AliasResult(tuple, index);
 }
 
-void PrepareCall(RoutineBuilder& b) {
+void PrepareCall(CompiledComputationBuilder& b) {
   const std::vector<Computation> called = b.instruction().called_computations();
   auto plan = std::make_unique<CallPlan>();
-  plan->callee = called.size() == 1 ? b.program().RoutineOf(called[0]) : nullptr;
+  plan->callee = called.size() == 1 ? b.program().CompiledComputationOf(called[0]) : nullptr;
   std::vector<View> views;
   for (Instruction operand : b.instruction().operands()) b.AppendDense(operand, &views);
   if (!Matches(plan->callee, views.size(), ResultLeaves(b))) {
     b.FailMismatch("operands and a result of the shapes of the called computation");
     return;
   }
-  b.EmitControl(StepKind::kCall, std::move(plan), views);
+  b.EmitControl(ThunkKind::kCall, std::move(plan), views);
 }
 
-void PrepareWhile(RoutineBuilder& b) {
+void PrepareWhile(CompiledComputationBuilder& b) {
   auto plan = std::make_unique<WhilePlan>();
-  plan->condition = b.program().RoutineOf(b.instruction().computation_attr(Attr::kCondition));
-  plan->body = b.program().RoutineOf(b.instruction().computation_attr(Attr::kBody));
+  plan->condition = b.program().CompiledComputationOf(b.instruction().computation_attr(Attr::kCondition));
+  plan->body = b.program().CompiledComputationOf(b.instruction().computation_attr(Attr::kBody));
   std::vector<View> views;
   b.AppendDense(b.instruction().operand(0), &views);
   if (!Matches(plan->condition, views.size(), 1) || !Matches(plan->body, views.size(), ResultLeaves(b)) ||
@@ -74,10 +74,10 @@ void PrepareWhile(RoutineBuilder& b) {
     b.FailMismatch("condition and body of the loop with its state as parameter");
     return;
   }
-  b.EmitControl(StepKind::kWhile, std::move(plan), views);
+  b.EmitControl(ThunkKind::kWhile, std::move(plan), views);
 }
 
-void PrepareConditional(RoutineBuilder& b) {
+void PrepareConditional(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const std::vector<Computation> branches = instruction.called_computations();
   auto plan = std::make_unique<ConditionalPlan>();
@@ -92,14 +92,14 @@ void PrepareConditional(RoutineBuilder& b) {
   for (size_t i = 0; i < branches.size(); ++i) {
     plan->operand_begins.push_back(static_cast<uint32_t>(views.size()));
     b.AppendDense(instruction.operand(static_cast<int64_t>(i) + 1), &views);
-    plan->branches.push_back(b.program().RoutineOf(branches[i]));
+    plan->branches.push_back(b.program().CompiledComputationOf(branches[i]));
     if (!Matches(plan->branches[i], views.size() - plan->operand_begins[i], ResultLeaves(b))) {
       b.FailMismatch(StrCat("operand ", i + 1, " of the shape of the parameter of branch ", i));
       return;
     }
   }
   plan->operand_begins.push_back(static_cast<uint32_t>(views.size()));
-  b.EmitControl(StepKind::kConditional, std::move(plan), views);
+  b.EmitControl(ThunkKind::kConditional, std::move(plan), views);
 }
 
 }  // namespace hlokit::interp

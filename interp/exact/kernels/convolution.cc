@@ -14,15 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/kernels/matrix_product.h"
-#include "interp/exact/kernels/product_operands.h"
+#include "interp/exact/kernels/packed_operands.h"
 #include "interp/exact/kernels/reshape_view.h"
 #include "interp/exact/kernels/strided_source.h"
 #include "interp/exact/kernels/window_geometry.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
@@ -32,12 +32,12 @@
 namespace hlokit::interp {
 namespace {
 
-struct ConvolutionPlan : Plan {
-  ProductShape shape;            // batch: groups
-  std::vector<WindowAxis> axes;  // spatial dimensions
-  Dims input_strides;            // of these
-  int64_t places = 1;            // of the kernel
-  int64_t features = 1;          // input features of a group
+struct ConvolutionPlan : ThunkParams {
+  ProductShape shape;                 // batch: groups
+  std::vector<WindowDimension> axes;  // spatial dimensions
+  Dims input_strides;                 // of these
+  int64_t places = 1;                 // of the kernel
+  int64_t features = 1;               // input features of a group
   int64_t batch_stride = 0;
   int64_t feature_stride = 0;
   int64_t group_stride = 0;  // in the input, from one group to the next
@@ -54,8 +54,8 @@ struct ConvolutionPlan : Plan {
 bool ElementUnder(const ConvolutionPlan& p, int64_t position, int64_t place, int64_t* offset) {
   *offset = 0;
   for (size_t d = p.axes.size(); d-- > 0;) {
-    const WindowAxis& axis = p.axes[d];
-    const int64_t element = axis.Element(position % axis.output, place % axis.window.size);
+    const WindowDimension& axis = p.axes[d];
+    const int64_t element = axis.ElementAt(position % axis.output, place % axis.window.size);
     if (element < 0) return false;
     position /= axis.output;
     place /= axis.window.size;
@@ -114,7 +114,7 @@ class PatchPanels : public PanelSource {
   // The same as Pack, in as few runs as possible; `to` is zero.
   void PackRows(int64_t group, int64_t first, int64_t count, int64_t k_begin, int64_t k_count, int64_t width,
                 std::byte* to) const {
-    const WindowAxis& axis = p_.axes.back();
+    const WindowDimension& axis = p_.axes.back();
     const int64_t bytes = p_.conversion.to_bytes();
     const int64_t row_size = axis.window.size * p_.features;
     std::vector<std::byte> elements(static_cast<size_t>(std::min(row_size, k_count) * bytes));
@@ -222,16 +222,16 @@ bool AllFinite(ElementType type, const std::byte* data, int64_t count) {
 }
 
 bool HasHoles(const ConvolutionPlan& p) {
-  for (const WindowAxis& axis : p.axes) {
-    if (axis.window.base_dilation != 1 || axis.Element(0, 0) < 0 ||
-        axis.Element(axis.output - 1, axis.window.size - 1) < 0) {
+  for (const WindowDimension& axis : p.axes) {
+    if (axis.window.base_dilation != 1 || axis.ElementAt(0, 0) < 0 ||
+        axis.ElementAt(axis.output - 1, axis.window.size - 1) < 0) {
       return true;
     }
   }
   return false;
 }
 
-void RunConvolution(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunConvolution(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ConvolutionPlan*>(plan);
   const PatchPanels patches(p, in[0]);
   const StridedPanels kernel(p.kernel, in[1] + p.kernel_offset);
@@ -265,7 +265,7 @@ ElementType SumType(ElementType result) {
 }
 
 // The sums, dense, as values of `result`.
-std::optional<View> EmitSaturation(RoutineBuilder& b, const View& sums, ElementType result) {
+std::optional<View> EmitSaturation(CompiledComputationBuilder& b, const View& sums, ElementType result) {
   auto* bounds = b.program().program().arena.AllocateArray<int64_t>(2);
   const int bits = BitsOf(result) - (IsSigned(result) ? 1 : 0);
   bounds[1] = static_cast<int64_t>((uint64_t{1} << bits) - 1);
@@ -280,7 +280,7 @@ std::optional<View> EmitSaturation(RoutineBuilder& b, const View& sums, ElementT
 }
 
 // The operand in the type of the result, where the sums are of a wider one; false after an error.
-bool ConvertOperand(RoutineBuilder& b, ElementType result, View* operand) {
+bool ConvertOperand(CompiledComputationBuilder& b, ElementType result, View* operand) {
   if (!Saturates(result) || operand->type() == result) return true;
   const Shape shape = b.program_shapes().Array(result, operand->dims());
   const std::optional<View> converted = EmitElementwise(b, Opcode::kConvert, b.instruction(), {operand, 1}, shape);
@@ -290,7 +290,7 @@ bool ConvertOperand(RoutineBuilder& b, ElementType result, View* operand) {
 }
 
 // The kernel, made dense if it is sparse. Nullopt after an error report.
-std::optional<View> PlainKernel(RoutineBuilder& b) {
+std::optional<View> PlainKernel(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(instruction.string_attr(Attr::kSparsityConfig));
   if (!config.ok()) {
@@ -307,12 +307,12 @@ std::optional<View> PlainKernel(RoutineBuilder& b) {
     b.Fail("XLA defines no values for a convolution with a sparse input");
     return std::nullopt;
   }
-  const SparseSide& side = *config->rhs;
+  const TensorSparsityConfig& side = *config->rhs;
   // The places are another operand, or the second half of a pair.
   const int64_t operands = instruction.operand_count();
-  const bool pair = side.places == 0 && operands == 2 && kernel.shape().IsTuple() && kernel.shape().tuple_size() == 2 &&
-                    b.leaves(kernel).size() == 2;
-  const bool apart = operands == 3 && side.places == 2 && kernel.shape().IsArray();
+  const bool pair = side.indices_operand == 0 && operands == 2 && kernel.shape().IsTuple() &&
+                    kernel.shape().tuple_size() == 2 && b.leaves(kernel).size() == 2;
+  const bool apart = operands == 3 && side.indices_operand == 2 && kernel.shape().IsArray();
   if (!pair && !apart) {
     b.Fail(
         "a sparse kernel is a pair of elements and places, or its places are operand 2 and sparsity_config has idx=2");
@@ -329,24 +329,24 @@ std::optional<View> PlainKernel(RoutineBuilder& b) {
 
 }  // namespace
 
-void PrepareConvolution(RoutineBuilder& b) {
+void PrepareConvolution(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const Shape shape = b.shape();
   const ConvolutionDims dims = ConvolutionDims::Of(instruction);
   const WindowView window = WindowView::Of(instruction);
-  const std::optional<Packing> packing = PackingOf(b);
+  const std::optional<OperandPacking> packing = OperandPackingOf(b);
   if (!packing) return;
   View input = b.operand(0);
   std::optional<View> plain_kernel = PlainKernel(b);
   if (!plain_kernel) return;
   View kernel = *plain_kernel;
-  if (*packing == Packing::kNibbles && dims.ok()) {
+  if (*packing == OperandPacking::kNibbles && dims.ok()) {
     // The nibbles of a feature lie side by side, so groups of features stay groups.
     input = EmitNibbles(b, input, dims.input_feature);
     kernel = EmitNibbles(b, kernel, dims.kernel_input_feature);
   }
   if (!ConvertOperand(b, shape.element_type(), &input) || !ConvertOperand(b, shape.element_type(), &kernel)) return;
-  kernel = b.Dense(kernel);
+  kernel = b.MakeDense(kernel);
   const int64_t spatial = dims.spatial_rank();
   if (!dims.ok() || !dims.IsPermutation() || dims.rank() != shape.rank() || input.shape.rank() != shape.rank() ||
       kernel.shape.rank() != shape.rank() || !window.ok() || (window.rank() != spatial && window.rank() != 0)) {
@@ -376,7 +376,7 @@ void PrepareConvolution(RoutineBuilder& b) {
   plan->kernel.batch.Add(groups, output_features / groups * kernel_strides[dims.kernel_output_feature]);
   plan->kernel.free.Add(output_features / groups, kernel_strides[dims.kernel_output_feature]);
   for (int64_t d = 0; d < spatial; ++d) {
-    WindowAxis axis;
+    WindowDimension axis;
     if (window.rank() != 0) axis.window = window[d];
     axis.input = input.shape.dim(dims.input_spatial[d]);
     axis.output = shape.dim(dims.output_spatial[d]);
@@ -417,7 +417,7 @@ void PrepareConvolution(RoutineBuilder& b) {
   // The product has dimensions group, image, positions, feature of the group; the result is a view of it.
   ShapeTable& shapes = b.program_shapes();
   Dims product_dims = {groups, images / batch_groups};
-  for (const WindowAxis& axis : plan->axes) product_dims.push_back(axis.output);
+  for (const WindowDimension& axis : plan->axes) product_dims.push_back(axis.output);
   product_dims.push_back(output_features / groups);
   const Shape product_shape = shapes.Array(plan->result, product_dims);
   View view = b.EmitTo(RunConvolution, std::move(plan), operands, {&product_shape, 1})[0];

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/custom_calls.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/core/str_cat.h"
 
@@ -24,19 +24,19 @@ constexpr std::string_view kMarkers[] = {
     "PinToDeviceSram",          "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
     "annotate_device_placement"};
 
-bool IsMarker(std::string_view target) {
+bool IsAnnotationCustomCall(std::string_view target) {
   return std::find(std::begin(kMarkers), std::end(kMarkers), target) != std::end(kMarkers) ||
          target.starts_with("xla.sdy.");
 }
 
-struct RegisteredPlan : Plan {
+struct RegisteredPlan : ThunkParams {
   const CustomCallFunction* function = nullptr;
   std::vector<Shape> operands;
   std::vector<Shape> results;
   std::string config;
 };
 
-void RunRegistered(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunRegistered(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const RegisteredPlan*>(plan);
   std::vector<CustomCallOperand> operands;
   for (size_t i = 0; i < p.operands.size(); ++i) operands.push_back({p.operands[i], in[i]});
@@ -57,7 +57,7 @@ std::string UnknownTarget(std::string_view target, const CustomCallRegistry* reg
 
 }  // namespace
 
-void PrepareCustomCall(RoutineBuilder& b) {
+void PrepareCustomCall(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const std::string_view target = instruction.string_attr(Attr::kCustomCallTarget);
   const CustomCallRegistry* registry = b.program().options().custom_calls;
@@ -69,7 +69,7 @@ void PrepareCustomCall(RoutineBuilder& b) {
     for (Instruction operand : instruction.operands()) {
       const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
       for (const View& v : leaves) {
-        views.push_back(b.Dense(v));
+        views.push_back(b.MakeDense(v));
         plan->operands.push_back(v.shape);
       }
     }
@@ -77,7 +77,7 @@ void PrepareCustomCall(RoutineBuilder& b) {
     b.Emit(RunRegistered, std::move(plan), views);
     return;
   }
-  if (IsMarker(target) && instruction.operand_count() >= 1 &&
+  if (IsAnnotationCustomCall(target) && instruction.operand_count() >= 1 &&
       SameShape(instruction.operand(0).shape(), b.shape(), /*ignore_layout=*/true)) {
     b.SetResults(b.leaves(instruction.operand(0)));
     return;
@@ -98,7 +98,7 @@ void PrepareCustomCall(RoutineBuilder& b) {
     b.SetResults(views);
     return;
   }
-  b.FailWhenReached(UnknownTarget(target, registry));
+  b.EmitTrap(UnknownTarget(target, registry));
 }
 
 }  // namespace hlokit::interp

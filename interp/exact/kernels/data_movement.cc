@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/element_op.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/strided_copy.h"
 #include "ir/graph/attribute_views.h"
@@ -22,7 +22,7 @@ namespace {
 
 // ---- concatenate, pad: copies into parts of the result ----
 
-struct PartsPlan : Plan {
+struct PartsPlan : ThunkParams {
   struct Part {
     StridedCopy copy;
     int64_t to_offset;    // bytes
@@ -32,7 +32,7 @@ struct PartsPlan : Plan {
   std::vector<Part> parts;
 };
 
-void RunParts(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunParts(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   for (const PartsPlan::Part& part : static_cast<const PartsPlan*>(plan)->parts) {
     part.copy.Run(out[0] + part.to_offset, in[part.operand] + part.from_offset, context);
   }
@@ -40,7 +40,7 @@ void RunParts(const Plan* plan, const std::byte* const* in, std::byte* const* ou
 
 // ---- iota ----
 
-struct IotaPlan : Plan {
+struct IotaPlan : ThunkParams {
   ElementOp convert;
   int64_t bytes = 0;
   int64_t count = 0;
@@ -58,9 +58,9 @@ void FillIota(const IotaPlan& p, int64_t begin, int64_t end, std::byte* out) {
   }
 }
 
-void RunIota(const Plan* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
+void RunIota(const ThunkParams* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const IotaPlan*>(plan);
-  context.For(p.count, 2, [&](int64_t begin, int64_t end) { FillIota(p, begin, end, out[0]); });
+  context.ParallelFor(p.count, 2, [&](int64_t begin, int64_t end) { FillIota(p, begin, end, out[0]); });
 }
 
 // ---- dynamic-slice, dynamic-update-slice ----
@@ -83,31 +83,33 @@ struct StartIndices {
   }
 };
 
-struct DynamicSlicePlan : Plan {
+struct DynamicSlicePlan : ThunkParams {
   StartIndices starts;
   StridedCopy copy;
 };
 
-void RunDynamicSlice(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunDynamicSlice(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const DynamicSlicePlan*>(plan);
   p.copy.Run(out[0], in[0] + p.starts.Offset(in + 1), context);
 }
 
-struct DynamicUpdateSlicePlan : Plan {
+struct DynamicUpdateSlicePlan : ThunkParams {
   StartIndices starts;
   StridedCopy whole;  // for when the operand's bytes are not the result's
   StridedCopy update;
 };
 
-void RunDynamicUpdateSlice(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunDynamicUpdateSlice(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+                           RunContext& context) {
   const auto& p = *static_cast<const DynamicUpdateSlicePlan*>(plan);
   if (in[0] != out[0]) p.whole.Run(out[0], in[0], context);
   p.update.Run(out[0] + p.starts.Offset(in + 2), in[1], context);
 }
 
 // Operands from `first` on as start indices into `array`, for slices of `sizes`.
-bool MakeStarts(RoutineBuilder& b, int64_t first, absl::Span<const int64_t> array_dims, const Dims& array_strides,
-                int64_t element_bytes, absl::Span<const int64_t> sizes, StartIndices* starts) {
+bool MakeStarts(CompiledComputationBuilder& b, int64_t first, absl::Span<const int64_t> array_dims,
+                const Dims& array_strides, int64_t element_bytes, absl::Span<const int64_t> sizes,
+                StartIndices* starts) {
   const Instruction instruction = b.instruction();
   const int64_t rank = static_cast<int64_t>(array_dims.size());
   const int64_t count = instruction.operand_count() - first;
@@ -136,7 +138,7 @@ bool MakeStarts(RoutineBuilder& b, int64_t first, absl::Span<const int64_t> arra
   return true;
 }
 
-std::vector<View> Operands(RoutineBuilder& b) {
+std::vector<View> Operands(CompiledComputationBuilder& b) {
   std::vector<View> views;
   for (int64_t i = 0; i < b.instruction().operand_count(); ++i) views.push_back(b.operand(i));
   return views;
@@ -144,7 +146,7 @@ std::vector<View> Operands(RoutineBuilder& b) {
 
 }  // namespace
 
-void PrepareConcatenate(RoutineBuilder& b) {
+void PrepareConcatenate(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const Shape shape = b.shape();
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
@@ -176,7 +178,7 @@ void PrepareConcatenate(RoutineBuilder& b) {
   b.Emit(RunParts, std::move(plan), views);
 }
 
-void PreparePad(RoutineBuilder& b) {
+void PreparePad(CompiledComputationBuilder& b) {
   const View operand = b.operand(0);
   const Shape shape = b.shape();
   const PaddingView padding = PaddingView::Of(b.instruction());
@@ -210,13 +212,13 @@ void PreparePad(RoutineBuilder& b) {
   auto plan = std::make_unique<PartsPlan>();
   const int64_t total = shape.element_count();
   plan->parts.push_back({StridedCopy({total}, {1}, {0}, bytes), 0, 0, 1});
-  if (Product(counts) != 0) {
+  if (ElementCount(counts) != 0) {
     plan->parts.push_back({StridedCopy(counts, to_strides, from_strides, bytes), to_offset, from_offset, 0});
   }
   b.Emit(RunParts, std::move(plan), Operands(b));
 }
 
-void PrepareIota(RoutineBuilder& b) {
+void PrepareIota(CompiledComputationBuilder& b) {
   const Shape shape = b.shape();
   const int64_t dim = b.instruction().int_attr(Attr::kIotaDimension);
   std::string error;
@@ -250,7 +252,7 @@ void PrepareIota(RoutineBuilder& b) {
   b.SetResult(view);
 }
 
-void PrepareDynamicSlice(RoutineBuilder& b) {
+void PrepareDynamicSlice(CompiledComputationBuilder& b) {
   const View operand = b.operand(0);
   const Shape shape = b.shape();
   const int64_t bytes = BytesOf(shape.element_type());
@@ -261,11 +263,11 @@ void PrepareDynamicSlice(RoutineBuilder& b) {
   b.Emit(RunDynamicSlice, std::move(plan), Operands(b));
 }
 
-void PrepareDynamicUpdateSlice(RoutineBuilder& b) {
+void PrepareDynamicUpdateSlice(CompiledComputationBuilder& b) {
   std::vector<View> views = Operands(b);
   const Shape shape = b.shape();
   const int64_t bytes = BytesOf(shape.element_type());
-  views[0] = b.Dense(views[0]);
+  views[0] = b.MakeDense(views[0]);
   auto plan = std::make_unique<DynamicUpdateSlicePlan>();
   const Dims strides = DenseStrides(shape.dims());
   if (!MakeStarts(b, 2, shape.dims(), strides, bytes, views[1].dims(), &plan->starts)) return;

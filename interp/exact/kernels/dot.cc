@@ -7,26 +7,26 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/kernels/matrix_product.h"
-#include "interp/exact/kernels/product_operands.h"
+#include "interp/exact/kernels/packed_operands.h"
 #include "interp/exact/kernels/reshape_view.h"
 #include "interp/exact/kernels/strided_source.h"
-#include "interp/exact/routine_builder.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp {
 namespace {
 
-struct DotPlan : Plan {
+struct DotPlan : ThunkParams {
   ProductShape shape;
   StridedSource lhs;
   StridedSource rhs;
   ElementType result;
 };
 
-void RunDot(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunDot(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const DotPlan*>(plan);
   if (p.shape.batch * p.shape.m * p.shape.n == 0) return;
   const StridedPanels lhs(p.lhs, in[0]);
@@ -36,7 +36,8 @@ void RunDot(const Plan* plan, const std::byte* const* in, std::byte* const* out,
 
 }  // namespace
 
-std::optional<View> EmitDotTo(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims& dims, Shape shape) {
+std::optional<View> EmitDotTo(CompiledComputationBuilder& b, const View& lhs, const View& rhs, const DotDims& dims,
+                              Shape shape) {
   auto plan = std::make_unique<DotPlan>();
   plan->result = shape.element_type();
   if (!plan->lhs.Init(lhs, dims.lhs_batch, dims.lhs_contracting, plan->result) ||
@@ -55,20 +56,20 @@ std::optional<View> EmitDotTo(RoutineBuilder& b, const View& lhs, const View& rh
   return b.EmitTo(RunDot, std::move(plan), operands, {&shape, 1})[0];
 }
 
-void EmitDot(RoutineBuilder& b, const View& lhs, const View& rhs, const DotDims& dims) {
+void EmitDot(CompiledComputationBuilder& b, const View& lhs, const View& rhs, const DotDims& dims) {
   const std::optional<View> product = EmitDotTo(b, lhs, rhs, dims, b.shape());
   if (product) b.SetResult(*product);
 }
 
-void PrepareDot(RoutineBuilder& b) {
+void PrepareDot(CompiledComputationBuilder& b) {
   if (b.instruction().operand_count() != 2) {
     b.Fail("expected two operands: HLO defines no meaning of a dot of more");
     return;
   }
-  const std::optional<Packing> packing = PackingOf(b);
+  const std::optional<OperandPacking> packing = OperandPackingOf(b);
   if (!packing) return;
   const DotDims dims = DotDims::Of(b.instruction());
-  if (*packing == Packing::kNone) {
+  if (*packing == OperandPacking::kNone) {
     EmitDot(b, b.operand(0), b.operand(1), dims);
     return;
   }
@@ -92,8 +93,8 @@ void PrepareDot(RoutineBuilder& b) {
 
 // Operands times scales. A scale has the rank of its operand and a divisor of its size in each dimension: one number
 // for a block of elements.
-void PrepareScaledDot(RoutineBuilder& b) {
-  if (!PackingOf(b)) return;
+void PrepareScaledDot(CompiledComputationBuilder& b) {
+  if (!OperandPackingOf(b)) return;
   ShapeTable& shapes = b.program_shapes();
   const ElementType type = b.shape().element_type() == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32;
   View scaled[2];

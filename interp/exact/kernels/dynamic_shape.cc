@@ -3,10 +3,10 @@
 // gives it is remembered for get-dimension-size. (XLA's evaluator does the same.)
 #include <cstdint>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/reshape_view.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 
 namespace hlokit::interp {
 namespace {
@@ -25,13 +25,13 @@ bool KeepsDimensions(Opcode opcode) {
 
 }  // namespace
 
-void PrepareSetDimensionSize(RoutineBuilder& b) {
+void PrepareSetDimensionSize(CompiledComputationBuilder& b) {
   View view = b.operand(0);
   view.shape = b.shape();
   b.SetResult(view);
 }
 
-void PrepareGetDimensionSize(RoutineBuilder& b) {
+void PrepareGetDimensionSize(CompiledComputationBuilder& b) {
   const int64_t dim = DimensionOf(b.instruction());
   Instruction at = b.instruction().operand(0);
   if (dim < 0 || dim >= at.shape().rank()) {
@@ -54,9 +54,9 @@ void PrepareGetDimensionSize(RoutineBuilder& b) {
   b.SetResult(b.Constant(b.shape(), reinterpret_cast<const std::byte*>(size)));
 }
 
-void PrepareDynamicReshape(RoutineBuilder& b) {
+void PrepareDynamicReshape(CompiledComputationBuilder& b) {
   if (b.operand(0).count() != b.shape().element_count()) {
-    b.FailWhenReached("dynamic-reshape between different bounds");
+    b.EmitTrap("dynamic-reshape between different bounds");
     return;
   }
   b.SetResult(ReshapeView(b, b.operand(0), b.shape()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over contiguous elements, written so that compilers vectorise them at -O2: a constant trip count inside, no
+// Loops over contiguous elements, written so that compilers vectorize them at -O2: a constant trip count inside, no
 // dependence from one element to the next (which holds even where the result overwrites an operand).
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_LOOP_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_ELEMENT_LOOP_H_

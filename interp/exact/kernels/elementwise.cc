@@ -7,17 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/element_op.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/loop_nest.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 
 namespace hlokit::interp {
 namespace {
 
-struct ElementwisePlan : Plan {
+struct ElementwisePlan : ThunkParams {
   ElementOp op;
   LoopNest nest;  // operands: the result, then the instruction's
   int arity = 0;
@@ -27,7 +27,7 @@ struct ElementwisePlan : Plan {
   int64_t out_bytes = 0;
 };
 
-void RunElementwise(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunElementwise(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ElementwisePlan*>(plan);
   const int64_t* strides = p.nest.inner_strides() + 1;
   if (p.outer == 1) {
@@ -39,14 +39,14 @@ void RunElementwise(const Plan* plan, const std::byte* const* in, std::byte* con
       p.op.Run(out[0], from, strides, p.inner);
       return;
     }
-    context.For(p.inner, p.op.cost(), [&](int64_t begin, int64_t end) {
+    context.ParallelFor(p.inner, p.op.cost(), [&](int64_t begin, int64_t end) {
       const std::byte* from[ElementOp::kMaxOperands] = {};
       for (int i = 0; i < p.arity; ++i) from[i] = in[i] + begin * strides[i] * p.in_bytes[i];
       p.op.Run(out[0] + begin * p.out_bytes, from, strides, end - begin);
     });
     return;
   }
-  context.For(p.outer, 5 + static_cast<double>(p.inner) * p.op.cost(), [&](int64_t begin, int64_t end) {
+  context.ParallelFor(p.outer, 5 + static_cast<double>(p.inner) * p.op.cost(), [&](int64_t begin, int64_t end) {
     p.nest.ForEachRun(begin, end, [&](const int64_t* at) {
       const std::byte* from[ElementOp::kMaxOperands] = {};
       for (int i = 0; i < p.arity; ++i) from[i] = in[i] + at[i + 1] * p.in_bytes[i];
@@ -57,7 +57,7 @@ void RunElementwise(const Plan* plan, const std::byte* const* in, std::byte* con
 
 }  // namespace
 
-std::optional<View> EmitElementwise(RoutineBuilder& b, Opcode opcode, const AttrReader& attrs,
+std::optional<View> EmitElementwise(CompiledComputationBuilder& b, Opcode opcode, const AttrReader& attrs,
                                     absl::Span<const View> operands, Shape shape) {
   std::vector<ElementType> types;
   for (const View& v : operands) types.push_back(v.type());
@@ -93,11 +93,11 @@ std::optional<View> EmitElementwise(RoutineBuilder& b, Opcode opcode, const Attr
   plan->nest = LoopNest(shape.dims(), strides);
   plan->outer = plan->nest.outer_count();
   plan->inner = plan->nest.inner_size();
-  constexpr Reuse kAny[] = {{0, 0}, {1, 0}, {2, 0}};
+  constexpr InPlaceReuse kAny[] = {{0, 0}, {1, 0}, {2, 0}};
   return b.EmitTo(RunElementwise, std::move(plan), operands, {&shape, 1}, kAny, /*elementwise=*/true)[0];
 }
 
-void PrepareElementwise(RoutineBuilder& b) {
+void PrepareElementwise(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   std::vector<View> views;
   for (int64_t i = 0; i < instruction.operand_count(); ++i) {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/ops/attribute.h"
 
@@ -109,7 +109,7 @@ class LineTransform {
   std::vector<Complex> chirp_, kernel_, work_;
 };
 
-struct FftPlan : Plan {
+struct FftPlan : ThunkParams {
   FftType type = FftType::kFft;
   ElementType from = ElementType::kC64;
   ElementType to = ElementType::kC64;
@@ -158,12 +158,12 @@ void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContex
   const int64_t complex_minor = real_in || real_out ? minor / 2 + 1 : minor;
   Dims complex_dims = p.lengths;
   complex_dims.back() = complex_minor;
-  const int64_t complex_count = Product(complex_dims);
-  const int64_t full_count = Product(p.lengths);
+  const int64_t complex_count = ElementCount(complex_dims);
+  const int64_t full_count = ElementCount(p.lengths);
   const int64_t rows = full_count / minor;
-  const int64_t in_count = Product(p.in_dims);
-  const int64_t out_count = Product(p.out_dims);
-  context.For(p.batches, static_cast<double>(full_count) * 100, [&](int64_t begin, int64_t end) {
+  const int64_t in_count = ElementCount(p.in_dims);
+  const int64_t out_count = ElementCount(p.out_dims);
+  context.ParallelFor(p.batches, static_cast<double>(full_count) * 100, [&](int64_t begin, int64_t end) {
     std::vector<Complex> data(static_cast<size_t>(complex_count));
     std::vector<Real> reals(static_cast<size_t>(real_in || real_out ? full_count : 0));
     std::vector<Complex> line(static_cast<size_t>(*std::max_element(p.lengths.begin(), p.lengths.end())));
@@ -229,11 +229,11 @@ void RunBatches(const FftPlan& p, const std::byte* in, std::byte* out, RunContex
   });
 }
 
-void RunFft(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunFft(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const FftPlan*>(plan);
-  if (p.batches * Product(p.out_dims) == 0) return;
-  if (Product(p.lengths) == 0) {
-    std::memset(out[0], 0, static_cast<size_t>(p.batches * Product(p.out_dims) * BytesOf(p.to)));
+  if (p.batches * ElementCount(p.out_dims) == 0) return;
+  if (ElementCount(p.lengths) == 0) {
+    std::memset(out[0], 0, static_cast<size_t>(p.batches * ElementCount(p.out_dims) * BytesOf(p.to)));
     return;
   }
   if (p.to == ElementType::kC128 || p.to == ElementType::kF64) {
@@ -245,9 +245,9 @@ void RunFft(const Plan* plan, const std::byte* const* in, std::byte* const* out,
 
 }  // namespace
 
-void PrepareFft(RoutineBuilder& b) {
+void PrepareFft(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
-  const View view = b.Dense(b.operand(0));
+  const View view = b.MakeDense(b.operand(0));
   const Shape shape = b.shape();
   auto plan = std::make_unique<FftPlan>();
   plan->type = instruction.enum_attr(Attr::kFftType, FftType::kFft);

@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/indexed_windows.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/strided_copy.h"
 #include "ir/graph/attribute_views.h"
@@ -15,21 +15,21 @@
 namespace hlokit::interp {
 namespace {
 
-struct GatherPlan : Plan {
+struct GatherPlan : ThunkParams {
   IndexedWindows windows;
   StridedCopy copy;       // of one window
   int64_t bytes = 0;      // of an element
   int64_t run_bytes = 0;  // of a window that is contiguous on both sides, else 0
 };
 
-void RunGather(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunGather(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const GatherPlan*>(plan);
   const IndexedWindows& w = p.windows;
   if (w.empty) return;
   const int64_t n = w.outer.inner_size();
   const int64_t* strides = w.outer.inner_strides();
   const double cost = static_cast<double>(n) * (10 + static_cast<double>(p.copy.bytes()) * 0.3);
-  context.For(w.outer.outer_count(), cost, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(w.outer.outer_count(), cost, [&](int64_t begin, int64_t end) {
     w.outer.ForEachRun(begin, end, [&](const int64_t* at) {
       for (int64_t i = 0; i < n; ++i) {
         const int64_t start = w.ClampedStart(in[1], at[0] + i * strides[0]) + at[1] + i * strides[1];
@@ -47,13 +47,13 @@ void RunGather(const Plan* plan, const std::byte* const* in, std::byte* const* o
   });
 }
 
-void RunZeros(const Plan* plan, const std::byte* const*, std::byte* const* out, RunContext&) {
+void RunZeros(const ThunkParams* plan, const std::byte* const*, std::byte* const* out, RunContext&) {
   std::memset(out[0], 0, static_cast<size_t>(static_cast<const GatherPlan*>(plan)->bytes));
 }
 
 }  // namespace
 
-void PrepareGather(RoutineBuilder& b) {
+void PrepareGather(CompiledComputationBuilder& b) {
   const View views[] = {b.operand(0), b.operand(1)};
   const Shape shape = b.shape();
   const GatherDims dims = GatherDims::Of(b.instruction());

@@ -60,7 +60,7 @@ bool IndexedWindows::Init(const IndexedDims& dims, absl::Span<const int64_t> arr
     for (size_t k = 0; k < windows_strides_in.size(); ++k) strides[2 + k].push_back(windows_strides_in[k][w]);
     ++index_dim;
   }
-  empty = Product(sizes) == 0 || Product(window_sizes) == 0;
+  empty = ElementCount(sizes) == 0 || ElementCount(window_sizes) == 0;
   if (!empty) outer = LoopNest(sizes, strides);
   return true;
 }

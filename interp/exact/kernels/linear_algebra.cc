@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/real_values.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/ops/attribute.h"
 
@@ -41,7 +41,7 @@ void Write(ElementType type, const N* from, int64_t n, std::byte* to) {
   }
 }
 
-struct CholeskyPlan : Plan {
+struct CholeskyPlan : ThunkParams {
   ElementType type = ElementType::kF32;
   int64_t n = 0;
   int64_t batches = 0;
@@ -52,46 +52,46 @@ template <typename N>
 void CholeskyOf(const CholeskyPlan& p, const std::byte* in, std::byte* out, RunContext& context) {
   const int64_t n = p.n;
   const int64_t bytes = n * n * BytesOf(p.type);
-  context.For(p.batches, static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n),
-              [&](int64_t begin, int64_t end) {
-                std::vector<N> a(static_cast<size_t>(n * n));
-                std::vector<N> l(static_cast<size_t>(n * n));
-                for (int64_t batch = begin; batch < end; ++batch) {
-                  Read(p.type, in + batch * bytes, n * n, a.data());
-                  std::fill(l.begin(), l.end(), N{0});
-                  // l l^H = a, row by row; the upper form is read and written transposed. A matrix that is not positive
-                  // definite makes the whole result NaN.
-                  bool definite = true;
-                  const auto element = [&](int64_t i, int64_t j) {
-                    return p.lower ? a[i * n + j] : Conjugate(a[j * n + i]);
-                  };
-                  for (int64_t i = 0; i < n; ++i) {
-                    for (int64_t j = 0; j <= i; ++j) {
-                      N sum = element(i, j);
-                      for (int64_t k = 0; k < j; ++k) sum -= l[i * n + k] * Conjugate(l[j * n + k]);
-                      if (i == j) {
-                        const double root = std::sqrt(RealPart(sum));
-                        definite = definite && root == root;
-                        l[i * n + i] = root;
-                      } else {
-                        l[i * n + j] = sum / l[j * n + j];
-                      }
-                    }
-                  }
-                  if (!definite) {
-                    std::fill(l.begin(), l.end(), N{std::numeric_limits<double>::quiet_NaN()});
-                  } else if (!p.lower) {
-                    for (int64_t i = 0; i < n; ++i) {
-                      for (int64_t j = 0; j < n; ++j) a[j * n + i] = Conjugate(l[i * n + j]);
-                    }
-                    l.swap(a);
-                  }
-                  Write(p.type, l.data(), n * n, out + batch * bytes);
-                }
-              });
+  context.ParallelFor(p.batches, static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n),
+                      [&](int64_t begin, int64_t end) {
+                        std::vector<N> a(static_cast<size_t>(n * n));
+                        std::vector<N> l(static_cast<size_t>(n * n));
+                        for (int64_t batch = begin; batch < end; ++batch) {
+                          Read(p.type, in + batch * bytes, n * n, a.data());
+                          std::fill(l.begin(), l.end(), N{0});
+                          // l l^H = a, row by row; the upper form is read and written transposed. A matrix that is not
+                          // positive definite makes the whole result NaN.
+                          bool definite = true;
+                          const auto element = [&](int64_t i, int64_t j) {
+                            return p.lower ? a[i * n + j] : Conjugate(a[j * n + i]);
+                          };
+                          for (int64_t i = 0; i < n; ++i) {
+                            for (int64_t j = 0; j <= i; ++j) {
+                              N sum = element(i, j);
+                              for (int64_t k = 0; k < j; ++k) sum -= l[i * n + k] * Conjugate(l[j * n + k]);
+                              if (i == j) {
+                                const double root = std::sqrt(RealPart(sum));
+                                definite = definite && root == root;
+                                l[i * n + i] = root;
+                              } else {
+                                l[i * n + j] = sum / l[j * n + j];
+                              }
+                            }
+                          }
+                          if (!definite) {
+                            std::fill(l.begin(), l.end(), N{std::numeric_limits<double>::quiet_NaN()});
+                          } else if (!p.lower) {
+                            for (int64_t i = 0; i < n; ++i) {
+                              for (int64_t j = 0; j < n; ++j) a[j * n + i] = Conjugate(l[i * n + j]);
+                            }
+                            l.swap(a);
+                          }
+                          Write(p.type, l.data(), n * n, out + batch * bytes);
+                        }
+                      });
 }
 
-void RunCholesky(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunCholesky(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const CholeskyPlan*>(plan);
   if (IsComplex(p.type)) {
     CholeskyOf<std::complex<double>>(p, in[0], out[0], context);
@@ -100,7 +100,7 @@ void RunCholesky(const Plan* plan, const std::byte* const* in, std::byte* const*
   }
 }
 
-struct TriangularSolvePlan : Plan {
+struct TriangularSolvePlan : ThunkParams {
   ElementType type = ElementType::kF32;
   int64_t n = 0;     // of the triangular matrix
   int64_t rows = 0;  // of the right-hand side
@@ -118,41 +118,42 @@ void Solve(const TriangularSolvePlan& p, const std::byte* a_in, const std::byte*
            RunContext& context) {
   const int64_t n = p.n;
   const int64_t bytes = BytesOf(p.type);
-  context.For(p.batches, static_cast<double>(n) * static_cast<double>(p.rows * p.columns),
-              [&](int64_t begin, int64_t end) {
-                std::vector<N> a(static_cast<size_t>(n * n));
-                std::vector<N> b(static_cast<size_t>(p.rows * p.columns));
-                for (int64_t batch = begin; batch < end; ++batch) {
-                  Read(p.type, a_in + batch * n * n * bytes, n * n, a.data());
-                  Read(p.type, b_in + batch * p.rows * p.columns * bytes, p.rows * p.columns, b.data());
-                  // op(a) x = b for each column of b, or x op(a) = b, which is op(a)^T x^T = b^T, for each row.
-                  const bool transposed = p.transpose == p.left_side;
-                  const auto element = [&](int64_t i, int64_t j) {
-                    const N v = transposed ? a[j * n + i] : a[i * n + j];
-                    return p.conjugate ? Conjugate(v) : v;
-                  };
-                  const bool forward = p.lower != transposed;  // the first unknown stands alone in its equation
-                  const int64_t systems = p.left_side ? p.columns : p.rows;
-                  const int64_t first = p.left_side ? 1 : p.columns;  // from one system to the next
-                  const int64_t step = p.left_side ? p.columns : 1;   // from one unknown to the next
-                  for (int64_t s = 0; s < systems; ++s) {
-                    N* x = b.data() + s * first;
-                    for (int64_t t = 0; t < n; ++t) {
-                      const int64_t i = forward ? t : n - 1 - t;
-                      N sum = x[i * step];
-                      for (int64_t u = 0; u < t; ++u) {
-                        const int64_t j = forward ? u : n - 1 - u;
-                        sum -= element(i, j) * x[j * step];
-                      }
-                      x[i * step] = p.unit_diagonal ? sum : sum / element(i, i);
-                    }
-                  }
-                  Write(p.type, b.data(), p.rows * p.columns, out + batch * p.rows * p.columns * bytes);
-                }
-              });
+  context.ParallelFor(p.batches, static_cast<double>(n) * static_cast<double>(p.rows * p.columns),
+                      [&](int64_t begin, int64_t end) {
+                        std::vector<N> a(static_cast<size_t>(n * n));
+                        std::vector<N> b(static_cast<size_t>(p.rows * p.columns));
+                        for (int64_t batch = begin; batch < end; ++batch) {
+                          Read(p.type, a_in + batch * n * n * bytes, n * n, a.data());
+                          Read(p.type, b_in + batch * p.rows * p.columns * bytes, p.rows * p.columns, b.data());
+                          // op(a) x = b for each column of b, or x op(a) = b, which is op(a)^T x^T = b^T, for each row.
+                          const bool transposed = p.transpose == p.left_side;
+                          const auto element = [&](int64_t i, int64_t j) {
+                            const N v = transposed ? a[j * n + i] : a[i * n + j];
+                            return p.conjugate ? Conjugate(v) : v;
+                          };
+                          const bool forward = p.lower != transposed;  // the first unknown stands alone in its equation
+                          const int64_t systems = p.left_side ? p.columns : p.rows;
+                          const int64_t first = p.left_side ? 1 : p.columns;  // from one system to the next
+                          const int64_t step = p.left_side ? p.columns : 1;   // from one unknown to the next
+                          for (int64_t s = 0; s < systems; ++s) {
+                            N* x = b.data() + s * first;
+                            for (int64_t t = 0; t < n; ++t) {
+                              const int64_t i = forward ? t : n - 1 - t;
+                              N sum = x[i * step];
+                              for (int64_t u = 0; u < t; ++u) {
+                                const int64_t j = forward ? u : n - 1 - u;
+                                sum -= element(i, j) * x[j * step];
+                              }
+                              x[i * step] = p.unit_diagonal ? sum : sum / element(i, i);
+                            }
+                          }
+                          Write(p.type, b.data(), p.rows * p.columns, out + batch * p.rows * p.columns * bytes);
+                        }
+                      });
 }
 
-void RunTriangularSolve(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunTriangularSolve(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+                        RunContext& context) {
   const auto& p = *static_cast<const TriangularSolvePlan*>(plan);
   if (IsComplex(p.type)) {
     Solve<std::complex<double>>(p, in[0], in[1], out[0], context);
@@ -171,8 +172,8 @@ bool IsMatrixType(ElementType type) { return IsFloat(type) || IsComplex(type); }
 
 }  // namespace
 
-void PrepareCholesky(RoutineBuilder& b) {
-  const View view = b.Dense(b.operand(0));
+void PrepareCholesky(CompiledComputationBuilder& b) {
+  const View view = b.MakeDense(b.operand(0));
   const int64_t rank = view.shape.rank();
   auto plan = std::make_unique<CholeskyPlan>();
   plan->type = view.type();
@@ -186,9 +187,9 @@ void PrepareCholesky(RoutineBuilder& b) {
   b.Emit(RunCholesky, std::move(plan), {&view, 1});
 }
 
-void PrepareTriangularSolve(RoutineBuilder& b) {
+void PrepareTriangularSolve(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
-  const View views[] = {b.Dense(b.operand(0)), b.Dense(b.operand(1))};
+  const View views[] = {b.MakeDense(b.operand(0)), b.MakeDense(b.operand(1))};
   const Shape a = views[0].shape;
   const Shape x = views[1].shape;
   auto plan = std::make_unique<TriangularSolvePlan>();

@@ -5,31 +5,31 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/scalar_function.h"
 
 namespace hlokit::interp {
 namespace {
 
-struct MapPlan : Plan {
+struct MapPlan : ThunkParams {
   LoopNest nest;  // operands: result, then the instruction's
   const ScalarFunction* function = nullptr;
   std::vector<int64_t> in_bytes;
   int64_t out_bytes = 0;
 };
 
-void RunMap(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunMap(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const MapPlan*>(plan);
   const size_t count = p.in_bytes.size();
   const int64_t n = p.nest.inner_size();
   const int64_t block = std::min(n, ScalarFunction::kBlock);
   const int64_t blocks = (n + block - 1) / block;
   const auto run = [&](int64_t begin, int64_t end) {
-    ScalarFunction::Scratch scratch(*p.function, block);
+    ScalarFunction::BlockScratch scratch(*p.function, block);
     std::vector<const std::byte*> parameters(count);
     for (int64_t item = begin; item < end && !context.failed(); ++item) {
       const int64_t first = item % blocks * block;
@@ -48,12 +48,12 @@ void RunMap(const Plan* plan, const std::byte* const* in, std::byte* const* out,
     run(0, items);
     return;
   }
-  context.For(items, static_cast<double>(block) * p.function->cost() + 50, run);
+  context.ParallelFor(items, static_cast<double>(block) * p.function->cost() + 50, run);
 }
 
 }  // namespace
 
-void PrepareMap(RoutineBuilder& b) {
+void PrepareMap(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const Shape shape = b.shape();
   auto plan = std::make_unique<MapPlan>();

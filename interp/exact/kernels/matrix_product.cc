@@ -199,7 +199,7 @@ void MultiplyMatrices(const ProductShape& shape, const PanelSource& a, const Pan
 
   const double piece_cost =
       static_cast<double>(piece.m) * static_cast<double>(piece.n) * static_cast<double>(shape.k) * 0.06;
-  context.For(shape.batch * pieces_m * pieces_n, piece_cost + 1000, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(shape.batch * pieces_m * pieces_n, piece_cost + 1000, [&](int64_t begin, int64_t end) {
     const size_t a_bytes = static_cast<size_t>(RoundUp(piece.m * max_k * bytes, 64));
     const size_t b_bytes = static_cast<size_t>(RoundUp(piece.n * max_k * bytes, 64));
     const size_t c_bytes = static_cast<size_t>(piece.m * piece.n * bytes);

@@ -10,20 +10,20 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/kernels/matrix_product.h"
-#include "interp/exact/kernels/product_operands.h"
+#include "interp/exact/kernels/packed_operands.h"
 #include "interp/exact/kernels/strided_source.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/graph/attribute_views.h"
 
 namespace hlokit::interp {
 namespace {
 
-struct RaggedDotPlan : Plan {
+struct RaggedDotPlan : ThunkParams {
   bool contracting = false;
   StridedSource lhs;  // of one problem: the ragged dimension is the first of its group, with its full size
   StridedSource rhs;
@@ -111,7 +111,7 @@ void MultiplyGroup(const RaggedDotPlan& p, const std::byte* lhs_data, const std:
   MultiplyMatrices(shape, StridedPanels(lhs, a), StridedPanels(rhs, b), p.result, to, context);
 }
 
-void RunRaggedDot(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunRaggedDot(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const RaggedDotPlan*>(plan);
   std::memset(out[0], 0, static_cast<size_t>(p.result_count * BytesOf(p.result)));
   GroupEnds ends(p);
@@ -149,13 +149,13 @@ void RunRaggedDot(const Plan* plan, const std::byte* const* in, std::byte* const
 }
 
 // Zeros in the part of the result that no group covers, for groups of a batch dimension.
-struct BatchTailPlan : Plan {
+struct BatchTailPlan : ThunkParams {
   RaggedDotPlan sizes;  // the groups
   int64_t outer = 1;    // result dimensions before the ragged one
   int64_t inner = 1;    // bytes of one step of it
 };
 
-void RunBatchTail(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
+void RunBatchTail(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const auto& p = *static_cast<const BatchTailPlan*>(plan);
   const int64_t bytes = p.sizes.ragged_size * p.inner;
   if (out[0] != in[0]) std::memcpy(out[0], in[0], static_cast<size_t>(p.outer * bytes));
@@ -167,7 +167,7 @@ void RunBatchTail(const Plan* plan, const std::byte* const* in, std::byte* const
   }
 }
 
-void EmitRaggedBatch(RoutineBuilder& b, absl::Span<const View> views, const DotDims& dims, int64_t ragged) {
+void EmitRaggedBatch(CompiledComputationBuilder& b, absl::Span<const View> views, const DotDims& dims, int64_t ragged) {
   const std::optional<View> product = EmitDotTo(b, views[0], views[1], dims, b.shape());
   if (!product) return;
   const Shape shape = b.shape();
@@ -194,15 +194,15 @@ void EmitRaggedBatch(RoutineBuilder& b, absl::Span<const View> views, const DotD
     }
   }
   plan->inner *= BytesOf(shape.element_type());
-  const View operands[] = {b.Dense(*product), sizes};
-  constexpr Reuse kInPlace[] = {{0, 0}};
+  const View operands[] = {b.MakeDense(*product), sizes};
+  constexpr InPlaceReuse kInPlace[] = {{0, 0}};
   b.Emit(RunBatchTail, std::move(plan), operands, kInPlace);
 }
 
 }  // namespace
 
-void PrepareRaggedDot(RoutineBuilder& b) {
-  if (!PackingOf(b)) return;
+void PrepareRaggedDot(CompiledComputationBuilder& b) {
+  if (!OperandPackingOf(b)) return;
   const Instruction instruction = b.instruction();
   const View views[] = {b.operand(0), b.operand(1), b.operand(2)};
   const DotDims dims = DotDims::Of(instruction);

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/kernels/real_values.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/core/str_cat.h"
 #include "ir/ops/attribute.h"
@@ -62,12 +62,12 @@ Block4 Philox(Block4 x, Block2 key) {
   return x;
 }
 
-struct BitGeneratorPlan : Plan {
+struct BitGeneratorPlan : ThunkParams {
   bool three_fry = false;
   int64_t state_words = 2;  // of 64 bits
   int64_t count = 0;
   int64_t bytes = 4;
-  // ThreeFry makes two 32-bit numbers at once. They are neighbours in dimension `split`, which counts as rounded up to
+  // ThreeFry makes two 32-bit numbers at once. They are neighbors in dimension `split`, which counts as rounded up to
   // an even size.
   int64_t before = 1, split = 1, after = 1;
 };
@@ -76,7 +76,7 @@ void Store(std::byte* out, int64_t i, int64_t bytes, uint64_t bits) {
   std::memcpy(out + i * bytes, &bits, static_cast<size_t>(bytes));  // little endian: the low bytes
 }
 
-void RunBitGenerator(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunBitGenerator(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const BitGeneratorPlan*>(plan);
   uint64_t state[3] = {};
   std::memcpy(state, in[0], static_cast<size_t>(p.state_words * 8));
@@ -85,7 +85,7 @@ void RunBitGenerator(const Plan* plan, const std::byte* const* in, std::byte* co
     int64_t blocks;
     if (p.bytes == 8) {
       blocks = p.count;
-      context.For(p.count, 10, [&](int64_t begin, int64_t end) {
+      context.ParallelFor(p.count, 10, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
           Store(out[1], i, 8, Join(r[0], r[1]));
@@ -94,7 +94,7 @@ void RunBitGenerator(const Plan* plan, const std::byte* const* in, std::byte* co
     } else {
       const int64_t half = (p.split + 1) / 2;
       blocks = p.before * half * p.after;
-      context.For(blocks, 10, [&](int64_t begin, int64_t end) {
+      context.ParallelFor(blocks, 10, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const Block2 r = ThreeFry(Words(state[1] + static_cast<uint64_t>(i)), key);
           const int64_t after = i % p.after;
@@ -113,7 +113,7 @@ void RunBitGenerator(const Plan* plan, const std::byte* const* in, std::byte* co
     uint64_t high = p.state_words >= 3 ? state[2] : state[0];
     const int64_t per_block = p.bytes == 8 ? 2 : 4;
     const int64_t blocks = (p.count + per_block - 1) / per_block;
-    context.For(blocks, 20, [&](int64_t begin, int64_t end) {
+    context.ParallelFor(blocks, 20, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const uint64_t l = low + static_cast<uint64_t>(i);
         const uint64_t h = high + (l < low ? 1 : 0);
@@ -133,13 +133,13 @@ void RunBitGenerator(const Plan* plan, const std::byte* const* in, std::byte* co
   std::memcpy(out[0], state, static_cast<size_t>(p.state_words * 8));
 }
 
-struct RngPlan : Plan {
+struct RngPlan : ThunkParams {
   bool normal = false;
   ElementType type = ElementType::kF32;
   int64_t count = 0;
 };
 
-void RunRng(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunRng(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const RngPlan*>(plan);
   const Block2 draw = Words(context.rng_counter++);
   const Block2 key = Words(context.rng_seed);
@@ -154,7 +154,7 @@ void RunRng(const Plan* plan, const std::byte* const* in, std::byte* const* out,
     low = static_cast<uint64_t>(LoadIndex(p.type, in[0]));
     range = static_cast<uint64_t>(LoadIndex(p.type, in[1])) - low;
   }
-  context.For(p.count, 40, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(p.count, 40, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const Block2 at = Words(static_cast<uint64_t>(i));
       const Block4 r = Philox({at[0], at[1], draw[0], draw[1]}, key);
@@ -181,12 +181,13 @@ void RunRng(const Plan* plan, const std::byte* const* in, std::byte* const* out,
   });
 }
 
-struct StatePlan : Plan {
+struct StatePlan : ThunkParams {
   uint64_t delta = 0;
 };
 
 // The run's 128-bit state, low half first, before it grows by delta.
-void RunGetAndUpdateState(const Plan* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
+void RunGetAndUpdateState(const ThunkParams* plan, const std::byte* const*, std::byte* const* out,
+                          RunContext& context) {
   auto& [low, high] = context.rng_state;
   const uint64_t state[2] = {low, high};
   std::memcpy(out[0], state, sizeof(state));
@@ -197,8 +198,8 @@ void RunGetAndUpdateState(const Plan* plan, const std::byte* const*, std::byte* 
 
 }  // namespace
 
-void PrepareRngBitGenerator(RoutineBuilder& b) {
-  const View state = b.Dense(b.operand(0));
+void PrepareRngBitGenerator(CompiledComputationBuilder& b) {
+  const View state = b.MakeDense(b.operand(0));
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
   auto plan = std::make_unique<BitGeneratorPlan>();
@@ -215,7 +216,7 @@ void PrepareRngBitGenerator(RoutineBuilder& b) {
   const Shape values = results[1];
   const ElementType type = values.element_type();
   if (BitsOf(type) < 8 || BitsOf(type) > 64 || IsComplex(type) || type == ElementType::kPred) {
-    b.Fail(StrCat("no random bits of type ", TextOf(type)));
+    b.Fail(StrCat("no random bits of type ", ToString(type)));
     return;
   }
   plan->state_words = state_bytes / 8;
@@ -237,7 +238,7 @@ void PrepareRngBitGenerator(RoutineBuilder& b) {
   b.Emit(RunBitGenerator, std::move(plan), {&state, 1});
 }
 
-void PrepareRng(RoutineBuilder& b) {
+void PrepareRng(CompiledComputationBuilder& b) {
   auto plan = std::make_unique<RngPlan>();
   plan->normal = b.instruction().enum_attr(Attr::kDistribution, RngDistribution::kUniform) == RngDistribution::kNormal;
   plan->type = b.shape().element_type();
@@ -253,7 +254,7 @@ void PrepareRng(RoutineBuilder& b) {
   b.Emit(RunRng, std::move(plan), views);
 }
 
-void PrepareRngGetAndUpdateState(RoutineBuilder& b) {
+void PrepareRngGetAndUpdateState(CompiledComputationBuilder& b) {
   auto plan = std::make_unique<StatePlan>();
   plan->delta = static_cast<uint64_t>(b.instruction().int_attr(Attr::kDelta));
   if (b.shape().element_type() != ElementType::kU64 || b.shape().element_count() != 2) {

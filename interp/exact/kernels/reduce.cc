@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/element_op.h"
 #include "interp/exact/kernels.h"
-#include "interp/exact/kernels/fold.h"
+#include "interp/exact/kernels/reduction_kernels.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/scalar_function.h"
 
@@ -29,8 +29,8 @@ constexpr int64_t kBlock = 512;  // results, or elements, handled together
 
 // ---- fast path: one operand, a known function ----
 
-struct FastReducePlan : Plan {
-  FoldFns fold;
+struct FastReducePlan : ThunkParams {
+  ReductionKernels fold;
   LoopNest kept;     // operands: result, input
   LoopNest reduced;  // operands: input
   ConvertFn load = nullptr;
@@ -61,7 +61,7 @@ const std::byte* LoadValues(const FastReducePlan& p, const std::byte* from, int6
 void StoreResults(const FastReducePlan& p, const std::byte* acc, std::byte* to, int64_t stride, int64_t n) {
   alignas(16) std::byte values[kBlock * 8];
   alignas(16) std::byte stored[kBlock * 8];
-  p.fold.finish(values, acc, n);
+  p.fold.finalize(values, acc, n);
   const std::byte* from = values;
   if (p.store != nullptr) {
     p.store(stored, values, n);
@@ -99,7 +99,7 @@ void FoldPositions(const FastReducePlan& p, const std::byte* input, const Column
     if (fresh) {
       const std::byte* start = LoadValues(p, from + first * stride * p.bytes, columns.stride, columns.n, values);
       for (int64_t i = 0; i < columns.n; ++i) {
-        p.fold.start(acc + i * p.fold.accumulator_bytes, start + i * p.fold.value_bytes, 1);
+        p.fold.init(acc + i * p.fold.accumulator_bytes, start + i * p.fold.value_bytes, 1);
       }
       fresh = false;
       ++first;
@@ -107,14 +107,14 @@ void FoldPositions(const FastReducePlan& p, const std::byte* input, const Column
     from += first * stride * p.bytes;
     if (by_row) {
       for (int64_t j = first; j < last; ++j, from += stride * p.bytes) {
-        p.fold.row(acc, LoadValues(p, from, columns.stride, columns.n, values), columns.n);
+        p.fold.accumulate_row(acc, LoadValues(p, from, columns.stride, columns.n, values), columns.n);
       }
     } else if (p.load == nullptr) {
-      p.fold.line(acc, from, stride, last - first);
+      p.fold.accumulate_strided(acc, from, stride, last - first);
     } else {
       for (int64_t j = first; j < last; j += kBlock, from += kBlock * stride * p.bytes) {
         const int64_t count = std::min(kBlock, last - j);
-        p.fold.line(acc, LoadValues(p, from, stride, count, values), 1, count);
+        p.fold.accumulate_strided(acc, LoadValues(p, from, stride, count, values), 1, count);
       }
     }
   });
@@ -122,7 +122,7 @@ void FoldPositions(const FastReducePlan& p, const std::byte* input, const Column
 
 // Few results of many elements each: an item is a chunk of the elements of a block of results.
 constexpr int64_t kChunk = int64_t{1} << 16;  // elements
-constexpr int64_t kFewItems = 16;
+constexpr int64_t kMinParallelItems = 16;
 
 void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::byte* initial, bool by_row,
                     int64_t block, std::byte* out, RunContext& context) {
@@ -140,12 +140,12 @@ void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::
     return partial.data() + (item * chunks + chunk) * block * p.fold.accumulator_bytes;
   };
   const auto results = [&](int64_t item) { return std::min(block, width - item % blocks * block); };
-  context.For(items * chunks, static_cast<double>(kChunk) * 0.5, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(items * chunks, static_cast<double>(kChunk) * 0.5, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t item = i / chunks;
       const int64_t chunk = i % chunks;
       std::byte* acc = accumulators(item, chunk);
-      if (chunk == 0) p.fold.start(acc, initial, results(item));
+      if (chunk == 0) p.fold.init(acc, initial, results(item));
       p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
         const Columns columns = {at[1] + item % blocks * block * in_stride, in_stride, results(item)};
         const int64_t first = chunk * per_chunk;
@@ -156,7 +156,7 @@ void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::
   if (context.failed()) return;
   for (int64_t item = 0; item < items; ++item) {
     for (int64_t chunk = 1; chunk < chunks; ++chunk) {
-      p.fold.join(accumulators(item, 0), accumulators(item, chunk), results(item));
+      p.fold.combine(accumulators(item, 0), accumulators(item, chunk), results(item));
     }
     p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
       std::byte* to = out + (at[0] + item % blocks * block * out_stride) * p.bytes;
@@ -165,7 +165,7 @@ void ReduceInChunks(const FastReducePlan& p, const std::byte* input, const std::
   }
 }
 
-void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunFastReduce(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const FastReducePlan*>(plan);
   const std::byte* input = in[0];
   alignas(16) std::byte initial[8];
@@ -185,18 +185,18 @@ void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* cons
   const int64_t block = by_row ? std::min(width, kBlock) : 1;
   const int64_t blocks = (width + block - 1) / block;
   const int64_t items = p.kept.outer_count() * blocks;
-  if (items < kFewItems && positions >= 2 * std::max<int64_t>(1, kChunk / block)) {
+  if (items < kMinParallelItems && positions >= 2 * std::max<int64_t>(1, kChunk / block)) {
     ReduceInChunks(p, input, initial, by_row, block, out[0], context);
     return;
   }
   if (by_row) {
-    context.For(items, per_result * static_cast<double>(block), [&](int64_t begin, int64_t end) {
+    context.ParallelFor(items, per_result * static_cast<double>(block), [&](int64_t begin, int64_t end) {
       alignas(64) std::byte acc[kBlock * 8];
       for (int64_t item = begin; item < end; ++item) {
         const int64_t first = item % blocks * block;
         const int64_t n = std::min(block, width - first);
         p.kept.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
-          p.fold.start(acc, initial, n);
+          p.fold.init(acc, initial, n);
           const Columns columns = {at[1] + first * in_stride, in_stride, n};
           FoldPositions(p, input, columns, /*by_row=*/true, 0, positions, /*fresh=*/false, acc);
           StoreResults(p, acc, out[0] + (at[0] + first * out_stride) * p.bytes, out_stride, n);
@@ -206,14 +206,14 @@ void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* cons
     return;
   }
   // Each result on its own, along the reduced dimensions.
-  context.For(items, per_result + 20, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(items, per_result + 20, [&](int64_t begin, int64_t end) {
     alignas(64) std::byte acc[8];
     for (int64_t item = begin; item < end;) {
       const int64_t column = item % width;
       const int64_t n = std::min(width - column, end - item);
       p.kept.ForEachRun(item / width, item / width + 1, [&](const int64_t* at) {
         for (int64_t i = column; i < column + n; ++i) {
-          p.fold.start(acc, initial, 1);
+          p.fold.init(acc, initial, 1);
           const Columns columns = {at[1] + i * in_stride, in_stride, 1};
           FoldPositions(p, input, columns, /*by_row=*/false, 0, positions, /*fresh=*/false, acc);
           StoreResults(p, acc, out[0] + (at[0] + i * out_stride) * p.bytes, 1, 1);
@@ -226,7 +226,7 @@ void RunFastReduce(const Plan* plan, const std::byte* const* in, std::byte* cons
 
 // ---- any function ----
 
-struct GeneralReducePlan : Plan {
+struct GeneralReducePlan : ThunkParams {
   const ScalarFunction* function = nullptr;
   size_t count = 0;            // of operands
   LoopNest kept;               // operands: result, each input
@@ -234,7 +234,7 @@ struct GeneralReducePlan : Plan {
   std::vector<int64_t> bytes;  // of each input's elements
 };
 
-void RunGeneralReduce(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunGeneralReduce(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const GeneralReducePlan*>(plan);
   const size_t count = p.count;
   const int64_t width = p.kept.inner_size();
@@ -243,7 +243,7 @@ void RunGeneralReduce(const Plan* plan, const std::byte* const* in, std::byte* c
   const int64_t lines = p.reduced.outer_count();
   const int64_t length = p.reduced.inner_size();
   const auto run = [&](int64_t begin, int64_t end) {
-    ScalarFunction::Scratch scratch(*p.function, block);
+    ScalarFunction::BlockScratch scratch(*p.function, block);
     std::vector<const std::byte*> parameters(2 * count);
     std::vector<int64_t> strides(2 * count, 1);
     std::vector<std::byte*> results(count);
@@ -279,7 +279,7 @@ void RunGeneralReduce(const Plan* plan, const std::byte* const* in, std::byte* c
     run(0, items);
     return;
   }
-  context.For(
+  context.ParallelFor(
       items,
       static_cast<double>(lines) * static_cast<double>(length) * (30 + static_cast<double>(block) * p.function->cost()),
       run);
@@ -287,12 +287,12 @@ void RunGeneralReduce(const Plan* plan, const std::byte* const* in, std::byte* c
 
 // ---- nothing to reduce: the initial values ----
 
-struct FillPlan : Plan {
+struct FillPlan : ThunkParams {
   std::vector<int64_t> counts;
   std::vector<int64_t> bytes;
 };
 
-void RunFillInitial(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
+void RunFillInitial(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const auto& p = *static_cast<const FillPlan*>(plan);
   for (size_t k = 0; k < p.counts.size(); ++k) {
     for (int64_t i = 0; i < p.counts[k]; ++i) {
@@ -303,7 +303,7 @@ void RunFillInitial(const Plan* plan, const std::byte* const* in, std::byte* con
 
 }  // namespace
 
-void PrepareReduce(RoutineBuilder& b) {
+void PrepareReduce(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
   const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
@@ -335,8 +335,8 @@ void PrepareReduce(RoutineBuilder& b) {
 
   Dims kept_dims, reduced_dims;
   for (size_t d = 0; d < input_dims.size(); ++d) (is_reduced[d] ? reduced_dims : kept_dims).push_back(input_dims[d]);
-  const int64_t results = Product(kept_dims);
-  if (results == 0 || Product(reduced_dims) == 0) {
+  const int64_t results = ElementCount(kept_dims);
+  if (results == 0 || ElementCount(reduced_dims) == 0) {
     auto plan = std::make_unique<FillPlan>();
     std::vector<View> initial(views.begin() + static_cast<int64_t>(count), views.end());
     for (const View& v : initial) {
@@ -356,8 +356,9 @@ void PrepareReduce(RoutineBuilder& b) {
     kept_strides.push_back(std::move(kept));
     reduced_strides.push_back(std::move(reduced));
   }
-  const FoldFns fold = count == 1 ? FoldFnsOf(function->known(), input.type()) : FoldFns();
-  if (fold.row != nullptr) {
+  const ReductionKernels fold =
+      count == 1 ? ReductionKernelsOf(function->recognized_op(), input.type()) : ReductionKernels();
+  if (fold.accumulate_row != nullptr) {
     auto plan = std::make_unique<FastReducePlan>();
     plan->fold = fold;
     plan->kept = LoopNest(kept_dims, kept_strides);

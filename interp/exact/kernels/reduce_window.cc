@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/element_op.h"
 #include "interp/exact/kernels.h"
-#include "interp/exact/kernels/fold.h"
+#include "interp/exact/kernels/reduction_kernels.h"
 #include "interp/exact/kernels/window_geometry.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/scalar_function.h"
 #include "ir/graph/attribute_views.h"
@@ -24,13 +24,13 @@
 namespace hlokit::interp {
 namespace {
 
-struct ReduceWindowPlan : Plan, WindowRows {
-  std::vector<WindowAxis> axes;  // the last one is the minor dimension
-  size_t count = 0;              // of operands
-  std::vector<Dims> strides;     // of each operand, in elements
+struct ReduceWindowPlan : ThunkParams, WindowRows {
+  std::vector<WindowDimension> axes;  // the last one is the minor dimension
+  size_t count = 0;                   // of operands
+  std::vector<Dims> strides;          // of each operand, in elements
   std::vector<int64_t> bytes;
   const ScalarFunction* function = nullptr;
-  FoldFns fold;
+  ReductionKernels fold;
   ConvertFn load = nullptr;
   ConvertFn store = nullptr;
 };
@@ -46,11 +46,11 @@ void ForEachOuterPlace(const ReduceWindowPlan& p, int64_t row, Body body) {
     row /= p.axes[d].output;
   }
   absl::InlinedVector<int64_t, 4> offsets(p.count);
-  for (int64_t i = 0; i < p.places; ++i) {
+  for (int64_t i = 0; i < p.num_offsets; ++i) {
     bool inside = true;
     std::fill(offsets.begin(), offsets.end(), 0);
     for (size_t d = 0; d < outer && inside; ++d) {
-      const int64_t element = p.axes[d].Element(position[d], place[d]);
+      const int64_t element = p.axes[d].ElementAt(position[d], place[d]);
       inside = element >= 0;
       for (size_t k = 0; k < p.count; ++k) offsets[k] += element * p.strides[k][d];
     }
@@ -81,7 +81,7 @@ const std::byte* Gather(const ReduceWindowPlan& p, const std::byte* from, int64_
   return values;
 }
 
-void RunFold(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunFold(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ReduceWindowPlan*>(plan);
   alignas(16) std::byte initial[16];
   if (p.load != nullptr) {
@@ -91,44 +91,44 @@ void RunFold(const Plan* plan, const std::byte* const* in, std::byte* const* out
   }
   const int64_t acc_bytes = p.fold.accumulator_bytes;
   const int64_t minor_stride = p.strides[0].back();
-  const double cost =
-      static_cast<double>(p.places) * static_cast<double>(p.minor.size()) * (10 + 0.5 * static_cast<double>(p.width));
-  context.For(p.rows, cost, [&](int64_t begin, int64_t end) {
+  const double cost = static_cast<double>(p.num_offsets) * static_cast<double>(p.minor.size()) *
+                      (10 + 0.5 * static_cast<double>(p.width));
+  context.ParallelFor(p.rows, cost, [&](int64_t begin, int64_t end) {
     std::vector<std::byte> acc(static_cast<size_t>(p.width * 8));
     std::vector<std::byte> values(static_cast<size_t>(p.width * 8));
     for (int64_t row = begin; row < end; ++row) {
-      p.fold.start(acc.data(), initial, p.width);
+      p.fold.init(acc.data(), initial, p.width);
       ForEachOuterPlace(p, row, [&](const int64_t* offsets) {
-        for (const WindowAxis::Range& r : p.minor) {
+        for (const WindowDimension::Range& r : p.minor) {
           if (r.first >= r.end) continue;
           const int64_t n = (r.end - r.first + r.step - 1) / r.step;
           const std::byte* from = in[0] + (offsets[0] + r.element * minor_stride) * p.bytes[0];
           const std::byte* x = Gather(p, from, r.element_step * minor_stride, n, values.data());
           if (r.step == 1) {
-            p.fold.row(acc.data() + r.first * acc_bytes, x, n);
+            p.fold.accumulate_row(acc.data() + r.first * acc_bytes, x, n);
           } else {
             for (int64_t i = 0; i < n; ++i) {
-              p.fold.row(acc.data() + (r.first + i * r.step) * acc_bytes, x + i * p.fold.value_bytes, 1);
+              p.fold.accumulate_row(acc.data() + (r.first + i * r.step) * acc_bytes, x + i * p.fold.value_bytes, 1);
             }
           }
         }
       });
       std::byte* to = out[0] + row * p.width * p.bytes[0];
       if (p.store == nullptr) {
-        p.fold.finish(to, acc.data(), p.width);
+        p.fold.finalize(to, acc.data(), p.width);
       } else {
-        p.fold.finish(values.data(), acc.data(), p.width);
+        p.fold.finalize(values.data(), acc.data(), p.width);
         p.store(to, values.data(), p.width);
       }
     }
   });
 }
 
-void RunFunction(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunFunction(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ReduceWindowPlan*>(plan);
   const size_t count = p.count;
   const auto run = [&](int64_t begin, int64_t end) {
-    ScalarFunction::Scratch scratch(*p.function, p.width);
+    ScalarFunction::BlockScratch scratch(*p.function, p.width);
     std::vector<const std::byte*> parameters(2 * count);
     std::vector<int64_t> strides(2 * count, 1);
     std::vector<std::byte*> results(count);
@@ -140,7 +140,7 @@ void RunFunction(const Plan* plan, const std::byte* const* in, std::byte* const*
         }
       }
       ForEachOuterPlace(p, row, [&](const int64_t* offsets) {
-        for (const WindowAxis::Range& r : p.minor) {
+        for (const WindowDimension::Range& r : p.minor) {
           if (r.first >= r.end) continue;
           const int64_t n = (r.end - r.first + r.step - 1) / r.step;
           // Results that do not follow each other are computed one by one.
@@ -164,20 +164,20 @@ void RunFunction(const Plan* plan, const std::byte* const* in, std::byte* const*
     run(0, p.rows);
     return;
   }
-  context.For(p.rows,
-              static_cast<double>(p.places) * static_cast<double>(p.minor.size()) *
-                  (30 + static_cast<double>(p.width) * p.function->cost()),
-              run);
+  context.ParallelFor(p.rows,
+                      static_cast<double>(p.num_offsets) * static_cast<double>(p.minor.size()) *
+                          (30 + static_cast<double>(p.width) * p.function->cost()),
+                      run);
 }
 
 // ---- cumulative: windows that reach from one end of a dimension to the result's place ----
 
-struct CumulativePlan : Plan {
+struct CumulativePlan : ThunkParams {
   int64_t length = 0;  // of the dimension
   int64_t step = 0;    // through the operand for the next element, negative from the other end
   int64_t out_step = 0;
   LoopNest lines;  // operands: result, operand; the innermost dimension is handled together
-  FoldFns fold;
+  ReductionKernels fold;
   ConvertFn load = nullptr;
   ConvertFn store = nullptr;
   int64_t bytes = 0;
@@ -185,7 +185,7 @@ struct CumulativePlan : Plan {
   int64_t out_offset = 0;
 };
 
-void RunCumulative(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunCumulative(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const CumulativePlan*>(plan);
   constexpr int64_t kBlock = 256;
   alignas(16) std::byte initial[16];
@@ -200,46 +200,47 @@ void RunCumulative(const Plan* plan, const std::byte* const* in, std::byte* cons
   const int64_t out_stride = p.lines.inner_strides()[0];
   const int64_t in_stride = p.lines.inner_strides()[1];
   const size_t bytes = static_cast<size_t>(p.bytes);
-  context.For(p.lines.outer_count() * blocks, static_cast<double>(p.length) * (10 + static_cast<double>(block)),
-              [&](int64_t begin, int64_t end) {
-                alignas(16) std::byte acc[kBlock * 8];
-                alignas(16) std::byte values[kBlock * 8];
-                alignas(16) std::byte stored[kBlock * 8];
-                for (int64_t item = begin; item < end; ++item) {
-                  const int64_t first = item % blocks * block;
-                  const int64_t n = std::min(block, width - first);
-                  p.lines.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
-                    const std::byte* from = in[0] + (p.in_offset + at[1] + first * in_stride) * p.bytes;
-                    std::byte* to = out[0] + (p.out_offset + at[0] + first * out_stride) * p.bytes;
-                    p.fold.start(acc, initial, n);
-                    for (int64_t i = 0; i < p.length; ++i, from += p.step * p.bytes, to += p.out_step * p.bytes) {
-                      const std::byte* x = from;
-                      if (in_stride != 1 && n != 1) {
-                        for (int64_t k = 0; k < n; ++k)
-                          std::memcpy(stored + k * p.bytes, from + k * in_stride * p.bytes, bytes);
-                        x = stored;
-                      }
-                      if (p.load != nullptr) {
-                        p.load(values, x, n);
-                        x = values;
-                      }
-                      p.fold.row(acc, x, n);
-                      p.fold.finish(values, acc, n);
-                      const std::byte* result = values;
-                      if (p.store != nullptr) {
-                        p.store(stored, values, n);
-                        result = stored;
-                      }
-                      if (out_stride == 1) {
-                        std::memcpy(to, result, static_cast<size_t>(n) * bytes);
-                      } else {
-                        for (int64_t k = 0; k < n; ++k)
-                          std::memcpy(to + k * out_stride * p.bytes, result + k * p.bytes, bytes);
-                      }
-                    }
-                  });
-                }
-              });
+  context.ParallelFor(p.lines.outer_count() * blocks, static_cast<double>(p.length) * (10 + static_cast<double>(block)),
+                      [&](int64_t begin, int64_t end) {
+                        alignas(16) std::byte acc[kBlock * 8];
+                        alignas(16) std::byte values[kBlock * 8];
+                        alignas(16) std::byte stored[kBlock * 8];
+                        for (int64_t item = begin; item < end; ++item) {
+                          const int64_t first = item % blocks * block;
+                          const int64_t n = std::min(block, width - first);
+                          p.lines.ForEachRun(item / blocks, item / blocks + 1, [&](const int64_t* at) {
+                            const std::byte* from = in[0] + (p.in_offset + at[1] + first * in_stride) * p.bytes;
+                            std::byte* to = out[0] + (p.out_offset + at[0] + first * out_stride) * p.bytes;
+                            p.fold.init(acc, initial, n);
+                            for (int64_t i = 0; i < p.length;
+                                 ++i, from += p.step * p.bytes, to += p.out_step * p.bytes) {
+                              const std::byte* x = from;
+                              if (in_stride != 1 && n != 1) {
+                                for (int64_t k = 0; k < n; ++k)
+                                  std::memcpy(stored + k * p.bytes, from + k * in_stride * p.bytes, bytes);
+                                x = stored;
+                              }
+                              if (p.load != nullptr) {
+                                p.load(values, x, n);
+                                x = values;
+                              }
+                              p.fold.accumulate_row(acc, x, n);
+                              p.fold.finalize(values, acc, n);
+                              const std::byte* result = values;
+                              if (p.store != nullptr) {
+                                p.store(stored, values, n);
+                                result = stored;
+                              }
+                              if (out_stride == 1) {
+                                std::memcpy(to, result, static_cast<size_t>(n) * bytes);
+                              } else {
+                                for (int64_t k = 0; k < n; ++k)
+                                  std::memcpy(to + k * out_stride * p.bytes, result + k * p.bytes, bytes);
+                              }
+                            }
+                          });
+                        }
+                      });
 }
 
 // The plan, if the window covers all elements up to (or from) the result's place in one dimension and nothing else.
@@ -247,7 +248,7 @@ std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const 
   int64_t dim = -1;
   bool forward = true;
   for (size_t d = 0; d < p.axes.size(); ++d) {
-    const WindowAxis& a = p.axes[d];
+    const WindowDimension& a = p.axes[d];
     if (a.window.stride != 1 || a.window.base_dilation != 1 || a.window.window_dilation != 1 || a.input != a.output) {
       return nullptr;
     }
@@ -286,7 +287,7 @@ std::unique_ptr<CumulativePlan> MakeCumulative(const ReduceWindowPlan& p, const 
 
 }  // namespace
 
-void PrepareReduceWindow(RoutineBuilder& b) {
+void PrepareReduceWindow(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
   const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
@@ -317,7 +318,7 @@ void PrepareReduceWindow(RoutineBuilder& b) {
   // A missing window is one element in each dimension.
   fits = fits && (window.rank() == 0 || window.rank() == static_cast<int64_t>(dims.size()));
   for (size_t d = 0; fits && d < dims.size(); ++d) {
-    WindowAxis axis;
+    WindowDimension axis;
     if (window.rank() != 0) axis.window = window[static_cast<int64_t>(d)];
     axis.input = dims[d];
     axis.output = results[0].dim(static_cast<int64_t>(d));
@@ -334,12 +335,12 @@ void PrepareReduceWindow(RoutineBuilder& b) {
   }
   if (count == 1) {
     // Sums and products of narrow floats are rounded at every step, as the function says.
-    const bool rounds =
-        IsFloat(views[0].type()) && BitsOf(views[0].type()) < 32 &&
-        (function->known() == ScalarFunction::Known::kAdd || function->known() == ScalarFunction::Known::kMultiply);
-    if (!rounds) plan->fold = FoldFnsOf(function->known(), views[0].type());
+    const bool rounds = IsFloat(views[0].type()) && BitsOf(views[0].type()) < 32 &&
+                        (function->recognized_op() == ScalarFunction::RecognizedOp::kAdd ||
+                         function->recognized_op() == ScalarFunction::RecognizedOp::kMultiply);
+    if (!rounds) plan->fold = ReductionKernelsOf(function->recognized_op(), views[0].type());
     std::unique_ptr<CumulativePlan> cumulative;
-    if (plan->fold.row != nullptr) cumulative = MakeCumulative(*plan, views[0], results[0]);
+    if (plan->fold.accumulate_row != nullptr) cumulative = MakeCumulative(*plan, views[0], results[0]);
     if (cumulative != nullptr) {
       b.Emit(RunCumulative, std::move(cumulative), views);
       return;
@@ -351,7 +352,7 @@ void PrepareReduceWindow(RoutineBuilder& b) {
     for (Dims& s : plan->strides) s.push_back(0);
   }
   while (plan->axes.size() > 1 && plan->axes.back().output == 1 && plan->axes.back().window.size == 1 &&
-         plan->axes.back().Element(0, 0) == 0) {
+         plan->axes.back().ElementAt(0, 0) == 0) {
     plan->axes.pop_back();
     for (Dims& s : plan->strides) s.pop_back();
   }
@@ -359,7 +360,7 @@ void PrepareReduceWindow(RoutineBuilder& b) {
     b.Fail("the window is too large");
     return;
   }
-  if (plan->fold.row != nullptr) {
+  if (plan->fold.accumulate_row != nullptr) {
     plan->load = LoadFn(views[0].type());
     plan->store = StoreFn(views[0].type());
     b.Emit(RunFold, std::move(plan), views);

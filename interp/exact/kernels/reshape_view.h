@@ -2,13 +2,13 @@
 #ifndef HLOKIT_INTERP_EXACT_KERNELS_RESHAPE_VIEW_H_
 #define HLOKIT_INTERP_EXACT_KERNELS_RESHAPE_VIEW_H_
 
-#include "interp/exact/routine_builder.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/view.h"
 
 namespace hlokit::interp {
 
 // `view` with other dimensions, elements in row-major order as before. Adds a copy where strides cannot do it.
-View ReshapeView(RoutineBuilder& builder, View view, Shape shape);
+View ReshapeView(CompiledComputationBuilder& builder, View view, Shape shape);
 
 }  // namespace hlokit::interp
 

@@ -6,22 +6,22 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/strided_copy.h"
 
 namespace hlokit::interp {
 namespace {
 
-struct ScanPlan : Plan {
+struct ScanPlan : ThunkParams {
   struct Array {
     StridedCopy slice;  // between the array and a dense slice
     int64_t slice_bytes;
     int64_t step;  // in the array, from one slice to the next, in bytes
   };
-  Routine* body = nullptr;
+  CompiledComputation* body = nullptr;
   int64_t length = 0;
   bool reverse = false;
   std::vector<Array> inputs;
@@ -29,23 +29,23 @@ struct ScanPlan : Plan {
   std::vector<int64_t> carry_bytes;
 };
 
-void RunScan(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunScan(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ScanPlan*>(plan);
   const size_t inputs = p.inputs.size();
   const size_t outputs = p.outputs.size();
   const size_t carries = p.carry_bytes.size();
-  std::vector<Value> arguments(inputs + carries);
-  std::vector<Value> results(outputs + carries);
+  std::vector<SlotValue> arguments(inputs + carries);
+  std::vector<SlotValue> results(outputs + carries);
   // The first carries are the operands, which nobody writes to as long as they have no owner.
-  std::vector<Value> carried;
+  std::vector<SlotValue> carried;
   for (size_t k = 0; k < carries; ++k) carried.push_back({nullptr, const_cast<std::byte*>(in[inputs + k])});
   for (int64_t i = 0; i < p.length; ++i) {
     const int64_t at = p.reverse ? p.length - 1 - i : i;
     for (size_t k = 0; k < inputs; ++k) {
-      Buffer* slice = context.pool.Allocate(p.inputs[k].slice_bytes);
+      PoolBlock* slice = context.pool.Allocate(p.inputs[k].slice_bytes);
       if (slice == nullptr) {
         for (size_t j = 0; j < k; ++j) context.pool.Release(arguments[j].owner);
-        for (Value& v : carried) context.pool.Release(v.owner);
+        for (SlotValue& v : carried) context.pool.Release(v.owner);
         return context.Fail(Scratch::OutOfMemory(context, p.inputs[k].slice_bytes));
       }
       p.inputs[k].slice.RunSerial(slice->data(), in[k] + at * p.inputs[k].step);
@@ -67,13 +67,13 @@ void RunScan(const Plan* plan, const std::byte* const* in, std::byte* const* out
 
 }  // namespace
 
-void PrepareScan(RoutineBuilder& b) {
+void PrepareScan(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const int64_t carries = instruction.int_attr(Attr::kNumCarries);
   const int64_t inputs = instruction.operand_count() - carries;
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
   auto plan = std::make_unique<ScanPlan>();
-  plan->body = b.program().RoutineOf(instruction.computation_attr(Attr::kToApply));
+  plan->body = b.program().CompiledComputationOf(instruction.computation_attr(Attr::kToApply));
   plan->reverse = instruction.bool_attr(Attr::kIsReverse);
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);
@@ -97,7 +97,7 @@ void PrepareScan(RoutineBuilder& b) {
     const int64_t bytes = BytesOf(shape.element_type());
     const Dims dense = DenseStrides(sizes);
     array->slice = to_slice ? StridedCopy(sizes, dense, kept, bytes) : StridedCopy(sizes, kept, dense, bytes);
-    array->slice_bytes = Product(sizes) * bytes;
+    array->slice_bytes = ElementCount(sizes) * bytes;
     array->step = strides[dim] * bytes;
     return true;
   };
@@ -116,7 +116,7 @@ void PrepareScan(RoutineBuilder& b) {
     plan->inputs.push_back(array);
   }
   for (int64_t i = 0; i < carries; ++i) {
-    views.push_back(b.Dense(b.operand(inputs + i)));
+    views.push_back(b.MakeDense(b.operand(inputs + i)));
     plan->carry_bytes.push_back(views.back().count() * BytesOf(views.back().type()));
   }
   for (int64_t i = 0; i < outputs; ++i) {

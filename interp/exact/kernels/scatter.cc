@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/indexed_windows.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/scalar_function.h"
 #include "interp/exact/strided_copy.h"
@@ -19,7 +19,7 @@
 namespace hlokit::interp {
 namespace {
 
-struct ScatterPlan : Plan {
+struct ScatterPlan : ThunkParams {
   IndexedWindows windows;
   const ScalarFunction* function = nullptr;
   size_t count = 0;                // of inputs
@@ -51,12 +51,12 @@ void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* c
   const std::byte* const* updates = in + count + 1;
   const int64_t n = w.outer.inner_size();
   const int64_t* outer_strides = w.outer.inner_strides();
-  const bool assign = p.function->known() == ScalarFunction::Known::kSecond;
+  const bool assign = p.function->recognized_op() == ScalarFunction::RecognizedOp::kSecond;
 
   constexpr int64_t kBlock = ScalarFunction::kBlock;
   const int64_t run = p.window.inner_size();
   const int64_t input_stride = p.window.inner_strides()[0];
-  ScalarFunction::Scratch scratch(*p.function, std::min(run, kBlock));
+  ScalarFunction::BlockScratch scratch(*p.function, std::min(run, kBlock));
   std::vector<const std::byte*> parameters(2 * count);
   std::vector<int64_t> strides(2 * count, 1);
   std::vector<std::byte*> results(count);
@@ -109,7 +109,7 @@ void ApplyUpdates(const ScatterPlan& p, const std::byte* const* in, std::byte* c
   });
 }
 
-void RunScatter(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const ScatterPlan*>(plan);
   for (size_t k = 0; k < p.count; ++k) {
     if (in[k] != out[k]) p.whole[k].Run(out[k], in[k], context);
@@ -131,18 +131,18 @@ void RunScatter(const Plan* plan, const std::byte* const* in, std::byte* const* 
       ApplyUpdates(p, in, out, begin, end, {}, context);
       continue;
     }
-    context.For(parts, static_cast<double>((end - begin) * n) * window / static_cast<double>(parts),
-                [&](int64_t first, int64_t last) {
-                  for (int64_t part = first; part < last; ++part) {
-                    ApplyUpdates(p, in, out, begin, end, {part, parts}, context);
-                  }
-                });
+    context.ParallelFor(parts, static_cast<double>((end - begin) * n) * window / static_cast<double>(parts),
+                        [&](int64_t first, int64_t last) {
+                          for (int64_t part = first; part < last; ++part) {
+                            ApplyUpdates(p, in, out, begin, end, {part, parts}, context);
+                          }
+                        });
   }
 }
 
 }  // namespace
 
-void PrepareScatter(RoutineBuilder& b) {
+void PrepareScatter(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const size_t count = static_cast<size_t>(instruction.operand_count()) / 2;
   const ScalarFunction* function = b.program().FunctionOf(instruction.computation_attr(Attr::kToApply));
@@ -164,7 +164,7 @@ void PrepareScatter(RoutineBuilder& b) {
   const Dims input_strides = DenseStrides(input_dims);
   std::vector<Dims> update_strides;
   for (size_t k = 0; k < count; ++k) {
-    views[k] = b.Dense(views[k]);
+    views[k] = b.MakeDense(views[k]);
     const View& update = views[count + 1 + k];
     const ElementType type = views[k].type();
     if (views[k].dims() != input_dims || update.dims() != views[count + 1].dims() || update.type() != type ||
@@ -194,7 +194,7 @@ void PrepareScatter(RoutineBuilder& b) {
     const int64_t size = input_dims[dims.scatter_dims_to_operand_dims[i]];
     plan->disjoint &= w.components[i].limit == size - 1;  // one element wide
   }
-  b.EmitReusing(RunScatter, std::move(plan), views, count);
+  b.EmitInPlace(RunScatter, std::move(plan), views, count);
 }
 
 }  // namespace hlokit::interp

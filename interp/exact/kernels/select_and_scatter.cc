@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/window_geometry.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/scalar_function.h"
 #include "interp/exact/strided_copy.h"
@@ -19,8 +19,8 @@
 namespace hlokit::interp {
 namespace {
 
-struct SelectAndScatterPlan : Plan, WindowRows {
-  std::vector<WindowAxis> axes;  // the last one is the minor dimension
+struct SelectAndScatterPlan : ThunkParams, WindowRows {
+  std::vector<WindowDimension> axes;  // the last one is the minor dimension
   Dims operand_strides, source_strides, result_strides;
   int64_t bytes = 0;
   StridedCopy fill;
@@ -45,12 +45,12 @@ class RowSelection {
     std::fill(chosen_.begin(), chosen_.end(), -1);
     const size_t outer = p_.axes.size() - 1;
     Dims place(outer, 0);
-    for (int64_t i = 0; i < p_.places && !context_.failed(); ++i) {
+    for (int64_t i = 0; i < p_.num_offsets && !context_.failed(); ++i) {
       bool inside = true;
       int64_t from = 0;
       int64_t to = 0;
       for (size_t d = 0; d < outer && inside; ++d) {
-        const int64_t element = p_.axes[d].Element(position[d], place[d]);
+        const int64_t element = p_.axes[d].ElementAt(position[d], place[d]);
         inside = element >= 0;
         from += element * p_.operand_strides[d];
         to += element * p_.result_strides[d];
@@ -65,7 +65,7 @@ class RowSelection {
   const std::vector<int64_t>& chosen() const { return chosen_; }
 
  private:
-  void Visit(const WindowAxis::Range& r, const std::byte* operand, int64_t from, int64_t to) {
+  void Visit(const WindowDimension::Range& r, const std::byte* operand, int64_t from, int64_t to) {
     if (r.first >= r.end) return;
     const int64_t bytes = p_.bytes;
     const int64_t n = (r.end - r.first + r.step - 1) / r.step;
@@ -91,19 +91,20 @@ class RowSelection {
 
   const SelectAndScatterPlan& p_;
   RunContext& context_;
-  ScalarFunction::Scratch scratch_;
+  ScalarFunction::BlockScratch scratch_;
   std::vector<int64_t> chosen_;
   std::vector<std::byte> values_;
   std::vector<std::byte> current_;
   std::vector<std::byte> keep_;
 };
 
-void RunSelectAndScatter(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunSelectAndScatter(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+                         RunContext& context) {
   const auto& p = *static_cast<const SelectAndScatterPlan*>(plan);
   p.fill.Run(out[0], in[2], context);
   if (p.rows * p.width == 0) return;
   RowSelection selection(p, context);
-  ScalarFunction::Scratch scratch(*p.scatter, 1);
+  ScalarFunction::BlockScratch scratch(*p.scatter, 1);
   const size_t outer = p.axes.size() - 1;
   Dims position(outer, 0);
   const int64_t strides[] = {1, 1};
@@ -130,7 +131,7 @@ void RunSelectAndScatter(const Plan* plan, const std::byte* const* in, std::byte
 
 }  // namespace
 
-void PrepareSelectAndScatter(RoutineBuilder& b) {
+void PrepareSelectAndScatter(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const View views[] = {b.operand(0), b.operand(1), b.operand(2)};
   const Shape shape = b.shape();
@@ -149,7 +150,7 @@ void PrepareSelectAndScatter(RoutineBuilder& b) {
               views[1].shape.rank() == rank && views[2].shape.rank() == 0;
   for (const View& v : views) fits = fits && v.type() == type;
   for (int64_t d = 0; fits && d < rank; ++d) {
-    WindowAxis axis;
+    WindowDimension axis;
     if (window.rank() != 0) axis.window = window[d];
     axis.input = shape.dim(d);
     axis.output = views[1].shape.dim(d);

@@ -11,20 +11,20 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/element_width.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/emit.h"
 #include "interp/exact/kernels/sort_keys.h"
 #include "interp/exact/loop_nest.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "interp/exact/scalar_function.h"
 
 namespace hlokit::interp {
 namespace {
 
-struct SortPlan : Plan {
+struct SortPlan : ThunkParams {
   LoopNest lines;      // operands: result (all have one shape), then each input; the sorted dimension left out
   int64_t length = 0;  // of a line
   int64_t out_stride = 0;
@@ -141,7 +141,7 @@ class ComparisonSorter {
 
   const SortPlan& p_;
   RunContext& context_;
-  ScalarFunction::Scratch scratch_;
+  ScalarFunction::BlockScratch scratch_;
   std::vector<const std::byte*> parameters_;
   std::vector<int64_t> strides_;
   std::vector<uint32_t> order_, other_;
@@ -150,7 +150,7 @@ class ComparisonSorter {
 void MakeKeys(const SortPlan& p, const Line& line, RunContext& context, std::vector<std::byte>* computed,
               std::vector<uint64_t>* keys) {
   keys->resize(static_cast<size_t>(p.length));
-  const ScalarFunction::Comparison& comparison = *p.function->comparison();
+  const ScalarFunction::KeyComparison& comparison = *p.function->comparison();
   if (comparison.operand >= 0) {
     p.order.MakeKeys(line.data(static_cast<size_t>(comparison.operand)), 1, p.length, keys->data());
     return;
@@ -160,12 +160,12 @@ void MakeKeys(const SortPlan& p, const Line& line, RunContext& context, std::vec
   for (size_t k = 0; k < p.count; ++k) parameters.insert(parameters.end(), 2, line.data(k));
   const std::vector<int64_t> strides(2 * p.count, 1);
   std::byte* results[] = {computed->data()};
-  ScalarFunction::Scratch scratch(*comparison.key, p.length);
+  ScalarFunction::BlockScratch scratch(*comparison.key, p.length);
   comparison.key->Run(parameters.data(), strides.data(), results, p.length, scratch, context);
   p.order.MakeKeys(computed->data(), 1, p.length, keys->data());
 }
 
-void RunSort(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunSort(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const SortPlan*>(plan);
   if (p.length == 0) return;
   const int64_t inner = p.lines.inner_size();
@@ -192,7 +192,7 @@ void RunSort(const Plan* plan, const std::byte* const* in, std::byte* const* out
         for (size_t k = 0; k < p.count; ++k) {
           std::byte* to = out[k] + (at[0] + column * p.lines.inner_strides()[0]) * p.bytes[k];
           const auto store = [&](int64_t first, int64_t last) { line.Store(k, order, first, last, to); };
-          together ? context.For(p.length, 3, store) : store(0, p.length);
+          together ? context.ParallelFor(p.length, 3, store) : store(0, p.length);
         }
       });
     }
@@ -201,10 +201,10 @@ void RunSort(const Plan* plan, const std::byte* const* in, std::byte* const* out
     run(0, items);
     return;
   }
-  context.For(items, static_cast<double>(p.length) * (p.by_key ? 30 : 20 * (20 + p.function->cost())), run);
+  context.ParallelFor(items, static_cast<double>(p.length) * (p.by_key ? 30 : 20 * (20 + p.function->cost())), run);
 }
 
-struct TopKPlan : Plan {
+struct TopKPlan : ThunkParams {
   int64_t lines = 0;
   int64_t length = 0;
   int64_t k = 0;
@@ -213,10 +213,10 @@ struct TopKPlan : Plan {
   ElementType index_type = ElementType::kS32;
 };
 
-void RunTopK(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunTopK(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const TopKPlan*>(plan);
   if (p.k == 0) return;
-  context.For(p.lines, static_cast<double>(p.length) * 10, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(p.lines, static_cast<double>(p.length) * 10, [&](int64_t begin, int64_t end) {
     std::vector<uint64_t> keys(static_cast<size_t>(p.length));
     std::vector<uint32_t> order(static_cast<size_t>(p.length));
     for (int64_t line = begin; line < end; ++line) {
@@ -238,7 +238,7 @@ void RunTopK(const Plan* plan, const std::byte* const* in, std::byte* const* out
 
 }  // namespace
 
-void PrepareSort(RoutineBuilder& b) {
+void PrepareSort(CompiledComputationBuilder& b) {
   const Instruction instruction = b.instruction();
   const size_t count = static_cast<size_t>(instruction.operand_count());
   const absl::Span<const int64_t> dimensions = instruction.list_attr(Attr::kDimensions);
@@ -259,7 +259,7 @@ void PrepareSort(RoutineBuilder& b) {
     b.FailMismatch("operands of one shape, a dimension in range and a comparison of two elements of each operand");
     return;
   }
-  if (Product(dims) == 0) {
+  if (ElementCount(dims) == 0) {
     b.Emit(RunNothing, nullptr, views);
     return;
   }
@@ -284,7 +284,7 @@ void PrepareSort(RoutineBuilder& b) {
     plan->bytes.push_back(BytesOf(views[k].type()));
   }
   plan->lines = LoopNest(sizes, strides);
-  if (const ScalarFunction::Comparison* comparison = plan->function->comparison()) {
+  if (const ScalarFunction::KeyComparison* comparison = plan->function->comparison()) {
     const ComparisonDirection direction = comparison->direction;
     plan->order.type = comparison->key->result_type(0);
     plan->order.descending = direction == ComparisonDirection::kGt || direction == ComparisonDirection::kGe;
@@ -295,12 +295,12 @@ void PrepareSort(RoutineBuilder& b) {
   b.Emit(RunSort, std::move(plan), views);
 }
 
-void PrepareTopK(RoutineBuilder& b) {
+void PrepareTopK(CompiledComputationBuilder& b) {
   EmitTopK(b, b.instruction().int_attr(Attr::kK), b.instruction().bool_attr(Attr::kLargest, true));
 }
 
-void EmitTopK(RoutineBuilder& b, int64_t k, bool largest) {
-  const View view = b.Dense(b.operand(0));
+void EmitTopK(CompiledComputationBuilder& b, int64_t k, bool largest) {
+  const View view = b.MakeDense(b.operand(0));
   auto plan = std::make_unique<TopKPlan>();
   std::vector<Shape> results;
   AppendLeaves(b.shape(), &results);

@@ -83,7 +83,7 @@ const std::vector<uint32_t>& KeySorter::Sort(std::vector<uint64_t>& keys, RunCon
       }
     };
     if (context == nullptr) return run(0, parts);
-    context->For(parts, static_cast<double>(n) / static_cast<double>(parts), run);
+    context->ParallelFor(parts, static_cast<double>(n) / static_cast<double>(parts), run);
   };
   // Digits that are the same everywhere need no pass.
   std::vector<uint64_t> differing(static_cast<size_t>(parts));

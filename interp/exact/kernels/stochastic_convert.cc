@@ -9,16 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/index_operand.h"
 #include "interp/exact/kernels/real_values.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 
 namespace hlokit::interp {
 namespace {
 
-struct StochasticConvertPlan : Plan {
+struct StochasticConvertPlan : ThunkParams {
   ElementType from = ElementType::kF32;
   ElementType random = ElementType::kU32;
   ElementType to = ElementType::kS32;
@@ -40,12 +40,13 @@ int64_t Round(double v, uint64_t random, int random_bits, int bits, bool is_sign
   return static_cast<int64_t>(v < 0 ? -truncated : truncated);
 }
 
-void RunStochasticConvert(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext& context) {
+void RunStochasticConvert(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out,
+                          RunContext& context) {
   const auto& p = *static_cast<const StochasticConvertPlan*>(plan);
   const int64_t from_bytes = BytesOf(p.from);
   const int64_t random_bytes = BytesOf(p.random);
   const int64_t to_bytes = BytesOf(p.to);
-  context.For(p.count, 20, [&](int64_t begin, int64_t end) {
+  context.ParallelFor(p.count, 20, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       uint64_t random = 0;
       std::memcpy(&random, in[1] + i * random_bytes, static_cast<size_t>(random_bytes));
@@ -69,8 +70,8 @@ void RunStochasticConvert(const Plan* plan, const std::byte* const* in, std::byt
 
 }  // namespace
 
-void PrepareStochasticConvert(RoutineBuilder& b) {
-  const View views[] = {b.Dense(b.operand(0)), b.Dense(b.operand(1))};
+void PrepareStochasticConvert(CompiledComputationBuilder& b) {
+  const View views[] = {b.MakeDense(b.operand(0)), b.MakeDense(b.operand(1))};
   auto plan = std::make_unique<StochasticConvertPlan>();
   plan->from = views[0].type();
   plan->random = views[1].type();
@@ -79,7 +80,7 @@ void PrepareStochasticConvert(RoutineBuilder& b) {
   const bool to_bf16 = plan->to == ElementType::kBF16 && plan->from == ElementType::kF32;
   if (!IsFloat(plan->from) || !IsUnsigned(plan->random) || BitsOf(plan->random) != BitsOf(plan->from) ||
       (!IsIndexType(plan->to) && !to_bf16) || views[0].count() != plan->count || views[1].count() != plan->count) {
-    b.FailWhenReached("stochastic-convert of these types is not supported");
+    b.EmitTrap("stochastic-convert of these types is not supported");
     return;
   }
   b.Emit(RunStochasticConvert, std::move(plan), views);

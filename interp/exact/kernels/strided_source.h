@@ -17,7 +17,7 @@ struct DimGroup {
   Dims sizes;
   Dims strides;  // elements
 
-  int64_t count() const { return Product(sizes); }
+  int64_t count() const { return ElementCount(sizes); }
   void Add(int64_t size, int64_t stride) {
     if (size == 1) return;
     if (!sizes.empty() && strides.back() == stride * size) {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "interp/exact/collective.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/host_io.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "interp/exact/run_context.h"
 #include "ir/core/str_cat.h"
 #include "ir/text/frontend_attributes.h"
@@ -53,7 +53,7 @@ std::optional<std::vector<std::pair<int64_t, int64_t>>> ParsePairs(std::string_v
 }
 
 // What an instruction, or else the start that it ends, says of its channel.
-std::optional<Endpoint> EndpointOf(RoutineBuilder& b, Instruction instruction) {
+std::optional<Endpoint> EndpointOf(CompiledComputationBuilder& b, Instruction instruction) {
   Endpoint endpoint;
   Instruction at = instruction;
   const Opcode opcode = instruction.opcode();
@@ -83,7 +83,7 @@ int64_t DeviceOf(const RunContext& context) {
   return context.device.replica * context.num_partitions + context.device.partition;
 }
 
-struct TransferPlan : Plan {
+struct TransferPlan : ThunkParams {
   std::string queue;
   std::vector<Shape> leaves;  // arrays
   Endpoint endpoint;
@@ -94,7 +94,7 @@ bool HasHost(const TransferPlan& p, RunContext& context) {
   return context.host_io != nullptr;
 }
 
-void RunReceiveFromHost(const Plan* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
+void RunReceiveFromHost(const ThunkParams* plan, const std::byte* const*, std::byte* const* out, RunContext& context) {
   const auto& p = *static_cast<const TransferPlan*>(plan);
   if (!HasHost(p, context)) return;
   std::vector<Literal> leaves;
@@ -106,7 +106,7 @@ void RunReceiveFromHost(const Plan* plan, const std::byte* const*, std::byte* co
   }
 }
 
-void RunSendToHost(const Plan* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
+void RunSendToHost(const ThunkParams* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
   const auto& p = *static_cast<const TransferPlan*>(plan);
   if (!HasHost(p, context)) return;
   std::vector<Literal> leaves;
@@ -119,7 +119,7 @@ void RunSendToHost(const Plan* plan, const std::byte* const* in, std::byte* cons
 }
 
 // One message holds the bytes of all leaves.
-void RunSendToDevice(const Plan* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
+void RunSendToDevice(const ThunkParams* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
   const auto& p = *static_cast<const TransferPlan*>(plan);
   std::string message;
   for (size_t i = 0; i < p.leaves.size(); ++i) {
@@ -184,7 +184,7 @@ std::vector<Shape> ArrayLeaves(Shape shape) {
   return leaves;
 }
 
-void SetWithToken(RoutineBuilder& b, std::vector<View> arrays) {
+void SetWithToken(CompiledComputationBuilder& b, std::vector<View> arrays) {
   std::vector<Shape> all;
   AppendLeaves(b.shape(), &all);
   size_t next = 0;
@@ -193,11 +193,11 @@ void SetWithToken(RoutineBuilder& b, std::vector<View> arrays) {
   b.SetResults(views);
 }
 
-std::vector<View> DenseArrays(RoutineBuilder& b, Instruction operand) {
+std::vector<View> DenseArrays(CompiledComputationBuilder& b, Instruction operand) {
   const std::vector<View> leaves(b.leaves(operand).begin(), b.leaves(operand).end());
   std::vector<View> views;
   for (const View& v : leaves) {
-    if (v.shape.IsArray()) views.push_back(b.Dense(v));
+    if (v.shape.IsArray()) views.push_back(b.MakeDense(v));
   }
   return views;
 }
@@ -211,12 +211,12 @@ std::unique_ptr<TransferPlan> PlanFor(std::string queue, std::vector<Shape> leav
 
 }  // namespace
 
-void PrepareInfeed(RoutineBuilder& b) {
+void PrepareInfeed(CompiledComputationBuilder& b) {
   const std::vector<Shape> leaves = ArrayLeaves(b.shape());
   SetWithToken(b, b.EmitTo(RunReceiveFromHost, PlanFor("infeed", leaves), {}, leaves));
 }
 
-void PrepareOutfeed(RoutineBuilder& b) {
+void PrepareOutfeed(CompiledComputationBuilder& b) {
   const std::vector<View> views = DenseArrays(b, b.instruction().operand(0));
   std::vector<Shape> leaves;
   for (const View& v : views) leaves.push_back(v.shape);
@@ -224,7 +224,7 @@ void PrepareOutfeed(RoutineBuilder& b) {
 }
 
 // The value is (data, context, token).
-void PrepareSend(RoutineBuilder& b) {
+void PrepareSend(CompiledComputationBuilder& b) {
   std::optional<Endpoint> endpoint = EndpointOf(b, b.instruction());
   if (!endpoint) return;
   const std::vector<View> views = DenseArrays(b, b.instruction().operand(0));
@@ -236,12 +236,12 @@ void PrepareSend(RoutineBuilder& b) {
   SetWithToken(b, views);
 }
 
-void PrepareSendDone(RoutineBuilder& b) { PrepareToken(b); }
+void PrepareSendDone(CompiledComputationBuilder& b) { PrepareToken(b); }
 
 // What is received comes into being at the recv-done.
-void PrepareRecv(RoutineBuilder& b) { SetWithToken(b, {}); }
+void PrepareRecv(CompiledComputationBuilder& b) { SetWithToken(b, {}); }
 
-void PrepareRecvDone(RoutineBuilder& b) {
+void PrepareRecvDone(CompiledComputationBuilder& b) {
   std::optional<Endpoint> endpoint = EndpointOf(b, b.instruction());
   if (!endpoint) return;
   const std::vector<Shape> leaves = ArrayLeaves(b.shape());

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/exact/kernels.h"
 #include "interp/exact/kernels/reshape_view.h"
 #include "interp/exact/program_builder.h"
-#include "interp/exact/routine_builder.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
 #include "ir/types/float_types.h"
@@ -74,7 +74,7 @@ bool HasDefaultLayout(Shape shape) {
 }
 
 // Packs or unpacks elements narrower than a byte.
-struct BitcastPlan : Plan {
+struct BitcastPlan : ThunkParams {
   int64_t count = 0;  // of the wider elements
   int wide_bits = 0;
   int narrow_bits = 0;
@@ -82,7 +82,7 @@ struct BitcastPlan : Plan {
   bool sign_extend = false;  // the narrow type is signed
 };
 
-void RunBitcast(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
+void RunBitcast(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const auto& p = *static_cast<const BitcastPlan*>(plan);
   const int ratio = p.wide_bits / p.narrow_bits;
   const uint8_t mask = static_cast<uint8_t>((1 << p.narrow_bits) - 1);
@@ -108,7 +108,7 @@ void RunBitcast(const Plan* plan, const std::byte* const* in, std::byte* const* 
 }
 
 // Converts n elements of one byte each between types of equal width below a byte, or signed and unsigned forms.
-void RunRewrap(const Plan* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
+void RunRewrap(const ThunkParams* plan, const std::byte* const* in, std::byte* const* out, RunContext&) {
   const auto& p = *static_cast<const BitcastPlan*>(plan);
   const int shift = 8 - p.narrow_bits;
   for (int64_t i = 0; i < p.count; ++i) {
@@ -120,7 +120,7 @@ void RunRewrap(const Plan* plan, const std::byte* const* in, std::byte* const* o
 }
 
 // The bits of `view` as elements of `shape`, which has as many bits.
-void EmitBitcast(RoutineBuilder& b, View view, Shape shape) {
+void EmitBitcast(CompiledComputationBuilder& b, View view, Shape shape) {
   const ElementType from = view.type();
   const ElementType to = shape.element_type();
   const int from_bits = BitsOf(from);
@@ -138,7 +138,7 @@ void EmitBitcast(RoutineBuilder& b, View view, Shape shape) {
     b.SetResult(view);
     return;
   }
-  view = b.Dense(view);
+  view = b.MakeDense(view);
   auto plan = std::make_unique<BitcastPlan>();
   plan->widen = from_bits < to_bits;
   plan->narrow_bits = std::min(from_bits, to_bits);
@@ -160,7 +160,7 @@ void EmitBitcast(RoutineBuilder& b, View view, Shape shape) {
 
 }  // namespace
 
-View ReshapeView(RoutineBuilder& b, View view, Shape shape) {
+View ReshapeView(CompiledComputationBuilder& b, View view, Shape shape) {
   if (!view.dense() && shape.element_count() != 0) {
     std::optional<Dims> strides = ReshapedStrides(view.dims(), StridesOf(view), shape.dims());
     if (strides) {
@@ -168,14 +168,14 @@ View ReshapeView(RoutineBuilder& b, View view, Shape shape) {
       view.shape = shape;
       return view;
     }
-    view = b.Dense(view);
+    view = b.MakeDense(view);
   }
   view.strides = nullptr;
   view.shape = shape;
   return view;
 }
 
-void PrepareReshape(RoutineBuilder& b) {
+void PrepareReshape(CompiledComputationBuilder& b) {
   if (b.operand(0).count() != b.shape().element_count()) {
     b.FailMismatch("operand and result of the same number of elements");
     return;
@@ -184,7 +184,7 @@ void PrepareReshape(RoutineBuilder& b) {
 }
 
 // A bitcast keeps the bytes in memory, so layouts decide which element is which.
-void PrepareBitcast(RoutineBuilder& b) {
+void PrepareBitcast(CompiledComputationBuilder& b) {
   const Instruction operand = b.instruction().operand(0);
   if (!b.shape().IsArray() || !operand.shape().IsArray()) {
     b.SetResults(b.leaves(operand));
@@ -195,12 +195,12 @@ void PrepareBitcast(RoutineBuilder& b) {
   const int from_bits = BitsOf(view.type());
   const int to_bits = BitsOf(result.element_type());
   const bool default_layouts = HasDefaultLayout(operand.shape()) && HasDefaultLayout(result);
-  const bool byte_each = b.program().options().mixed_types == MixedTypes::kBytes && from_bits != to_bits &&
-                         std::min(from_bits, to_bits) < 8;
+  const bool byte_each = b.program().options().mixed_precision == MixedPrecisionMode::kReinterpret &&
+                         from_bits != to_bits && std::min(from_bits, to_bits) < 8;
   if (default_layouts && (byte_each || view.type() == result.element_type()) &&
       view.count() * BytesOf(view.type()) > result.element_count() * BytesOf(result.element_type())) {
     // Of padded or overlapping memory, the part that the result has.
-    view = b.Dense(view);
+    view = b.MakeDense(view);
     view.shape = result;
     b.SetResult(view);
     return;
@@ -244,9 +244,9 @@ void PrepareBitcast(RoutineBuilder& b) {
   b.SetResult(physical);
 }
 
-void PrepareBitcastConvert(RoutineBuilder& b) { EmitBitcast(b, b.operand(0), b.shape()); }
+void PrepareBitcastConvert(CompiledComputationBuilder& b) { EmitBitcast(b, b.operand(0), b.shape()); }
 
-void PrepareBroadcast(RoutineBuilder& b) {
+void PrepareBroadcast(CompiledComputationBuilder& b) {
   View view = b.operand(0);
   const absl::Span<const int64_t> dimensions = b.instruction().list_attr(Attr::kDimensions);
   const Shape shape = b.shape();
@@ -269,7 +269,7 @@ void PrepareBroadcast(RoutineBuilder& b) {
   b.SetResult(view);
 }
 
-void PrepareTranspose(RoutineBuilder& b) {
+void PrepareTranspose(CompiledComputationBuilder& b) {
   View view = b.operand(0);
   const absl::Span<const int64_t> permutation = b.instruction().list_attr(Attr::kDimensions);
   const Dims from = StridesOf(view);
@@ -290,7 +290,7 @@ void PrepareTranspose(RoutineBuilder& b) {
   b.SetResult(view);
 }
 
-void PrepareSlice(RoutineBuilder& b) {
+void PrepareSlice(CompiledComputationBuilder& b) {
   View view = b.operand(0);
   const SliceView slice = SliceView::Of(b.instruction());
   Dims strides = StridesOf(view);
@@ -314,7 +314,7 @@ void PrepareSlice(RoutineBuilder& b) {
   b.SetResult(view);
 }
 
-void PrepareReverse(RoutineBuilder& b) {
+void PrepareReverse(CompiledComputationBuilder& b) {
   View view = b.operand(0);
   Dims strides = StridesOf(view);
   for (int64_t d : b.instruction().list_attr(Attr::kDimensions)) {

@@ -15,7 +15,7 @@
 namespace hlokit::interp {
 
 // One dimension of a window over an array dimension of size `input`.
-struct WindowAxis {
+struct WindowDimension {
   WindowDim window;
   int64_t input = 0;   // size of the array
   int64_t output = 0;  // number of window positions
@@ -33,7 +33,7 @@ struct WindowAxis {
   }
 
   // Element under place `at` of the window in position `position`; -1 where there is padding or a hole of dilation.
-  int64_t Element(int64_t position, int64_t at) const {
+  int64_t ElementAt(int64_t position, int64_t at) const {
     const int64_t dilated = position * window.stride - window.padding_low + at * window.window_dilation;
     if (dilated < 0) return -1;
     if (window.base_dilation == 1) return dilated < input ? dilated : -1;
@@ -51,7 +51,7 @@ struct WindowAxis {
     int64_t element = 0;  // at `first`
     int64_t element_step = 1;
   };
-  Range Positions(int64_t at) const {
+  Range PositionsCovering(int64_t at) const {
     Range r;
     const int64_t stride = window.stride;
     const int64_t dilation = window.base_dilation;
@@ -100,22 +100,22 @@ struct WindowAxis {
 
 // Results in rows along the minor dimension, the last axis.
 struct WindowRows {
-  std::vector<WindowAxis::Range> minor;  // by place of the window in the minor dimension
-  int64_t places = 1;                    // of the window in the other dimensions
+  std::vector<WindowDimension::Range> minor;  // by place of the window in the minor dimension
+  int64_t num_offsets = 1;                    // of the window in the other dimensions
   int64_t rows = 1;
   int64_t width = 1;  // results of a row
 
   // There is at least one axis. False if the window is too large to be listed.
-  bool Init(absl::Span<const WindowAxis> axes) {
-    for (const WindowAxis& axis : axes.first(axes.size() - 1)) {
-      places *= axis.window.size;
+  bool Init(absl::Span<const WindowDimension> axes) {
+    for (const WindowDimension& axis : axes.first(axes.size() - 1)) {
+      num_offsets *= axis.window.size;
       rows *= axis.output;
     }
-    const WindowAxis& last = axes.back();
+    const WindowDimension& last = axes.back();
     width = last.output;
     constexpr int64_t kMaxMinorWindow = int64_t{1} << 24;
     if (last.window.size > kMaxMinorWindow) return false;
-    for (int64_t i = 0; i < last.window.size; ++i) minor.push_back(last.Positions(i));
+    for (int64_t i = 0; i < last.window.size; ++i) minor.push_back(last.PositionsCovering(i));
     return true;
   }
 };

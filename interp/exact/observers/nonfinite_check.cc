@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "interp/exact/routine_builder.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/values/value_summary.h"
 #include "ir/core/str_cat.h"
 #include "ir/types/float_types.h"
@@ -99,8 +99,8 @@ std::vector<bool> NonfiniteCheck::InstructionsOf(const Module& module) {
   return shown;
 }
 
-absl::Status NonfiniteCheck::Show(InstructionId id, absl::Span<const std::byte* const> values,
-                                  absl::Span<const std::byte* const> operands) {
+absl::Status NonfiniteCheck::OnValue(InstructionId id, absl::Span<const std::byte* const> values,
+                                     absl::Span<const std::byte* const> operands) {
   if (id.value >= shown_.size() || !shown_[id.value]) return absl::OkStatus();
   const Instruction instruction = module_.instruction(id);
   std::vector<Shape> leaves;

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/step_observer.h"
+#include "interp/exact/execution_observer.h"
 #include "ir/graph/module.h"
 
 namespace hlokit::interp {
 
-class NonfiniteCheck : public StepObserver {
+class NonfiniteCheck : public ExecutionObserver {
  public:
   // The instructions it has to be shown, with their operands.
   static std::vector<bool> InstructionsOf(const Module& module);
@@ -21,8 +21,8 @@ class NonfiniteCheck : public StepObserver {
   explicit NonfiniteCheck(const Module& module) : module_(module), shown_(InstructionsOf(module)) {}
 
   // The error says which element is what, and what the operands hold.
-  absl::Status Show(InstructionId instruction, absl::Span<const std::byte* const> values,
-                    absl::Span<const std::byte* const> operands) override;
+  absl::Status OnValue(InstructionId instruction, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> operands) override;
 
  private:
   const Module& module_;

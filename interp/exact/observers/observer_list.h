@@ -5,32 +5,32 @@
 
 #include <vector>
 
-#include "interp/exact/step_observer.h"
+#include "interp/exact/execution_observer.h"
 
 namespace hlokit::interp {
 
-class ObserverList : public StepObserver {
+class ObserverList : public ExecutionObserver {
  public:
   // Borrowed. They see events in the order in which they were added; an error of one is not shown to those after it.
-  void Add(StepObserver* observer) { observers_.push_back(observer); }
+  void Add(ExecutionObserver* observer) { observers_.push_back(observer); }
   bool empty() const { return observers_.empty(); }
 
-  void Begin(InstructionId instruction) override {
-    for (StepObserver* o : observers_) o->Begin(instruction);
+  void OnInstructionBegin(InstructionId instruction) override {
+    for (ExecutionObserver* o : observers_) o->OnInstructionBegin(instruction);
   }
-  void End() override {
-    for (StepObserver* o : observers_) o->End();
+  void OnInstructionEnd() override {
+    for (ExecutionObserver* o : observers_) o->OnInstructionEnd();
   }
-  absl::Status Show(InstructionId instruction, absl::Span<const std::byte* const> values,
-                    absl::Span<const std::byte* const> operands) override {
-    for (StepObserver* o : observers_) {
-      if (absl::Status status = o->Show(instruction, values, operands); !status.ok()) return status;
+  absl::Status OnValue(InstructionId instruction, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> operands) override {
+    for (ExecutionObserver* o : observers_) {
+      if (absl::Status status = o->OnValue(instruction, values, operands); !status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
  private:
-  std::vector<StepObserver*> observers_;
+  std::vector<ExecutionObserver*> observers_;
 };
 
 }  // namespace hlokit::interp

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/exact/observers/value_trace.h"
 
-#include "interp/exact/routine_builder.h"
+#include "interp/exact/compiled_computation_builder.h"
 #include "interp/values/value_summary.h"
 
 namespace hlokit::interp {
 
-absl::Status ValueTrace::Show(InstructionId id, absl::Span<const std::byte* const> values,
-                              absl::Span<const std::byte* const> /*operands*/) {
+absl::Status ValueTrace::OnValue(InstructionId id, absl::Span<const std::byte* const> values,
+                                 absl::Span<const std::byte* const> /*operands*/) {
   if (id.value >= instructions_.size() || !instructions_[id.value]) return absl::OkStatus();
   const int64_t run = ++runs_[id.value];
   if (shown_ > options_.max_values) return absl::OkStatus();

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/step_observer.h"
+#include "interp/exact/execution_observer.h"
 #include "ir/core/text_writer.h"
 #include "ir/graph/module.h"
 
@@ -20,19 +20,19 @@ namespace hlokit::interp {
 
 struct ValueTraceOptions {
   std::string prefix;         // of each line
-  int64_t max_elements = 16;  // larger arrays are summarised
+  int64_t max_elements = 16;  // larger arrays are summarized
   int64_t max_values = 1000;  // then one line says that the rest is left out
 };
 
-class ValueTrace : public StepObserver {
+class ValueTrace : public ExecutionObserver {
  public:
   // `instructions` (by id) says which of the values that the run shows are written. All is borrowed.
   ValueTrace(const Module& module, const std::vector<bool>& instructions, const ValueTraceOptions& options,
              TextWriter* out)
       : module_(module), instructions_(instructions), options_(options), out_(*out), runs_(instructions.size(), 0) {}
 
-  absl::Status Show(InstructionId instruction, absl::Span<const std::byte* const> values,
-                    absl::Span<const std::byte* const> operands) override;
+  absl::Status OnValue(InstructionId instruction, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> operands) override;
 
  private:
   const Module& module_;

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "interp/runtime/cache/whole_file.h"
+#include "interp/runtime/cache/atomic_file_writer.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::runtime {
@@ -37,7 +37,7 @@ struct EntryHeader {
   Digest contents;
   uint64_t settings;  // how many; their digests follow the header, then their text
   uint64_t settings_size;
-  Digest bare;
+  Digest canonical_digest;
   uint64_t form_size;  // a text too
   uint64_t contents_size;
   uint64_t program_size;
@@ -47,21 +47,22 @@ static_assert(sizeof(Digest) == 16);
 constexpr size_t kTrailer = sizeof(Digest);
 
 // "name=value" lines.
-std::string SettingsText(const ProgramKey& key) {
+std::string SettingsText(const CompilationCacheKey& key) {
   std::string text;
   for (const auto& [name, value] : key.settings) StrAppend(&text, name, "=", value, "\n");
   return text;
 }
 
 // "name=value part" lines.
-std::string FormText(const GraphForm& form) {
+std::string FormText(const GraphKeyComponents& form) {
   std::string text;
-  for (const GraphForm::Option& o : form.options) StrAppend(&text, o.name, "=", o.value, " ", ToString(o.part), "\n");
+  for (const GraphKeyComponents::Option& o : form.options)
+    StrAppend(&text, o.name, "=", o.value, " ", ToString(o.digest), "\n");
   return text;
 }
 
 // The value of a setting or an option in such a text.
-std::optional<std::string_view> SettingIn(std::string_view text, std::string_view name) {
+std::optional<std::string_view> FindSetting(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -71,7 +72,7 @@ std::optional<std::string_view> SettingIn(std::string_view text, std::string_vie
   return std::nullopt;
 }
 
-std::string DigestsOfSettings(const ProgramKey& key) {
+std::string DigestsOfSettings(const CompilationCacheKey& key) {
   std::string digests;
   for (const auto& [name, value] : key.settings) {
     const Digest digest = DigestOf(value);
@@ -125,21 +126,21 @@ std::optional<FileBytes> ReadFile(const std::string& path, size_t most = SIZE_MA
 
 }  // namespace
 
-std::vector<std::pair<std::string, Digest>> IngredientsOf(const ProgramKey& key) {
+std::vector<std::pair<std::string, Digest>> KeyComponents(const CompilationCacheKey& key) {
   std::vector<std::pair<std::string, Digest>> ingredients = {{"graph", DigestOf(key.contents)}};
   for (const auto& [name, value] : key.settings) ingredients.emplace_back(name, DigestOf(value));
   return ingredients;
 }
 
-std::string EncodeEntry(const ProgramKey& key, std::string_view program) {
-  const std::string settings = SettingsText(key), digests = DigestsOfSettings(key), form = FormText(key.form);
+std::string EncodeEntry(const CompilationCacheKey& key, std::string_view program) {
+  const std::string settings = SettingsText(key), digests = DigestsOfSettings(key), form = FormText(key.components);
   EntryHeader header;
   std::memcpy(header.magic, kCacheMagic, sizeof(kCacheMagic));
   header.format = kFormat;
   header.contents = DigestOf(key.contents);
   header.settings = key.settings.size();
   header.settings_size = settings.size();
-  header.bare = key.form.bare;
+  header.canonical_digest = key.components.canonical_digest;
   header.form_size = form.size();
   header.contents_size = key.contents.size();
   header.program_size = program.size();
@@ -153,7 +154,7 @@ std::string EncodeEntry(const ProgramKey& key, std::string_view program) {
   return entry;
 }
 
-std::optional<std::string_view> DecodeEntry(std::string_view entry, const ProgramKey& key) {
+std::optional<std::string_view> DecodeEntry(std::string_view entry, const CompilationCacheKey& key) {
   EntryHeader header;
   if (entry.size() < sizeof(header) + kTrailer) return std::nullopt;
   std::memcpy(&header, entry.data(), sizeof(header));
@@ -205,12 +206,12 @@ std::string PersistentCache::FolderOf(const Digest& contents) const {
   return StrCat(options_.folder, "/", ToString(contents).substr(0, 2));
 }
 
-std::string PersistentCache::PathOf(const ProgramKey& key) const {
+std::string PersistentCache::PathOf(const CompilationCacheKey& key) const {
   const Digest contents = DigestOf(key.contents);
   return StrCat(FolderOf(contents), "/", ToString(contents), "-", ToString(DigestOf(SettingsText(key))).substr(0, 16));
 }
 
-std::optional<StoredProgram> PersistentCache::Get(const ProgramKey& key) {
+std::optional<SerializedExecutable> PersistentCache::Get(const CompilationCacheKey& key) {
   TimedSection timed(metrics_, "PersistentCacheLoad");
   const std::string path = PathOf(key);
   std::optional<FileBytes> entry = ReadFile(path);
@@ -229,27 +230,28 @@ std::optional<StoredProgram> PersistentCache::Get(const ProgramKey& key) {
   }
   metrics_->Add("PersistentCacheHit");
   if (!options_.read_only) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // used now: evicted later
-  return StoredProgram(std::move(entry->bytes), *program);
+  return SerializedExecutable(std::move(entry->bytes), *program);
 }
 
 namespace {
 
 // What an entry says of the graph that it was made of, and under which settings.
-struct EntryHead {
+struct EntryMetadata {
   FileBytes file;
   EntryHeader header;
   std::string_view digests, settings, form;
 };
 
 // Of an entry whose header is `wanted`; nullopt if it cannot be read.
-std::optional<EntryHead> ReadHead(const fs::path& path, absl::FunctionRef<bool(const EntryHeader&)> wanted) {
-  constexpr size_t kMostText = 1 << 16;
+std::optional<EntryMetadata> ReadEntryMetadata(const fs::path& path,
+                                               absl::FunctionRef<bool(const EntryHeader&)> wanted) {
+  constexpr size_t kMaxHeaderBytes = 1 << 16;
   std::optional<FileBytes> file = ReadFile(path, sizeof(EntryHeader));
-  EntryHead head;
+  EntryMetadata head;
   if (!file || file->size < sizeof(EntryHeader)) return std::nullopt;
   std::memcpy(&head.header, file->bytes.get(), sizeof(EntryHeader));
   if (head.header.format != kFormat || !wanted(head.header)) return std::nullopt;
-  file = ReadFile(path, sizeof(EntryHeader) + kMostText);
+  file = ReadFile(path, sizeof(EntryHeader) + kMaxHeaderBytes);
   if (!file || file->size < sizeof(EntryHeader)) return std::nullopt;
   std::string_view rest = file->view().substr(sizeof(EntryHeader));
   const auto take = [&](uint64_t size, std::string_view* to) {
@@ -258,7 +260,7 @@ std::optional<EntryHead> ReadHead(const fs::path& path, absl::FunctionRef<bool(c
     rest.remove_prefix(size);
     return true;
   };
-  if (head.header.settings > kMostText || !take(head.header.settings * sizeof(Digest), &head.digests) ||
+  if (head.header.settings > kMaxHeaderBytes || !take(head.header.settings * sizeof(Digest), &head.digests) ||
       !take(head.header.settings_size, &head.settings) || !take(head.header.form_size, &head.form)) {
     return std::nullopt;
   }
@@ -266,24 +268,24 @@ std::optional<EntryHead> ReadHead(const fs::path& path, absl::FunctionRef<bool(c
   return head;
 }
 
-std::string IsAndWas(std::string_view name, std::string_view value, std::optional<std::string_view> was) {
+std::string DescribeChange(std::string_view name, std::string_view value, std::optional<std::string_view> was) {
   return StrCat(name, " is `", value, was ? StrCat("`, it was `", *was, "`") : "`, it was not there");
 }
 
 // What the key says otherwise than the entry, if that is all that tells them apart; empty if not.
-std::vector<std::string> Differences(const ProgramKey& key, const EntryHead& head) {
+std::vector<std::string> Differences(const CompilationCacheKey& key, const EntryMetadata& head) {
   std::vector<std::string> differences;
   std::vector<std::string_view> named;
   const bool same_contents = head.header.contents == DigestOf(key.contents);
   if (!same_contents) {
-    for (const GraphForm::Option& option : key.form.options) {
-      const std::optional<std::string_view> line = SettingIn(head.form, option.name);
+    for (const GraphKeyComponents::Option& option : key.components.options) {
+      const std::optional<std::string_view> line = FindSetting(head.form, option.name);
       if (!line) return {};
       const std::string_view was = line->substr(0, line->find(' '));
       const std::string_view part = line->substr(std::min(was.size() + 1, line->size()));
-      if (part == ToString(option.part)) continue;
+      if (part == ToString(option.digest)) continue;
       if (was == option.value) return {};  // something else made it another graph
-      differences.push_back(IsAndWas(option.name, option.value, was));
+      differences.push_back(DescribeChange(option.name, option.value, was));
       named.push_back(option.name);
     }
     if (differences.empty()) return {};
@@ -293,20 +295,20 @@ std::vector<std::string> Differences(const ProgramKey& key, const EntryHead& hea
     const auto digest = [i](std::string_view of) { return of.substr(std::min(i * sizeof(Digest), of.size())); };
     if (digest(head.digests).substr(0, sizeof(Digest)) == digest(wanted).substr(0, sizeof(Digest))) continue;
     const auto& [name, value] = key.settings[i];
-    const std::optional<std::string_view> was = SettingIn(head.settings, name);
+    const std::optional<std::string_view> was = FindSetting(head.settings, name);
     if (was == value || std::find(named.begin(), named.end(), name) != named.end()) continue;
-    differences.push_back(IsAndWas(name, value, was));
+    differences.push_back(DescribeChange(name, value, was));
   }
   return differences;
 }
 
 // Of the entries, those that differ least and come first.
-std::string FewestDifferences(const ProgramKey& key, std::vector<fs::path> paths,
+std::string FewestDifferences(const CompilationCacheKey& key, std::vector<fs::path> paths,
                               absl::FunctionRef<bool(const EntryHeader&)> wanted) {
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> fewest;
   for (const fs::path& path : paths) {
-    const std::optional<EntryHead> head = ReadHead(path, wanted);
+    const std::optional<EntryMetadata> head = ReadEntryMetadata(path, wanted);
     if (!head) continue;
     std::vector<std::string> differences = Differences(key, *head);
     if (differences.empty() || (!fewest.empty() && differences.size() >= fewest.size())) continue;
@@ -319,7 +321,7 @@ std::string FewestDifferences(const ProgramKey& key, std::vector<fs::path> paths
 
 }  // namespace
 
-std::string PersistentCache::OtherSetting(const ProgramKey& key) const {
+std::string PersistentCache::ExplainMiss(const CompilationCacheKey& key) const {
   const Digest contents = DigestOf(key.contents);
   const std::string prefix = StrCat(ToString(contents), "-");
   std::vector<fs::path> paths;
@@ -329,15 +331,16 @@ std::string PersistentCache::OtherSetting(const ProgramKey& key) const {
   }
   const auto same_contents = [&](const EntryHeader& h) { return h.contents == contents; };
   if (std::string found = FewestDifferences(key, std::move(paths), same_contents); !found.empty()) return found;
-  if (key.form.bare == Digest()) return "";
+  if (key.components.canonical_digest == Digest()) return "";
   paths.clear();
   for (fs::recursive_directory_iterator it(options_.folder, error), end; !error && it != end; it.increment(error)) {
     if (it.depth() == 1 && !it->path().filename().string().starts_with("tmp-")) paths.push_back(it->path());
   }
-  return FewestDifferences(key, std::move(paths), [&](const EntryHeader& h) { return h.bare == key.form.bare; });
+  return FewestDifferences(key, std::move(paths),
+                           [&](const EntryHeader& h) { return h.canonical_digest == key.components.canonical_digest; });
 }
 
-void PersistentCache::Put(const ProgramKey& key, std::string_view program) {
+void PersistentCache::Put(const CompilationCacheKey& key, std::string_view program) {
   if (options_.read_only) return;
   const std::string path = PathOf(key);
   const std::string folder = path.substr(0, path.rfind('/'));

@@ -36,33 +36,33 @@ struct PersistentCacheOptions {
 };
 
 // What is the same of a graph whatever options make of it, and what each of them does.
-struct GraphForm {
+struct GraphKeyComponents {
   struct Option {
     std::string name, value;
-    Digest part;  // of what the option decides in this graph
+    Digest digest;  // of what the option decides in this graph
   };
-  Digest bare;  // of the graph without that; 0: not known
+  Digest canonical_digest;  // of the graph without that; 0: not known
   std::vector<Option> options;
 };
 
 // What a compiled program follows from.
-struct ProgramKey {
+struct CompilationCacheKey {
   // The canonical form of what is compiled, the same bytes in every process. Compared on every hit.
   std::string contents;
   // What else decides the program, by name. Compared on every hit too.
   std::vector<std::pair<std::string, std::string>> settings;
   // Of the contents: to explain misses. It decides nothing, and Get does not need it.
-  GraphForm form;
+  GraphKeyComponents components;
 };
 
 // The digest of each thing that the key is made of, by name: "graph" for the contents, then the settings.
-std::vector<std::pair<std::string, Digest>> IngredientsOf(const ProgramKey& key);
+std::vector<std::pair<std::string, Digest>> KeyComponents(const CompilationCacheKey& key);
 
 // A program as it lies in the folder, checked.
-class StoredProgram {
+class SerializedExecutable {
  public:
-  StoredProgram() = default;
-  StoredProgram(std::unique_ptr<char[]> bytes, std::string_view text) : bytes_(std::move(bytes)), text_(text) {}
+  SerializedExecutable() = default;
+  SerializedExecutable(std::unique_ptr<char[]> bytes, std::string_view text) : bytes_(std::move(bytes)), text_(text) {}
   std::string_view text() const { return text_; }
 
  private:
@@ -77,18 +77,18 @@ class PersistentCache {
   PersistentCache(const PersistentCacheOptions& options, Metrics* metrics);
 
   // The program that was filed under exactly this key.
-  std::optional<StoredProgram> Get(const ProgramKey& key);
-  void Put(const ProgramKey& key, std::string_view program);
+  std::optional<SerializedExecutable> Get(const CompilationCacheKey& key);
+  void Put(const CompilationCacheKey& key, std::string_view program);
   // For a key that is not there: the settings in which a program of the same contents differs, as in
   // "pipeline is `default`, it was `cse`", with "; " between them. If there is none, the same of a program of the same
   // bare graph, if its contents differ by nothing but options: all of them, then. Empty if there is no such program
   // either. Looks at every entry.
-  std::string OtherSetting(const ProgramKey& key) const;
+  std::string ExplainMiss(const CompilationCacheKey& key) const;
 
   // The first thing that went wrong; empty if nothing did.
   std::string warning() const;
 
-  std::string PathOf(const ProgramKey& key) const;
+  std::string PathOf(const CompilationCacheKey& key) const;
 
  private:
   std::string FolderOf(const Digest& contents) const;
@@ -103,8 +103,8 @@ class PersistentCache {
 };
 
 // The file contents of an entry, and the program in it; nullopt if it is damaged or made for something else.
-std::string EncodeEntry(const ProgramKey& key, std::string_view program);
-std::optional<std::string_view> DecodeEntry(std::string_view entry, const ProgramKey& key);
+std::string EncodeEntry(const CompilationCacheKey& key, std::string_view program);
+std::optional<std::string_view> DecodeEntry(std::string_view entry, const CompilationCacheKey& key);
 
 }  // namespace hlokit::runtime
 

@@ -39,7 +39,7 @@ bool HasCollectives(const Module& module) {
 Device::Device(int ordinal, std::string platform)
     : ordinal_(ordinal),
       platform_(std::move(platform)),
-      discarded_(std::make_shared<DiscardedValues>([this] { changed_.notify_all(); })) {}
+      deallocator_(std::make_shared<DeferredDeallocator>([this] { changed_.notify_all(); })) {}
 
 Device::~Device() {
   {
@@ -48,7 +48,7 @@ Device::~Device() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
-  discarded_->Close();
+  deallocator_->Close();
 }
 
 void Device::Enqueue(std::function<absl::Status()> work) {
@@ -59,7 +59,7 @@ void Device::Enqueue(std::function<absl::Status()> work) {
 }
 
 absl::Status Device::Synchronize() {
-  const Trace trace("WaitForDevice");
+  const TraceMe trace("WaitForDevice");
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return queue_.empty() && !busy_; });
   return std::exchange(status_, absl::OkStatus());
@@ -68,9 +68,9 @@ absl::Status Device::Synchronize() {
 void Device::Loop() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stop_ || !queue_.empty() || discarded_->too_many(); });
+    changed_.wait(lock, [&] { return stop_ || !queue_.empty() || deallocator_->over_limit(); });
     lock.unlock();
-    discarded_->Free();
+    deallocator_->Free();
     lock.lock();
     if (queue_.empty()) {
       if (stop_) return;
@@ -92,22 +92,23 @@ void Device::Loop() {
 Client::Client(const ClientOptions& options, Metrics* metrics)
     : options_(options),
       metrics_(metrics),
-      rendezvous_(static_cast<size_t>(std::max(options.num_devices, 1)), options.collective_patience_seconds) {
+      rendezvous_(static_cast<size_t>(std::max(options.num_devices, 1)), options.collective_timeout_seconds) {
   for (int i = 0; i < options_.num_devices; ++i) devices_.push_back(std::make_unique<Device>(i, options_.platform));
-  if (options_.hold_executions) held_ = std::make_unique<HeldExecutions>(/*selective=*/options_.num_devices == 1);
+  if (options_.defer_executions)
+    deferred_ = std::make_unique<DeferredExecutions>(/*selective=*/options_.num_devices == 1);
 }
 
 absl::Status Client::Optimize(Module& module) const {
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(options_.pipeline);
   if (!pipeline.ok()) return pipeline.status();
   PipelineOptions passes;
-  passes.environment = interp::EvaluatingEnvironment();
+  passes.context = interp::EvaluatingContext();
   return pipeline->Run(module, passes).status();
 }
 
 absl::StatusOr<std::shared_ptr<Executable>> Client::Compile(std::unique_ptr<Module> module) {
   TimedSection timed(metrics_, "CompileTime");
-  const Trace trace("PjRtComputationClient::Compile");
+  const TraceMe trace("PjRtComputationClient::Compile");
   metrics_->Add("CreateCompileHandles");
   auto executable = std::make_shared<Executable>();
   executable->module_ = std::move(module);
@@ -129,7 +130,7 @@ std::string Client::Serialize(const Executable& executable) const {
   return ToString(executable.module(), options);
 }
 
-std::shared_ptr<Executable> Client::Load(StoredProgram program) const {
+std::shared_ptr<Executable> Client::DeserializeExecutable(SerializedExecutable program) const {
   auto executable = std::make_shared<Executable>();
   executable->options_ = options_.evaluator;
   executable->stored_ = std::move(program);
@@ -148,7 +149,7 @@ absl::Status Executable::PrepareLocked() {
     absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(stored_.text());
     if (!module.ok()) return status_ = module.status();
     module_ = *std::move(module);
-    stored_ = StoredProgram();
+    stored_ = SerializedExecutable();
   }
   if (devices_ > 1 && HasCollectives(*module_)) {
     collective_ = true;
@@ -167,12 +168,13 @@ namespace {
 class Arguments {
  public:
   // An error names the first that cannot be an argument, in PJRT's words.
-  absl::Status Begin(std::vector<std::shared_ptr<Buffer>> buffers, absl::Span<const int64_t> donated, int replica) {
+  absl::Status Begin(std::vector<std::shared_ptr<DeviceBuffer>> buffers, absl::Span<const int64_t> donated,
+                     int replica) {
     buffers_ = std::move(buffers);
     given_.resize(buffers_.size());
-    absl::flat_hash_set<const Buffer*> gone;
+    absl::flat_hash_set<const DeviceBuffer*> gone;
     for (int64_t i : donated) {
-      Buffer* const buffer = buffers_[static_cast<size_t>(i)].get();
+      DeviceBuffer* const buffer = buffers_[static_cast<size_t>(i)].get();
       if (!gone.insert(buffer).second) {
         return absl::InvalidArgumentError(
             StrCat("Attempt to donate the same buffer twice in Execute() (second use: "
@@ -182,7 +184,7 @@ class Arguments {
       given_[static_cast<size_t>(i)] = true;
     }
     for (; begun_ < buffers_.size(); ++begun_) {
-      Buffer& buffer = *buffers_[begun_];
+      DeviceBuffer& buffer = *buffers_[begun_];
       if (!given_[begun_] && gone.contains(&buffer)) {
         return absl::InvalidArgumentError(
             StrCat("Attempt to use a buffer that was previously donated in the same call "
@@ -191,7 +193,8 @@ class Arguments {
       }
       if (given_[begun_] ? !buffer.Donate() : !buffer.BeginUse()) {
         return absl::InvalidArgumentError(StrCat("Invalid buffer passed to Execute() as argument ", begun_,
-                                                 " to replica ", replica, ": ", std::string(Buffer::Gone().message())));
+                                                 " to replica ", replica, ": ",
+                                                 std::string(DeviceBuffer::DeletedError().message())));
       }
     }
     return absl::OkStatus();
@@ -211,7 +214,7 @@ class Arguments {
     taken_.resize(buffers_.size());
     contexts_.resize(buffers_.size());
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      Buffer& buffer = *buffers_[i];
+      DeviceBuffer& buffer = *buffers_[i];
       bool taken = given_[i];
       absl::Status status;
       if (!given_[i]) {
@@ -219,26 +222,26 @@ class Arguments {
       } else if (!together) {
         status = buffer.Take(&taken_[i], &contexts_[i]);
       } else {
-        const absl::StatusOr<bool> unused = buffer.TakeUnlessInUse(&taken_[i], &contexts_[i]);
+        const absl::StatusOr<bool> unused = buffer.TryTake(&taken_[i], &contexts_[i]);
         status = unused.status();
         taken = unused.value_or(false);
       }
       if (!status.ok()) return status;
       values_.push_back(taken ? &taken_[i] : &buffer.literal());
-      donation.given.push_back(taken ? &taken_[i] : nullptr);
+      donation.donated.push_back(taken ? &taken_[i] : nullptr);
     }
     return absl::OkStatus();
   }
   const std::vector<const Literal*>& values() const { return values_; }
   // The context of result `r` if it is in the bytes of an argument; null if not.
   std::shared_ptr<Context> ContextOf(size_t r) const {
-    const int64_t from = r < donation.taken.size() ? donation.taken[r] : -1;
+    const int64_t from = r < donation.aliased_argument.size() ? donation.aliased_argument[r] : -1;
     return from < 0 ? nullptr : contexts_[static_cast<size_t>(from)];
   }
-  interp::Donation donation;
+  interp::DonatedArguments donation;
 
  private:
-  std::vector<std::shared_ptr<Buffer>> buffers_;
+  std::vector<std::shared_ptr<DeviceBuffer>> buffers_;
   std::vector<bool> given_;
   size_t begun_ = 0;
   std::vector<Literal> taken_;  // of those given
@@ -249,20 +252,20 @@ class Arguments {
 }  // namespace
 
 void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
-                     std::vector<std::shared_ptr<Buffer>> arguments, std::vector<std::shared_ptr<Buffer>> results,
-                     absl::Span<const int64_t> donated) {
-  const Trace trace("PjRtComputationClient::ExecuteComputation");
+                     std::vector<std::shared_ptr<DeviceBuffer>> arguments,
+                     std::vector<std::shared_ptr<DeviceBuffer>> results, absl::Span<const int64_t> donated) {
+  const TraceMe trace("PjRtComputationClient::ExecuteComputation");
   const std::shared_ptr<Executable> called = executable;
   metrics_->Add("CreateDataHandles", static_cast<int64_t>(results.size()));
   auto taken = std::make_shared<Arguments>();
-  std::optional<HeldExecutions::Execution> held;
-  if (held_ != nullptr) held.emplace(arguments, donated, results);
+  std::optional<DeferredExecutions::PendingExecution> held;
+  if (deferred_ != nullptr) held.emplace(arguments, donated, results);
   absl::Status begun = taken->Begin(std::move(arguments), donated, device->ordinal());
   auto work = [this, ordinal = static_cast<size_t>(device->ordinal()), executable = std::move(executable),
                arguments = std::move(taken), results = std::move(results), begun = std::move(begun)]() -> absl::Status {
     std::optional<TimedSection> timed;
     const auto fail = [&](const absl::Status& status) {
-      for (const std::shared_ptr<Buffer>& result : results) result->Fail(status);
+      for (const std::shared_ptr<DeviceBuffer>& result : results) result->Fail(status);
       return status;
     };
     if (absl::Status status = executable->Prepare(); !status.ok()) return fail(status);
@@ -272,12 +275,12 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
       const TimedSection unwrapping(metrics_, "UnwrapXlaData");
       absl::Status status = begun.ok() ? arguments->Wait(executable->collective_) : begun;
       if (!status.ok()) {
-        if (executable->collective_) rendezvous_.Decline(ordinal, status);
+        if (executable->collective_) rendezvous_.Abort(ordinal, status);
         return fail(status);
       }
     }
     const auto run = [&](absl::Span<const Literal* const> given,
-                         interp::Donation* donation) -> absl::StatusOr<std::vector<Literal>> {
+                         interp::DonatedArguments* donation) -> absl::StatusOr<std::vector<Literal>> {
       DiagnosticSink sink;
       std::lock_guard<std::mutex> lock(executable->mutex_);
       std::optional<std::vector<Literal>> computed = executable->evaluator_->RunPointers(given, &sink, donation);
@@ -286,7 +289,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     };
     absl::StatusOr<std::vector<Literal>> computed =
         executable->collective_
-            ? rendezvous_.Meet(ordinal, executable->digest_, run, arguments->values(), &arguments->donation)
+            ? rendezvous_.ArriveAndWait(ordinal, executable->digest_, run, arguments->values(), &arguments->donation)
             : run(arguments->values(), &arguments->donation);
     if (!computed.ok()) return fail(computed.status());
     if (computed->size() != results.size()) return fail(absl::InternalError("unexpected number of results"));
@@ -294,7 +297,7 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     for (size_t i = 0; i < results.size(); ++i) {
       std::shared_ptr<Context> context = arguments->ContextOf(i);
       if (context == nullptr) context = executable->module_->shared_context();
-      results[i]->Fulfil(std::move((*computed)[i]), std::move(context));
+      results[i]->SetValue(std::move((*computed)[i]), std::move(context));
     }
     return absl::OkStatus();
   };
@@ -302,29 +305,30 @@ void Client::Execute(Device* device, std::shared_ptr<Executable> executable,
     device->Enqueue(std::move(work));
   } else {
     held->start = [device, work = std::move(work)]() mutable { device->Enqueue(std::move(work)); };
-    held_->Hold(*std::move(held));
+    deferred_->Defer(*std::move(held));
   }
-  Profiler::NoteExecution(called, device->ordinal());
+  Profiler::RecordExecution(called, device->ordinal());
 }
 
-void Client::StartHeld() {
-  if (held_ != nullptr) held_->StartAll();
+void Client::StartDeferred() {
+  if (deferred_ != nullptr) deferred_->StartAll();
 }
 
-std::shared_ptr<Buffer> Client::TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context) {
+std::shared_ptr<DeviceBuffer> Client::TransferToDevice(Device* device, Literal value,
+                                                       std::shared_ptr<Context> context) {
   TimedSection timed(metrics_, "TransferToDeviceTime");
-  const Trace trace("PjRtComputationClient::TransferToDevice");
+  const TraceMe trace("PjRtComputationClient::TransferToDevice");
   metrics_->AddSample("OutboundData", MetricKind::kBytes, static_cast<double>(value.size_bytes()));
   metrics_->Add("CreateDataHandles");
-  return device->Hold(std::move(value), std::move(context));
+  return device->CreateBuffer(std::move(value), std::move(context));
 }
 
 absl::StatusOr<Literal> Client::TransferFromDevice(const BufferUse& use) {
   TimedSection timed(metrics_, "TransferFromDeviceTime");
-  const Trace trace("PjRtComputationClient::TransferFromDevice");
+  const TraceMe trace("PjRtComputationClient::TransferFromDevice");
   {
-    const Trace wait("WaitForDevice");
-    if (use.get() == nullptr) return Buffer::Gone();
+    const TraceMe wait("WaitForDevice");
+    if (use.get() == nullptr) return DeviceBuffer::DeletedError();
     if (absl::Status status = use.get()->WaitInUse(); !status.ok()) return status;
   }
   metrics_->AddSample("InboundData", MetricKind::kBytes, static_cast<double>(use.get()->literal().size_bytes()));

@@ -22,9 +22,9 @@
 #include "absl/types/span.h"
 #include "interp/exact/evaluator.h"
 #include "interp/runtime/cache/persistent_cache.h"
-#include "interp/runtime/client/buffer.h"
-#include "interp/runtime/client/held_executions.h"
-#include "interp/runtime/client/recycled_blocks.h"
+#include "interp/runtime/client/block_free_list.h"
+#include "interp/runtime/client/deferred_executions.h"
+#include "interp/runtime/client/device_buffer.h"
 #include "interp/runtime/client/rendezvous.h"
 #include "interp/runtime/observe/metrics.h"
 #include "ir/digest/digest.h"
@@ -39,10 +39,10 @@ struct ClientOptions {
   std::string pipeline = "default";
   interp::EvaluatorOptions evaluator;
   // How long a device waits at a collective for the others.
-  double collective_patience_seconds = 60;
+  double collective_timeout_seconds = 60;
   // Programs run when a value that they make is waited for, and only those that it needs; Device::Synchronize does not
   // wait for others.
-  bool hold_executions = false;
+  bool defer_executions = false;
 };
 
 // A compiled program. One that was loaded is made ready by whoever first needs more than the handle, on a device's
@@ -65,7 +65,7 @@ class Executable {
   absl::Status PrepareLocked();
 
   interp::EvaluatorOptions options_;
-  StoredProgram stored_;  // until it is made ready
+  SerializedExecutable stored_;  // until it is made ready
   std::unique_ptr<Module> module_;
   std::unique_ptr<interp::Evaluator> evaluator_;
   size_t devices_ = 1;       // of the client
@@ -85,12 +85,12 @@ class Device {
   int ordinal() const { return ordinal_; }
   std::string name() const { return platform_ + ":" + std::to_string(ordinal_); }
   // A buffer for a value that an execution on this device will make.
-  std::shared_ptr<Buffer> Promise() const {
-    return std::allocate_shared<Buffer>(RecyclingAllocator<Buffer>(), discarded_);
+  std::shared_ptr<DeviceBuffer> CreatePendingBuffer() const {
+    return std::allocate_shared<DeviceBuffer>(FreeListAllocator<DeviceBuffer>(), deallocator_);
   }
   // A buffer that holds a value; `context` owns its shape.
-  std::shared_ptr<Buffer> Hold(Literal value, std::shared_ptr<Context> context) const {
-    return std::make_shared<Buffer>(std::move(value), std::move(context), discarded_);
+  std::shared_ptr<DeviceBuffer> CreateBuffer(Literal value, std::shared_ptr<Context> context) const {
+    return std::make_shared<DeviceBuffer>(std::move(value), std::move(context), deallocator_);
   }
   // Runs `work` after all that was given before.
   void Enqueue(std::function<absl::Status()> work);
@@ -102,7 +102,7 @@ class Device {
 
   const int ordinal_;
   const std::string platform_;
-  std::shared_ptr<DiscardedValues> discarded_;
+  std::shared_ptr<DeferredDeallocator> deallocator_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<absl::Status()>> queue_;
@@ -125,17 +125,18 @@ class Client {
   absl::StatusOr<std::shared_ptr<Executable>> Compile(std::unique_ptr<Module> module);
   // A compiled program as text, and back. Load takes no time; Executable::Prepare does.
   std::string Serialize(const Executable& executable) const;
-  std::shared_ptr<Executable> Load(StoredProgram program) const;
+  std::shared_ptr<Executable> DeserializeExecutable(SerializedExecutable program) const;
   // `results` are promised buffers, one for each result shape. `donated` are numbers of arguments that the program may
   // take over for its values and results: their buffers are gone from now on, whoever else holds them.
-  void Execute(Device* device, std::shared_ptr<Executable> executable, std::vector<std::shared_ptr<Buffer>> arguments,
-               std::vector<std::shared_ptr<Buffer>> results, absl::Span<const int64_t> donated = {});
+  void Execute(Device* device, std::shared_ptr<Executable> executable,
+               std::vector<std::shared_ptr<DeviceBuffer>> arguments, std::vector<std::shared_ptr<DeviceBuffer>> results,
+               absl::Span<const int64_t> donated = {});
   // Lets everything run that is held so far.
-  void StartHeld();
+  void StartDeferred();
   // Takes a value to a device; `context` owns its shape.
-  std::shared_ptr<Buffer> TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context);
+  std::shared_ptr<DeviceBuffer> TransferToDevice(Device* device, Literal value, std::shared_ptr<Context> context);
   // A copy of a value; its shape lives as long as the buffer's context.
-  absl::StatusOr<Literal> TransferFromDevice(std::shared_ptr<const Buffer> buffer) {
+  absl::StatusOr<Literal> TransferFromDevice(std::shared_ptr<const DeviceBuffer> buffer) {
     return TransferFromDevice(BufferUse(std::move(buffer)));
   }
   absl::StatusOr<Literal> TransferFromDevice(const BufferUse& use);
@@ -145,7 +146,7 @@ class Client {
   Metrics* metrics_;
   Rendezvous rendezvous_;
   std::vector<std::unique_ptr<Device>> devices_;
-  std::unique_ptr<HeldExecutions> held_;  // null: none are
+  std::unique_ptr<DeferredExecutions> deferred_;  // null: none are
 };
 
 }  // namespace hlokit::runtime

@@ -10,7 +10,7 @@
 
 namespace hlokit::runtime {
 
-std::string Rendezvous::Missing(const Meeting& meeting) {
+std::string Rendezvous::Missing(const Round& meeting) {
   std::string text;
   for (size_t i = 0; i < meeting.arrivals.size(); ++i) {
     if (!meeting.arrivals[i].here) StrAppend(&text, text.empty() ? "" : ", ", i);
@@ -19,21 +19,21 @@ std::string Rendezvous::Missing(const Meeting& meeting) {
 }
 
 // The first meeting that the device has not come to yet.
-std::shared_ptr<Rendezvous::Meeting> Rendezvous::Join(size_t device, const Arrival& arrival) {
-  auto at = std::find_if(meetings_.begin(), meetings_.end(),
-                         [&](const std::shared_ptr<Meeting>& m) { return !m->arrivals[device].here; });
-  if (at == meetings_.end()) at = meetings_.insert(at, std::make_shared<Meeting>(devices_));
+std::shared_ptr<Rendezvous::Round> Rendezvous::Join(size_t device, const Arrival& arrival) {
+  auto at = std::find_if(rounds_.begin(), rounds_.end(),
+                         [&](const std::shared_ptr<Round>& m) { return !m->arrivals[device].here; });
+  if (at == rounds_.end()) at = rounds_.insert(at, std::make_shared<Round>(devices_));
   (*at)->arrivals[device] = arrival;
   return *at;
 }
 
 // Runs the program on what all have brought.
-absl::Status Rendezvous::RunFor(Meeting& meeting, const Program& run) {
+absl::Status Rendezvous::RunFor(Round& meeting, const Program& run) {
   std::vector<const Literal*> arguments;
-  interp::Donation together;
+  interp::DonatedArguments together;
   for (const Arrival& a : meeting.arrivals) {
     arguments.insert(arguments.end(), a.arguments.begin(), a.arguments.end());
-    together.given.insert(together.given.end(), a.donation->given.begin(), a.donation->given.end());
+    together.donated.insert(together.donated.end(), a.donation->donated.begin(), a.donation->donated.end());
   }
   absl::StatusOr<std::vector<Literal>> results = run(arguments, &together);
   if (!results.ok()) return results.status();
@@ -41,25 +41,25 @@ absl::Status Rendezvous::RunFor(Meeting& meeting, const Program& run) {
   const size_t each = results->size() / devices;
   meeting.results.resize(devices);
   for (size_t d = 0, first = 0; d < devices; first += meeting.arrivals[d++].arguments.size()) {
-    std::vector<int64_t>& taken = meeting.arrivals[d].donation->taken;
+    std::vector<int64_t>& taken = meeting.arrivals[d].donation->aliased_argument;
     taken.clear();
     for (size_t i = d * each; i < (d + 1) * each; ++i) {
       meeting.results[d].push_back(std::move((*results)[i]));
-      const int64_t from = together.taken[i];
+      const int64_t from = together.aliased_argument[i];
       taken.push_back(from < 0 ? -1 : from - static_cast<int64_t>(first));
     }
   }
   return absl::OkStatus();
 }
 
-void Rendezvous::Conclude(const std::shared_ptr<Meeting>& meeting, const Program& run) {
+void Rendezvous::CompleteRound(const std::shared_ptr<Round>& meeting, const Program& run) {
   const std::vector<Arrival>& arrivals = meeting->arrivals;
   const auto declined = std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return !a.status.ok(); });
   if (declined != arrivals.end()) {
     meeting->status = declined->status;
   } else if (const std::string missing = Missing(*meeting); !missing.empty()) {
     meeting->status = absl::DeadlineExceededError(
-        absl::StrFormat("a program with collectives waited %g s for device %s", patience_seconds_, missing));
+        absl::StrFormat("a program with collectives waited %g s for device %s", timeout_seconds_, missing));
   } else if (std::any_of(arrivals.begin(), arrivals.end(),
                          [&](const Arrival& a) { return a.program != arrivals[0].program; })) {
     meeting->status = absl::FailedPreconditionError("devices entered a collective with different programs");
@@ -68,27 +68,27 @@ void Rendezvous::Conclude(const std::shared_ptr<Meeting>& meeting, const Program
   }
   meeting->arrivals.clear();
   meeting->done = true;
-  meetings_.erase(std::find(meetings_.begin(), meetings_.end(), meeting));
+  rounds_.erase(std::find(rounds_.begin(), rounds_.end(), meeting));
   changed_.notify_all();
 }
 
-absl::StatusOr<std::vector<Literal>> Rendezvous::Meet(size_t device, const Digest& program, const Program& run,
-                                                      absl::Span<const Literal* const> arguments,
-                                                      interp::Donation* donation) {
+absl::StatusOr<std::vector<Literal>> Rendezvous::ArriveAndWait(size_t device, const Digest& program, const Program& run,
+                                                               absl::Span<const Literal* const> arguments,
+                                                               interp::DonatedArguments* donation) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const std::shared_ptr<Meeting> meeting = Join(device, {true, absl::OkStatus(), program, arguments, donation});
+  const std::shared_ptr<Round> meeting = Join(device, {true, absl::OkStatus(), program, arguments, donation});
   if (Missing(*meeting).empty() ||
-      !changed_.wait_for(lock, std::chrono::duration<double>(patience_seconds_), [&] { return meeting->done; })) {
-    Conclude(meeting, run);
+      !changed_.wait_for(lock, std::chrono::duration<double>(timeout_seconds_), [&] { return meeting->done; })) {
+    CompleteRound(meeting, run);
   }
   if (!meeting->status.ok()) return meeting->status;
   return std::move(meeting->results[device]);
 }
 
-void Rendezvous::Decline(size_t device, absl::Status status) {
+void Rendezvous::Abort(size_t device, absl::Status status) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const std::shared_ptr<Meeting> meeting = Join(device, {true, std::move(status), Digest(), {}, nullptr});
-  if (Missing(*meeting).empty()) Conclude(meeting, nullptr);
+  const std::shared_ptr<Round> meeting = Join(device, {true, std::move(status), Digest(), {}, nullptr});
+  if (Missing(*meeting).empty()) CompleteRound(meeting, nullptr);
 }
 
 }  // namespace hlokit::runtime

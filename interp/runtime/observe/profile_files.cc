@@ -39,8 +39,8 @@ class TraceWriter {
   TraceWriter(const proto::XSpace& space, TextWriter* out) : space_(space), out_(*out) {}
 
   void Write(size_t max_events) {
-    FindStart();
-    FindEnd(max_events);
+    ComputeStart();
+    ComputeEnd(max_events);
     out_ << "{\"displayTimeUnit\": \"ns\", \"metadata\": {\"highres-ticks\": true}, \"traceEvents\": [";
     int64_t process = 0;
     for (const proto::XPlane& plane : space_.planes()) {
@@ -66,7 +66,7 @@ class TraceWriter {
   }
 
  private:
-  void FindStart() {
+  void ComputeStart() {
     for (const proto::XPlane& plane : space_.planes()) {
       for (const proto::XLine& line : plane.lines()) {
         if (start_ns_ == 0 || line.timestamp_ns() < start_ns_) start_ns_ = line.timestamp_ns();
@@ -82,7 +82,7 @@ class TraceWriter {
   }
 
   // When the last event that is written begins.
-  void FindEnd(size_t max_events) {
+  void ComputeEnd(size_t max_events) {
     size_t count = 0;
     for (const proto::XPlane& plane : space_.planes()) {
       for (const proto::XLine& line : plane.lines()) count += static_cast<size_t>(line.events_size());

@@ -83,7 +83,7 @@ absl::StatusOr<Profile> Profiler::Stop() {
   return profile;
 }
 
-void Profiler::NoteExecution(std::shared_ptr<Executable> executable, int device) {
+void Profiler::RecordExecution(std::shared_ptr<Executable> executable, int device) {
   if (!active()) return;
   Recorder& recorder = TheRecorder();
   std::lock_guard<std::mutex> lock(recorder.mutex);
@@ -96,15 +96,15 @@ void Profiler::NoteExecution(std::shared_ptr<Executable> executable, int device)
   recorder.profile.executions.push_back(std::move(event));
 }
 
-void Profiler::NameThread(std::string_view name) { thread_name = std::string(name); }
+void Profiler::SetThreadName(std::string_view name) { thread_name = std::string(name); }
 
-Trace::Trace(std::string_view name) : session_(current_session.load(std::memory_order_acquire)) {
+TraceMe::TraceMe(std::string_view name) : session_(current_session.load(std::memory_order_acquire)) {
   if (session_ == 0) return;
   name_ = std::string(name);
   start_ns_ = ProfileClock();
 }
 
-Trace::~Trace() {
+TraceMe::~TraceMe() {
   if (session_ == 0 || session_ != current_session.load(std::memory_order_acquire)) return;
   const int64_t end = ProfileClock();
   Recorder& recorder = TheRecorder();
@@ -117,7 +117,7 @@ Trace::~Trace() {
   recorder.profile.events.push_back({std::move(name_), NumberOfThread(&recorder), start_ns_, end, std::move(stats_)});
 }
 
-void Trace::Add(std::string_view stat, int64_t value) {
+void TraceMe::Add(std::string_view stat, int64_t value) {
   if (session_ != 0) stats_.emplace_back(std::string(stat), value);
 }
 

@@ -2,7 +2,7 @@
 // What the process does while a profile is being taken: named spans of its threads, and the executions it calls.
 //
 //   Profiler::Start();                        one at a time
-//   { Trace span("cpu_loader.next"); ... }    costs a load of a flag while no profile is being taken
+//   { TraceMe span("cpu_loader.next"); ... }    costs a load of a flag while no profile is being taken
 //   absl::StatusOr<Profile> profile = Profiler::Stop();
 //
 // A profile writes itself as an XSpace, as JSON for Perfetto and as text (interp/runtime/observe/profile_files.h); a
@@ -66,18 +66,18 @@ class Profiler {
   static absl::StatusOr<Profile> Stop();
   static bool active();
   // A call, noted if a profile is being taken.
-  static void NoteExecution(std::shared_ptr<Executable> executable, int device);
+  static void RecordExecution(std::shared_ptr<Executable> executable, int device);
   // How this thread is called in profiles.
-  static void NameThread(std::string_view name);
+  static void SetThreadName(std::string_view name);
 };
 
 // A span of this thread, from construction to destruction. Noted if a profile was being taken at both ends.
-class Trace {
+class TraceMe {
  public:
-  explicit Trace(std::string_view name);
-  ~Trace();
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
+  explicit TraceMe(std::string_view name);
+  ~TraceMe();
+  TraceMe(const TraceMe&) = delete;
+  TraceMe& operator=(const TraceMe&) = delete;
   void Add(std::string_view stat, int64_t value);
 
  private:

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "interp/runtime/observe/profile_folder.h"
+#include "interp/runtime/observe/profile_directory.h"
 #include "interp/runtime/observe/profiler_service.grpc.pb.h"
 #include "ir/core/str_cat.h"
 
@@ -23,8 +23,8 @@ namespace hlokit::runtime {
 
 namespace {
 
-constexpr int64_t kLongestMs = 600000;
-constexpr int kMostMessageBytes = 1 << 30;
+constexpr int64_t kMaxDurationMs = 600000;
+constexpr int kMaxMessageBytes = 1 << 30;
 
 grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
@@ -65,7 +65,7 @@ void QuietLog() {
 std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
   QuietLog();
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMostMessageBytes);
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
@@ -88,7 +88,7 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
     builder.AddListeningPort(StrCat("127.0.0.1:", port), grpc::InsecureServerCredentials(), &port_);
     // Two servers must not share a port.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.SetMaxSendMessageSize(kMostMessageBytes);
+    builder.SetMaxSendMessageSize(kMaxMessageBytes);
     builder.RegisterService(this);
     server_ = builder.BuildAndStart();
     if (server_ != nullptr && port_ != 0) return absl::OkStatus();
@@ -117,16 +117,16 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
     ProfilerOptions options;
     if (request->max_events() > 0) options.max_events = std::min<uint64_t>(options.max_events, request->max_events());
     const uint64_t asked = request->duration_ms() > 0 ? request->duration_ms() : request->opts().duration_ms();
-    absl::StatusOr<runtime::Profile> profile =
-        Record(options, static_cast<int64_t>(std::min<uint64_t>(asked, kLongestMs)), request->session_id(), context);
+    absl::StatusOr<runtime::Profile> profile = Record(
+        options, static_cast<int64_t>(std::min<uint64_t>(asked, kMaxDurationMs)), request->session_id(), context);
     if (!profile.ok()) return ToGrpc(profile.status());
     response->set_empty_trace(profile->events.empty() && profile->executions.empty());
     if (response->empty_trace()) return grpc::Status::OK;
     absl::StatusOr<std::string> bytes = encoder_(*profile);
     if (!bytes.ok()) return ToGrpc(bytes.status());
     if (save) {
-      return ToGrpc(
-          WriteProfileFolder(std::filesystem::path(request->repository_root()) / request->session_id(), host, *bytes));
+      return ToGrpc(WriteProfileDirectory(std::filesystem::path(request->repository_root()) / request->session_id(),
+                                          host, *bytes));
     }
     tensorflow::ProfileToolData* data = response->add_tool_data();
     data->set_name(host + ".xplane.pb");
@@ -145,8 +145,9 @@ class ProfilerServer::Service final : public tensorflow::ProfilerService::Servic
 
   grpc::Status Monitor(grpc::ServerContext* context, const tensorflow::MonitorRequest* request,
                        tensorflow::MonitorResponse* response) override {
-    absl::StatusOr<runtime::Profile> profile = Record(
-        ProfilerOptions(), static_cast<int64_t>(std::min<uint64_t>(request->duration_ms(), kLongestMs)), "", context);
+    absl::StatusOr<runtime::Profile> profile =
+        Record(ProfilerOptions(), static_cast<int64_t>(std::min<uint64_t>(request->duration_ms(), kMaxDurationMs)), "",
+               context);
     if (!profile.ok()) return ToGrpc(profile.status());
     std::string text;
     if (request->timestamp()) StrAppend(&text, "time: ", ProfileRunName(profile->start_unix_ns), "\n");
@@ -202,7 +203,7 @@ absl::StatusOr<std::unique_ptr<ProfilerServer>> ProfilerServer::Start(int port, 
   return server;
 }
 
-absl::StatusOr<std::string> CaptureProfile(const CaptureOptions& options) {
+absl::StatusOr<std::string> CaptureProfile(const ProfileCaptureOptions& options) {
   if (absl::Status s = CheckAddress(options.address); !s.ok()) return s;
   if (!options.run.empty() && !IsPlainName(options.run)) {
     return absl::InvalidArgumentError("expected a plain directory name as the name of a run");
@@ -213,7 +214,7 @@ absl::StatusOr<std::string> CaptureProfile(const CaptureOptions& options) {
                                                : ProfileRunName(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                                     std::chrono::system_clock::now().time_since_epoch())
                                                                     .count());
-  const std::filesystem::path folder = ProfileRunFolder(options.logdir, run);
+  const std::filesystem::path folder = ProfileRunDirectory(options.logdir, run);
   for (int attempt = 0; attempt < std::max(options.attempts, 1); ++attempt) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
@@ -231,7 +232,7 @@ absl::StatusOr<std::string> CaptureProfile(const CaptureOptions& options) {
     if (name.size() > kEnd.size() && name.substr(name.size() - kEnd.size()) == kEnd) {
       name.resize(name.size() - kEnd.size());
     }
-    if (absl::Status s = WriteProfileFolder(folder, name, response.tool_data(0).data()); !s.ok()) return s;
+    if (absl::Status s = WriteProfileDirectory(folder, name, response.tool_data(0).data()); !s.ok()) return s;
     return (folder / (name + std::string(kEnd))).string();
   }
   const std::string message = StrCat(options.address, ": no activity in ", std::max(options.attempts, 1), " attempts");

@@ -34,7 +34,7 @@ class ProfilerServer {
   std::unique_ptr<Service> service_;
 };
 
-struct CaptureOptions {
+struct ProfileCaptureOptions {
   std::string address;  // "localhost:9012": a loopback address and a port
   std::string logdir;
   std::string run;  // folder of the run; empty: the time now
@@ -44,7 +44,7 @@ struct CaptureOptions {
 };
 // Asks the profiler at an address for a profile and leaves it in LOGDIR/plugins/profile/RUN/HOST.xplane.pb; gives the
 // path. Errors: no loopback address, nobody there, a profile is being taken already, nothing happened in all attempts.
-absl::StatusOr<std::string> CaptureProfile(const CaptureOptions& options);
+absl::StatusOr<std::string> CaptureProfile(const ProfileCaptureOptions& options);
 
 // What the process at an address does, in a few lines.
 absl::StatusOr<std::string> MonitorProcess(const std::string& address, int64_t duration_ms);

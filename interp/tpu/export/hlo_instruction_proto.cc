@@ -11,7 +11,7 @@
 #include "ir/graph/attribute_views.h"
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/result_accuracy.h"
-#include "ir/text/statistics.h"
+#include "ir/text/statistics_viz.h"
 #include "ir/types/literal.h"
 
 namespace hlokit::tpu {
@@ -39,12 +39,12 @@ void WriteMetadata(const Context& context, const Metadata& m, xla::OpMetadata* o
 
 void WriteConstant(Instruction i, xla::HloInstructionProto* out) {
   const LiteralRecord& record = i.literal();
-  if (record.elided || (record.shape.IsArray() && record.shape.element_count() > kMostLiteralElements)) return;
+  if (record.elided || (record.shape.IsArray() && record.shape.element_count() > kMaxLiteralElements)) return;
   if (record.shape.IsTuple()) {
     int64_t elements = 0;
-    if (record.shape.leaf_count() > kMostLiteralElements) return;
+    if (record.shape.leaf_count() > kMaxLiteralElements) return;
     for (Shape leaf : Leaves(record.shape)) elements += leaf.IsArray() ? leaf.element_count() : 1;
-    if (elements > kMostLiteralElements) return;
+    if (elements > kMaxLiteralElements) return;
   }
   const Literal value = i.module().context().literals.ToLiteral(i.literal_id());
   xla::LiteralProto literal;
@@ -142,7 +142,7 @@ void WriteAccuracy(const Context& context, ListId id, xla::ResultAccuracy* out) 
 }
 
 void WriteStatistics(const Context& context, ListId id, xla::StatisticsViz* out) {
-  const Statistics statistics = DecodeStatistics(context, id);
+  const StatisticsViz statistics = DecodeStatisticsViz(context, id);
   out->set_stat_index_to_visualize(statistics.visualizing_index);
   for (const auto& [name, value] : statistics.values) {
     xla::StatisticsViz::Statistic* to = out->add_statistics();

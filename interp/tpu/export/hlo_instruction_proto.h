@@ -15,7 +15,7 @@ inline int64_t IdOf(InstructionId id) { return static_cast<int64_t>(id.value) + 
 inline int64_t IdOf(ComputationId id) { return static_cast<int64_t>(id.value) + 1; }
 
 // Constants of more elements than this are written without their values: no viewer shows them.
-inline constexpr int64_t kMostLiteralElements = 256;
+inline constexpr int64_t kMaxLiteralElements = 256;
 
 // What hlo.proto has no field for, and where values came from (origin), is left out.
 void WriteInstruction(Instruction instruction, xla::HloInstructionProto* out);

@@ -8,7 +8,7 @@
 #include "interp/tpu/export/hlo.pb.h"
 #include "interp/tpu/export/hlo_instruction_proto.h"
 #include "interp/tpu/export/shape_proto.h"
-#include "interp/tpu/memory/heap.h"
+#include "interp/tpu/memory/heap_simulator.h"
 #include "interp/tpu/report/ascii.h"
 #include "ir/graph/traversal.h"
 
@@ -134,7 +134,7 @@ class Buffers {
 
   void Write() {
     const Computation entry = module_.entry();
-    for (const BufferLife& parameter : memory_.standing) {
+    for (const LiveRange& parameter : memory_.persistent) {
       const int64_t buffer = AddBuffer(parameter.value, parameter.bytes);
       xla::BufferAllocationProto* allocation = AddAllocation(buffer, parameter.bytes);
       const Instruction i = module_.instruction(parameter.value);
@@ -151,20 +151,20 @@ class Buffers {
     xla::HeapSimulatorTrace* trace = out_.add_heap_simulator_traces();
     trace->set_whole_module_simulation(true);
     trace->set_buffer_allocation_index(heap_index);
-    std::vector<int64_t> ids(memory_.lives.size(), 0);
-    const int64_t size = WalkHeap(memory_, steps.size(), [&](const HeapEvent& e) {
-      const BufferLife& life = memory_.lives[e.life];
+    std::vector<int64_t> ids(memory_.live_ranges.size(), 0);
+    const int64_t size = SimulateHeap(memory_, steps.size(), [&](const HeapEvent& e) {
+      const LiveRange& life = memory_.live_ranges[e.live_range];
       if (e.allocates) {
-        ids[e.life] = AddBuffer(life.value, life.bytes);
+        ids[e.live_range] = AddBuffer(life.value, life.bytes);
         xla::BufferAllocationProto::Assigned* assigned = heap_allocation->add_assigned();
-        assigned->set_logical_buffer_id(ids[e.life]);
+        assigned->set_logical_buffer_id(ids[e.live_range]);
         assigned->set_offset(e.offset);
         assigned->set_size(life.bytes);
         if (life.to >= steps.size()) heap_allocation->set_maybe_live_out(true);
       }
       xla::HeapSimulatorTrace::Event* event = trace->add_events();
       event->set_kind(e.allocates ? xla::HeapSimulatorTrace::Event::ALLOC : xla::HeapSimulatorTrace::Event::FREE);
-      event->set_buffer_id(ids[e.life]);
+      event->set_buffer_id(ids[e.live_range]);
       event->set_computation_name(Ascii(entry.name()));
       event->set_instruction_name(Ascii(module_.instruction(steps[e.step].name).name()));
     });
@@ -196,7 +196,7 @@ class Buffers {
     xla::HeapSimulatorTrace* trace = out_.add_heap_simulator_traces();
     trace->set_whole_module_simulation(true);
     trace->set_buffer_allocation_index(allocation->index());
-    Heap heap;
+    HeapAllocator heap;
     struct Block {
       int64_t buffer = 0;
       int64_t offset = 0;
@@ -246,7 +246,7 @@ class Buffers {
     return allocation;
   }
 
-  static constexpr int64_t kVectorMemory = 1;  // its colour, as S(1) in layouts
+  static constexpr int64_t kVectorMemory = 1;  // its color, as S(1) in layouts
 
   const ReportInput& input_;
   const Module& module_;

@@ -13,8 +13,8 @@
 
 namespace hlokit::tpu {
 
-// The serialized message. The buffers of HBM (colour 0): one allocation for each parameter and constant, one for all
-// that lives in between, with a trace of its heap; of vector memory (colour 1): one for the arrays that the entry
+// The serialized message. The buffers of HBM (color 0): one allocation for each parameter and constant, one for all
+// that lives in between, with a trace of its heap; of vector memory (color 1): one for the arrays that the entry
 // computation keeps there, with its trace.
 std::string HloProtoBytes(const ReportInput& input, const KernelPlan& plan, int64_t program_id);
 

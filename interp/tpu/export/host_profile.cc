@@ -45,9 +45,9 @@ class Reader {
     });
     profile_.start_ns = profile_.events[0].start_ns;
     for (const TraceEvent& e : profile_.events) profile_.stop_ns = std::max(profile_.stop_ns, e.end_ns);
-    FindMainThread();
-    FindCalls();
-    return FindSteps();
+    IdentifyMainThread();
+    CollectCalls();
+    return CollectSteps();
   }
 
   const runtime::Profile& profile() const { return profile_; }
@@ -83,12 +83,12 @@ class Reader {
 
   // Bounded, so that differences are numbers too; the year 2043 is still before the bound.
   static int64_t Add(int64_t a, int64_t b) {
-    constexpr int64_t kFar = int64_t{1} << 61;
-    return std::clamp(a, -kFar, kFar) + std::clamp(b, -kFar / 2, kFar / 2);
+    constexpr int64_t kMaxTimeNs = int64_t{1} << 61;
+    return std::clamp(a, -kMaxTimeNs, kMaxTimeNs) + std::clamp(b, -kMaxTimeNs / 2, kMaxTimeNs / 2);
   }
 
   // The one with the steps, or else with most calls, or else with most events.
-  void FindMainThread() {
+  void IdentifyMainThread() {
     std::vector<int64_t> weight(std::max<size_t>(profile_.threads.size(), 1), 0);
     for (const RootEvent& root : roots_) weight[root.thread] += int64_t{1} << 40;
     for (const TraceEvent& e : profile_.events) {
@@ -98,7 +98,7 @@ class Reader {
   }
 
   // The outermost spans of the phase: a call goes through several functions.
-  void FindCalls() {
+  void CollectCalls() {
     int64_t until = std::numeric_limits<int64_t>::min();
     for (const TraceEvent& e : profile_.events) {
       if (e.thread != main_ || e.start_ns < until || PhaseOfSpan(e.name) != HostPhase::kExecute) continue;
@@ -110,7 +110,7 @@ class Reader {
     }
   }
 
-  absl::Status FindSteps() {
+  absl::Status CollectSteps() {
     for (const RootEvent& root : roots_) {
       if (root.thread == main_) profile_.step_ends_ns.push_back(root.end_ns);
     }
@@ -151,12 +151,12 @@ double SecondsElsewhere(const Reader& reader, HostPhase phase) {
 
 }  // namespace
 
-absl::StatusOr<HostPlan> HostPlanOfProfile(std::string_view xspace) {
+absl::StatusOr<HostModel> HostModelOfProfile(std::string_view xspace) {
   Reader reader;
   if (absl::Status s = reader.Read(xspace); !s.ok()) return s;
   const std::vector<size_t> program_of(reader.profile().executions.size(), 0);
   const double no_time[] = {0};
-  HostPlan plan = ReplayProfile(reader.profile(), program_of, no_time).plan;
+  HostModel plan = ReplayProfile(reader.profile(), program_of, no_time).plan;
   if (plan.steps.empty()) return absl::NotFoundError("the profile has no steps");
   const double steps = static_cast<double>(plan.steps.size());
   const double input = SecondsElsewhere(reader, HostPhase::kInput) / steps;

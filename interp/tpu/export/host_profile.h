@@ -18,7 +18,7 @@ namespace hlokit::tpu {
 
 // The plan of a program that runs once in each recorded step that called anything; its time on the device is divided
 // among the step's calls. An error if `xspace` is no profile, or holds neither steps nor calls.
-absl::StatusOr<HostPlan> HostPlanOfProfile(std::string_view xspace);
+absl::StatusOr<HostModel> HostModelOfProfile(std::string_view xspace);
 
 }  // namespace hlokit::tpu
 

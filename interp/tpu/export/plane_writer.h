@@ -20,7 +20,7 @@ namespace hlokit::tpu {
 inline int64_t Picoseconds(double seconds) { return std::llround(std::min(seconds * 1e12, 9e18)); }
 
 // Events of a line that follow or hold each other, in the order of their starts. Sums of seconds are rounded one way
-// and another: where an event would overlap its neighbour or what holds it by that little, it is moved; viewers draw
+// and another: where an event would overlap its neighbor or what holds it by that little, it is moved; viewers draw
 // what overlaps on rows of its own.
 class Nesting {
  public:

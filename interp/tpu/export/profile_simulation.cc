@@ -15,7 +15,7 @@ ProfileSimulation::Program::Program(Module module_in, SimulationOptions options_
       options(std::move(options_in)),
       plan(module),
       simulation(Simulate(module, plan, options)),
-      memory(PlanMemory(options.machine, module, plan, simulation.parts)),
+      memory(PlanMemory(options.machine, module, plan, simulation.implicit_partitions)),
       input{module, options, simulation, memory} {}
 
 absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const runtime::Profile& profile,
@@ -44,8 +44,8 @@ absl::StatusOr<std::unique_ptr<ProfileSimulation>> ProfileSimulation::Make(const
   return result;
 }
 
-Space ProfileSimulation::ToSpace(int64_t devices, size_t max_events) const {
-  Space space;
+ProfileSpace ProfileSimulation::ToSpace(int64_t devices, size_t max_events) const {
+  ProfileSpace space;
   int64_t most = 1;
   for (const std::unique_ptr<Program>& program : programs_) {
     space.programs.push_back({&program->input, &program->plan});

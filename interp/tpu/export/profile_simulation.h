@@ -36,7 +36,7 @@ class ProfileSimulation {
   const ReportInput& input(size_t program) const { return programs_[program]->input; }
   const KernelPlan& plan(size_t program) const { return programs_[program]->plan; }
   // As XSpaceBytes writes it.
-  Space ToSpace(int64_t devices, size_t max_events) const;
+  ProfileSpace ToSpace(int64_t devices, size_t max_events) const;
 
  private:
   struct Program {

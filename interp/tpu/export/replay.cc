@@ -64,25 +64,25 @@ constexpr std::string_view kBatchWait = "WaitForBatch";
 constexpr std::string_view kProgram = "program";  // its own work, in no span
 
 // The host's clock on the program's thread, with some of its waits longer or shorter.
-class Warp {
+class TimeMap {
  public:
   // [from, to] of the recorded time takes until `until` of the new one.
   void Add(double from, double to, double until) { pieces_.push_back({from, to, Map(from), until}); }
   double Map(double t) const {
     const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), t,
-                                        [](double value, const Piece& piece) { return value < piece.from; });
+                                        [](double value, const Segment& piece) { return value < piece.from; });
     if (after == pieces_.begin()) return t;
-    const Piece& piece = *(after - 1);
+    const Segment& piece = *(after - 1);
     if (t >= piece.to) return piece.new_to + (t - piece.to);
     const double part = piece.to > piece.from ? (t - piece.from) / (piece.to - piece.from) : 1;
     return piece.new_from + part * (piece.new_to - piece.new_from);
   }
 
  private:
-  struct Piece {
+  struct Segment {
     double from, to, new_from, new_to;
   };
-  std::vector<Piece> pieces_;  // in order, apart from each other
+  std::vector<Segment> pieces_;  // in order, apart from each other
 };
 
 class Replayer {
@@ -91,8 +91,8 @@ class Replayer {
       : profile_(profile), program_of_(program_of), seconds_of_(seconds_of) {}
 
   Replay Run() {
-    FindProgramThread();
-    PlayDevice();
+    IdentifyProgramThread();
+    SimulateDeviceQueue();
     MakePlan();
     MakeThreads();
     return std::move(result_);
@@ -102,7 +102,7 @@ class Replayer {
   double Seconds(int64_t ns) const { return static_cast<double>(ns - profile_.start_ns) * 1e-9; }
 
   // The one that marks steps, or else calls, or else has most spans.
-  void FindProgramThread() {
+  void IdentifyProgramThread() {
     std::vector<int64_t> weight(std::max<size_t>(profile_.threads.size(), 1), 0);
     for (const TraceEvent& e : profile_.events) weight[e.thread] += e.name == kStepMarker ? 1000000 : 1;
     for (const runtime::ExecutionEvent& e : profile_.executions) weight[e.thread] += 1000;
@@ -128,7 +128,7 @@ class Replayer {
   }
 
   // Devices of one process do the same: the first stands for them.
-  void PlayDevice() {
+  void SimulateDeviceQueue() {
     run_of_.assign(profile_.executions.size(), -1);
     for (const runtime::ExecutionEvent& e : profile_.executions) device_ = std::min(device_, e.device);
     double free = 0;
@@ -156,7 +156,7 @@ class Replayer {
 
   // Seconds of each phase in each step, by the innermost span that holds them.
   void MakePlan() {
-    HostPlan& plan = result_.plan;
+    HostModel& plan = result_.plan;
     plan.source = "a profile";
     plan.prefetch = 0;
     plan.steps.resize(boundaries_.size());
@@ -207,11 +207,11 @@ class Replayer {
     }
     if (!boundaries_.empty()) spend(boundaries_.back());
     std::vector<double> totals(seconds_of_.size(), 0);
-    for (const SpaceRun& run : result_.runs) totals[run.program] += seconds_of_[run.program];
+    for (const ProgramExecution& run : result_.runs) totals[run.program] += seconds_of_[run.program];
     if (!totals.empty()) {
       result_.main_program = static_cast<size_t>(std::max_element(totals.begin(), totals.end()) - totals.begin());
     }
-    for (const SpaceRun& run : result_.runs) {
+    for (const ProgramExecution& run : result_.runs) {
       if (run.step >= static_cast<int64_t>(plan.steps.size())) continue;
       HostStep& step = plan.steps[run.step];
       ++step.graphs;
@@ -265,7 +265,7 @@ class Replayer {
     for (const TraceEvent& e : profile_.events) {
       double start = Seconds(e.start_ns);
       double end = Seconds(e.end_ns);
-      SpaceSpan span;
+      HostSpan span;
       span.name = e.name;
       if (e.thread == main_) {
         span.step = StepFrom(start);
@@ -282,7 +282,7 @@ class Replayer {
       span.start = start;
       span.duration = end - start;
       const bool calls = span.run >= 0;
-      SpaceSpan call = span;
+      HostSpan call = span;
       if (calls) span.run = -1;
       result_.threads[e.thread].spans.push_back(std::move(span));
       if (!calls) continue;
@@ -290,8 +290,8 @@ class Replayer {
       call.name = "TPUExecute";
       result_.threads[e.thread].spans.push_back(std::move(call));
     }
-    for (SpaceThread& thread : result_.threads) {
-      std::stable_sort(thread.spans.begin(), thread.spans.end(), [](const SpaceSpan& a, const SpaceSpan& b) {
+    for (HostThread& thread : result_.threads) {
+      std::stable_sort(thread.spans.begin(), thread.spans.end(), [](const HostSpan& a, const HostSpan& b) {
         return a.start != b.start ? a.start < b.start : a.duration > b.duration;
       });
     }
@@ -305,7 +305,7 @@ class Replayer {
   std::vector<std::pair<double, double>> waits_;  // of the program's thread, as recorded
   int device_ = std::numeric_limits<int>::max();
   std::vector<int64_t> run_of_;  // by execution: index of result_.runs, negative where another device's stands for it
-  Warp warp_;
+  TimeMap warp_;
   Replay result_;
 };
 

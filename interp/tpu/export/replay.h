@@ -34,9 +34,9 @@ bool IsWait(std::string_view name);
 std::string_view SpanNameOf(HostPhase phase, bool wait);
 
 struct Replay {
-  HostPlan plan;                     // seconds of each phase in each step, and the recorded scopes
-  std::vector<SpaceThread> threads;  // with simulated waits
-  std::vector<SpaceRun> runs;
+  HostModel plan;                   // seconds of each phase in each step, and the recorded scopes
+  std::vector<HostThread> threads;  // with simulated waits
+  std::vector<ProgramExecution> runs;
   size_t main_program = 0;  // with most time on the device; the plan is about it
   double seconds = 0;
 };

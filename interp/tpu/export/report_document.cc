@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "interp/tpu/export/timeline.h"
-#include "interp/tpu/report/advice.h"
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/breakdown.h"
 #include "interp/tpu/report/number_text.h"
+#include "interp/tpu/report/recommendation.h"
 #include "interp/tpu/report/scope_time.h"
 #include "ir/core/str_cat.h"
 
@@ -29,7 +29,7 @@ constexpr size_t kListedWaits = 100;
 constexpr size_t kMemoryPoints = 1500;
 constexpr size_t kDepths = 4;  // of nested loops and calls on the timeline
 
-std::string_view NameOf(TimeKind kind) {
+std::string_view ToString(TimeKind kind) {
   switch (kind) {
     case TimeKind::kCompute:
       return "compute";
@@ -45,15 +45,15 @@ std::string_view NameOf(TimeKind kind) {
   return "";
 }
 
-std::string_view NameOf(Lane lane) {
+std::string_view ToString(Track lane) {
   switch (lane) {
-    case Lane::kProgram:
+    case Track::kProgram:
       return "program";
-    case Lane::kLoader:
+    case Track::kLoader:
       return "loader";
-    case Lane::kLink:
+    case Track::kLink:
       return "link";
-    case Lane::kDevice:
+    case Track::kDevice:
       return "device";
   }
   return "";
@@ -62,47 +62,49 @@ std::string_view NameOf(Lane lane) {
 Json GapParts(const DeviceGap& gap) {
   Json parts = Json::array();
   for (const DeviceGap::Part& part : gap.parts) {
-    // Neighbours of one phase and step read as one.
-    if (!parts.empty() && parts.back()["phase"] == std::string(NameOf(part.phase)) &&
+    // Neighbors of one phase and step read as one.
+    if (!parts.empty() && parts.back()["phase"] == std::string(ToString(part.phase)) &&
         parts.back()["step"] == part.step) {
-      parts.back()["time_us"] = parts.back()["time_us"].get<double>() + Us(part.seconds);
+      parts.back()["time_us"] = parts.back()["time_us"].get<double>() + ToMicroseconds(part.seconds);
       continue;
     }
-    parts.push_back({{"phase", std::string(NameOf(part.phase))}, {"step", part.step}, {"time_us", Us(part.seconds)}});
+    parts.push_back(
+        {{"phase", std::string(ToString(part.phase))}, {"step", part.step}, {"time_us", ToMicroseconds(part.seconds)}});
   }
   return parts;
 }
 
-Json HostJson(const HostPlan& plan, const HostTimeline& time) {
+Json HostJson(const HostModel& plan, const HostTimeline& time) {
   Json host = Json::object();
   host["source"] = Ascii(plan.source);
   host["steps"] = time.steps;
   host["steady_from"] = time.steady_from;
   host["prefetch"] = plan.prefetch;
   host["in_flight"] = plan.in_flight;
-  host["total_us"] = Us(time.seconds);
+  host["total_us"] = ToMicroseconds(time.seconds);
   Json phases = Json::array();
   for (size_t p = 0; p < kHostPhaseCount; ++p) {
     const HostPhase phase = static_cast<HostPhase>(p);
     double busy = 0;
-    for (const Activity& a : time.activities) {
-      if (a.lane != Lane::kDevice && a.phase == phase && !a.wait && static_cast<size_t>(a.step) >= time.steady_from) {
+    for (const TimelineSpan& a : time.spans) {
+      if (a.track != Track::kDevice && a.phase == phase && !a.wait && static_cast<size_t>(a.step) >= time.steady_from) {
         busy += a.end - a.start;
       }
     }
     const double steps = static_cast<double>(std::max<size_t>(time.steps - time.steady_from, 1));
     if (busy == 0 && time.SteadyGap(phase) == 0) continue;
-    phases.push_back({{"phase", std::string(NameOf(phase))},
-                      {"time_per_step_us", Us(busy / steps)},
-                      {"device_idle_per_step_us", Us(time.SteadyGap(phase))}});
+    phases.push_back({{"phase", std::string(ToString(phase))},
+                      {"time_per_step_us", ToMicroseconds(busy / steps)},
+                      {"device_idle_per_step_us", ToMicroseconds(time.SteadyGap(phase))}});
   }
   host["phases"] = std::move(phases);
   Json activities = Json::array();
-  for (size_t a = 0; a < std::min(time.activities.size(), kListedActivities); ++a) {
-    const Activity& activity = time.activities[a];
-    activities.push_back({std::string(NameOf(activity.lane)),
-                          activity.lane == Lane::kDevice ? std::string("step") : std::string(NameOf(activity.phase)),
-                          activity.step, Us(activity.start), Us(activity.end - activity.start), activity.wait ? 1 : 0});
+  for (size_t a = 0; a < std::min(time.spans.size(), kListedActivities); ++a) {
+    const TimelineSpan& activity = time.spans[a];
+    activities.push_back(
+        {std::string(ToString(activity.track)),
+         activity.track == Track::kDevice ? std::string("step") : std::string(ToString(activity.phase)), activity.step,
+         ToMicroseconds(activity.start), ToMicroseconds(activity.end - activity.start), activity.wait ? 1 : 0});
   }
   host["activity_columns"] = {"lane", "phase", "step", "start_us", "time_us", "is_wait"};
   host["activities"] = std::move(activities);
@@ -116,7 +118,8 @@ Json HostJson(const HostPlan& plan, const HostTimeline& time) {
   }
   const double steps = static_cast<double>(std::max<size_t>(time.steps - time.steady_from, 1));
   for (const auto& [name, sum] : by_name) {
-    scopes.push_back({{"scope", Ascii(name)}, {"time_per_step_us", Us(sum.first / steps)}, {"runs", sum.second}});
+    scopes.push_back(
+        {{"scope", Ascii(name)}, {"time_per_step_us", ToMicroseconds(sum.first / steps)}, {"runs", sum.second}});
   }
   host["scopes"] = std::move(scopes);
   return host;
@@ -126,17 +129,17 @@ Json GapsJson(const HostTimeline& time) {
   Json list = Json::array();
   for (size_t g = 0; g < std::min(time.gaps.size(), kListedGaps); ++g) {
     const DeviceGap& gap = time.gaps[g];
-    list.push_back({{"start_us", Us(gap.start)},
-                    {"time_us", Us(gap.end - gap.start)},
+    list.push_back({{"start_us", ToMicroseconds(gap.start)},
+                    {"time_us", ToMicroseconds(gap.end - gap.start)},
                     {"before_step", gap.before_step},
-                    {"filled_by", std::string(NameOf(gap.Longest()))},
+                    {"filled_by", std::string(ToString(gap.Longest()))},
                     {"parts", GapParts(gap)}});
   }
   Json gaps = Json::object();
   gaps["count"] = time.gaps.size();
   double sum = 0;
   for (const DeviceGap& gap : time.gaps) sum += gap.end - gap.start;
-  gaps["time_us"] = Us(sum);
+  gaps["time_us"] = ToMicroseconds(sum);
   gaps["list"] = std::move(list);
   return gaps;
 }
@@ -144,14 +147,16 @@ Json GapsJson(const HostTimeline& time) {
 Json BreakdownJson(const ReportInput& input, const KernelPlan& plan, const HostTimeline& time) {
   Json parts = Json::array();
   for (const TimeShare& share : DeviceBreakdown(input, plan)) {
-    parts.push_back(
-        {{"name", Ascii(share.name)}, {"kind", std::string(NameOf(share.kind))}, {"time_us", Us(share.seconds)}});
+    parts.push_back({{"name", Ascii(share.name)},
+                     {"kind", std::string(ToString(share.kind))},
+                     {"time_us", ToMicroseconds(share.seconds)}});
   }
   for (size_t p = 0; p < kHostPhaseCount; ++p) {
     const double seconds = time.SteadyGap(static_cast<HostPhase>(p));
     if (seconds <= 0) continue;
-    parts.push_back(
-        {{"name", StrCat("host: ", NameOf(static_cast<HostPhase>(p)))}, {"kind", "idle"}, {"time_us", Us(seconds)}});
+    parts.push_back({{"name", StrCat("host: ", ToString(static_cast<HostPhase>(p)))},
+                     {"kind", "idle"},
+                     {"time_us", ToMicroseconds(seconds)}});
   }
   return parts;
 }
@@ -211,9 +216,9 @@ class TimelineLines {
       name = std::string(input_.module.instruction(e.name).name());
     }
     std::string bound;
-    if (e.step != nullptr) bound = std::string(tpu::NameOf(e.step->bound));
-    rows_.push_back({line - static_cast<size_t>(TimelineLine::kOps), depth, Us(bucket->start),
-                     Us(bucket->end - bucket->start), Ascii(name), bound, bucket->count});
+    if (e.step != nullptr) bound = std::string(tpu::ToString(e.step->bound));
+    rows_.push_back({line - static_cast<size_t>(TimelineLine::kOps), depth, ToMicroseconds(bucket->start),
+                     ToMicroseconds(bucket->end - bucket->start), Ascii(name), bound, bucket->count});
     *bucket = Bucket();
   }
 
@@ -228,8 +233,8 @@ Json TimelineJson(const ReportInput& input, const KernelPlan& plan, const Report
   TimelineLines lines(input, input.simulation.device_seconds, options.shown_events);
   WalkTimeline(input, plan, options.max_events, [&](const TimelineEvent& e) { lines.Add(e); });
   Json timeline = Json::object();
-  timeline["lines"] = {std::string(NameOf(TimelineLine::kOps)), std::string(NameOf(TimelineLine::kAsyncOps)),
-                       std::string(NameOf(TimelineLine::kWaits))};
+  timeline["lines"] = {std::string(ToString(TimelineLine::kOps)), std::string(ToString(TimelineLine::kAsyncOps)),
+                       std::string(ToString(TimelineLine::kWaits))};
   timeline["columns"] = {"line", "depth", "start_us", "time_us", "name", "bound_by", "events"};
   timeline["events"] = lines.Take();
   return timeline;
@@ -237,10 +242,10 @@ Json TimelineJson(const ReportInput& input, const KernelPlan& plan, const Report
 
 Json WaitsJson(const ReportInput& input, const KernelPlan& plan) {
   Json list = Json::array();
-  const std::vector<CoreWait> waits = CoreWaits(input, plan);
+  const std::vector<CoreStall> waits = CoreStalls(input, plan);
   for (size_t w = 0; w < std::min(waits.size(), kListedWaits); ++w) {
-    const CoreWait& wait = waits[w];
-    Json row = {{"time_us", Us(wait.seconds)}, {"runs", wait.runs}};
+    const CoreStall& wait = waits[w];
+    Json row = {{"time_us", ToMicroseconds(wait.seconds)}, {"runs", wait.runs}};
     row["stalled"] = wait.waiting.valid() ? Ascii(input.module.instruction(wait.waiting).name()) : "end of computation";
     row["waiting_for"] = wait.waited_for.valid() ? Ascii(input.module.instruction(wait.waited_for).name()) : "links";
     if (wait.waited_for.valid()) {
@@ -269,15 +274,15 @@ Json MemoryTimeline(const ReportInput& input, const KernelPlan& plan) {
     for (size_t k = first; k < std::min(order.size(), first + bucket); ++k) {
       if (bytes[order[k]] > bytes[most]) most = order[k];
     }
-    points.push_back({Us(steps[most].start), bytes[most],
+    points.push_back({ToMicroseconds(steps[most].start), bytes[most],
                       Ascii(input.module.instruction(plan.computations()[entry].steps[most].name).name())});
   }
   return points;
 }
 
-Json MachineJson(const Machine& machine) {
+Json DeviceDescriptionJson(const DeviceDescription& machine) {
   Json rows = Json::array();
-  const absl::Span<const MachineField> fields = MachineFields();
+  const absl::Span<const DeviceDescriptionField> fields = DeviceDescriptionFields();
   for (size_t f = 0; f < fields.size(); ++f) {
     const std::string source = f < machine.sources.size() ? machine.sources[f] : std::string();
     rows.push_back({{"parameter", std::string(fields[f].name)},
@@ -288,11 +293,15 @@ Json MachineJson(const Machine& machine) {
   return rows;
 }
 
-Json AdviceJson(const ReportInput& input, const HostPlan& host) {
+Json RecommendationsJson(const ReportInput& input, const HostModel& host) {
   Json list = Json::array();
-  for (const Advice& advice : Advise(input, host)) {
-    Json row = {{"title", advice.title},       {"evidence", Ascii(advice.evidence)}, {"action", advice.action},
-                {"simulated", advice.changed}, {"before_us", Us(advice.before)},     {"after_us", Us(advice.after)}};
+  for (const Recommendation& advice : Recommend(input, host)) {
+    Json row = {{"title", advice.title},
+                {"evidence", Ascii(advice.evidence)},
+                {"action", advice.action},
+                {"simulated", advice.changed},
+                {"before_us", ToMicroseconds(advice.before)},
+                {"after_us", ToMicroseconds(advice.after)}};
     if (advice.bytes_before > 0) {
       row["peak_bytes_before"] = advice.bytes_before;
       row["peak_bytes_after"] = advice.bytes_after;
@@ -304,10 +313,10 @@ Json AdviceJson(const ReportInput& input, const HostPlan& host) {
 
 }  // namespace
 
-std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostPlan& host,
+std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostModel& host,
                            const ReportDocumentOptions& options) {
-  const HostTimeline time = RunHost(host, input.simulation.device_seconds);
-  const Machine& machine = input.options.machine;
+  const HostTimeline time = SimulateHost(host, input.simulation.device_seconds);
+  const DeviceDescription& machine = input.options.machine;
   const Simulation& s = input.simulation;
   Json json = Json::object();
   json["format"] = "hlokit report 2";
@@ -315,8 +324,8 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   const Json base = Json::parse(ReportJson(input));
   for (const auto& item : base.items()) json[item.key()] = item.value();
   // With the host as it was given, not only its calls.
-  json["step_time_us"] = Us(time.step_seconds);
-  if (time.step_seconds > s.device_seconds * 1.001) json["bound_by"] = std::string(tpu::NameOf(Resource::kHost));
+  json["step_time_us"] = ToMicroseconds(time.step_seconds);
+  if (time.step_seconds > s.device_seconds * 1.001) json["bound_by"] = std::string(tpu::ToString(Resource::kHost));
   Json& use = json["utilization"];
   use["duty_cycle"] = Share(s.core_busy, time.step_seconds);
   use["mxu_busy"] = Share(s.busy[static_cast<size_t>(Resource::kMxu)], time.step_seconds);
@@ -327,7 +336,7 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   json["peaks"]["ici_bytes_per_second_one_way"] = machine.ici_rate;
   json["peaks"]["vmem_bytes_per_second"] = machine.vmem_rate;
   json["breakdown"] = BreakdownJson(input, plan, time);
-  json["recommendations"] = AdviceJson(input, host);
+  json["recommendations"] = RecommendationsJson(input, host);
   json["gaps"] = GapsJson(time);
   json["host"] = HostJson(host, time);
   json["core_stalls"] = WaitsJson(input, plan);
@@ -335,31 +344,31 @@ std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, con
   Json scopes = Json::array();
   for (const ScopeTime& scope : ScopeTimes(input, plan)) {
     scopes.push_back({{"scope", Ascii(scope.scope)},
-                      {"time_us", Us(scope.seconds)},
+                      {"time_us", ToMicroseconds(scope.seconds)},
                       {"kernels", scope.kernels},
-                      {"in_mixed_kernels_us", Us(scope.moved)}});
+                      {"in_mixed_kernels_us", ToMicroseconds(scope.mixed_kernel_seconds)}});
   }
   json["scopes"] = std::move(scopes);
   json["memory"]["timeline_columns"] = {"time_us", "bytes", "operation"};
   json["memory"]["timeline"] = MemoryTimeline(input, plan);
   Json faster = Json::array();
-  for (const Sensitivity& change : TwiceAsFast(input, host)) {
+  for (const Sensitivity& change : SensitivityAnalysis(input, host)) {
     faster.push_back({{"resource", change.resource},
-                      {"step_time_us", Us(change.seconds)},
-                      {"bound_by", std::string(tpu::NameOf(change.bound))}});
+                      {"step_time_us", ToMicroseconds(change.seconds)},
+                      {"bound_by", std::string(tpu::ToString(change.bound))}});
   }
   json["sensitivity"] = std::move(faster);
   Json machines = Json::array();
-  for (const OtherMachine& other : OnOtherMachines(input, host)) {
+  for (const TargetComparison& other : CompareTargets(input, host)) {
     machines.push_back({{"target", other.machine},
                         {"topology", other.topology},
-                        {"step_time_us", Us(other.seconds)},
-                        {"bound_by", std::string(tpu::NameOf(other.bound))},
+                        {"step_time_us", ToMicroseconds(other.seconds)},
+                        {"bound_by", std::string(tpu::ToString(other.bound))},
                         {"peak_bytes", other.peak_bytes},
                         {"limit_bytes", other.limit_bytes}});
   }
   json["other_targets"] = std::move(machines);
-  json["target"] = MachineJson(machine);
+  json["target"] = DeviceDescriptionJson(machine);
   return json.dump() + "\n";
 }
 

@@ -16,11 +16,11 @@ namespace hlokit::tpu {
 
 struct ReportDocumentOptions {
   size_t max_events = 200000;  // of one execution that are looked at
-  size_t shown_events = 4000;  // on a line of the timeline; shorter neighbours are drawn as one
+  size_t shown_events = 4000;  // on a line of the timeline; shorter neighbors are drawn as one
   std::string command;         // how it was made, for the reader
 };
 
-std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostPlan& host,
+std::string ReportDocument(const ReportInput& input, const KernelPlan& plan, const HostModel& host,
                            const ReportDocumentOptions& options);
 
 }  // namespace hlokit::tpu

@@ -14,7 +14,7 @@ namespace hlokit::tpu {
 namespace {
 
 // Beyond so many a list says no more to a reader.
-constexpr int64_t kMostDevices = int64_t{1} << 16;
+constexpr int64_t kMaxDevices = int64_t{1} << 16;
 
 enum OpShardingType {
   kReplicated = 0,
@@ -69,8 +69,8 @@ void WriteNamed(const Context& context, const ShardingLeaf& leaf, xla::NamedShar
     to->set_size(leaf.mesh.axis_size(axis));
   }
   const TileAssignment& devices = leaf.mesh.devices;
-  if (!(devices.is_iota() && devices.iota.plain())) {
-    const int64_t count = std::min(leaf.mesh.device_count(), kMostDevices);
+  if (!(devices.is_iota() && devices.iota.IsIdentity())) {
+    const int64_t count = std::min(leaf.mesh.device_count(), kMaxDevices);
     for (int64_t k = 0; k < count; ++k) out->mutable_mesh()->add_device_ids(devices.At(k));
   }
   for (const DimSharding& dim : leaf.dims) {
@@ -135,7 +135,7 @@ void WriteSharding(const Context& context, ListId id, xla::OpSharding* out) {
     return;
   }
   out->set_type(kTuple);
-  int64_t left = kMostDevices;
+  int64_t left = kMaxDevices;
   for (const Sharding::Run& run : sharding.runs) {
     for (int64_t k = 0; k < run.count && left > 0; ++k, --left)
       WriteLeaf(context, run.leaf, out->add_tuple_shardings());
@@ -158,7 +158,7 @@ void WriteReplicaGroups(const Context& context, ListId id, xla::HloInstructionPr
     for (int64_t d : groups.tiles.iota.perm) iota->add_iota_transpose_perm(static_cast<int>(d));
     return;
   }
-  absl::StatusOr<std::vector<std::vector<int64_t>>> list = ExpandReplicaGroups(context, id, kMostDevices);
+  absl::StatusOr<std::vector<std::vector<int64_t>>> list = ExpandReplicaGroups(context, id, kMaxDevices);
   if (list.ok()) WriteGroups(*list, out);
 }
 

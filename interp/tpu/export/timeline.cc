@@ -23,7 +23,7 @@ class ChromeWriter {
       Meta("process_name", d, 0, StrCat("/device:TPU:", d, " (", input_.options.machine.name, ")"));
       for (TimelineLine line : {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps,
                                 TimelineLine::kAsyncOps, TimelineLine::kWaits}) {
-        Meta("thread_name", d, static_cast<int>(line), NameOf(line));
+        Meta("thread_name", d, static_cast<int>(line), ToString(line));
       }
     }
   }
@@ -55,7 +55,7 @@ class ChromeWriter {
   void Arguments(const TimelineEvent& e) {
     const Instruction i = input_.module.instruction(e.name);
     out_ << ", \"args\": {\"opcode\": " << runtime::TraceString(i.opcode_text())
-         << ", \"bound_by\": " << runtime::TraceString(NameOf(e.step->bound))
+         << ", \"bound_by\": " << runtime::TraceString(ToString(e.step->bound))
          << ", \"flops\": " << runtime::TraceNumber(e.step->flops)
          << ", \"hbm_bytes\": " << runtime::TraceNumber(e.step->hbm_bytes);
     if (e.step->wire_bytes > 0) out_ << ", \"interconnect_bytes\": " << runtime::TraceNumber(e.step->wire_bytes);
@@ -84,7 +84,7 @@ class ChromeWriter {
 
 }  // namespace
 
-std::string_view NameOf(TimelineLine line) {
+std::string_view ToString(TimelineLine line) {
   switch (line) {
     case TimelineLine::kSteps:
       return "Steps";
@@ -102,11 +102,11 @@ std::string_view NameOf(TimelineLine line) {
 
 void WalkTimeline(const ReportInput& input, const KernelPlan& plan, size_t max_events,
                   const std::function<void(const TimelineEvent&)>& event, int64_t devices) {
-  DeviceWalkOptions walk;
+  MultiDeviceOptions walk;
   walk.show = event;
   walk.shown = devices;
   walk.max_shown = max_events;
-  WalkDevices(input.module, plan, input.options, input.simulation, walk);
+  SimulateDevices(input.module, plan, input.options, input.simulation, walk);
 }
 
 void WriteChromeTrace(const ReportInput& input, const KernelPlan& plan, size_t max_events, int64_t devices,

@@ -11,12 +11,12 @@
 
 #include "interp/tpu/program/kernel_plan.h"
 #include "interp/tpu/report/report.h"
-#include "interp/tpu/timing/device_walk.h"
+#include "interp/tpu/timing/multi_device_simulation.h"
 #include "ir/core/text_writer.h"
 
 namespace hlokit::tpu {
 
-std::string_view NameOf(TimelineLine line);
+std::string_view ToString(TimelineLine line);
 
 // Calls `event` for about `max_events` events of each of the first `devices` devices (of one, where all are alike).
 // Loops whose trips do not fit are cut short: the rest of the trips is one event with skipped_trips.

@@ -57,8 +57,8 @@ std::string ProfilerCategory(std::string_view category) {
 // The planes of one device after another: the events of a program are found once.
 class DevicePlanes {
  public:
-  DevicePlanes(const Space& space, proto::XSpace* out) : space_(space), out_(*out) {
-    for (const SpaceProgram& program : space.programs) {
+  DevicePlanes(const ProfileSpace& space, proto::XSpace* out) : space_(space), out_(*out) {
+    for (const ProfileProgram& program : space.programs) {
       std::map<uint32_t, const OpRow*> rows;
       for (const OpRow& row : program.input->simulation.rows) rows.insert({row.name.value, &row});
       rows_.push_back(std::move(rows));
@@ -83,13 +83,13 @@ class DevicePlanes {
     // Lines are stored in a vector that grows: ask for them by index.
     for (TimelineLine line :
          {TimelineLine::kSteps, TimelineLine::kModules, TimelineLine::kOps, TimelineLine::kAsyncOps}) {
-      writer.Line(static_cast<int64_t>(line), NameOf(line))->set_timestamp_ns(space_.start_unix_ns);
+      writer.Line(static_cast<int64_t>(line), ToString(line))->set_timestamp_ns(space_.start_unix_ns);
     }
     // A step is from its first execution to the end of its last.
     for (size_t first = 0; first < space_.runs.size();) {
       size_t end = first + 1;
       while (end < space_.runs.size() && space_.runs[end].step == space_.runs[first].step) ++end;
-      const SpaceRun& last = space_.runs[end - 1];
+      const ProgramExecution& last = space_.runs[end - 1];
       const double stop = last.start + space_.programs[last.program].input->simulation.device_seconds;
       proto::XEvent* event = AddEvent(TimelineLine::kSteps, StepMetadata(space_.runs[first].step, &writer),
                                       space_.runs[first].start, stop - space_.runs[first].start, &writer);
@@ -107,7 +107,7 @@ class DevicePlanes {
   }
 
   void WritePeaks(int64_t device, PlaneWriter* writer) const {
-    const Machine& machine = space_.programs[0].input->options.machine;
+    const DeviceDescription& machine = space_.programs[0].input->options.machine;
     proto::XPlane* plane = &writer->plane();
     writer->Stat(plane, "peak_teraflops_per_second", machine.PeakFlops() / 1e12);
     writer->Stat(plane, "peak_hbm_bw_gigabytes_per_second", machine.HbmRate() / 1e9);
@@ -154,7 +154,7 @@ class DevicePlanes {
   void WriteEvent(const TimelineEvent& e, size_t run, PlaneWriter* writer) {
     // Gaps between operations show the waits.
     if (e.line == TimelineLine::kWaits || e.line == TimelineLine::kSteps) return;
-    const SpaceRun& r = space_.runs[run];
+    const ProgramExecution& r = space_.runs[run];
     proto::XEvent* event = AddEvent(e.line, MetadataFor(e, r.program, writer), r.start + e.start, e.duration, writer);
     writer->Stat(event, "group_id", r.step);
     writer->Stat(event, "run_id", static_cast<int64_t>(run) + 1);
@@ -210,19 +210,19 @@ class DevicePlanes {
     return id;
   }
 
-  const Space& space_;
+  const ProfileSpace& space_;
   proto::XSpace& out_;
   std::vector<std::map<uint32_t, const OpRow*>> rows_;                 // by program, then name
   std::vector<std::map<int64_t, std::vector<TimelineEvent>>> events_;  // by program, then device
   Nesting nesting_;                                                    // of the device's operations
 };
 
-void WriteHost(const Space& space, proto::XSpace* out) {
+void WriteHost(const ProfileSpace& space, proto::XSpace* out) {
   PlaneWriter host(out, kHostPlane, "/host:CPU");
   for (size_t t = 0; t < space.threads.size(); ++t) {
     proto::XLine* line = host.Line(static_cast<int64_t>(t) + 1, Ascii(space.threads[t].name));
     line->set_timestamp_ns(space.start_unix_ns);
-    for (const SpaceSpan& span : space.threads[t].spans) {
+    for (const HostSpan& span : space.threads[t].spans) {
       proto::XEvent* event = line->add_events();
       event->set_metadata_id(host.EventNamed(Ascii(span.name)));
       const int64_t start = Picoseconds(span.start);
@@ -245,10 +245,10 @@ void WriteHost(const Space& space, proto::XSpace* out) {
 }
 
 // The programs, each with its buffers.
-void WriteProgramMetadata(const Space& space, proto::XSpace* out) {
+void WriteProgramMetadata(const ProfileSpace& space, proto::XSpace* out) {
   PlaneWriter plane(out, kMetadataPlane, "/host:metadata");
   for (size_t p = 0; p < space.programs.size(); ++p) {
-    const SpaceProgram& program = space.programs[p];
+    const ProfileProgram& program = space.programs[p];
     const int64_t id = ProgramId(p);
     proto::XEventMetadata* metadata = nullptr;
     plane.Event(id, StrCat(Ascii(program.input->module.name()), "(", id, ")"), &metadata);
@@ -260,7 +260,7 @@ void WriteProgramMetadata(const Space& space, proto::XSpace* out) {
 
 }  // namespace
 
-std::string XSpaceBytes(const Space& space) {
+std::string XSpaceBytes(const ProfileSpace& space) {
   proto::XSpace out;
   out.add_hostnames(space.hostname);
   DevicePlanes(space, &out).Write();
@@ -279,46 +279,47 @@ std::string XSpaceBytes(const Space& space) {
   return bytes;
 }
 
-Space SpaceOf(const SpaceProgram& program, const HostPlan& host, int64_t devices, size_t max_events) {
-  const HostTimeline time = RunHost(host, program.input->simulation.device_seconds);
-  Space space;
+ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& host, int64_t devices,
+                               size_t max_events) {
+  const HostTimeline time = SimulateHost(host, program.input->simulation.device_seconds);
+  ProfileSpace space;
   space.programs = {program};
   space.devices = devices;
   space.max_events = max_events;
   space.seconds = time.seconds;
-  static constexpr Lane kLanes[] = {Lane::kProgram, Lane::kLoader, Lane::kLink};
+  static constexpr Track kTracks[] = {Track::kProgram, Track::kLoader, Track::kLink};
   static constexpr std::string_view kNames[] = {"main", "loader", "transfer"};
-  space.threads.resize(std::size(kLanes));
-  for (size_t l = 0; l < std::size(kLanes); ++l) space.threads[l].name = std::string(kNames[l]);
+  space.threads.resize(std::size(kTracks));
+  for (size_t l = 0; l < std::size(kTracks); ++l) space.threads[l].name = std::string(kNames[l]);
   // Steps hold what the program's thread does in them.
   std::vector<std::pair<double, double>> steps(time.steps, {-1, 0});
   int64_t runs = 0;
-  for (const Activity& a : time.activities) {
-    if (a.lane == Lane::kDevice) {
+  for (const TimelineSpan& a : time.spans) {
+    if (a.track == Track::kDevice) {
       // One execution stands for the graphs of a step.
       if (!space.runs.empty() && space.runs.back().step == a.step) continue;
       space.runs.push_back({0, a.start, a.step});
       continue;
     }
-    if (a.lane == Lane::kProgram) {
+    if (a.track == Track::kProgram) {
       std::pair<double, double>& step = steps[static_cast<size_t>(a.step)];
       if (step.first < 0) step.first = a.start;
       step.second = std::max(step.second, a.end);
     }
-    SpaceSpan span{std::string(SpanNameOf(a.phase, a.wait)), a.start, a.end - a.start, a.step, false, -1};
+    HostSpan span{std::string(SpanNameOf(a.phase, a.wait)), a.start, a.end - a.start, a.step, false, -1};
     if (a.phase == HostPhase::kExecute && !a.wait && (runs == 0 || runs <= a.step)) span.run = runs++;
-    for (size_t l = 0; l < std::size(kLanes); ++l) {
-      if (kLanes[l] == a.lane) space.threads[l].spans.push_back(std::move(span));
+    for (size_t l = 0; l < std::size(kTracks); ++l) {
+      if (kTracks[l] == a.track) space.threads[l].spans.push_back(std::move(span));
     }
   }
-  std::vector<SpaceSpan> roots;
+  std::vector<HostSpan> roots;
   for (size_t k = 0; k < steps.size(); ++k) {
     if (steps[k].first < 0) continue;
     roots.push_back({"train", steps[k].first, steps[k].second - steps[k].first, static_cast<int64_t>(k), true, -1});
   }
-  std::vector<SpaceSpan>& main = space.threads[0].spans;
+  std::vector<HostSpan>& main = space.threads[0].spans;
   main.insert(main.begin(), roots.begin(), roots.end());
-  std::stable_sort(main.begin(), main.end(), [](const SpaceSpan& a, const SpaceSpan& b) { return a.start < b.start; });
+  std::stable_sort(main.begin(), main.end(), [](const HostSpan& a, const HostSpan& b) { return a.start < b.start; });
   return space;
 }
 

@@ -16,36 +16,36 @@
 
 namespace hlokit::tpu {
 
-struct SpaceProgram {
+struct ProfileProgram {
   const ReportInput* input = nullptr;
   const KernelPlan* plan = nullptr;
 };
 
 // One execution of a program, on all devices.
-struct SpaceRun {
+struct ProgramExecution {
   size_t program = 0;
   double start = 0;  // seconds
   int64_t step = 0;
 };
 
 // What a thread of the host did.
-struct SpaceSpan {
+struct HostSpan {
   std::string name;
   double start = 0;
   double duration = 0;
   int64_t step = -1;  // whose; negative: none
   bool root = false;  // the step itself
-  int64_t run = -1;   // the execution that it calls, index of Space::runs
+  int64_t run = -1;   // the execution that it calls, index of ProfileSpace::runs
 };
-struct SpaceThread {
+struct HostThread {
   std::string name;
-  std::vector<SpaceSpan> spans;
+  std::vector<HostSpan> spans;
 };
 
-struct Space {
-  std::vector<SpaceProgram> programs;
-  std::vector<SpaceRun> runs;
-  std::vector<SpaceThread> threads;
+struct ProfileSpace {
+  std::vector<ProfileProgram> programs;
+  std::vector<ProgramExecution> runs;
+  std::vector<HostThread> threads;
   int64_t devices = 1;  // planes
   std::string hostname = "hlokit";
   int64_t start_unix_ns = 0;
@@ -54,10 +54,11 @@ struct Space {
 };
 
 // The bytes of XSpace. Equal spaces give equal bytes.
-std::string XSpaceBytes(const Space& space);
+std::string XSpaceBytes(const ProfileSpace& space);
 
 // The space of a program that the host runs as the plan says.
-Space SpaceOf(const SpaceProgram& program, const HostPlan& host, int64_t devices, size_t max_events);
+ProfileSpace BuildProfileSpace(const ProfileProgram& program, const HostModel& host, int64_t devices,
+                               size_t max_events);
 
 }  // namespace hlokit::tpu
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "interp/tpu/memory/heap.h"
+#include "interp/tpu/memory/heap_simulator.h"
 #include "interp/tpu/report/ascii.h"
 #include "interp/tpu/report/number_text.h"
 
@@ -33,7 +33,7 @@ int64_t DataType(ElementType type) {
 
 class Allocator {
  public:
-  Allocator(const Space& space, int64_t line, PlaneWriter* host) : space_(space), host_(*host) {
+  Allocator(const ProfileSpace& space, int64_t line, PlaneWriter* host) : space_(space), host_(*host) {
     const ReportInput& input = *space.programs[0].input;
     limit_ = static_cast<int64_t>(std::min(input.memory.limit_bytes, 9e18));
     host_.Line(line, "allocator of TPU:0")->set_timestamp_ns(space.start_unix_ns);
@@ -44,7 +44,7 @@ class Allocator {
     size_t events = 0;
     for (size_t run = 0; run < space_.runs.size(); ++run) {
       const size_t program = space_.runs[run].program;
-      events += 2 * space_.programs[program].input->memory.lives.size();
+      events += 2 * space_.programs[program].input->memory.live_ranges.size();
       if (run > 0 && events > space_.max_events) return;
       Load(program, space_.runs[run]);
       Execute(program, space_.runs[run]);
@@ -61,17 +61,17 @@ class Allocator {
   };
 
   // The arguments of a program, when it first runs.
-  void Load(size_t program, const SpaceRun& run) {
+  void Load(size_t program, const ProgramExecution& run) {
     if (!loaded_.insert(program).second) return;
     const ReportInput& input = *space_.programs[program].input;
-    for (const BufferLife& life : input.memory.standing) {
+    for (const LiveRange& life : input.memory.persistent) {
       if (life.bytes <= 0) continue;
       Note(true, {&input, life.value, life.bytes, standing_, false}, run.start, run.step, "parameter");
       standing_ += life.bytes;
     }
   }
 
-  void Execute(size_t program, const SpaceRun& run) {
+  void Execute(size_t program, const ProgramExecution& run) {
     const ReportInput& input = *space_.programs[program].input;
     const KernelPlan& plan = *space_.programs[program].plan;
     for (const Block& block : results_) Note(false, block, run.start, run.step, "output");
@@ -79,8 +79,8 @@ class Allocator {
     const int64_t entry = plan.PlanOf(input.module.entry().id());
     if (entry < 0) return;
     const std::vector<StepTime>& times = input.simulation.computations[entry].steps;
-    WalkHeap(input.memory, times.size(), [&](const HeapEvent& e) {
-      const BufferLife& life = input.memory.lives[e.life];
+    SimulateHeap(input.memory, times.size(), [&](const HeapEvent& e) {
+      const LiveRange& life = input.memory.live_ranges[e.live_range];
       const StepTime& time = times[e.step];
       const bool result = life.to >= times.size();
       const Block block{&input, life.value, life.bytes, standing_ + e.offset, !result};
@@ -118,7 +118,7 @@ class Allocator {
     host_.Stat(event, "shape", ToString(i.shape(), /*with_layout=*/false));
   }
 
-  const Space& space_;
+  const ProfileSpace& space_;
   PlaneWriter& host_;
   int line_ = 0;
   int64_t limit_ = 0;
@@ -133,7 +133,7 @@ class Allocator {
 
 }  // namespace
 
-void WriteMemoryEvents(const Space& space, int64_t line, PlaneWriter* host) {
+void WriteMemoryEvents(const ProfileSpace& space, int64_t line, PlaneWriter* host) {
   if (!space.programs.empty()) Allocator(space, line, host).Run();
 }
 

@@ -16,8 +16,8 @@
 
 namespace hlokit::tpu {
 
-// Of whole executions, as many as make at most Space::max_events events; at least one.
-void WriteMemoryEvents(const Space& space, int64_t line, PlaneWriter* host);
+// Of whole executions, as many as make at most ProfileSpace::max_events events; at least one.
+void WriteMemoryEvents(const ProfileSpace& space, int64_t line, PlaneWriter* host);
 
 }  // namespace hlokit::tpu
 

@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "interp/tpu/memory/heap.h"
+#include "interp/tpu/memory/heap_simulator.h"
 #include "ir/core/saturating.h"
 #include "passes/schedule/loop_state.h"
 #include "passes/target/aliases.h"
@@ -18,7 +18,7 @@ namespace hlokit::tpu {
 namespace {
 
 constexpr size_t kMaxListed = 10000;
-constexpr double kMostBytes = 1e17;  // of an array: more than any memory, far from overflow
+constexpr double kMaxArrayBytes = 1e17;  // of an array: more than any memory, far from overflow
 
 // What one run of a computation needs beyond its parameters.
 struct Need {
@@ -29,7 +29,7 @@ struct Need {
 
 class Planner {
  public:
-  Planner(const Machine& machine, const Module& module, const KernelPlan& plan, double parts)
+  Planner(const DeviceDescription& machine, const Module& module, const KernelPlan& plan, double parts)
       : machine_(machine), module_(module), plan_(plan), parts_(parts) {}
 
   MemoryPlan Run() {
@@ -44,14 +44,14 @@ class Planner {
 
  private:
   int64_t Bytes(Shape shape) const {
-    return static_cast<int64_t>(std::min(static_cast<double>(PaddedBytes(machine_, shape)) / parts_, kMostBytes));
+    return static_cast<int64_t>(std::min(static_cast<double>(PaddedBytes(machine_, shape)) / parts_, kMaxArrayBytes));
   }
   LiveArray ArrayOf(Instruction value) const {
     LiveArray array;
     array.value = value.id();
     array.bytes = Bytes(value.shape());
     const double own = static_cast<double>(std::max<int64_t>(ByteSize(value.shape()), 0)) / parts_;
-    array.own_bytes = std::min(static_cast<int64_t>(std::min(own, kMostBytes)), array.bytes);
+    array.unpadded_bytes = std::min(static_cast<int64_t>(std::min(own, kMaxArrayBytes)), array.bytes);
     array.parameter = value.opcode() == Opcode::kParameter;
     return array;
   }
@@ -143,13 +143,13 @@ class Planner {
     if (entry != nullptr) {
       for (int64_t k = 0; k < computation.parameter_count(); ++k) {
         alive = SaturatingAdd(alive, Bytes(computation.parameter(k).shape()));
-        entry->standing.push_back({computation.parameter(k).id(), Bytes(computation.parameter(k).shape())});
+        entry->persistent.push_back({computation.parameter(k).id(), Bytes(computation.parameter(k).shape())});
       }
       for (Computation c : module_.computations()) {
         for (Instruction i : c.instructions()) {
           if (i.opcode() != Opcode::kConstant || i.shape().IsScalar()) continue;
           alive = SaturatingAdd(alive, Bytes(i.shape()));
-          entry->standing.push_back({i.id(), Bytes(i.shape())});
+          entry->persistent.push_back({i.id(), Bytes(i.shape())});
         }
       }
       entry->parameter_bytes = alive;
@@ -174,9 +174,10 @@ class Planner {
       timeline[s] = here;
       if (entry != nullptr) {
         const InstructionId value = step.name;
-        if (callee != nullptr && callee->peak > 0) entry->lives.push_back({value, callee->peak, s, s, false, true});
-        entry->lives.push_back({value, made, s, last[s], false, false});
-        if (held[s] > 0) entry->lives.push_back({value, held[s], s, last[s], true, false});
+        if (callee != nullptr && callee->peak > 0)
+          entry->live_ranges.push_back({value, callee->peak, s, s, false, true});
+        entry->live_ranges.push_back({value, made, s, last[s], false, false});
+        if (held[s] > 0) entry->live_ranges.push_back({value, held[s], s, last[s], true, false});
       }
       if (here > peak) {
         peak = here;
@@ -195,7 +196,7 @@ class Planner {
       if (last[s] < peak_step || own == 0) continue;
       LiveArray array = ArrayOf(module_.instruction(plan.steps[s].name));
       array.bytes = own;
-      array.own_bytes = std::min(array.own_bytes, array.bytes);
+      array.unpadded_bytes = std::min(array.unpadded_bytes, array.bytes);
       need.live.push_back(array);
     }
     if (peak_callee != nullptr) {
@@ -216,8 +217,8 @@ class Planner {
         entry->ops.back().name = step.name;
       }
       int64_t in_heap = 0;
-      entry->heap_bytes = WalkHeap(*entry, n, [&](const HeapEvent& e) {
-        const BufferLife& life = entry->lives[e.life];
+      entry->heap_bytes = SimulateHeap(*entry, n, [&](const HeapEvent& e) {
+        const LiveRange& life = entry->live_ranges[e.live_range];
         const int64_t more = e.allocates ? life.bytes : -life.bytes;
         in_heap = SaturatingAdd(in_heap, more);
         entry->heap_peak_bytes = std::max(entry->heap_peak_bytes, in_heap);
@@ -232,7 +233,7 @@ class Planner {
       std::stable_sort(entry->live.begin(), entry->live.end(),
                        [](const LiveArray& a, const LiveArray& b) { return a.bytes > b.bytes; });
       for (const LiveArray& array : entry->live) {
-        entry->padding_bytes = SaturatingAdd(entry->padding_bytes, array.bytes - array.own_bytes);
+        entry->padding_bytes = SaturatingAdd(entry->padding_bytes, array.bytes - array.unpadded_bytes);
       }
     }
     return need;
@@ -294,7 +295,7 @@ class Planner {
     return most;
   }
 
-  const Machine& machine_;
+  const DeviceDescription& machine_;
   const Module& module_;
   const KernelPlan& plan_;
   const double parts_;
@@ -303,7 +304,7 @@ class Planner {
 
 }  // namespace
 
-MemoryPlan PlanMemory(const Machine& machine, const Module& module, const KernelPlan& plan, double parts) {
+MemoryPlan PlanMemory(const DeviceDescription& machine, const Module& module, const KernelPlan& plan, double parts) {
   return Planner(machine, module, plan, parts).Run();
 }
 

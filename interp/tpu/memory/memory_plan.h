@@ -14,19 +14,19 @@
 
 #include "interp/tpu/program/kernel_plan.h"
 #include "ir/graph/module.h"
-#include "passes/target/machine.h"
+#include "passes/target/device_description.h"
 
 namespace hlokit::tpu {
 
 struct LiveArray {
   InstructionId value;
-  int64_t bytes = 0;      // with padding
-  int64_t own_bytes = 0;  // without
+  int64_t bytes = 0;           // with padding
+  int64_t unpadded_bytes = 0;  // without
   bool parameter = false;
 };
 
 // A buffer of the entry computation, by steps of its plan.
-struct BufferLife {
+struct LiveRange {
   InstructionId value;
   int64_t bytes = 0;
   uint32_t from = 0;      // the step that makes it
@@ -47,22 +47,22 @@ struct MemoryPlan {
   int64_t parameter_bytes = 0;
   int64_t result_bytes = 0;  // that no parameter's memory serves for
   int64_t peak_bytes = 0;
-  int64_t padding_bytes = 0;         // at the peak, of the arrays listed
-  InstructionId peak_at;             // the step of the entry computation that runs then
-  std::vector<LiveArray> live;       // at the peak, in the innermost computation and its callers; largest first
-  std::vector<int64_t> timeline;     // bytes alive at each step of the entry's plan
-  std::vector<BufferLife> standing;  // parameters and constants: there throughout
-  std::vector<BufferLife> lives;     // by step that makes them; what callees need beyond is a life of its own
-  std::vector<OpMemory> ops;         // by step of the entry's plan
-  int64_t heap_bytes = 0;            // that the lives take as they are placed (heap.h)
-  int64_t heap_peak_bytes = 0;       // of them alive at a time
-  double limit_bytes = 0;            // HBM of a device
+  int64_t padding_bytes = 0;           // at the peak, of the arrays listed
+  InstructionId peak_at;               // the step of the entry computation that runs then
+  std::vector<LiveArray> live;         // at the peak, in the innermost computation and its callers; largest first
+  std::vector<int64_t> timeline;       // bytes alive at each step of the entry's plan
+  std::vector<LiveRange> persistent;   // parameters and constants: there throughout
+  std::vector<LiveRange> live_ranges;  // by step that makes them; what callees need beyond is a life of its own
+  std::vector<OpMemory> ops;           // by step of the entry's plan
+  int64_t heap_bytes = 0;              // that the lives take as they are placed (heap_simulator.h)
+  int64_t heap_peak_bytes = 0;         // of them alive at a time
+  double limit_bytes = 0;              // HBM of a device
   int64_t fragmentation_bytes() const { return heap_bytes - heap_peak_bytes; }
   bool fits() const { return static_cast<double>(peak_bytes) <= limit_bytes; }
 };
 
 // `parts`: devices that share each array of a module that has not been partitioned.
-MemoryPlan PlanMemory(const Machine& machine, const Module& module, const KernelPlan& plan, double parts);
+MemoryPlan PlanMemory(const DeviceDescription& machine, const Module& module, const KernelPlan& plan, double parts);
 
 }  // namespace hlokit::tpu
 

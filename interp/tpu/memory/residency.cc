@@ -57,10 +57,10 @@ std::vector<Instruction> TakenFrom(Instruction tuple) {
 }
 
 // What kernels with several results write there: the parts of their tuples that stay.
-void CountWrittenParts(const Machine& machine, const Module& module, const std::vector<KernelWork>& works,
+void CountWrittenParts(const DeviceDescription& machine, const Module& module, const std::vector<KernelCost>& works,
                        Residency* result) {
-  for (const KernelWork& work : works) {
-    for (const Access& access : work.writes) {
+  for (const KernelCost& work : works) {
+    for (const MemoryAccess& access : work.writes) {
       const Instruction value = module.instruction(access.value);
       if (!value.shape().IsTuple()) continue;
       double there = 0;
@@ -77,7 +77,7 @@ void CountWrittenParts(const Machine& machine, const Module& module, const std::
 // What a memory-space assignment has put into vector memory, from the step that makes it, or that begins to copy it
 // there, to the last that reads it.
 std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
-                                    const std::vector<KernelWork>& works, Residency* result) {
+                                    const std::vector<KernelCost>& works, Residency* result) {
   const Computation body = module.computation(plan.computation);
   std::vector<Candidate> assigned;
   absl::flat_hash_map<uint32_t, size_t> place;  // in assigned, by value
@@ -112,7 +112,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
         if (IsInVmem(value.shape())) meet(value.id(), s);
       }
     }
-    for (const Access& access : works[s].reads) {
+    for (const MemoryAccess& access : works[s].reads) {
       meet(access.value, s);
       // The state of a loop is there from its start.
       if (const auto found = place.find(access.value.value); found != place.end() && body.parameter_count() == 1 &&
@@ -120,12 +120,12 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
         assigned[found->second].from = 0;
       }
     }
-    for (const Access& access : works[s].writes) {
+    for (const MemoryAccess& access : works[s].writes) {
       // What is written over an array is that array.
       const Instruction written = module.instruction(access.value);
       for (int64_t k = 0; k < written.operand_count(); ++k) {
         const auto found = place.find(ValueOf(written.operand(k)).id().value);
-        if (found == place.end() || !IsUpdatedBy(written.operand(k), written, k)) continue;
+        if (found == place.end() || !IsUpdatedInPlaceBy(written.operand(k), written, k)) continue;
         const size_t at = found->second;
         place[written.id().value] = at;
       }
@@ -152,15 +152,15 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
 }
 
 // What a loop only reads: a part of it is still there from the iteration before. Returns the bytes.
-double FindReuse(const Module& module, const TpuTarget& target, Computation body, const std::vector<KernelWork>& works,
+double FindReuse(const Module& module, const TpuTarget& target, Computation body, const std::vector<KernelCost>& works,
                  double room, Residency* result) {
   const std::vector<int64_t> invariant = InvariantElements(body);
   double whole = 0;
   absl::flat_hash_set<uint32_t> read;
-  for (const KernelWork& work : works) {
-    for (const Access& access : work.reads) {
+  for (const KernelCost& work : works) {
+    for (const MemoryAccess& access : work.reads) {
       const Instruction value = module.instruction(access.value);
-      if (!access.whole || !IsStateElement(value, body) || IsInVmem(value.shape())) continue;
+      if (!access.is_full_array || !IsStateElement(value, body) || IsInVmem(value.shape())) continue;
       if (!std::binary_search(invariant.begin(), invariant.end(), value.int_attr(Attr::kIndex))) continue;
       if (read.insert(access.value.value).second) whole += access.bytes / target.parts;
     }
@@ -176,7 +176,7 @@ double FindReuse(const Module& module, const TpuTarget& target, Computation body
 std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target) {
   std::vector<double> outside(module.computation_id_bound(), 0);
   const CallGraph calls(module);
-  const absl::Span<const ComputationId> callees_first = calls.CalleesFirst();
+  const absl::Span<const ComputationId> callees_first = calls.PostOrder();
   std::vector<uint32_t> array_of(module.instruction_id_bound(), kNoArray), place_of(module.instruction_id_bound(), 0);
   for (size_t at = callees_first.size(); at-- > 0;) {
     const Computation c = module.computation(callees_first[at]);
@@ -192,7 +192,7 @@ std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target)
         arrays[read].to = place;
         // The same bytes: under another name, written over, on their way.
         const bool leaves = i.opcode() == Opcode::kCopyStart || i.opcode() == Opcode::kCopyDone;
-        if (IsAlias(i) || leaves || IsUpdatedBy(i.operand(k), i, k)) array = read;
+        if (IsAlias(i) || leaves || IsUpdatedInPlaceBy(i.operand(k), i, k)) array = read;
       }
       if (array == kNoArray && IsInVmem(i.shape())) {
         array = static_cast<uint32_t>(arrays.size());
@@ -203,7 +203,7 @@ std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target)
       }
       array_of[i.id().value] = array;
       place_of[i.id().value] = place;
-      if (MayCall(i.opcode()) && i.opcode() != Opcode::kFusion) callers.push_back({place, i});
+      if (MightHaveCalledComputations(i.opcode()) && i.opcode() != Opcode::kFusion) callers.push_back({place, i});
       ++place;
     }
     std::vector<double> change(place + 1, 0);
@@ -225,7 +225,7 @@ std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target)
 }
 
 Residency FindResidency(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
-                        const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
+                        const std::vector<KernelCost>& works, bool loop_body, const std::vector<double>& called,
                         double outside) {
   Residency result;
   const double whole = std::max(target.VmemForArrays() - outside, 0.0);

@@ -38,7 +38,7 @@ std::vector<double> HeldByCallers(const Module& module, const TpuTarget& target)
 // only reads, a part of the bytes is still there from the iteration before (`vmem_loop_fraction`). `called`: by step,
 // the vector memory that what it calls needs for arrays; `outside`: what its callers hold meanwhile.
 Residency FindResidency(const Module& module, const TpuTarget& target, const ComputationPlan& plan,
-                        const std::vector<KernelWork>& works, bool loop_body, const std::vector<double>& called,
+                        const std::vector<KernelCost>& works, bool loop_body, const std::vector<double>& called,
                         double outside);
 
 }  // namespace hlokit::tpu

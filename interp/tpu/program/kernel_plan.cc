@@ -13,7 +13,7 @@ namespace hlokit::tpu {
 namespace {
 
 StepKind KindOf(Instruction i) {
-  switch (ClassOf(Unwrapped(i).opcode())) {
+  switch (ClassOf(AsyncWrappedInstruction(i).opcode())) {
     case OpClass::kCollective:
       return StepKind::kCollective;
     case OpClass::kAsyncCopy:
@@ -26,16 +26,16 @@ StepKind KindOf(Instruction i) {
       return StepKind::kCall;
     case OpClass::kLoop:
       return StepKind::kLoop;
-    case OpClass::kSource:
-    case OpClass::kRename:
+    case OpClass::kNoWork:
+    case OpClass::kAlias:
     case OpClass::kTuple:
-    case OpClass::kElement:
+    case OpClass::kGetTupleElement:
     case OpClass::kElementwise:
     case OpClass::kMovement:
     case OpClass::kUpdate:
     case OpClass::kReduce:
     case OpClass::kProduct:
-    case OpClass::kAlone:
+    case OpClass::kStandalone:
     case OpClass::kScalar:
       break;
   }
@@ -49,7 +49,7 @@ KernelPlan::KernelPlan(const Module& module)
       plan_of_(module.computation_id_bound(), -1),
       step_of_(module.instruction_id_bound(), ComputationPlan::kNoStep) {
   const CallGraph calls(module);
-  for (ComputationId id : calls.CalleesFirst()) {
+  for (ComputationId id : calls.PostOrder()) {
     const Computation computation = module.computation(id);
     if (calls.IsLive(computation) && calls.IsSequential(computation)) Plan(computation);
   }

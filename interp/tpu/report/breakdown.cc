@@ -43,7 +43,7 @@ double EndOf(const StepTime& time) { return time.start + time.duration; }
 
 }  // namespace
 
-uint32_t WaitedFor(const ComputationPlan& plan, const ComputationTime& time, uint32_t step) {
+uint32_t StallCause(const ComputationPlan& plan, const ComputationTime& time, uint32_t step) {
   if (!time.steps[step].on_core && time.steps[step].duration > 0) return step;
   uint32_t latest = ComputationPlan::kNoStep;
   for (uint32_t input : plan.steps[step].inputs) {
@@ -52,15 +52,15 @@ uint32_t WaitedFor(const ComputationPlan& plan, const ComputationTime& time, uin
   return latest;
 }
 
-std::vector<CoreWait> CoreWaits(const ReportInput& input, const KernelPlan& plan) {
-  std::vector<CoreWait> waits;
+std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& plan) {
+  std::vector<CoreStall> waits;
   const Module& module = input.module;
   for (size_t c = 0; c < plan.computations().size(); ++c) {
     const ComputationPlan& computation = plan.computations()[c];
     const ComputationTime& time = input.simulation.computations[c];
     if (time.runs == 0) continue;
     const auto add = [&](InstructionId waiting, uint32_t step, double seconds) {
-      CoreWait wait;
+      CoreStall wait;
       wait.waiting = waiting;
       wait.runs = time.runs;
       wait.seconds = seconds * time.runs;
@@ -80,8 +80,8 @@ std::vector<CoreWait> CoreWaits(const ReportInput& input, const KernelPlan& plan
     uint32_t last_step = ComputationPlan::kNoStep;
     for (uint32_t s = 0; s < computation.steps.size(); ++s) {
       const StepTime& t = time.steps[s];
-      if (t.waited > 0) add(computation.steps[s].name, WaitedFor(computation, time, s), t.waited);
-      if (t.on_core || t.waited > 0) core = std::max(core, EndOf(t));
+      if (t.stall > 0) add(computation.steps[s].name, StallCause(computation, time, s), t.stall);
+      if (t.on_core || t.stall > 0) core = std::max(core, EndOf(t));
       if (EndOf(t) > last) {
         last = EndOf(t);
         last_step = s;
@@ -91,7 +91,7 @@ std::vector<CoreWait> CoreWaits(const ReportInput& input, const KernelPlan& plan
     if (last > core) add(InstructionId(), last_step, last - core);
   }
   std::stable_sort(waits.begin(), waits.end(),
-                   [](const CoreWait& a, const CoreWait& b) { return a.seconds > b.seconds; });
+                   [](const CoreStall& a, const CoreStall& b) { return a.seconds > b.seconds; });
   return waits;
 }
 
@@ -111,7 +111,7 @@ std::vector<TimeShare> DeviceBreakdown(const ReportInput& input, const KernelPla
     add(std::string(CategoryOf(input.module, row)), TimeKind::kCompute, row.seconds - start);
     add("start of kernels", TimeKind::kOverhead, start);
   }
-  for (const CoreWait& wait : CoreWaits(input, plan)) {
+  for (const CoreStall& wait : CoreStalls(input, plan)) {
     std::string what = "links";
     if (wait.waited_for.valid()) {
       OpRow row;

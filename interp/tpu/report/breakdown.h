@@ -18,10 +18,10 @@ struct ReportInput;
 
 // Of the steps that a step of the plan waited for, the one that ended last; the step itself where it holds the core
 // while it runs beside it. kNoStep: none.
-uint32_t WaitedFor(const ComputationPlan& plan, const ComputationTime& time, uint32_t step);
+uint32_t StallCause(const ComputationPlan& plan, const ComputationTime& time, uint32_t step);
 
 // The core standing still, all runs of the computation together.
-struct CoreWait {
+struct CoreStall {
   InstructionId waiting;                  // what could not start; none: the end of the computation
   InstructionId waited_for;               // what ended last
   StepKind kind = StepKind::kCollective;  // of what was waited for
@@ -29,7 +29,7 @@ struct CoreWait {
   double seconds = 0;
 };
 // Longest first.
-std::vector<CoreWait> CoreWaits(const ReportInput& input, const KernelPlan& plan);
+std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& plan);
 
 enum class TimeKind : uint8_t { kCompute, kMemory, kCommunication, kHost, kOverhead };
 struct TimeShare {

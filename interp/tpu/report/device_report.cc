@@ -19,7 +19,8 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kListedDevices = 8;
 constexpr size_t kWidth = 10;
 
-void PrintDevice(const DeviceTimelines& devices, const DeviceShare& share, const std::string& name, TextWriter* out) {
+void PrintDevice(const DeviceTimelines& devices, const DeviceTimeBreakdown& share, const std::string& name,
+                 TextWriter* out) {
   for (double part : {share.compute, share.exposed, share.sync, share.other, share.idle, share.communication}) {
     PrintCell(Percent(part, devices.seconds), kWidth, out);
   }
@@ -36,7 +37,7 @@ void PrintDevices(const DeviceTimelines& devices, TextWriter* out) {
     PrintCell(head, kWidth, out);
   }
   *out << "device\n";
-  const std::vector<DeviceShare>& shares = devices.shares;
+  const std::vector<DeviceTimeBreakdown>& shares = devices.shares;
   if (shares.size() == 1) {
     PrintDevice(devices, shares[0], StrCat("each of ", devices.devices), out);
     return;
@@ -54,8 +55,8 @@ void PrintDevices(const DeviceTimelines& devices, TextWriter* out) {
     const bool slow = std::find(stragglers.begin(), stragglers.end(), static_cast<int64_t>(d)) != stragglers.end();
     PrintDevice(devices, shares[d], StrCat(d, slow ? "  straggler" : ""), out);
   }
-  DeviceShare mean;
-  for (const DeviceShare& share : shares) {
+  DeviceTimeBreakdown mean;
+  for (const DeviceTimeBreakdown& share : shares) {
     const double n = static_cast<double>(shares.size());
     mean.compute += share.compute / n;
     mean.exposed += share.exposed / n;
@@ -79,8 +80,8 @@ void PrintCollectives(const DeviceTimelines& devices, TextWriter* out) {
   for (const CollectiveTotals& t : devices.collectives) {
     PrintCell(TimeText(t.seconds), kWidth, out);
     PrintCell(Fixed(t.runs, 0), kWidth, out);
-    PrintCell(Short(t.bytes / 1e6), kWidth, out);
-    PrintCell(Short(Share(t.bytes, t.seconds) / 1e9), kWidth, out);
+    PrintCell(FormatSignificant(t.bytes / 1e6), kWidth, out);
+    PrintCell(FormatSignificant(Share(t.bytes, t.seconds) / 1e9), kWidth, out);
     PrintCell(Percent(t.ideal, t.seconds) + " %", kWidth, out);
     PrintCell(TimeText(t.exposed), kWidth, out);
     PrintCell(TimeText(t.sync), kWidth, out);
@@ -97,15 +98,15 @@ void AddDevicesJson(const DeviceTimelines& devices, Json* json) {
   workers["stragglers"] = StragglersOf(devices);
   Json rows = Json::array();
   for (size_t d = 0; d < devices.shares.size(); ++d) {
-    const DeviceShare& share = devices.shares[d];
+    const DeviceTimeBreakdown& share = devices.shares[d];
     rows.push_back({{"device", d},
-                    {"compute_us", Us(share.compute)},
-                    {"exposed_communication_us", Us(share.exposed)},
-                    {"sync_wait_us", Us(share.sync)},
-                    {"other_wait_us", Us(share.other)},
-                    {"idle_us", Us(share.idle)},
-                    {"communication_us", Us(share.communication)},
-                    {"hidden_communication_us", Us(share.hidden())}});
+                    {"compute_us", ToMicroseconds(share.compute)},
+                    {"exposed_communication_us", ToMicroseconds(share.exposed)},
+                    {"sync_wait_us", ToMicroseconds(share.sync)},
+                    {"other_wait_us", ToMicroseconds(share.other)},
+                    {"idle_us", ToMicroseconds(share.idle)},
+                    {"communication_us", ToMicroseconds(share.communication)},
+                    {"hidden_communication_us", ToMicroseconds(share.hidden())}});
   }
   workers["devices"] = std::move(rows);
   (*json)["workers"] = std::move(workers);
@@ -114,11 +115,11 @@ void AddDevicesJson(const DeviceTimelines& devices, Json* json) {
     collectives.push_back({{"kind", std::string(t.kind)},
                            {"runs", t.runs},
                            {"bytes", t.bytes},
-                           {"time_us", Us(t.seconds)},
+                           {"time_us", ToMicroseconds(t.seconds)},
                            {"bytes_per_second", Share(t.bytes, t.seconds)},
                            {"efficiency", Share(t.ideal, t.seconds)},
-                           {"exposed_us", Us(t.exposed)},
-                           {"sync_wait_us", Us(t.sync)}});
+                           {"exposed_us", ToMicroseconds(t.exposed)},
+                           {"sync_wait_us", ToMicroseconds(t.sync)}});
   }
   (*json)["collectives"] = std::move(collectives);
 }

@@ -23,19 +23,19 @@ constexpr size_t kListedGroups = 6;
 constexpr size_t kListedInJson = 50;
 
 template <typename NameOf>
-std::vector<LiveGroup> GroupLive(const Module& module, const MemoryPlan& memory, const NameOf& name_of) {
-  std::map<std::string, LiveGroup> groups;
+std::vector<LiveBytesGroup> GroupLive(const Module& module, const MemoryPlan& memory, const NameOf& name_of) {
+  std::map<std::string, LiveBytesGroup> groups;
   for (const LiveArray& array : memory.live) {
     std::string name(name_of(module.instruction(array.value)));
-    LiveGroup& group = groups[name];
+    LiveBytesGroup& group = groups[name];
     group.name = std::move(name);
     group.bytes = SaturatingAdd(group.bytes, array.bytes);
     ++group.arrays;
   }
-  std::vector<LiveGroup> result;
+  std::vector<LiveBytesGroup> result;
   for (auto& [name, group] : groups) result.push_back(std::move(group));
   std::stable_sort(result.begin(), result.end(),
-                   [](const LiveGroup& a, const LiveGroup& b) { return a.bytes > b.bytes; });
+                   [](const LiveBytesGroup& a, const LiveBytesGroup& b) { return a.bytes > b.bytes; });
   return result;
 }
 
@@ -47,11 +47,11 @@ std::string_view OuterScope(Instruction i) {
 
 double Part(int64_t bytes, int64_t whole) { return Share(static_cast<double>(bytes), static_cast<double>(whole)); }
 
-void PrintGroups(std::string_view title, const std::vector<LiveGroup>& groups, int64_t whole, TextWriter* out) {
+void PrintGroups(std::string_view title, const std::vector<LiveBytesGroup>& groups, int64_t whole, TextWriter* out) {
   if (groups.empty() || (groups.size() == 1 && groups[0].name.empty())) return;
   *out << "  by " << title << ":\n";
   for (size_t k = 0; k < std::min(groups.size(), kListedGroups); ++k) {
-    *out << "    " << BytesText(static_cast<double>(groups[k].bytes)) << "  "
+    *out << "    " << FormatBytes(static_cast<double>(groups[k].bytes)) << "  "
          << Fixed(100 * Part(groups[k].bytes, whole), 1) << " %  " << groups[k].arrays << " arrays  "
          << (groups[k].name.empty() ? std::string_view("(none)") : std::string_view(groups[k].name)) << "\n";
   }
@@ -60,7 +60,7 @@ void PrintGroups(std::string_view title, const std::vector<LiveGroup>& groups, i
   }
 }
 
-Json GroupsJson(const std::vector<LiveGroup>& groups) {
+Json GroupsJson(const std::vector<LiveBytesGroup>& groups) {
   Json json = Json::array();
   for (size_t k = 0; k < std::min(groups.size(), kListedInJson); ++k) {
     json.push_back({{"name", Ascii(groups[k].name)}, {"bytes", groups[k].bytes}, {"arrays", groups[k].arrays}});
@@ -70,15 +70,15 @@ Json GroupsJson(const std::vector<LiveGroup>& groups) {
 
 }  // namespace
 
-std::vector<LiveGroup> LiveByScope(const Module& module, const MemoryPlan& memory) {
+std::vector<LiveBytesGroup> LiveByScope(const Module& module, const MemoryPlan& memory) {
   return GroupLive(module, memory, OuterScope);
 }
 
-std::vector<LiveGroup> LiveBySource(const Module& module, const MemoryPlan& memory) {
+std::vector<LiveBytesGroup> LiveBySource(const Module& module, const MemoryPlan& memory) {
   return GroupLive(module, memory, [](Instruction i) { return SourceOf(i); });
 }
 
-std::vector<std::string> WaysToFit(const ReportInput& input) {
+std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input) {
   std::vector<std::string> ways;
   const MemoryPlan& memory = input.memory;
   if (memory.fits()) return ways;
@@ -91,7 +91,7 @@ std::vector<std::string> WaysToFit(const ReportInput& input) {
   const bool donates = !input.module.header().input_output_alias.empty() || !input.module.header().buffer_donor.empty();
   if (!donates && static_cast<double>(memory.result_bytes) > 0.01 * short_of) {
     const double results = static_cast<double>(memory.result_bytes);
-    ways.push_back(StrCat("Results take ", BytesText(results),
+    ways.push_back(StrCat("Results take ", FormatBytes(results),
                           " in addition to the parameters: donating the parameters they replace ",
                           results >= short_of ? "would make it fit." : "helps, but is not enough."));
   }
@@ -110,14 +110,14 @@ std::vector<std::string> WaysToFit(const ReportInput& input) {
     kept += static_cast<double>(array.bytes);
   }
   if (largest != nullptr) {
-    const std::vector<LiveGroup> scopes = LiveByScope(input.module, memory);
+    const std::vector<LiveBytesGroup> scopes = LiveByScope(input.module, memory);
     std::string way =
-        StrCat("Rematerialize arrays instead of keeping ", BytesText(kept), " until the peak; ", BytesText(short_of),
-               " too much. The largest is ", input.module.instruction(largest->value).name(), ", ",
-               BytesText(static_cast<double>(largest->bytes)));
-    for (const LiveGroup& scope : scopes) {
+        StrCat("Rematerialize arrays instead of keeping ", FormatBytes(kept), " until the peak; ",
+               FormatBytes(short_of), " too much. The largest is ", input.module.instruction(largest->value).name(),
+               ", ", FormatBytes(static_cast<double>(largest->bytes)));
+    for (const LiveBytesGroup& scope : scopes) {
       if (scope.name.empty()) continue;
-      StrAppend(&way, "; the scope with the most is ", scope.name, ", ", BytesText(static_cast<double>(scope.bytes)));
+      StrAppend(&way, "; the scope with the most is ", scope.name, ", ", FormatBytes(static_cast<double>(scope.bytes)));
       break;
     }
     ways.push_back(way + ".");
@@ -129,7 +129,7 @@ std::vector<std::string> WaysToFit(const ReportInput& input) {
   ways.push_back(StrCat("Sharded evenly over ", Fixed(std::ceil(devices * peak / limit), 0), " devices instead of ",
                         Fixed(devices, 0), " it fits."));
   if (static_cast<double>(memory.padding_bytes) > 0.05 * peak) {
-    ways.push_back(StrCat(BytesText(static_cast<double>(memory.padding_bytes)),
+    ways.push_back(StrCat(FormatBytes(static_cast<double>(memory.padding_bytes)),
                           " at the peak are padding: minor dimensions that are multiples of ",
                           Fixed(input.options.machine.lanes, 0), " have none."));
   }
@@ -139,16 +139,16 @@ std::vector<std::string> WaysToFit(const ReportInput& input) {
 void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   const MemoryPlan& memory = input.memory;
   *out << "\nHBM of a device\n";
-  *out << "  peak        " << BytesText(static_cast<double>(memory.peak_bytes)) << " of "
-       << BytesText(memory.limit_bytes) << (memory.fits() ? "" : "  DOES NOT FIT") << "\n";
-  *out << "  parameters  " << BytesText(static_cast<double>(memory.parameter_bytes)) << "\n";
-  *out << "  padding     " << BytesText(static_cast<double>(memory.padding_bytes)) << " at the peak\n";
-  *out << "  lost        " << BytesText(static_cast<double>(memory.fragmentation_bytes()))
+  *out << "  peak        " << FormatBytes(static_cast<double>(memory.peak_bytes)) << " of "
+       << FormatBytes(memory.limit_bytes) << (memory.fits() ? "" : "  DOES NOT FIT") << "\n";
+  *out << "  parameters  " << FormatBytes(static_cast<double>(memory.parameter_bytes)) << "\n";
+  *out << "  padding     " << FormatBytes(static_cast<double>(memory.padding_bytes)) << " at the peak\n";
+  *out << "  lost        " << FormatBytes(static_cast<double>(memory.fragmentation_bytes()))
        << " between blocks of the heap\n";
   if (memory.peak_at.valid()) *out << "  peak is at  " << input.module.instruction(memory.peak_at).name() << "\n";
   const Simulation& s = input.simulation;
   *out << "vector memory\n";
-  *out << "  peak        " << BytesText(s.vmem_peak) << " of " << BytesText(input.options.machine.OnChipBytes());
+  *out << "  peak        " << FormatBytes(s.vmem_peak) << " of " << FormatBytes(input.options.machine.OnChipBytes());
   if (s.vmem_peak_at.valid()) *out << " at " << input.module.instruction(s.vmem_peak_at).name();
   *out << "\n";
   if (memory.fits() && !details) return;
@@ -156,7 +156,7 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   for (size_t k = 0; k < std::min(memory.live.size(), kListedArrays); ++k) {
     const LiveArray& array = memory.live[k];
     const Instruction i = input.module.instruction(array.value);
-    *out << "    " << BytesText(static_cast<double>(array.bytes)) << "  " << i.name()
+    *out << "    " << FormatBytes(static_cast<double>(array.bytes)) << "  " << i.name()
          << (array.parameter ? " (parameter)" : "");
     if (const std::string source = SourceOf(i); !source.empty()) *out << "  " << source;
     *out << "\n";
@@ -164,8 +164,8 @@ void PrintMemory(const ReportInput& input, bool details, TextWriter* out) {
   PrintGroups("scope", LiveByScope(input.module, memory), memory.peak_bytes, out);
   PrintGroups("source line", LiveBySource(input.module, memory), memory.peak_bytes, out);
   if (memory.fits()) return;
-  *out << "  " << BytesText(static_cast<double>(memory.peak_bytes) - memory.limit_bytes) << " too much:\n";
-  for (const std::string& way : WaysToFit(input)) *out << "    " << way << "\n";
+  *out << "  " << FormatBytes(static_cast<double>(memory.peak_bytes) - memory.limit_bytes) << " too much:\n";
+  for (const std::string& way : OutOfMemorySuggestions(input)) *out << "    " << way << "\n";
 }
 
 nlohmann::ordered_json MemoryJson(const ReportInput& input) {
@@ -186,7 +186,7 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
     const Instruction i = input.module.instruction(array.value);
     live.push_back({{"name", Ascii(i.name())},
                     {"bytes", array.bytes},
-                    {"unpadded_bytes", array.own_bytes},
+                    {"unpadded_bytes", array.unpadded_bytes},
                     {"scope", Ascii(ScopeOf(i))},
                     {"source", Ascii(SourceOf(i))}});
   }
@@ -206,7 +206,7 @@ nlohmann::ordered_json MemoryJson(const ReportInput& input) {
   }
   memory["ops"] = std::move(ops);
   memory["oom_suggestions"] = Json::array();
-  for (const std::string& way : WaysToFit(input)) memory["oom_suggestions"].push_back(Ascii(way));
+  for (const std::string& way : OutOfMemorySuggestions(input)) memory["oom_suggestions"].push_back(Ascii(way));
   const Simulation& s = input.simulation;
   Json vmem = {{"peak_bytes", s.vmem_peak}, {"limit_bytes", input.options.machine.OnChipBytes()}};
   if (s.vmem_peak_at.valid()) vmem["peak_at"] = Ascii(input.module.instruction(s.vmem_peak_at).name());

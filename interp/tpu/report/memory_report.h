@@ -16,16 +16,16 @@
 namespace hlokit::tpu {
 
 // Bytes at the peak of what shares a scope or source line; largest first.
-struct LiveGroup {
+struct LiveBytesGroup {
   std::string name;  // "" for what has none
   int64_t bytes = 0;
   int64_t arrays = 0;
 };
-std::vector<LiveGroup> LiveByScope(const Module& module, const MemoryPlan& memory);
-std::vector<LiveGroup> LiveBySource(const Module& module, const MemoryPlan& memory);
+std::vector<LiveBytesGroup> LiveByScope(const Module& module, const MemoryPlan& memory);
+std::vector<LiveBytesGroup> LiveBySource(const Module& module, const MemoryPlan& memory);
 
 // What would make a program fit that does not, each with its figures. Empty if it fits.
-std::vector<std::string> WaysToFit(const ReportInput& input);
+std::vector<std::string> OutOfMemorySuggestions(const ReportInput& input);
 
 // `details`: what is alive at the peak also where the program fits.
 void PrintMemory(const ReportInput& input, bool details, TextWriter* out);

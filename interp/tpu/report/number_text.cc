@@ -15,7 +15,7 @@ std::string Fixed(double value, int digits) {
   return buffer;
 }
 
-std::string Short(double value) {
+std::string FormatSignificant(double value) {
   const double size = value < 0 ? -value : value;
   return Fixed(value, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4);
 }
@@ -36,7 +36,7 @@ std::string TimeText(double seconds) {
                 " ", unit->second);
 }
 
-std::string BytesText(double bytes) {
+std::string FormatBytes(double bytes) {
   constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   size_t unit = 0;
   while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {

@@ -14,16 +14,16 @@ namespace hlokit::tpu {
 
 std::string Fixed(double value, int digits);
 // Four digits or so, whatever the size.
-std::string Short(double value);
+std::string FormatSignificant(double value);
 // "1.234 s", "12.34 ms", "123.4 us", "5.600 ns": four significant digits.
 std::string TimeText(double seconds);
 // "1.50 GiB"
-std::string BytesText(double bytes);
+std::string FormatBytes(double bytes);
 // `text` at the right end of a column of this width, and two blanks.
 void PrintCell(std::string_view text, size_t width, TextWriter* out);
 
 // Microseconds, to the femtosecond: what is below that is the rounding of sums.
-inline double Us(double seconds) { return std::round(seconds * 1e15) / 1e9; }
+inline double ToMicroseconds(double seconds) { return std::round(seconds * 1e15) / 1e9; }
 inline double Share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 inline std::string Percent(double part, double whole) { return Fixed(100 * Share(part, whole), 1); }
 

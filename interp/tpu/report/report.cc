@@ -19,14 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double PeakSeconds(const Simulation& simulation, const Machine& machine) {
+double PeakSeconds(const Simulation& simulation, const DeviceDescription& machine) {
   return simulation.flops / machine.PeakFlops();
 }
 
 Json ResourceJson(const ResourceTimes& times) {
   Json json = Json::object();
   for (size_t r = 0; r < kResourceCount; ++r) {
-    if (times[r] > 0) json[std::string(NameOf(static_cast<Resource>(r)))] = Us(times[r]);
+    if (times[r] > 0) json[std::string(ToString(static_cast<Resource>(r)))] = ToMicroseconds(times[r]);
   }
   return json;
 }
@@ -55,7 +55,7 @@ std::map<std::string, Totals> ByCategory(const ReportInput& input) {
 std::string DeviceText(const ReportInput& input) {
   const SimulationOptions& o = input.options;
   const int64_t chips = o.topology.Chips();
-  return StrCat(o.machine.name, ":", ToText(o.topology), " (", chips, chips == 1 ? " chip, " : " chips, ",
+  return StrCat(o.machine.name, ":", ToString(o.topology), " (", chips, chips == 1 ? " chip, " : " chips, ",
                 chips * o.machine.devices_per_chip(),
                 chips * o.machine.devices_per_chip() == 1 ? " device)" : " devices)");
 }
@@ -79,7 +79,7 @@ namespace {
 std::string_view CategoryOfFusion(Instruction fusion) {
   std::string_view category = "data movement";
   const Computation body = fusion.computation_attr(Attr::kCalls);
-  if (!body.valid()) return TextOf(fusion.opcode());
+  if (!body.valid()) return ToString(fusion.opcode());
   for (Instruction i : body.instructions()) {
     const OpClass op_class = ClassOf(i.opcode());
     if (op_class == OpClass::kProduct) return i.opcode() == Opcode::kConvolution ? "convolution" : "matmul";
@@ -95,7 +95,7 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
   const Instruction i = module.instruction(row.name);
   switch (row.kind) {
     case StepKind::kCollective:
-      return TextOf(Unwrapped(i).opcode());
+      return ToString(AsyncWrappedInstruction(i).opcode());
     case StepKind::kCopy:
       return "copy";
     case StepKind::kHost:
@@ -119,13 +119,13 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
       return "in-place update";
     case OpClass::kScalar:
       return "scalar";
-    case OpClass::kAlone:
-      return i.opcode() == Opcode::kFusion ? CategoryOfFusion(i) : TextOf(i.opcode());
+    case OpClass::kStandalone:
+      return i.opcode() == Opcode::kFusion ? CategoryOfFusion(i) : ToString(i.opcode());
     case OpClass::kElementwise:
-    case OpClass::kSource:
-    case OpClass::kRename:
+    case OpClass::kNoWork:
+    case OpClass::kAlias:
     case OpClass::kTuple:
-    case OpClass::kElement:
+    case OpClass::kGetTupleElement:
     case OpClass::kCollective:
     case OpClass::kAsyncCopy:
     case OpClass::kHost:
@@ -139,19 +139,21 @@ std::string_view CategoryOf(const Module& module, const OpRow& row) {
 
 void PrintReport(const ReportInput& input, size_t top, bool memory_details, TextWriter* out) {
   const Simulation& s = input.simulation;
-  const Machine& machine = input.options.machine;
+  const DeviceDescription& machine = input.options.machine;
   *out << "module " << input.module.name() << " on " << DeviceText(input) << "\n\n";
-  *out << "step time    " << TimeText(s.step_seconds) << ", bound by " << NameOf(s.bound) << "\n";
+  *out << "step time    " << TimeText(s.step_seconds) << ", bound by " << ToString(s.bound) << "\n";
   *out << "device time  " << TimeText(s.device_seconds) << ": core busy " << TimeText(s.core_busy) << ", stalled "
-       << TimeText(s.waited) << "\n";
-  *out << "operations   " << Short(s.flops / 1e9) << " GFLOP, " << Short(Share(s.flops, s.device_seconds) / 1e12)
-       << " TFLOP/s, " << Fixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
-  *out << "HBM traffic  " << BytesText(s.hbm_bytes) << ", " << Short(Share(s.hbm_bytes, s.device_seconds) / 1e9)
-       << " GB/s, " << Fixed(100 * Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds), 1) << " % of the peak\n";
+       << TimeText(s.stall) << "\n";
+  *out << "operations   " << FormatSignificant(s.flops / 1e9) << " GFLOP, "
+       << FormatSignificant(Share(s.flops, s.device_seconds) / 1e12) << " TFLOP/s, "
+       << Fixed(100 * Share(PeakSeconds(s, machine), s.device_seconds), 1) << " % of the bf16 peak\n";
+  *out << "HBM traffic  " << FormatBytes(s.hbm_bytes) << ", "
+       << FormatSignificant(Share(s.hbm_bytes, s.device_seconds) / 1e9) << " GB/s, "
+       << Fixed(100 * Share(s.hbm_bytes / machine.HbmRate(), s.device_seconds), 1) << " % of the peak\n";
   *out << "busy         ";
   for (size_t r = 0; r < kResourceCount; ++r) {
     if (s.busy[r] <= 0 || Share(s.busy[r], s.device_seconds) < 0.0005) continue;
-    *out << NameOf(static_cast<Resource>(r)) << " " << Fixed(100 * Share(s.busy[r], s.device_seconds), 1) << " %  ";
+    *out << ToString(static_cast<Resource>(r)) << " " << Fixed(100 * Share(s.busy[r], s.device_seconds), 1) << " %  ";
   }
   *out << "\n";
   PrintMemory(input, memory_details, out);
@@ -170,9 +172,9 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
     cell(TimeText(t.seconds), 10);
     cell(Fixed(100 * Share(t.seconds, s.device_seconds), 1), 10);
     cell(Fixed(t.runs, 0), 10);
-    cell(Short(t.flops / 1e9), 10);
-    cell(Short(t.hbm_bytes / 1e6), 10);
-    cell(Short(t.wire_bytes / 1e6), 10);
+    cell(FormatSignificant(t.flops / 1e9), 10);
+    cell(FormatSignificant(t.hbm_bytes / 1e6), 10);
+    cell(FormatSignificant(t.wire_bytes / 1e6), 10);
     *out << name << "\n";
   }
   *out << "\n";
@@ -184,33 +186,33 @@ void PrintReport(const ReportInput& input, size_t top, bool memory_details, Text
     cell(TimeText(row.seconds), 10);
     cell(Fixed(100 * Share(row.seconds, s.device_seconds), 1), 10);
     cell(Fixed(row.runs, 0), 10);
-    cell(TimeText(row.waited), 10);
-    cell(NameOf(row.bound), 10);
+    cell(TimeText(row.stall), 10);
+    cell(ToString(row.bound), 10);
     *out << i.name();
     if (const std::string_view scope = ScopeOf(i); !scope.empty()) *out << "  " << scope;
     *out << "\n";
   }
   if (s.rows.size() > top) *out << "... " << static_cast<int64_t>(s.rows.size() - top) << " more\n";
-  if (!s.missing.empty()) *out << "\nnot modeled\n";
-  for (const auto& [what, count] : s.missing) {
+  if (!s.unmodeled.empty()) *out << "\nnot modeled\n";
+  for (const auto& [what, count] : s.unmodeled) {
     *out << "  " << what << (count > 1 ? StrCat(" (", count, " times)") : std::string()) << "\n";
   }
 }
 
 std::string ReportJson(const ReportInput& input) {
   const Simulation& s = input.simulation;
-  const Machine& machine = input.options.machine;
+  const DeviceDescription& machine = input.options.machine;
   Json json = Json::object();
   json["module"] = Ascii(input.module.name());
   json["device"] = machine.name;
-  json["topology"] = ToText(input.options.topology);
+  json["topology"] = ToString(input.options.topology);
   json["chips"] = input.options.topology.Chips();
   json["devices"] = input.options.topology.Chips() * machine.devices_per_chip();
-  json["step_time_us"] = Us(s.step_seconds);
-  json["device_time_us"] = Us(s.device_seconds);
-  json["bound_by"] = std::string(NameOf(s.bound));
-  json["core_busy_us"] = Us(s.core_busy);
-  json["core_stall_us"] = Us(s.waited);
+  json["step_time_us"] = ToMicroseconds(s.step_seconds);
+  json["device_time_us"] = ToMicroseconds(s.device_seconds);
+  json["bound_by"] = std::string(ToString(s.bound));
+  json["core_busy_us"] = ToMicroseconds(s.core_busy);
+  json["core_stall_us"] = ToMicroseconds(s.stall);
   json["flops"] = s.flops;
   json["hbm_bytes"] = s.hbm_bytes;
   json["interconnect_bytes"] = s.wire_bytes;
@@ -224,13 +226,13 @@ std::string ReportJson(const ReportInput& input) {
   json["memory"] = MemoryJson(input);
   AddDevicesJson(s.devices, &json);
   Json missing = Json::array();
-  for (const auto& [what, count] : s.missing) missing.push_back({{"what", Ascii(what)}, {"count", count}});
+  for (const auto& [what, count] : s.unmodeled) missing.push_back({{"what", Ascii(what)}, {"count", count}});
   json["unmodeled"] = std::move(missing);
   Json categories = Json::array();
   for (const auto& [name, t] : ByCategory(input)) {
     categories.push_back({{"category", name},
                           {"runs", t.runs},
-                          {"time_us", Us(t.seconds)},
+                          {"time_us", ToMicroseconds(t.seconds)},
                           {"flops", t.flops},
                           {"hbm_bytes", t.hbm_bytes},
                           {"interconnect_bytes", t.wire_bytes}});
@@ -244,9 +246,9 @@ std::string ReportJson(const ReportInput& input) {
                    {"scope", Ascii(ScopeOf(i))},
                    {"source", Ascii(SourceOf(i))},
                    {"runs", row.runs},
-                   {"time_us", Us(row.seconds)},
-                   {"stall_us", Us(row.waited)},
-                   {"bound_by", std::string(NameOf(row.bound))},
+                   {"time_us", ToMicroseconds(row.seconds)},
+                   {"stall_us", ToMicroseconds(row.stall)},
+                   {"bound_by", std::string(ToString(row.bound))},
                    {"flops", row.flops},
                    {"hbm_bytes", row.hbm_bytes},
                    {"interconnect_bytes", row.wire_bytes},

@@ -59,7 +59,7 @@ std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& pl
         const double part = seconds * weight / sum;
         t.seconds += part;
         t.kernels += time.runs;
-        if (weights.size() > 1) t.moved += part;
+        if (weights.size() > 1) t.mixed_kernel_seconds += part;
       }
     }
   }

@@ -13,10 +13,10 @@
 namespace hlokit::tpu {
 
 struct ScopeTime {
-  std::string scope;   // "train/forward/linear"; empty: instructions that name none
-  double seconds = 0;  // of the device, in one step
-  double kernels = 0;  // that have a part in it
-  double moved = 0;    // seconds of it in kernels that hold work of other scopes too
+  std::string scope;                // "train/forward/linear"; empty: instructions that name none
+  double seconds = 0;               // of the device, in one step
+  double kernels = 0;               // that have a part in it
+  double mixed_kernel_seconds = 0;  // seconds of it in kernels that hold work of other scopes too
 };
 
 // Sorted by scope.

@@ -7,8 +7,8 @@
 
 namespace hlokit::tpu {
 
-PassEnvironment EnvironmentFor(const SimulationOptions& options, const Module& module) {
-  PassEnvironment environment;
+PassContext PassContextFor(const SimulationOptions& options, const Module& module) {
+  PassContext environment;
   environment.target = std::make_shared<const TpuTarget>(TargetOf(options, module));
   return environment;
 }
@@ -17,7 +17,7 @@ absl::Status Compile(const SimulationOptions& options, std::string_view pipeline
   if (pipeline.empty() || module->header().is_scheduled) return absl::OkStatus();
   absl::StatusOr<Pipeline> passes = Pipeline::Parse(pipeline);
   if (!passes.ok()) return passes.status();
-  return passes->Run(*module, {.environment = EnvironmentFor(options, *module)}).status();
+  return passes->Run(*module, {.context = PassContextFor(options, *module)}).status();
 }
 
 }  // namespace hlokit::tpu

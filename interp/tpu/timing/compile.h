@@ -14,7 +14,7 @@
 namespace hlokit::tpu {
 
 // What passes are told of the devices that `module` is simulated on.
-PassEnvironment EnvironmentFor(const SimulationOptions& options, const Module& module);
+PassContext PassContextFor(const SimulationOptions& options, const Module& module);
 
 // Runs the pipeline, e.g. "tpu", over a module that has no schedule; one that has been compiled is left as it is.
 absl::Status Compile(const SimulationOptions& options, std::string_view pipeline, Module* module);

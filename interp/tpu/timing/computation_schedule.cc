@@ -32,7 +32,7 @@ class Scheduler {
   }
 
  private:
-  void Miss(std::string what) { ++(*context_.missing)[std::move(what)]; }
+  void RecordUnmodeled(std::string what) { ++(*context_.missing)[std::move(what)]; }
   Instruction NameOf(uint32_t s) const { return module_.instruction(plan_.steps[s].name); }
 
   // By step: vector memory that arrays of what it calls take.
@@ -53,10 +53,11 @@ class Scheduler {
     for (size_t s = 0; s < works_.size(); ++s) {
       const Step& step = plan_.steps[s];
       if (step.kind != StepKind::kKernel) continue;
-      works_[s] = context_.model.WorkOf(module_.instruction(step.name));
+      works_[s] = context_.model.KernelCostOf(module_.instruction(step.name));
       if (!works_[s].opaque) continue;
-      Miss(StrCat("work of custom call ", module_.instruction(step.name).string_attr(Attr::kCustomCallTarget),
-                  ": only its operands and results are counted"));
+      RecordUnmodeled(StrCat("work of custom call ",
+                             module_.instruction(step.name).string_attr(Attr::kCustomCallTarget),
+                             ": only its operands and results are counted"));
     }
   }
 
@@ -81,7 +82,7 @@ class Scheduler {
     time->hbm_bytes += callee->hbm_bytes * runs;
     time->wire_bytes += callee->wire_bytes * runs;
     called->core += callee->core_busy * runs;
-    called->waited += callee->waited * runs;
+    called->waited += callee->stall * runs;
   }
 
   CalledTime TimeCall(Instruction i, StepTime* time) {
@@ -94,7 +95,7 @@ class Scheduler {
         return t != nullptr ? t->duration : -1;
       });
       if (longest >= 0) time->branch = callees[static_cast<size_t>(longest)].id();
-      Miss("branch taken by a conditional: the longest is assumed");
+      RecordUnmodeled("branch taken by a conditional: the longest is assumed");
     } else if (callees.size() == 1) {
       time->branch = callees[0].id();
     }
@@ -110,8 +111,8 @@ class Scheduler {
   CalledTime TimeLoop(Instruction i, StepTime* time) {
     CalledTime called;
     const std::optional<int64_t> trips = TripCount(i);
-    if (!trips) Miss(StrCat("trips of a loop: ", context_.options.unknown_trips, " assumed"));
-    time->trips = static_cast<double>(std::max<int64_t>(trips.value_or(context_.options.unknown_trips), 0));
+    if (!trips) RecordUnmodeled(StrCat("trips of a loop: ", context_.options.default_trip_count, " assumed"));
+    time->trips = static_cast<double>(std::max<int64_t>(trips.value_or(context_.options.default_trip_count), 0));
     Take(CalleeTime(i.computation_attr(Attr::kCondition)), time->trips + 1, time, &called);
     Take(CalleeTime(i.computation_attr(Attr::kBody)), time->trips, time, &called);
     time->bound = BoundOf(time->times);
@@ -128,11 +129,11 @@ class Scheduler {
     switch (step.kind) {
       case StepKind::kCollective: {
         context_.model.Collective(NameOf(s), &time);
-        for (size_t lane = 0; lane < kLanes; ++lane) {
-          if (time.lanes >> lane & 1) time.start = std::max(time.start, lane_free_[lane]);
+        for (size_t lane = 0; lane < kLinkGroups; ++lane) {
+          if (time.link_mask >> lane & 1) time.start = std::max(time.start, lane_free_[lane]);
         }
-        for (size_t lane = 0; lane < kLanes; ++lane) {
-          if (time.lanes >> lane & 1) lane_free_[lane] = time.start + time.duration;
+        for (size_t lane = 0; lane < kLinkGroups; ++lane) {
+          if (time.link_mask >> lane & 1) lane_free_[lane] = time.start + time.duration;
         }
         break;
       }
@@ -159,24 +160,24 @@ class Scheduler {
     const Step& step = plan_.steps[s];
     StepTime& time = result_.steps[s];
     time.start = std::max(core_, ready);
-    time.waited = time.start - core_;
+    time.stall = time.start - core_;
     if (step.kind == StepKind::kKernel) {
       const double used =
           context_.model.Kernel(works_[s],
                                 {.in_vmem = [&](InstructionId value) { return residency_.PartOf(value); },
-                                 .prefetchable = [&](InstructionId value) { return IsEarly(value, s); },
+                                 .prefetchable = [&](InstructionId value) { return IsPrefetchable(value, s); },
                                  .prefetched = fetched_},
                                 &time);
       result_.core_busy += time.duration;
-      const double idle = std::max(time.duration - time.times[static_cast<size_t>(Resource::kHbm)], 0.0) + time.waited;
+      const double idle = std::max(time.duration - time.times[static_cast<size_t>(Resource::kHbm)], 0.0) + time.stall;
       fetched_ = std::min(fetched_ - used + idle * context_.model.target().HbmRate(), residency_.free_bytes[s]);
     } else {
       const CalledTime called = step.kind == StepKind::kLoop ? TimeLoop(NameOf(s), &time) : TimeCall(NameOf(s), &time);
       result_.core_busy += called.core;
-      result_.waited += called.waited;
+      result_.stall += called.waited;
       fetched_ = 0;
     }
-    result_.waited += time.waited;
+    result_.stall += time.stall;
     core_ = time.start + time.duration;
     return core_;
   }
@@ -201,14 +202,14 @@ class Scheduler {
       const double ended = RunOffCore(s, starts ? core_ : at);
       end_ = std::max(end_, ended);
       if (starts) continue;
-      result_.waited += ended - core_;
-      result_.steps[s].waited = ended - core_;
+      result_.stall += ended - core_;
+      result_.steps[s].stall = ended - core_;
       core_ = ended;
     }
   }
 
   // There long enough before the step to have been fetched meanwhile.
-  bool IsEarly(InstructionId value, uint32_t s) const {
+  bool IsPrefetchable(InstructionId value, uint32_t s) const {
     Instruction v = module_.instruction(value);
     if (v.opcode() == Opcode::kGetTupleElement) v = ValueOf(v.operand(0));
     const uint32_t maker = context_.plan.StepOf(v.id());
@@ -217,7 +218,7 @@ class Scheduler {
 
   void Finish() {
     result_.duration = std::max(end_, core_);
-    result_.waited += result_.duration - core_;
+    result_.stall += result_.duration - core_;
     FindVmem();
     for (const StepTime& time : result_.steps) {
       AddTimes(time.times, 1, &result_.busy);
@@ -249,17 +250,17 @@ class Scheduler {
 
   const ScheduleContext& context_;
   const Module& module_;
-  const Machine& machine_;
+  const DeviceDescription& machine_;
   const ComputationPlan& plan_;
-  std::vector<KernelWork> works_;  // by step
+  std::vector<KernelCost> works_;  // by step
   Residency residency_;
   ComputationTime result_;
 
-  double core_ = 0;                         // when the core is free
-  double end_ = 0;                          // of what has run so far
-  double copy_free_ = 0;                    // when the DMA engines are
-  double fetched_ = 0;                      // bytes brought in ahead of the kernels that read them
-  std::array<double, kLanes> lane_free_{};  // when the links of each axis are
+  double core_ = 0;                              // when the core is free
+  double end_ = 0;                               // of what has run so far
+  double copy_free_ = 0;                         // when the DMA engines are
+  double fetched_ = 0;                           // bytes brought in ahead of the kernels that read them
+  std::array<double, kLinkGroups> lane_free_{};  // when the links of each axis are
 };
 
 }  // namespace

@@ -11,22 +11,23 @@ namespace hlokit::tpu {
 
 namespace {
 
-constexpr int64_t kMostDevices = int64_t{1} << 20;
+constexpr int64_t kMaxDevices = int64_t{1} << 20;
 
 }  // namespace
 
 DeviceGroupTable::DeviceGroupTable(const Module& module, const SimulationOptions& options) {
-  const int64_t of_topology = std::min(options.topology.Chips() * options.machine.devices_per_chip(), kMostDevices);
-  replicas_ = std::clamp<int64_t>(module.header().replica_count, 1, kMostDevices);
-  partitions_ = std::clamp<int64_t>(module.header().num_partitions, 1, kMostDevices / replicas_);
-  const int64_t named = std::min(DevicesOf(module), kMostDevices);
+  const int64_t of_topology = std::min(options.topology.Chips() * options.machine.devices_per_chip(), kMaxDevices);
+  replicas_ = std::clamp<int64_t>(module.header().replica_count, 1, kMaxDevices);
+  partitions_ = std::clamp<int64_t>(module.header().num_partitions, 1, kMaxDevices / replicas_);
+  const int64_t named = std::min(DevicesOf(module), kMaxDevices);
   devices_ = std::max(replicas_ * partitions_, named);
   if (devices_ == 1) devices_ = of_topology;
 }
 
 const DeviceGroupSet& DeviceGroupTable::GroupsOf(Instruction collective) {
   const Key key = {collective.payload(Attr::kReplicaGroups).value_or(0),
-                   collective.payload(Attr::kSourceTargetPairs).value_or(0), static_cast<int>(GroupModeOf(collective))};
+                   collective.payload(Attr::kSourceTargetPairs).value_or(0),
+                   static_cast<int>(GetCollectiveOpGroupMode(collective))};
   std::unique_ptr<DeviceGroupSet>& set = known_[key];
   if (set == nullptr) set = std::make_unique<DeviceGroupSet>(Expand(collective));
   return *set;
@@ -34,12 +35,12 @@ const DeviceGroupSet& DeviceGroupTable::GroupsOf(Instruction collective) {
 
 DeviceGroupSet DeviceGroupTable::Expand(Instruction collective) const {
   // A header that says nothing of replicas and partitions: all are of the kind that the numbers count.
-  const GroupMode mode = GroupModeOf(collective);
+  const CollectiveOpGroupMode mode = GetCollectiveOpGroupMode(collective);
   int64_t replicas = replicas_;
   int64_t partitions = partitions_;
   if (replicas * partitions != devices_) {
-    replicas = mode == GroupMode::kPartition ? 1 : devices_;
-    partitions = mode == GroupMode::kPartition ? devices_ : 1;
+    replicas = mode == CollectiveOpGroupMode::kCrossPartition ? 1 : devices_;
+    partitions = mode == CollectiveOpGroupMode::kCrossPartition ? devices_ : 1;
   }
   DeviceGroupSet result;
   const absl::Span<const int64_t> pairs = collective.list_attr(Attr::kSourceTargetPairs);
@@ -54,7 +55,8 @@ DeviceGroupSet DeviceGroupTable::Expand(Instruction collective) const {
     }
     return result;
   }
-  const absl::StatusOr<std::vector<std::vector<int64_t>>> groups = DeviceGroups(collective, replicas, partitions);
+  const absl::StatusOr<std::vector<std::vector<int64_t>>> groups =
+      GetParticipatingDevicesGroups(collective, replicas, partitions);
   if (!groups.ok()) {
     // Numbers that make no sense: all devices together.
     result.groups.resize(1);

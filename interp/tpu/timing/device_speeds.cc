@@ -25,7 +25,7 @@ double Normal(uint64_t bits) {
 
 }  // namespace
 
-DeviceSpeeds::DeviceSpeeds(const Variation& variation, size_t devices)
+DeviceSpeeds::DeviceSpeeds(const PerformanceVariation& variation, size_t devices)
     : jitter_(variation.jitter), seed_(variation.seed), speed_(devices, 1) {
   if (variation.stragglers.empty()) return;
   std::vector<std::pair<uint64_t, size_t>> draws;

@@ -14,7 +14,7 @@ namespace hlokit::tpu {
 // Depends on nothing but the variation, the device and the number of the draw, so that runs repeat.
 class DeviceSpeeds {
  public:
-  DeviceSpeeds(const Variation& variation, size_t devices);
+  DeviceSpeeds(const PerformanceVariation& variation, size_t devices);
   double Factor(size_t device, uint64_t draw) const;
 
  private:

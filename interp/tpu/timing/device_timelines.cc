@@ -18,14 +18,15 @@ double Median(std::vector<double> values) {
 
 }  // namespace
 
-void Extend(const DeviceShare& before, double more, DeviceShare* now) {
-  for (double DeviceShare::*part : {&DeviceShare::compute, &DeviceShare::exposed, &DeviceShare::sync,
-                                    &DeviceShare::other, &DeviceShare::communication}) {
+void Extrapolate(const DeviceTimeBreakdown& before, double more, DeviceTimeBreakdown* now) {
+  for (double DeviceTimeBreakdown::*part :
+       {&DeviceTimeBreakdown::compute, &DeviceTimeBreakdown::exposed, &DeviceTimeBreakdown::sync,
+        &DeviceTimeBreakdown::other, &DeviceTimeBreakdown::communication}) {
     now->*part += (now->*part - before.*part) * more;
   }
 }
 
-void Extend(const CollectiveTotals& before, double more, CollectiveTotals* now) {
+void Extrapolate(const CollectiveTotals& before, double more, CollectiveTotals* now) {
   for (double CollectiveTotals::*part :
        {&CollectiveTotals::runs, &CollectiveTotals::bytes, &CollectiveTotals::seconds, &CollectiveTotals::ideal,
         &CollectiveTotals::exposed, &CollectiveTotals::sync}) {
@@ -35,7 +36,7 @@ void Extend(const CollectiveTotals& before, double more, CollectiveTotals* now) 
 
 std::vector<int64_t> StragglersOf(const DeviceTimelines& timelines) {
   std::vector<double> computes;
-  for (const DeviceShare& share : timelines.shares) computes.push_back(share.compute);
+  for (const DeviceTimeBreakdown& share : timelines.shares) computes.push_back(share.compute);
   const double median = Median(computes);
   std::vector<double> distances;
   for (double c : computes) distances.push_back(std::abs(c - median));

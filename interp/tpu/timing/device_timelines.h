@@ -15,15 +15,15 @@ struct Straggler {
 };
 
 // How devices differ.
-struct Variation {
+struct PerformanceVariation {
   double jitter = 0;  // standard deviation of a kernel's time, as a part of it; drawn for each run of it on each device
   std::vector<Straggler> stragglers;
   uint64_t seed = 1;
-  bool None() const { return jitter == 0 && stragglers.empty(); }
+  bool empty() const { return jitter == 0 && stragglers.empty(); }
 };
 
 // Seconds of one execution. The first five add up to the time until the last device is done.
-struct DeviceShare {
+struct DeviceTimeBreakdown {
   double compute = 0;
   double exposed = 0;        // waited for bytes on the links
   double sync = 0;           // waited for other devices to reach a collective
@@ -47,18 +47,18 @@ struct CollectiveTotals {
 struct DeviceTimelines {
   double seconds = 0;                         // until the last device is done
   int64_t devices = 1;                        // that run the program
-  std::vector<DeviceShare> shares;            // by device; of one if all are alike
+  std::vector<DeviceTimeBreakdown> shares;    // by device; of one if all are alike
   std::vector<CollectiveTotals> collectives;  // longest first
   double events = 0;                          // steps that were timed, over all devices
   bool scaled = false;                        // long loops: some trips stand for the rest
-  const DeviceShare& ShareOf(int64_t device) const {
+  const DeviceTimeBreakdown& ShareOf(int64_t device) const {
     return shares[shares.size() == 1 ? 0 : static_cast<size_t>(device)];
   }
 };
 
 // Adds `more` times what `now` has gained since `before`.
-void Extend(const DeviceShare& before, double more, DeviceShare* now);
-void Extend(const CollectiveTotals& before, double more, CollectiveTotals* now);
+void Extrapolate(const DeviceTimeBreakdown& before, double more, DeviceTimeBreakdown* now);
+void Extrapolate(const CollectiveTotals& before, double more, CollectiveTotals* now);
 
 // Devices that compute so much longer than the others that they hold them up: modified z-score above 3.5, as XProf has
 // it, and at least 5 % over the median. Slowest first.

@@ -16,8 +16,8 @@ namespace hlokit::tpu {
 
 namespace {
 
-constexpr int64_t kMostSteps = 100000;
-constexpr int64_t kMostExecutions = 1000000;
+constexpr int64_t kMaxHostSteps = 100000;
+constexpr int64_t kMaxExecutions = 1000000;
 
 struct Quantity {
   double value = 0;
@@ -43,7 +43,7 @@ constexpr std::pair<std::string_view, double> kTimes[] = {{"ns", 1e-9}, {"us", 1
 constexpr std::pair<std::string_view, double> kSizes[] = {
     {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
 
-// The keys of ParseHostPlan as read; its rows decide what a value means.
+// The keys of ParseHostModel as read; its rows decide what a value means.
 struct Figures {
   double input = 0, transfer = 0, trace = 0, marker = 0, compile = 0, execute = 0, fetch = 0, other = 0;
   int64_t steps = 5, compile_every = 0, graphs = 1, fetch_every = 0, prefetch = 2, in_flight = 32;
@@ -64,9 +64,9 @@ struct CountKey {
   int64_t most;
 };
 constexpr CountKey kCountKeys[] = {
-    {"steps", &Figures::steps, 1, kMostSteps},  {"compile_every", &Figures::compile_every, 0, kMostSteps},
-    {"graphs", &Figures::graphs, 1, 10000},     {"fetch_every", &Figures::fetch_every, 0, kMostSteps},
-    {"prefetch", &Figures::prefetch, 0, 10000}, {"in_flight", &Figures::in_flight, 1, 10000}};
+    {"steps", &Figures::steps, 1, kMaxHostSteps}, {"compile_every", &Figures::compile_every, 0, kMaxHostSteps},
+    {"graphs", &Figures::graphs, 1, 10000},       {"fetch_every", &Figures::fetch_every, 0, kMaxHostSteps},
+    {"prefetch", &Figures::prefetch, 0, 10000},   {"in_flight", &Figures::in_flight, 1, 10000}};
 
 absl::Status SetKey(std::string_view key, std::string_view text, double host_rate, Figures* figures) {
   const auto bad = [&](std::string_view expected) {
@@ -104,13 +104,13 @@ absl::Status SetKey(std::string_view key, std::string_view text, double host_rat
     figures->captured = text == "captured";
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(StrCat("unknown key `", key, "`", Suggested(key, HostPlanKeys())));
+  return absl::InvalidArgumentError(StrCat("unknown key `", key, "`", DidYouMeanSuffix(key, HostModelKeys())));
 }
 
 // Plays the plan: each lane does one thing at a time.
 class Host {
  public:
-  Host(const HostPlan& plan, double device_seconds) : plan_(plan), device_seconds_(device_seconds) {}
+  Host(const HostModel& plan, double device_seconds) : plan_(plan), device_seconds_(device_seconds) {}
 
   HostTimeline Run() {
     for (size_t k = 0; k < plan_.steps.size(); ++k) PlayStep(plan_.steps[k], static_cast<int64_t>(k));
@@ -120,10 +120,10 @@ class Host {
   }
 
  private:
-  static constexpr size_t kLanes = 4;
+  static constexpr size_t kTracks = 4;
 
   // Starts on a lane after what the lane did before and after `inputs`; takes no time: no activity, the latest of them.
-  int64_t Do(Lane lane, HostPhase phase, int64_t step, double seconds, std::initializer_list<int64_t> inputs,
+  int64_t Do(Track lane, HostPhase phase, int64_t step, double seconds, std::initializer_list<int64_t> inputs,
              bool wait = false) {
     const size_t l = static_cast<size_t>(lane);
     int64_t after = last_[l];
@@ -133,64 +133,64 @@ class Host {
     const double start = after < 0 ? 0 : EndOf(after);
     // The lane stands still until then: what it waits for is another lane's.
     if (wait) seconds = 0;
-    if (seconds <= 0 && lane != Lane::kDevice) {
+    if (seconds <= 0 && lane != Track::kDevice) {
       if (wait && last_[l] != after && last_[l] >= 0 && start > EndOf(last_[l])) {
-        result_.activities.push_back({lane, phase, step, EndOf(last_[l]), start, after, true});
+        result_.spans.push_back({lane, phase, step, EndOf(last_[l]), start, after, true});
       }
       // What comes next on this lane goes on from `after`.
       last_[l] = after;
       return after;
     }
-    result_.activities.push_back({lane, phase, step, start, start + seconds, after, false});
-    last_[l] = static_cast<int64_t>(result_.activities.size()) - 1;
+    result_.spans.push_back({lane, phase, step, start, start + seconds, after, false});
+    last_[l] = static_cast<int64_t>(result_.spans.size()) - 1;
     return last_[l];
   }
-  double EndOf(int64_t activity) const { return result_.activities[activity].end; }
+  double EndOf(int64_t activity) const { return result_.spans[activity].end; }
 
   // The batch is on the device when the activity that is returned has ended.
   int64_t Batch(const HostStep& step, int64_t k) {
     if (plan_.prefetch == 0) {
-      Do(Lane::kProgram, HostPhase::kInput, k, step.input, {});
-      return Do(Lane::kProgram, HostPhase::kTransfer, k, step.transfer, {});
+      Do(Track::kProgram, HostPhase::kInput, k, step.input, {});
+      return Do(Track::kProgram, HostPhase::kTransfer, k, step.transfer, {});
     }
     // A place in the queue is free once the program has taken the batch before.
     int64_t place = -1;
     if (k > plan_.prefetch) place = taken_[static_cast<size_t>(k - plan_.prefetch - 1)];
-    const int64_t made = Do(Lane::kLoader, HostPhase::kInput, k, step.input, {place});
-    const int64_t sent = Do(Lane::kLink, HostPhase::kTransfer, k, step.transfer, {made});
+    const int64_t made = Do(Track::kLoader, HostPhase::kInput, k, step.input, {place});
+    const int64_t sent = Do(Track::kLink, HostPhase::kTransfer, k, step.transfer, {made});
     // The program goes on with a batch that is still under way, once it has been made.
-    const int64_t taken = Do(Lane::kProgram, HostPhase::kInput, k, 0, {made}, /*wait=*/true);
+    const int64_t taken = Do(Track::kProgram, HostPhase::kInput, k, 0, {made}, /*wait=*/true);
     taken_.push_back(taken);
     return sent;
   }
 
   void PlayStep(const HostStep& step, int64_t k) {
     const int64_t batch = Batch(step, k);
-    Do(Lane::kProgram, HostPhase::kOther, k, step.other, {});
+    Do(Track::kProgram, HostPhase::kOther, k, step.other, {});
     const double parts = static_cast<double>(std::max<int64_t>(step.graphs, 1));
     int64_t ran = -1;
     for (int64_t g = 0; g < std::max<int64_t>(step.graphs, 1); ++g) {
-      Do(Lane::kProgram, HostPhase::kTrace, k, step.trace / parts, {});
-      Do(Lane::kProgram, HostPhase::kMarker, k, step.marker / parts, {});
-      Do(Lane::kProgram, HostPhase::kCompile, k, step.compile / parts, {});
+      Do(Track::kProgram, HostPhase::kTrace, k, step.trace / parts, {});
+      Do(Track::kProgram, HostPhase::kMarker, k, step.marker / parts, {});
+      Do(Track::kProgram, HostPhase::kCompile, k, step.compile / parts, {});
       if (running_.size() >= static_cast<size_t>(plan_.in_flight)) {
-        Do(Lane::kProgram, HostPhase::kExecute, k, 0, {running_.front()}, /*wait=*/true);
+        Do(Track::kProgram, HostPhase::kExecute, k, 0, {running_.front()}, /*wait=*/true);
         running_.pop_front();
       }
-      const int64_t call = Do(Lane::kProgram, HostPhase::kExecute, k, step.execute, {});
+      const int64_t call = Do(Track::kProgram, HostPhase::kExecute, k, step.execute, {});
       const double device = step.runs * device_seconds_ + step.other_device;
-      ran = Do(Lane::kDevice, HostPhase::kOther, k, device / parts, {call, batch});
+      ran = Do(Track::kDevice, HostPhase::kOther, k, device / parts, {call, batch});
       running_.push_back(ran);
     }
-    if (step.waits) Do(Lane::kProgram, HostPhase::kFetch, k, 0, {ran}, /*wait=*/true);
-    Do(Lane::kProgram, HostPhase::kFetch, k, step.fetch, {});
+    if (step.waits) Do(Track::kProgram, HostPhase::kFetch, k, 0, {ran}, /*wait=*/true);
+    Do(Track::kProgram, HostPhase::kFetch, k, step.fetch, {});
   }
 
   void ExplainGaps() {
     double free = 0;
-    for (size_t a = 0; a < result_.activities.size(); ++a) {
-      const Activity& run = result_.activities[a];
-      if (run.lane != Lane::kDevice) continue;
+    for (size_t a = 0; a < result_.spans.size(); ++a) {
+      const TimelineSpan& run = result_.spans[a];
+      if (run.track != Track::kDevice) continue;
       if (run.start > free) {
         DeviceGap gap;
         gap.start = free;
@@ -198,10 +198,10 @@ class Host {
         gap.before_step = run.step;
         double until = run.start;
         // Each activity began when the one before it in this chain ended.
-        for (int64_t at = run.after; at >= 0 && until > free; at = result_.activities[at].after) {
-          const Activity& cause = result_.activities[at];
+        for (int64_t at = run.after; at >= 0 && until > free; at = result_.spans[at].after) {
+          const TimelineSpan& cause = result_.spans[at];
           const double from = std::max(cause.start, free);
-          if (cause.lane == Lane::kDevice) break;
+          if (cause.track == Track::kDevice) break;
           if (until > from) gap.parts.push_back({cause.phase, cause.step, until - from});
           until = std::min(until, from);
         }
@@ -228,10 +228,10 @@ class Host {
     result_.step_seconds = (ends_.back() - before) / static_cast<double>(ends_.size() - result_.steady_from);
   }
 
-  const HostPlan& plan_;
+  const HostModel& plan_;
   const double device_seconds_;
   HostTimeline result_;
-  int64_t last_[kLanes] = {-1, -1, -1, -1};
+  int64_t last_[kTracks] = {-1, -1, -1, -1};
   std::vector<int64_t> taken_;   // by step: when the program had its batch
   std::deque<int64_t> running_;  // executions, oldest first
   std::vector<double> ends_;     // by step, on the device
@@ -239,7 +239,7 @@ class Host {
 
 }  // namespace
 
-std::string_view NameOf(HostPhase phase) {
+std::string_view ToString(HostPhase phase) {
   switch (phase) {
     case HostPhase::kInput:
       return "input pipeline";
@@ -281,14 +281,14 @@ double HostTimeline::SteadyGap(HostPhase phase) const {
   return steps > steady_from ? sum / static_cast<double>(steps - steady_from) : 0;
 }
 
-std::vector<std::string_view> HostPlanKeys() {
+std::vector<std::string_view> HostModelKeys() {
   std::vector<std::string_view> names = {"mode"};
   for (const TimeKey& k : kTimeKeys) names.push_back(k.name);
   for (const CountKey& k : kCountKeys) names.push_back(k.name);
   return names;
 }
 
-absl::StatusOr<HostPlan> ParseHostPlan(std::string_view text, double call, double host_rate) {
+absl::StatusOr<HostModel> ParseHostModel(std::string_view text, double call, double host_rate) {
   Figures figures;
   figures.execute = call;
   while (!text.empty()) {
@@ -302,11 +302,11 @@ absl::StatusOr<HostPlan> ParseHostPlan(std::string_view text, double call, doubl
     }
     if (absl::Status s = SetKey(item.substr(0, equal), item.substr(equal + 1), host_rate, &figures); !s.ok()) return s;
   }
-  if (figures.steps * figures.graphs > kMostExecutions) {
-    const std::string message = StrCat("steps times graphs exceeds the limit of ", kMostExecutions);
+  if (figures.steps * figures.graphs > kMaxExecutions) {
+    const std::string message = StrCat("steps times graphs exceeds the limit of ", kMaxExecutions);
     return absl::InvalidArgumentError(message);
   }
-  HostPlan plan;
+  HostModel plan;
   plan.prefetch = figures.prefetch;
   plan.in_flight = figures.in_flight;
   plan.source = "parameters";
@@ -329,6 +329,6 @@ absl::StatusOr<HostPlan> ParseHostPlan(std::string_view text, double call, doubl
   return plan;
 }
 
-HostTimeline RunHost(const HostPlan& plan, double device_seconds) { return Host(plan, device_seconds).Run(); }
+HostTimeline SimulateHost(const HostModel& plan, double device_seconds) { return Host(plan, device_seconds).Run(); }
 
 }  // namespace hlokit::tpu

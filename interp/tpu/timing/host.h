@@ -22,7 +22,7 @@ namespace hlokit::tpu {
 enum class HostPhase : uint8_t { kInput, kTransfer, kTrace, kMarker, kCompile, kExecute, kFetch, kOther };
 inline constexpr size_t kHostPhaseCount = static_cast<size_t>(HostPhase::kOther) + 1;
 // "input pipeline", "IR generation", "compile", ...
-std::string_view NameOf(HostPhase phase);
+std::string_view ToString(HostPhase phase);
 
 // A named part of a step's recording, such as "forward"; seconds since the recording began.
 struct HostScope {
@@ -43,12 +43,12 @@ struct HostStep {
   double other = 0;    // the program's own work
   bool waits = false;  // for the device, to fetch a value
   int64_t graphs = 1;  // executions; each runs its part of the device's time, and has its part of trace and compile
-  double runs = 1;     // executions of the program that RunHost is told of
+  double runs = 1;     // executions of the program that SimulateHost is told of
   double other_device = 0;  // seconds on the device of other programs
   std::vector<HostScope> scopes;
 };
 
-struct HostPlan {
+struct HostModel {
   std::vector<HostStep> steps;
   int64_t prefetch = 2;    // batches that the loader is ahead; 0: the program's thread makes and sends them itself
   int64_t in_flight = 32;  // executions under way at a time
@@ -65,14 +65,14 @@ struct HostPlan {
 //   other       the program's own work      prefetch      batches that the loader is ahead
 //   in_flight   executions under way        mode          lazy, or captured: nothing is recorded after the first step
 // Times end in ns, us, ms, s. `call` is the time of a call if `execute` is not given, `host_rate` in bytes a second.
-absl::StatusOr<HostPlan> ParseHostPlan(std::string_view text, double call, double host_rate);
+absl::StatusOr<HostModel> ParseHostModel(std::string_view text, double call, double host_rate);
 // What may stand before the `=` there.
-std::vector<std::string_view> HostPlanKeys();
+std::vector<std::string_view> HostModelKeys();
 
-enum class Lane : uint8_t { kProgram, kLoader, kLink, kDevice };
+enum class Track : uint8_t { kProgram, kLoader, kLink, kDevice };
 
-struct Activity {
-  Lane lane = Lane::kProgram;
+struct TimelineSpan {
+  Track track = Track::kProgram;
   HostPhase phase = HostPhase::kOther;  // of the host's lanes
   int64_t step = 0;
   double start = 0;
@@ -97,7 +97,7 @@ struct DeviceGap {
 };
 
 struct HostTimeline {
-  std::vector<Activity> activities;
+  std::vector<TimelineSpan> spans;
   std::vector<DeviceGap> gaps;  // the first: before anything ran
   double seconds = 0;           // until the last execution ended
   double device_busy = 0;
@@ -108,7 +108,7 @@ struct HostTimeline {
 };
 
 // `device_seconds`: of one execution of the program.
-HostTimeline RunHost(const HostPlan& plan, double device_seconds);
+HostTimeline SimulateHost(const HostModel& plan, double device_seconds);
 
 }  // namespace hlokit::tpu
 

@@ -7,7 +7,7 @@
 
 #include "interp/tpu/memory/residency.h"
 #include "interp/tpu/timing/computation_schedule.h"
-#include "interp/tpu/timing/device_walk.h"
+#include "interp/tpu/timing/multi_device_simulation.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::tpu {
@@ -20,20 +20,20 @@ class Simulator {
       : module_(module), plan_(plan), options_(options), machine_(options.machine) {}
 
   Simulation Run() {
-    FindParts();
-    FindDynamicSizes();
-    FindLoopBodies();
+    ComputeImplicitPartitions();
+    CollectDynamicSizes();
+    CollectLoopBodies();
     const TpuTarget target = TargetOf(options_, module_);
     const CostModel model(module_, target);
     const std::vector<double> held = HeldByCallers(module_, target);
-    const ScheduleContext context{module_,         plan_, options_, model, held, loop_of_body_, result_.computations,
-                                  &result_.missing};
+    const ScheduleContext context{module_,           plan_, options_, model, held, loop_of_body_, result_.computations,
+                                  &result_.unmodeled};
     for (const ComputationPlan& computation : plan_.computations()) {
       result_.computations.push_back(ScheduleComputation(context, computation));
     }
     CountRuns();
     MakeRows();
-    FindVmemPeak();
+    ComputeVmemPeak();
     const int64_t entry = plan_.PlanOf(module_.entry().id());
     if (entry >= 0) {
       const ComputationTime& time = result_.computations[entry];
@@ -41,18 +41,18 @@ class Simulator {
       result_.busy = time.busy;
       result_.vmem_timeline = time.vmem;
       result_.core_busy = time.core_busy;
-      result_.waited = time.waited;
+      result_.stall = time.stall;
       result_.flops = time.flops;
       result_.hbm_bytes = time.hbm_bytes;
       result_.wire_bytes = time.wire_bytes;
     }
-    result_.devices = WalkDevices(module_, plan_, options_, result_, DeviceWalkOptions());
-    if (!options_.variation.None()) {
+    result_.devices = SimulateDevices(module_, plan_, options_, result_, MultiDeviceOptions());
+    if (!options_.variation.empty()) {
       result_.device_seconds = result_.devices.seconds;
       double compute = 0;
-      for (const DeviceShare& share : result_.devices.shares) compute += share.compute;
+      for (const DeviceTimeBreakdown& share : result_.devices.shares) compute += share.compute;
       result_.core_busy = compute / static_cast<double>(result_.devices.shares.size());
-      result_.waited = result_.device_seconds - result_.core_busy;
+      result_.stall = result_.device_seconds - result_.core_busy;
     }
     const double dispatch = options_.dispatch < 0 ? machine_.queued_dispatch_latency : options_.dispatch;
     result_.step_seconds = std::max(result_.device_seconds, dispatch);
@@ -63,25 +63,26 @@ class Simulator {
   }
 
  private:
-  void FindParts() {
-    result_.parts = PartsOf(module_);
-    if (result_.parts == 1) return;
-    Miss("partitioning: shapes are those of all partitions; the work is divided evenly and no collective counted");
+  void ComputeImplicitPartitions() {
+    result_.implicit_partitions = ImplicitPartitionCount(module_);
+    if (result_.implicit_partitions == 1) return;
+    RecordUnmodeled(
+        "partitioning: shapes are those of all partitions; the work is divided evenly and no collective counted");
   }
 
-  void FindDynamicSizes() {
+  void CollectDynamicSizes() {
     for (Computation c : module_.computations()) {
       for (Instruction i : c.instructions()) {
         if (i.shape().has_unbounded_dims()) {
-          Miss("sizes: arrays with a dimension of no known bound count as if it were empty");
+          RecordUnmodeled("sizes: arrays with a dimension of no known bound count as if it were empty");
         } else if (i.shape().has_dynamic_dims()) {
-          Miss("sizes: arrays with a dimension that is known when the program runs count at its bound");
+          RecordUnmodeled("sizes: arrays with a dimension that is known when the program runs count at its bound");
         }
       }
     }
   }
 
-  void FindLoopBodies() {
+  void CollectLoopBodies() {
     loop_of_body_.resize(module_.computation_id_bound());
     for (Computation c : module_.computations()) {
       for (Instruction i : c.instructions()) {
@@ -92,7 +93,7 @@ class Simulator {
     }
   }
 
-  void Miss(std::string what) { ++result_.missing[std::move(what)]; }
+  void RecordUnmodeled(std::string what) { ++result_.unmodeled[std::move(what)]; }
 
   // ---- totals ----
 
@@ -121,7 +122,7 @@ class Simulator {
     }
   }
 
-  void FindVmemPeak() {
+  void ComputeVmemPeak() {
     for (size_t c = 0; c < result_.computations.size(); ++c) {
       const ComputationTime& time = result_.computations[c];
       if (time.runs == 0) continue;
@@ -147,13 +148,13 @@ class Simulator {
         const Step& step = plan_.computations()[c].steps[s];
         if (step.kind == StepKind::kCall || step.kind == StepKind::kLoop) continue;
         const StepTime& t = time.steps[s];
-        if (t.duration == 0 && t.waited == 0) continue;
+        if (t.duration == 0 && t.stall == 0) continue;
         OpRow row;
         row.name = step.name;
         row.kind = step.kind;
         row.runs = time.runs;
         row.seconds = t.duration * time.runs;
-        row.waited = t.waited * time.runs;
+        row.stall = t.stall * time.runs;
         row.bound = t.bound;
         row.flops = t.flops * time.runs;
         row.hbm_bytes = t.hbm_bytes * time.runs;
@@ -169,7 +170,7 @@ class Simulator {
   const Module& module_;
   const KernelPlan& plan_;
   const SimulationOptions& options_;
-  const Machine& machine_;
+  const DeviceDescription& machine_;
   std::vector<InstructionId> loop_of_body_;  // by ComputationId
   Simulation result_;
 };

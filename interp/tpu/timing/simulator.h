@@ -23,21 +23,21 @@
 namespace hlokit::tpu {
 
 struct SimulationOptions {
-  Machine machine;
+  DeviceDescription machine;
   Topology topology;
-  int64_t unknown_trips = 1;  // of loops whose trips cannot be counted
-  Variation variation;        // of the devices
-  double dispatch = -1;       // host seconds for each execution; negative: as the machine says for queued calls
+  int64_t default_trip_count = 1;  // of loops whose trips cannot be counted
+  PerformanceVariation variation;  // of the devices
+  double dispatch = -1;            // host seconds for each execution; negative: as the machine says for queued calls
 };
 
 // What the options say of a target; devices that share the work as the module has it.
 inline TpuTarget TargetOf(const SimulationOptions& options, const Module& module) {
-  return {options.machine, options.topology, PartsOf(module)};
+  return {options.machine, options.topology, ImplicitPartitionCount(module)};
 }
 
 struct StepTime : OpTime {
   double start = 0;      // seconds since its computation began
-  double waited = 0;     // of the core, before start, for operands that another resource brings
+  double stall = 0;      // of the core, before start, for operands that another resource brings
   double trips = 1;      // of a loop
   ComputationId branch;  // of a conditional, and of a call of one computation: what runs
   bool on_core = true;
@@ -47,7 +47,7 @@ struct ComputationTime {
   std::vector<StepTime> steps;  // as in the plan
   double duration = 0;
   double core_busy = 0;
-  double waited = 0;  // of the core, for collectives, copies and the host
+  double stall = 0;  // of the core, for collectives, copies and the host
   ResourceTimes busy{};
   double flops = 0;
   double hbm_bytes = 0;
@@ -63,7 +63,7 @@ struct OpRow {
   InstructionId name;
   double runs = 0;
   double seconds = 0;  // all runs together
-  double waited = 0;
+  double stall = 0;
   Resource bound = Resource::kOverhead;
   StepKind kind = StepKind::kKernel;
   double flops = 0;
@@ -81,16 +81,16 @@ struct Simulation {
   Resource bound = Resource::kOverhead;  // of the step
   ResourceTimes busy{};
   double core_busy = 0;  // mean of the devices; waited: what is left of device_seconds
-  double waited = 0;
+  double stall = 0;
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;
-  double vmem_peak = 0;                    // bytes of vector memory in use at a time
-  InstructionId vmem_peak_at;              // the step that runs then
-  std::vector<double> vmem_timeline;       // bytes in use at each step of the entry's plan
-  std::vector<Resident> vmem_live;         // arrays there then, largest first; tiles of the kernel are the rest
-  double parts = 1;                        // devices that share the work of an unpartitioned module
-  std::map<std::string, int64_t> missing;  // what the estimate lacks, and how often
+  double vmem_peak = 0;                      // bytes of vector memory in use at a time
+  InstructionId vmem_peak_at;                // the step that runs then
+  std::vector<double> vmem_timeline;         // bytes in use at each step of the entry's plan
+  std::vector<Resident> vmem_live;           // arrays there then, largest first; tiles of the kernel are the rest
+  double implicit_partitions = 1;            // devices that share the work of an unpartitioned module
+  std::map<std::string, int64_t> unmodeled;  // what the estimate lacks, and how often
 };
 
 Simulation Simulate(const Module& module, const KernelPlan& plan, const SimulationOptions& options);

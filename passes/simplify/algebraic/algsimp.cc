@@ -6,15 +6,15 @@
 namespace hlokit {
 
 absl::StatusOr<bool> RulePass::Run(Module& module) {
-  Rewriter rewriter(&module, &rules(), &options(), where());
+  PatternRewriter rewriter(&module, &rules(), &options(), where());
   const bool changed = rewriter.Run();
   for (uint16_t rule = 0; rule < rules().size(); ++rule) Count(rules()[rule].name, rewriter.applied()[rule]);
   return changed;
 }
 
-const RuleSet& AlgebraicSimplifier::rules() const {
-  static const RuleSet* const kRules = [] {
-    auto* rules = new RuleSet();
+const RewritePatternSet& AlgebraicSimplifier::rules() const {
+  static const RewritePatternSet* const kRules = [] {
+    auto* rules = new RewritePatternSet();
     AddArithmeticRules(rules);
     AddLogicRules(rules);
     AddConvertRules(rules);
@@ -34,9 +34,9 @@ const RuleSet& AlgebraicSimplifier::rules() const {
   return *kRules;
 }
 
-const RuleSet& ReshapeMover::rules() const {
-  static const RuleSet* const kRules = [] {
-    auto* rules = new RuleSet();
+const RewritePatternSet& ReshapeMover::rules() const {
+  static const RewritePatternSet* const kRules = [] {
+    auto* rules = new RewritePatternSet();
     AddReshapeMovers(rules);
     AddReshapeRules(rules);
     AddTransposeRules(rules);
@@ -46,9 +46,9 @@ const RuleSet& ReshapeMover::rules() const {
   return *kRules;
 }
 
-const RuleSet& TupleSimplifier::rules() const {
-  static const RuleSet* const kRules = [] {
-    auto* rules = new RuleSet();
+const RewritePatternSet& TupleSimplifier::rules() const {
+  static const RewritePatternSet* const kRules = [] {
+    auto* rules = new RewritePatternSet();
     AddTupleRules(rules);
     return rules;
   }();

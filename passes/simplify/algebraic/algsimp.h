@@ -3,7 +3,7 @@
 #define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_ALGSIMP_H_
 
 #include "passes/core/pass.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
 
@@ -13,26 +13,26 @@ class RulePass : public Pass {
   absl::StatusOr<bool> Run(Module& module) override;
 
  protected:
-  virtual const RuleSet& rules() const = 0;
-  virtual Where where() const { return Where::kEverywhere; }
+  virtual const RewritePatternSet& rules() const = 0;
+  virtual RewriteScope where() const { return RewriteScope::kEverywhere; }
 };
 
 // Algebraic simplification: all the rules of this folder.
 class AlgebraicSimplifier : public RulePass {
  protected:
-  const RuleSet& rules() const override;
+  const RewritePatternSet& rules() const override;
 };
 
 // Moves reshapes and transposes below elementwise operations and merges them there.
 class ReshapeMover : public RulePass {
  protected:
-  const RuleSet& rules() const override;
+  const RewritePatternSet& rules() const override;
 };
 
 // The rules on tuples alone.
 class TupleSimplifier : public RulePass {
  protected:
-  const RuleSet& rules() const override;
+  const RewritePatternSet& rules() const override;
 };
 
 }  // namespace hlokit

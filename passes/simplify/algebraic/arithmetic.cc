@@ -10,7 +10,7 @@
 namespace hlokit {
 namespace {
 
-bool AddZero(Rewriter& rewriter, Instruction add) {
+bool AddZero(PatternRewriter& rewriter, Instruction add) {
   for (int k = 0; k < 2; ++k) {
     const auto splat = SplatOf(add.operand(k));
     if (splat && splat->IsZero() && rewriter.Replace(add, add.operand(1 - k).id())) return true;
@@ -18,12 +18,12 @@ bool AddZero(Rewriter& rewriter, Instruction add) {
   return false;
 }
 
-bool SubtractZero(Rewriter& rewriter, Instruction subtract) {
+bool SubtractZero(PatternRewriter& rewriter, Instruction subtract) {
   const auto splat = SplatOf(subtract.operand(1));
   return splat && splat->IsZero() && rewriter.Replace(subtract, subtract.operand(0).id());
 }
 
-bool ReplaceWithInteger(Rewriter& rewriter, Instruction i, int64_t value) {
+bool ReplaceWithInteger(PatternRewriter& rewriter, Instruction i, int64_t value) {
   if (!rewriter.IsReplaceable(i)) return false;
   Literal literal = Literal::Zeros(rewriter.shapes().Scalar(i.shape().element_type()));
   // 0, 1 and -1 are the same bytes in every integer type and pred.
@@ -32,39 +32,39 @@ bool ReplaceWithInteger(Rewriter& rewriter, Instruction i, int64_t value) {
   return rewriter.Replace(i, rewriter.MakeSplat(i.shape(), rewriter.MakeConstant(literal)));
 }
 
-bool SubtractSelf(Rewriter& rewriter, Instruction i) {
+bool SubtractSelf(PatternRewriter& rewriter, Instruction i) {
   if (i.operand(0) != i.operand(1) || !IsInteger(i.shape().element_type())) return false;
-  rewriter.DoesNotMatter(i.operand(0));
+  rewriter.DropMetadataOf(i.operand(0));
   return ReplaceWithInteger(rewriter, i, 0);
 }
 
-bool MultiplyIdentity(Rewriter& rewriter, Instruction multiply) {
+bool MultiplyIdentity(PatternRewriter& rewriter, Instruction multiply) {
   for (int k = 0; k < 2; ++k) {
     const auto splat = SplatOf(multiply.operand(k));
     if (!splat) continue;
     if (splat->IsOne() && rewriter.Replace(multiply, multiply.operand(1 - k).id())) return true;
     const bool exact = IsInteger(splat->type) || splat->type == ElementType::kPred;
     if (!exact || !splat->IsZero()) continue;
-    rewriter.DoesNotMatter(multiply.operand(1 - k));
+    rewriter.DropMetadataOf(multiply.operand(1 - k));
     if (rewriter.Replace(multiply, multiply.operand(k).id())) return true;
   }
   return false;
 }
 
-bool DivideByOne(Rewriter& rewriter, Instruction divide) {
+bool DivideByOne(PatternRewriter& rewriter, Instruction divide) {
   const auto splat = SplatOf(divide.operand(1));
   return splat && splat->IsOne() && rewriter.Replace(divide, divide.operand(0).id());
 }
 
-bool RemainderOfOne(Rewriter& rewriter, Instruction remainder) {
+bool RemainderOfOne(PatternRewriter& rewriter, Instruction remainder) {
   const auto splat = SplatOf(remainder.operand(1));
   if (!splat || !IsInteger(splat->type) || !splat->IsOne()) return false;
-  rewriter.DoesNotMatter(remainder.operand(0));
+  rewriter.DropMetadataOf(remainder.operand(0));
   return ReplaceWithInteger(rewriter, remainder, 0);
 }
 
 // x^1, x^2.
-bool SmallPower(Rewriter& rewriter, Instruction power) {
+bool SmallPower(PatternRewriter& rewriter, Instruction power) {
   const auto splat = SplatOf(power.operand(1));
   if (!splat || power.operand(0).shape() != power.shape()) return false;
   const InstructionId base = power.operand(0).id();
@@ -73,13 +73,13 @@ bool SmallPower(Rewriter& rewriter, Instruction power) {
 }
 
 // Shifts by zero.
-bool ShiftByZero(Rewriter& rewriter, Instruction shift) {
+bool ShiftByZero(PatternRewriter& rewriter, Instruction shift) {
   const auto splat = SplatOf(shift.operand(1));
   return splat && splat->IsZero() && rewriter.Replace(shift, shift.operand(0).id());
 }
 
 // max(x, x), max(x, lowest), max(x, highest) of integers, and the same of min.
-bool ExtremeIdentity(Rewriter& rewriter, Instruction i) {
+bool ExtremeIdentity(PatternRewriter& rewriter, Instruction i) {
   if (i.operand(0) == i.operand(1)) return rewriter.Replace(i, i.operand(0).id());
   const bool is_max = i.opcode() == Opcode::kMaximum;
   for (int k = 0; k < 2; ++k) {
@@ -88,7 +88,7 @@ bool ExtremeIdentity(Rewriter& rewriter, Instruction i) {
     if ((is_max ? splat->IsLowest() : splat->IsHighest()) && rewriter.Replace(i, i.operand(1 - k).id())) return true;
     const bool absorbing = IsInteger(splat->type) && (is_max ? splat->IsHighest() : splat->IsLowest());
     if (absorbing) {
-      rewriter.DoesNotMatter(i.operand(1 - k));
+      rewriter.DropMetadataOf(i.operand(1 - k));
       if (rewriter.Replace(i, i.operand(k).id())) return true;
     }
     if (is_max && IsInteger(splat->type) && splat->IsZero() && IsNonNegative(i.operand(1 - k)) &&
@@ -106,7 +106,7 @@ Instruction ClampBound(Instruction operand) {
 }
 
 // max(min(x, high), low) and min(max(x, low), high) with known low <= high are clamps.
-bool ExtremesToClamp(Rewriter& rewriter, Instruction outer) {
+bool ExtremesToClamp(PatternRewriter& rewriter, Instruction outer) {
   const bool is_max = outer.opcode() == Opcode::kMaximum;
   const Opcode inner_opcode = is_max ? Opcode::kMinimum : Opcode::kMaximum;
   for (int k = 0; k < 2; ++k) {
@@ -131,7 +131,7 @@ bool ExtremesToClamp(Rewriter& rewriter, Instruction outer) {
 }
 
 // The bounds of a clamp may be scalars: no need to broadcast them.
-bool ClampScalarBounds(Rewriter& rewriter, Instruction clamp) {
+bool ClampScalarBounds(PatternRewriter& rewriter, Instruction clamp) {
   const Instruction low = ClampBound(clamp.operand(0)), high = ClampBound(clamp.operand(2));
   if ((low == clamp.operand(0) && high == clamp.operand(2)) || !low.shape().IsScalar() || !high.shape().IsScalar()) {
     return false;
@@ -140,13 +140,13 @@ bool ClampScalarBounds(Rewriter& rewriter, Instruction clamp) {
                                  {clamp.operand(0), clamp.operand(2)});
 }
 
-bool NegateTwice(Rewriter& rewriter, Instruction negate) {
+bool NegateTwice(PatternRewriter& rewriter, Instruction negate) {
   const Instruction inner = negate.operand(0);
   return inner.opcode() == Opcode::kNegate && rewriter.Replace(negate, inner.operand(0).id(), {inner});
 }
 
 // abs(abs(x)), abs(-x), abs of what is not negative.
-bool AbsOfAbs(Rewriter& rewriter, Instruction abs) {
+bool AbsOfAbs(PatternRewriter& rewriter, Instruction abs) {
   const Instruction inner = abs.operand(0);
   if (inner.opcode() == Opcode::kAbs || (IsInteger(abs.shape().element_type()) && IsNonNegative(inner))) {
     return rewriter.Replace(abs, inner.id());
@@ -155,24 +155,26 @@ bool AbsOfAbs(Rewriter& rewriter, Instruction abs) {
          rewriter.ReplaceWithNew(abs, Opcode::kAbs, {inner.operand(0).id()}, {}, {inner});
 }
 
-bool RealOfComplex(Rewriter& rewriter, Instruction part) {
+bool RealOfComplex(PatternRewriter& rewriter, Instruction part) {
   const Instruction complex = part.operand(0);
   if (complex.opcode() != Opcode::kComplex) return false;
   const int64_t index = part.opcode() == Opcode::kReal ? 0 : 1;
-  rewriter.DoesNotMatter(complex.operand(1 - index));
+  rewriter.DropMetadataOf(complex.operand(1 - index));
   return rewriter.Replace(part, complex.operand(index).id(), {complex});
 }
 
-bool ComplexOfParts(Rewriter& rewriter, Instruction complex) {
+bool ComplexOfParts(PatternRewriter& rewriter, Instruction complex) {
   const Instruction real = complex.operand(0), imag = complex.operand(1);
   return real.opcode() == Opcode::kReal && imag.opcode() == Opcode::kImag && real.operand(0) == imag.operand(0) &&
          rewriter.Replace(complex, real.operand(0).id(), {real, imag});
 }
 
-bool CopyOfSameLayout(Rewriter& rewriter, Instruction copy) { return rewriter.Replace(copy, copy.operand(0).id()); }
+bool CopyOfSameLayout(PatternRewriter& rewriter, Instruction copy) {
+  return rewriter.Replace(copy, copy.operand(0).id());
+}
 
 // Rounding to whole numbers what is one already.
-bool RoundTwice(Rewriter& rewriter, Instruction round) {
+bool RoundTwice(PatternRewriter& rewriter, Instruction round) {
   const Opcode inner = round.operand(0).opcode();
   const bool whole = inner == Opcode::kCeil || inner == Opcode::kFloor || inner == Opcode::kRoundNearestAfz ||
                      inner == Opcode::kRoundNearestEven || inner == Opcode::kSign;
@@ -218,7 +220,7 @@ bool IsNonNegative(Instruction i) {
   return false;
 }
 
-void AddArithmeticRules(RuleSet* rules) {
+void AddArithmeticRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kAdd}, "additions of zero removed", AddZero);
   rules->Add({Opcode::kSubtract}, "subtractions of zero removed", SubtractZero);
   rules->Add({Opcode::kSubtract, Opcode::kXor}, "differences of a value and itself folded", SubtractSelf);

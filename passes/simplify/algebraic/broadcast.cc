@@ -17,7 +17,7 @@ bool IsIdentity(absl::Span<const int64_t> permutation) {
 }
 
 // A broadcast that adds no element is a reshape, or nothing.
-bool DegenerateBroadcast(Rewriter& rewriter, Instruction broadcast) {
+bool DegenerateBroadcast(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction operand = broadcast.operand(0);
   if (operand.shape().element_count() != broadcast.shape().element_count()) return false;
   const absl::Span<const int64_t> dims = broadcast.list_attr(Attr::kDimensions);
@@ -26,7 +26,7 @@ bool DegenerateBroadcast(Rewriter& rewriter, Instruction broadcast) {
   return rewriter.ReplaceWithNew(broadcast, Opcode::kReshape, {operand.id()});
 }
 
-bool BroadcastOfBroadcast(Rewriter& rewriter, Instruction broadcast) {
+bool BroadcastOfBroadcast(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction inner = broadcast.operand(0);
   if (inner.opcode() != Opcode::kBroadcast) return false;
   const absl::Span<const int64_t> outer_dims = broadcast.list_attr(Attr::kDimensions);
@@ -37,7 +37,7 @@ bool BroadcastOfBroadcast(Rewriter& rewriter, Instruction broadcast) {
 }
 
 // A reshape below that only adds unit dimensions is the broadcast's work.
-bool BroadcastOfReshape(Rewriter& rewriter, Instruction broadcast) {
+bool BroadcastOfReshape(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction reshape = broadcast.operand(0);
   if (reshape.opcode() != Opcode::kReshape) return false;
   const Instruction source = reshape.operand(0);
@@ -58,7 +58,7 @@ bool BroadcastOfReshape(Rewriter& rewriter, Instruction broadcast) {
 }
 
 // An iota spread over more dimensions is an iota of those.
-bool BroadcastOfIota(Rewriter& rewriter, Instruction broadcast) {
+bool BroadcastOfIota(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction iota = broadcast.operand(0);
   if (iota.opcode() != Opcode::kIota) return false;
   const int64_t dim = broadcast.list_attr(Attr::kDimensions)[static_cast<size_t>(iota.int_attr(Attr::kIotaDimension))];
@@ -67,7 +67,7 @@ bool BroadcastOfIota(Rewriter& rewriter, Instruction broadcast) {
 }
 
 // A scalar that a constant with equal elements could be.
-bool BroadcastOfSplatConstant(Rewriter& rewriter, Instruction broadcast) {
+bool BroadcastOfSplatConstant(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction constant = broadcast.operand(0);
   if (constant.shape().IsScalar() || !rewriter.IsReplaceable(broadcast)) return false;
   const auto splat = SplatOf(constant);
@@ -79,12 +79,12 @@ bool BroadcastOfSplatConstant(Rewriter& rewriter, Instruction broadcast) {
 
 // ---- transposes ----
 
-bool TransposeToSame(Rewriter& rewriter, Instruction transpose) {
+bool TransposeToSame(PatternRewriter& rewriter, Instruction transpose) {
   const bool same = IsIdentity(transpose.list_attr(Attr::kDimensions));
   return same && rewriter.Replace(transpose, transpose.operand(0).id());
 }
 
-bool TransposeOfTranspose(Rewriter& rewriter, Instruction transpose) {
+bool TransposeOfTranspose(PatternRewriter& rewriter, Instruction transpose) {
   const Instruction inner = transpose.operand(0);
   if (inner.opcode() != Opcode::kTranspose) return false;
   const absl::Span<const int64_t> inner_dims = inner.list_attr(Attr::kDimensions);
@@ -97,7 +97,7 @@ bool TransposeOfTranspose(Rewriter& rewriter, Instruction transpose) {
 }
 
 // Where permutation[i] = d, dimension d of the operand becomes dimension i.
-bool TransposeOfBroadcast(Rewriter& rewriter, Instruction transpose) {
+bool TransposeOfBroadcast(PatternRewriter& rewriter, Instruction transpose) {
   const Instruction inner = transpose.operand(0);
   if (inner.opcode() != Opcode::kBroadcast && inner.opcode() != Opcode::kIota) return false;
   const absl::Span<const int64_t> permutation = transpose.list_attr(Attr::kDimensions);
@@ -115,7 +115,7 @@ bool TransposeOfBroadcast(Rewriter& rewriter, Instruction transpose) {
 }
 
 // A transpose that moves unit dimensions alone is a reshape.
-bool DegenerateTranspose(Rewriter& rewriter, Instruction transpose) {
+bool DegenerateTranspose(PatternRewriter& rewriter, Instruction transpose) {
   int64_t last = -1;
   for (int64_t d : transpose.list_attr(Attr::kDimensions)) {
     if (transpose.operand(0).shape().dim(d) == 1) continue;
@@ -130,7 +130,7 @@ bool DegenerateTranspose(Rewriter& rewriter, Instruction transpose) {
 
 }  // namespace
 
-void AddBroadcastRules(RuleSet* rules) {
+void AddBroadcastRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kBroadcast}, "broadcasts that add nothing removed", DegenerateBroadcast);
   rules->Add({Opcode::kBroadcast}, "broadcasts of broadcasts merged", BroadcastOfBroadcast);
   rules->Add({Opcode::kBroadcast}, "broadcasts of reshapes merged", BroadcastOfReshape);
@@ -138,7 +138,7 @@ void AddBroadcastRules(RuleSet* rules) {
   rules->Add({Opcode::kBroadcast}, "broadcast constants made scalar", BroadcastOfSplatConstant);
 }
 
-void AddTransposeRules(RuleSet* rules) {
+void AddTransposeRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kTranspose}, "transposes without effect removed", TransposeToSame);
   rules->Add({Opcode::kTranspose}, "transposes of transposes merged", TransposeOfTranspose);
   rules->Add({Opcode::kTranspose}, "transposes of broadcasts merged", TransposeOfBroadcast);

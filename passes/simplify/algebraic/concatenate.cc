@@ -7,18 +7,18 @@
 namespace hlokit {
 namespace {
 
-bool ConcatenateOfOne(Rewriter& rewriter, Instruction i) {
+bool ConcatenateOfOne(PatternRewriter& rewriter, Instruction i) {
   return i.operand_count() == 1 && rewriter.Replace(i, i.operand(0).id());
 }
 
-bool DropEmptyPieces(Rewriter& rewriter, Instruction i) {
+bool DropEmptyPieces(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions)[0];
   std::vector<InstructionId> pieces;
   for (Instruction piece : i.operands()) {
     if (piece.shape().dim(dim) != 0) {
       pieces.push_back(piece.id());
     } else {
-      rewriter.DoesNotMatter(piece);
+      rewriter.DropMetadataOf(piece);
     }
   }
   if (pieces.empty() || pieces.size() == static_cast<size_t>(i.operand_count())) return false;
@@ -26,7 +26,7 @@ bool DropEmptyPieces(Rewriter& rewriter, Instruction i) {
   return rewriter.ReplaceWithNew(i, Opcode::kConcatenate, pieces, attrs);
 }
 
-bool FlattenNested(Rewriter& rewriter, Instruction i) {
+bool FlattenNested(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions)[0];
   std::vector<InstructionId> pieces;
   Instruction nested;
@@ -46,7 +46,7 @@ bool FlattenNested(Rewriter& rewriter, Instruction i) {
 }
 
 // Two slices of one array, side by side, are one slice.
-bool JoinAdjacentSlices(Rewriter& rewriter, Instruction i) {
+bool JoinAdjacentSlices(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions)[0];
   for (int64_t k = 0; k + 1 < i.operand_count(); ++k) {
     const Instruction a = i.operand(k), b = i.operand(k + 1);
@@ -78,7 +78,7 @@ bool JoinAdjacentSlices(Rewriter& rewriter, Instruction i) {
 }
 
 // Pieces that are broadcasts of one scalar.
-bool ConcatenateOfBroadcasts(Rewriter& rewriter, Instruction i) {
+bool ConcatenateOfBroadcasts(PatternRewriter& rewriter, Instruction i) {
   const Instruction first = i.operand(0);
   if (first.opcode() != Opcode::kBroadcast || !first.operand(0).shape().IsScalar()) return false;
   for (Instruction piece : i.operands()) {
@@ -90,7 +90,7 @@ bool ConcatenateOfBroadcasts(Rewriter& rewriter, Instruction i) {
 
 }  // namespace
 
-void AddConcatenateRules(RuleSet* rules) {
+void AddConcatenateRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kConcatenate}, "concatenations of one removed", ConcatenateOfOne);
   rules->Add({Opcode::kConcatenate}, "empty pieces removed", DropEmptyPieces);
   rules->Add({Opcode::kConcatenate}, "concatenations of concatenations merged", FlattenNested);

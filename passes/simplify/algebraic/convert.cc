@@ -25,12 +25,12 @@ bool IsLossless(ElementType from, ElementType to) {
   return false;
 }
 
-bool ConvertToSame(Rewriter& rewriter, Instruction convert) {
+bool ConvertToSame(PatternRewriter& rewriter, Instruction convert) {
   return rewriter.Replace(convert, convert.operand(0).id());
 }
 
 // A conversion there and back, or on from a wider type to one that still holds all.
-bool ConvertOfConvert(Rewriter& rewriter, Instruction convert) {
+bool ConvertOfConvert(PatternRewriter& rewriter, Instruction convert) {
   const Instruction inner = convert.operand(0);
   if (inner.opcode() != Opcode::kConvert) return false;
   const ElementType a = inner.operand(0).shape().element_type(), b = inner.shape().element_type(),
@@ -43,7 +43,7 @@ bool ConvertOfConvert(Rewriter& rewriter, Instruction convert) {
   return one_kind && rewriter.ReplaceWithNew(convert, Opcode::kConvert, {inner.operand(0).id()}, {}, {inner});
 }
 
-bool BitcastConvertOfSame(Rewriter& rewriter, Instruction i) {
+bool BitcastConvertOfSame(PatternRewriter& rewriter, Instruction i) {
   const Instruction inner = i.operand(0);
   if (inner.shape() == i.shape()) return rewriter.Replace(i, inner.id());
   if (inner.opcode() != Opcode::kBitcastConvert) return false;
@@ -57,7 +57,7 @@ bool BitcastConvertOfSame(Rewriter& rewriter, Instruction i) {
 }
 
 // A precision that the type does not exceed anyway.
-bool ReducePrecisionToOwn(Rewriter& rewriter, Instruction i) {
+bool ReducePrecisionToOwn(PatternRewriter& rewriter, Instruction i) {
   int exponent = 0, mantissa = 0;
   switch (i.shape().element_type()) {
     case ElementType::kBF16:
@@ -81,7 +81,7 @@ bool ReducePrecisionToOwn(Rewriter& rewriter, Instruction i) {
 
 }  // namespace
 
-void AddConvertRules(RuleSet* rules) {
+void AddConvertRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kConvert}, "conversions to the same type removed", ConvertToSame);
   rules->Add({Opcode::kConvert}, "conversions of conversions merged", ConvertOfConvert);
   rules->Add({Opcode::kBitcastConvert}, "bitcast-conversions merged", BitcastConvertOfSame);

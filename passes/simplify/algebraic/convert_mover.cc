@@ -17,7 +17,7 @@ std::vector<AttrValue> OwnAttrs(Instruction i) {
 }
 
 // convert(move(x)) to fewer bits becomes move(convert(x)), unless that converts more elements than before in total.
-bool NarrowingUp(Rewriter& rewriter, Instruction convert) {
+bool NarrowingUp(PatternRewriter& rewriter, Instruction convert) {
   const Instruction move = convert.operand(0);
   if (!MovesElements(move.opcode()) || !HasOneUser(move) || Bits(convert) >= Bits(move)) return false;
   const Instruction source = move.operand(0);
@@ -31,7 +31,7 @@ bool NarrowingUp(Rewriter& rewriter, Instruction convert) {
 }
 
 // move(convert(x)) from fewer bits becomes convert(move(x)), unless that converts more elements.
-bool WideningDown(Rewriter& rewriter, Instruction move) {
+bool WideningDown(PatternRewriter& rewriter, Instruction move) {
   const Instruction convert = move.operand(0);
   if (convert.opcode() != Opcode::kConvert || !HasOneUser(convert)) return false;
   const Instruction source = convert.operand(0);
@@ -47,7 +47,7 @@ bool WideningDown(Rewriter& rewriter, Instruction move) {
 }
 
 // Arithmetic in bf16 as arithmetic in f32 between conversions: what it is, since results are rounded once.
-bool Bf16ThroughF32(Rewriter& rewriter, Instruction i) {
+bool Bf16ThroughF32(PatternRewriter& rewriter, Instruction i) {
   if (i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kCopy || i.opcode() == Opcode::kSelect ||
       i.opcode() == Opcode::kReducePrecision || i.opcode() == Opcode::kStochasticConvert || !i.shape().IsArray() ||
       !rewriter.IsReplaceable(i)) {
@@ -63,7 +63,7 @@ bool Bf16ThroughF32(Rewriter& rewriter, Instruction i) {
     const bool narrow = operand.shape().element_type() == ElementType::kBF16;
     operands.push_back(narrow ? rewriter.MakeConvert(operand.id(), ElementType::kF32) : operand.id());
     // One that goes on with another conversion merges with it, and is then that one.
-    if (narrow && operand.opcode() == Opcode::kConvert) rewriter.StandsFor(operands.back(), operand);
+    if (narrow && operand.opcode() == Opcode::kConvert) rewriter.AddMetadataSource(operands.back(), operand);
   }
   if (i.shape().element_type() != ElementType::kBF16) {
     return rewriter.ReplaceWithNew(i, i.opcode(), operands, OwnAttrs(i));
@@ -75,7 +75,7 @@ bool Bf16ThroughF32(Rewriter& rewriter, Instruction i) {
 
 }  // namespace
 
-void AddConvertMoverRules(RuleSet* rules) {
+void AddConvertMoverRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kConvert}, "narrowing conversions moved up", NarrowingUp);
   rules->Add({Opcode::kReshape, Opcode::kTranspose, Opcode::kBroadcast, Opcode::kSlice, Opcode::kReverse,
               Opcode::kDynamicSlice},
@@ -83,7 +83,7 @@ void AddConvertMoverRules(RuleSet* rules) {
   AddConvertRules(rules);
 }
 
-void AddBf16NormalizationRules(RuleSet* rules) {
+void AddBf16NormalizationRules(RewritePatternSet* rules) {
   for (size_t i = 0; i < kOpcodeCount; ++i) {
     const Opcode opcode = static_cast<Opcode>(i);
     if (HasTrait(opcode, kElementwise)) rules->Add({opcode}, "operations in bf16 done in f32", Bf16ThroughF32);

@@ -10,7 +10,7 @@ namespace hlokit {
 namespace {
 
 // A transpose of an operand that keeps the order of the free dimensions only renumbers the others.
-bool DotOfTranspose(Rewriter& rewriter, Instruction dot) {
+bool DotOfTranspose(PatternRewriter& rewriter, Instruction dot) {
   if (dot.operand_count() != 2 || !rewriter.IsReplaceable(dot)) return false;
   for (int64_t side = 0; side < 2; ++side) {
     const Instruction transpose = dot.operand(side);
@@ -46,7 +46,7 @@ bool DotOfTranspose(Rewriter& rewriter, Instruction dot) {
 }
 
 // A transpose of an operand only renumbers its dimensions: which is the batch, which the feature.
-bool ConvolutionOfTranspose(Rewriter& rewriter, Instruction convolution) {
+bool ConvolutionOfTranspose(PatternRewriter& rewriter, Instruction convolution) {
   const ConvolutionDims dims = ConvolutionDims::Of(convolution);
   if (convolution.operand_count() != 2 || !dims.ok() || !rewriter.IsReplaceable(convolution)) return false;
   for (int64_t side = 0; side < 2; ++side) {
@@ -73,7 +73,7 @@ bool ConvolutionOfTranspose(Rewriter& rewriter, Instruction convolution) {
 }
 
 // A transpose of the result that exchanges the free dimensions of the two sides is the dot with its sides exchanged.
-bool TransposeOfDot(Rewriter& rewriter, Instruction transpose) {
+bool TransposeOfDot(PatternRewriter& rewriter, Instruction transpose) {
   const Instruction dot = transpose.operand(0);
   if (dot.opcode() != Opcode::kDot || dot.operand_count() != 2 || !HasOneUser(dot)) return false;
   const int64_t batch = static_cast<int64_t>(dot.list_attr(Attr::kLhsBatchDims).size());
@@ -111,23 +111,23 @@ bool TransposeOfDot(Rewriter& rewriter, Instruction transpose) {
 }
 
 // A dot over no elements is zero.
-bool EmptyDot(Rewriter& rewriter, Instruction dot) {
+bool EmptyDot(PatternRewriter& rewriter, Instruction dot) {
   if (dot.shape().element_count() == 0 || dot.operand(0).shape().element_count() != 0) return false;
   if (!rewriter.IsReplaceable(dot)) return false;
-  rewriter.OperandsDoNotMatter(dot);
+  rewriter.DropMetadataOfOperands(dot);
   const Literal zero = Literal::Zeros(rewriter.shapes().Scalar(dot.shape().element_type()));
   return rewriter.Replace(dot, rewriter.MakeSplat(dot.shape(), rewriter.MakeConstant(zero)));
 }
 
 }  // namespace
 
-void AddTransposeFoldingRules(RuleSet* rules) {
+void AddTransposeFoldingRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kDot}, "transposes folded into dots", DotOfTranspose);
   rules->Add({Opcode::kConvolution}, "transposes folded into convolutions", ConvolutionOfTranspose);
   rules->Add({Opcode::kTranspose}, "dots exchanged to save a transpose", TransposeOfDot);
 }
 
-void AddDotRules(RuleSet* rules) {
+void AddDotRules(RewritePatternSet* rules) {
   AddTransposeFoldingRules(rules);
   rules->Add({Opcode::kDot, Opcode::kConvolution}, "empty products folded", EmptyDot);
 }

@@ -29,12 +29,12 @@ std::optional<std::vector<int64_t>> KnownStarts(Instruction i, int64_t first, ab
   return starts;
 }
 
-bool DynamicSliceOfAll(Rewriter& rewriter, Instruction slice) {
-  rewriter.OperandsDoNotMatter(slice, 1);
+bool DynamicSliceOfAll(PatternRewriter& rewriter, Instruction slice) {
+  rewriter.DropMetadataOfOperands(slice, 1);
   return rewriter.Replace(slice, slice.operand(0).id());
 }
 
-bool DynamicSliceToSlice(Rewriter& rewriter, Instruction slice) {
+bool DynamicSliceToSlice(PatternRewriter& rewriter, Instruction slice) {
   if (!HasScalarStarts(slice, 1)) return false;
   const auto starts = KnownStarts(slice, 1, slice.shape().dims());
   if (!starts) return false;
@@ -48,20 +48,20 @@ bool DynamicSliceToSlice(Rewriter& rewriter, Instruction slice) {
 }
 
 // Where broadcast dimensions are cut, the start does not matter.
-bool DynamicSliceOfBroadcast(Rewriter& rewriter, Instruction slice) {
+bool DynamicSliceOfBroadcast(PatternRewriter& rewriter, Instruction slice) {
   const Instruction inner = slice.operand(0);
   if (inner.opcode() != Opcode::kBroadcast) return false;
   for (int64_t d : inner.list_attr(Attr::kDimensions)) {
     if (slice.shape().dim(d) != inner.shape().dim(d)) return false;
   }
-  rewriter.OperandsDoNotMatter(slice, 1);
+  rewriter.DropMetadataOfOperands(slice, 1);
   const AttrValue attrs[] = {{Attr::kDimensions, *inner.payload(Attr::kDimensions)}};
   return rewriter.ReplaceWithNew(slice, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
 
 // A start along a dimension that is taken whole is moved to zero whatever it is: another start that is a constant
 // serves, so that what computes this one can go.
-bool IrrelevantStarts(Rewriter& rewriter, Instruction i) {
+bool IrrelevantStarts(PatternRewriter& rewriter, Instruction i) {
   const bool update = i.opcode() == Opcode::kDynamicUpdateSlice;
   const int64_t first = update ? 2 : 1;
   if (!HasScalarStarts(i, first)) return false;
@@ -76,22 +76,22 @@ bool IrrelevantStarts(Rewriter& rewriter, Instruction i) {
       const Literal literal = Literal::Zeros(rewriter.shapes().Scalar(start.shape().element_type()));
       zero = rewriter.MakeConstant(literal);
     }
-    rewriter.DoesNotMatter(start);
+    rewriter.DropMetadataOf(start);
     changed |= rewriter.ReplaceOperand(i, first + d, zero);
   }
   return changed;
 }
 
-bool UpdateOfAll(Rewriter& rewriter, Instruction update) {
-  rewriter.OperandsDoNotMatter(update, 2);
+bool UpdateOfAll(PatternRewriter& rewriter, Instruction update) {
+  rewriter.DropMetadataOfOperands(update, 2);
   const bool nothing = update.operand(1).shape().element_count() == 0;
-  rewriter.DoesNotMatter(update.operand(nothing ? 1 : 0));
+  rewriter.DropMetadataOf(update.operand(nothing ? 1 : 0));
   if (nothing) return rewriter.Replace(update, update.operand(0).id());
   return rewriter.Replace(update, update.operand(1).id());
 }
 
 // Writing back what was read from there.
-bool UpdateWithOwnSlice(Rewriter& rewriter, Instruction update) {
+bool UpdateWithOwnSlice(PatternRewriter& rewriter, Instruction update) {
   const Instruction slice = update.operand(1);
   if (slice.opcode() != Opcode::kDynamicSlice || slice.operand(0) != update.operand(0)) return false;
   if (slice.operand_count() + 1 != update.operand_count()) return false;
@@ -102,21 +102,21 @@ bool UpdateWithOwnSlice(Rewriter& rewriter, Instruction update) {
 }
 
 // Reading what was just written there.
-bool SliceOfUpdate(Rewriter& rewriter, Instruction slice) {
+bool SliceOfUpdate(PatternRewriter& rewriter, Instruction slice) {
   const Instruction update = slice.operand(0);
   if (update.opcode() != Opcode::kDynamicUpdateSlice || slice.operand_count() + 1 != update.operand_count())
     return false;
   for (int64_t k = 1; k < slice.operand_count(); ++k) {
     if (slice.operand(k) != update.operand(k + 1)) return false;
   }
-  rewriter.DoesNotMatter(update.operand(0));
-  rewriter.OperandsDoNotMatter(slice, 1);
+  rewriter.DropMetadataOf(update.operand(0));
+  rewriter.DropMetadataOfOperands(slice, 1);
   return rewriter.Replace(slice, update.operand(1).id(), {update});
 }
 
 }  // namespace
 
-void AddDynamicSliceRules(RuleSet* rules) {
+void AddDynamicSliceRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kDynamicSlice}, "slices of everything removed", DynamicSliceOfAll);
   rules->Add({Opcode::kDynamicSlice}, "dynamic slices with known starts made slices", DynamicSliceToSlice);
   rules->Add({Opcode::kDynamicSlice}, "slices of broadcasts merged", DynamicSliceOfBroadcast);

@@ -10,7 +10,7 @@ namespace hlokit {
 namespace {
 
 // A gather of one slice from starts that are one vector is a dynamic slice, reshaped.
-bool GatherOfOneSlice(Rewriter& rewriter, Instruction gather) {
+bool GatherOfOneSlice(PatternRewriter& rewriter, Instruction gather) {
   const GatherDims dims = GatherDims::Of(gather);
   const Shape operand = gather.operand(0).shape(), starts = gather.operand(1).shape();
   if (!dims.operand_batching_dims.empty() ||
@@ -28,7 +28,7 @@ bool GatherOfOneSlice(Rewriter& rewriter, Instruction gather) {
   for (int64_t d = 0; d < operand.rank(); ++d) {
     const auto found = std::find(dims.start_index_map.begin(), dims.start_index_map.end(), d);
     if (found == dims.start_index_map.end()) {
-      if (!zero.valid()) zero = rewriter.MakeNumber(type, 0);
+      if (!zero.valid()) zero = rewriter.MakeScalarConstant(type, 0);
       operands.push_back(zero);
       continue;
     }
@@ -45,7 +45,7 @@ bool GatherOfOneSlice(Rewriter& rewriter, Instruction gather) {
 
 }  // namespace
 
-void AddGatherScatterSimplifierRules(RuleSet* rules) {
+void AddGatherScatterSimplifierRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kGather}, "gathers of one slice made dynamic slices", GatherOfOneSlice);
   AddIndexedRules(rules);
 }

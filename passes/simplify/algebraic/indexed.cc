@@ -10,42 +10,42 @@ namespace hlokit {
 namespace {
 
 // Gathering from equal elements gives equal elements.
-bool GatherOfBroadcast(Rewriter& rewriter, Instruction gather) {
+bool GatherOfBroadcast(PatternRewriter& rewriter, Instruction gather) {
   const Instruction operand = gather.operand(0);
   if (operand.shape().element_count() == 0 || !rewriter.IsReplaceable(gather)) return false;
-  rewriter.DoesNotMatter(gather.operand(1));
+  rewriter.DropMetadataOf(gather.operand(1));
   return operand.opcode() == Opcode::kBroadcast && operand.operand(0).shape().IsScalar() &&
          rewriter.Replace(gather, rewriter.MakeSplat(gather.shape(), operand.operand(0).id()), {operand});
 }
 
 // Scattering nothing.
-bool EmptyScatter(Rewriter& rewriter, Instruction scatter) {
-  rewriter.OperandsDoNotMatter(scatter, 1);
+bool EmptyScatter(PatternRewriter& rewriter, Instruction scatter) {
+  rewriter.DropMetadataOfOperands(scatter, 1);
   return scatter.operand_count() == 3 && scatter.operand(2).shape().element_count() == 0 &&
          rewriter.Replace(scatter, scatter.operand(0).id());
 }
 
 // Sorting along a dimension of one element.
-bool SortOfOne(Rewriter& rewriter, Instruction sort) {
+bool SortOfOne(PatternRewriter& rewriter, Instruction sort) {
   if (sort.operand_count() != 1) return false;
   const absl::Span<const int64_t> dims = sort.list_attr(Attr::kDimensions);
   return dims.size() == 1 && sort.operand(0).shape().dim(dims[0]) <= 1 && rewriter.Replace(sort, sort.operand(0).id());
 }
 
-bool ElementOfTuple(Rewriter& rewriter, Instruction element) {
+bool ElementOfTuple(PatternRewriter& rewriter, Instruction element) {
   const Instruction tuple = element.operand(0);
   if (tuple.opcode() != Opcode::kTuple) return false;
   const Instruction value = tuple.operand(element.int_attr(Attr::kIndex));
   if (HasOneUser(tuple)) {
     for (Instruction other : tuple.operands()) {
-      if (other != value) rewriter.DoesNotMatter(other);
+      if (other != value) rewriter.DropMetadataOf(other);
     }
   }
   return rewriter.Replace(element, value.id(), {tuple});
 }
 
 // A tuple of all elements of one tuple, in order.
-bool TupleOfElements(Rewriter& rewriter, Instruction tuple) {
+bool TupleOfElements(PatternRewriter& rewriter, Instruction tuple) {
   if (tuple.operand_count() == 0) return false;
   const Instruction first = tuple.operand(0);
   if (first.opcode() != Opcode::kGetTupleElement) return false;
@@ -63,13 +63,13 @@ bool TupleOfElements(Rewriter& rewriter, Instruction tuple) {
 
 }  // namespace
 
-void AddIndexedRules(RuleSet* rules) {
+void AddIndexedRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kGather}, "gathers of broadcasts merged", GatherOfBroadcast);
   rules->Add({Opcode::kScatter}, "empty scatters removed", EmptyScatter);
   rules->Add({Opcode::kSort}, "sorts of one element removed", SortOfOne);
 }
 
-void AddTupleRules(RuleSet* rules) {
+void AddTupleRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kGetTupleElement}, "elements of tuples forwarded", ElementOfTuple);
   rules->Add({Opcode::kTuple}, "tuples of all elements of a tuple removed", TupleOfElements);
 }

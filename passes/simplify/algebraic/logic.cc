@@ -8,7 +8,7 @@ namespace hlokit {
 namespace {
 
 // x & x, x & 1…1, x & 0; x | x, x | 0, x | 1…1; x ^ 0.
-bool LogicIdentity(Rewriter& rewriter, Instruction i) {
+bool LogicIdentity(PatternRewriter& rewriter, Instruction i) {
   if (i.opcode() != Opcode::kXor && i.operand(0) == i.operand(1)) return rewriter.Replace(i, i.operand(0).id());
   for (int k = 0; k < 2; ++k) {
     const auto splat = SplatOf(i.operand(k));
@@ -19,7 +19,7 @@ bool LogicIdentity(Rewriter& rewriter, Instruction i) {
                                                        : false;
     if (neutral && rewriter.Replace(i, i.operand(1 - k).id())) return true;
     if (!absorbing) continue;
-    rewriter.DoesNotMatter(i.operand(1 - k));
+    rewriter.DropMetadataOf(i.operand(1 - k));
     if (rewriter.Replace(i, i.operand(k).id())) return true;
   }
   return false;
@@ -44,7 +44,7 @@ ComparisonDirection Inverse(ComparisonDirection direction) {
 }
 
 // not(not(x)); not of a comparison is the opposite comparison, where no NaN is about.
-bool NotOf(Rewriter& rewriter, Instruction i) {
+bool NotOf(PatternRewriter& rewriter, Instruction i) {
   const Instruction inner = i.operand(0);
   if (inner.opcode() == Opcode::kNot) return rewriter.Replace(i, inner.operand(0).id(), {inner});
   if (inner.opcode() != Opcode::kCompare || !HasOneUser(inner)) return false;
@@ -58,14 +58,14 @@ bool NotOf(Rewriter& rewriter, Instruction i) {
   return rewriter.ReplaceWithNew(i, Opcode::kCompare, {inner.operand(0).id(), inner.operand(1).id()}, attrs, {inner});
 }
 
-bool ReplaceWithBool(Rewriter& rewriter, Instruction i, bool value) {
+bool ReplaceWithBool(PatternRewriter& rewriter, Instruction i, bool value) {
   if (!rewriter.IsReplaceable(i)) return false;
   const std::byte byte{value};
   return rewriter.Replace(i, rewriter.MakeSplat(i.shape(), rewriter.MakeScalar(ElementType::kPred, &byte)));
 }
 
 // x == x of integers; what is not negative against zero; pred against true and false.
-bool CompareKnown(Rewriter& rewriter, Instruction i) {
+bool CompareKnown(PatternRewriter& rewriter, Instruction i) {
   const auto direction = i.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
   const Instruction a = i.operand(0), b = i.operand(1);
   const ElementType type = a.shape().element_type();
@@ -73,7 +73,7 @@ bool CompareKnown(Rewriter& rewriter, Instruction i) {
   if (!exact || b.shape().element_type() != type) return false;
   const bool orders = direction == ComparisonDirection::kGe || direction == ComparisonDirection::kLe;
   if (a == b) {
-    rewriter.DoesNotMatter(a);
+    rewriter.DropMetadataOf(a);
     return ReplaceWithBool(rewriter, i, orders || direction == ComparisonDirection::kEq);
   }
   const auto right = SplatOf(b), left = SplatOf(a);
@@ -101,7 +101,7 @@ bool CompareKnown(Rewriter& rewriter, Instruction i) {
 }
 
 // An iota against a bound outside its range.
-bool CompareIota(Rewriter& rewriter, Instruction i) {
+bool CompareIota(PatternRewriter& rewriter, Instruction i) {
   const Instruction a = i.operand(0);
   if (a.opcode() != Opcode::kIota || !IsInteger(a.shape().element_type()) || !IsNonNegative(a)) return false;
   const auto bound = SplatOf(i.operand(1));
@@ -129,14 +129,14 @@ bool CompareIota(Rewriter& rewriter, Instruction i) {
   return false;
 }
 
-bool SelectKnown(Rewriter& rewriter, Instruction select) {
+bool SelectKnown(PatternRewriter& rewriter, Instruction select) {
   const Instruction pred = select.operand(0), on_true = select.operand(1), on_false = select.operand(2);
   if (on_true == on_false) {
-    rewriter.DoesNotMatter(pred);
+    rewriter.DropMetadataOf(pred);
     return rewriter.Replace(select, on_true.id());
   }
   if (const auto splat = SplatOf(pred)) {
-    rewriter.DoesNotMatter(splat->IsOne() ? on_false : on_true);
+    rewriter.DropMetadataOf(splat->IsOne() ? on_false : on_true);
     return rewriter.Replace(select, splat->IsOne() ? on_true.id() : on_false.id());
   }
   if (pred.opcode() == Opcode::kNot) {
@@ -151,14 +151,14 @@ bool SelectKnown(Rewriter& rewriter, Instruction select) {
 }
 
 // select(p, select(p, a, b), c) and the like.
-bool SelectOfSelect(Rewriter& rewriter, Instruction select) {
+bool SelectOfSelect(PatternRewriter& rewriter, Instruction select) {
   const Instruction pred = select.operand(0);
   for (int k = 1; k < 3; ++k) {
     const Instruction inner = select.operand(k);
     if (inner.opcode() != Opcode::kSelect || inner.operand(0) != pred) continue;
     InstructionId operands[] = {pred.id(), select.operand(1).id(), select.operand(2).id()};
     operands[k] = inner.operand(k).id();
-    rewriter.DoesNotMatter(inner.operand(3 - k));
+    rewriter.DropMetadataOf(inner.operand(3 - k));
     if (rewriter.ReplaceWithNew(select, Opcode::kSelect, operands, {}, {inner})) return true;
   }
   return false;
@@ -166,7 +166,7 @@ bool SelectOfSelect(Rewriter& rewriter, Instruction select) {
 
 }  // namespace
 
-void AddLogicRules(RuleSet* rules) {
+void AddLogicRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kAnd, Opcode::kOr, Opcode::kXor}, "logic without effect removed", LogicIdentity);
   rules->Add({Opcode::kNot}, "negations folded", NotOf);
   rules->Add({Opcode::kCompare}, "comparisons with a known result folded", CompareKnown);

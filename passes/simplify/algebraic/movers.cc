@@ -18,7 +18,7 @@ bool MovesAlike(Instruction operand, Instruction pattern) {
          operand.list_attr(Attr::kDimensions) == pattern.list_attr(Attr::kDimensions);
 }
 
-bool MoveBelow(Rewriter& rewriter, Instruction op, Opcode mover) {
+bool MoveBelow(PatternRewriter& rewriter, Instruction op, Opcode mover) {
   if (!op.shape().IsArray() || op.shape().IsScalar() || !rewriter.IsReplaceable(op)) return false;
   // The operand that says how elements move: one that is no broadcast of a scalar, if there is one.
   Instruction pattern;
@@ -58,7 +58,7 @@ bool MoveBelow(Rewriter& rewriter, Instruction op, Opcode mover) {
       if (absorbed_count < 3) absorbed[absorbed_count++] = operand;
     } else {
       operands.push_back(rewriter.MakeSplat(with_dims(operand.shape(), source.dims()), operand.operand(0).id()));
-      rewriter.StandsFor(operands.back(), operand);
+      rewriter.AddMetadataSource(operands.back(), operand);
     }
   }
   std::vector<AttrValue> attrs;
@@ -79,11 +79,11 @@ bool MoveBelow(Rewriter& rewriter, Instruction op, Opcode mover) {
   }
 }
 
-bool MoveBroadcast(Rewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kBroadcast); }
-bool MoveReshape(Rewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kReshape); }
-bool MoveTranspose(Rewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kTranspose); }
+bool MoveBroadcast(PatternRewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kBroadcast); }
+bool MoveReshape(PatternRewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kReshape); }
+bool MoveTranspose(PatternRewriter& rewriter, Instruction op) { return MoveBelow(rewriter, op, Opcode::kTranspose); }
 
-void AddToElementwise(RuleSet* rules, std::string_view name, RuleFunction rule) {
+void AddToElementwise(RewritePatternSet* rules, std::string_view name, RewriteFunction rule) {
   for (size_t i = 0; i < kOpcodeCount; ++i) {
     const Opcode opcode = static_cast<Opcode>(i);
     if (HasTrait(opcode, kElementwise)) rules->Add({opcode}, name, rule);
@@ -92,11 +92,11 @@ void AddToElementwise(RuleSet* rules, std::string_view name, RuleFunction rule) 
 
 }  // namespace
 
-void AddBroadcastMovers(RuleSet* rules) {
+void AddBroadcastMovers(RewritePatternSet* rules) {
   AddToElementwise(rules, "broadcasts moved below elementwise operations", MoveBroadcast);
 }
 
-void AddReshapeMovers(RuleSet* rules) {
+void AddReshapeMovers(RewritePatternSet* rules) {
   AddToElementwise(rules, "reshapes moved below elementwise operations", MoveReshape);
   AddToElementwise(rules, "transposes moved below elementwise operations", MoveTranspose);
 }

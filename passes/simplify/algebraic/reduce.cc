@@ -48,11 +48,11 @@ bool IsOrderFree(Opcode opcode, ElementType type) {
   return !IsFloat(type) ? !IsComplex(type) : opcode == Opcode::kMaximum || opcode == Opcode::kMinimum;
 }
 
-bool ReduceOfNothing(Rewriter& rewriter, Instruction reduce) {
+bool ReduceOfNothing(PatternRewriter& rewriter, Instruction reduce) {
   if (reduce.operand_count() != 2 || !reduce.shape().IsArray()) return false;
   const Instruction operand = reduce.operand(0), init = reduce.operand(1);
   if (operand.shape().element_count() == 0 && reduce.shape().element_count() != 0) {
-    rewriter.DoesNotMatter(operand);
+    rewriter.DropMetadataOf(operand);
     return init.shape().element_type() == reduce.shape().element_type() && rewriter.IsReplaceable(reduce) &&
            rewriter.Replace(reduce, rewriter.MakeSplat(reduce.shape(), init.id()));
   }
@@ -72,14 +72,14 @@ std::vector<int64_t> Kept(Instruction reduce) {
   return kept;
 }
 
-bool ReplaceReduce(Rewriter& rewriter, Instruction reduce, InstructionId operand, absl::Span<const int64_t> dims,
+bool ReplaceReduce(PatternRewriter& rewriter, Instruction reduce, InstructionId operand, absl::Span<const int64_t> dims,
                    std::initializer_list<Instruction> absorbed) {
   const AttrValue attrs[] = {rewriter.List(Attr::kDimensions, dims), {Attr::kToApply, *reduce.payload(Attr::kToApply)}};
   return rewriter.ReplaceWithNew(reduce, Opcode::kReduce, {operand, reduce.operand(1).id()}, attrs, absorbed);
 }
 
 // A transpose below that keeps the order of what stays, and of what goes where order counts.
-bool ReduceOfTranspose(Rewriter& rewriter, Instruction reduce) {
+bool ReduceOfTranspose(PatternRewriter& rewriter, Instruction reduce) {
   const Instruction transpose = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
   if (!transpose.valid() || transpose.opcode() != Opcode::kTranspose) return false;
   const absl::Span<const int64_t> permutation = transpose.list_attr(Attr::kDimensions);
@@ -100,7 +100,7 @@ bool ReduceOfTranspose(Rewriter& rewriter, Instruction reduce) {
 }
 
 // A reshape below that only adds or removes unit dimensions.
-bool ReduceOfUnitReshape(Rewriter& rewriter, Instruction reduce) {
+bool ReduceOfUnitReshape(PatternRewriter& rewriter, Instruction reduce) {
   const Instruction reshape = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
   if (!reshape.valid() || reshape.opcode() != Opcode::kReshape) return false;
   const Instruction source = reshape.operand(0);
@@ -143,7 +143,7 @@ bool ReduceOfUnitReshape(Rewriter& rewriter, Instruction reduce) {
 }
 
 // reduce(reduce(x)) with one operation, where order is free.
-bool ReduceOfReduce(Rewriter& rewriter, Instruction reduce) {
+bool ReduceOfReduce(PatternRewriter& rewriter, Instruction reduce) {
   const Instruction inner = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
   if (!inner.valid() || inner.opcode() != Opcode::kReduce || !HasOneUser(inner)) return false;
   const auto opcode = PlainReduction(reduce);
@@ -157,7 +157,7 @@ bool ReduceOfReduce(Rewriter& rewriter, Instruction reduce) {
 }
 
 // Reducing the unit dimensions of a larger reduction's operand along with it costs nothing; no dimension twice.
-bool WindowOfOne(Rewriter& rewriter, Instruction reduce_window) {
+bool WindowOfOne(PatternRewriter& rewriter, Instruction reduce_window) {
   if (reduce_window.operand_count() != 2 || !PlainReduction(reduce_window)) return false;
   const WindowView window = WindowView::Of(reduce_window);
   for (int64_t d = 0; d < window.rank(); ++d) {
@@ -169,7 +169,7 @@ bool WindowOfOne(Rewriter& rewriter, Instruction reduce_window) {
 
 }  // namespace
 
-void AddReduceRules(RuleSet* rules) {
+void AddReduceRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kReduce}, "reductions of nothing removed", ReduceOfNothing);
   rules->Add({Opcode::kReduce}, "reductions of transposes merged", ReduceOfTranspose);
   rules->Add({Opcode::kReduce}, "reductions of reshapes merged", ReduceOfUnitReshape);

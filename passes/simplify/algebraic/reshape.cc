@@ -8,11 +8,11 @@
 namespace hlokit {
 namespace {
 
-bool ReshapeToSame(Rewriter& rewriter, Instruction reshape) {
+bool ReshapeToSame(PatternRewriter& rewriter, Instruction reshape) {
   return rewriter.Replace(reshape, reshape.operand(0).id());
 }
 
-bool ReshapeOfReshape(Rewriter& rewriter, Instruction reshape) {
+bool ReshapeOfReshape(PatternRewriter& rewriter, Instruction reshape) {
   const Instruction inner = reshape.operand(0);
   if (inner.opcode() != Opcode::kReshape) return false;
   const Instruction source = inner.operand(0);
@@ -20,7 +20,7 @@ bool ReshapeOfReshape(Rewriter& rewriter, Instruction reshape) {
   return rewriter.ReplaceWithNew(reshape, Opcode::kReshape, {source.id()}, {}, {inner});
 }
 
-bool ReshapeOfBroadcast(Rewriter& rewriter, Instruction reshape) {
+bool ReshapeOfBroadcast(PatternRewriter& rewriter, Instruction reshape) {
   const Instruction inner = reshape.operand(0);
   if (inner.opcode() != Opcode::kBroadcast) return false;
   const auto dims =
@@ -31,7 +31,7 @@ bool ReshapeOfBroadcast(Rewriter& rewriter, Instruction reshape) {
 }
 
 // An iota along a dimension that the reshape keeps.
-bool ReshapeOfIota(Rewriter& rewriter, Instruction reshape) {
+bool ReshapeOfIota(PatternRewriter& rewriter, Instruction reshape) {
   const Instruction inner = reshape.operand(0);
   if (inner.opcode() != Opcode::kIota) return false;
   const int64_t kept[] = {inner.int_attr(Attr::kIotaDimension)};
@@ -42,17 +42,17 @@ bool ReshapeOfIota(Rewriter& rewriter, Instruction reshape) {
 }
 
 // A bitcast that leaves type, dimensions and layout alone.
-bool BitcastToSame(Rewriter& rewriter, Instruction bitcast) {
+bool BitcastToSame(PatternRewriter& rewriter, Instruction bitcast) {
   return rewriter.Replace(bitcast, bitcast.operand(0).id());
 }
 
-bool BitcastOfBitcast(Rewriter& rewriter, Instruction bitcast) {
+bool BitcastOfBitcast(PatternRewriter& rewriter, Instruction bitcast) {
   const Instruction inner = bitcast.operand(0);
   return inner.opcode() == Opcode::kBitcast &&
          rewriter.ReplaceWithNew(bitcast, Opcode::kBitcast, {inner.operand(0).id()}, {}, {inner});
 }
 
-bool ReverseOfNothing(Rewriter& rewriter, Instruction reverse) {
+bool ReverseOfNothing(PatternRewriter& rewriter, Instruction reverse) {
   const absl::Span<const int64_t> dims = reverse.list_attr(Attr::kDimensions);
   const bool all_unit = std::all_of(dims.begin(), dims.end(), [&](int64_t d) { return reverse.shape().dim(d) == 1; });
   if (all_unit || SplatOf(reverse.operand(0))) return rewriter.Replace(reverse, reverse.operand(0).id());
@@ -101,7 +101,7 @@ bool DiffersByUnitDims(absl::Span<const int64_t> from, absl::Span<const int64_t>
   }
 }
 
-void AddReshapeRules(RuleSet* rules) {
+void AddReshapeRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kReshape}, "reshapes to the same shape removed", ReshapeToSame);
   rules->Add({Opcode::kReshape}, "reshapes of reshapes merged", ReshapeOfReshape);
   rules->Add({Opcode::kReshape}, "reshapes of broadcasts merged", ReshapeOfBroadcast);

@@ -11,13 +11,13 @@
 namespace hlokit {
 
 // What a function adds to a set of rules, as a pass.
-template <void (*kAdd)(RuleSet*), Where kWhere = Where::kEverywhere>
+template <void (*kAdd)(RewritePatternSet*), RewriteScope kWhere = RewriteScope::kEverywhere>
 class RulesOf : public RulePass {
  protected:
-  Where where() const override { return kWhere; }
-  const RuleSet& rules() const override {
-    static const RuleSet* const kRules = [] {
-      auto* rules = new RuleSet();
+  RewriteScope where() const override { return kWhere; }
+  const RewritePatternSet& rules() const override {
+    static const RewritePatternSet* const kRules = [] {
+      auto* rules = new RewritePatternSet();
       kAdd(rules);
       return rules;
     }();
@@ -25,22 +25,22 @@ class RulesOf : public RulePass {
   }
 };
 
-void AddZeroSizedRules(RuleSet* rules);
-void AddSortRules(RuleSet* rules);
-void AddTransposeFoldingRules(RuleSet* rules);
-void AddConvertMoverRules(RuleSet* rules);
-void AddBf16NormalizationRules(RuleSet* rules);
-void AddDynamicDimensionRules(RuleSet* rules);
-void AddDotDecomposerRules(RuleSet* rules);
-void AddBatchNormExpanderRules(RuleSet* rules);
-void AddLogisticExpanderRules(RuleSet* rules);
-void AddTriangularSolveExpanderRules(RuleSet* rules);
-void AddCholeskyExpanderRules(RuleSet* rules);
-void AddGatherExpanderRules(RuleSet* rules);
-void AddScatterExpanderRules(RuleSet* rules);
-void AddRngBitGeneratorExpanderRules(RuleSet* rules);
-void AddRngExpanderRules(RuleSet* rules);
-void AddGatherScatterSimplifierRules(RuleSet* rules);
+void AddZeroSizedRules(RewritePatternSet* rules);
+void AddSortRules(RewritePatternSet* rules);
+void AddTransposeFoldingRules(RewritePatternSet* rules);
+void AddConvertMoverRules(RewritePatternSet* rules);
+void AddBf16NormalizationRules(RewritePatternSet* rules);
+void AddDynamicDimensionRules(RewritePatternSet* rules);
+void AddDotDecomposerRules(RewritePatternSet* rules);
+void AddBatchNormExpanderRules(RewritePatternSet* rules);
+void AddLogisticExpanderRules(RewritePatternSet* rules);
+void AddTriangularSolveExpanderRules(RewritePatternSet* rules);
+void AddCholeskyExpanderRules(RewritePatternSet* rules);
+void AddGatherExpanderRules(RewritePatternSet* rules);
+void AddScatterExpanderRules(RewritePatternSet* rules);
+void AddRngBitGeneratorExpanderRules(RewritePatternSet* rules);
+void AddRngExpanderRules(RewritePatternSet* rules);
+void AddGatherScatterSimplifierRules(RewritePatternSet* rules);
 
 }  // namespace hlokit
 

@@ -10,25 +10,25 @@
 #include <vector>
 
 #include "ir/graph/module.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 
 namespace hlokit {
 
-void AddArithmeticRules(RuleSet* rules);
-void AddLogicRules(RuleSet* rules);
-void AddConvertRules(RuleSet* rules);
-void AddReshapeRules(RuleSet* rules);
-void AddBroadcastRules(RuleSet* rules);
-void AddTransposeRules(RuleSet* rules);
-void AddSliceRules(RuleSet* rules);
-void AddDynamicSliceRules(RuleSet* rules);
-void AddConcatenateRules(RuleSet* rules);
-void AddReduceRules(RuleSet* rules);
-void AddDotRules(RuleSet* rules);
-void AddIndexedRules(RuleSet* rules);
-void AddTupleRules(RuleSet* rules);
-void AddBroadcastMovers(RuleSet* rules);
-void AddReshapeMovers(RuleSet* rules);
+void AddArithmeticRules(RewritePatternSet* rules);
+void AddLogicRules(RewritePatternSet* rules);
+void AddConvertRules(RewritePatternSet* rules);
+void AddReshapeRules(RewritePatternSet* rules);
+void AddBroadcastRules(RewritePatternSet* rules);
+void AddTransposeRules(RewritePatternSet* rules);
+void AddSliceRules(RewritePatternSet* rules);
+void AddDynamicSliceRules(RewritePatternSet* rules);
+void AddConcatenateRules(RewritePatternSet* rules);
+void AddReduceRules(RewritePatternSet* rules);
+void AddDotRules(RewritePatternSet* rules);
+void AddIndexedRules(RewritePatternSet* rules);
+void AddTupleRules(RewritePatternSet* rules);
+void AddBroadcastMovers(RewritePatternSet* rules);
+void AddReshapeMovers(RewritePatternSet* rules);
 
 // True if no element can be below zero: known without looking far.
 bool IsNonNegative(Instruction instruction);

@@ -9,9 +9,9 @@
 namespace hlokit {
 namespace {
 
-bool SliceOfAll(Rewriter& rewriter, Instruction slice) { return rewriter.Replace(slice, slice.operand(0).id()); }
+bool SliceOfAll(PatternRewriter& rewriter, Instruction slice) { return rewriter.Replace(slice, slice.operand(0).id()); }
 
-bool SliceOfSlice(Rewriter& rewriter, Instruction slice) {
+bool SliceOfSlice(PatternRewriter& rewriter, Instruction slice) {
   const Instruction inner = slice.operand(0);
   if (inner.opcode() != Opcode::kSlice) return false;
   const SliceView a = SliceView::Of(slice), b = SliceView::Of(inner);
@@ -27,7 +27,7 @@ bool SliceOfSlice(Rewriter& rewriter, Instruction slice) {
 }
 
 // Cutting only what the broadcast added is a smaller broadcast.
-bool SliceOfBroadcast(Rewriter& rewriter, Instruction slice) {
+bool SliceOfBroadcast(PatternRewriter& rewriter, Instruction slice) {
   const Instruction inner = slice.operand(0);
   if (inner.opcode() != Opcode::kBroadcast) return false;
   for (int64_t d : inner.list_attr(Attr::kDimensions)) {
@@ -37,7 +37,7 @@ bool SliceOfBroadcast(Rewriter& rewriter, Instruction slice) {
   return rewriter.ReplaceWithNew(slice, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
 
-bool SliceOfConcatenate(Rewriter& rewriter, Instruction slice) {
+bool SliceOfConcatenate(PatternRewriter& rewriter, Instruction slice) {
   const Instruction inner = slice.operand(0);
   if (inner.opcode() != Opcode::kConcatenate) return false;
   const int64_t dim = inner.list_attr(Attr::kDimensions)[0];
@@ -47,7 +47,7 @@ bool SliceOfConcatenate(Rewriter& rewriter, Instruction slice) {
     const int64_t size = piece.shape().dim(dim);
     if (view.start(dim) >= begin && view.limit(dim) <= begin + size && size != 0) {
       for (Instruction other : inner.operands()) {
-        if (other != piece) rewriter.DoesNotMatter(other);
+        if (other != piece) rewriter.DropMetadataOf(other);
       }
       if (piece.shape() == slice.shape()) return rewriter.Replace(slice, piece.id(), {inner});
       std::vector<int64_t> ranges;
@@ -64,7 +64,7 @@ bool SliceOfConcatenate(Rewriter& rewriter, Instruction slice) {
 }
 
 // A slice of nothing but padding, or of nothing but what was padded.
-bool SliceOfPad(Rewriter& rewriter, Instruction slice) {
+bool SliceOfPad(PatternRewriter& rewriter, Instruction slice) {
   const Instruction pad = slice.operand(0);
   if (pad.opcode() != Opcode::kPad) return false;
   const PaddingView padding = PaddingView::Of(pad);
@@ -75,7 +75,7 @@ bool SliceOfPad(Rewriter& rewriter, Instruction slice) {
   for (int64_t d = 0; d < slice.shape().rank(); ++d) {
     const int64_t size = source.shape().dim(d), low = padding.low(d);
     if (padding.interior(d) == 0 && (view.limit(d) <= low || view.start(d) >= low + size)) {
-      rewriter.DoesNotMatter(source);
+      rewriter.DropMetadataOf(source);
       return rewriter.IsReplaceable(slice) &&
              rewriter.Replace(slice, rewriter.MakeSplat(slice.shape(), pad.operand(1).id()), {pad});
     }
@@ -83,14 +83,14 @@ bool SliceOfPad(Rewriter& rewriter, Instruction slice) {
     ranges.insert(ranges.end(), {view.start(d) - low, view.limit(d) - low, view.stride(d)});
   }
   if (!inside) return false;
-  rewriter.DoesNotMatter(pad.operand(1));
+  rewriter.DropMetadataOf(pad.operand(1));
   if (source.shape() == slice.shape()) return rewriter.Replace(slice, source.id(), {pad});
   const AttrValue attrs[] = {rewriter.List(Attr::kSlice, ranges)};
   return rewriter.ReplaceWithNew(slice, Opcode::kSlice, {source.id()}, attrs, {pad});
 }
 
 // Slicing dimensions that a reshape leaves alone, where it adds or removes unit dimensions only.
-bool SliceOfUnitReshape(Rewriter& rewriter, Instruction slice) {
+bool SliceOfUnitReshape(PatternRewriter& rewriter, Instruction slice) {
   const Instruction reshape = slice.operand(0);
   if (reshape.opcode() != Opcode::kReshape || !HasOneUser(reshape)) return false;
   const Instruction source = reshape.operand(0);
@@ -120,7 +120,7 @@ bool SliceOfUnitReshape(Rewriter& rewriter, Instruction slice) {
 
 // ---- pad ----
 
-bool PadOfNothing(Rewriter& rewriter, Instruction pad) {
+bool PadOfNothing(PatternRewriter& rewriter, Instruction pad) {
   const Instruction operand = pad.operand(0), value = pad.operand(1);
   const PaddingView padding = PaddingView::Of(pad);
   bool none = true;
@@ -128,7 +128,7 @@ bool PadOfNothing(Rewriter& rewriter, Instruction pad) {
     none &= padding.low(d) == 0 && padding.high(d) == 0 && (padding.interior(d) == 0 || operand.shape().dim(d) <= 1);
   }
   if (none) {
-    rewriter.DoesNotMatter(value);
+    rewriter.DropMetadataOf(value);
     return rewriter.Replace(pad, operand.id());
   }
   if (operand.shape().element_count() == 0) {
@@ -139,7 +139,7 @@ bool PadOfNothing(Rewriter& rewriter, Instruction pad) {
          rewriter.Replace(pad, rewriter.MakeSplat(pad.shape(), value.id()), {operand});
 }
 
-bool PadOfPad(Rewriter& rewriter, Instruction pad) {
+bool PadOfPad(PatternRewriter& rewriter, Instruction pad) {
   const Instruction inner = pad.operand(0);
   if (inner.opcode() != Opcode::kPad || inner.operand(1) != pad.operand(1)) return false;
   const PaddingView a = PaddingView::Of(pad), b = PaddingView::Of(inner);
@@ -154,21 +154,21 @@ bool PadOfPad(Rewriter& rewriter, Instruction pad) {
 }
 
 // Negative padding alone cuts off: a slice.
-bool PadToSlice(Rewriter& rewriter, Instruction pad) {
+bool PadToSlice(PatternRewriter& rewriter, Instruction pad) {
   const PaddingView padding = PaddingView::Of(pad);
   std::vector<int64_t> ranges;
   for (int64_t d = 0; d < pad.shape().rank(); ++d) {
     if (padding.low(d) > 0 || padding.high(d) > 0 || padding.interior(d) != 0) return false;
     ranges.insert(ranges.end(), {-padding.low(d), pad.operand(0).shape().dim(d) + padding.high(d), 1});
   }
-  rewriter.DoesNotMatter(pad.operand(1));
+  rewriter.DropMetadataOf(pad.operand(1));
   const AttrValue attrs[] = {rewriter.List(Attr::kSlice, ranges)};
   return rewriter.ReplaceWithNew(pad, Opcode::kSlice, {pad.operand(0).id()}, attrs);
 }
 
 }  // namespace
 
-void AddSliceRules(RuleSet* rules) {
+void AddSliceRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kSlice}, "slices of everything removed", SliceOfAll);
   rules->Add({Opcode::kSlice}, "slices of slices merged", SliceOfSlice);
   rules->Add({Opcode::kSlice}, "slices of broadcasts merged", SliceOfBroadcast);

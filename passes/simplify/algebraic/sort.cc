@@ -2,14 +2,14 @@
 // Sorts of several arrays, some of which nobody needs.
 #include <vector>
 
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {
 
 // Takes the operands out whose results are unused and whose elements the comparison does not look at.
-bool UnusedOperands(Rewriter& rewriter, Instruction sort) {
+bool UnusedOperands(PatternRewriter& rewriter, Instruction sort) {
   const int64_t count = sort.operand_count();
   if (count < 2 || !sort.shape().IsTuple() || !rewriter.IsReplaceable(sort) || sort.is_root()) return false;
   const Computation comparison = sort.computation_attr(Attr::kToApply);
@@ -28,7 +28,7 @@ bool UnusedOperands(Rewriter& rewriter, Instruction sort) {
   std::vector<int64_t> number(static_cast<size_t>(count), -1);
   for (int64_t k = 0; k < count; ++k) {
     if (!used[static_cast<size_t>(k)]) {
-      rewriter.DoesNotMatter(sort.operand(k));
+      rewriter.DropMetadataOf(sort.operand(k));
       continue;
     }
     number[static_cast<size_t>(k)] = static_cast<int64_t>(operands.size());
@@ -67,6 +67,8 @@ bool UnusedOperands(Rewriter& rewriter, Instruction sort) {
 
 }  // namespace
 
-void AddSortRules(RuleSet* rules) { rules->Add({Opcode::kSort}, "unused operands of sorts removed", UnusedOperands); }
+void AddSortRules(RewritePatternSet* rules) {
+  rules->Add({Opcode::kSort}, "unused operands of sorts removed", UnusedOperands);
+}
 
 }  // namespace hlokit

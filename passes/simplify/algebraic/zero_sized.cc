@@ -7,26 +7,26 @@ namespace hlokit {
 namespace {
 
 // Any array without elements is the constant without elements.
-bool ZeroSized(Rewriter& rewriter, Instruction i) {
+bool ZeroSized(PatternRewriter& rewriter, Instruction i) {
   if (!i.shape().IsArray() || i.shape().element_count() != 0 || i.opcode() == Opcode::kConstant ||
       i.opcode() == Opcode::kParameter || !rewriter.IsReplaceable(i) || HasTrait(i.opcode(), kCollective)) {
     return false;
   }
-  rewriter.OperandsDoNotMatter(i);
+  rewriter.DropMetadataOfOperands(i);
   return rewriter.Replace(i, rewriter.MakeConstant(Literal::Zeros(i.shape())));
 }
 
 // The size of a static dimension is known.
-bool SizeOfStatic(Rewriter& rewriter, Instruction i) {
+bool SizeOfStatic(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions).empty() ? 0 : i.list_attr(Attr::kDimensions)[0];
   const int64_t size = i.operand(0).shape().dim(dim);
   if (size > INT32_MAX || i.shape().element_type() != ElementType::kS32 || !rewriter.IsReplaceable(i)) return false;
-  rewriter.OperandsDoNotMatter(i);
-  return rewriter.Replace(i, rewriter.MakeNumber(ElementType::kS32, static_cast<double>(size)));
+  rewriter.DropMetadataOfOperands(i);
+  return rewriter.Replace(i, rewriter.MakeScalarConstant(ElementType::kS32, static_cast<double>(size)));
 }
 
 // Setting a dimension to the size it has.
-bool SetToOwnSize(Rewriter& rewriter, Instruction i) {
+bool SetToOwnSize(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions).empty() ? 0 : i.list_attr(Attr::kDimensions)[0];
   const auto size = IntegerConstant(i.operand(1));
   return size && *size == i.shape().dim(dim) && rewriter.Replace(i, i.operand(0).id());
@@ -34,13 +34,13 @@ bool SetToOwnSize(Rewriter& rewriter, Instruction i) {
 
 }  // namespace
 
-void AddZeroSizedRules(RuleSet* rules) {
+void AddZeroSizedRules(RewritePatternSet* rules) {
   for (size_t i = 0; i < kOpcodeCount; ++i) {
     rules->Add({static_cast<Opcode>(i)}, "arrays without elements made constants", ZeroSized);
   }
 }
 
-void AddDynamicDimensionRules(RuleSet* rules) {
+void AddDynamicDimensionRules(RewritePatternSet* rules) {
   rules->Add({Opcode::kGetDimensionSize}, "sizes of static dimensions made constants", SizeOfStatic);
   rules->Add({Opcode::kSetDimensionSize}, "settings of a dimension to its own size removed", SetToOwnSize);
 }

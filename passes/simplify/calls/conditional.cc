@@ -8,7 +8,7 @@
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/clone.h"
 #include "passes/rewrite/splat.h"
-#include "passes/simplify/unreachable.h"
+#include "passes/simplify/dead_code.h"
 
 namespace hlokit {
 namespace {
@@ -37,7 +37,7 @@ std::optional<size_t> KnownBranch(Instruction conditional, const std::vector<Com
 absl::StatusOr<bool> ConditionalSimplifier::Run(Module& module) {
   std::vector<InstructionId> conditionals;
   const CallGraph graph(module);
-  for (ComputationId c : graph.CalleesFirst()) {
+  for (ComputationId c : graph.PostOrder()) {
     for (Instruction i : module.computation(c).instructions()) {
       if (i.opcode() == Opcode::kConditional) conditionals.push_back(i.id());
     }
@@ -52,12 +52,13 @@ absl::StatusOr<bool> ConditionalSimplifier::Run(Module& module) {
     const std::optional<size_t> branch = KnownBranch(conditional, branches, same);
     if (!branch || *branch >= branches.size()) continue;
     const Computation taken = branches[*branch];
-    if ((graph.SitesOf(taken).size() != 1 && !IsCloneable(taken)) || taken.root().shape() != conditional.shape()) {
+    if ((graph.caller_callsites(taken).size() != 1 && !IsCloneable(taken)) ||
+        taken.root().shape() != conditional.shape()) {
       continue;
     }
     const InstructionId argument = conditional.operand(static_cast<int64_t>(*branch) + 1).id();
     const InstructionId result = CloneBody(module, taken, {argument}, id);
-    Carry(module, conditional.operand(0).id(), result);
+    MergeMetadata(module, conditional.operand(0).id(), result);
     Replace(module, id, result);
     Count("conditionals with a known branch removed");
     changed = true;
@@ -69,11 +70,11 @@ absl::StatusOr<bool> ConditionalSimplifier::Run(Module& module) {
 absl::StatusOr<bool> DeadParameters::Run(Module& module) {
   const CallGraph graph(module);
   bool changed = false;
-  const absl::Span<const ComputationId> order = graph.CalleesFirst();
+  const absl::Span<const ComputationId> order = graph.PostOrder();
   for (ComputationId id : order) {
     const Computation c = module.computation(id);
     if (c.is_entry()) continue;
-    const absl::Span<const CallSite> sites = graph.SitesOf(c);
+    const absl::Span<const CallSite> sites = graph.caller_callsites(c);
     const bool by_calls = !sites.empty() && std::all_of(sites.begin(), sites.end(), [&](const CallSite& site) {
       const Opcode opcode = module.record(site.caller).opcode;
       const Instruction caller = module.instruction(site.caller);

@@ -7,7 +7,7 @@
 #include "passes/analysis/call_graph.h"
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/clone.h"
-#include "passes/simplify/unreachable.h"
+#include "passes/simplify/dead_code.h"
 
 namespace hlokit {
 namespace {
@@ -28,16 +28,16 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
   const CallGraph graph(module);
   const ComputationRoles roles = RolesOf(module);
   bool changed = false;
-  for (ComputationId id : graph.CalleesFirst()) {
+  for (ComputationId id : graph.PostOrder()) {
     if (roles.fusion[id.value] || roles.async[id.value]) continue;
     std::vector<InstructionId> calls;
-    for (const CallSite& site : graph.SitesIn(module.computation(id))) {
+    for (const CallSite& site : graph.callsites(module.computation(id))) {
       if (module.record(site.caller).opcode == Opcode::kCall) calls.push_back(site.caller);
     }
     for (InstructionId at : calls) {
       const Instruction call = module.instruction(at);
       const Computation callee = call.computation_attr(Attr::kToApply);
-      const bool single = graph.SitesOf(callee).size() == 1;
+      const bool single = graph.caller_callsites(callee).size() == 1;
       if (!MayInline(call, callee) || (only_single && !single) || (!single && !IsCloneable(callee))) continue;
       if (room < callee.instruction_count()) continue;
       room -= callee.instruction_count();

@@ -10,17 +10,17 @@ namespace hlokit {
 namespace {
 
 // What a call, loop or conditional hands to the parameters of a computation.
-struct Handed {
+struct CalleeBinding {
   Computation callee;
   int64_t first;  // operand that is parameter 0
   bool returns;   // its root is the result
 };
 
-std::vector<Handed> HandedBy(Instruction call) {
+std::vector<CalleeBinding> CalleeBindings(Instruction call) {
   if (call.opcode() == Opcode::kWhile) {
     return {{call.computation_attr(Attr::kCondition), 0, false}, {call.computation_attr(Attr::kBody), 0, true}};
   }
-  std::vector<Handed> handed;
+  std::vector<CalleeBinding> handed;
   int64_t branch = 1;
   for (Computation callee : call.called_computations()) {
     handed.push_back({callee, call.opcode() == Opcode::kConditional ? branch++ : 0, true});
@@ -37,7 +37,7 @@ bool PassesSizes(Opcode opcode) {
 absl::Status Padder::VisitCall(Instruction i) {
   const Instruction before = original_.instruction(i.id());
   // Computations change by the shapes they have, whoever calls them: these must be the callers'.
-  for (const Handed& handed : HandedBy(before)) {
+  for (const CalleeBinding& handed : CalleeBindings(before)) {
     bool agree = !handed.returns || Compatible(handed.callee.root().shape(), before.shape());
     for (int64_t k = 0; k < handed.callee.parameter_count(); ++k) {
       agree &= Compatible(handed.callee.parameter(k).shape(), before.operand(handed.first + k).shape());
@@ -96,7 +96,7 @@ absl::Status Padder::Unpack(Instruction i) {
   const bool is_root = i.is_root();
   module_.SetShape(i.id(), static_shapes_.WithSizes(shape));
   module_.RemoveAttr(i.id(), Attr::kOrigin);
-  StandBehind(i);
+  SetInsertionPointAfter(i);
   int64_t index = shape.IsTuple() ? shape.tuple_size() : 1;
   Sizes sizes;
   for (Shape leaf : Leaves(shape)) {
@@ -120,12 +120,12 @@ absl::Status Padder::Unpack(Instruction i) {
   return absl::OkStatus();
 }
 
-absl::Status Padder::TakeSizes(Instruction source) {
+absl::Status Padder::ReceiveSizes(Instruction source) {
   const Shape shape = source.shape();
   std::vector<std::pair<InstructionId, int64_t>> users;
   for (const auto& use : source.uses()) users.emplace_back(use.user.id(), use.operand_index);
   if (users.empty()) return absl::OkStatus();
-  StandBehind(source);
+  SetInsertionPointAfter(source);
   Sizes sizes(static_cast<size_t>(shape.rank()));
   std::vector<uint8_t> dynamic;
   for (int64_t d = 0; d < shape.rank(); ++d) dynamic.push_back(shape.is_dynamic(d) ? 1 : 0);
@@ -170,7 +170,7 @@ absl::Status Padder::RestoreResults() {
     if (result.ok()) module_.SetRoot(computation_, *result);
     return result.status();
   }
-  StandAt(root.id(), root.metadata_id());
+  SetInsertionPoint(root.id(), root.metadata_id());
   for (int64_t k = 0; k < root.operand_count(); ++k) {
     if (!root_shape_.element(k).has_dynamic_dims() || root.operand(k).shape() == root_shape_.element(k)) continue;
     const absl::StatusOr<InstructionId> result = Restored(root.operand(k).id(), root_shape_.element(k));

@@ -70,7 +70,7 @@ std::vector<uint8_t> UsedOtherwise(const Module& module) {
   std::vector<uint8_t> used(module.computation_id_bound(), 0);
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (!MayCall(i.opcode()) || PassesSizes(i.opcode())) continue;
+      if (!MightHaveCalledComputations(i.opcode()) || PassesSizes(i.opcode())) continue;
       for (Computation callee : i.called_computations()) used[callee.id().value] = 1;
     }
   }
@@ -98,7 +98,7 @@ absl::StatusOr<bool> DynamicPadder::Run(Module& module) {
     Padder padder(&padded, &module, &static_shapes, id);
     const absl::Status status = padder.Run();
     if (!status.ok()) return status;
-    settings += padder.settings();
+    settings += padder.set_dimension_sizes();
     masks += padder.masks();
     passed += padder.passed();
   }

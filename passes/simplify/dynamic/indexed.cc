@@ -9,7 +9,7 @@ namespace hlokit {
 
 // What stands behind the size is sorted behind the rest: elements are compared only with their like, told apart by one
 // more operand.
-absl::StatusOr<Padder::Followed> Padder::FollowSort(Instruction i) {
+absl::StatusOr<Padder::InferredSizes> Padder::InferSort(Instruction i) {
   const int64_t arrays = i.operand_count();
   const Shape shape = i.operand(0).shape();
   Sizes sizes(static_cast<size_t>(shape.rank()));
@@ -19,7 +19,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowSort(Instruction i) {
       if (!size.valid()) size = SizeOf(operand.id(), d);
     }
   }
-  Followed result;
+  InferredSizes result;
   for (int64_t k = 0; k < arrays; ++k) result.sizes.insert(result.sizes.end(), sizes.begin(), sizes.end());
   const int64_t along = i.list_attr(Attr::kDimensions)[0];
   const InstructionId size = sizes[static_cast<size_t>(along)];
@@ -36,10 +36,10 @@ absl::StatusOr<Padder::Followed> Padder::FollowSort(Instruction i) {
   }
   const AttrValue differ[] = {{Attr::kDirection, static_cast<uint32_t>(ComparisonDirection::kNe)}};
   const InstructionId apart = module_.AddInstruction(
-      comparison, Opcode::kCompare, choice, module_.UniqueInstructionName(TextOf(Opcode::kCompare)), sides, differ);
+      comparison, Opcode::kCompare, choice, module_.UniqueInstructionName(ToString(Opcode::kCompare)), sides, differ);
   const InstructionId first =
       module_.AddInstruction(comparison, Opcode::kSelect, choice,
-                             module_.UniqueInstructionName(TextOf(Opcode::kSelect)), {apart, sides[0], before});
+                             module_.UniqueInstructionName(ToString(Opcode::kSelect)), {apart, sides[0], before});
   for (InstructionId id : {apart, first}) module_.SetMetadata(id, at(before).metadata_id());
   module_.SetRoot(comparison, first);
 
@@ -50,7 +50,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowSort(Instruction i) {
     element_shapes.push_back(operand.shape());
   }
   const Shape bare = shapes().WithLayout(shape, shapes().DefaultLayout(shape.rank()));
-  operands.push_back(Inside(shape.has_layout() ? shape : bare, along, size));
+  operands.push_back(ValidMask(shape.has_layout() ? shape : bare, along, size));
   element_shapes.push_back(at(operands.back()).shape());
   std::vector<AttrValue> attrs;
   for (AttrValue value : i.attrs()) {
@@ -65,7 +65,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowSort(Instruction i) {
   return result;
 }
 
-absl::StatusOr<Padder::Followed> Padder::FollowGather(Instruction i) {
+absl::StatusOr<Padder::InferredSizes> Padder::InferGather(Instruction i) {
   const GatherDims dims = GatherDims::Of(i);
   const Shape operand = i.operand(0).shape(), indices = i.operand(1).shape();
   const InstructionId operand_id = i.operand(0).id(), indices_id = i.operand(1).id();
@@ -78,7 +78,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowGather(Instruction i) {
   for (int64_t d = 0; d < indices.rank(); ++d) {
     if (d != dims.index_vector_dim) index_dims.push_back(d);
   }
-  Followed result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
+  InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
   size_t next_slice = 0, next_index = 0;
   for (int64_t d = 0; d < i.shape().rank(); ++d) {
     InstructionId& size = result.sizes[static_cast<size_t>(d)];
@@ -115,7 +115,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowGather(Instruction i) {
   }
   InstructionId most;
   if (dims.index_vector_dim == indices.rank() || limits.size() == 1) {
-    most = Spread(indices, limits[0]);
+    most = Broadcast(indices, limits[0]);
   } else {
     const Shape one = shapes().Array(indices.element_type(), {1});
     for (InstructionId& limit : limits) limit = Make(Opcode::kReshape, one, {limit});
@@ -129,13 +129,13 @@ absl::StatusOr<Padder::Followed> Padder::FollowGather(Instruction i) {
   return result;
 }
 
-absl::StatusOr<Padder::Followed> Padder::FollowScatter(Instruction i) {
+absl::StatusOr<Padder::InferredSizes> Padder::InferScatter(Instruction i) {
   const ScatterDims dims = ScatterDims::Of(i);
   const int64_t arrays = i.operand_count() / 2;
   const InstructionId indices_id = i.operand(arrays).id();
   const Shape indices = i.operand(arrays).shape();
   const Shape updates = i.operand(arrays + 1).shape(), operand = i.operand(0).shape();
-  Followed result;
+  InferredSizes result;
   for (int64_t k = 0; k < arrays; ++k) {
     const Sizes& own = SizesOf(i.operand(k).id());
     result.sizes.insert(result.sizes.end(), own.begin(), own.end());
@@ -183,17 +183,17 @@ absl::StatusOr<Padder::Followed> Padder::FollowScatter(Instruction i) {
   return result;
 }
 
-absl::StatusOr<Padder::Followed> Padder::FollowDynamicSlice(Instruction i) {
+absl::StatusOr<Padder::InferredSizes> Padder::InferDynamicSlice(Instruction i) {
   const Shape from = i.operand(0).shape();
   const Sizes sizes = SizesOf(i.operand(0).id());
-  Followed result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
+  InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
   for (int64_t d = 0; d < from.rank(); ++d) {
     const InstructionId size = sizes[static_cast<size_t>(d)];
     if (!size.valid()) continue;
     if (i.shape().dim(d) == from.dim(d)) {
       result.sizes[static_cast<size_t>(d)] = size;
     } else if (i.operand_count() == 1 + from.rank() && i.operand(1 + d).shape().IsScalar()) {
-      LimitStart(i, 1 + d, size, i.shape().dim(d));
+      ClampStart(i, 1 + d, size, i.shape().dim(d));
     } else {
       return CannotPad(i, "its starts are one array");
     }
@@ -201,7 +201,7 @@ absl::StatusOr<Padder::Followed> Padder::FollowDynamicSlice(Instruction i) {
   return result;
 }
 
-absl::StatusOr<Padder::Followed> Padder::FollowDynamicUpdateSlice(Instruction i) {
+absl::StatusOr<Padder::InferredSizes> Padder::InferDynamicUpdateSlice(Instruction i) {
   const Shape whole = i.operand(0).shape(), part = i.operand(1).shape();
   const Sizes sizes = SizesOf(i.operand(0).id());
   for (int64_t d = 0; d < whole.rank(); ++d) {
@@ -214,9 +214,9 @@ absl::StatusOr<Padder::Followed> Padder::FollowDynamicUpdateSlice(Instruction i)
     if (i.operand_count() != 2 + whole.rank() || !i.operand(2 + d).shape().IsScalar()) {
       return CannotPad(i, "its starts are one array");
     }
-    LimitStart(i, 2 + d, size, part.dim(d));
+    ClampStart(i, 2 + d, size, part.dim(d));
   }
-  return Followed{sizes, {}};
+  return InferredSizes{sizes, {}};
 }
 
 }  // namespace hlokit

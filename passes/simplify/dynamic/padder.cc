@@ -101,8 +101,8 @@ absl::Status Padder::CheckComplete(Instruction i, Shape shape, const Sizes& size
 InstructionId Padder::Make(Opcode opcode, Shape shape, absl::Span<const InstructionId> operands,
                            absl::Span<const AttrValue> attrs, uint32_t payload) {
   const InstructionId made = module_.AddInstruction(
-      computation_, opcode, shape, module_.UniqueInstructionName(TextOf(opcode)), operands, attrs, payload);
-  if (position_.valid()) module_.Move(made, position_);
+      computation_, opcode, shape, module_.UniqueInstructionName(ToString(opcode)), operands, attrs, payload);
+  if (position_.valid()) module_.MoveBefore(made, position_);
   module_.SetMetadata(made, metadata_);
   made_.push_back(made);
   return made;
@@ -125,7 +125,7 @@ InstructionId Padder::Binary(Opcode opcode, InstructionId a, InstructionId b) {
 }
 
 InstructionId Padder::Element(InstructionId tuple, int64_t index) {
-  const AttrValue attrs[] = {{Attr::kIndex, module_.Int64Payload(index)}};
+  const AttrValue attrs[] = {{Attr::kIndex, module_.EncodeInt64(index)}};
   return Make(Opcode::kGetTupleElement, at(tuple).shape().element(index), {tuple}, attrs);
 }
 
@@ -135,17 +135,17 @@ InstructionId Padder::Tuple(absl::Span<const InstructionId> elements) {
   return Make(Opcode::kTuple, shapes().Tuple(element_shapes), elements);
 }
 
-InstructionId Padder::Spread(Shape shape, InstructionId scalar) {
+InstructionId Padder::Broadcast(Shape shape, InstructionId scalar) {
   if (shape.IsScalar()) return scalar;
   const AttrValue none[] = {{Attr::kDimensions, module_.ListPayload({})}};
   return Make(Opcode::kBroadcast, shape, {scalar}, none);
 }
 
-InstructionId Padder::Inside(Shape shape, int64_t dim, InstructionId size) {
+InstructionId Padder::ValidMask(Shape shape, int64_t dim, InstructionId size) {
   const Shape places = shapes().WithElementType(shape, ElementType::kS32);
-  const AttrValue along[] = {{Attr::kIotaDimension, module_.Int64Payload(dim)}};
+  const AttrValue along[] = {{Attr::kIotaDimension, module_.EncodeInt64(dim)}};
   const InstructionId iota = Make(Opcode::kIota, places, {}, along);
-  const InstructionId end = Spread(places, size);
+  const InstructionId end = Broadcast(places, size);
   const AttrValue less[] = {{Attr::kDirection, static_cast<uint32_t>(ComparisonDirection::kLt)}};
   return Make(Opcode::kCompare, shapes().WithElementType(shape, ElementType::kPred), {iota, end}, less);
 }
@@ -153,13 +153,13 @@ InstructionId Padder::Inside(Shape shape, int64_t dim, InstructionId size) {
 void Padder::Mask(Instruction user, int64_t index, int64_t dim, InstructionId size, InstructionId value) {
   const InstructionId operand = user.operand(index).id();
   const Shape shape = at(operand).shape();
-  const InstructionId inside = Inside(shape, dim, size);
-  const InstructionId outside = Spread(shape, value);
+  const InstructionId inside = ValidMask(shape, dim, size);
+  const InstructionId outside = Broadcast(shape, value);
   module_.ReplaceOperand(user.id(), index, Make(Opcode::kSelect, shape, {inside, operand, outside}));
   ++masks_;
 }
 
-void Padder::LimitStart(Instruction user, int64_t index, InstructionId size, int64_t length) {
+void Padder::ClampStart(Instruction user, int64_t index, InstructionId size, int64_t length) {
   const Instruction start = user.operand(index);
   InstructionId last = Plus(size, -length);
   if (start.shape() != at(last).shape()) last = Make(Opcode::kConvert, start.shape(), {last});
@@ -176,7 +176,7 @@ void Padder::SetSize(Instruction i) {
   sizes[static_cast<size_t>(dim)] = shape.is_dynamic(dim) ? i.operand(1).id() : InstructionId();
   module_.SetShape(i.id(), StaticOf(shape));
   SetSizes(i.id(), std::move(sizes));
-  settings_.push_back(i.id());
+  set_dimension_sizes_.push_back(i.id());
 }
 
 void Padder::GetSize(Instruction i) {
@@ -193,7 +193,7 @@ absl::Status Padder::Visit(Instruction i) {
   for (Instruction operand : i.operands()) follows |= HasSizes(operand);
   if (!follows && !shape.has_dynamic_dims()) return absl::OkStatus();
   if (shape.has_unbounded_dims()) return CannotPad(i, "a dimension has no bound");
-  StandAt(i.id(), i.metadata_id());
+  SetInsertionPoint(i.id(), i.metadata_id());
   if (opcode == Opcode::kGetDimensionSize) {
     GetSize(i);
     return absl::OkStatus();
@@ -204,16 +204,16 @@ absl::Status Padder::Visit(Instruction i) {
   }
   if (opcode == Opcode::kParameter) {
     if (!is_entry_) return Unpack(i);
-    return shape.IsTuple() ? absl::OkStatus() : TakeSizes(i);
+    return shape.IsTuple() ? absl::OkStatus() : ReceiveSizes(i);
   }
   if (PassesSizes(opcode)) return VisitCall(i);
   if (opcode == Opcode::kGetTupleElement && !follows && is_entry_ && i.operand(0).opcode() == Opcode::kParameter &&
       shape.IsArray()) {
-    return TakeSizes(i);
+    return ReceiveSizes(i);
   }
   if (!follows) return CannotPad(i, "its dynamic size is not set by set-dimension-size");
   if (HasTrait(opcode, kControlFlow)) return CannotPad(i, "it calls a computation with them: pad before fusing");
-  absl::StatusOr<Followed> followed = Follow(i);
+  absl::StatusOr<InferredSizes> followed = InferSizes(i);
   if (!followed.ok()) return followed.status();
   const absl::Status complete = CheckComplete(i, shape, followed->sizes);
   if (!complete.ok()) return complete;
@@ -230,11 +230,11 @@ absl::Status Padder::Run() {
     if (!status.ok()) return status;
   }
   if (root_shape_.has_dynamic_dims()) {
-    StandAt(InstructionId(), module_.computation(computation_).root().metadata_id());
+    SetInsertionPoint(InstructionId(), module_.computation(computation_).root().metadata_id());
     const absl::Status status = is_entry_ ? RestoreResults() : PackResult();
     if (!status.ok()) return status;
   }
-  for (InstructionId id : settings_) Replace(module_, id, at(id).operand(0).id());
+  for (InstructionId id : set_dimension_sizes_) Replace(module_, id, at(id).operand(0).id());
   // Not every size is asked for.
   for (size_t k = made_.size(); k-- > 0;) {
     const Instruction made = at(made_[k]);

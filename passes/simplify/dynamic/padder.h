@@ -3,8 +3,8 @@
 //
 // Each array with dynamic dimensions gets the size of its bounds, and beside it stands the size of each of these
 // dimensions, a scalar s32. Operands first, each instruction is given the sizes of its result, as they follow from
-// those of its operands (follow.cc, indexed.cc), and what lies behind them is masked where it would count. Computations
-// that call each other pass the sizes along with the arrays (calls.cc).
+// those of its operands (dimension_inference.cc, indexed.cc), and what lies behind them is masked where it would count.
+// Computations that call each other pass the sizes along with the arrays (calls.cc).
 #ifndef HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_
 #define HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_
 
@@ -32,7 +32,7 @@ class Padder {
   // An error of kind Unimplemented names what cannot be done; the module is then to be thrown away.
   absl::Status Run();
 
-  int64_t settings() const { return static_cast<int64_t>(settings_.size()); }
+  int64_t set_dimension_sizes() const { return static_cast<int64_t>(set_dimension_sizes_.size()); }
   int64_t masks() const { return masks_; }
   int64_t passed() const { return passed_; }
 
@@ -40,7 +40,7 @@ class Padder {
   // For each dimension of each leaf in turn: a scalar s32, or none where the dimension is static. Of an array: for each
   // dimension.
   using Sizes = std::vector<InstructionId>;
-  struct Followed {
+  struct InferredSizes {
     Sizes sizes;
     InstructionId value;  // stands for the result from now on; none: the instruction itself
   };
@@ -66,26 +66,26 @@ class Padder {
   absl::Status CheckComplete(Instruction i, Shape shape, const Sizes& sizes) const;
 
   // The sizes of the result, as they follow from those of the operands; masks what the instruction combines.
-  absl::StatusOr<Followed> Follow(Instruction i);
-  absl::StatusOr<Followed> FollowElementwise(Instruction i);
-  absl::StatusOr<Followed> FollowReshape(Instruction i);
-  absl::StatusOr<Followed> FollowReduce(Instruction i);
-  absl::StatusOr<Followed> FollowReduceWindow(Instruction i);
-  absl::StatusOr<Followed> FollowDot(Instruction i);
-  absl::StatusOr<Followed> FollowConcatenate(Instruction i);
-  absl::StatusOr<Followed> FollowSlice(Instruction i);
-  absl::StatusOr<Followed> FollowPad(Instruction i);
-  absl::StatusOr<Followed> FollowReverse(Instruction i);
-  absl::StatusOr<Followed> FollowSort(Instruction i);
-  absl::StatusOr<Followed> FollowGather(Instruction i);
-  absl::StatusOr<Followed> FollowScatter(Instruction i);
-  absl::StatusOr<Followed> FollowDynamicSlice(Instruction i);
-  absl::StatusOr<Followed> FollowDynamicUpdateSlice(Instruction i);
+  absl::StatusOr<InferredSizes> InferSizes(Instruction i);
+  absl::StatusOr<InferredSizes> InferElementwise(Instruction i);
+  absl::StatusOr<InferredSizes> InferReshape(Instruction i);
+  absl::StatusOr<InferredSizes> InferReduce(Instruction i);
+  absl::StatusOr<InferredSizes> InferReduceWindow(Instruction i);
+  absl::StatusOr<InferredSizes> InferDot(Instruction i);
+  absl::StatusOr<InferredSizes> InferConcatenate(Instruction i);
+  absl::StatusOr<InferredSizes> InferSlice(Instruction i);
+  absl::StatusOr<InferredSizes> InferPad(Instruction i);
+  absl::StatusOr<InferredSizes> InferReverse(Instruction i);
+  absl::StatusOr<InferredSizes> InferSort(Instruction i);
+  absl::StatusOr<InferredSizes> InferGather(Instruction i);
+  absl::StatusOr<InferredSizes> InferScatter(Instruction i);
+  absl::StatusOr<InferredSizes> InferDynamicSlice(Instruction i);
+  absl::StatusOr<InferredSizes> InferDynamicUpdateSlice(Instruction i);
 
   // ---- calls.cc ----
   absl::Status VisitCall(Instruction i);
   // A parameter of the entry, or an element of one, whose size the caller of the program knows.
-  absl::Status TakeSizes(Instruction source);
+  absl::Status ReceiveSizes(Instruction source);
   // Gives a parameter or result the shape with sizes; users get what they had.
   absl::Status Unpack(Instruction i);
   // A tuple of `value`, of the shape `shape` before, and its sizes.
@@ -98,8 +98,8 @@ class Padder {
   void EraseTuple(Instruction tuple, InstructionId by);
 
   // ---- new instructions, which stand at position_ and for what is being visited ----
-  void StandAt(InstructionId position, MetadataId metadata) { position_ = position, metadata_ = metadata; }
-  void StandBehind(Instruction i) { position_ = i.record().next; }
+  void SetInsertionPoint(InstructionId position, MetadataId metadata) { position_ = position, metadata_ = metadata; }
+  void SetInsertionPointAfter(Instruction i) { position_ = i.record().next; }
   InstructionId Make(Opcode opcode, Shape shape, absl::Span<const InstructionId> operands,
                      absl::Span<const AttrValue> attrs = {}, uint32_t payload = 0);
   InstructionId Number(ElementType type, int64_t value);
@@ -110,13 +110,13 @@ class Padder {
   InstructionId Plus(InstructionId a, int64_t b) { return b == 0 ? a : Binary(Opcode::kAdd, a, Number(b)); }
   InstructionId Element(InstructionId tuple, int64_t index);
   InstructionId Tuple(absl::Span<const InstructionId> elements);
-  InstructionId Spread(Shape shape, InstructionId scalar);
+  InstructionId Broadcast(Shape shape, InstructionId scalar);
   // True in front of the size in dimension `dim` of an array of these dimensions.
-  InstructionId Inside(Shape shape, int64_t dim, InstructionId size);
+  InstructionId ValidMask(Shape shape, int64_t dim, InstructionId size);
   // Puts `value` into operand `index` of `user` behind the first `size` places of dimension `dim`.
   void Mask(Instruction user, int64_t index, int64_t dim, InstructionId size, InstructionId value);
   // Operand `index` of `user`, a start along a dimension of `size` elements: no further than where `length` fit.
-  void LimitStart(Instruction user, int64_t index, InstructionId size, int64_t length);
+  void ClampStart(Instruction user, int64_t index, InstructionId size, int64_t length);
 
   Module& module_;
   const Module& original_;
@@ -125,7 +125,7 @@ class Padder {
   const bool is_entry_;
   const Shape root_shape_;  // as it was
   absl::flat_hash_map<uint32_t, Sizes> sizes_;
-  std::vector<InstructionId> settings_;  // of sizes, which go in the end
+  std::vector<InstructionId> set_dimension_sizes_;  // of sizes, which go in the end
   std::vector<InstructionId> made_;
   int64_t masks_ = 0;
   int64_t passed_ = 0;

@@ -6,8 +6,8 @@
 #include "ir/graph/side_effects.h"
 #include "passes/analysis/loop.h"
 #include "passes/annotations/annotations.h"
-#include "passes/rewrite/body_copier.h"
 #include "passes/rewrite/change_loop.h"
+#include "passes/rewrite/loop_body_cloner.h"
 #include "passes/simplify/loops/while_simplifier.h"
 
 namespace hlokit {
@@ -42,7 +42,7 @@ bool IsNoLarger(Instruction i) {
 
 class Hoister {
  public:
-  Hoister(Module& module, const PlainLoop& plain, const SideEffects& effects)
+  Hoister(Module& module, const CanonicalLoop& plain, const SideEffects& effects)
       : module_(module), plain_(plain), effects_(effects) {}
 
   // Instructions moved out.
@@ -66,39 +66,39 @@ class Hoister {
     // Each with what it needs, in front of the loop.
     const auto outside = [this](Instruction element) {
       const InstructionId before = InitElement(module_, plain_, element.int_attr(Attr::kIndex));
-      Carry(module_, element.id(), before);
+      MergeMetadata(module_, element.id(), before);
       return before;
     };
-    BodyCopier copier(&module_, plain_.body, plain_.loop.record().parent, plain_.loop.id(), outside, nullptr);
-    for (InstructionId id : worth) copier.Copy(id);
+    LoopBodyCloner copier(&module_, plain_.body, plain_.loop.record().parent, plain_.loop.id(), outside, nullptr);
+    for (InstructionId id : worth) copier.Clone(id);
     // What is still used in the body is carried through the state.
     std::vector<InstructionId> added, inside;
     for (InstructionId id : worth) {
       bool used = false;
-      for (const auto& use : module_.instruction(id).uses()) used |= !copier.CopyOf(use.user.id()).valid();
+      for (const auto& use : module_.instruction(id).uses()) used |= !copier.LookupClone(use.user.id()).valid();
       if (!used) continue;
       inside.push_back(id);
-      added.push_back(copier.CopyOf(id));
+      added.push_back(copier.LookupClone(id));
     }
     const int64_t size = plain_.size;
-    ChangeState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(size), 1), added);
+    RewriteLoopState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(size), 1), added);
     for (size_t k = 0; k < inside.size(); ++k) {
       const Instruction root = plain_.body.root();
       const InstructionId read = root.operand(size + static_cast<int64_t>(k)).id();
       // Reads stand at the end of the body; they are needed from here on.
-      module_.Move(read, inside[k]);
+      module_.MoveBefore(read, inside[k]);
       Replace(module_, inside[k], read);
     }
-    for (size_t k = copier.copied().size(); k-- > 0;) {
-      const Instruction i = module_.instruction(copier.copied()[k]);
+    for (size_t k = copier.cloned().size(); k-- > 0;) {
+      const Instruction i = module_.instruction(copier.cloned()[k]);
       if (i.record().parent.valid() && !i.has_users() && !i.is_root()) module_.Erase(i.id());
     }
-    return static_cast<int64_t>(copier.copied().size());
+    return static_cast<int64_t>(copier.cloned().size());
   }
 
  private:
   Module& module_;
-  const PlainLoop& plain_;
+  const CanonicalLoop& plain_;
   const SideEffects& effects_;
   absl::flat_hash_map<uint32_t, bool> invariant_;
 };
@@ -111,7 +111,7 @@ absl::StatusOr<bool> WhileLoopInvariantCodeMotion::Run(Module& module) {
   bool changed = false;
   // Inner loops first: what leaves one may leave the next.
   for (InstructionId id : WhileLoops(module)) {
-    const std::optional<PlainLoop> plain = AsPlainLoop(module.instruction(id), callers);
+    const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
     if (!plain) continue;
     const int64_t moved = Hoister(module, *plain, effects).Run();
     Count("instructions moved out of loops", moved);

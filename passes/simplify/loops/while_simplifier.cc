@@ -11,9 +11,9 @@
 #include "passes/annotations/annotations.h"
 #include "passes/rewrite/change_loop.h"
 #include "passes/rewrite/clone.h"
-#include "passes/rewrite/rewriter.h"
+#include "passes/rewrite/pattern_rewriter.h"
 #include "passes/rewrite/splat.h"
-#include "passes/simplify/unreachable.h"
+#include "passes/simplify/dead_code.h"
 
 namespace hlokit {
 namespace {
@@ -30,8 +30,8 @@ std::optional<int64_t> FewTrips(Instruction loop) {
 // state that it reads, where these start, and, if the loop ran, what the body makes of them.
 void CarryCount(Module& module, Instruction loop, bool ran, InstructionId result) {
   const Computation condition = loop.computation_attr(Attr::kCondition), body = loop.computation_attr(Attr::kBody);
-  Carry(module, loop.id(), result);  // its name comes first
-  CarryAll(module, {condition}, result);
+  MergeMetadata(module, loop.id(), result);  // its name comes first
+  MergeMetadataOfComputations(module, {condition}, result);
   std::vector<InstructionId> open;
   for (const auto& use : condition.parameter(0).uses()) {
     if (use.user.opcode() != Opcode::kGetTupleElement) continue;
@@ -47,7 +47,7 @@ void CarryCount(Module& module, Instruction loop, bool ran, InstructionId result
     const Instruction i = module.instruction(open.back());
     open.pop_back();
     if (i.opcode() == Opcode::kParameter || !seen.insert(i.id().value).second) continue;
-    Carry(module, i.id(), result);
+    MergeMetadata(module, i.id(), result);
     for (Instruction operand : i.operands()) {
       // Counters are followed through what has one operand, and through the step.
       if (i.operand_count() == 1 || i.parent() == body) open.push_back(operand.id());
@@ -56,7 +56,7 @@ void CarryCount(Module& module, Instruction loop, bool ran, InstructionId result
 }
 
 // Elements of the state that the results, the condition or effects need, by way of any number of trips.
-std::vector<uint8_t> NeededElements(const PlainLoop& plain, const KnownEffects& effects) {
+std::vector<uint8_t> NeededElements(const CanonicalLoop& plain, const ConservativeSideEffects& effects) {
   const Module& module = plain.loop.module();
   std::vector<uint8_t> needed(static_cast<size_t>(plain.size), 0);
   std::vector<int64_t> open;
@@ -101,7 +101,7 @@ std::vector<uint8_t> NeededElements(const PlainLoop& plain, const KnownEffects& 
 }
 
 // Reads of unchanged elements that start as the same value become reads of one of them.
-bool MergeEqualElements(Module& module, const PlainLoop& plain) {
+bool MergeEqualElements(Module& module, const CanonicalLoop& plain) {
   if (plain.init.opcode() != Opcode::kTuple) return false;
   absl::flat_hash_map<uint32_t, int64_t> first;
   std::vector<int64_t> instead(static_cast<size_t>(plain.size));
@@ -122,10 +122,10 @@ bool MergeEqualElements(Module& module, const PlainLoop& plain) {
       if (other == index) continue;
       if (passes_on) {
         // It goes with the element, which is what it was before the loop.
-        Carry(module, use.user.id(), plain.init.operand(index).id());
+        MergeMetadata(module, use.user.id(), plain.init.operand(index).id());
         continue;
       }
-      module.SetAttr(use.user.id(), Attr::kIndex, module.Int64Payload(other));
+      module.SetAttr(use.user.id(), Attr::kIndex, module.EncodeInt64(other));
       changed = true;
     }
   }
@@ -133,7 +133,7 @@ bool MergeEqualElements(Module& module, const PlainLoop& plain) {
 }
 
 // After the loop an unchanged element is what it was before.
-bool ForwardUnchanged(Module& module, const PlainLoop& plain) {
+bool ForwardUnchanged(Module& module, const CanonicalLoop& plain) {
   std::vector<InstructionId> elements;
   for (const auto& use : plain.loop.uses()) {
     if (use.user.opcode() != Opcode::kGetTupleElement || HasControlEdges(use.user)) continue;
@@ -149,7 +149,7 @@ bool ForwardUnchanged(Module& module, const PlainLoop& plain) {
 }  // namespace
 
 bool WhileLoopSimplifier::RunOnce(Module& module) {
-  const KnownEffects effects(module);
+  const ConservativeSideEffects effects(module);
   std::vector<uint32_t> callers = CountCallers(module);
   bool changed = false;
   bool inlined = false;
@@ -180,7 +180,7 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
     if (callers[body.id().value] == 1) EraseUnused(module, body, effects);
     const Computation condition = loop.computation_attr(Attr::kCondition);
     if (callers[condition.id().value] == 1) EraseUnused(module, condition, effects);
-    std::optional<PlainLoop> plain = AsPlainLoop(loop, callers);
+    std::optional<CanonicalLoop> plain = MatchCanonicalLoop(loop, callers);
     if (!plain) continue;
     if (ForwardUnchanged(module, *plain)) {
       Count("loops with unchanged results");
@@ -193,7 +193,7 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
     const std::vector<uint8_t> needed = NeededElements(*plain, effects);
     const int64_t kept = std::count(needed.begin(), needed.end(), 1);
     if (kept == plain->size || kept == 0) continue;
-    ChangeState(module, *plain, needed, {});
+    RewriteLoopState(module, *plain, needed, {});
     Count("elements of loop states removed", plain->size - kept);
     changed = true;
   }
@@ -216,7 +216,7 @@ absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
   std::vector<InstructionId> loops = WhileLoops(module);
   std::reverse(loops.begin(), loops.end());
   for (InstructionId id : loops) {
-    const std::optional<PlainLoop> plain = AsPlainLoop(module.instruction(id), callers);
+    const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
     if (!plain || plain->init.opcode() != Opcode::kTuple) continue;
     for (int64_t k = 0; k < plain->size; ++k) {
       const Instruction value = plain->init.operand(k);
@@ -237,11 +237,11 @@ absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
         }
         for (InstructionId read : reads) {
           const InstructionRecord constant = value.record();
-          const InstructionId copy =
-              module.AddInstruction(c.id(), Opcode::kConstant, value.shape(),
-                                    module.UniqueInstructionName(TextOf(Opcode::kConstant)), {}, {}, constant.payload);
-          module.Move(copy, read);
-          Annotate(module, copy, {value.id(), read});
+          const InstructionId copy = module.AddInstruction(c.id(), Opcode::kConstant, value.shape(),
+                                                           module.UniqueInstructionName(ToString(Opcode::kConstant)),
+                                                           {}, {}, constant.payload);
+          module.MoveBefore(copy, read);
+          SetMetadataFrom(module, copy, {value.id(), read});
           // The element itself is still passed on by a read.
           std::vector<std::pair<InstructionId, int64_t>> users;
           for (const auto& next : module.instruction(read).uses()) {
@@ -263,7 +263,7 @@ absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
 absl::StatusOr<bool> WhileLoopUnroller::Run(Module& module) {
   const int64_t max_trips = options().Int("max-trips");
   const int64_t max_instructions = options().Int("max-instructions");
-  const KnownEffects effects(module);
+  const ConservativeSideEffects effects(module);
   bool changed = false;
   for (InstructionId id : WhileLoops(module)) {
     const Instruction loop = module.instruction(id);

@@ -114,7 +114,7 @@ table = open(os.path.join(root, 'ir', 'ops', 'opcodes.def')).read()
 rule_of = dict(re.findall(r'^OPCODE\(\w+, "([a-z0-9-]+)", \w+, \w+, (\w+),', table, re.M))
 rules = set(rule_of.values())
 file_of = {name: os.path.relpath(path, os.path.join(root, 'ir')) for path in sources
-           for name in re.findall(r'^absl::Status Infer(\w+)\(const Input& ?\w*, Inferred\* out\) \{$', open(path).read(), re.M)}
+           for name in re.findall(r'^absl::Status Infer(\w+)\(const InferenceContext& ?\w*, InferredShape\* out\) \{$', open(path).read(), re.M)}
 
 
 def concerns(site, opcode):

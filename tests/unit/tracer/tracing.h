@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tracer/autograd/function.h"
+#include "tracer/autograd/node.h"
 #include "tracer/dispatch/functions.h"
 #include "tracer/graph/literal_scalar.h"
 #include "tracer/step/device_state.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "interp/exact/argument_uses.h"
+#include "interp/exact/argument_constraints.h"
 #include "ir/types/float_types.h"
 #include "parser/core/parser.h"
 
@@ -25,13 +25,13 @@ std::unique_ptr<Module> Parse(const std::string& text) {
 
 std::vector<int64_t> IndexBounds(const Module& module) {
   std::vector<int64_t> bounds;
-  for (const ArgumentUse& use : FindArgumentUses(module)) bounds.push_back(use.index_bound);
+  for (const ArgumentConstraints& use : InferArgumentConstraints(module)) bounds.push_back(use.index_bound);
   return bounds;
 }
 
 std::vector<bool> Positive(const Module& module) {
   std::vector<bool> positive;
-  for (const ArgumentUse& use : FindArgumentUses(module)) positive.push_back(use.positive);
+  for (const ArgumentConstraints& use : InferArgumentConstraints(module)) positive.push_back(use.positive);
   return positive;
 }
 
@@ -99,7 +99,7 @@ ENTRY e {
 })");
   EXPECT_EQ(IndexBounds(*module), (std::vector<int64_t>{7, 0, 0}));
   for (int seed = 0; seed < 20; ++seed) {
-    const std::vector<Literal> arguments = MakeArguments(*module, static_cast<uint64_t>(seed));
+    const std::vector<Literal> arguments = MakeFakeArguments(*module, static_cast<uint64_t>(seed));
     for (const int8_t row : arguments[0].values<int8_t>()) {
       EXPECT_GE(row, 0);
       EXPECT_LT(row, 7);
@@ -158,7 +158,7 @@ ENTRY e {
 })");
   EXPECT_EQ(Positive(*module), (std::vector<bool>{true, false, true, false, false}));
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    const std::vector<Literal> arguments = MakeArguments(*module, seed);
+    const std::vector<Literal> arguments = MakeFakeArguments(*module, seed);
     for (const float v : arguments[0].values<float>()) EXPECT_TRUE(v > 0 && v <= 1) << v;
     for (const BF16 v : arguments[2].values<BF16>()) {
       EXPECT_TRUE(static_cast<float>(v) > 0 && static_cast<float>(v) <= 1) << static_cast<float>(v);
@@ -191,16 +191,16 @@ ENTRY e {
   ROOT d = f32[2,3,5] dot(c, weight), lhs_contracting_dims={2}, rhs_contracting_dims={0}
 })");
   std::vector<int64_t> products;
-  for (const ArgumentUse& use : FindArgumentUses(*module)) products.push_back(use.products);
+  for (const ArgumentConstraints& use : InferArgumentConstraints(*module)) products.push_back(use.contraction_size);
   EXPECT_EQ(products, (std::vector<int64_t>{0, 60, 8}));
-  const std::vector<Literal> arguments = MakeArguments(*module, 1);
+  const std::vector<Literal> arguments = MakeFakeArguments(*module, 1);
   for (const BF16 v : arguments[1].values<BF16>()) EXPECT_LE(std::fabs(static_cast<float>(v)), 0.125f);
   for (const float v : arguments[2].values<float>()) EXPECT_LE(std::fabs(v), 0.25f);
 }
 
 TEST(ArgumentGeneratorTest, FloatsAreSmall) {
   const auto module = Parse("HloModule m\nENTRY e {\n  ROOT x = f32[1000] parameter(0)\n}\n");
-  const std::vector<Literal> arguments = MakeArguments(*module, 1);
+  const std::vector<Literal> arguments = MakeFakeArguments(*module, 1);
   for (const float v : arguments[0].values<float>()) {
     EXPECT_GE(v, -1);
     EXPECT_LT(v, 1);

@@ -96,7 +96,7 @@ std::vector<Literal> Evaluate(const Module& module, int64_t n) {
     ADD_FAILURE() << "cannot be prepared";
     return {};
   }
-  std::vector<Literal> arguments = MakeArguments(evaluator->argument_shapes(), 7);
+  std::vector<Literal> arguments = MakeFakeArguments(evaluator->argument_shapes(), 7);
   // The last one is the size.
   const int32_t size = static_cast<int32_t>(n);
   std::memcpy(arguments.back().data(), &size, sizeof(size));
@@ -355,7 +355,7 @@ TEST_P(DynamicPadderTest, ComputesTheSameInFrontOfTheSizes) {
   const std::unique_ptr<Module> padded = Read(WithSizes(program));
   ASSERT_NE(padded, nullptr);
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse("dynamic-padder");
-  const auto changed = pipeline->Run(*padded, {.environment = EvaluatingEnvironment()});
+  const auto changed = pipeline->Run(*padded, {.context = EvaluatingContext()});
   ASSERT_TRUE(changed.ok()) << changed.status().message();
   EXPECT_TRUE(changed->changed);
   DiagnosticSink sink;

@@ -70,7 +70,7 @@ TEST_F(InstructionEvaluatorTest, WhatIsNotKnownIsAnError) {
 }
 
 TEST_F(InstructionEvaluatorTest, LimitsOfTheEnvironmentEndLoops) {
-  const absl::StatusOr<Literal> value = EvaluatingEnvironment().evaluate(Named("endless"));
+  const absl::StatusOr<Literal> value = EvaluatingContext().evaluate(Named("endless"));
   ASSERT_FALSE(value.ok());
   EXPECT_NE(value.status().message().find("limit"), absl::string_view::npos);
 }

@@ -53,7 +53,7 @@ inline TextRun RunText(std::string_view text, std::string_view arguments = "", E
   }
   std::vector<Literal> values;
   if (arguments.empty()) {
-    values = MakeArguments(shapes, 1);
+    values = MakeFakeArguments(shapes, 1);
   } else {
     const SourceBuffer lines("arguments", std::string(arguments));
     std::optional<std::vector<Literal>> read = ReadArguments(lines, shapes, &module->context(), &sink);

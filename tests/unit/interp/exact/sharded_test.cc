@@ -110,7 +110,7 @@ ENTRY e {
   x0 = s32[$R,16] reshape(by_row)
   xs = s32[8,16] all-gather(x0), $REDUCE, dimensions={0}
 
-  // The column to the left of mine is my neighbour's; the first device gets zeros.
+  // The column to the left of mine is my neighbor's; the first device gets zeros.
   last = s32[8,1] slice(x), slice={[0:8], [$L:$C]}
   left = s32[8,1] collective-permute(last), $PERMUTE
   both = s32[8,$E] concatenate(left, x), dimensions={1}

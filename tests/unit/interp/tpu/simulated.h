@@ -25,7 +25,7 @@ inline std::unique_ptr<Module> Read(const std::string& text) {
 
 inline SimulationOptions OptionsOf(std::string_view name, std::string_view topology) {
   SimulationOptions options;
-  options.machine = *InstalledMachine(name);
+  options.machine = *BuiltinDeviceDescription(name);
   options.topology = *ParseTopology(options.machine, topology);
   return options;
 }

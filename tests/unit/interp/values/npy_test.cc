@@ -35,7 +35,7 @@ TEST_F(NpyTest, EveryTypeReadsBack) {
       EXPECT_EQ(header.size() % 64, 0u);
       const absl::StatusOr<Literal> back =
           ReadNpy(header + std::string(reinterpret_cast<const char*>(literal.data()), literal.size_bytes()), shape);
-      ASSERT_TRUE(back.ok()) << TextOf(type) << ": " << back.status().message();
+      ASSERT_TRUE(back.ok()) << ToString(type) << ": " << back.status().message();
       EXPECT_EQ(std::string(reinterpret_cast<const char*>(back->data()), back->size_bytes()),
                 std::string(reinterpret_cast<const char*>(literal.data()), literal.size_bytes()));
     }

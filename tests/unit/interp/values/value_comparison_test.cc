@@ -25,7 +25,7 @@ class ValueComparisonTest : public testing::Test {
   int64_t Different(ElementType type, T a, T b, const char* tolerance) {
     const std::vector<Literal> actual = {Make<T>(type, {a})};
     const std::vector<Literal> expected = {Make<T>(type, {b})};
-    return CompareValues(actual, expected, *ParseTolerance(tolerance))->different;
+    return CompareValues(actual, expected, *ParseErrorSpec(tolerance))->different;
   }
 
   Context context_;
@@ -82,7 +82,7 @@ TEST_F(ValueComparisonTest, TheWorstElementIsNamed) {
                                        Make<int32_t>(ElementType::kS32, {1, 2, 9, 4})};
   const std::vector<Literal> expected = {Make<int32_t>(ElementType::kS32, {0}),
                                          Make<int32_t>(ElementType::kS32, {1, 3, 3, -2})};
-  const absl::StatusOr<ValueDifference> difference = CompareValues(actual, expected, Tolerance());
+  const absl::StatusOr<ValueDifference> difference = CompareValues(actual, expected, ErrorSpec());
   ASSERT_TRUE(difference.ok());
   EXPECT_EQ(difference->different, 3);
   EXPECT_EQ(difference->elements, 5);
@@ -95,17 +95,17 @@ TEST_F(ValueComparisonTest, TheWorstElementIsNamed) {
 TEST_F(ValueComparisonTest, ShapesMustAgree) {
   const std::vector<Literal> three = {Make<float>(ElementType::kF32, {1, 2, 3})};
   const std::vector<Literal> two = {Make<float>(ElementType::kF32, {1, 2})};
-  EXPECT_EQ(CompareValues(three, two, Tolerance()).status().message(), "result 0 has shape f32[3], expected f32[2]");
-  EXPECT_EQ(CompareValues(three, {}, Tolerance()).status().message(), "there are 1 results, expected 0");
+  EXPECT_EQ(CompareValues(three, two, ErrorSpec()).status().message(), "result 0 has shape f32[3], expected f32[2]");
+  EXPECT_EQ(CompareValues(three, {}, ErrorSpec()).status().message(), "there are 1 results, expected 0");
 }
 
-TEST(ParseToleranceTest, RejectsWhatIsNoBound) {
+TEST(ParseErrorSpecTest, RejectsWhatIsNoBound) {
   for (const char* text :
        {"", "ulp", "ulp:", "ulp:x", "ulp:-1", "rel:nan", "exact,ulp:1", "ulp:1,", "ulps:3", "1e-5"}) {
-    EXPECT_FALSE(ParseTolerance(text).ok()) << text;
+    EXPECT_FALSE(ParseErrorSpec(text).ok()) << text;
   }
-  EXPECT_TRUE(ParseTolerance("exact")->exact());
-  EXPECT_EQ(ParseTolerance("rel:1e-5,abs:2")->abs, 2.0);
+  EXPECT_TRUE(ParseErrorSpec("exact")->is_exact());
+  EXPECT_EQ(ParseErrorSpec("rel:1e-5,abs:2")->absolute, 2.0);
 }
 
 }  // namespace

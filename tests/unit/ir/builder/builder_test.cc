@@ -50,10 +50,10 @@ TEST_F(BuilderTest, NamesAreUnique) {
   const InstructionId x = b_.Parameter(0, S("f32[2]"), "x").value();
   EXPECT_EQ(At(b_.Binary(Opcode::kAdd, x, x).value()).name(), "add");
   EXPECT_EQ(At(b_.Binary(Opcode::kAdd, x, x).value()).name(), "add.1");
-  EXPECT_EQ(At(b_.Named("sum").Binary(Opcode::kAdd, x, x).value()).name(), "sum");
-  EXPECT_EQ(At(b_.Named("x").Unary(Opcode::kNegate, x).value()).name(), "x.1");
+  EXPECT_EQ(At(b_.WithName("sum").Binary(Opcode::kAdd, x, x).value()).name(), "sum");
+  EXPECT_EQ(At(b_.WithName("x").Unary(Opcode::kNegate, x).value()).name(), "x.1");
   // A name is for one call, also for one that fails.
-  EXPECT_FALSE(b_.Named("lost").Unary(Opcode::kNot, x).ok());
+  EXPECT_FALSE(b_.WithName("lost").Unary(Opcode::kNot, x).ok());
   EXPECT_EQ(At(b_.Unary(Opcode::kNegate, x).value()).name(), "negate");
 }
 

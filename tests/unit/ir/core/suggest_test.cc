@@ -7,18 +7,18 @@ namespace hlokit {
 namespace {
 
 TEST(SuggestTest, ANearNameIsAskedFor) {
-  EXPECT_EQ(Nearest("brodcast", {"reshape", "broadcast"}), "broadcast");
-  EXPECT_EQ(Suggestion("brodcast", {"reshape", "broadcast"}), "did you mean `broadcast`?");
-  EXPECT_EQ(Suggested("gahter", {"gather"}), "; did you mean `gather`?");
+  EXPECT_EQ(FindNearest("brodcast", {"reshape", "broadcast"}), "broadcast");
+  EXPECT_EQ(DidYouMean("brodcast", {"reshape", "broadcast"}), "did you mean `broadcast`?");
+  EXPECT_EQ(DidYouMeanSuffix("gahter", {"gather"}), "; did you mean `gather`?");
 }
 
 TEST(SuggestTest, WithoutANearOneAFewAreListed) {
-  EXPECT_EQ(Nearest("quark", {"alpha", "beta"}), "");
-  EXPECT_EQ(Suggestion("quark", {"alpha", "beta"}), "expected one of `alpha`, `beta`");
-  EXPECT_EQ(Suggestion("quark", {"alpha"}), "expected `alpha`");
-  EXPECT_EQ(Suggested("quark", {"alpha", "beta"}), "; expected one of `alpha`, `beta`");
-  EXPECT_EQ(Suggestion("quark", {}), "");
-  EXPECT_EQ(Suggestion("quark", std::vector<std::string_view>(1000, "alpha")), "");
+  EXPECT_EQ(FindNearest("quark", {"alpha", "beta"}), "");
+  EXPECT_EQ(DidYouMean("quark", {"alpha", "beta"}), "expected one of `alpha`, `beta`");
+  EXPECT_EQ(DidYouMean("quark", {"alpha"}), "expected `alpha`");
+  EXPECT_EQ(DidYouMeanSuffix("quark", {"alpha", "beta"}), "; expected one of `alpha`, `beta`");
+  EXPECT_EQ(DidYouMean("quark", {}), "");
+  EXPECT_EQ(DidYouMean("quark", std::vector<std::string_view>(1000, "alpha")), "");
 }
 
 }  // namespace

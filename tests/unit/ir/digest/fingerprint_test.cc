@@ -132,7 +132,7 @@ void Shuffle(Module* module, std::mt19937* random) {
       placed.push_back(rest[k]);
       rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
     }
-    for (InstructionId id : placed) module->Move(id, InstructionId());
+    for (InstructionId id : placed) module->MoveBefore(id, InstructionId());
   }
 }
 
@@ -154,7 +154,7 @@ TEST(Fingerprint, DigestsInstructionsThatStandBeforeTheirOperands) {
     std::vector<InstructionId> ids;
     for (Instruction i : c.instructions()) ids.push_back(i.id());
     std::reverse(ids.begin(), ids.end());
-    for (InstructionId id : ids) module->Move(id, InstructionId());
+    for (InstructionId id : ids) module->MoveBefore(id, InstructionId());
   }
   EXPECT_EQ(Fingerprint(*module), before);
 }
@@ -165,7 +165,7 @@ TEST(Fingerprint, IsBlindToTheOrderOfComputations) {
   std::vector<ComputationId> order;
   for (Computation c : module->computations()) order.push_back(c.id());
   std::reverse(order.begin(), order.end());
-  module->SetOrder(order);
+  module->SetComputationOrder(order);
   EXPECT_EQ(Fingerprint(*module), before);
 }
 
@@ -244,7 +244,7 @@ std::pair<uint32_t, uint32_t> TwoValues(Attr attr, Module* module) {
       const std::string_view op = attr == Attr::kReplicaGroups ? "all-reduce(p), to_apply=add"
                                   : attr == Attr::kDomain      ? "domain(p)"
                                                                : "negate(p)";
-      return PayloadFromText(attr, StrCat("ROOT r = f32[8]{0} ", op, ", ", TextOf(attr), "=", value),
+      return PayloadFromText(attr, StrCat("ROOT r = f32[8]{0} ", op, ", ", ToString(attr), "=", value),
                              module->shared_context());
     };
     return std::pair(payload(a), payload(b));
@@ -255,7 +255,7 @@ std::pair<uint32_t, uint32_t> TwoValues(Attr attr, Module* module) {
     case AttrType::kEnum:
       return {0, 1};
     case AttrType::kInt64:
-      return {module->Int64Payload(3), module->Int64Payload(-(int64_t{1} << 40))};
+      return {module->EncodeInt64(3), module->EncodeInt64(-(int64_t{1} << 40))};
     case AttrType::kFloat:
       return {std::bit_cast<uint32_t>(1.0f), std::bit_cast<uint32_t>(1.5f)};
     case AttrType::kString:
@@ -328,7 +328,7 @@ std::pair<uint32_t, uint32_t> TwoValues(Attr attr, Module* module) {
 Opcode OpcodeWith(Attr attr) {
   for (size_t i = 0; i < kOpcodeCount && !IsCommon(attr); ++i) {
     const AttrSpec* spec = FindAttrSpec(static_cast<Opcode>(i), attr);
-    if (spec != nullptr && spec->presence != AttrSpec::kReadOnly) return static_cast<Opcode>(i);
+    if (spec != nullptr && spec->presence != AttrSpec::kLegacy) return static_cast<Opcode>(i);
   }
   return Opcode::kNegate;
 }
@@ -372,7 +372,7 @@ TEST_P(EveryAttribute, CountsAsTheTableSays) {
        {FingerprintOptions{}, FingerprintOptions::All(), FingerprintOptions{.sharding = true},
         FingerprintOptions{.metadata = true}, FingerprintOptions{.frontend_attributes = true}}) {
     const std::vector<Digest> digests = digests_with(options);
-    if (options.Includes(InfoOf(attr).meaning)) {
+    if (options.Includes(InfoOf(attr).category)) {
       EXPECT_NE(digests[0], digests[1]);
       EXPECT_NE(digests[0], digests[2]);
       EXPECT_NE(digests[1], digests[2]);
@@ -556,7 +556,7 @@ TEST(Fingerprint, LongChainsNeedNoStack) {
   module.SetRoot(entry, last);
   const Digest before = Fingerprint(module);
   // Users before operands: the slow way.
-  for (size_t i = ids.size(); i-- > 0;) module.Move(ids[i], InstructionId());
+  for (size_t i = ids.size(); i-- > 0;) module.MoveBefore(ids[i], InstructionId());
   EXPECT_EQ(Fingerprint(module), before);
 }
 

@@ -76,9 +76,9 @@ TEST(AttributeViewsTest, ConvolutionsThatAreNone) {
   EXPECT_FALSE(dims({0, 0, 2, 0, 1, 1, 0}).IsPermutation());
 }
 
-TEST(AttributeViewsTest, Reader) {
+TEST(AttributeViewsTest, TextCursor) {
   Module module;
-  const AttrValue attrs[] = {{Attr::kK, module.Int64Payload(-5)},
+  const AttrValue attrs[] = {{Attr::kK, module.EncodeInt64(-5)},
                              {Attr::kIsStable, 1},
                              {Attr::kDimensions, module.ListPayload({7})},
                              {Attr::kSliceSizes, module.ListPayload({1, 2})},

@@ -70,11 +70,11 @@ TEST_F(LiteralFillTest, RandomValuesAreValidForEveryType) {
         } else {
           const auto d = static_cast<double>(v);
           sum += d;
-          EXPECT_TRUE(d >= (AnyFloat<T> ? -1 : 0) && d < (AnyFloat<T> ? 1 : 16)) << TextOf(type) << " " << d;
+          EXPECT_TRUE(d >= (AnyFloat<T> ? -1 : 0) && d < (AnyFloat<T> ? 1 : 16)) << ToString(type) << " " << d;
         }
       }
       if constexpr (AnyFloat<T>) {
-        EXPECT_LT(std::abs(sum), 350) << TextOf(type) << " is not centered";  // f4e2m1fn: -1, -0.5, 0, 0.5
+        EXPECT_LT(std::abs(sum), 350) << ToString(type) << " is not centered";  // f4e2m1fn: -1, -0.5, 0, 0.5
       }
     });
   }

@@ -44,7 +44,7 @@ class ShapeInferenceTest : public ::testing::Test {
     return shape.ok() ? *shape : Shape();
   }
 
-  AttrValue Int(Attr attr, int64_t value) { return {attr, module_->Int64Payload(value)}; }
+  AttrValue Int(Attr attr, int64_t value) { return {attr, module_->EncodeInt64(value)}; }
   AttrValue List(Attr attr, const Numbers& values) { return {attr, module_->ListPayload(values)}; }
   AttrValue Text(Attr attr, std::string_view text) { return {attr, module_->context().strings.Intern(text).value}; }
   template <typename E>

@@ -66,12 +66,13 @@ TEST_F(ShapeInferenceTest, UnknownShapesAreErrors) {
 }
 
 TEST_F(ShapeInferenceTest, CompatibilityOfNests) {
-  EXPECT_TRUE(CompatibleUpToDynamism(S("((f32[2], b(f32[3])), token[])"), S("((f32[<=2]{0}, b(f32[3])), token[])")));
-  EXPECT_FALSE(CompatibleUpToDynamism(S("((f32[2]), token[])"), S("((bf16[2]), token[])")));
-  EXPECT_TRUE(CompatibleUpToPrecision(S("((f32[2]), token[])"), S("((bf16[2]), token[])")));
-  EXPECT_FALSE(CompatibleUpToPrecision(S("(f32[2])"), S("(f32[2], f32[2])")));
-  EXPECT_FALSE(CompatibleUpToPrecision(S("(f32[2])"), S("f32[2]")));
-  EXPECT_FALSE(CompatibleUpToPrecision(S("b(f32[2])"), S("f32[2]")));
+  EXPECT_TRUE(
+      CompatibleIgnoringDynamism(S("((f32[2], b(f32[3])), token[])"), S("((f32[<=2]{0}, b(f32[3])), token[])")));
+  EXPECT_FALSE(CompatibleIgnoringDynamism(S("((f32[2]), token[])"), S("((bf16[2]), token[])")));
+  EXPECT_TRUE(CompatibleIgnoringFpPrecision(S("((f32[2]), token[])"), S("((bf16[2]), token[])")));
+  EXPECT_FALSE(CompatibleIgnoringFpPrecision(S("(f32[2])"), S("(f32[2], f32[2])")));
+  EXPECT_FALSE(CompatibleIgnoringFpPrecision(S("(f32[2])"), S("f32[2]")));
+  EXPECT_FALSE(CompatibleIgnoringFpPrecision(S("b(f32[2])"), S("f32[2]")));
 }
 
 TEST_F(ShapeInferenceTest, TuplesThatShareElementsAreComparedOnce) {
@@ -82,8 +83,8 @@ TEST_F(ShapeInferenceTest, TuplesThatShareElementsAreComparedOnce) {
     a = shapes.Tuple({a, a});
     b = shapes.Tuple({b, b});
   }
-  EXPECT_TRUE(CompatibleUpToPrecision(a, b));
-  EXPECT_FALSE(CompatibleUpToDynamism(a, b));
+  EXPECT_TRUE(CompatibleIgnoringFpPrecision(a, b));
+  EXPECT_FALSE(CompatibleIgnoringDynamism(a, b));
   EXPECT_FALSE(InferShape({module_.get(), Opcode::kTuple, absl::MakeConstSpan(&a, 1), {}, Shape()}).ok());
   const InferenceRequest copy{module_.get(), Opcode::kCopy, absl::MakeConstSpan(&a, 1), {}, a};
   EXPECT_TRUE(CheckShape(copy, /*mixed_precision=*/false).ok());

@@ -7,9 +7,9 @@ namespace hlokit {
 namespace {
 
 void ExpectRange(Opcode opcode, int64_t count, int64_t first, int64_t last) {
-  const OperandRange range = ElementOperands(opcode, count);
-  EXPECT_EQ(range.first, first) << TextOf(opcode);
-  EXPECT_EQ(range.last, last) << TextOf(opcode);
+  const OperandIndexRange range = ElementOperands(opcode, count);
+  EXPECT_EQ(range.first, first) << ToString(opcode);
+  EXPECT_EQ(range.last, last) << ToString(opcode);
 }
 
 TEST(OpcodeTest, OperandsWhoseElementsStandInTheResult) {

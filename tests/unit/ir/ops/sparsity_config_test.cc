@@ -11,13 +11,13 @@ TEST(SparsityConfigTest, SidesAndTheirFields) {
       "{lhs={sparsity=1x4 dimension=1 stride=0 idx=0} rhs={sparsity=2x8 dimension=3 stride=5 idx=2}}");
   ASSERT_TRUE(config.ok());
   ASSERT_TRUE(config->lhs && config->rhs);
-  EXPECT_EQ(config->lhs->block, 4);
+  EXPECT_EQ(config->lhs->block_size, 4);
   EXPECT_EQ(config->lhs->stride, 1) << "no stride given";
-  EXPECT_EQ(config->rhs->kept, 2);
-  EXPECT_EQ(config->rhs->block, 8);
+  EXPECT_EQ(config->rhs->num_non_zero, 2);
+  EXPECT_EQ(config->rhs->block_size, 8);
   EXPECT_EQ(config->rhs->dimension, 3);
   EXPECT_EQ(config->rhs->stride, 5);
-  EXPECT_EQ(config->rhs->places, 2);
+  EXPECT_EQ(config->rhs->indices_operand, 2);
 }
 
 TEST(SparsityConfigTest, NothingIsDense) {

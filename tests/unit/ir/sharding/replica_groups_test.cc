@@ -13,14 +13,14 @@ using Groups = std::vector<std::vector<int64_t>>;
 
 class ReplicaGroupsTest : public ::testing::Test {
  protected:
-  ListId Iota(int64_t groups, int64_t size, IotaOrder order) {
+  ListId Iota(int64_t groups, int64_t size, IotaTileAssignment order) {
     ReplicaGroups result;
     result.kind = ReplicaGroups::Kind::kIota;
     result.tiles = TileAssignment::Iota({groups, size}, std::move(order));
     return EncodeReplicaGroups(&context_, result);
   }
   // Over a mesh of axes x, y, ...
-  ListId OverMesh(std::vector<int64_t> sizes, IotaOrder order, std::vector<AxisRef> axes) {
+  ListId OverMesh(std::vector<int64_t> sizes, IotaTileAssignment order, std::vector<AxisRef> axes) {
     ReplicaGroups result;
     result.kind = ReplicaGroups::Kind::kMesh;
     for (size_t i = 0; i < sizes.size(); ++i) {
@@ -79,7 +79,7 @@ TEST_F(ReplicaGroupsTest, Iotas) {
 }
 
 TEST_F(ReplicaGroupsTest, Meshes) {
-  const IotaOrder natural{{8}, {0}};
+  const IotaTileAssignment natural{{8}, {0}};
   ListId id = OverMesh({2, 4}, natural, {{1}});
   EXPECT_EQ(Text(id), "mesh['x'=2,'y'=4] {'y'}");
   EXPECT_EQ(Expand(id), (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));

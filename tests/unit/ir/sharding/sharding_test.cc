@@ -79,7 +79,7 @@ TEST_F(ShardingTest, EncodeDecode) {
   EXPECT_EQ(Text(EncodeTupleSharding(&context_, {})), "{}");
 }
 
-TEST_F(ShardingTest, EqualNeighboursAreOneRun) {
+TEST_F(ShardingTest, EqualNeighborsAreOneRun) {
   const ListId leaf = EncodeLeaf(&context_, Of(ShardingKind::kReplicated));
   const std::vector<ListId> seven(7, leaf);
   const ListId id = EncodeTupleSharding(&context_, seven);

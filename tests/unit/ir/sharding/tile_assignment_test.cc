@@ -23,8 +23,8 @@ std::string Text(const TileAssignment& tiles) {
   return text;
 }
 
-IotaOrder Canonical(Ints reshape, Ints perm) {
-  IotaOrder order{std::move(reshape), std::move(perm)};
+IotaTileAssignment Canonical(Ints reshape, Ints perm) {
+  IotaTileAssignment order{std::move(reshape), std::move(perm)};
   order.Canonicalize();
   return order;
 }
@@ -38,28 +38,28 @@ TEST(DeviceCount, RefusesWhatIsNoCount) {
   EXPECT_EQ(DeviceCount({int64_t{1} << 31, int64_t{1} << 31}), int64_t{1} << 62);
 }
 
-TEST(IotaOrder, Valid) {
-  EXPECT_TRUE((IotaOrder{{4, 2}, {1, 0}}).Valid());
-  EXPECT_FALSE((IotaOrder{{4, 2}, {1, 1}}).Valid());
-  EXPECT_FALSE((IotaOrder{{4, 2}, {0, 2}}).Valid());
-  EXPECT_FALSE((IotaOrder{{4, 2}, {0}}).Valid());
-  EXPECT_FALSE((IotaOrder{{4, -2}, {1, 0}}).Valid());
-  EXPECT_FALSE((IotaOrder{{4}, {1}}).Valid());
-  EXPECT_FALSE((IotaOrder{}).Valid());
+TEST(IotaTileAssignment, Valid) {
+  EXPECT_TRUE((IotaTileAssignment{{4, 2}, {1, 0}}).Valid());
+  EXPECT_FALSE((IotaTileAssignment{{4, 2}, {1, 1}}).Valid());
+  EXPECT_FALSE((IotaTileAssignment{{4, 2}, {0, 2}}).Valid());
+  EXPECT_FALSE((IotaTileAssignment{{4, 2}, {0}}).Valid());
+  EXPECT_FALSE((IotaTileAssignment{{4, -2}, {1, 0}}).Valid());
+  EXPECT_FALSE((IotaTileAssignment{{4}, {1}}).Valid());
+  EXPECT_FALSE((IotaTileAssignment{}).Valid());
 }
 
-TEST(IotaOrder, CanonicalForms) {
-  EXPECT_EQ(Canonical({3, 4, 5}, {0, 1, 2}), (IotaOrder{{60}, {0}}));
-  EXPECT_EQ(Canonical({3, 4, 5}, {1, 2, 0}), (IotaOrder{{3, 20}, {1, 0}}));
-  EXPECT_EQ(Canonical({3, 4, 5}, {2, 0, 1}), (IotaOrder{{12, 5}, {1, 0}}));
-  EXPECT_EQ(Canonical({3, 4, 5}, {2, 1, 0}), (IotaOrder{{3, 4, 5}, {2, 1, 0}}));
-  EXPECT_EQ(Canonical({1, 3, 1, 4, 1, 5}, {4, 3, 2, 5, 1, 0}), (IotaOrder{{3, 20}, {1, 0}}));
-  EXPECT_EQ(Canonical({2, 1}, {1, 0}), (IotaOrder{{2}, {0}}));
-  EXPECT_EQ(Canonical({1, 1}, {1, 0}), (IotaOrder{{1}, {0}}));
+TEST(IotaTileAssignment, CanonicalForms) {
+  EXPECT_EQ(Canonical({3, 4, 5}, {0, 1, 2}), (IotaTileAssignment{{60}, {0}}));
+  EXPECT_EQ(Canonical({3, 4, 5}, {1, 2, 0}), (IotaTileAssignment{{3, 20}, {1, 0}}));
+  EXPECT_EQ(Canonical({3, 4, 5}, {2, 0, 1}), (IotaTileAssignment{{12, 5}, {1, 0}}));
+  EXPECT_EQ(Canonical({3, 4, 5}, {2, 1, 0}), (IotaTileAssignment{{3, 4, 5}, {2, 1, 0}}));
+  EXPECT_EQ(Canonical({1, 3, 1, 4, 1, 5}, {4, 3, 2, 5, 1, 0}), (IotaTileAssignment{{3, 20}, {1, 0}}));
+  EXPECT_EQ(Canonical({2, 1}, {1, 0}), (IotaTileAssignment{{2}, {0}}));
+  EXPECT_EQ(Canonical({1, 1}, {1, 0}), (IotaTileAssignment{{1}, {0}}));
 }
 
-TEST(IotaOrder, At) {
-  const IotaOrder order{{2, 3}, {1, 0}};  // 0 3 1 4 2 5
+TEST(IotaTileAssignment, At) {
+  const IotaTileAssignment order{{2, 3}, {1, 0}};  // 0 3 1 4 2 5
   Ints devices;
   for (int64_t i = 0; i < 6; ++i) devices.push_back(order.At(i));
   EXPECT_EQ(devices, (Ints{0, 3, 1, 4, 2, 5}));
@@ -96,7 +96,7 @@ TEST(TileAssignment, IotasAgreeWithLists) {
   int still_iota = 0;
   for (int round = 0; round < 2000; ++round) {
     // An order of 2 to 4 dimensions, seen as tiles of 1 to 5.
-    IotaOrder order;
+    IotaTileAssignment order;
     for (int64_t n = pick(1, 4); n > 0; --n) order.reshape.push_back(pick(1, 4));
     order.perm.resize(order.reshape.size());
     std::iota(order.perm.begin(), order.perm.end(), 0);

@@ -60,7 +60,7 @@ class VerifierTest : public ::testing::Test {
     DiagnosticSink sink(limit);
     VerifyModule(*module_, options, &sink);
     std::string out;
-    for (const Diagnostic& d : sink.diagnostics()) StrAppend(&out, TextOf(d.kind), ": ", d.message, "\n");
+    for (const Diagnostic& d : sink.diagnostics()) StrAppend(&out, ToString(d.kind), ": ", d.message, "\n");
     return out;
   }
 
@@ -176,7 +176,7 @@ ENTRY e {
 
 TEST_F(VerifierTest, InstructionsOutOfOrder) {
   Parse(kSmall);
-  module_->Move(Id("a"), InstructionId());
+  module_->MoveBefore(Id("a"), InstructionId());
   EXPECT_EQ(Verify(), "");
   module_->header().is_scheduled = true;
   EXPECT_EQ(Verify(),
@@ -382,7 +382,7 @@ TEST_F(VerifierTest, OrderedBroadcastDimensions) {
   Parse("ENTRY e {\n  a = f32[2,3] parameter(0)\n  ROOT b = f32[3,2] broadcast(a), dimensions={1,0}\n}\n");
   EXPECT_EQ(Verify(), "");
   VerifierOptions options;
-  options.ordered_broadcast_dimensions = true;
+  options.verify_broadcast_dimensions_order = true;
   EXPECT_EQ(Verify(options), "attribute-value: `b`: dimensions {1,0} are not in increasing order\n");
 }
 
@@ -408,7 +408,7 @@ TEST_F(VerifierTest, LongChains) {
   Parse(text);
   EXPECT_EQ(Verify(), "");
   // The root first: now the search for cycles goes all the way down from it.
-  module_->Move(module_->entry().root().id(), Id("x0"));
+  module_->MoveBefore(module_->entry().root().id(), Id("x0"));
   EXPECT_EQ(Verify(), "");
 }
 

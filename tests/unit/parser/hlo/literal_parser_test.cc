@@ -26,7 +26,7 @@ class LiteralParserTest : public testing::Test {
   // The literal printed again; or the first error, as "KIND OFFSET+SIZE: MESSAGE" (with " (HINT)").
   std::string Parse(Shape shape, const std::string& text, const LiteralLimits& limits = {}) {
     DiagnosticSink sink;
-    Reader in(text, &sink);
+    TextCursor in(text, &sink);
     const bool ok = ParseLiteral(in, &context, shape, limits, &id);
     EXPECT_EQ(ok, !sink.has_errors());
     warnings = sink.warning_count();
@@ -34,7 +34,7 @@ class LiteralParserTest : public testing::Test {
       if (sink.diagnostics().empty()) return "failed without a word";
       for (const Diagnostic& d : sink.diagnostics()) {
         if (d.severity != Severity::kError) continue;
-        return StrCat(TextOf(d.kind), " ", d.range.offset, "+", d.range.size, ": ", d.message,
+        return StrCat(ToString(d.kind), " ", d.range.offset, "+", d.range.size, ": ", d.message,
                       d.hint.empty() ? "" : StrCat(" (", d.hint, ")"));
       }
     }
@@ -151,11 +151,11 @@ TEST_F(LiteralParserTest, Complex) {
   EXPECT_EQ(Parse(Array(ElementType::kC128), "( 1 , 2 )"), "(1, 2)");
   EXPECT_EQ(Parse(c64, "{(-nan, 1), (1, nan(0x1))}"), "{(-nan, -nan), (1, nan(0x1))}");
   LiteralLimits exact;
-  exact.spread_complex_nan = false;
+  exact.propagate_complex_nan = false;
   EXPECT_EQ(Parse(c64, "{(-nan, 1), (1, 2)}", exact), "{(-nan, 1), (1, 2)}");
 }
 
-TEST_F(LiteralParserTest, NarrowFloats) {
+TEST_F(LiteralParserTest, TryBf16) {
   EXPECT_EQ(Parse(Array(ElementType::kBF16), "1e-40"), "9.184e-41");
   EXPECT_EQ(Parse(Array(ElementType::kBF16), "-nan(0x7f)"), "-nan(0x7f)");
   EXPECT_EQ(Parse(Array(ElementType::kF16), "65519"), "65504");
@@ -178,10 +178,10 @@ void ExpectAllCodesComeBack(ElementType type, int codes) {
   const LiteralId id = context.literals.Add(literal);
   const std::string text = ToString(context, id);
   DiagnosticSink sink;
-  Reader in(text, &sink);
+  TextCursor in(text, &sink);
   LiteralId parsed;
   ASSERT_TRUE(ParseLiteral(in, &context, shape, {}, &parsed)) << sink.diagnostics()[0].message;
-  EXPECT_EQ(parsed, id) << TextOf(type);
+  EXPECT_EQ(parsed, id) << ToString(type);
 }
 
 TEST_F(LiteralParserTest, EveryCodeOfEveryNarrowFloatComesBack) {
@@ -310,11 +310,11 @@ TEST_F(LiteralParserTest, WhatNoTextStandsForIsBounded) {
   EXPECT_EQ(Parse(vast, "1"), "{...}");
   EXPECT_EQ(warnings, 1u);
   LiteralBudget budget;
-  budget.padding_bytes = 1000;
+  budget.implicit_bytes = 1000;
   LiteralLimits limits;
   limits.budget = &budget;
   EXPECT_EQ(Parse(F32({200}), "0", limits).size(), 200u * 3);
-  EXPECT_EQ(budget.padding_bytes, 200);
+  EXPECT_EQ(budget.implicit_bytes, 200);
   EXPECT_EQ(Parse(F32({200}), "0", limits), "{...}");
 }
 

@@ -17,7 +17,7 @@ class MetadataParserTest : public ::testing::Test {
   std::string Parse(const std::string& text) {
     texts_.push_back(std::make_unique<std::string>(text));  // strings point into it
     sink_ = DiagnosticSink();
-    Reader in(*texts_.back(), &sink_);
+    TextCursor in(*texts_.back(), &sink_);
     id_ = MetadataId();
     if (!ParseMetadata(in, &context_, &id_)) {
       return sink_.has_errors() ? "error: " + sink_.diagnostics()[0].message : "no diagnostic";

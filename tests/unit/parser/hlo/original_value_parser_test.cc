@@ -12,14 +12,14 @@ namespace {
 
 class OriginalValueParserTest : public ::testing::Test {
  protected:
-  std::string Outcome(bool ok, Reader& in, const std::string& printed) {
+  std::string Outcome(bool ok, TextCursor& in, const std::string& printed) {
     if (!ok) return sink_.has_errors() ? "error: " + sink_.diagnostics()[0].message : "no diagnostic";
     EXPECT_TRUE(in.AtEnd());
     return printed;
   }
   std::string Value(const std::string& text) {
     sink_ = DiagnosticSink();
-    Reader in(text, &sink_);
+    TextCursor in(text, &sink_);
     ListId id;
     const bool ok = ParseOriginalValue(in, &context_, &id);
     std::string printed;
@@ -32,7 +32,7 @@ class OriginalValueParserTest : public ::testing::Test {
   }
   std::string Table(const std::string& text, const KeepModuleText& keep = nullptr) {
     sink_ = DiagnosticSink();
-    Reader in(text, &sink_);
+    TextCursor in(text, &sink_);
     std::vector<OriginRecoveryEntry> table;
     const bool ok = ParseOriginRecoveryTable(in, &context_, keep, &table);
     std::string printed;
@@ -44,7 +44,7 @@ class OriginalValueParserTest : public ::testing::Test {
   }
   std::string Debug(const std::string& text) {
     sink_ = DiagnosticSink();
-    Reader in(text, &sink_);
+    TextCursor in(text, &sink_);
     std::vector<DebugAttribute> attributes;
     const bool ok = ParseDebugAttributes(in, &context_, &attributes);
     std::string printed;

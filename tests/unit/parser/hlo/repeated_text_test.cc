@@ -66,7 +66,7 @@ TEST(RepeatedTextTest, OnlyTheTextOfTheParserIsRemembered) {
   Context context;
   DiagnosticSink sink;
   const std::string text = "f32[2]{0}";
-  Reader in(text, &sink);
+  TextCursor in(text, &sink);
   ShapeParser shapes(&in, &context, /*max_nesting=*/4);
   Shape shape;
   ASSERT_TRUE(shapes.Parse(&shape));
@@ -74,7 +74,7 @@ TEST(RepeatedTextTest, OnlyTheTextOfTheParserIsRemembered) {
   std::string other;
   for (const char* now : {"f32[3]{0}", "f32[4]{0}", "f32[2]{0}"}) {
     other = now;
-    in = Reader(other, &sink);
+    in = TextCursor(other, &sink);
     ASSERT_TRUE(shapes.Parse(&shape));
     EXPECT_EQ(ToString(shape), now);
   }

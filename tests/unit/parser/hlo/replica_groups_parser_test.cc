@@ -12,7 +12,7 @@ namespace {
 std::string Parse(const std::string& text) {
   Context context;
   DiagnosticSink sink;
-  Reader in(text, &sink);
+  TextCursor in(text, &sink);
   ListId id;
   if (!ParseReplicaGroups(in, &context, &id)) {
     return sink.has_errors() ? "error: " + sink.diagnostics()[0].message : "no diagnostic";

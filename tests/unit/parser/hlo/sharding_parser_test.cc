@@ -18,7 +18,7 @@ class ShardingParserTest : public ::testing::Test {
   std::string Parse(const std::string& text) {
     texts_.push_back(std::make_unique<std::string>(text));  // strings point into it
     DiagnosticSink sink;
-    Reader in(*texts_.back(), &sink);
+    TextCursor in(*texts_.back(), &sink);
     ListId id;
     if (!ParseSharding(in, &context_, &id)) {
       EXPECT_TRUE(sink.has_errors());
@@ -36,7 +36,7 @@ class ShardingParserTest : public ::testing::Test {
   void ExpectError(const std::string& text, DiagnosticKind kind, const std::string& part) {
     texts_.push_back(std::make_unique<std::string>(text));
     DiagnosticSink sink;
-    Reader in(*texts_.back(), &sink);
+    TextCursor in(*texts_.back(), &sink);
     ListId id;
     EXPECT_FALSE(ParseSharding(in, &context_, &id)) << text;
     ASSERT_EQ(sink.error_count(), 1) << text;

@@ -7,23 +7,23 @@
 #include "gtest/gtest.h"
 #include "ir/text/frontend_attributes.h"
 #include "ir/text/result_accuracy.h"
-#include "ir/text/statistics.h"
+#include "ir/text/statistics_viz.h"
 #include "parser/hlo/frontend_attributes_parser.h"
 #include "parser/hlo/result_accuracy_parser.h"
-#include "parser/hlo/statistics_parser.h"
+#include "parser/hlo/statistics_viz_parser.h"
 
 namespace hlokit {
 namespace {
 
 class SmallValueTest : public ::testing::Test {
  protected:
-  using ParseFunction = bool (*)(Reader&, Context*, ListId*);
+  using ParseFunction = bool (*)(TextCursor&, Context*, ListId*);
   using PrintFunction = void (*)(TextWriter&, const Context&, ListId);
 
   std::string RoundTrip(ParseFunction parse, PrintFunction print, const std::string& text) {
     texts_.push_back(std::make_unique<std::string>(text));  // strings point into it
     DiagnosticSink sink;
-    Reader in(*texts_.back(), &sink);
+    TextCursor in(*texts_.back(), &sink);
     if (!parse(in, &context_, &id_)) {
       return sink.has_errors() ? "error: " + sink.diagnostics()[0].message : "no diagnostic";
     }
@@ -37,7 +37,7 @@ class SmallValueTest : public ::testing::Test {
   std::string Frontend(const std::string& text) {
     return RoundTrip(&ParseFrontendAttributes, &PrintFrontendAttributes, text);
   }
-  std::string Stats(const std::string& text) { return RoundTrip(&ParseStatistics, &PrintStatistics, text); }
+  std::string Stats(const std::string& text) { return RoundTrip(&ParseStatistics, &PrintStatisticsViz, text); }
   std::string Accuracy(const std::string& text) { return RoundTrip(&ParseResultAccuracy, &PrintResultAccuracy, text); }
 
   std::vector<std::unique_ptr<std::string>> texts_;
@@ -60,7 +60,7 @@ TEST_F(SmallValueTest, FrontendAttributes) {
   }
 }
 
-TEST_F(SmallValueTest, Statistics) {
+TEST_F(SmallValueTest, StatisticsViz) {
   EXPECT_EQ(Stats("{visualizing_index=1,stat-1=33,stat-2=44.5}"), "{visualizing_index=1,stat-1=33,stat-2=44.5}");
   EXPECT_EQ(Stats("{visualizing_index=0, a=1000000, b=-0.00001, c=12345.678}"),
             "{visualizing_index=0,a=1e+06,b=-1e-05,c=12345.7}");

@@ -16,7 +16,7 @@
 #include "ir/json/json_text.h"
 #include "ir/text/printer.h"
 #include "parser/core/parser.h"
-#include "parser/json/json_reader.h"
+#include "parser/json/json_parser.h"
 
 namespace hlokit {
 namespace {
@@ -96,7 +96,7 @@ void ExpectBroken(const Broken& b) {
   const Outcome o = ReadJson(b.json);
   ASSERT_TRUE(o.sink.has_errors()) << b.json;
   const Diagnostic& d = o.sink.diagnostics()[0];
-  EXPECT_EQ(TextOf(d.kind), TextOf(b.kind)) << o.text;
+  EXPECT_EQ(ToString(d.kind), ToString(b.kind)) << o.text;
   EXPECT_NE(o.text.find(b.message), std::string::npos) << o.text;
   EXPECT_LE(d.range.offset, b.json.size()) << o.text;
 }
@@ -119,7 +119,7 @@ TEST(JsonTest, EveryAttributeComesBack) {
         attr == Attr::kUnknownAttributes) {
       continue;
     }
-    EXPECT_TRUE(stored.contains(attr)) << "no instance of attribute " << i << ", " << TextOf(attr);
+    EXPECT_TRUE(stored.contains(attr)) << "no instance of attribute " << i << ", " << ToString(attr);
   }
   ExpectRoundTrip(*module);
 }
@@ -205,7 +205,7 @@ ENTRY e {
   }
   for (int64_t v : {int64_t{0}, int64_t{-1}, int64_t{1} << 31, std::numeric_limits<int64_t>::max(),
                     std::numeric_limits<int64_t>::min()}) {
-    module->SetAttr(root, Attr::kFeatureIndex, module->Int64Payload(v));
+    module->SetAttr(root, Attr::kFeatureIndex, module->EncodeInt64(v));
     const Outcome back = ReadJson(ToJson(*module));
     ASSERT_NE(back.module, nullptr) << back.text;
     EXPECT_EQ(back.module->entry().root().int_attr(Attr::kFeatureIndex), v);
@@ -230,9 +230,9 @@ ENTRY e {
   const Computation e = module->entry();
   std::vector<InstructionId> ids;
   for (Instruction i : e.instructions()) ids.push_back(i.id());
-  for (size_t i = 1; i < ids.size(); ++i) module->Move(ids[i], ids[i - 1]);  // last first
+  for (size_t i = 1; i < ids.size(); ++i) module->MoveBefore(ids[i], ids[i - 1]);  // last first
   const std::vector<Computation> order = module->computations();
-  module->SetOrder({order[2].id(), order[1].id(), order[0].id()});
+  module->SetComputationOrder({order[2].id(), order[1].id(), order[0].id()});
   module->SetName(order[0].parameter(0).id(), module->record(ids[0]).name);
   const std::string json = ToJson(*module);
   EXPECT_LT(json.find("\"name\":\"r\""), json.find("\"name\":\"x\""));

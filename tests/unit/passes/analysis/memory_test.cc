@@ -8,7 +8,7 @@
 
 #include "ir/graph/traversal.h"
 #include "parser/core/parser.h"
-#include "passes/analysis/leaf_flow.h"
+#include "passes/analysis/dataflow_analysis.h"
 #include "passes/analysis/reachability.h"
 #include "tests/unit/parsed_module.h"
 
@@ -84,7 +84,7 @@ TEST(MemoryTest, CalleesAddWhatTheyNeed) {
   EXPECT_GT(peak, 400);
 }
 
-TEST(LeafFlowTest, LooksThroughTuples) {
+TEST(DataflowAnalysisTest, LooksThroughTuples) {
   const auto module = Parse(R"(HloModule m
     ENTRY e {
       p = (f32[], (s32[], f32[2])) parameter(0)
@@ -93,11 +93,11 @@ TEST(LeafFlowTest, LooksThroughTuples) {
       n = f32[2] negate(two)
       ROOT t = (f32[2], (s32[], f32[2])) tuple(n, inner)
     })");
-  const auto flow = LeafFlow::Make(*module, PostOrder(module->entry()));
+  const auto flow = DataflowAnalysis::Make(*module, PostOrder(module->entry()));
   ASSERT_TRUE(flow.ok());
   const auto maker = [&](std::string_view name, size_t leaf) {
-    const LeafValue& value = flow->values()[flow->ValuesOf(Named(*module, name))[leaf]];
-    return std::make_pair(std::string(module->instruction(value.maker).name()), value.leaf);
+    const DataflowValue& value = flow->values()[flow->ValuesOf(Named(*module, name))[leaf]];
+    return std::make_pair(std::string(module->instruction(value.defining_instruction).name()), value.leaf);
   };
   EXPECT_EQ(maker("two", 0), std::make_pair(std::string("p"), int64_t{2}));
   EXPECT_EQ(maker("t", 0), std::make_pair(std::string("n"), int64_t{0}));

@@ -48,7 +48,7 @@ class AnnotationsTest : public testing::Test {
   }
   std::string Names(Instruction i) {
     std::string names;
-    for (MetadataId origin : OriginsOf(i)) {
+    for (MetadataId origin : MetadataSources(i)) {
       const Metadata m = module_->context().metadata[origin];
       names += std::string(module_->context().str(m.op_name)) + "@" + std::to_string(m.stack_frame_id) + " ";
     }
@@ -76,7 +76,7 @@ TEST_F(AnnotationsTest, TheFirstOriginStaysFirstWhenItIsMergedAgain) {
   }
   MetadataId merged = context.metadata.Merge(context.metadata.Merge(sources[0], sources[1]), sources[2]);
   merged = context.metadata.Merge(merged, sources[0]);
-  EXPECT_EQ(context.metadata.Origins(merged), sources);
+  EXPECT_EQ(context.metadata.Sources(merged), sources);
 }
 
 TEST_F(AnnotationsTest, ReplacingCarriesThem) {
@@ -97,16 +97,16 @@ TEST_F(AnnotationsTest, TheFirstThatHasSomeGivesTheName) {
 }
 
 TEST_F(AnnotationsTest, CarryingTwiceIsCarryingOnce) {
-  Carry(*module_, Id("b"), Id("c"));
+  MergeMetadata(*module_, Id("b"), Id("c"));
   const MetadataId once = module_->record(Id("c")).metadata;
-  Carry(*module_, Id("b"), Id("c"));
+  MergeMetadata(*module_, Id("b"), Id("c"));
   EXPECT_EQ(module_->record(Id("c")).metadata, once);
 }
 
 TEST_F(AnnotationsTest, TextRoundTrips) {
   Replace(*module_, Id("b"), Id("a"));
   Replace(*module_, Id("c"), Id("a"));
-  WriteOrigins(*module_);
+  WriteMetadataSources(*module_);
   const std::string text = Text(*module_);
   EXPECT_NE(text.find("frontend_attributes={hlokit.metadata_sources="), std::string::npos) << text;
   // `c`, and with it frame 1 alone, are on no instruction as its own metadata.
@@ -114,10 +114,10 @@ TEST_F(AnnotationsTest, TextRoundTrips) {
   ASSERT_TRUE(read.ok()) << read.status() << text;
   EXPECT_EQ(Text(**read), text);
   module_ = std::make_unique<Module>((*read)->Clone());
-  ReadOrigins(*module_);
+  ReadMetadataSources(*module_);
   EXPECT_EQ(Text(*module_).find("hlokit.metadata_sources"), std::string::npos);
   EXPECT_EQ(Names(module_->instruction(Id("a"))), "f/b@2 f/c@1 ");
-  WriteOrigins(*module_);
+  WriteMetadataSources(*module_);
   EXPECT_EQ(Text(*module_), text);
 }
 
@@ -129,7 +129,7 @@ TEST_F(AnnotationsTest, MalformedTextIsAnAttributeLikeAnyOther) {
         "}\nENTRY e { ROOT a = f32[] parameter(0), frontend_attributes={hlokit.metadata_sources=\"0-9\"} }";
     const absl::StatusOr<std::unique_ptr<Module>> read = ParseModuleText(text);
     if (!read.ok()) continue;  // the braces do not balance
-    ReadOrigins(**read);
+    ReadMetadataSources(**read);
     EXPECT_NE(Text(**read).find("{hlokit.metadata_sources=\"0-9\"}"), std::string::npos) << table;
   }
 }

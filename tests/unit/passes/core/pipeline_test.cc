@@ -31,9 +31,9 @@ class Failing : public Pass {
   absl::StatusOr<bool> Run(Module&) override { return absl::InternalError("no luck"); }
 };
 
-class Log : public PassInstrument {
+class Log : public PassInstrumentation {
  public:
-  absl::Status After(const PassRun& run, const Module&, bool changed) override {
+  absl::Status RunAfterPass(const PassRun& run, const Module&, bool changed) override {
     text += std::string(run.place) + "/" + std::string(run.info.name) + (changed ? "! " : " ");
     return absl::OkStatus();
   }
@@ -43,13 +43,13 @@ class Log : public PassInstrument {
 PassRegistry TestRegistry() {
   PassRegistry registry;
   registry.Add({.name = "countdown",
-                .room = "test",
+                .category = "test",
                 .summary = "changes",
                 .options = {{"times", OptionInfo::Type::kInt, "0", "how often"},
                             {"loud", OptionInfo::Type::kBool, "false", "nothing"},
                             {"kind", OptionInfo::Type::kString, "a", "a letter", 0, {"a", "b"}}},
-                .make = MakePass<Countdown>});
-  registry.Add({.name = "failing", .room = "test", .summary = "fails", .make = MakePass<Failing>});
+                .create = MakePass<Countdown>});
+  registry.Add({.name = "failing", .category = "test", .summary = "fails", .create = MakePass<Failing>});
   registry.AddPipeline({"once", "a named pipeline", "countdown"});
   registry.AddPipeline({"twice", "one that uses another", "once,x(once)*"});
   return registry;
@@ -66,7 +66,7 @@ class PipelineTest : public testing::Test {
   std::string Run(std::string_view text) {
     absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text, registry_);
     Log log;
-    PassInstrument* instruments[] = {&log};
+    PassInstrumentation* instruments[] = {&log};
     const absl::StatusOr<Pipeline::Result> result = pipeline->Run(*module_, {}, instruments);
     return result.ok() ? log.text : std::string(result.status().message());
   }
@@ -131,8 +131,8 @@ TEST_F(PipelineTest, NamesThePassThatFails) { EXPECT_EQ(Run("countdown,failing")
 TEST_F(PipelineTest, EveryPassOfTheLibraryIsDescribed) {
   for (const PassInfo* info : PassRegistry::Get().passes()) {
     EXPECT_FALSE(info->summary.empty()) << info->name;
-    EXPECT_FALSE(info->room.empty()) << info->name;
-    EXPECT_NE(info->make(), nullptr) << info->name;
+    EXPECT_FALSE(info->category.empty()) << info->name;
+    EXPECT_NE(info->create(), nullptr) << info->name;
     for (const OptionInfo& option : info->options) EXPECT_FALSE(option.doc.empty()) << info->name << option.name;
   }
   for (const NamedPipeline& named : PassRegistry::Get().pipelines()) {

@@ -12,7 +12,7 @@ double Us(const CollectiveTime& time) { return time.total() * 1e6; }
 
 TEST(CollectiveCostTest, AllGatherOverALineAsMeasured) {
   // bf16[2048,8192] over the axis of 4 of an 8x4 v5e slice: 680 us measured.
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   const Topology topology = *ParseTopology(machine, "8x4");
   const int64_t group[] = {0, 8, 16, 24};
   const GroupSpan span = SpanOf(machine, topology, group);
@@ -22,14 +22,14 @@ TEST(CollectiveCostTest, AllGatherOverALineAsMeasured) {
 }
 
 TEST(CollectiveCostTest, SmallMessagesCostTheirHops) {
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   const GroupSpan span = SpanOfAll(machine, *ParseTopology(machine, "16x16"));
   // 8 hops each way round two rings of 16.
   EXPECT_NEAR(Us(TimeOf(machine, CollectiveKind::kAllGather, 256, span)), 16, 1e-6);
 }
 
 TEST(CollectiveCostTest, AllReduceIsTwoGathersAndAllToAllAQuarter) {
-  const Machine machine = *InstalledMachine("v5p");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5p");
   const GroupSpan span = SpanOfAll(machine, *ParseTopology(machine, "4x4x4"));
   const double gather = TimeOf(machine, CollectiveKind::kAllGather, 1e9, span).ici;
   EXPECT_NEAR(TimeOf(machine, CollectiveKind::kReduceScatter, 1e9, span).ici / gather, 1, 1e-9);
@@ -38,7 +38,7 @@ TEST(CollectiveCostTest, AllReduceIsTwoGathersAndAllToAllAQuarter) {
 }
 
 TEST(CollectiveCostTest, WrappingHalvesAndAxesAdd) {
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   std::vector<int64_t> row(16);
   std::iota(row.begin(), row.end(), 0);
   const Topology wide = *ParseTopology(machine, "16x8");
@@ -53,7 +53,7 @@ TEST(CollectiveCostTest, WrappingHalvesAndAxesAdd) {
 }
 
 TEST(CollectiveCostTest, SlicesAreFarApart) {
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   const GroupSpan one = SpanOfAll(machine, *ParseTopology(machine, "16x16"));
   const GroupSpan two = SpanOfAll(machine, *ParseTopology(machine, "2*16x16"));
   EXPECT_EQ(TimeOf(machine, CollectiveKind::kAllReduce, 1e9, one).dcn, 0);
@@ -61,7 +61,7 @@ TEST(CollectiveCostTest, SlicesAreFarApart) {
 }
 
 TEST(CollectiveCostTest, NonsenseGroupsHaveATime) {
-  const Machine machine = *InstalledMachine("v5p");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5p");
   const Topology topology = *ParseTopology(machine, "2x2x2");
   for (std::vector<int64_t> group :
        std::vector<std::vector<int64_t>>{{}, {0}, {7, 7, 7}, {0, 3, 5}, {1 << 30, 2}, {-5, 4}}) {

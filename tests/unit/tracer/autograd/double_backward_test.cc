@@ -17,7 +17,7 @@ class DoubleBackwardTest : public TracingTest {
     const auto weighted = [&](const std::vector<float>& values, Tensor* x) {
       *x = Vector(values);
       x->set_requires_grad(true);
-      absl::StatusOr<Tensors> g = Differentiate({f(*x)}, {}, {*x}, {.create_graph = true});
+      absl::StatusOr<Tensors> g = RunBackward({f(*x)}, {}, {*x}, {.create_graph = true});
       EXPECT_TRUE(g.ok()) << g.status().message();
       return Sum((*g)[0] * Vector(std::vector<float>(weights_.begin(), weights_.begin() + values.size())));
     };
@@ -47,7 +47,7 @@ TEST_F(DoubleBackwardTest, APower) {
   x.set_requires_grad(true);
   Tensor y = Sum(Pow(x, 3));
   for (double expected : {12.0, 12.0, 6.0}) {  // 3 x^2, 6 x, 6
-    absl::StatusOr<Tensors> g = Differentiate({y}, {}, {x}, {.create_graph = true});
+    absl::StatusOr<Tensors> g = RunBackward({y}, {}, {x}, {.create_graph = true});
     ASSERT_TRUE(g.ok()) << g.status().message();
     EXPECT_NEAR(Values((*g)[0])[0], expected, 1e-5);
     y = Sum((*g)[0]);
@@ -66,9 +66,9 @@ TEST_F(DoubleBackwardTest, SoftmaxAndLosses) {
   const Tensor weight = Vector({1, -2, 0.5, 3});
   Check([&](const Tensor& x) { return Sum(Softmax(x, 0) * weight); }, at);
   Check([&](const Tensor& x) { return Sum(LogSoftmax(x, 0) * weight * x); }, at);
-  const Tensor target = lazy::Run(Op::full, IntList{1}, 2, ElementType::kS64);
+  const Tensor target = lazy::InvokeOp(Op::full, IntList{1}, 2, ElementType::kS64);
   Check([&](const Tensor& x) { return CrossEntropy(Reshape(x * x, {1, 4}), target); }, at);
-  Check([&](const Tensor& x) { return lazy::Run(Op::mse_loss, x * x, weight, 1); }, at);
+  Check([&](const Tensor& x) { return lazy::InvokeOp(Op::mse_loss, x * x, weight, 1); }, at);
 }
 
 TEST_F(DoubleBackwardTest, Products) {
@@ -86,7 +86,7 @@ TEST_F(DoubleBackwardTest, AGradientPenaltyTrains) {
   w.set_requires_grad(true);
   Tensor x = Vector({2});
   x.set_requires_grad(true);
-  absl::StatusOr<Tensors> g = Differentiate({Sum(w * x * x)}, {}, {x}, {.create_graph = true});  // 2 w x
+  absl::StatusOr<Tensors> g = RunBackward({Sum(w * x * x)}, {}, {x}, {.create_graph = true});  // 2 w x
   ASSERT_TRUE(g.ok());
   const Tensor d = (*g)[0] - Scalar(1);
   ASSERT_TRUE(Sum(d * d).Backward().ok());
@@ -96,7 +96,7 @@ TEST_F(DoubleBackwardTest, AGradientPenaltyTrains) {
 TEST_F(DoubleBackwardTest, WithoutCreateGraphGradientsAreConstants) {
   Tensor x = Vector({2});
   x.set_requires_grad(true);
-  absl::StatusOr<Tensors> g = Differentiate({Sum(x * x)}, {}, {x});
+  absl::StatusOr<Tensors> g = RunBackward({Sum(x * x)}, {}, {x});
   ASSERT_TRUE(g.ok());
   EXPECT_FALSE((*g)[0].requires_grad());
 }
@@ -108,10 +108,10 @@ TEST_F(DoubleBackwardTest, Activations) {
     Check([&](const Tensor& x) { return Sum(Gelu(x, approximate) * weight); }, at);
   }
   for (const Op op : {Op::silu, Op::mish, Op::softplus, Op::hardswish, Op::elu, Op::log_sigmoid_forward}) {
-    Check([&](const Tensor& x) { return Sum(lazy::Run(op, x) * weight); }, at);
+    Check([&](const Tensor& x) { return Sum(lazy::InvokeOp(op, x) * weight); }, at);
   }
   // Straight between its corners: what is curved comes from around it.
-  Check([&](const Tensor& x) { return Sum(lazy::Run(Op::hardsigmoid, x * x * x) * weight); }, at);
+  Check([&](const Tensor& x) { return Sum(lazy::InvokeOp(Op::hardsigmoid, x * x * x) * weight); }, at);
   // The gradient of a gradient's gradient follows from the same formulas.
   Check([&](const Tensor& x) { return Sum(Gelu(x * x) * weight); }, at);
 }
@@ -120,9 +120,10 @@ TEST_F(DoubleBackwardTest, Losses) {
   const std::vector<float> at = {0.3f, 0.7f, 0.4f, 0.6f};
   const Tensor target = Vector({1, 0, 0.5f, 0.25f});
   for (const int64_t reduction : {0, 1, 2}) {
-    Check([&](const Tensor& x) { return Sum(lazy::Run(Op::binary_cross_entropy, x, target, Tensor(), reduction)); },
-          at);
-    Check([&](const Tensor& x) { return Sum(lazy::Run(Op::smooth_l1_loss, x * x, target, reduction, 0.3)); }, at);
+    Check(
+        [&](const Tensor& x) { return Sum(lazy::InvokeOp(Op::binary_cross_entropy, x, target, Tensor(), reduction)); },
+        at);
+    Check([&](const Tensor& x) { return Sum(lazy::InvokeOp(Op::smooth_l1_loss, x * x, target, reduction, 0.3)); }, at);
   }
 }
 
@@ -131,8 +132,8 @@ TEST_F(DoubleBackwardTest, Convolution) {
   const std::vector<float> at = {0.3f, -0.7f, 1.1f, 0.4f};
   const std::vector<float> fixed = {1, -2, 0.5f, 3, 0.25f, -1, 2, 1};
   const auto convolve = [&](const Tensor& x, const Tensor& w, const Tensor& bias, bool transposed, int64_t groups) {
-    const Tensor y = lazy::Run(Op::convolution, x, w, bias, IntList{2, 1}, IntList{1, 0}, IntList{1, 1}, transposed,
-                               IntList{transposed ? 1 : 0, 0}, groups);
+    const Tensor y = lazy::InvokeOp(Op::convolution, x, w, bias, IntList{2, 1}, IntList{1, 0}, IntList{1, 1},
+                                    transposed, IntList{transposed ? 1 : 0, 0}, groups);
     return Sum(y * y * y);
   };
   for (const bool transposed : {false, true}) {
@@ -162,23 +163,24 @@ TEST_F(DoubleBackwardTest, Normalization) {
   for (const bool train : {true, false}) {
     Check(
         [&](const Tensor& x) {
-          const Tensor y =
-              RunAll(Op::native_batch_norm, Reshape(x, {4, 1}), Sum(x * x, {0}, true), Sum(x, {0}, true),
-                     train ? Tensor() : Vector({0.2f}), train ? Tensor() : Vector({1.5f}), train, 0.1, 0.1)[0];
+          const Tensor y = InvokeOpMultiOutput(Op::native_batch_norm, Reshape(x, {4, 1}), Sum(x * x, {0}, true),
+                                               Sum(x, {0}, true), train ? Tensor() : Vector({0.2f}),
+                                               train ? Tensor() : Vector({1.5f}), train, 0.1, 0.1)[0];
           return Sum(y * y * slope);
         },
         at, true);
   }
   Check(
       [&](const Tensor& x) {
-        const Tensor y = RunAll(Op::native_layer_norm, Reshape(x, {1, 4}), IntList{4}, x * x, x, 0.1)[0];
+        const Tensor y = InvokeOpMultiOutput(Op::native_layer_norm, Reshape(x, {1, 4}), IntList{4}, x * x, x, 0.1)[0];
         return Sum(y * y * Reshape(slope, {1, 4}));
       },
       at, true);
   Check(
       [&](const Tensor& x) {
         const Tensor pair = Sum(Reshape(x, {2, 2}), {0});
-        const Tensor y = RunAll(Op::native_group_norm, Reshape(x, {1, 2, 2}), pair * pair, pair, 1, 2, 2, 1, 0.1)[0];
+        const Tensor y =
+            InvokeOpMultiOutput(Op::native_group_norm, Reshape(x, {1, 2, 2}), pair * pair, pair, 1, 2, 2, 1, 0.1)[0];
         return Sum(y * y * Reshape(slope, {1, 2, 2}));
       },
       at, true);
@@ -191,38 +193,47 @@ TEST_F(DoubleBackwardTest, PoolingAndResizing) {
   Check(
       [&](const Tensor& x) {
         // Windows that overlap: an element may be the greatest of several.
-        return cube(RunAll(Op::max_pool2d_with_indices, image(x), IntList{2, 1}, IntList{1, 1}, IntList{1, 0})[0]);
+        return cube(
+            InvokeOpMultiOutput(Op::max_pool2d_with_indices, image(x), IntList{2, 1}, IntList{1, 1}, IntList{1, 0})[0]);
       },
       at, true);
   Check(
       [&](const Tensor& x) {
-        return cube(lazy::Run(Op::avg_pool2d, image(x), IntList{2, 1}, IntList{1, 1}));
+        return cube(lazy::InvokeOp(Op::avg_pool2d, image(x), IntList{2, 1}, IntList{1, 1}));
       },
       at, true);
-  Check([&](const Tensor& x) { return cube(lazy::Run(Op::adaptive_avg_pool2d, image(x), IntList{1, 2})); }, at, true);
+  Check(
+      [&](const Tensor& x) {
+        return cube(lazy::InvokeOp(Op::adaptive_avg_pool2d, image(x), IntList{1, 2}));
+      },
+      at, true);
   Check(
       [&](const Tensor& x) {
         const Tensor volume = Reshape(x * x * x, {1, 1, 1, 2, 2});
-        return cube(lazy::Run(Op::avg_pool3d, volume, IntList{1, 2, 1}, IntList{1, 1, 1}, IntList{0, 1, 0}));
+        return cube(lazy::InvokeOp(Op::avg_pool3d, volume, IntList{1, 2, 1}, IntList{1, 1, 1}, IntList{0, 1, 0}));
       },
       at, true);
-  Check([&](const Tensor& x) { return cube(lazy::Run(Op::upsample_nearest2d, image(x), IntList{4, 4})); }, at, true);
+  Check(
+      [&](const Tensor& x) {
+        return cube(lazy::InvokeOp(Op::upsample_nearest2d, image(x), IntList{4, 4}));
+      },
+      at, true);
   // Scales that the sizes were rounded from decide which elements are taken.
   Check(
       [&](const Tensor& x) {
-        return cube(lazy::Run(Op::upsample_nearest2d, image(x), IntList{3, 5}, 1.75, 2.6));
+        return cube(lazy::InvokeOp(Op::upsample_nearest2d, image(x), IntList{3, 5}, 1.75, 2.6));
       },
       at, true);
   for (const bool corners : {false, true}) {
     Check(
         [&](const Tensor& x) {
-          return cube(lazy::Run(Op::upsample_bilinear2d, image(x), IntList{3, 5}, corners, 1.75, 2.6));
+          return cube(lazy::InvokeOp(Op::upsample_bilinear2d, image(x), IntList{3, 5}, corners, 1.75, 2.6));
         },
         at, true);
   }
   Check(
       [&](const Tensor& x) {
-        return cube(lazy::Run(Op::upsample_bilinear2d, image(x), IntList{3, 3}, false));
+        return cube(lazy::InvokeOp(Op::upsample_bilinear2d, image(x), IntList{3, 3}, false));
       },
       at, true);
 }
@@ -231,7 +242,7 @@ TEST_F(DoubleBackwardTest, WhatHasNoDerivativeIsNamed) {
   Tensor x = Vector({0.5f, 2});
   x.set_requires_grad(true);
   const Tensor square = F32({2, 2}, {2, 0, 0, 3}) + x;
-  const absl::Status status = Sum(RunAll(Op::svd, square)[1]).Backward();
+  const absl::Status status = Sum(InvokeOpMultiOutput(Op::svd, square)[1]).Backward();
   const std::string message(status.message());
   EXPECT_EQ(message.substr(0, 15), "derivative for ") << message;
   EXPECT_NE(message.find("svd"), std::string::npos) << message;

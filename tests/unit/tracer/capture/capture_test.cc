@@ -45,7 +45,7 @@ TEST_F(CaptureTest, InferenceCompilesOnceAndIsTracedOnce) {
 
 TEST_F(CaptureTest, AViewThatIsClosedOverShowsWhatItsBaseBecame) {
   const Tensor base = Vector({1, 2, 3});
-  const Tensor view = lazy::Run(Op::slice_Tensor, base, 0, 1, 3, 1);
+  const Tensor view = lazy::InvokeOp(Op::slice_Tensor, base, 0, 1, 3, 1);
   CapturedFunction f = Compile(&tracer, [&](const Tensors& x) -> Tensors { return {x[0] + view}; });
   for (int i = 0; i < 4; ++i) {
     absl::StatusOr<Tensors> y = f({Vector({0, 10})});
@@ -71,14 +71,14 @@ TEST_F(CaptureTest, AnArgumentThatIsAViewIsWrittenInItsOwnBase) {
 
 TEST_F(CaptureTest, ViewsShowWhatACapturedFunctionWrites) {
   const Tensor base = Vector({1, 2, 3});
-  const Tensor view = lazy::Run(Op::slice_Tensor, base, 0, 1, 3, 1);
+  const Tensor view = lazy::InvokeOp(Op::slice_Tensor, base, 0, 1, 3, 1);
   CapturedFunction f = Compile(&tracer, [&](const Tensors& x) -> Tensors {
     WriteInPlace(base, base + x[0]);
     WriteInPlace(x[1], x[1] * Scalar(2));
     return {Exp(x[0])};
   });
   const Tensor argument = Vector({1, 1});
-  const Tensor part = lazy::Run(Op::slice_Tensor, argument, 0, 1, 2, 1);
+  const Tensor part = lazy::InvokeOp(Op::slice_Tensor, argument, 0, 1, 2, 1);
   for (int i = 1; i < 5; ++i) {
     ASSERT_TRUE(f({Vector({1, 1, 1}), argument}).ok());
     EXPECT_EQ(Values(view), (std::vector<double>{2.0 + i, 3.0 + i})) << i;
@@ -196,8 +196,8 @@ TEST_F(WholeStepTest, NumbersThatChangeAreNeverReplayed) {
 
 TEST_F(WholeStepTest, ALearningRateAmongTheNumbersIsTracedAgainWhenItChanges) {
   Training plain = Make(false), captured = Make(false);
-  CaptureOptions options;
-  options.numbers = [&] { return std::vector<double>{captured.optimizer().lr}; };
+  GraphCaptureOptions options;
+  options.guarded_scalars = [&] { return std::vector<double>{captured.optimizer().lr}; };
   CapturedFunction step = Compile(
       &tracer, [&](const Tensors& x) -> Tensors { return {captured.Step(x[0])}; }, options);
   for (int i = 0; i < 10; ++i) {
@@ -228,7 +228,7 @@ TEST_F(CaptureTest, AFetchInTheMiddleMakesTwoGraphsAndIsNamed) {
 }
 
 TEST_F(CaptureTest, FullGraphMakesAFetchAnError) {
-  CaptureOptions options;
+  GraphCaptureOptions options;
   options.full_graph = true;
   absl::Status inside;
   CapturedFunction f = Compile(
@@ -244,7 +244,7 @@ TEST_F(CaptureTest, FullGraphMakesAFetchAnError) {
 
 TEST_F(CaptureTest, RandomNumbersAreNewInEveryReplay) {
   CapturedFunction f =
-      Compile(&tracer, [](const Tensors& x) -> Tensors { return {lazy::Run(Op::dropout, x[0], 0.5, true)}; });
+      Compile(&tracer, [](const Tensors& x) -> Tensors { return {lazy::InvokeOp(Op::dropout, x[0], 0.5, true)}; });
   std::vector<std::vector<double>> seen;
   for (int i = 0; i < 5; ++i) {
     absl::StatusOr<Tensors> y = f({F32({64}, std::vector<float>(64, 1))});
@@ -268,7 +268,7 @@ TEST_F(CaptureTest, ARegionRunsWhatIsPendingAndThenItself) {
 }
 
 TEST_F(CaptureTest, TheFirstOpThatDiffersIsNamedWhenThereAreTooManyGraphs) {
-  ShapeDetector detector(1);
+  DynamicShapeDetector detector(1);
   const auto call = [&](int64_t n) {
     CompileRegion region(&tracer, {"f"}, &detector);
     const Tensor x = F32({n}, std::vector<float>(static_cast<size_t>(n), 1));

@@ -9,11 +9,11 @@ using FallbackTest = TracingTest;
 
 TEST_F(FallbackTest, ARunOnTheHostIsCountedUnderTheOpsOwnName) {
   const Tensor x = Vector({0, 2, 0, 3});
-  EXPECT_EQ(Values(lazy::Run(Op::nonzero, x)), (std::vector<double>{1, 3}));
+  EXPECT_EQ(Values(lazy::InvokeOp(Op::nonzero, x)), (std::vector<double>{1, 3}));
   EXPECT_EQ(Counter("aten::nonzero"), 1);
-  EXPECT_EQ(Values(lazy::Run(Op::masked_select, x, Gt(x, 1))), (std::vector<double>{2, 3}));
+  EXPECT_EQ(Values(lazy::InvokeOp(Op::masked_select, x, Gt(x, 1))), (std::vector<double>{2, 3}));
   EXPECT_EQ(Counter("aten::masked_select"), 1);
-  EXPECT_EQ(Values(lazy::Run(Op::masked_scatter, x, Gt(x, 1), Vector({8, 9}))), (std::vector<double>{0, 8, 0, 9}));
+  EXPECT_EQ(Values(lazy::InvokeOp(Op::masked_scatter, x, Gt(x, 1), Vector({8, 9}))), (std::vector<double>{0, 8, 0, 9}));
   EXPECT_EQ(Counter("aten::masked_scatter"), 1);
 }
 
@@ -28,7 +28,7 @@ TEST_F(FallbackTest, WhatIsLoweredCountsNothingThere) {
 
 TEST_F(FallbackTest, AFallbackComputesWhatItNeedsAndTheStepGoesOn) {
   const Tensor y = Vector({1, -1, 2}) * Scalar(3);
-  const Tensor positive = lazy::Run(Op::masked_select, y, Gt(y, 0));
+  const Tensor positive = lazy::InvokeOp(Op::masked_select, y, Gt(y, 0));
   EXPECT_EQ(positive.numel(), 2);  // its size is known at once
   const Tensor sum = Sum(positive);
   ASSERT_TRUE(tracer.MarkStep().ok());

@@ -10,7 +10,7 @@
 
 #include "ir/verify/verifier.h"
 #include "tests/unit/tracer/tracing.h"
-#include "tracer/autograd/grad_call.h"
+#include "tracer/autograd/backward_context.h"
 #include "tracer/models/model.h"
 #include "tracer/models/training.h"
 #include "tracer/step/executor.h"
@@ -36,7 +36,7 @@ models::ModelConfig ConfigOf(std::string_view name) {
     config.layers = 2;
     config.heads = 2;
     config.kv_heads = name == "llama" ? 1 : 0;
-    config.ff = 16;
+    config.ffn_hidden = 16;
   }
   return config;
 }
@@ -61,7 +61,7 @@ class TracedModelTest : public ModelsTest {
   Tracer tracer;
   const DeviceGuard guard;
   const absl::StatusOr<models::ModelConfig> config;
-  std::optional<nn::Registry> registry;
+  std::optional<nn::ParameterRegistry> registry;
   Tensor loss;
 };
 
@@ -87,7 +87,8 @@ TEST_P(TracedModelTest, IsAStepThatLowersAndVerifies) {
   ASSERT_TRUE(tracer.status().ok()) << tracer.status().message();
   Tensors roots = {loss};
   for (const nn::NamedTensor& p : registry->parameters()) roots.push_back(p.tensor);
-  const absl::StatusOr<std::unique_ptr<Module>> module = LowerSlice(*tracer.device(), SliceOfTensors(roots), "step");
+  const absl::StatusOr<std::unique_ptr<Module>> module =
+      LowerSubgraph(*tracer.device(), CollectSubgraphOfTensors(roots), "step");
   ASSERT_TRUE(module.ok()) << module.status().message();
   DiagnosticSink sink;
   VerifyModule(**module, VerifierOptions(), &sink);
@@ -97,19 +98,19 @@ TEST_P(TracedModelTest, IsAStepThatLowersAndVerifies) {
 // After an op failed, gradients are undefined, and so is what follows from them.
 TEST_P(TracedModelTest, DerivativesOfUndefinedGradientsComeToTheirEnd) {
   tracer.SetError(absl::InvalidArgumentError("an op failed"));
-  std::vector<const Function*> reached = {loss.impl()->grad_fn.get()};
-  std::set<const Function*> seen(reached.begin(), reached.end());
+  std::vector<const Node*> reached = {loss.impl()->grad_fn.get()};
+  std::set<const Node*> seen(reached.begin(), reached.end());
   while (!reached.empty()) {
-    const Function* const function = reached.back();
+    const Node* const function = reached.back();
     reached.pop_back();
     const Outputs undefined(function->outputs.size());
-    GradCall call(function, &undefined);
+    BackwardContext call(function, &undefined);
     InfoOf(function->op).derivative(call);
     for (size_t k = 0; k < function->slots.size(); ++k) {
-      const Slot& slot = function->slots[k];
+      const SavedVariable& slot = function->slots[k];
       // One undefined gradient of several stands for zeros.
       EXPECT_TRUE(function->outputs.size() > 1 || !call.TakeResult(k).defined()) << SymbolOf(function->op);
-      if (const Function* next = slot.edge.function.get(); next != nullptr && seen.insert(next).second) {
+      if (const Node* next = slot.edge.node.get(); next != nullptr && seen.insert(next).second) {
         reached.push_back(next);
       }
     }
@@ -127,15 +128,15 @@ TEST_P(ModelsTest, SmallOnesLearnTheirBatch) {
   const DeviceGuard guard(tracer.device());
   const absl::StatusOr<models::ModelConfig> config = models::Complete(small);
   ASSERT_TRUE(config.ok()) << config.status().message();
-  nn::Registry registry(&tracer, config->type, nn::FormulaInitializer(Formula::kHash, 3));
+  nn::ParameterRegistry registry(&tracer, config->type, nn::PatternInitializer(InitPattern::kHash, 3));
   const std::unique_ptr<models::Model> model = models::MakeModel(*config, &registry);
   models::TrainingOptions training;
   training.steps = 4;
   training.optimizer = "adam";
-  const absl::StatusOr<std::vector<models::Figure>> figures = models::Train(tracer, *model, registry, training);
+  const absl::StatusOr<std::vector<models::TrainingMetric>> figures = models::Train(tracer, *model, registry, training);
   ASSERT_TRUE(figures.ok()) << figures.status().message();
   std::vector<double> losses;
-  for (const models::Figure& figure : *figures) {
+  for (const models::TrainingMetric& figure : *figures) {
     EXPECT_TRUE(std::isfinite(figure.value)) << figure.key;
     if (figure.key.starts_with("loss_step ")) losses.push_back(figure.value);
   }

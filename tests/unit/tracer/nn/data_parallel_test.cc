@@ -97,7 +97,7 @@ TEST_F(TwoDevicesTest, DifferentProgramsAtACollectiveAreAnError) {
 
 TEST(CollectiveTest, ADeviceThatDoesNotComeIsNamed) {
   TracerOptions options = Devices(3);
-  options.client.collective_patience_seconds = 0.5;
+  options.client.collective_timeout_seconds = 0.5;
   Tracer tracer(options);
   for (int d : {0, 2}) {
     const DeviceGuard on(tracer.device(d));
@@ -136,7 +136,7 @@ class DataParallelTest : public ::testing::Test {
 
   struct Replica {
     explicit Replica(Tracer* tracer)
-        : registry(tracer, ElementType::kF32, nn::FormulaInitializer(Formula::kHash, 6)),
+        : registry(tracer, ElementType::kF32, nn::PatternInitializer(InitPattern::kHash, 6)),
           model(models::MakeModel(
               *models::Complete({.name = "mlp", .batch = kBatch, .image = 4, .classes = 5, .hidden = 16}), &registry)),
           all(model->MakeBatch(*tracer)) {
@@ -156,7 +156,7 @@ class DataParallelTest : public ::testing::Test {
       return nn::OptimizerStep(optimizer.get(), /*barrier=*/true);
     }
 
-    nn::Registry registry;
+    nn::ParameterRegistry registry;
     std::unique_ptr<models::Model> model;
     models::Batch all;
     std::unique_ptr<nn::Sgd> optimizer;
@@ -216,26 +216,26 @@ TEST_F(DataParallelTest, TrainingOnSeveralDevicesIsTrainingOnTheWholeBatch) {
 }
 
 TEST(ReplicasTest, FiguresOfATrainingOnSeveralDevicesAreThoseOfOne) {
-  std::vector<std::vector<models::Figure>> figures;
+  std::vector<std::vector<models::TrainingMetric>> figures;
   for (const int devices : {1, 4}) {
     Tracer tracer(Devices(devices));
-    std::vector<std::unique_ptr<nn::Registry>> registries;
+    std::vector<std::unique_ptr<nn::ParameterRegistry>> registries;
     std::vector<std::unique_ptr<models::Model>> made;
     std::vector<models::Replica> replicas;
     for (int d = 0; d < devices; ++d) {
       const DeviceGuard on(tracer.device(d));
-      registries.push_back(
-          std::make_unique<nn::Registry>(&tracer, ElementType::kF32, nn::FormulaInitializer(Formula::kHash, 6)));
+      registries.push_back(std::make_unique<nn::ParameterRegistry>(&tracer, ElementType::kF32,
+                                                                   nn::PatternInitializer(InitPattern::kHash, 6)));
       models::ModelConfig config = *models::Complete({.name = "mlp", .image = 4, .classes = 5, .hidden = 16});
       config.batch = 8 / devices;
-      config.first = d * config.batch;
+      config.batch_offset = d * config.batch;
       made.push_back(models::MakeModel(config, registries.back().get()));
       replicas.push_back({tracer.device(d), made.back().get(), registries.back().get()});
     }
     models::TrainingOptions training;
     training.steps = 3;
     training.lr = 0.1;
-    absl::StatusOr<std::vector<models::Figure>> trained = models::Train(tracer, replicas, training);
+    absl::StatusOr<std::vector<models::TrainingMetric>> trained = models::Train(tracer, replicas, training);
     ASSERT_TRUE(trained.ok()) << trained.status().message();
     figures.push_back(*std::move(trained));
   }

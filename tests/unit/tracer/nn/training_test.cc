@@ -194,17 +194,19 @@ TEST_F(TrainingTest, GradientsOfOneOriginAreTensorsOfTheirOwn) {
 
 class StateTest : public TracingTest {
  protected:
-  std::unique_ptr<models::Model> Make(const std::string& name, Registry* registry) {
+  std::unique_ptr<models::Model> Make(const std::string& name, ParameterRegistry* registry) {
     absl::StatusOr<models::ModelConfig> config =
         models::Complete({.name = name, .batch = 1, .image = 32, .classes = 3, .hidden = name == "mlp" ? 4 : 0});
     EXPECT_TRUE(config.ok());
     return models::MakeModel(*config, registry);
   }
-  Registry Start(double gain) { return {&tracer, ElementType::kF32, FormulaInitializer(Formula::kHash, gain)}; }
+  ParameterRegistry Start(double gain) {
+    return {&tracer, ElementType::kF32, PatternInitializer(InitPattern::kHash, gain)};
+  }
 };
 
 TEST_F(StateTest, NamesAndOrderAreTorchvisions) {
-  Registry registry = Start(6);
+  ParameterRegistry registry = Start(6);
   Make("resnet18", &registry);
   std::vector<std::string> names;
   for (const NamedTensor& t : registry.state()) names.push_back(t.name);
@@ -219,7 +221,7 @@ TEST_F(StateTest, NamesAndOrderAreTorchvisions) {
 TEST_F(StateTest, AFileCarriesAModelOver) {
   const TemporaryFolder folder;
   const std::string path = (folder.path() / "state.safetensors").string();
-  Registry from = Start(6), to = Start(3);
+  ParameterRegistry from = Start(6), to = Start(3);
   Make("mlp", &from);
   Make("mlp", &to);
   ASSERT_TRUE(SaveState(path, from.state()).ok());
@@ -233,7 +235,7 @@ TEST_F(StateTest, AFileCarriesAModelOver) {
 }
 
 TEST_F(StateTest, FetchingTakesOneProgramAndReusesNoBuffer) {
-  Registry registry = Start(6);
+  ParameterRegistry registry = Start(6);
   Make("mlp", &registry);
   const NoGradGuard no_grad;
   for (const NamedTensor& t : registry.state()) WriteInPlace(t.tensor, t.tensor * Scalar(2));
@@ -246,7 +248,7 @@ TEST_F(StateTest, FetchingTakesOneProgramAndReusesNoBuffer) {
 }
 
 TEST_F(StateTest, WhatDoesNotFitIsSaidAsTorchSaysIt) {
-  Registry registry = Start(6);
+  ParameterRegistry registry = Start(6);
   Make("mlp", &registry);
   Context context;
   std::vector<NamedValue> values = *FetchState(registry.state());

@@ -31,7 +31,7 @@ class RandomTest : public TracingTest {
 
 TEST_F(RandomTest, Uniform) {
   Tensor t = Many();
-  lazy::Run(Op::uniform_inplace, t, -1.0, 3.0);
+  lazy::InvokeOp(Op::uniform_inplace, t, -1.0, 3.0);
   const Moments m = MomentsOf(t);
   EXPECT_NEAR(m.mean, 1, 0.03);
   EXPECT_NEAR(m.variance, 16.0 / 12, 0.03);
@@ -43,34 +43,34 @@ TEST_F(RandomTest, Uniform) {
 
 TEST_F(RandomTest, Normal) {
   Tensor t = Many();
-  lazy::Run(Op::normal_inplace, t, 2.0, 0.5);
+  lazy::InvokeOp(Op::normal_inplace, t, 2.0, 0.5);
   const Moments m = MomentsOf(t);
   EXPECT_NEAR(m.mean, 2, 0.01);
   EXPECT_NEAR(m.variance, 0.25, 0.01);
   double beyond = 0;
   for (double x : Values(t)) beyond += std::abs(x - 2) > 1;  // two deviations
   EXPECT_NEAR(beyond / kMany, 0.0455, 0.004);
-  EXPECT_EQ(Values(lazy::Run(Op::randn, IntList{3, 1})).size(), 3);  // an odd count
+  EXPECT_EQ(Values(lazy::InvokeOp(Op::randn, IntList{3, 1})).size(), 3);  // an odd count
 }
 
 TEST_F(RandomTest, BernoulliAndDropout) {
-  const Moments m = MomentsOf(lazy::Run(Op::bernoulli_p, Many(), 0.3));
+  const Moments m = MomentsOf(lazy::InvokeOp(Op::bernoulli_p, Many(), 0.3));
   EXPECT_NEAR(m.mean, 0.3, 0.01);
   EXPECT_NEAR(m.variance, 0.21, 0.005);
   const Tensor ones = Full({kMany}, 1, ElementType::kF32);
-  const std::vector<double> dropped = Values(lazy::Run(Op::dropout, ones, 0.25, true));
+  const std::vector<double> dropped = Values(lazy::InvokeOp(Op::dropout, ones, 0.25, true));
   EXPECT_EQ(std::set<double>(dropped.begin(), dropped.end()).size(), 2);
   EXPECT_NEAR(std::count(dropped.begin(), dropped.end(), 0) / static_cast<double>(kMany), 0.25, 0.01);
   EXPECT_NEAR(*std::max_element(dropped.begin(), dropped.end()), 1 / 0.75, 1e-6);
-  EXPECT_EQ(Values(lazy::Run(Op::dropout, ones, 0.25, false)), std::vector<double>(kMany, 1));
-  const std::vector<double> each = Values(lazy::Run(Op::bernoulli, Vector({0, 1, 0, 1})));
+  EXPECT_EQ(Values(lazy::InvokeOp(Op::dropout, ones, 0.25, false)), std::vector<double>(kMany, 1));
+  const std::vector<double> each = Values(lazy::InvokeOp(Op::bernoulli, Vector({0, 1, 0, 1})));
   EXPECT_EQ(each, (std::vector<double>{0, 1, 0, 1}));
 }
 
 TEST_F(RandomTest, NativeDropoutDividesByWhatIsKept) {
   Tensor x = Full({kMany}, 2, ElementType::kF32);
   x.set_requires_grad(true);
-  const Outputs out = RunAll(Op::native_dropout, x, 0.2, true);
+  const Outputs out = InvokeOpMultiOutput(Op::native_dropout, x, 0.2, true);
   EXPECT_NEAR(MomentsOf(out[0]).mean, 2, 0.03);
   ASSERT_TRUE(Sum(out[0]).Backward().ok());
   const std::vector<double> y = Values(out[0]), g = Values(x.grad());
@@ -79,23 +79,23 @@ TEST_F(RandomTest, NativeDropoutDividesByWhatIsKept) {
 
 TEST_F(RandomTest, ExponentialAndWholeNumbers) {
   Tensor t = Many();
-  lazy::Run(Op::exponential_inplace, t, 2.0);
+  lazy::InvokeOp(Op::exponential_inplace, t, 2.0);
   const Moments m = MomentsOf(t);
   EXPECT_NEAR(m.mean, 0.5, 0.01);
   EXPECT_NEAR(m.variance, 0.25, 0.02);
   EXPECT_GT(m.least, 0);
-  const Moments whole = MomentsOf(lazy::Run(Op::randint_low, -3, 5, IntList{kMany}));
+  const Moments whole = MomentsOf(lazy::InvokeOp(Op::randint_low, -3, 5, IntList{kMany}));
   EXPECT_EQ(whole.least, -3);
   EXPECT_EQ(whole.most, 4);
   EXPECT_NEAR(whole.mean, 0.5, 0.05);
   EXPECT_NEAR(whole.variance, 63.0 / 12, 0.1);
   Tensor bytes = Zeros({kMany}, ElementType::kU8);
-  lazy::Run(Op::random_inplace, bytes);
+  lazy::InvokeOp(Op::random_inplace, bytes);
   EXPECT_NEAR(MomentsOf(bytes).mean, 127.5, 1.5);
 }
 
 TEST_F(RandomTest, PermutationsHoldEachPlaceOnce) {
-  std::vector<double> p = Values(lazy::Run(Op::randperm, 1000));
+  std::vector<double> p = Values(lazy::InvokeOp(Op::randperm, 1000));
   double in_place = 0;
   for (size_t i = 0; i < p.size(); ++i) in_place += p[i] == static_cast<double>(i);
   EXPECT_LT(in_place, 10);
@@ -104,11 +104,11 @@ TEST_F(RandomTest, PermutationsHoldEachPlaceOnce) {
 }
 
 TEST_F(RandomTest, MultinomialFollowsTheWeights) {
-  const std::vector<double> drawn = Values(lazy::Run(Op::multinomial, Vector({1, 0, 3}), 8000, true));
+  const std::vector<double> drawn = Values(lazy::InvokeOp(Op::multinomial, Vector({1, 0, 3}), 8000, true));
   ASSERT_EQ(drawn.size(), 8000);
   EXPECT_EQ(std::count(drawn.begin(), drawn.end(), 1), 0);
   EXPECT_NEAR(std::count(drawn.begin(), drawn.end(), 2) / 8000.0, 0.75, 0.02);
-  std::vector<double> all = Values(lazy::Run(Op::multinomial, Vector({1, 2, 3}), 3, false));
+  std::vector<double> all = Values(lazy::InvokeOp(Op::multinomial, Vector({1, 2, 3}), 3, false));
   std::sort(all.begin(), all.end());
   EXPECT_EQ(all, (std::vector<double>{0, 1, 2}));
 }
@@ -116,7 +116,7 @@ TEST_F(RandomTest, MultinomialFollowsTheWeights) {
 TEST_F(RandomTest, TheSeedDecides) {
   const auto draw = [&](int64_t seed) {
     tracer.device()->SetSeed(seed);
-    const Tensor a = lazy::Run(Op::rand, IntList{4}), b = lazy::Run(Op::rand, IntList{4});
+    const Tensor a = lazy::InvokeOp(Op::rand, IntList{4}), b = lazy::InvokeOp(Op::rand, IntList{4});
     return std::pair(Values(a), Values(b));
   };
   const auto first = draw(7), again = draw(7), other = draw(8);
@@ -126,7 +126,7 @@ TEST_F(RandomTest, TheSeedDecides) {
 }
 
 TEST_F(RandomTest, SeedsAreChainedInAStepAndChangeBetweenSteps) {
-  const Tensor a = lazy::Run(Op::rand, IntList{2}), b = lazy::Run(Op::rand, IntList{2});
+  const Tensor a = lazy::InvokeOp(Op::rand, IntList{2}), b = lazy::InvokeOp(Op::rand, IntList{2});
   const std::string text = TensorsText({a, b}, {});
   // The second seed is 2531011 + 214013 seed.
   EXPECT_NE(text.find("prim::Constant(), xla_shape=s64[], value=214013"), std::string::npos) << text;
@@ -134,14 +134,14 @@ TEST_F(RandomTest, SeedsAreChainedInAStepAndChangeBetweenSteps) {
   EXPECT_NE(text.find("aten::uniform("), std::string::npos) << text;
   ASSERT_TRUE(tracer.MarkStep().ok());
   const std::vector<double> before = Values(a);
-  const Tensor c = lazy::Run(Op::rand, IntList{2}), d = lazy::Run(Op::rand, IntList{2});
+  const Tensor c = lazy::InvokeOp(Op::rand, IntList{2}), d = lazy::InvokeOp(Op::rand, IntList{2});
   ASSERT_TRUE(tracer.MarkStep().ok());
   EXPECT_NE(Values(c), before);
   EXPECT_EQ(Counter("UncachedCompile"), 1);  // the seed is data
 }
 
 TEST_F(RandomTest, WrongParametersAreErrors) {
-  lazy::Run(Op::uniform_inplace, Vector({1}), 2.0, 1.0);
+  lazy::InvokeOp(Op::uniform_inplace, Vector({1}), 2.0, 1.0);
   EXPECT_EQ(tracer.status().message(),
             "aten::uniform_: uniform_ expects to return a [from, to) range, but found from > to");
 }

@@ -37,8 +37,8 @@ TEST(AutoAnalysisTest, FetchesAreTooFrequentAndTheirPlaceIsNamed) {
   Metrics metrics;
   ExecutionLog log;
   AutoAnalysis analysis;
-  Execution e;
-  e.cause = Cause::kItem;
+  ExecutionRecord e;
+  e.cause = SyncReason::kItem;
   e.root = "aten::sum";
   e.frames = {{"train", "/home/me/train.cc", 7}};
   for (int i = 0; i < 2; ++i) {

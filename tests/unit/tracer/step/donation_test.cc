@@ -99,7 +99,7 @@ class NoDonationTest : public StepDonationTest {
 
 TEST_F(NoDonationTest, BuffersAreKeptWhereTheOptionSaysSo) {
   const Tensor w = All(1);
-  const std::shared_ptr<runtime::Buffer> before = w.impl()->data->buffer;
+  const std::shared_ptr<runtime::DeviceBuffer> before = w.impl()->data->buffer;
   WriteInPlace(w, w + Scalar(1));
   ASSERT_TRUE(tracer.MarkStep().ok());
   EXPECT_NE(BytesOf(w), before->literal().data());

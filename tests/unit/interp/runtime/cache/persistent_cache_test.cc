@@ -24,10 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ProgramKey Key(std::string contents, std::string pipeline = "default") {
+CompilationCacheKey Key(std::string contents, std::string pipeline = "default") {
   return {std::move(contents), {{"target", "CPU"}, {"pipeline", std::move(pipeline)}}, {}};
 }
-std::optional<std::string> Text(const std::optional<StoredProgram>& program) {
+std::optional<std::string> Text(const std::optional<SerializedExecutable>& program) {
   if (!program) return std::nullopt;
   return std::string(program->text());
 }
@@ -48,7 +48,7 @@ void WriteFile(const std::string& path, const std::string& bytes) {
 }
 
 TEST_F(PersistentCacheTest, WhatOneWritesAnotherReads) {
-  const ProgramKey key = Key("graph");
+  const CompilationCacheKey key = Key("graph");
   PersistentCache writer({folder}, &metrics);
   EXPECT_EQ(Text(writer.Get(key)), std::nullopt);
   writer.Put(key, "program");
@@ -60,7 +60,7 @@ TEST_F(PersistentCacheTest, WhatOneWritesAnotherReads) {
 }
 
 TEST_F(PersistentCacheTest, OtherContentsUnderTheSameDigestAreAMiss) {
-  const ProgramKey key = Key("graph");
+  const CompilationCacheKey key = Key("graph");
   PersistentCache cache({folder}, &metrics);
   cache.Put(key, "program");
   EXPECT_EQ(Text(cache.Get(Key("another graph that collides"))), std::nullopt);
@@ -68,10 +68,10 @@ TEST_F(PersistentCacheTest, OtherContentsUnderTheSameDigestAreAMiss) {
 
 TEST_F(PersistentCacheTest, AProgramOfOtherSettingsIsAMissThatNamesTheSetting) {
   PersistentCache cache({folder}, &metrics);
-  EXPECT_EQ(cache.OtherSetting(Key("graph")), "");
+  EXPECT_EQ(cache.ExplainMiss(Key("graph")), "");
   cache.Put(Key("graph", "cse"), "program");
   EXPECT_EQ(Text(cache.Get(Key("graph"))), std::nullopt);
-  EXPECT_EQ(cache.OtherSetting(Key("graph")), "pipeline is `default`, it was `cse`");
+  EXPECT_EQ(cache.ExplainMiss(Key("graph")), "pipeline is `default`, it was `cse`");
   cache.Put(Key("graph"), "other program");
   EXPECT_EQ(Text(cache.Get(Key("graph", "cse"))), "program");
   EXPECT_EQ(Text(cache.Get(Key("graph"))), "other program");
@@ -80,64 +80,64 @@ TEST_F(PersistentCacheTest, AProgramOfOtherSettingsIsAMissThatNamesTheSetting) {
 TEST_F(PersistentCacheTest, AMissNamesAllSettingsThatDiffer) {
   PersistentCache cache({folder}, &metrics);
   cache.Put({"graph", {{"target", "TPU"}, {"pipeline", "cse"}}, {}}, "program");
-  EXPECT_EQ(cache.OtherSetting(Key("graph")), "target is `CPU`, it was `TPU`; pipeline is `default`, it was `cse`");
+  EXPECT_EQ(cache.ExplainMiss(Key("graph")), "target is `CPU`, it was `TPU`; pipeline is `default`, it was `cse`");
   cache.Put(Key("graph", "dce"), "program");  // fewer
-  EXPECT_EQ(cache.OtherSetting(Key("graph")), "pipeline is `default`, it was `dce`");
+  EXPECT_EQ(cache.ExplainMiss(Key("graph")), "pipeline is `default`, it was `dce`");
 }
 
 TEST_F(PersistentCacheTest, AMissNamesOptionsThatMadeAnotherGraphOfTheSame) {
   // A bare graph; numbers and donations, as options make them.
   const auto key = [](std::string contents, std::string bare, std::string numbers, std::string donated, bool special,
                       bool donates, std::string pipeline = "default") {
-    ProgramKey made = Key(std::move(contents), std::move(pipeline));
-    made.form.bare = DigestOf(bare);
-    made.form.options = {{"special", special ? "1" : "0", DigestOf(numbers)},
-                         {"donate", donates ? "1" : "0", DigestOf(donated)}};
+    CompilationCacheKey made = Key(std::move(contents), std::move(pipeline));
+    made.components.canonical_digest = DigestOf(bare);
+    made.components.options = {{"special", special ? "1" : "0", DigestOf(numbers)},
+                               {"donate", donates ? "1" : "0", DigestOf(donated)}};
     return made;
   };
   PersistentCache cache({folder}, &metrics);
-  const ProgramKey wanted = key("graph", "bare", "constants", "0", true, true);
-  EXPECT_EQ(cache.OtherSetting(wanted), "");
+  const CompilationCacheKey wanted = key("graph", "bare", "constants", "0", true, true);
+  EXPECT_EQ(cache.ExplainMiss(wanted), "");
   // Other graphs, and one whose numbers differ although the option does not.
   cache.Put(key("a", "another", "parameters", "0", false, true), "program");
   cache.Put(key("b", "bare", "parameters", "0", true, true), "program");
   cache.Put(key("c", "bare", "parameters", "", true, false), "program");
   cache.Put(Key("d"), "program");  // nothing is known of its form
-  EXPECT_EQ(cache.OtherSetting(wanted), "");
+  EXPECT_EQ(cache.ExplainMiss(wanted), "");
   cache.Put(key("e", "bare", "parameters", "", false, false, "cse"), "program");
-  EXPECT_EQ(cache.OtherSetting(wanted),
+  EXPECT_EQ(cache.ExplainMiss(wanted),
             "special is `1`, it was `0`; donate is `1`, it was `0`; pipeline is `default`, it was `cse`");
   // An option that differs and makes no difference is no reason.
   cache.Put(key("f", "bare", "constants", "", false, false), "program");
-  EXPECT_EQ(cache.OtherSetting(wanted), "donate is `1`, it was `0`");
+  EXPECT_EQ(cache.ExplainMiss(wanted), "donate is `1`, it was `0`");
   // The same contents come first, whatever options they were traced with.
   cache.Put(key("graph", "bare", "constants", "0", false, false, "dce"), "program");
-  EXPECT_EQ(cache.OtherSetting(wanted), "pipeline is `default`, it was `dce`");
+  EXPECT_EQ(cache.ExplainMiss(wanted), "pipeline is `default`, it was `dce`");
   cache.Put(key("graph", "bare", "constants", "0", false, false), "program");
   EXPECT_EQ(Text(cache.Get(wanted)), "program");
 }
 
 TEST_F(PersistentCacheTest, DamagedEntriesAreNoExplanation) {
-  ProgramKey wanted = Key("graph"), stored = Key("other");
-  wanted.form = {DigestOf("bare"), {{"donate", "1", DigestOf("a")}}};
-  stored.form = {DigestOf("bare"), {{"donate", "0", DigestOf("b")}}};
+  CompilationCacheKey wanted = Key("graph"), stored = Key("other");
+  wanted.components = {DigestOf("bare"), {{"donate", "1", DigestOf("a")}}};
+  stored.components = {DigestOf("bare"), {{"donate", "0", DigestOf("b")}}};
   PersistentCache cache({folder}, &metrics);
   cache.Put(stored, "program");
-  ASSERT_EQ(cache.OtherSetting(wanted), "donate is `1`, it was `0`");
+  ASSERT_EQ(cache.ExplainMiss(wanted), "donate is `1`, it was `0`");
   const std::string path = cache.PathOf(stored), bytes = ReadAll(path);
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 0x80);
     WriteFile(path, changed);
-    (void)cache.OtherSetting(wanted);  // whatever it is, it ends
+    (void)cache.ExplainMiss(wanted);  // whatever it is, it ends
     WriteFile(path, bytes.substr(0, i));
-    (void)cache.OtherSetting(wanted);
+    (void)cache.ExplainMiss(wanted);
   }
 }
 
 TEST_F(PersistentCacheTest, AnEntryCutAnywhereIsAMiss) {
-  ProgramKey key = Key("graph");
-  key.form = {DigestOf("bare"), {{"donate", "0", DigestOf("part")}}};
+  CompilationCacheKey key = Key("graph");
+  key.components = {DigestOf("bare"), {{"donate", "0", DigestOf("part")}}};
   const std::string entry = EncodeEntry(key, "program");
   ASSERT_EQ(DecodeEntry(entry, key), "program");
   for (size_t size = 0; size < entry.size(); ++size) {
@@ -146,8 +146,8 @@ TEST_F(PersistentCacheTest, AnEntryCutAnywhereIsAMiss) {
 }
 
 TEST_F(PersistentCacheTest, AnEntryWithAnyBitChangedIsAMiss) {
-  ProgramKey key = Key("graph");
-  key.form = {DigestOf("bare"), {{"donate", "0", DigestOf("part")}}};
+  CompilationCacheKey key = Key("graph");
+  key.components = {DigestOf("bare"), {{"donate", "0", DigestOf("part")}}};
   const std::string entry = EncodeEntry(key, "program");
   for (size_t i = 0; i < entry.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -159,7 +159,7 @@ TEST_F(PersistentCacheTest, AnEntryWithAnyBitChangedIsAMiss) {
 }
 
 TEST_F(PersistentCacheTest, ADamagedEntryIsRemovedWithOneWarning) {
-  const ProgramKey key = Key("graph");
+  const CompilationCacheKey key = Key("graph");
   PersistentCache cache({folder}, &metrics);
   cache.Put(key, "program");
   const std::string path = cache.PathOf(key);
@@ -210,7 +210,7 @@ TEST_F(PersistentCacheTest, AFullDiskLeavesNothingBehindAndWarnsOnce) {
 }
 
 TEST_F(PersistentCacheTest, AReadOnlyCacheChangesNothing) {
-  const ProgramKey key = Key("graph");
+  const CompilationCacheKey key = Key("graph");
   PersistentCache({folder}, &metrics).Put(key, "program");
   PersistentCache reader({folder, /*read_only=*/true}, &metrics);
   EXPECT_EQ(Text(reader.Get(key)), "program");

@@ -40,7 +40,7 @@ class ClientTest : public ::testing::Test {
     ClientOptions options;
     options.num_devices = 3;
     options.evaluator.num_threads = 1;
-    options.evaluator.limits.max_loop_trips = 1000;
+    options.evaluator.limits.max_loop_iterations = 1000;
     return options;
   }
   std::unique_ptr<Module> Parse(const char* text) {
@@ -48,23 +48,23 @@ class ClientTest : public ::testing::Test {
     EXPECT_TRUE(module.ok()) << module.status().message();
     return *std::move(module);
   }
-  std::shared_ptr<Buffer> Upload(int device, ElementType type, std::vector<int64_t> dims, const void* data) {
+  std::shared_ptr<DeviceBuffer> Upload(int device, ElementType type, std::vector<int64_t> dims, const void* data) {
     Literal value = Literal::Zeros(context->shapes.Array(type, dims));
     std::memcpy(value.data(), data, value.size_bytes());
     return client.TransferToDevice(client.devices()[device].get(), std::move(value), context);
   }
-  std::shared_ptr<Buffer> Pair(int device, float a, float b) {
+  std::shared_ptr<DeviceBuffer> Pair(int device, float a, float b) {
     const float values[] = {a, b};
     return Upload(device, ElementType::kF32, {2}, values);
   }
-  std::shared_ptr<Buffer> Run(int device, const std::shared_ptr<Executable>& executable,
-                              std::shared_ptr<Buffer> argument) {
+  std::shared_ptr<DeviceBuffer> Run(int device, const std::shared_ptr<Executable>& executable,
+                                    std::shared_ptr<DeviceBuffer> argument) {
     Device* d = client.devices()[device].get();
-    std::shared_ptr<Buffer> result = d->Promise();
+    std::shared_ptr<DeviceBuffer> result = d->CreatePendingBuffer();
     client.Execute(d, executable, {std::move(argument)}, {result});
     return result;
   }
-  float First(const std::shared_ptr<Buffer>& buffer) {
+  float First(const std::shared_ptr<DeviceBuffer>& buffer) {
     absl::StatusOr<Literal> value = client.TransferFromDevice(buffer);
     EXPECT_TRUE(value.ok()) << value.status().message();
     float first = 0;
@@ -86,7 +86,7 @@ TEST_F(ClientTest, ExecutionIsAsynchronousAndInOrder) {
     held.wait();
     return absl::OkStatus();
   });
-  std::shared_ptr<Buffer> value = Pair(0, 1, 2);
+  std::shared_ptr<DeviceBuffer> value = Pair(0, 1, 2);
   for (int i = 0; i < 5; ++i) value = Run(0, *executable, value);
   EXPECT_EQ(metrics.metric("ExecuteTime"), std::nullopt);
   go.set_value();
@@ -115,7 +115,7 @@ TEST_F(ClientTest, AnErrorSurfacesAtTheNextWaitAndOnceAtTheNextSync) {
   absl::StatusOr<std::shared_ptr<Executable>> endless = client.Compile(Parse(kEndless));
   ASSERT_TRUE(endless.ok()) << endless.status().message();
   const int32_t zero = 0;
-  const std::shared_ptr<Buffer> result = Run(0, *endless, Upload(0, ElementType::kS32, {}, &zero));
+  const std::shared_ptr<DeviceBuffer> result = Run(0, *endless, Upload(0, ElementType::kS32, {}, &zero));
   EXPECT_FALSE(client.TransferFromDevice(result).ok());
   // Whoever needs that value fails as it did; others go on.
   EXPECT_EQ(Run(0, *endless, result)->Wait(), result->Wait());
@@ -133,21 +133,21 @@ TEST_F(ClientTest, AStoredProgramIsTheSameProgram) {
   auto bytes = std::make_unique_for_overwrite<char[]>(text.size());
   std::memcpy(bytes.get(), text.data(), text.size());
   const std::string_view view(bytes.get(), text.size());
-  const std::shared_ptr<Executable> loaded = client.Load(StoredProgram(std::move(bytes), view));
+  const std::shared_ptr<Executable> loaded = client.DeserializeExecutable(SerializedExecutable(std::move(bytes), view));
   EXPECT_EQ(First(Run(0, loaded, Pair(0, 5, 0))), 10);
   EXPECT_EQ(client.Serialize(*loaded), text);
   EXPECT_EQ(metrics.metric("CompileTime")->total_samples, 1);
 }
 
 TEST_F(ClientTest, AStoredProgramThatIsNoneFailsWhenItRuns) {
-  const std::shared_ptr<Executable> loaded = client.Load(StoredProgram(nullptr, "not HLO"));
+  const std::shared_ptr<Executable> loaded = client.DeserializeExecutable(SerializedExecutable(nullptr, "not HLO"));
   EXPECT_FALSE(loaded->Prepare().ok());
   EXPECT_FALSE(client.TransferFromDevice(Run(0, loaded, Pair(0, 5, 0))).ok());
 }
 
 TEST_F(ClientTest, LargeValuesAreFreedByTheDevice) {
   // More than the device keeps before it is woken.
-  const std::vector<int64_t> dims = {static_cast<int64_t>(DiscardedValues::kMostBytes / 8)};
+  const std::vector<int64_t> dims = {static_cast<int64_t>(DeferredDeallocator::kMaxPendingBytes / 8)};
   absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
   ASSERT_TRUE(executable.ok());
   EXPECT_EQ(First(Run(0, *executable, Pair(0, 1, 1))), 2);  // its thread lives
@@ -156,7 +156,7 @@ TEST_F(ClientTest, LargeValuesAreFreedByTheDevice) {
     auto own = std::make_shared<Context>();
     if (i == 0) watched = own;
     Literal value = Literal::Zeros(own->shapes.Array(ElementType::kF32, dims));
-    client.devices()[0]->Hold(std::move(value), std::move(own));
+    client.devices()[0]->CreateBuffer(std::move(value), std::move(own));
   }
   EXPECT_EQ(First(Run(0, *executable, Pair(0, 2, 1))), 4);
   EXPECT_TRUE(watched.expired());
@@ -178,16 +178,16 @@ class DonationTest : public ClientTest {
  protected:
   static constexpr int64_t kCount = 65536;
 
-  std::shared_ptr<Buffer> Numbers(float from) {
+  std::shared_ptr<DeviceBuffer> Numbers(float from) {
     std::vector<float> values(kCount);
     for (size_t i = 0; i < values.size(); ++i) values[i] = from + static_cast<float>(i % 97);
     return Upload(0, ElementType::kF32, {kCount}, values.data());
   }
-  std::shared_ptr<Buffer> RunDonating(const std::shared_ptr<Executable>& executable,
-                                      std::vector<std::shared_ptr<Buffer>> arguments,
-                                      absl::Span<const int64_t> donated) {
+  std::shared_ptr<DeviceBuffer> RunDonating(const std::shared_ptr<Executable>& executable,
+                                            std::vector<std::shared_ptr<DeviceBuffer>> arguments,
+                                            absl::Span<const int64_t> donated) {
     Device* d = client.devices()[0].get();
-    std::shared_ptr<Buffer> result = d->Promise();
+    std::shared_ptr<DeviceBuffer> result = d->CreatePendingBuffer();
     client.Execute(d, executable, std::move(arguments), {result}, donated);
     return result;
   }
@@ -197,13 +197,13 @@ class DonationTest : public ClientTest {
 TEST_F(DonationTest, TheResultIsInTheBytesOfTheArgument) {
   absl::StatusOr<std::shared_ptr<Executable>> chain = client.Compile(Parse(kChain));
   ASSERT_TRUE(chain.ok()) << chain.status().message();
-  const std::shared_ptr<Buffer> kept = RunDonating(*chain, {Numbers(1), Numbers(2)}, {});
+  const std::shared_ptr<DeviceBuffer> kept = RunDonating(*chain, {Numbers(1), Numbers(2)}, {});
   ASSERT_TRUE(client.devices()[0]->Synchronize().ok());
   const int64_t peak = (*chain)->statistics().peak_bytes;
   EXPECT_GE(peak, kCount * 4);
-  std::shared_ptr<Buffer> p0 = Numbers(1);
+  std::shared_ptr<DeviceBuffer> p0 = Numbers(1);
   const std::byte* const bytes = p0->literal().data();
-  const std::shared_ptr<Buffer> result = RunDonating(*chain, {std::move(p0), Numbers(2)}, {0});
+  const std::shared_ptr<DeviceBuffer> result = RunDonating(*chain, {std::move(p0), Numbers(2)}, {0});
   ASSERT_TRUE(result->Wait().ok());
   EXPECT_EQ(result->literal().data(), bytes);
   EXPECT_EQ(std::memcmp(result->literal().data(), kept->literal().data(), kCount * 4), 0);
@@ -224,7 +224,8 @@ ENTRY both {
 )"));
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   Device* d = client.devices()[0].get();
-  const std::vector<std::shared_ptr<Buffer>> results = {d->Promise(), d->Promise(), d->Promise()};
+  const std::vector<std::shared_ptr<DeviceBuffer>> results = {d->CreatePendingBuffer(), d->CreatePendingBuffer(),
+                                                              d->CreatePendingBuffer()};
   client.Execute(d, *executable, {Pair(0, 3, 4)}, results, {0});
   EXPECT_EQ(First(results[0]), 3);
   EXPECT_EQ(First(results[1]), 6);
@@ -234,7 +235,7 @@ ENTRY both {
 TEST_F(DonationTest, UseAfterDonationIsAnError) {
   absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
   ASSERT_TRUE(executable.ok());
-  const std::shared_ptr<Buffer> pair = Pair(0, 1, 2);
+  const std::shared_ptr<DeviceBuffer> pair = Pair(0, 1, 2);
   EXPECT_EQ(First(RunDonating(*executable, {pair}, {0})), 2);
   const std::string gone = "Buffer has been deleted or donated.";
   EXPECT_EQ(Message(client.TransferFromDevice(pair).status()), gone);
@@ -249,7 +250,7 @@ TEST_F(DonationTest, UseAfterDonationIsAnError) {
 TEST_F(DonationTest, ABufferIsDonatedOnceInACall) {
   absl::StatusOr<std::shared_ptr<Executable>> chain = client.Compile(Parse(kChain));
   ASSERT_TRUE(chain.ok());
-  const std::shared_ptr<Buffer> p = Numbers(1), q = Numbers(2);
+  const std::shared_ptr<DeviceBuffer> p = Numbers(1), q = Numbers(2);
   EXPECT_EQ(Message(RunDonating(*chain, {p, p}, {0, 1})->Wait()),
             "Attempt to donate the same buffer twice in Execute() (second use: flattened argument 1, replica 0).");
   EXPECT_EQ(Message(RunDonating(*chain, {q, q}, {0})->Wait()),
@@ -261,11 +262,11 @@ TEST_F(DonationTest, ABufferIsDonatedOnceInACall) {
 TEST_F(DonationTest, UsesThatBeganBeforeGoOn) {
   absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
   ASSERT_TRUE(executable.ok());
-  std::shared_ptr<Buffer> pair = Pair(0, 1, 2);
+  std::shared_ptr<DeviceBuffer> pair = Pair(0, 1, 2);
   const std::byte* const bytes = pair->literal().data();
-  std::shared_ptr<Buffer> before = Run(0, *executable, pair);
+  std::shared_ptr<DeviceBuffer> before = Run(0, *executable, pair);
   std::optional<BufferUse> use(std::in_place, pair);
-  const std::shared_ptr<Buffer> result = RunDonating(*executable, {pair}, {0});
+  const std::shared_ptr<DeviceBuffer> result = RunDonating(*executable, {pair}, {0});
   EXPECT_EQ(First(before), 2);
   EXPECT_EQ(client.TransferFromDevice(*use)->values<float>()[1], 2);
   use.reset();  // the execution waits for it

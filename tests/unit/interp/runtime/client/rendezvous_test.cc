@@ -68,8 +68,8 @@ class RendezvousTest : public ::testing::Test {
     options.num_devices = kDevices;
     options.pipeline = "";
     options.evaluator.num_threads = 1;
-    options.evaluator.limits.max_loop_trips = 100;
-    options.collective_patience_seconds = 30;
+    options.evaluator.limits.max_loop_iterations = 100;
+    options.collective_timeout_seconds = 30;
     return options;
   }
   explicit RendezvousTest(const ClientOptions& options = Options()) : client(options, &metrics) {}
@@ -83,20 +83,21 @@ class RendezvousTest : public ::testing::Test {
   }
   Device* device(int i) { return client.devices()[static_cast<size_t>(i)].get(); }
   // Values in a context of their own: it goes with the memory.
-  std::shared_ptr<Buffer> All(int i, float value) {
+  std::shared_ptr<DeviceBuffer> All(int i, float value) {
     auto context = std::make_shared<Context>();
     Literal literal = Literal::Zeros(context->shapes.Array(ElementType::kF32, {kCount}));
     std::vector<float> values(kCount, value);
     std::memcpy(literal.data(), values.data(), literal.size_bytes());
     return client.TransferToDevice(device(i), std::move(literal), std::move(context));
   }
-  std::shared_ptr<Buffer> Run(int i, const std::shared_ptr<Executable>& executable,
-                              std::vector<std::shared_ptr<Buffer>> arguments, absl::Span<const int64_t> donated) {
-    std::shared_ptr<Buffer> result = device(i)->Promise();
+  std::shared_ptr<DeviceBuffer> Run(int i, const std::shared_ptr<Executable>& executable,
+                                    std::vector<std::shared_ptr<DeviceBuffer>> arguments,
+                                    absl::Span<const int64_t> donated) {
+    std::shared_ptr<DeviceBuffer> result = device(i)->CreatePendingBuffer();
     client.Execute(device(i), executable, std::move(arguments), {result}, donated);
     return result;
   }
-  float Last(const std::shared_ptr<Buffer>& buffer) {
+  float Last(const std::shared_ptr<DeviceBuffer>& buffer) {
     absl::StatusOr<Literal> value = client.TransferFromDevice(buffer);
     EXPECT_TRUE(value.ok()) << value.status().message();
     return value.ok() ? value->values<float>()[kCount - 1] : 0;
@@ -115,7 +116,7 @@ class RendezvousTest : public ::testing::Test {
 
 TEST_F(RendezvousTest, EachDevicesResultIsInTheBytesOfItsArgument) {
   const std::shared_ptr<Executable> update = Program(kUpdate);
-  std::vector<std::shared_ptr<Buffer>> w;
+  std::vector<std::shared_ptr<DeviceBuffer>> w;
   std::vector<const std::byte*> bytes;
   for (int d = 0; d < kDevices; ++d) {
     w.push_back(All(d, static_cast<float>(100 * d)));
@@ -135,7 +136,7 @@ TEST_F(RendezvousTest, EachDevicesResultIsInTheBytesOfItsArgument) {
 
 TEST_F(RendezvousTest, DevicesMayGiveDifferentArguments) {
   const std::shared_ptr<Executable> update = Program(kUpdate);
-  std::vector<std::shared_ptr<Buffer>> w, g, results;
+  std::vector<std::shared_ptr<DeviceBuffer>> w, g, results;
   std::vector<const std::byte*> w_bytes, g_bytes;
   const std::vector<std::vector<int64_t>> given = {{}, {0}, {1}};
   for (int d = 0; d < kDevices; ++d) {
@@ -159,9 +160,9 @@ TEST_F(RendezvousTest, DevicesMayGiveDifferentArguments) {
 TEST_F(RendezvousTest, AnArgumentThatAnotherDeviceReadsIsNotOverwritten) {
   // Device 1 needs the buffer for the same program and for one behind it; it waits for device 0, which gives it away.
   const std::shared_ptr<Executable> update = Program(kUpdate);
-  const std::shared_ptr<Buffer> w = All(0, 10);
+  const std::shared_ptr<DeviceBuffer> w = All(0, 10);
   const std::byte* const bytes = w->literal().data();
-  std::vector<std::shared_ptr<Buffer>> results(kDevices), next(kDevices);
+  std::vector<std::shared_ptr<DeviceBuffer>> results(kDevices), next(kDevices);
   for (int d : {1, 2, 0}) {
     const std::vector<int64_t> given = d == 0 ? std::vector<int64_t>{0} : std::vector<int64_t>{};
     results[d] = Run(d, update, {d == 2 ? All(d, 20) : w, All(d, 1)}, given);
@@ -174,12 +175,12 @@ TEST_F(RendezvousTest, AnArgumentThatAnotherDeviceReadsIsNotOverwritten) {
   EXPECT_EQ(Last(next[1]), 4);
   EXPECT_EQ(Last(next[2]), 11);
   EXPECT_NE(next[0]->literal().data(), bytes);
-  EXPECT_EQ(Message(w->Wait()), Message(Buffer::Gone()));
+  EXPECT_EQ(Message(w->Wait()), Message(DeviceBuffer::DeletedError()));
 }
 
 TEST_F(RendezvousTest, AProgramThatFailsHasUsedUpWhatItWasGiven) {
   const std::shared_ptr<Executable> endless = Program(kEndlessCollective), update = Program(kUpdate);
-  std::vector<std::shared_ptr<Buffer>> w, results;
+  std::vector<std::shared_ptr<DeviceBuffer>> w, results;
   std::vector<std::weak_ptr<Context>> memory;
   for (int d = 0; d < kDevices; ++d) {
     w.push_back(All(d, 10));
@@ -189,7 +190,7 @@ TEST_F(RendezvousTest, AProgramThatFailsHasUsedUpWhatItWasGiven) {
   for (const std::string& error : Errors()) EXPECT_TRUE(error.find("trips") != std::string::npos) << error;
   for (int d = 0; d < kDevices; ++d) {
     EXPECT_TRUE(memory[d].expired());
-    EXPECT_EQ(Message(w[d]->Wait()), Message(Buffer::Gone()));
+    EXPECT_EQ(Message(w[d]->Wait()), Message(DeviceBuffer::DeletedError()));
     EXPECT_FALSE(results[d]->Wait().ok());
   }
   for (int d = 0; d < kDevices; ++d) results[d] = Run(d, update, {All(d, 5), All(d, 1)}, {0});
@@ -199,20 +200,21 @@ TEST_F(RendezvousTest, AProgramThatFailsHasUsedUpWhatItWasGiven) {
 TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorComeToTheirNextOneTwice) {
   const std::shared_ptr<Executable> update = Program(kUpdate);
   // Device 0 has an argument that is gone, and goes on with its second program before the others come to their first.
-  const std::shared_ptr<Buffer> gone = All(0, 10);
+  const std::shared_ptr<DeviceBuffer> gone = All(0, 10);
   ASSERT_TRUE(gone->Donate());
-  std::vector<std::shared_ptr<Buffer>> first(kDevices), second(kDevices);
+  std::vector<std::shared_ptr<DeviceBuffer>> first(kDevices), second(kDevices);
   std::vector<std::weak_ptr<Context>> memory;
   first[0] = Run(0, update, {gone, All(0, 1)}, {1});
   second[0] = Run(0, update, {All(0, 10), All(0, 1)}, {0});
   EXPECT_FALSE(first[0]->Wait().ok());
   for (int d = 1; d < kDevices; ++d) {
-    std::shared_ptr<Buffer> w = All(d, 10);
+    std::shared_ptr<DeviceBuffer> w = All(d, 10);
     memory.push_back(w->context());
     first[d] = Run(d, update, {std::move(w), All(d, 100)}, {0});
     second[d] = Run(d, update, {All(d, 10), All(d, 2)}, {0});
   }
-  const std::string error = "Invalid buffer passed to Execute() as argument 0 to replica 0: " + Message(Buffer::Gone());
+  const std::string error =
+      "Invalid buffer passed to Execute() as argument 0 to replica 0: " + Message(DeviceBuffer::DeletedError());
   for (int d = 0; d < kDevices; ++d) {
     EXPECT_EQ(Last(second[d]), 5);
     EXPECT_EQ(Message(first[d]->Wait()), error);
@@ -223,13 +225,13 @@ TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorCo
 
 TEST_F(RendezvousTest, DifferentProgramsGiveNothingBack) {
   const std::shared_ptr<Executable> update = Program(kUpdate), endless = Program(kEndlessCollective);
-  std::vector<std::shared_ptr<Buffer>> w, results;
+  std::vector<std::shared_ptr<DeviceBuffer>> w, results;
   for (int d = 0; d < kDevices; ++d) {
     w.push_back(All(d, 10));
     results.push_back(Run(d, d == 1 ? endless : update, {w.back(), All(d, 1)}, {0}));
   }
   EXPECT_EQ(Errors(), std::vector<std::string>(kDevices, "devices entered a collective with different programs"));
-  for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Message(w[d]->Wait()), Message(Buffer::Gone()));
+  for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Message(w[d]->Wait()), Message(DeviceBuffer::DeletedError()));
 }
 
 TEST_F(RendezvousTest, DevicesDrivenByThreadsOfTheirOwnReuseTheirMemoryEveryStep) {
@@ -238,13 +240,13 @@ TEST_F(RendezvousTest, DevicesDrivenByThreadsOfTheirOwnReuseTheirMemoryEveryStep
   std::vector<std::thread> threads;
   for (int d = 0; d < kDevices; ++d) {
     threads.emplace_back([&, d] {
-      std::shared_ptr<Buffer> w = All(d, 1000), g = All(d, 1);
+      std::shared_ptr<DeviceBuffer> w = All(d, 1000), g = All(d, 1);
       const std::byte* const bytes = w->literal().data();
       for (int step = 1; step <= kSteps; ++step) {
-        std::shared_ptr<Buffer> next = Run(d, update, {w, g}, {0});
+        std::shared_ptr<DeviceBuffer> next = Run(d, update, {w, g}, {0});
         // Reads of the old value may come at any time: it is there or gone.
         const absl::StatusOr<Literal> old = client.TransferFromDevice(w);
-        EXPECT_EQ(Message(old.status()), Message(Buffer::Gone()));
+        EXPECT_EQ(Message(old.status()), Message(DeviceBuffer::DeletedError()));
         w = std::move(next);
         if (step % 5 == 0) {
           EXPECT_EQ(Last(w), static_cast<float>(1000 - kDevices * step));
@@ -261,7 +263,7 @@ class ImpatientTest : public RendezvousTest {
  protected:
   static ClientOptions Impatient() {
     ClientOptions options = Options();
-    options.collective_patience_seconds = 0.2;
+    options.collective_timeout_seconds = 0.2;
     return options;
   }
   ImpatientTest() : RendezvousTest(Impatient()) {}
@@ -269,7 +271,7 @@ class ImpatientTest : public RendezvousTest {
 
 TEST_F(ImpatientTest, WhoeverGaveUpWaitingHasLostItsArguments) {
   const std::shared_ptr<Executable> update = Program(kUpdate);
-  std::vector<std::shared_ptr<Buffer>> w;
+  std::vector<std::shared_ptr<DeviceBuffer>> w;
   std::vector<std::weak_ptr<Context>> memory;
   for (int d : {0, 2}) {
     w.push_back(All(d, 10));
@@ -280,7 +282,7 @@ TEST_F(ImpatientTest, WhoeverGaveUpWaitingHasLostItsArguments) {
   EXPECT_EQ(Errors(), (std::vector<std::string>{error, "", error}));
   for (size_t i = 0; i < w.size(); ++i) {
     EXPECT_TRUE(memory[i].expired());
-    EXPECT_EQ(Message(w[i]->Wait()), Message(Buffer::Gone()));
+    EXPECT_EQ(Message(w[i]->Wait()), Message(DeviceBuffer::DeletedError()));
   }
 }
 

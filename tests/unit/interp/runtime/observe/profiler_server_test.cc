@@ -61,7 +61,7 @@ class Worker {
   Worker()
       : thread_([this] {
           while (!stop_) {
-            const Trace span("work");
+            const TraceMe span("work");
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
           }
         }) {}
@@ -77,7 +77,7 @@ class Worker {
 
 TEST_F(ProfilerServerTest, CapturesWhatTheProcessDoes) {
   const Worker worker;
-  CaptureOptions options;
+  ProfileCaptureOptions options;
   options.address = address();
   options.logdir = folder_.string();
   options.run = "run";
@@ -154,7 +154,7 @@ TEST_F(ProfilerServerTest, MonitorsInAFewLines) {
 }
 
 TEST_F(ProfilerServerTest, SaysThatNothingHappened) {
-  CaptureOptions options;
+  ProfileCaptureOptions options;
   options.address = address();
   options.logdir = folder_.string();
   options.duration_ms = 5;
@@ -167,7 +167,7 @@ TEST_F(ProfilerServerTest, SaysThatNothingHappened) {
 TEST_F(ProfilerServerTest, OneProfileAtATime) {
   const Worker worker;
   ASSERT_TRUE(Profiler::Start().ok());
-  CaptureOptions options;
+  ProfileCaptureOptions options;
   options.address = address();
   options.logdir = folder_.string();
   options.duration_ms = 5;
@@ -184,7 +184,7 @@ TEST_F(ProfilerServerTest, APortThatIsTakenIsAnError) {
 
 TEST_F(ProfilerServerTest, EndsWithACaptureUnderWay) {
   const Worker worker;
-  CaptureOptions options;
+  ProfileCaptureOptions options;
   options.address = address();
   options.logdir = folder_.string();
   options.duration_ms = 60000;
@@ -199,7 +199,7 @@ TEST_F(ProfilerServerTest, EndsWithACaptureUnderWay) {
 }
 
 TEST(CaptureProfile, TalksToThisMachineAlone) {
-  CaptureOptions options;
+  ProfileCaptureOptions options;
   options.logdir = testing::TempDir();
   for (const char* address : {"example.com:9012", "10.0.0.1:9012", "localhost", "localhost:", "127.evil.com:1", ""}) {
     options.address = address;

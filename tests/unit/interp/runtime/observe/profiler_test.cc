@@ -19,20 +19,20 @@ TEST(Profiler, OneAtATime) {
 }
 
 TEST(Profiler, SpansHoldEachOtherAndKeepTheirThreads) {
-  { const Trace before("before"); }
+  { const TraceMe before("before"); }
   ASSERT_TRUE(Profiler::Start().ok());
   {
-    Trace outer("outer");
+    TraceMe outer("outer");
     outer.Add("step_num", 7);
-    const Trace inner("inner");
+    const TraceMe inner("inner");
   }
   std::thread other([] {
-    Profiler::NameThread("loader");
-    const Trace span("cpu_loader.next");
+    Profiler::SetThreadName("loader");
+    const TraceMe span("cpu_loader.next");
   });
   other.join();
   absl::StatusOr<Profile> profile = Profiler::Stop();
-  { const Trace after("after"); }
+  { const TraceMe after("after"); }
   ASSERT_TRUE(profile.ok());
   ASSERT_EQ(profile->events.size(), 3u);
   const TraceEvent& outer = profile->events[0];
@@ -51,7 +51,7 @@ TEST(Profiler, SpansHoldEachOtherAndKeepTheirThreads) {
 
 TEST(Profiler, ASpanThatOutlivesItsProfileIsInNone) {
   ASSERT_TRUE(Profiler::Start().ok());
-  auto span = std::make_unique<Trace>("long");
+  auto span = std::make_unique<TraceMe>("long");
   EXPECT_TRUE(Profiler::Stop().ok());
   ASSERT_TRUE(Profiler::Start().ok());
   span.reset();
@@ -64,7 +64,7 @@ TEST(Profiler, CountsWhatIsBeyondTheLimit) {
   ProfilerOptions options;
   options.max_events = 2;
   ASSERT_TRUE(Profiler::Start(options).ok());
-  for (int i = 0; i < 5; ++i) const Trace span("span");
+  for (int i = 0; i < 5; ++i) const TraceMe span("span");
   absl::StatusOr<Profile> profile = Profiler::Stop();
   ASSERT_TRUE(profile.ok());
   EXPECT_EQ(profile->events.size(), 2u);

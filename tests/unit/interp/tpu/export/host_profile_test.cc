@@ -76,7 +76,7 @@ std::string JaxTraining(int steps) {
 }
 
 TEST(HostProfile, ReadsWhatJaxRecords) {
-  const absl::StatusOr<HostPlan> plan = HostPlanOfProfile(JaxTraining(4));
+  const absl::StatusOr<HostModel> plan = HostModelOfProfile(JaxTraining(4));
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->steps.size(), 4u);
   EXPECT_NEAR(plan->steps[0].compile, 500 * kMillisecond, 1e-9);
@@ -91,7 +91,7 @@ TEST(HostProfile, ReadsWhatJaxRecords) {
   EXPECT_EQ(step.graphs, 1);
   EXPECT_EQ(step.runs, 1);
   // The recorded 40 ms of waiting become what the simulated device needs.
-  EXPECT_NEAR(RunHost(*plan, 10 * kMillisecond).step_seconds, 17 * kMillisecond, 1e-9);
+  EXPECT_NEAR(SimulateHost(*plan, 10 * kMillisecond).step_seconds, 17 * kMillisecond, 1e-9);
 }
 
 TEST(HostProfile, CallsAreStepsWhereNothingMarksThem) {
@@ -102,7 +102,7 @@ TEST(HostProfile, CallsAreStepsWhereNothingMarksThem) {
   for (int k = 0; k < 5; ++k) {
     host.Span("PjRtCApiLoadedExecutable::Execute", 10 * k + 6, 10 * k + 7);
   }
-  const absl::StatusOr<HostPlan> plan = HostPlanOfProfile(host.Bytes());
+  const absl::StatusOr<HostModel> plan = HostModelOfProfile(host.Bytes());
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->steps.size(), 5u);
   EXPECT_NEAR(plan->steps[3].execute, 1 * kMillisecond, 1e-9);
@@ -121,23 +121,23 @@ TEST(HostProfile, ALoaderOnAnotherThreadRunsAhead) {
   }
   host.Thread("loader");
   for (int k = 0; k < 4; ++k) host.Span("cpu_loader.next", 10 * k, 10 * k + 8);
-  const absl::StatusOr<HostPlan> plan = HostPlanOfProfile(host.Bytes());
+  const absl::StatusOr<HostModel> plan = HostModelOfProfile(host.Bytes());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_GT(plan->prefetch, 0);
   EXPECT_NEAR(plan->steps[1].input, 8 * kMillisecond, 1e-9);
   EXPECT_NEAR(plan->steps[1].trace, 2 * kMillisecond, 1e-9);
   // The wait for the batch is simulated again: 8 ms of loading bound the step.
-  EXPECT_NEAR(RunHost(*plan, 1 * kMillisecond).step_seconds, 8 * kMillisecond, 1e-9);
+  EXPECT_NEAR(SimulateHost(*plan, 1 * kMillisecond).step_seconds, 8 * kMillisecond, 1e-9);
 }
 
 TEST(HostProfile, WhatIsNoRecordingIsAnError) {
-  EXPECT_FALSE(HostPlanOfProfile("\x12\xff\xff").ok());
-  EXPECT_FALSE(HostPlanOfProfile("").ok());
+  EXPECT_FALSE(HostModelOfProfile("\x12\xff\xff").ok());
+  EXPECT_FALSE(HostModelOfProfile("").ok());
   HostPlane host;
   host.Thread("main");
-  EXPECT_TRUE(absl::IsNotFound(HostPlanOfProfile(host.Bytes()).status()));
+  EXPECT_TRUE(absl::IsNotFound(HostModelOfProfile(host.Bytes()).status()));
   host.Span("forward", 0, 1);
-  EXPECT_TRUE(absl::IsNotFound(HostPlanOfProfile(host.Bytes()).status()));
+  EXPECT_TRUE(absl::IsNotFound(HostModelOfProfile(host.Bytes()).status()));
 }
 
 TEST(HostProfile, TimesOfAnySizeAreRead) {
@@ -155,11 +155,11 @@ TEST(HostProfile, TimesOfAnySizeAreRead) {
       event->set_duration_ps(offset);
     }
   }
-  const absl::StatusOr<HostPlan> plan = HostPlanOfProfile(space.SerializeAsString());
-  if (plan.ok()) RunHost(*plan, kMillisecond);
+  const absl::StatusOr<HostModel> plan = HostModelOfProfile(space.SerializeAsString());
+  if (plan.ok()) SimulateHost(*plan, kMillisecond);
 }
 
-// What SpaceOf writes reads back as the plan it was written from.
+// What BuildProfileSpace writes reads back as the plan it was written from.
 class RoundTrip : public testing::TestWithParam<const char*> {};
 
 TEST_P(RoundTrip, GivesTheSameStepsAndGaps) {
@@ -173,24 +173,25 @@ ENTRY main {
 )");
   ASSERT_TRUE(module.ok()) << module.status();
   SimulationOptions options;
-  options.machine = *InstalledMachine("v5e");
+  options.machine = *BuiltinDeviceDescription("v5e");
   options.topology = TopologyFor(options.machine, 1);
   const KernelPlan plan(**module);
   const Simulation simulation = Simulate(**module, plan, options);
-  const MemoryPlan memory = PlanMemory(options.machine, **module, plan, simulation.parts);
+  const MemoryPlan memory = PlanMemory(options.machine, **module, plan, simulation.implicit_partitions);
   const ReportInput input{**module, options, simulation, memory};
-  const absl::StatusOr<HostPlan> host = ParseHostPlan(GetParam(), 35e-6, 16e9);
+  const absl::StatusOr<HostModel> host = ParseHostModel(GetParam(), 35e-6, 16e9);
   ASSERT_TRUE(host.ok()) << host.status();
-  const absl::StatusOr<HostPlan> read = HostPlanOfProfile(XSpaceBytes(SpaceOf({&input, &plan}, *host, 1, 1000)));
+  const absl::StatusOr<HostModel> read =
+      HostModelOfProfile(XSpaceBytes(BuildProfileSpace({&input, &plan}, *host, 1, 1000)));
   ASSERT_TRUE(read.ok()) << read.status();
-  const HostTimeline before = RunHost(*host, simulation.device_seconds);
-  const HostTimeline after = RunHost(*read, simulation.device_seconds);
+  const HostTimeline before = SimulateHost(*host, simulation.device_seconds);
+  const HostTimeline after = SimulateHost(*read, simulation.device_seconds);
   EXPECT_EQ(after.steps, before.steps);
   // Profiles count in nanoseconds.
   EXPECT_NEAR(after.step_seconds, before.step_seconds, 2e-8);
   for (size_t p = 0; p < kHostPhaseCount; ++p) {
     const HostPhase phase = static_cast<HostPhase>(p);
-    EXPECT_NEAR(after.SteadyGap(phase), before.SteadyGap(phase), 2e-8) << NameOf(phase);
+    EXPECT_NEAR(after.SteadyGap(phase), before.SteadyGap(phase), 2e-8) << ToString(phase);
   }
 }
 

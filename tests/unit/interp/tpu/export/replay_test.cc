@@ -98,7 +98,7 @@ TEST(Replay, WithoutWaitsTheHostRunsAhead) {
 TEST(Replay, GapsOfARecordingAreExplained) {
   const auto longest = [](const Recording& r, double device_ms, size_t gap) {
     const Replay replay = r.Play(device_ms);
-    return RunHost(replay.plan, device_ms * kMillisecond).gaps[gap].Longest();
+    return SimulateHost(replay.plan, device_ms * kMillisecond).gaps[gap].Longest();
   };
   EXPECT_EQ(longest(Training(6, 8, 0, 20), 2, 3), HostPhase::kTrace);
   EXPECT_EQ(longest(Training(6, 3, 100, 20), 2, 0), HostPhase::kCompile);

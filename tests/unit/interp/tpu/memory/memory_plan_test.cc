@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interp/tpu/memory/memory_plan.h"
 
-#include "interp/tpu/timing/compile.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "interp/tpu/memory/heap.h"
+#include "interp/tpu/memory/heap_simulator.h"
+#include "interp/tpu/timing/compile.h"
 #include "ir/core/str_cat.h"
 #include "tests/unit/interp/tpu/simulated.h"
 
@@ -81,7 +80,7 @@ std::vector<int64_t> ReplayBuffers(const Module& module) {
 }
 
 TEST(MemoryReplayTest, PeakAndTimelineAreThoseOfAnIndependentReplay) {
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     const std::string text = RandomProgram(&random);
@@ -97,7 +96,7 @@ TEST(MemoryReplayTest, PeakAndTimelineAreThoseOfAnIndependentReplay) {
 }
 
 TEST(MemoryReplayTest, BlocksOfTheHeapNeverOverlap) {
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   std::mt19937 random(11);
   for (int round = 0; round < 100; ++round) {
     const std::unique_ptr<Module> module = Read(RandomProgram(&random));
@@ -105,8 +104,8 @@ TEST(MemoryReplayTest, BlocksOfTheHeapNeverOverlap) {
     const MemoryPlan memory = PlanMemory(machine, *module, plan, 1);
     std::map<int64_t, int64_t> blocks;  // end by offset
     int64_t highest = 0;
-    const int64_t size = WalkHeap(memory, memory.timeline.size(), [&](const HeapEvent& e) {
-      const int64_t end = e.offset + memory.lives[e.life].bytes;
+    const int64_t size = SimulateHeap(memory, memory.timeline.size(), [&](const HeapEvent& e) {
+      const int64_t end = e.offset + memory.live_ranges[e.live_range].bytes;
       if (!e.allocates) {
         ASSERT_EQ(blocks.count(e.offset), 1u);
         blocks.erase(e.offset);
@@ -124,7 +123,7 @@ TEST(MemoryReplayTest, BlocksOfTheHeapNeverOverlap) {
 }
 
 TEST(MemoryReplayTest, OperationsAddUpToWhatIsAlive) {
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   std::mt19937 random(13);
   for (int round = 0; round < 100; ++round) {
     const std::unique_ptr<Module> module = Read(RandomProgram(&random));
@@ -165,7 +164,7 @@ ENTRY main {
   ROOT y = f32[1024,1024] get-tuple-element(w), index=1
 }
 )");
-  const MemoryPlan memory = PlanMemory(*InstalledMachine("v5e"), *module, KernelPlan(*module), 1);
+  const MemoryPlan memory = PlanMemory(*BuiltinDeviceDescription("v5e"), *module, KernelPlan(*module), 1);
   ASSERT_EQ(memory.ops.size(), 1u);
   EXPECT_EQ(module->instruction(memory.ops[0].name).name(), "w");
   EXPECT_GE(memory.ops[0].self, 8 << 20);
@@ -184,7 +183,7 @@ ENTRY main {
 }
 )");
   SimulationOptions options;
-  options.machine = *InstalledMachine("v5e");
+  options.machine = *BuiltinDeviceDescription("v5e");
   options.topology = *ParseTopology(options.machine, "1");
   ASSERT_TRUE(Compile(options, "tpu", module.get()).ok());
   const Simulation s = RunOn(*module, options);

@@ -12,7 +12,7 @@
 #include "ir/core/str_cat.h"
 #include "passes/core/pipeline.h"
 #include "passes/layout/layout_assignment.h"
-#include "passes/layout/tpu_orders.h"
+#include "passes/layout/tpu_layout_preferences.h"
 #include "passes/schedule/vector_memory.h"
 #include "tests/unit/interp/tpu/simulated.h"
 
@@ -96,7 +96,7 @@ ENTRY main {
 }
 
 SimulationOptions OneChipOptionsOf(std::string_view name) {
-  return tpu::OptionsOf(name, InstalledMachine(name)->devices_per_chip() == 2 ? "2" : "4");
+  return tpu::OptionsOf(name, BuiltinDeviceDescription(name)->devices_per_chip() == 2 ? "2" : "4");
 }
 
 std::unique_ptr<Module> Compiled(int64_t rows, const SimulationOptions& options, std::string_view pipeline = "tpu") {
@@ -127,7 +127,7 @@ TEST(CompiledProgramTest, PassesTakeTheTargetTheyAreGiven) {
 constexpr int64_t kRows[] = {256, 1024, 4096};
 
 TEST(CompiledProgramTest, VectorMemoryIsNeverOvercommitted) {
-  for (std::string_view name : InstalledMachines()) {
+  for (std::string_view name : BuiltinDeviceDescriptions()) {
     const SimulationOptions options = OneChipOptionsOf(name);
     for (int64_t rows : kRows) {
       const std::unique_ptr<Module> plain = Read(Program(rows)), compiled = Compiled(rows, options);
@@ -146,7 +146,7 @@ TEST(CompiledProgramTest, VectorMemoryIsNeverOvercommitted) {
 }
 
 // Bytes of the arrays in S(1) at each place of a schedule, from where they are made to the last use under any shape.
-int64_t PeakOfAssigned(const Machine& machine, Computation c) {
+int64_t PeakOfAssigned(const DeviceDescription& machine, Computation c) {
   std::vector<Instruction> order;
   absl::flat_hash_map<uint32_t, size_t> place;
   for (Instruction i : c.instructions()) {
@@ -158,7 +158,7 @@ int64_t PeakOfAssigned(const Machine& machine, Computation c) {
     const Instruction i = order[from];
     const bool kept =
         i.shape().IsArray() && i.shape().has_layout() && i.shape().layout()->memory_space() == kVectorMemorySpace;
-    if (!kept || MovesNothing(i)) continue;
+    if (!kept || IsLayoutBitcast(i)) continue;
     size_t begin = from, end = from;
     if (i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kCopyDone)
       begin = place[i.operand(0).id().value];
@@ -168,7 +168,7 @@ int64_t PeakOfAssigned(const Machine& machine, Computation c) {
       open.pop_back();
       for (Instruction user : value.users()) {
         end = std::max(end, place[user.id().value]);
-        if (MovesNothing(user) || user.opcode() == Opcode::kCopyStart) open.push_back(user);
+        if (IsLayoutBitcast(user) || user.opcode() == Opcode::kCopyStart) open.push_back(user);
       }
     }
     for (size_t k = begin; k <= end; ++k) bytes[k] += PaddedBytes(machine, i.shape());
@@ -177,9 +177,9 @@ int64_t PeakOfAssigned(const Machine& machine, Computation c) {
 }
 
 TEST(CompiledProgramTest, AssignedArraysFit) {
-  for (std::string_view name : InstalledMachines()) {
+  for (std::string_view name : BuiltinDeviceDescriptions()) {
     const SimulationOptions options = OneChipOptionsOf(name);
-    const Machine& machine = options.machine;
+    const DeviceDescription& machine = options.machine;
     const double room = machine.OnChipBytes() - machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
     int64_t most = 0;
     for (int64_t rows : kRows) {
@@ -192,16 +192,16 @@ TEST(CompiledProgramTest, AssignedArraysFit) {
 }
 
 TEST(CompiledProgramTest, TimesAddUpAndScale) {
-  for (std::string_view name : InstalledMachines()) {
+  for (std::string_view name : BuiltinDeviceDescriptions()) {
     SimulationOptions options = OneChipOptionsOf(name);
     const std::unique_ptr<Module> module = Compiled(1024, options);
     const KernelPlan plan(*module);
     const Simulation once = Simulate(*module, plan, options);
-    EXPECT_NEAR((once.core_busy + once.waited) / once.device_seconds, 1, 1e-9) << name;
+    EXPECT_NEAR((once.core_busy + once.stall) / once.device_seconds, 1, 1e-9) << name;
     double rows = 0;
     for (const OpRow& row : once.rows) rows += row.kind == StepKind::kKernel ? row.seconds : 0;
     EXPECT_NEAR(rows / once.core_busy, 1, 1e-9) << name;
-    options.machine = Faster(options.machine, 2);
+    options.machine = Scaled(options.machine, 2);
     EXPECT_NEAR(Simulate(*module, plan, options).device_seconds / once.device_seconds, 0.5, 1e-9) << name;
   }
 }

@@ -92,7 +92,7 @@ void ExpectNumbers(const nlohmann::json& json, const std::string& where) {
 }
 
 // The whole way: compile, simulate, plan memory, report, profile.
-void GoAllTheWay(const Machine& machine, const std::string& chips, const std::string& what) {
+void GoAllTheWay(const DeviceDescription& machine, const std::string& chips, const std::string& what) {
   SCOPED_TRACE(what);
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(kEveryKindProgram);
   ASSERT_TRUE(module.ok()) << module.status();
@@ -105,21 +105,21 @@ void GoAllTheWay(const Machine& machine, const std::string& chips, const std::st
   const KernelPlan plan(**module);
   const Simulation simulation = Simulate(**module, plan, options);
   EXPECT_TRUE(std::isfinite(simulation.device_seconds) && simulation.device_seconds >= 0) << simulation.device_seconds;
-  const MemoryPlan memory = PlanMemory(machine, **module, plan, simulation.parts);
+  const MemoryPlan memory = PlanMemory(machine, **module, plan, simulation.implicit_partitions);
   EXPECT_GT(memory.peak_bytes, 0);
   const ReportInput input{**module, options, simulation, memory};
-  const absl::StatusOr<HostPlan> host =
-      ParseHostPlan("steps=3,trace=1ms", machine.queued_dispatch_latency, machine.host_rate);
+  const absl::StatusOr<HostModel> host =
+      ParseHostModel("steps=3,trace=1ms", machine.queued_dispatch_latency, machine.host_rate);
   ASSERT_TRUE(host.ok()) << host.status();
   const nlohmann::json report = nlohmann::json::parse(ReportDocument(input, plan, *host, {}));
   ExpectNumbers(report, "report");
-  EXPECT_FALSE(XSpaceBytes(SpaceOf({&input, &plan}, *host, 2, 1000)).empty());
+  EXPECT_FALSE(XSpaceBytes(BuildProfileSpace({&input, &plan}, *host, 2, 1000)).empty());
 }
 
 TEST(ExtremeMachines, EachFigureAtItsEnds) {
-  for (const MachineField& field : MachineFields()) {
+  for (const DeviceDescriptionField& field : DeviceDescriptionFields()) {
     for (double end : {field.minimum, field.maximum}) {
-      Machine machine = *InstalledMachine("v5e");
+      DeviceDescription machine = *BuiltinDeviceDescription("v5e");
       machine.*field.member = end;
       GoAllTheWay(machine, "2x2", std::string(field.name) + " at " + std::to_string(end));
       if (HasFailure()) return;
@@ -129,8 +129,8 @@ TEST(ExtremeMachines, EachFigureAtItsEnds) {
 
 TEST(ExtremeMachines, AllFiguresAtTheirEnds) {
   for (const bool high : {false, true}) {
-    Machine machine = *InstalledMachine("v5p");
-    for (const MachineField& field : MachineFields()) {
+    DeviceDescription machine = *BuiltinDeviceDescription("v5p");
+    for (const DeviceDescriptionField& field : DeviceDescriptionFields()) {
       machine.*field.member = high ? field.maximum : field.minimum;
     }
     GoAllTheWay(machine, "1", high ? "all at their most" : "all at their least");
@@ -141,9 +141,9 @@ TEST(ExtremeMachines, FiguresDrawnFromTheirRanges) {
   std::mt19937 random(7);
   const auto unit = [&] { return static_cast<double>(random()) / 4294967296.0; };
   for (int round = 0; round < 60; ++round) {
-    const std::vector<std::string_view> names = InstalledMachines();
-    Machine machine = *InstalledMachine(names[random() % names.size()]);
-    for (const MachineField& field : MachineFields()) {
+    const std::vector<std::string_view> names = BuiltinDeviceDescriptions();
+    DeviceDescription machine = *BuiltinDeviceDescription(names[random() % names.size()]);
+    for (const DeviceDescriptionField& field : DeviceDescriptionFields()) {
       if (unit() < 0.7) continue;
       // By magnitude: most ranges span many.
       const double low = std::max(field.minimum, field.maximum * 1e-18);

@@ -11,9 +11,9 @@ namespace hlokit::tpu {
 namespace {
 
 HostTimeline Play(const std::string& text, double device_seconds) {
-  absl::StatusOr<HostPlan> plan = ParseHostPlan(text, 35e-6, 16e9);
+  absl::StatusOr<HostModel> plan = ParseHostModel(text, 35e-6, 16e9);
   EXPECT_TRUE(plan.ok()) << plan.status();
-  return plan.ok() ? RunHost(*plan, device_seconds) : HostTimeline();
+  return plan.ok() ? SimulateHost(*plan, device_seconds) : HostTimeline();
 }
 
 double SumOf(const DeviceGap& gap) {
@@ -105,12 +105,12 @@ TEST(Host, PartsOfAGapAddUpToIt) {
 }
 
 TEST(Host, ReadsFiguresAndRefusesNonsense) {
-  EXPECT_TRUE(ParseHostPlan("", 0, 0).ok());
+  EXPECT_TRUE(ParseHostModel("", 0, 0).ok());
   for (const char* text : {"trace", "trace=fast", "trace=-1ms", "trace=3", "steps=0", "steps=1.5", "tarce=1ms",
                            "mode=eager", "graphs=10000,steps=100000", "trace=nanms", "transfer=1kg"}) {
-    EXPECT_FALSE(ParseHostPlan(text, 0, 1e9).ok()) << text;
+    EXPECT_FALSE(ParseHostModel(text, 0, 1e9).ok()) << text;
   }
-  EXPECT_NE(std::string(ParseHostPlan("tarce=1ms", 0, 0).status().message()).find("did you mean `trace`"),
+  EXPECT_NE(std::string(ParseHostModel("tarce=1ms", 0, 0).status().message()).find("did you mean `trace`"),
             std::string::npos);
 }
 

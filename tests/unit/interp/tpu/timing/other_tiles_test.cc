@@ -22,16 +22,16 @@ ENTRY main {
 }
 )";
 
-Machine WithSublanes(int64_t sublanes) {
+DeviceDescription WithSublanes(int64_t sublanes) {
   DiagnosticSink sink;
   const std::string text = "tpu wide\n  like v6e\n  sublanes " + std::to_string(sublanes) + "\n";
-  std::optional<Machine> machine = ParseMachine(SourceBuffer("wide.tpu", text), &sink);
+  std::optional<DeviceDescription> machine = ParseDeviceDescription(SourceBuffer("wide.tpu", text), &sink);
   EXPECT_TRUE(machine.has_value());
   return *std::move(machine);
 }
 
 // The program compiled for the machine.
-std::unique_ptr<Module> CompiledFor(const Machine& machine, SimulationOptions* options) {
+std::unique_ptr<Module> CompiledFor(const DeviceDescription& machine, SimulationOptions* options) {
   options->machine = machine;
   options->topology = TopologyFor(machine, 1);
   std::unique_ptr<Module> module = Read(kProgram);

@@ -61,10 +61,10 @@ ENTRY main {
 
 TEST(SimulatorTest, CoreTimeAndWaitsAddUpToTheStep) {
   const std::unique_ptr<Module> module = Read(kLayer);
-  for (std::string_view name : InstalledMachines()) {
+  for (std::string_view name : BuiltinDeviceDescriptions()) {
     const Simulation s = RunOn(*module, OptionsOf(name, "4"));
     EXPECT_GT(s.device_seconds, 0) << name;
-    EXPECT_NEAR((s.core_busy + s.waited) / s.device_seconds, 1, 1e-9) << name;
+    EXPECT_NEAR((s.core_busy + s.stall) / s.device_seconds, 1, 1e-9) << name;
     double rows = 0;
     for (const OpRow& row : s.rows) {
       if (row.kind == StepKind::kKernel) rows += row.seconds;
@@ -75,10 +75,10 @@ TEST(SimulatorTest, CoreTimeAndWaitsAddUpToTheStep) {
 
 TEST(SimulatorTest, TwiceTheRatesTakeHalfTheTime) {
   const std::unique_ptr<Module> module = Read(kLayer);
-  for (std::string_view name : InstalledMachines()) {
+  for (std::string_view name : BuiltinDeviceDescriptions()) {
     SimulationOptions options = OptionsOf(name, "4");
     const Simulation once = RunOn(*module, options);
-    options.machine = Faster(options.machine, 2);
+    options.machine = Scaled(options.machine, 2);
     const Simulation twice = RunOn(*module, options);
     EXPECT_NEAR(twice.device_seconds / once.device_seconds, 0.5, 1e-9) << name;
     ASSERT_EQ(once.rows.size(), twice.rows.size());
@@ -110,8 +110,8 @@ TEST(SimulatorTest, AFasterResourceNeverSlowsAProgram) {
   const std::unique_ptr<Module> module = Read(kLayer);
   const SimulationOptions options = OptionsOf("v6e", "4");
   const double base = RunOn(*module, options).device_seconds;
-  for (const MachineField& field : MachineFields()) {
-    if (field.dimension != Dimension::kRate && field.dimension != Dimension::kFrequency) continue;
+  for (const DeviceDescriptionField& field : DeviceDescriptionFields()) {
+    if (field.unit != UnitKind::kRate && field.unit != UnitKind::kFrequency) continue;
     SimulationOptions faster = options;
     faster.machine.*field.member *= 2;
     EXPECT_LE(RunOn(*module, faster).device_seconds, base * (1 + 1e-12)) << field.name;
@@ -150,11 +150,11 @@ ENTRY main {
   const SimulationOptions options = OptionsOf("v5e", "4");
   // As it stands the core waits; the compiler makes it asynchronous.
   const Simulation blocking = RunOn(*module, options);
-  EXPECT_GT(blocking.waited, 50e-6);
+  EXPECT_GT(blocking.stall, 50e-6);
   ASSERT_TRUE(Compile(options, "tpu", module.get()).ok());
   const Simulation s = RunOn(*module, options);
   EXPECT_GT(s.busy[static_cast<size_t>(Resource::kIci)], 50e-6);
-  EXPECT_NEAR(s.waited, 0, 1e-12);
+  EXPECT_NEAR(s.stall, 0, 1e-12);
   EXPECT_LT(s.device_seconds, blocking.device_seconds - 50e-6);
 }
 
@@ -178,8 +178,8 @@ ENTRY main {
 }
 )");
   const Simulation s = RunOn(*module, OptionsOf("v5e", "1"));
-  EXPECT_EQ(s.missing.size(), 2u);
-  EXPECT_EQ(s.missing.count("work of custom call mystery: only its operands and results are counted"), 1u);
+  EXPECT_EQ(s.unmodeled.size(), 2u);
+  EXPECT_EQ(s.unmodeled.count("work of custom call mystery: only its operands and results are counted"), 1u);
 }
 
 double CrossLaneSeconds(const std::string& body) {
@@ -237,7 +237,7 @@ TEST(SimulatorTest, PagedAttentionTakesItsBlocks) {
                     ",4096] custom-call(q, k, v), custom_call_target=\"ragged_paged_attention\"\n}\n"));
     return RunOn(*module, OptionsOf("v6e", "1"));
   };
-  const Machine machine = *InstalledMachine("v6e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v6e");
   // Decoding: a block for each sequence, which hides behind the cache where that is large.
   EXPECT_NEAR(run(16, 16, 128).device_seconds,
               machine.attention_launch_overhead + 16 * machine.attention_block_overhead, 2e-6);
@@ -262,7 +262,7 @@ ENTRY main {
   ROOT d = f32[8,128] custom-call(c), custom_call_target="d"
 }
 )");
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   const MemoryPlan memory = PlanMemory(machine, *module, KernelPlan(*module), 1);
   const int64_t array = 4 << 20;
   EXPECT_EQ(memory.peak_bytes, 4 * array);  // x, a, b, c
@@ -274,7 +274,7 @@ ENTRY main {
 
 TEST(MemoryPlanTest, LoopsWorkInPlaceAndPaddingCounts) {
   const std::unique_ptr<Module> module = Read(kLayer);
-  const Machine machine = *InstalledMachine("v5e");
+  const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   ASSERT_TRUE(Compile(OptionsOf("v5e", "1"), "tpu", module.get()).ok());
   const MemoryPlan memory = PlanMemory(machine, *module, KernelPlan(*module), 1);
   const int64_t weights = 8 * 2048 * 2048 * 2;

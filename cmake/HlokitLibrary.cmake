@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# hlokit_library(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…] [FLAGS flags…] [ALONE regex])
+#
+# Makes the library hlokit_NAME (hlokit::NAME) of every .cc file under NAME/ and installs the headers beside them. A new
+# file needs no line here: the next build finds it. A room with no .cc file is an interface library, so that rooms to its
+# right can name it from the first day.
+#   PUBLIC       what the room's headers include
+#   PRIVATE      what its sources call; users of the installed static library link it too
+#   HEADER_ONLY  what its sources include and nobody links; users of the installed library need not have it
+#   FLAGS        of the compiler, for this room's sources
+#   ALONE        sources that are never compiled together with others (HlokitFastBuild.cmake)
+function(hlokit_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 library "" "ALONE" "FLAGS;PUBLIC;PRIVATE;HEADER_ONLY")
+  set(target hlokit_${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${name}/*.cc")
+  if(sources)
+    set(scope PUBLIC)
+    add_library(${target} STATIC ${sources})
+    set(alone ${sources})
+    if(library_ALONE)
+      list(FILTER alone INCLUDE REGEX "${library_ALONE}")
+    else()
+      set(alone "")
+    endif()
+    # The rooms with the flags of all share one precompiled header, that of the first.
+    if(library_FLAGS)
+      target_compile_options(${target} PRIVATE ${library_FLAGS})
+      hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h" ALONE ${alone})
+    elseif(name STREQUAL "ir")
+      hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h")
+    else()
+      hlokit_fast_build(${target} REUSE hlokit_ir ALONE ${alone})
+    endif()
+    target_link_libraries(${target} PRIVATE ${library_PRIVATE})
+    foreach(header_only IN LISTS library_HEADER_ONLY)
+      target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${header_only}>)
+    endforeach()
+  else()
+    set(scope INTERFACE)
+    add_library(${target} INTERFACE)
+  endif()
+  add_library(hlokit::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_link_libraries(${target} ${scope} ${library_PUBLIC})
+  # Headers are included as "room/file.h", here and from the installed package.
+  target_include_directories(${target} ${scope}
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hlokit>)
+
+  install(TARGETS ${target} EXPORT hlokitTargets)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
+    "${PROJECT_SOURCE_DIR}/${name}/*.h" "${PROJECT_SOURCE_DIR}/${name}/*.def")
+  foreach(header IN LISTS headers)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES "${PROJECT_SOURCE_DIR}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/${folder}")
+  endforeach()
+endfunction()
+
+# The CMake package: after `cmake --install`, find_package(hlokit) gives hlokit::ir, hlokit::parser, …
+function(hlokit_install_package)
+  include(CMakePackageConfigHelpers)
+  set(destination "${CMAKE_INSTALL_LIBDIR}/cmake/hlokit")
+  configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/hlokitConfig.cmake.in"
+    "${PROJECT_BINARY_DIR}/hlokitConfig.cmake" INSTALL_DESTINATION "${destination}")
+  write_basic_package_version_file("${PROJECT_BINARY_DIR}/hlokitConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+  install(EXPORT hlokitTargets NAMESPACE hlokit:: DESTINATION "${destination}")
+  install(FILES
+    "${PROJECT_BINARY_DIR}/hlokitConfig.cmake"
+    "${PROJECT_BINARY_DIR}/hlokitConfigVersion.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/Findxxhash.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/FindgRPC.cmake"
+    DESTINATION "${destination}")
+endfunction()

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/buffer_pool.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace hlokit::interp {
+
+BufferPool::~BufferPool() { DropFreeBlocks(); }
+
+PoolBlock* BufferPool::AllocateSlow(int64_t bytes, uint32_t size_class) {
+  if (bytes < 0 || bytes > max_bytes_ || size_class >= kClasses) return nullptr;
+  const int64_t block = ClassBytes(size_class);
+  if (block > max_bytes_ - bytes_in_use_) return nullptr;
+  // Blocks kept for reuse count against the budget too: they go before the budget is called exhausted.
+  if (block > max_bytes_ - bytes_in_use_ - bytes_free_) DropFreeBlocks();
+  const size_t total = static_cast<size_t>((PoolBlock::header_bytes(size_class) + block + 63) / 64 * 64);
+  void* memory = std::aligned_alloc(64, total);
+  if (memory == nullptr) return nullptr;
+  PoolBlock* b = static_cast<PoolBlock*>(memory);
+  b->refs = 1;
+  b->size_class = size_class;
+  b->next_free = nullptr;
+  bytes_in_use_ += block;
+  peak_bytes_ = std::max(peak_bytes_, bytes_in_use_);
+  return b;
+}
+
+void BufferPool::Free(PoolBlock* b) {
+  const int64_t block = ClassBytes(b->size_class);
+  bytes_in_use_ -= block;
+  // What is kept stays within half of the peak, so a program that shrinks gives memory back.
+  if (block > 4096 && bytes_free_ + block > peak_bytes_ / 2 + (int64_t{64} << 20)) {
+    std::free(b);
+    return;
+  }
+  b->next_free = free_[b->size_class];
+  free_[b->size_class] = b;
+  bytes_free_ += block;
+}
+
+void BufferPool::DropFreeBlocks() {
+  for (PoolBlock*& head : free_) {
+    while (head != nullptr) {
+      PoolBlock* next = head->next_free;
+      std::free(head);
+      head = next;
+    }
+  }
+  bytes_free_ = 0;
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/exact/compiled_computation_builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/container/flat_hash_set.h"
+#include "interp/exact/kernels.h"
+#include "interp/exact/program_builder.h"
+#include "interp/exact/run_context.h"
+#include "interp/exact/strided_copy.h"
+#include "ir/core/str_cat.h"
+
+namespace hlokit::interp {
+
+void AppendLeaves(Shape shape, std::vector<Shape>* leaves) {
+  for (Shape leaf : Leaves(shape)) {
+    while (leaf.IsBuffer()) leaf = leaf.element(0);
+    leaves->push_back(leaf);
+  }
+}
+
+namespace {
+
+constexpr uint32_t kNoView = 0xffffffffu;
+
+int64_t BytesOfLeaf(Shape leaf) {
+  if (!leaf.IsArray()) return 0;
+  int64_t bytes;
+  if (leaf.element_count() < 0 || __builtin_mul_overflow(leaf.element_count(), BytesOf(leaf.element_type()), &bytes)) {
+    return -1;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+CompiledComputationBuilder::CompiledComputationBuilder(ProgramBuilder& program, CompiledComputation* routine)
+    : program_(program), routine_(routine) {}
+
+absl::Span<const View> CompiledComputationBuilder::leaves(Instruction instruction) const {
+  const uint32_t first = program_.first_view()[instruction.id().value];
+  return {views_.data() + first, static_cast<size_t>(program_.LeafCount(instruction.shape()))};
+}
+
+void CompiledComputationBuilder::Fail(std::string message) {
+  failed_ = true;
+  program_.Error(DiagnosticKind::kUnsupported, current_, std::move(message));
+}
+
+void CompiledComputationBuilder::FailMismatch(std::string_view expected) {
+  constexpr int64_t kMaxOperands = 8;
+  constexpr int64_t kMaxLeavesInText = 100;
+  const auto text = [](Shape shape) {
+    return shape.leaf_count() > kMaxLeavesInText ? StrCat("a tuple of ", shape.tuple_size(), " elements")
+                                                 : ToString(shape, /*with_layout=*/false);
+  };
+  std::string operands;
+  for (int64_t i = 0; i < current_.operand_count() && i < kMaxOperands; ++i) {
+    StrAppend(&operands, i == 0 ? "" : ", ", text(current_.operand(i).shape()));
+  }
+  if (current_.operand_count() > kMaxOperands) StrAppend(&operands, ", ...");
+  Fail(StrCat("expected ", expected, "; found ", current_.opcode_text(), " of (", operands, ") with result ",
+              text(current_.shape())));
+}
+
+void CompiledComputationBuilder::Warn(std::string message) {
+  SourceRange range;
+  const uint32_t offset = current_.record().source_offset;
+  if (offset != InstructionRecord::kNoSourceOffset) range = {offset, static_cast<uint32_t>(current_.name().size())};
+  program_.sink().Warning(DiagnosticKind::kUnsupported, range, std::move(message));
+}
+
+void CompiledComputationBuilder::EmitTrap(std::string message) {
+  struct FailPlan : ThunkParams {
+    std::string message;
+  };
+  auto plan = std::make_unique<FailPlan>();
+  plan->message = std::move(message);
+  Thunk& step = Emit([](const ThunkParams* p, const std::byte* const*, std::byte* const*,
+                        RunContext& context) { context.Fail(static_cast<const FailPlan*>(p)->message); },
+                     std::move(plan), {});
+  step.pure = false;
+}
+
+const int64_t* CompiledComputationBuilder::NewStrides(absl::Span<const int64_t> strides,
+                                                      absl::Span<const int64_t> dims) {
+  if (AreDense(dims, strides)) return nullptr;
+  return program_.program().arena.CopyArray(strides.data(), strides.size());
+}
+
+View CompiledComputationBuilder::MakeDense(const View& view) {
+  if (view.dense()) return view;
+  const auto key = std::make_tuple(view.slot, view.strides, view.offset);
+  if (const auto it = dense_copies_.find(key); it != dense_copies_.end()) {
+    View copy = it->second;
+    copy.shape = view.shape;
+    return copy;
+  }
+  std::unique_ptr<ThunkParams> plan = StridedCopyPlan(view);
+  const View copy = EmitTo(RunStridedCopy, std::move(plan), {&view, 1}, {&view.shape, 1})[0];
+  dense_copies_.emplace(key, copy);
+  return copy;
+}
+
+void CompiledComputationBuilder::AppendDense(Instruction operand, std::vector<View>* views) {
+  // Dense may add views of its own, so the leaves are copied first.
+  const std::vector<View> copied(leaves(operand).begin(), leaves(operand).end());
+  for (const View& v : copied) views->push_back(MakeDense(v));
+}
+
+void CompiledComputationBuilder::SetResults(absl::Span<const View> views) {
+  const std::vector<View> copy = AsDeclared(views);  // a copy, because `views` may point into views_
+  if (!program_.CountViews(static_cast<int64_t>(copy.size()))) {
+    Fail("the tuples of this program have too many leaves");
+    return;
+  }
+  program_.first_view()[current_.id().value] = static_cast<uint32_t>(views_.size());
+  views_.insert(views_.end(), copy.begin(), copy.end());
+}
+
+void CompiledComputationBuilder::AliasResult(Instruction tuple, int64_t index) {
+  // Offsets are kept per shape, so that taking a wide tuple apart is linear.
+  std::vector<uint32_t>& begins = element_begins_[tuple.shape().record()];
+  if (begins.empty()) {
+    uint32_t begin = 0;
+    for (Shape element : tuple.shape().elements()) {
+      begins.push_back(begin);
+      begin += static_cast<uint32_t>(program_.LeafCount(element));
+    }
+  }
+  const uint32_t first = program_.first_view()[tuple.id().value] + begins[static_cast<size_t>(index)];
+  program_.first_view()[current_.id().value] = first;
+}
+
+ShapeTable& CompiledComputationBuilder::program_shapes() { return program_.module().context().shapes; }
+
+uint32_t CompiledComputationBuilder::NewSlots(absl::Span<const Shape> leaves) {
+  const uint32_t first = static_cast<uint32_t>(routine_->slots.size());
+  for (Shape leaf : leaves) {
+    SlotInfo info;
+    info.bytes = BytesOfLeaf(leaf);
+    if (info.bytes < 0 || info.bytes > program_.options().limits.max_bytes) {
+      Fail(StrCat("a value of shape ", ToString(leaf, /*with_layout=*/false),
+                  " exceeds the limit on memory (--max-bytes)"));
+      info.bytes = 0;
+    }
+    routine_->slots.push_back(info);
+  }
+  return first;
+}
+
+Thunk& CompiledComputationBuilder::AddThunk(absl::Span<const View> operands) {
+  Thunk step;
+  step.operand_begin = static_cast<uint32_t>(routine_->operands.size());
+  step.operand_count = static_cast<uint32_t>(operands.size());
+  step.instruction = current_.id();
+  for (const View& v : operands) routine_->operands.push_back({v.slot, v.offset});
+  routine_->thunks.push_back(step);
+  return routine_->thunks.back();
+}
+
+std::vector<View> CompiledComputationBuilder::EmitTo(Kernel kernel, std::unique_ptr<ThunkParams> plan,
+                                                     absl::Span<const View> operands, absl::Span<const Shape> results,
+                                                     absl::Span<const InPlaceReuse> reuse, bool elementwise) {
+  Thunk& step = AddThunk(operands);
+  step.kernel = kernel;
+  step.plan = plan.get();
+  if (plan != nullptr) routine_->plans.push_back(std::move(plan));
+  step.result_begin = NewSlots(results);
+  step.result_count = static_cast<uint32_t>(results.size());
+  for (const InPlaceReuse& r : reuse) {
+    if (r.operand >= operands.size()) continue;
+    const View& from = operands[r.operand];
+    const uint32_t to = step.result_begin + r.result;
+    if (!from.dense() || from.offset != 0 || routine_->slots[from.slot].constant != nullptr ||
+        BytesOfLeaf(from.shape) != routine_->slots[to].bytes ||
+        routine_->slots[from.slot].bytes != routine_->slots[to].bytes) {
+      continue;
+    }
+    // Another operand that lies in the same slot must be read in step with this one.
+    bool shared = false;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (i == r.operand || operands[i].slot != from.slot) continue;
+      shared = shared || !elementwise || !operands[i].dense() || operands[i].offset != 0 ||
+               BytesOfLeaf(operands[i].shape) != BytesOfLeaf(from.shape);
+    }
+    if (!shared) reuses_.push_back({static_cast<uint32_t>(routine_->thunks.size() - 1), r});
+  }
+  std::vector<View> views;
+  for (size_t i = 0; i < results.size(); ++i) {
+    views.push_back({results[i], step.result_begin + static_cast<uint32_t>(i), nullptr, 0});
+  }
+  return views;
+}
+
+Thunk& CompiledComputationBuilder::Emit(Kernel kernel, std::unique_ptr<ThunkParams> plan,
+                                        absl::Span<const View> operands, absl::Span<const InPlaceReuse> reuse,
+                                        bool elementwise) {
+  std::vector<Shape> results;
+  AppendLeaves(shape(), &results);
+  const std::vector<View> views = EmitTo(kernel, std::move(plan), operands, results, reuse, elementwise);
+  SetResults(views);
+  return routine_->thunks.back();
+}
+
+Thunk& CompiledComputationBuilder::EmitInPlace(Kernel kernel, std::unique_ptr<ThunkParams> plan,
+                                               absl::Span<const View> operands, size_t count) {
+  std::vector<InPlaceReuse> reuse;
+  for (size_t i = 0; i < std::min<size_t>(count, 0xffff); ++i)
+    reuse.push_back({static_cast<uint16_t>(i), static_cast<uint16_t>(i)});
+  return Emit(kernel, std::move(plan), operands, reuse);
+}
+
+std::vector<View> CompiledComputationBuilder::EmitCall(CompiledComputation* callee, absl::Span<const View> operands,
+                                                       absl::Span<const Shape> results) {
+  auto plan = std::make_unique<CallPlan>();
+  plan->callee = callee;
+  std::vector<View> views = EmitTo(nullptr, std::move(plan), operands, results);
+  routine_->thunks.back().kind = ThunkKind::kCall;
+  return views;
+}
+
+std::vector<View> CompiledComputationBuilder::EmitCollective(std::unique_ptr<CollectivePlan> plan,
+                                                             absl::Span<const View> operands,
+                                                             absl::Span<const Shape> results) {
+  std::vector<View> views = EmitTo(nullptr, std::move(plan), operands, results);
+  routine_->thunks.back().kind = ThunkKind::kCollective;
+  return views;
+}
+
+Thunk& CompiledComputationBuilder::EmitControl(ThunkKind kind, std::unique_ptr<ThunkParams> plan,
+                                               absl::Span<const View> operands) {
+  std::vector<Shape> results;
+  AppendLeaves(shape(), &results);
+  const std::vector<View> views = EmitTo(nullptr, std::move(plan), operands, results);
+  routine_->thunks.back().kind = kind;
+  SetResults(views);
+  return routine_->thunks.back();
+}
+
+View CompiledComputationBuilder::Constant(Shape shape, const std::byte* data) {
+  const uint32_t slot = static_cast<uint32_t>(routine_->slots.size());
+  SlotInfo info;
+  info.bytes = BytesOfLeaf(shape);
+  // An empty array has no bytes, but its slot still counts as constant.
+  static constexpr std::byte kNothing[16] = {};
+  info.constant = data != nullptr ? data : kNothing;
+  routine_->slots.push_back(info);
+  return {shape, slot, nullptr, 0};
+}
+
+View CompiledComputationBuilder::Zeros(Shape shape) {
+  static constexpr std::byte kZeros[16] = {};
+  View view = Constant(shape, kZeros);
+  if (shape.IsArray()) view.strides = NewStrides(Dims(static_cast<size_t>(shape.rank()), 0), shape.dims());
+  return view;
+}
+
+void CompiledComputationBuilder::PrepareParameter() {
+  // The slots were made before the first instruction; see Build.
+  size_t leaf = parameter_begins_[static_cast<size_t>(current_.parameter_number())];
+  std::vector<Shape> shapes;
+  AppendLeaves(shape(), &shapes);
+  std::vector<View> views;
+  for (Shape s : shapes) {
+    const uint32_t slot = NewSlots({&s, 1});
+    routine_->parameters[leaf++] = slot;
+    views.push_back({s, slot, nullptr, 0});
+  }
+  SetResults(views);
+}
+
+void CompiledComputationBuilder::PrepareConstant() {
+  // Leaves of the literal, left to right.
+  std::vector<LiteralId> stack = {current_.literal_id()};
+  std::vector<View> views;
+  const Context& context = program_.module().context();
+  while (!stack.empty()) {
+    const LiteralId id = stack.back();
+    stack.pop_back();
+    const LiteralRecord& literal = context.literals[id];
+    if (literal.shape.IsTuple() && literal.elements != nullptr) {
+      for (int64_t i = literal.shape.tuple_size(); i-- > 0;) stack.push_back(literal.elements[i]);
+      continue;
+    }
+    if (!literal.shape.IsArray()) {
+      // A token, or an elided tuple.
+      if (literal.shape.IsTuple() && literal.shape.tuple_size() != 0) {
+        Fail("the elements of this tuple constant are elided");
+        return;
+      }
+      if (!literal.shape.IsTuple()) views.push_back(Constant(literal.shape, nullptr));
+      continue;
+    }
+    const std::byte* data = program_.ConstantData(current_, id);
+    if (data == nullptr && literal.shape.element_count() != 0) {
+      failed_ = true;
+      return;
+    }
+    views.push_back(Constant(literal.shape, data));
+  }
+  SetResults(views);
+}
+
+bool CompiledComputationBuilder::CheckLeaves(Instruction instruction) {
+  current_ = instruction;
+  if (!program_.CountLeaves(instruction.shape())) {
+    Fail("the tuples of this program have too many leaves");
+    return false;
+  }
+  if (!instruction.shape().has_unbounded_dims()) return true;
+  Fail(StrCat("the shape ", ToString(instruction.shape(), /*with_layout=*/false),
+              " has an unbounded dimension; specify its size in the module"));
+  return false;
+}
+
+bool CompiledComputationBuilder::Prepare(Instruction instruction) {
+  current_ = instruction;
+  if (!CheckLeaves(instruction)) return false;
+  const PrepareFn prepare = PrepareFnOf(instruction.opcode());
+  if (prepare == nullptr) {
+    Fail(StrCat("cannot evaluate ", instruction.opcode_text()));
+    return false;
+  }
+  if (!FitTypes()) return false;
+  const uint32_t first_slot = static_cast<uint32_t>(routine_->slots.size());
+  prepare(*this);
+  if (failed_) return false;
+  const std::vector<bool>& observed = program_.options().observation.instructions;
+  if (instruction.id().value < observed.size() && observed[instruction.id().value]) EmitObservation(first_slot);
+  return !failed_;
+}
+
+void CompiledComputationBuilder::EmitObservation(uint32_t first_slot) {
+  const ObservationRequest& observation = program_.options().observation;
+  const std::vector<View> values(leaves(current_).begin(), leaves(current_).end());
+  if (observation.computed_only &&
+      std::none_of(values.begin(), values.end(), [&](const View& v) { return v.slot >= first_slot; })) {
+    return;
+  }
+  std::vector<View> shown;
+  for (const View& v : values) shown.push_back(MakeDense(v));
+  if (observation.operands) {
+    for (Instruction operand : current_.operands()) {
+      const std::vector<View> parts(leaves(operand).begin(), leaves(operand).end());
+      for (const View& v : parts) shown.push_back(MakeDense(v));
+    }
+  }
+  auto plan = std::make_unique<ObservePlan>();
+  plan->value_count = values.size();
+  Thunk& step = AddThunk(shown);
+  step.kind = ThunkKind::kObserve;
+  step.plan = plan.get();
+  routine_->plans.push_back(std::move(plan));
+}
+
+bool CompiledComputationBuilder::Visit(Instruction root) {
+  // Post-order over operands and control predecessors; first_view says what is done, `open` what is on the stack.
+  constexpr uint32_t kOpen = kNoView - 1;
+  std::vector<uint32_t>& first_view = program_.first_view();
+  if (first_view[root.id().value] < kOpen) return true;
+  struct Entry {
+    Instruction instruction;
+    int64_t next_operand;
+  };
+  std::vector<Entry> stack = {{root, 0}};
+  first_view[root.id().value] = kOpen;
+  while (!stack.empty()) {
+    Entry& top = stack.back();
+    const Instruction at = top.instruction;
+    Instruction next;
+    if (top.next_operand < at.operand_count()) {
+      next = at.operand(top.next_operand++);
+    } else if (at.has(Attr::kControlPredecessors)) {
+      const std::vector<Instruction> predecessors = at.control_predecessors();
+      const size_t i = static_cast<size_t>(top.next_operand - at.operand_count());
+      if (i < predecessors.size()) {
+        next = predecessors[i];
+        ++top.next_operand;
+      }
+    }
+    if (next.valid()) {
+      uint32_t& state = first_view[next.id().value];
+      if (state < kOpen) continue;
+      if (state == kOpen) {
+        program_.Error(DiagnosticKind::kCyclicOperands, next, "this instruction depends on its own result");
+        return false;
+      }
+      state = kOpen;
+      stack.push_back({next, 0});
+      continue;
+    }
+    if (!Prepare(at)) return false;
+    stack.pop_back();
+  }
+  return true;
+}
+
+bool CompiledComputationBuilder::Build() {
+  const Computation computation = routine_->computation;
+  int64_t parameter_leaves = 0;
+  for (int64_t i = 0; i < computation.parameter_count(); ++i) {
+    parameter_begins_.push_back(static_cast<size_t>(parameter_leaves));
+    const Shape shape = computation.parameter(i).shape();
+    if (!program_.CountLeaves(shape)) {
+      program_.Error(DiagnosticKind::kTooLarge, computation.root(), "the tuples of this program have too many leaves");
+      return false;
+    }
+    parameter_leaves += program_.LeafCount(shape);
+  }
+  routine_->parameters.assign(static_cast<size_t>(parameter_leaves), kNoSlot);
+
+  // What must run: the root, what has effects, and what they need.
+  std::vector<Instruction> pending = {computation.root()};
+  absl::flat_hash_set<uint32_t> live;
+  live.reserve(static_cast<size_t>(computation.instruction_count()));
+  for (Instruction i : computation.instructions()) {
+    if (program_.effects().Of(i)) pending.push_back(i);
+  }
+  while (!pending.empty()) {
+    const Instruction i = pending.back();
+    pending.pop_back();
+    if (!live.insert(i.id().value).second) continue;
+    for (Instruction operand : i.operands()) pending.push_back(operand);
+    if (i.has(Attr::kControlPredecessors)) {
+      for (Instruction p : i.control_predecessors()) pending.push_back(p);
+    }
+  }
+  // In the order of the text, which a schedule may have chosen for its memory; operands first wherever that differs.
+  for (Instruction i : computation.instructions()) {
+    if (live.contains(i.id().value) && !Visit(i)) return false;
+  }
+
+  current_ = computation.root();
+  std::vector<View> results;
+  for (const View& v : std::vector<View>(leaves(current_).begin(), leaves(current_).end()))
+    results.push_back(MakeDense(v));
+  if (failed_) return false;
+  for (const View& v : results) routine_->results.push_back({v.slot, v.offset});
+  HoistInvariantThunks();
+  ComputeLastUses();
+  return true;
+}
+
+void CompiledComputationBuilder::HoistInvariantThunks() {
+  CompiledComputation& r = *routine_;
+  if (!program_.is_called(r.computation)) return;
+  const auto pure = [&](const Thunk& step) {
+    if (step.kind != ThunkKind::kKernel || !step.pure) return false;
+    const Opcode opcode = program_.module().instruction(step.instruction).opcode();
+    return !HasTrait(opcode, kSideEffect) && opcode != Opcode::kRng && opcode != Opcode::kRngGetAndUpdateState &&
+           opcode != Opcode::kReplicaId && opcode != Opcode::kPartitionId && opcode != Opcode::kCustomCall;
+  };
+  std::vector<bool> fixed(r.slots.size(), false);  // holds the same in every call
+  for (size_t i = 0; i < r.slots.size(); ++i) fixed[i] = r.slots[i].constant != nullptr;
+  std::vector<bool> first(r.thunks.size(), false);
+  for (size_t i = 0; i < r.thunks.size(); ++i) {
+    const Thunk& step = r.thunks[i];
+    bool all = pure(step);
+    for (uint32_t k = 0; all && k < step.operand_count; ++k) all = fixed[r.operands[step.operand_begin + k].slot];
+    if (!all) continue;
+    first[i] = true;
+    for (uint32_t k = 0; k < step.result_count; ++k) fixed[step.result_begin + k] = true;
+  }
+  // What later steps read stays in memory as long as the frame.
+  constexpr int64_t kMaxKeptBytes = int64_t{64} << 20;
+  int64_t kept_bytes = 0;
+  std::vector<bool> kept(r.slots.size(), false);
+  const auto keep = [&](uint32_t slot) {
+    if (!fixed[slot] || r.slots[slot].constant != nullptr || kept[slot]) return;
+    kept[slot] = true;
+    kept_bytes += r.slots[slot].bytes;
+  };
+  for (size_t i = 0; i < r.thunks.size(); ++i) {
+    if (first[i]) continue;
+    for (uint32_t k = 0; k < r.thunks[i].operand_count; ++k) keep(r.operands[r.thunks[i].operand_begin + k].slot);
+  }
+  for (const OperandRef& ref : r.results) keep(ref.slot);
+  const size_t count = static_cast<size_t>(std::count(first.begin(), first.end(), true));
+  if (count == 0 || kept_bytes > kMaxKeptBytes) return;
+  std::vector<Thunk> ordered;
+  std::vector<uint32_t> moved(r.thunks.size());
+  for (bool pass : {true, false}) {
+    for (size_t i = 0; i < r.thunks.size(); ++i) {
+      if (first[i] != pass) continue;
+      moved[i] = static_cast<uint32_t>(ordered.size());
+      ordered.push_back(r.thunks[i]);
+    }
+  }
+  r.thunks = std::move(ordered);
+  for (PendingReuse& p : reuses_) p.step = moved[p.step];
+  r.first_variant_thunk = static_cast<uint32_t>(count);
+  for (size_t i = 0; i < r.slots.size(); ++i) r.slots[i].call_invariant = kept[i];
+}
+
+void CompiledComputationBuilder::ComputeLastUses() {
+  CompiledComputation& r = *routine_;
+  std::vector<bool> used(r.slots.size(), false);
+  const auto is_constant = [&](uint32_t slot) {
+    return r.slots[slot].constant != nullptr || r.slots[slot].call_invariant;
+  };
+  for (const OperandRef& ref : r.results) used[ref.slot] = true;
+  // Backwards: the first use seen is the last one made.
+  std::vector<std::vector<uint32_t>> ends(r.thunks.size());
+  for (size_t i = r.thunks.size(); i-- > 0;) {
+    const Thunk& step = r.thunks[i];
+    for (uint32_t k = 0; k < step.result_count; ++k) {
+      const uint32_t slot = step.result_begin + k;
+      if (!used[slot] && !is_constant(slot)) ends[i].push_back(slot);
+      used[slot] = true;
+    }
+    for (uint32_t k = 0; k < step.operand_count; ++k) {
+      const uint32_t slot = r.operands[step.operand_begin + k].slot;
+      if (used[slot] || is_constant(slot)) continue;
+      used[slot] = true;
+      ends[i].push_back(slot);
+    }
+  }
+  for (size_t i = 0; i < r.thunks.size(); ++i) {
+    r.thunks[i].release_begin = static_cast<uint32_t>(r.releases.size());
+    r.thunks[i].release_count = static_cast<uint32_t>(ends[i].size());
+    r.releases.insert(r.releases.end(), ends[i].begin(), ends[i].end());
+  }
+  // Held to the end: results, and parameters that no step reads.
+  std::vector<bool> ended(r.slots.size(), false);
+  for (uint32_t slot : r.releases) ended[slot] = true;
+  for (uint32_t slot = 0; slot < r.slots.size(); ++slot) {
+    if (!ended[slot] && !is_constant(slot)) r.end_releases.push_back(slot);
+  }
+  for (const PendingReuse& p : reuses_) {
+    Thunk& step = r.thunks[p.step];
+    const uint32_t slot = r.operands[step.operand_begin + p.reuse.operand].slot;
+    if (std::find(ends[p.step].begin(), ends[p.step].end(), slot) == ends[p.step].end()) continue;
+    if (step.reuse_count == 0) step.reuse_begin = static_cast<uint32_t>(r.reuses.size());
+    r.reuses.push_back(p.reuse);
+    ++step.reuse_count;
+  }
+}
+
+}  // namespace hlokit::interp

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/runtime/cache/atomic_file_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "ir/core/str_cat.h"
+
+namespace hlokit::runtime {
+namespace {
+
+absl::Status ErrnoStatus(const std::string& path, int error) {
+  return absl::UnavailableError(StrCat(path, ": ", strerror(error)));
+}
+
+// Beside the target, so that the rename stays in one file system; the process id and a random number keep writers
+// apart.
+std::string TemporaryName(const std::string& target) {
+  std::random_device random;
+  return StrCat(target, ".tmp-", static_cast<int64_t>(getpid()), "-", random());
+}
+
+}  // namespace
+
+int WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(n));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+absl::StatusOr<std::unique_ptr<AtomicFileWriter>> AtomicFileWriter::Open(const std::string& path) {
+  std::unique_ptr<AtomicFileWriter> file(new AtomicFileWriter);
+  file->path_ = path;
+  struct stat info;
+  const bool exists = stat(path.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) {
+    file->fd_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    file->target_ = path;
+    char resolved[PATH_MAX];
+    if (exists && realpath(path.c_str(), resolved) != nullptr) file->target_ = resolved;
+    file->temporary_ = TemporaryName(file->target_);
+    file->fd_ = open(file->temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file->fd_ < 0) file->temporary_.clear();  // not ours to remove
+    // Failing to copy the permissions is no reason to lose the result.
+    if (file->fd_ >= 0 && exists && fchmod(file->fd_, info.st_mode & 07777) != 0) errno = 0;
+  }
+  if (file->fd_ < 0) return ErrnoStatus(path, errno);
+  return file;
+}
+
+void AtomicFileWriter::Write(std::string_view bytes) {
+  if (error_ == 0) error_ = WriteAll(fd_, bytes);
+}
+
+absl::Status AtomicFileWriter::Commit() {
+  if (close(fd_) != 0 && error_ == 0) error_ = errno;
+  fd_ = -1;
+  if (error_ == 0 && !temporary_.empty()) {
+    if (rename(temporary_.c_str(), target_.c_str()) == 0) {
+      temporary_.clear();
+    } else {
+      error_ = errno;
+    }
+  }
+  return error_ == 0 ? absl::OkStatus() : ErrnoStatus(path_, error_);
+}
+
+AtomicFileWriter::~AtomicFileWriter() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+}  // namespace hlokit::runtime

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// One array on a device: there already, or promised by an execution that is under way. A buffer that was donated to an
+// execution is gone for everybody else, except for uses that had begun before.
+#ifndef HLOKIT_INTERP_RUNTIME_CLIENT_DEVICE_BUFFER_H_
+#define HLOKIT_INTERP_RUNTIME_CLIENT_DEVICE_BUFFER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "interp/runtime/client/deferred_deallocator.h"
+#include "ir/graph/context.h"
+#include "ir/types/literal.h"
+
+namespace hlokit::runtime {
+
+class DeviceBuffer;
+
+// Who sees to it that a promised value comes, once somebody waits for it.
+class DeferredProducer {
+ public:
+  virtual ~DeferredProducer() = default;
+  virtual void Produce(const DeviceBuffer& buffer) = 0;
+};
+
+class DeviceBuffer {
+ public:
+  // `discarded`, if not null, takes the value when the buffer goes.
+  explicit DeviceBuffer(std::shared_ptr<DeferredDeallocator> discarded = nullptr)
+      : deallocator_(std::move(discarded)) {}
+  // `context` owns the literal's shape.
+  DeviceBuffer(Literal value, std::shared_ptr<Context> context,
+               std::shared_ptr<DeferredDeallocator> discarded = nullptr)
+      : deallocator_(std::move(discarded)),
+        state_(State::kReady),
+        context_(std::move(context)),
+        value_(std::move(value)) {}
+  ~DeviceBuffer() {
+    if (deallocator_ == nullptr || state_ != State::kReady ||
+        value_.size_bytes() < DeferredDeallocator::kMinDeferredBytes)
+      return;
+    deallocator_->Add(std::move(value_), std::move(context_));
+  }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  // Once, by whoever promised the value.
+  void SetValue(Literal value, std::shared_ptr<Context> context) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    value_ = std::move(value);
+    context_ = std::move(context);
+    state_ = State::kReady;
+    changed_.notify_all();
+  }
+  void Fail(absl::Status status) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    status_ = std::move(status);
+    state_ = State::kFailed;
+    changed_.notify_all();
+  }
+  // Waits for the value, or for the error of what should have made it. A buffer that was donated is an error.
+  absl::Status Wait() const {
+    if (donated_) return DeletedError();
+    return WaitInUse();
+  }
+  // The same within a use, which donation does not end.
+  absl::Status WaitInUse() const {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (state_ == State::kPending && producer_ != nullptr) {
+      DeferredProducer* const maker = std::exchange(producer_, nullptr);
+      lock.unlock();
+      maker->Produce(*this);
+      lock.lock();
+    }
+    changed_.wait(lock, [&] { return state_ != State::kPending; });
+    return status_;
+  }
+  // Nothing makes the value before somebody waits for it, who tells `maker` so.
+  void SetProducer(DeferredProducer* maker) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    producer_ = maker;
+  }
+
+  // Whether the value is there now.
+  bool IsReady() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return state_ == State::kReady;
+  }
+
+  // Uses: who has begun one may read the value until it ends it. False once the buffer was donated.
+  bool BeginUse() const {
+    ++uses_;
+    if (!donated_) return true;
+    EndUse();
+    return false;
+  }
+  void EndUse() const {
+    if (--uses_ != 0 || !donated_) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    changed_.notify_all();
+  }
+  // Ends the buffer for everybody but the caller, who may Take its value. False if it was donated before.
+  bool Donate() { return !donated_.exchange(true); }
+  // Waits for the value, and for uses that had begun; then the value is the caller's, who knows it to be there.
+  absl::Status Take(Literal* value, std::shared_ptr<Context>* context) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return state_ != State::kPending && uses_ == 0; });
+    if (state_ == State::kFailed) return status_;
+    TakeLocked(value, context);
+    return absl::OkStatus();
+  }
+  // Waits for the value only. False while there are uses that had begun: the caller, who donated the buffer, reads the
+  // value where it is then.
+  absl::StatusOr<bool> TryTake(Literal* value, std::shared_ptr<Context>* context) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return state_ != State::kPending; });
+    if (state_ == State::kFailed) return status_;
+    if (uses_ != 0) return false;
+    TakeLocked(value, context);
+    return true;
+  }
+  // What is said of a buffer that was donated, in PJRT's words.
+  static absl::Status DeletedError() { return absl::InvalidArgumentError("Buffer has been deleted or donated."); }
+
+  // After Wait was OK, or in a use. Values do not change.
+  const Literal& literal() const { return value_; }
+  const std::shared_ptr<Context>& context() const { return context_; }
+
+  // Never given to an execution as room for its results: a number that is used again, or a value that several hold.
+  bool read_only = false;
+  // For whoever numbers the parameters of a program: the place this buffer got in the numbering `numbering_epoch`.
+  // Under that user's lock.
+  uint64_t numbering_epoch = 0;
+  uint32_t parameter_number = 0;
+
+ private:
+  enum class State { kPending, kReady, kFailed, kConsumed };
+
+  void TakeLocked(Literal* value, std::shared_ptr<Context>* context) {
+    *value = std::move(value_);
+    *context = std::move(context_);
+    state_ = State::kConsumed;
+  }
+
+  const std::shared_ptr<DeferredDeallocator> deallocator_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  State state_ = State::kPending;
+  mutable DeferredProducer* producer_ = nullptr;  // until it was told
+  absl::Status status_;
+  std::shared_ptr<Context> context_;
+  Literal value_;
+  std::atomic<bool> donated_{false};
+  mutable std::atomic<int64_t> uses_{0};
+};
+
+// A use of a buffer's value that ends with the object, or none if the buffer was donated already.
+class BufferUse {
+ public:
+  explicit BufferUse(std::shared_ptr<const DeviceBuffer> buffer) {
+    if (buffer->BeginUse()) buffer_ = std::move(buffer);
+  }
+  BufferUse(BufferUse&& other) noexcept : buffer_(std::move(other.buffer_)) {}
+  BufferUse& operator=(BufferUse&&) = delete;
+  ~BufferUse() {
+    if (buffer_ != nullptr) buffer_->EndUse();
+  }
+  const DeviceBuffer* get() const { return buffer_.get(); }
+
+ private:
+  std::shared_ptr<const DeviceBuffer> buffer_;
+};
+
+}  // namespace hlokit::runtime
+
+#endif  // HLOKIT_INTERP_RUNTIME_CLIENT_DEVICE_BUFFER_H_

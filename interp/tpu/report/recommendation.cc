@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/report/recommendation.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "interp/tpu/report/breakdown.h"
+#include "interp/tpu/report/number_text.h"
+#include "interp/tpu/timing/compile.h"
+#include "ir/core/str_cat.h"
+#include "ir/graph/attribute_views.h"
+#include "ir/verify/verifier.h"
+#include "passes/core/pipeline.h"
+#include "passes/rewrite/type_conversion.h"
+#include "passes/target/matrix_cost.h"
+#include "passes/target/op_class.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr double kMinRelativeGain = 0.01;  // of the step
+constexpr double kMaxSizeReduction = 0.1;  // of a size, that a smaller one gives up
+constexpr size_t kMaxCandidateSizes = 3;   // that are tried
+constexpr size_t kFetchSteps = 40;         // simulated with a fetch in each tenth
+
+std::string_view Plural(int64_t count, std::string_view one, std::string_view many) { return count == 1 ? one : many; }
+
+std::string PercentText(double part, double whole) { return Percent(part, whole) + " %"; }
+
+std::string Time(double seconds) {
+  char buffer[40];
+  if (seconds >= 1) {
+    std::snprintf(buffer, sizeof(buffer), "%.2f s", seconds);
+  } else if (seconds >= 1e-3) {
+    std::snprintf(buffer, sizeof(buffer), "%.2f ms", seconds * 1e3);
+  } else {
+    std::snprintf(buffer, sizeof(buffer), "%.1f us", seconds * 1e6);
+  }
+  return buffer;
+}
+
+double StepOf(const Simulation& simulation, const HostModel& host) {
+  return SimulateHost(host, simulation.device_seconds).step_seconds;
+}
+
+bool Fits(const MemoryPlan& memory) { return memory.fits(); }
+
+const Module& SourceOf(const ReportInput& input) { return input.source != nullptr ? *input.source : input.module; }
+
+// The changed program compiled as the one of the report was, and simulated.
+Simulation Run(const ReportInput& input, Module changed, const SimulationOptions& options,
+               MemoryPlan* memory = nullptr) {
+  // Passes leave a module that they cannot compile as it was.
+  Compile(options, input.pipeline, &changed).IgnoreError();
+  const KernelPlan plan(changed);
+  Simulation simulation = Simulate(changed, plan, options);
+  if (memory != nullptr) *memory = PlanMemory(options.machine, changed, plan, simulation.implicit_partitions);
+  return simulation;
+}
+
+class Recommender {
+ public:
+  Recommender(const ReportInput& input, const HostModel& host)
+      : input_(input), host_(host), now_(SimulateHost(host, input.simulation.device_seconds)) {}
+
+  std::vector<Recommendation> Collect() {
+    Donate();
+    TryMorePartitions();
+    LowerPrecision();
+    TryBf16();
+    TryTileMultiples();
+    CombineCollectives();
+    AvoidStragglers();
+    HostPhases();
+    std::stable_sort(result_.begin(), result_.end(), [](const Recommendation& a, const Recommendation& b) {
+      const bool fits_a = a.bytes_before > 0;
+      const bool fits_b = b.bytes_before > 0;
+      if (fits_a != fits_b) return fits_a;
+      return a.before - a.after > b.before - b.after;
+    });
+    return std::move(result_);
+  }
+
+ private:
+  void Add(Recommendation advice) {
+    advice.before = now_.step_seconds;
+    if (advice.after > advice.before * (1 - kMinRelativeGain)) return;
+    result_.push_back(std::move(advice));
+  }
+
+  // What advice changes: the program before it was compiled, where it was.
+  const Module& source() const { return SourceOf(input_); }
+  double SimulateChanged(Module changed) const {
+    return StepOf(Run(input_, std::move(changed), input_.options), host_);
+  }
+
+  // Parameters of the shapes of results can lend them their memory.
+  void Donate() {
+    const Module& module = source();
+    const ModuleHeader& header = module.header();
+    if (!header.input_output_alias.empty() || !header.buffer_donor.empty() || input_.memory.result_bytes == 0) return;
+    absl::flat_hash_map<uint32_t, int64_t> wanted;  // results by shape
+    std::vector<Shape> results;
+    const Shape root = module.entry().root().shape();
+    if (root.IsTuple()) {
+      for (Shape element : root.elements()) results.push_back(element);
+    } else {
+      results.push_back(root);
+    }
+    for (Shape shape : results) ++wanted[shape.WithoutLayout().id().value];
+    Module changed = module.Clone();
+    int64_t donated = 0;
+    for (int64_t number = 0; number < module.entry().parameter_count(); ++number) {
+      const Instruction parameter = module.entry().parameter(number);
+      const auto found = wanted.find(parameter.shape().WithoutLayout().id().value);
+      if (parameter.shape().IsArray() && found != wanted.end() && found->second-- > 0) {
+        changed.header().buffer_donor.push_back({number, changed.context().lists.Intern({})});
+        ++donated;
+      }
+    }
+    if (donated == 0) return;
+    MemoryPlan memory;
+    Run(input_, std::move(changed), input_.options, &memory);
+    if (static_cast<double>(memory.peak_bytes) > 0.99 * static_cast<double>(input_.memory.peak_bytes)) return;
+    Recommendation advice;
+    advice.title = Fits(input_.memory) ? "Donate parameters that results replace" : "Make it fit: donate parameters";
+    advice.evidence = StrCat(
+        donated, Plural(donated, " result has the shape of a parameter", " results have the shapes of parameters"),
+        ", and the program donates none: both are in HBM at once.");
+    advice.action = "Donate the old values (donate_argnums in JAX; a full step in PyTorch/XLA does it by itself).";
+    advice.changed = StrCat("the program with ", donated, Plural(donated, " parameter", " parameters"), " donated");
+    advice.before = advice.after = now_.step_seconds;
+    advice.bytes_before = input_.memory.peak_bytes;
+    advice.bytes_after = memory.peak_bytes;
+    result_.push_back(std::move(advice));
+  }
+
+  // A program that has not been partitioned can be given to more devices; others need another program.
+  void TryMorePartitions() {
+    if (Fits(input_.memory) || input_.simulation.implicit_partitions <= 1) return;
+    const SimulationOptions& now = input_.options;
+    for (int64_t factor = 2; factor <= 1024; factor *= 2) {
+      const int64_t chips = now.topology.Chips() * factor;
+      if (chips > static_cast<int64_t>(now.machine.max_chips)) return;
+      Module changed = source().Clone();
+      changed.header().num_partitions *= factor;
+      SimulationOptions options = now;
+      options.topology = TopologyFor(now.machine, chips);
+      MemoryPlan memory;
+      const Simulation simulation = Run(input_, std::move(changed), options, &memory);
+      if (!Fits(memory)) continue;
+      Recommendation advice;
+      advice.title = StrCat("Make it fit: partition it over ", chips, " chips");
+      advice.evidence = "The arrays of the program are divided among its devices, and are too large for so few.";
+      advice.action = "Shard parameters, optimizer state and activations over more devices.";
+      advice.changed = StrCat("the program on ", ToString(options.topology), " chips");
+      advice.before = now_.step_seconds;
+      advice.after = StepOf(simulation, host_);
+      advice.bytes_before = input_.memory.peak_bytes;
+      advice.bytes_after = memory.peak_bytes;
+      result_.push_back(std::move(advice));
+      return;
+    }
+  }
+
+  void LowerPrecision() {
+    Module changed = source().Clone();
+    int64_t products = 0;
+    for (Computation computation : source().computations()) {
+      for (Instruction i : computation.instructions()) {
+        if (ClassOf(i.opcode()) != OpClass::kProduct) continue;
+        const absl::Span<const int64_t> precisions = i.list_attr(Attr::kOperandPrecision);
+        if (std::none_of(precisions.begin(), precisions.end(), [](int64_t p) {
+              return p == static_cast<int64_t>(Precision::kHigh) || p == static_cast<int64_t>(Precision::kHighest);
+            })) {
+          continue;
+        }
+        changed.RemoveAttr(i.id(), Attr::kOperandPrecision);
+        ++products;
+      }
+    }
+    if (products == 0) return;
+    Recommendation advice;
+    advice.title = "Compute matmuls in one bf16 pass";
+    advice.evidence = StrCat(products, Plural(products, " matmul requires", " matmuls require"),
+                             " high or highest operand precision: three or six passes over the matrix units.");
+    advice.action = "Use default precision where the accuracy allows it.";
+    advice.changed = "the program without operand_precision";
+    advice.after = SimulateChanged(std::move(changed));
+    Add(std::move(advice));
+  }
+
+  // The program with every f32 as bf16: half the bytes.
+  void TryBf16() {
+    int64_t products = 0;
+    for (Computation computation : source().computations()) {
+      for (Instruction i : computation.instructions()) {
+        if (ClassOf(i.opcode()) != OpClass::kProduct) continue;
+        for (Instruction operand : i.operands()) {
+          if (operand.shape().element_type() != ElementType::kF32) continue;
+          ++products;
+          break;
+        }
+      }
+    }
+    if (products == 0) return;
+    Module changed = source().Clone();
+    ConvertFloatTypes(&changed, {ElementType::kF32}, ElementType::kBF16);
+    Recommendation advice;
+    advice.title = "Compute in bf16";
+    advice.evidence = StrCat(products, Plural(products, " matmul has", " matmuls have"),
+                             " f32 operands, which take twice the bytes of bf16 in HBM, in vector "
+                             "memory and on the links.");
+    advice.action = "Use mixed precision (autocast, a bf16 policy), with f32 for long accumulations.";
+    advice.changed = "the program with every f32 array as bf16";
+    advice.after = SimulateChanged(std::move(changed));
+    Add(std::move(advice));
+  }
+
+  // Sizes a little above a multiple of the matrix unit: a tile more for the rest.
+  void TryTileMultiples() {
+    const DeviceDescription& machine = input_.options.machine;
+    const int64_t tile = static_cast<int64_t>(machine.mxu_size);
+    struct Size {
+      int64_t products = 0;
+      double padded = 0;  // of the matrix units' seconds; loops not counted
+      double whole = 0;
+    };
+    std::map<int64_t, Size> sizes;
+    for (Computation computation : source().computations()) {
+      for (Instruction i : computation.instructions()) {
+        if (ClassOf(i.opcode()) != OpClass::kProduct) continue;
+        const MatmulShape product = MatmulShapeOf(machine, i);
+        for (double MatmulShape::*side : {&MatmulShape::n, &MatmulShape::k}) {
+          const int64_t size = static_cast<int64_t>(product.*side);
+          const int64_t below = size / tile * tile;
+          if (below == 0 || below == size ||
+              static_cast<double>(size - below) > kMaxSizeReduction * static_cast<double>(size)) {
+            continue;
+          }
+          MatmulShape smaller = product;
+          smaller.*side = static_cast<double>(below);
+          const double now = TimeOf(machine, product, true, true).mxu;
+          const double part = static_cast<double>(size) / static_cast<double>(below);
+          Size& s = sizes[size];
+          ++s.products;
+          s.whole += now;
+          s.padded += std::max(0.0, now - part * TimeOf(machine, smaller, true, true).mxu);
+        }
+      }
+    }
+    std::vector<std::pair<int64_t, Size>> order(sizes.begin(), sizes.end());
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.second.padded > b.second.padded; });
+    for (size_t k = 0; k < std::min(order.size(), kMaxCandidateSizes); ++k) {
+      const auto& [size, s] = order[k];
+      const int64_t below = size / tile * tile;
+      Module changed = source().Clone();
+      ReplaceDimensionSizes(&changed, size, below);
+      DiagnosticSink sink(1);
+      VerifyModule(changed, VerifierOptions(), &sink);
+      if (sink.has_errors()) continue;
+      const double less = static_cast<double>(size - below) / static_cast<double>(size);
+      Recommendation advice;
+      advice.title = StrCat("Choose ", below, " instead of ", size);
+      advice.evidence = StrCat(s.products, Plural(s.products, " matmul has", " matmuls have"), " a dimension of ", size,
+                               ", which the matrix units of ", tile, " by ", tile, " pad to ", below + tile, ": ",
+                               PercentText(s.padded, s.whole), " of their time is padding.");
+      advice.action = StrCat("Make the size a multiple of ", tile, " (", below, ": ", PercentText(less, 1),
+                             " less, or ", below + tile, " for the same time).");
+      advice.changed = StrCat("the program with ", below, " for each dimension of ", size);
+      advice.after = SimulateChanged(std::move(changed));
+      // More than there is less to do.
+      if (advice.after < now_.step_seconds * (1 - less) * (1 - kMinRelativeGain)) Add(std::move(advice));
+    }
+  }
+
+  // What the slowest devices cost the others.
+  void AvoidStragglers() {
+    const PerformanceVariation& variation = input_.options.variation;
+    if (variation.stragglers.empty()) return;
+    SimulationOptions options = input_.options;
+    options.variation.stragglers.clear();
+    const KernelPlan plan(input_.module);
+    const int64_t count = static_cast<int64_t>(variation.stragglers.size());
+    Recommendation advice;
+    advice.title = Plural(count, "Replace the slow device", "Replace the slow devices");
+    advice.evidence = StrCat(count, Plural(count, " device computes", " devices compute"), " longer than the other ",
+                             input_.simulation.devices.devices - count, ", which stall at each collective.");
+    advice.action = "Find what slows it (heat, a failing chip, another process on its host), or leave its host out.";
+    advice.changed = "the program on devices of which none is slow";
+    advice.after = StepOf(Simulate(input_.module, plan, options), host_);
+    Add(std::move(advice));
+  }
+
+  void CombineCollectives() {
+    int64_t collectives = 0;
+    double seconds = 0;
+    for (const OpRow& row : input_.simulation.rows) {
+      if (row.kind != StepKind::kCollective) continue;
+      ++collectives;
+      seconds += row.seconds;
+    }
+    if (collectives < 2) return;
+    // In what runs: a schedule is made again, since what is merged starts when the last part is there.
+    Module changed = input_.module.Clone();
+    changed.header().is_scheduled = false;
+    absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(
+        "all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,dce,async-collective-creator,"
+        "latency-hiding-scheduler");
+    if (!pipeline.ok()) return;
+    const int64_t before = CountCollectives(changed);
+    const PipelineOptions passes = {.context = PassContextFor(input_.options, changed)};
+    if (!pipeline->Run(changed, passes).ok() || CountCollectives(changed) == before) return;
+    Recommendation advice;
+    advice.title = "Merge small collectives";
+    advice.evidence =
+        StrCat(collectives, " collectives take ", Time(seconds), " of the links, each with its own hops.");
+    advice.action = "Combine gradients into buckets, or raise the combiner thresholds of the compiler.";
+    advice.changed = "the program after the collective combiners";
+    advice.after = SimulateChanged(std::move(changed));
+    Add(std::move(advice));
+  }
+
+  static int64_t CountCollectives(const Module& module) {
+    int64_t count = 0;
+    for (Computation c : module.computations()) {
+      for (Instruction i : c.instructions()) count += HasTrait(i.opcode(), kCollective);
+    }
+    return count;
+  }
+
+  // The host with one habit changed.
+  void Host(HostPhase phase, std::string title, std::string action, std::string changed,
+            const std::function<void(HostModel*)>& change) {
+    const double gap = now_.SteadyGap(phase);
+    if (gap < kMinRelativeGain * now_.step_seconds) return;
+    HostModel plan = host_;
+    change(&plan);
+    Recommendation advice;
+    advice.title = std::move(title);
+    advice.evidence = StrCat("The device is idle for ", Time(gap), " a step (", PercentText(gap, now_.step_seconds),
+                             "), waiting for: ", ToString(phase), ".");
+    advice.action = std::move(action);
+    advice.changed = std::move(changed);
+    advice.after = SimulateHost(plan, input_.simulation.device_seconds).step_seconds;
+    Add(std::move(advice));
+  }
+
+  // A step that waits for a value also keeps the host from going ahead, which shows in the gaps of other phases.
+  void TryFewerFetches() {
+    size_t waiting = 0;
+    for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) waiting += host_.steps[k].waits ? 1 : 0;
+    if (waiting == 0 || now_.steady_from >= host_.steps.size()) return;
+    // Long enough that the steady state has whole tens.
+    HostModel plan = host_;
+    const size_t first = now_.steady_from;
+    const size_t period = host_.steps.size() - first;
+    while (plan.steps.size() < kFetchSteps)
+      plan.steps.push_back(host_.steps[first + (plan.steps.size() - first) % period]);
+    for (size_t k = 0; k < plan.steps.size(); ++k) {
+      if (k % 10 == 9) continue;
+      plan.steps[k].waits = false;
+      plan.steps[k].fetch = 0;
+    }
+    Recommendation advice;
+    advice.title = "Fetch values less often";
+    advice.evidence =
+        StrCat(static_cast<int64_t>(waiting), " of ", static_cast<int64_t>(period),
+               " steps wait for a value: the device is idle for ", Time(now_.SteadyGap(HostPhase::kFetch)),
+               " a step while it is copied, and the host cannot prepare the next step in the meantime.");
+    advice.action = "Log the loss every tenth step, or with a step of delay.";
+    advice.changed = "the host that waits for a value in every tenth step only";
+    advice.after = SimulateHost(plan, input_.simulation.device_seconds).step_seconds;
+    Add(std::move(advice));
+  }
+
+  void HostPhases() {
+    const auto each = [](const std::function<void(HostStep*)>& change) {
+      return [change](HostModel* plan) {
+        for (HostStep& step : plan->steps) change(&step);
+      };
+    };
+    Host(HostPhase::kTrace, "Record the step once",
+         "Capture the step as one graph (torch_xla.compile, dynamo, jax.jit) instead of recording it in every step.",
+         "the host without recording after the first step", [](HostModel* plan) {
+           for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].trace = plan->steps[k].marker = 0;
+         });
+    Host(HostPhase::kCompile, "Stop compiling in the loop",
+         "Find what changes from step to step (ir-dump --explain-recompiles): shapes, numbers in the graph, extra "
+         "fetches.",
+         "the host with all graphs known after the first step", [](HostModel* plan) {
+           for (size_t k = 1; k < plan->steps.size(); ++k) plan->steps[k].compile = 0;
+         });
+    if (host_.prefetch == 0) {
+      const auto ahead = [](HostModel* plan) { plan->prefetch = 2; };
+      Host(HostPhase::kInput, "Load batches ahead", "Prepare batches on a separate thread (MpDeviceLoader, prefetch).",
+           "the host with a loader two batches ahead", ahead);
+      Host(HostPhase::kTransfer, "Send batches ahead", "Send batches to the device while the previous step runs.",
+           "the host with a loader two batches ahead", ahead);
+    } else {
+      Host(HostPhase::kInput, "Make the input pipeline faster",
+           "More workers, less decoding on the host, cached or pre-processed data.",
+           "the host with batches made in half the time", each([](HostStep* step) { step->input /= 2; }));
+      Host(HostPhase::kTransfer, "Send fewer bytes", "Send narrower types and expand them on the device.",
+           "the host with half the bytes to send", each([](HostStep* step) { step->transfer /= 2; }));
+    }
+    TryFewerFetches();
+    int64_t graphs = 1;
+    for (const HostStep& step : host_.steps) graphs = std::max(graphs, step.graphs);
+    if (graphs > 1) {
+      Host(HostPhase::kExecute, "Run the step as one graph",
+           "Remove what breaks the step into several graphs: fetches, fallbacks, graph breaks.",
+           "the host with one execution a step", each([](HostStep* step) { step->graphs = 1; }));
+    } else {
+      Host(HostPhase::kExecute, "Run several steps in one execution",
+           "Put the loop over steps on the device (lax.scan, fori_loop) or make the batch larger.",
+           "the host with a tenth of a call a step", each([](HostStep* step) { step->execute /= 10; }));
+    }
+  }
+
+  const ReportInput& input_;
+  const HostModel& host_;
+  const HostTimeline now_;
+  std::vector<Recommendation> result_;
+};
+
+Resource BoundOfStep(const Simulation& simulation, const HostTimeline& host) {
+  return host.step_seconds > simulation.device_seconds * (1 + kMinRelativeGain) ? Resource::kHost : simulation.bound;
+}
+
+}  // namespace
+
+std::vector<Recommendation> Recommend(const ReportInput& input, const HostModel& host) {
+  return Recommender(input, host).Collect();
+}
+
+std::vector<Sensitivity> SensitivityAnalysis(const ReportInput& input, const HostModel& host) {
+  struct Change {
+    std::string_view resource;
+    double DeviceDescription::*member;
+    double factor;
+  };
+  static constexpr Change kChanges[] = {{"matrix units", &DeviceDescription::mxu_rows_per_cycle, 2},
+                                        {"vector units", &DeviceDescription::vpu_alus, 2},
+                                        {"vector memory", &DeviceDescription::vmem_rate, 2},
+                                        {"HBM", &DeviceDescription::hbm_rate, 2},
+                                        {"links between chips", &DeviceDescription::ici_rate, 2},
+                                        {"start of kernels", &DeviceDescription::kernel_overhead, 0.5}};
+  std::vector<Sensitivity> result;
+  for (const Change& change : kChanges) {
+    SimulationOptions options = input.options;
+    options.machine.*change.member *= change.factor;
+    const Simulation simulation = Run(input, SourceOf(input).Clone(), options);
+    const HostTimeline time = SimulateHost(host, simulation.device_seconds);
+    result.push_back({std::string(change.resource), time.step_seconds, BoundOfStep(simulation, time)});
+  }
+  HostModel faster = host;
+  for (HostStep& step : faster.steps) {
+    for (double HostStep::*member : {&HostStep::input, &HostStep::transfer, &HostStep::trace, &HostStep::marker,
+                                     &HostStep::compile, &HostStep::execute, &HostStep::fetch, &HostStep::other}) {
+      step.*member /= 2;
+    }
+  }
+  const HostTimeline time = SimulateHost(faster, input.simulation.device_seconds);
+  result.push_back({"host", time.step_seconds, BoundOfStep(input.simulation, time)});
+  return result;
+}
+
+std::vector<TargetComparison> CompareTargets(const ReportInput& input, const HostModel& host) {
+  const int64_t devices = input.options.topology.Chips() * input.options.machine.devices_per_chip();
+  std::vector<TargetComparison> result;
+  for (std::string_view name : BuiltinDeviceDescriptions()) {
+    std::optional<DeviceDescription> machine = BuiltinDeviceDescription(name);
+    if (!machine) continue;
+    SimulationOptions options = input.options;
+    const int64_t per_chip = machine->devices_per_chip();
+    options.topology = TopologyFor(*machine, (devices + per_chip - 1) / per_chip);
+    options.machine = *std::move(machine);
+    MemoryPlan memory;
+    const Simulation simulation = Run(input, SourceOf(input).Clone(), options, &memory);
+    const HostTimeline time = SimulateHost(host, simulation.device_seconds);
+    result.push_back({std::string(name), ToString(options.topology), time.step_seconds, BoundOfStep(simulation, time),
+                      memory.peak_bytes, memory.limit_bytes});
+  }
+  return result;
+}
+
+}  // namespace hlokit::tpu

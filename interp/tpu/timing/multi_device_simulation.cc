@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interp/tpu/timing/multi_device_simulation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "interp/tpu/timing/computation_schedule.h"
+#include "interp/tpu/timing/device_groups.h"
+#include "interp/tpu/timing/device_speeds.h"
+#include "passes/target/aliases.h"
+
+namespace hlokit::tpu {
+
+namespace {
+
+constexpr uint32_t kNone = 0xffffffffu;
+
+// How each device fares at an off-core step, until the last step that asks.
+struct AsyncState {
+  std::vector<double> issue;   // the device has what the step needs
+  std::vector<double> arrive;  // and so have the others of its group
+  std::vector<double> end;     // its results are there
+};
+
+// What is the same for all runs of a computation.
+struct PlanFacts {
+  std::vector<uint8_t> off_core;              // by step
+  std::vector<uint8_t> starts;                // the core goes on at once
+  std::vector<uint32_t> last_use;             // by step: the last step that waits for it
+  std::vector<const DeviceGroupSet*> groups;  // by step, of collectives
+  std::vector<uint32_t> kind;                 // by step, of collectives: index into the totals
+  bool known = false;
+};
+
+// Sums over devices' times that loops may scale.
+struct Sums {
+  std::vector<DeviceTimeBreakdown> shares;
+  std::vector<CollectiveTotals> kinds;
+};
+
+// A run of a computation that is under way; of a loop, one of its trips.
+struct Frame {
+  size_t plan = 0;
+  size_t next = 0;               // place in the order
+  uint32_t caller_step = kNone;  // in the plan of the frame below
+  bool loop = false;
+  double trips_left = 0;  // after this one
+  double trips_done = 0;
+  double condition = 0;                          // seconds before each trip and after the last
+  std::vector<double> entered;                   // the first trip
+  std::vector<std::unique_ptr<AsyncState>> off;  // by step
+  std::array<std::vector<double>, kLinkGroups> lane_free;
+  std::vector<double> copy_free;
+  std::vector<double> tail_end;  // of what ends last beside the core
+  std::vector<uint32_t> tail;    // the step that does
+  std::unique_ptr<Sums> at_entry;
+  double suppressed_from = -1;  // when its trips were no longer shown, on the first device
+  double quiet_trips = 0;
+};
+
+class MultiDeviceSimulator {
+ public:
+  MultiDeviceSimulator(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
+                       const Simulation& simulation, const MultiDeviceOptions& walk)
+      : module_(module),
+        plan_(plan),
+        simulation_(simulation),
+        walk_(walk),
+        table_(module, options),
+        alike_(options.variation.empty()),
+        n_(alike_ ? 1 : static_cast<size_t>(table_.devices())),
+        speeds_(options.variation, n_),
+        facts_(plan.computations().size()) {
+    result_.devices = table_.devices();
+    shown_ = walk.show ? std::min<size_t>(static_cast<size_t>(std::max<int64_t>(walk.shown, 0)), n_) : 0;
+    core_.assign(n_, 0);
+    sums_.shares.resize(n_);
+  }
+
+  DeviceTimelines Run() {
+    const int64_t entry = plan_.PlanOf(module_.entry().id());
+    if (entry >= 0) {
+      if (alike_) ShowModule(0, simulation_.device_seconds, simulation_.step_seconds);
+      Push(static_cast<size_t>(entry), kNone, 0, 0);
+      while (!frames_.empty()) {
+        Frame& frame = *frames_.back();
+        if (frame.next < plan_.computations()[frame.plan].steps.size()) {
+          RunStep(&frame, static_cast<uint32_t>(frame.next++));
+        } else {
+          EndTrip();
+        }
+      }
+    }
+    for (size_t d = 0; d < n_; ++d) result_.seconds = std::max(result_.seconds, core_[d]);
+    for (size_t d = 0; d < n_; ++d) {
+      sums_.shares[d].idle = result_.seconds - core_[d];
+      if (!alike_) ShowModule(d, core_[d], result_.seconds);
+    }
+    for (CollectiveTotals& t : sums_.kinds) {
+      for (double* mean : {&t.runs, &t.bytes, &t.seconds, &t.ideal, &t.exposed, &t.sync}) {
+        *mean /= static_cast<double>(n_);
+      }
+    }
+    std::stable_sort(sums_.kinds.begin(), sums_.kinds.end(),
+                     [](const CollectiveTotals& a, const CollectiveTotals& b) { return a.seconds > b.seconds; });
+    result_.shares = std::move(sums_.shares);
+    result_.collectives = std::move(sums_.kinds);
+    return std::move(result_);
+  }
+
+ private:
+  double Factor(size_t d) const { return speeds_.Factor(d, draw_); }
+
+  // ---- facts of a plan ----
+
+  const PlanFacts& FactsOf(size_t plan) {
+    PlanFacts& facts = facts_[plan];
+    if (facts.known) return facts;
+    facts.known = true;
+    const std::vector<Step>& steps = plan_.computations()[plan].steps;
+    facts.off_core.assign(steps.size(), 0);
+    facts.starts.assign(steps.size(), 0);
+    facts.last_use.assign(steps.size(), 0);
+    facts.groups.assign(steps.size(), nullptr);
+    facts.kind.assign(steps.size(), kNone);
+    for (uint32_t s = 0; s < steps.size(); ++s) {
+      const Instruction name = module_.instruction(steps[s].name);
+      for (uint32_t input : steps[s].inputs) facts.last_use[input] = s;
+      facts.off_core[s] = IsOffCore(steps[s], name) ? 1 : 0;
+      facts.starts[s] = HasTrait(name.opcode(), kStartsAsync) ? 1 : 0;
+      if (steps[s].kind != StepKind::kCollective) continue;
+      facts.kind[s] = KindOf(AsyncWrappedInstruction(name));
+      if (!alike_) facts.groups[s] = &table_.GroupsOf(AsyncWrappedInstruction(name));
+    }
+    return facts;
+  }
+
+  uint32_t KindOf(Instruction collective) {
+    std::string_view text = ToString(collective.opcode());
+    constexpr std::string_view kStart = "-start";
+    if (text.size() > kStart.size() && text.substr(text.size() - kStart.size()) == kStart) {
+      text.remove_suffix(kStart.size());
+    }
+    for (size_t k = 0; k < sums_.kinds.size(); ++k) {
+      if (sums_.kinds[k].kind == text) return static_cast<uint32_t>(k);
+    }
+    sums_.kinds.push_back({text});
+    return static_cast<uint32_t>(sums_.kinds.size() - 1);
+  }
+
+  // ---- frames ----
+
+  Frame* Push(size_t plan, uint32_t caller_step, double trips, double condition) {
+    frames_.push_back(std::make_unique<Frame>());
+    Frame& frame = *frames_.back();
+    frame.plan = plan;
+    frame.caller_step = caller_step;
+    frame.loop = trips > 0;
+    frame.trips_left = frame.loop ? trips - 1 : 0;
+    frame.condition = condition;
+    frame.entered = core_;
+    frame.off.resize(plan_.computations()[plan].steps.size());
+    // Groups and kinds first: what is saved has a place for each kind.
+    FactsOf(plan);
+    if (frame.loop) {
+      frame.at_entry = std::make_unique<Sums>(sums_);
+      RunConditions(frame);
+    }
+    BeginTrip(&frame);
+    return &frame;
+  }
+
+  void BeginTrip(Frame* frame) {
+    frame->next = 0;
+    for (std::vector<double>& lane : frame->lane_free) lane.clear();
+    frame->copy_free.clear();
+    frame->tail_end.clear();
+    frame->tail.clear();
+    for (std::unique_ptr<AsyncState>& off : frame->off) off.reset();
+  }
+
+  void RunConditions(const Frame& frame) {
+    if (frame.condition == 0) return;
+    for (size_t d = 0; d < n_; ++d) Compute(d, frame.condition * Factor(d));
+  }
+
+  void Compute(size_t d, double seconds) {
+    sums_.shares[d].compute += seconds;
+    core_[d] += seconds;
+  }
+
+  void EndTrip() {
+    Frame& frame = *frames_.back();
+    // What still runs beside the core.
+    for (size_t d = 0; d < n_ && !frame.tail.empty(); ++d) {
+      if (frame.tail_end[d] > core_[d]) WaitFor(frame, d, frame.tail[d], frame.tail_end[d]);
+    }
+    frame.trips_done += 1;
+    ++events_shown_;
+    if (frame.loop && frame.trips_left >= 1) {
+      const bool shows = shown_ > 0 && frame.suppressed_from < 0;
+      const bool more_to_show =
+          shows && events_shown_ + plan_.computations()[frame.plan].steps.size() <= walk_.max_shown;
+      if (shows && !more_to_show) {
+        frame.suppressed_from = core_[0];
+        frame.quiet_trips = frame.trips_left;
+      }
+      // The trips of devices that are alike are too.
+      const bool enough = alike_ ? !more_to_show : result_.events > walk_.max_events;
+      if (!enough) {
+        frame.trips_left -= 1;
+        RunConditions(frame);
+        BeginTrip(&frame);
+        return;
+      }
+      SkipTrips(&frame);
+    }
+    if (frame.loop) RunConditions(frame);
+    Pop();
+  }
+
+  // Takes the rest of the trips to be like those that ran.
+  void SkipTrips(Frame* frame) {
+    const double more = frame->trips_left / frame->trips_done;
+    const Sums& before = *frame->at_entry;
+    if (!alike_) result_.scaled = true;
+    for (size_t d = 0; d < n_; ++d) {
+      Extrapolate(before.shares[d], more, &sums_.shares[d]);
+      core_[d] += (core_[d] - frame->entered[d]) * more;
+    }
+    for (size_t k = 0; k < sums_.kinds.size(); ++k) {
+      Extrapolate(k < before.kinds.size() ? before.kinds[k] : CollectiveTotals(), more, &sums_.kinds[k]);
+    }
+    frame->trips_left = 0;
+  }
+
+  void Pop() {
+    const std::unique_ptr<Frame> frame = std::move(frames_.back());
+    frames_.pop_back();
+    if (frame->suppressed_from >= 0) {
+      Show(0, {.start = frame->suppressed_from,
+               .duration = core_[0] - frame->suppressed_from,
+               .skipped_trips = static_cast<int64_t>(std::min(frame->quiet_trips, 9e18))});
+    }
+    if (frame->caller_step == kNone || alike_) return;
+    const Frame& caller = *frames_.back();
+    for (size_t d = 0; d < shown_; ++d) {
+      ShowStep(d, caller, frame->caller_step, frame->entered[d], core_[d] - frame->entered[d]);
+    }
+  }
+
+  // ---- waiting ----
+
+  // Device `d` waits until `until` for what off-core step `s` brings.
+  void WaitFor(const Frame& frame, size_t d, uint32_t s, double until) {
+    const double from = core_[d];
+    if (until <= from) return;
+    core_[d] = until;
+    const AsyncState* off = s == kNone ? nullptr : frame.off[s].get();
+    const uint32_t kind = s == kNone ? kNone : CauseOf(frame, s);
+    DeviceTimeBreakdown& share = sums_.shares[d];
+    if (off == nullptr || kind == kNone) {
+      share.other += until - from;
+      return;
+    }
+    const double sync = std::clamp(off->arrive[d] - std::max(from, off->issue[d]), 0.0, until - from);
+    share.sync += sync;
+    share.exposed += until - from - sync;
+    sums_.kinds[kind].sync += sync;
+    sums_.kinds[kind].exposed += until - from - sync;
+  }
+
+  // The kind of collective that `s` is or waits for; kNone if it is none.
+  uint32_t CauseOf(const Frame& frame, uint32_t s) const {
+    const PlanFacts& facts = facts_[frame.plan];
+    const std::vector<Step>& steps = plan_.computations()[frame.plan].steps;
+    while (steps[s].kind == StepKind::kDone && !steps[s].inputs.empty()) s = steps[s].inputs[0];
+    return facts.kind[s];
+  }
+
+  // When the inputs of `s` that come from beside the core are there, and which is last.
+  double Ready(const Frame& frame, uint32_t s, size_t d, uint32_t* last) const {
+    double ready = -1;
+    *last = kNone;
+    const PlanFacts& facts = facts_[frame.plan];
+    for (uint32_t input : plan_.computations()[frame.plan].steps[s].inputs) {
+      if (facts.off_core[input] == 0 || frame.off[input] == nullptr) continue;
+      const double end = frame.off[input]->end[d];
+      if (end > ready) {
+        ready = end;
+        *last = input;
+      }
+    }
+    return ready;
+  }
+
+  // ---- steps ----
+
+  void RunStep(Frame* frame, uint32_t s) {
+    ++draw_;
+    ++events_shown_;
+    result_.events += static_cast<double>(n_);
+    const PlanFacts& facts = facts_[frame->plan];
+    const Step& step = plan_.computations()[frame->plan].steps[s];
+    const StepTime& time = simulation_.computations[frame->plan].steps[s];
+    bool waits = false;
+    for (uint32_t input : step.inputs) waits |= facts.off_core[input] != 0;
+    if (facts.off_core[s] != 0) {
+      RunOffCore(frame, s);
+    } else {
+      for (size_t d = 0; d < n_ && waits; ++d) {
+        uint32_t last = kNone;
+        const double ready = Ready(*frame, s, d, &last);
+        if (ready <= core_[d]) continue;
+        ShowWait(d, *frame, s, last, core_[d], ready - core_[d]);
+        WaitFor(*frame, d, last, ready);
+      }
+      if (!Enter(*frame, s)) {
+        for (size_t d = 0; d < n_ && time.duration > 0; ++d) {
+          const double from = core_[d];
+          Compute(d, time.duration * Factor(d));
+          ShowStep(d, *frame, s, from, core_[d] - from);
+        }
+      }
+    }
+    // Arrays that no later step asks for.
+    for (uint32_t input : step.inputs) {
+      if (facts.off_core[input] != 0 && facts.last_use[input] == s) frame->off[input].reset();
+    }
+  }
+
+  // Goes into what a loop or call runs; false if that is nothing, or not known.
+  bool Enter(const Frame& frame, uint32_t s) {
+    const Step& step = plan_.computations()[frame.plan].steps[s];
+    if (step.kind != StepKind::kLoop && step.kind != StepKind::kCall) return false;
+    const StepTime& time = simulation_.computations[frame.plan].steps[s];
+    const Instruction i = module_.instruction(step.name);
+    const bool showing = shown_ > 0 && events_shown_ < walk_.max_shown;
+    // Of devices that are alike a loop or call is known as a whole, but for its collectives.
+    if (alike_) {
+      for (size_t d = 0; d < shown_; ++d) ShowStep(d, frame, s, core_[d], time.duration);
+    }
+    if (shown_ > 0 && !showing) SuppressEvents();
+    if (step.kind == StepKind::kLoop) {
+      const int64_t body = PlanOf(i.computation_attr(Attr::kBody));
+      const int64_t condition = PlanOf(i.computation_attr(Attr::kCondition));
+      if (body < 0 || time.trips < 1) return false;
+      Push(static_cast<size_t>(body), s, time.trips,
+           condition < 0 ? 0 : simulation_.computations[static_cast<size_t>(condition)].duration);
+      return true;
+    }
+    const int64_t callee = time.branch.valid() ? plan_.PlanOf(time.branch) : -1;
+    if (callee < 0) return false;
+    Push(static_cast<size_t>(callee), s, 0, 0);
+    return true;
+  }
+
+  int64_t PlanOf(Computation computation) const { return computation.valid() ? plan_.PlanOf(computation.id()) : -1; }
+
+  void RunOffCore(Frame* frame, uint32_t s) {
+    const Step& step = plan_.computations()[frame->plan].steps[s];
+    const StepTime& time = simulation_.computations[frame->plan].steps[s];
+    const PlanFacts& facts = facts_[frame->plan];
+    frame->off[s] = std::make_unique<AsyncState>();
+    AsyncState& off = *frame->off[s];
+    off.issue.resize(n_);
+    const bool holds = facts.starts[s] == 0;
+    for (size_t d = 0; d < n_; ++d) {
+      uint32_t last = kNone;
+      const double ready = facts.starts[s] != 0 ? -1 : Ready(*frame, s, d, &last);
+      off.issue[d] = std::max(core_[d], ready);
+    }
+    off.arrive = off.issue;
+    off.end = off.issue;
+    switch (step.kind) {
+      case StepKind::kCollective:
+        Meet(frame, s, time, &off);
+        break;
+      case StepKind::kCopy:
+      case StepKind::kHost:
+        if (frame->copy_free.empty()) frame->copy_free.assign(n_, -1);
+        for (size_t d = 0; d < n_; ++d) {
+          const double start = std::max(off.issue[d], frame->copy_free[d]);
+          off.end[d] = start + time.duration;
+          frame->copy_free[d] = off.end[d];
+          ShowStep(d, *frame, s, start, time.duration);
+        }
+        break;
+      case StepKind::kCall:
+        for (size_t d = 0; d < n_; ++d) {
+          off.end[d] = off.issue[d] + time.duration * Factor(d);
+          ShowStep(d, *frame, s, off.issue[d], off.end[d] - off.issue[d]);
+        }
+        break;
+      case StepKind::kDone: {
+        // The waits are for what it ends.
+        if (step.inputs.empty() || frame->off[step.inputs[0]] == nullptr) break;
+        const AsyncState& started = *frame->off[step.inputs[0]];
+        off.issue = started.issue;
+        off.arrive = started.arrive;
+        break;
+      }
+      case StepKind::kKernel:
+      case StepKind::kLoop:
+        break;
+    }
+    if (frame->tail.empty()) {
+      frame->tail_end.assign(n_, -1);
+      frame->tail.assign(n_, kNone);
+    }
+    for (size_t d = 0; d < n_; ++d) {
+      if (holds && off.end[d] > core_[d]) {
+        ShowWait(d, *frame, s, s, core_[d], off.end[d] - core_[d]);
+        WaitFor(*frame, d, s, off.end[d]);
+      }
+      if (off.end[d] >= frame->tail_end[d]) {
+        frame->tail_end[d] = off.end[d];
+        frame->tail[d] = s;
+      }
+    }
+  }
+
+  // A collective: begins when all of a group are there and the links they use are free.
+  void Meet(Frame* frame, uint32_t s, const StepTime& time, AsyncState* off) {
+    CollectiveTotals& totals = sums_.kinds[facts_[frame->plan].kind[s]];
+    for (size_t lane = 0; lane < kLinkGroups; ++lane) {
+      if ((time.link_mask >> lane & 1) && frame->lane_free[lane].empty()) frame->lane_free[lane].assign(n_, -1);
+    }
+    std::vector<double> busy_until(n_, -1);
+    const DeviceGroupSet* set = facts_[frame->plan].groups[s];
+    if (set == nullptr) {
+      const uint32_t self = 0;
+      SynchronizeGroup(*frame, s, time, &self, 1, 1, off, &busy_until);
+    } else {
+      for (const std::vector<uint32_t>& group : set->groups) {
+        SynchronizeGroup(*frame, s, time, group.data(), group.size(), 1, off, &busy_until);
+      }
+      for (const std::pair<uint32_t, uint32_t>& route : set->routes) {
+        const uint32_t ends[] = {route.second, route.first};
+        SynchronizeGroup(*frame, s, time, ends, route.first == route.second ? 1 : 2, 0.5, off, &busy_until);
+      }
+    }
+    for (size_t lane = 0; lane < kLinkGroups; ++lane) {
+      if (!(time.link_mask >> lane & 1)) continue;
+      for (size_t d = 0; d < n_; ++d) frame->lane_free[lane][d] = std::max(frame->lane_free[lane][d], busy_until[d]);
+    }
+    totals.runs += static_cast<double>(n_);
+    totals.bytes += time.wire_bytes * static_cast<double>(n_);
+    totals.seconds += time.duration * static_cast<double>(n_);
+    totals.ideal += time.ideal * static_cast<double>(n_);
+  }
+
+  // `part`: of the time, for each member; devices of a permute both send and receive.
+  void SynchronizeGroup(const Frame& frame, uint32_t s, const StepTime& time, const uint32_t* members, size_t count,
+                        double part, AsyncState* off, std::vector<double>* busy_until) {
+    double arrive = 0;
+    for (size_t k = 0; k < count; ++k) arrive = std::max(arrive, off->issue[members[k]]);
+    double start = arrive;
+    for (size_t lane = 0; lane < kLinkGroups; ++lane) {
+      if (!(time.link_mask >> lane & 1)) continue;
+      for (size_t k = 0; k < count; ++k) start = std::max(start, frame.lane_free[lane][members[k]]);
+    }
+    const double done = start + time.duration;
+    for (size_t k = 0; k < count; ++k) {
+      const size_t d = members[k];
+      off->arrive[d] = std::max(off->arrive[d], arrive);
+      off->end[d] = std::max(off->end[d], done);
+      (*busy_until)[d] = done;
+      sums_.shares[d].communication += time.duration * part;
+      // Of a permute only what arrives is shown.
+      if (part == 1 || k == 0) ShowStep(d, frame, s, start, time.duration);
+    }
+  }
+
+  // ---- showing ----
+
+  // The innermost loop's trips are no longer shown.
+  void SuppressEvents() {
+    for (size_t k = frames_.size(); k-- > 0;) {
+      Frame& frame = *frames_[k];
+      if (!frame.loop) continue;
+      if (frame.suppressed_from < 0) {
+        frame.suppressed_from = core_[0];
+        frame.quiet_trips = frame.trips_left + 1;
+      }
+      return;
+    }
+  }
+
+  bool Showing() const {
+    for (const std::unique_ptr<Frame>& frame : frames_) {
+      if (frame->suppressed_from >= 0) return false;
+    }
+    return true;
+  }
+
+  void Show(size_t d, TimelineEvent event) {
+    if (d >= shown_ || !Showing()) return;
+    event.device = static_cast<int64_t>(d);
+    walk_.show(event);
+  }
+
+  void ShowModule(size_t d, double device, double step) {
+    Show(d, {.line = TimelineLine::kSteps, .duration = step});
+    Show(d, {.line = TimelineLine::kModules, .duration = device});
+  }
+
+  void ShowStep(size_t d, const Frame& frame, uint32_t s, double start, double duration) {
+    if (d >= shown_ || duration <= 0) return;
+    const StepTime& time = simulation_.computations[frame.plan].steps[s];
+    Show(d, {.line = time.on_core ? TimelineLine::kOps : TimelineLine::kAsyncOps,
+             .start = start,
+             .duration = duration,
+             .step = &time,
+             .name = plan_.computations()[frame.plan].steps[s].name});
+  }
+
+  void ShowWait(size_t d, const Frame& frame, uint32_t s, uint32_t last, double start, double duration) {
+    if (d >= shown_) return;
+    const std::vector<Step>& steps = plan_.computations()[frame.plan].steps;
+    if (last == s && steps[s].kind == StepKind::kDone && !steps[s].inputs.empty()) last = steps[s].inputs[0];
+    Show(d, {.line = TimelineLine::kWaits,
+             .start = start,
+             .duration = duration,
+             .name = steps[s].name,
+             .waited_for = last == kNone ? InstructionId() : steps[last].name});
+  }
+
+  const Module& module_;
+  const KernelPlan& plan_;
+  const Simulation& simulation_;
+  const MultiDeviceOptions& walk_;
+  DeviceGroupTable table_;
+  const bool alike_;
+  const size_t n_;  // devices that are walked
+  const DeviceSpeeds speeds_;
+  size_t shown_ = 0;         // of those
+  size_t events_shown_ = 0;  // steps and trips of each, those without an event included
+  uint64_t draw_ = 0;
+  std::vector<double> core_;  // by device: when it is free
+  std::vector<PlanFacts> facts_;
+  std::vector<std::unique_ptr<Frame>> frames_;
+  Sums sums_;
+  DeviceTimelines result_;
+};
+
+}  // namespace
+
+DeviceTimelines SimulateDevices(const Module& module, const KernelPlan& plan, const SimulationOptions& options,
+                                const Simulation& simulation, const MultiDeviceOptions& walk) {
+  return MultiDeviceSimulator(module, plan, options, simulation, walk).Run();
+}
+
+}  // namespace hlokit::tpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What looks on while a pipeline runs.
+#ifndef HLOKIT_PASSES_CORE_PASS_INSTRUMENTATION_H_
+#define HLOKIT_PASSES_CORE_PASS_INSTRUMENTATION_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "ir/graph/module.h"
+#include "passes/core/pass.h"
+
+namespace hlokit {
+
+// One run of one pass.
+struct PassRun {
+  const PassInfo& info;
+  const Pass& pass;
+  int64_t number;          // from 1, over the whole run of the pipeline
+  std::string_view place;  // labels of the groups around it, "simplify/clean"; "" outside
+};
+
+class PassInstrumentation {
+ public:
+  virtual ~PassInstrumentation() = default;
+  // False: the run is left out, and no other instrument hears of it.
+  virtual bool ShouldRun(const PassRun&) { return true; }
+  virtual absl::Status RunBeforePass(const PassRun&, const Module&) { return absl::OkStatus(); }
+  // An error stops the pipeline.
+  virtual absl::Status RunAfterPass(const PassRun&, const Module&, bool /*changed*/) { return absl::OkStatus(); }
+  // The pass gave an error, which stops the pipeline. The module may be in any state.
+  virtual void RunAfterPassFailed(const PassRun&, const absl::Status&) {}
+};
+
+}  // namespace hlokit
+
+#endif  // HLOKIT_PASSES_CORE_PASS_INSTRUMENTATION_H_

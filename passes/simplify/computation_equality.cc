@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "ir/graph/traversal.h"
+#include "passes/annotations/annotations.h"
+#include "passes/simplify/calls/inline.h"
+#include "passes/simplify/dead_code.h"
+#include "passes/simplify/instruction_key.h"
+
+namespace hlokit {
+
+namespace {
+
+constexpr uint32_t kUnknown = 0xffffffffu;
+
+}  // namespace
+
+EqualComputationSet::EqualComputationSet(const Module& module)
+    : module_(module), same_(module.computation_id_bound(), kUnknown) {}
+
+uint32_t EqualComputationSet::Find(Computation computation) {
+  if (number_.empty()) number_.resize(module_.instruction_id_bound());
+  keys_.Add(computation.record().execution_thread.value);
+  uint32_t next = 0;
+  bool plain = true;
+  for (InstructionId k : PostOrder(computation)) {
+    const Instruction i = module_.instruction(k);
+    number_[k.value] = next++;
+    plain &= !i.has(Attr::kControlPredecessors);
+    // Elided constants are not known to be equal.
+    plain &= i.opcode() != Opcode::kConstant || !i.literal().elided;
+    keys_.Add(static_cast<uint32_t>(i.opcode()));
+    keys_.Add(i.record().shape.value);
+    keys_.Add(i.record().payload);
+    keys_.Add(static_cast<uint32_t>(i.operand_count()));
+    for (Instruction o : i.operands()) keys_.Add(number_[o.id().value]);
+    keys_.Add(static_cast<uint32_t>(i.attrs().size()));
+    AddAttributes(&keys_, i, same_);
+  }
+  keys_.Add(number_[computation.record().root.value]);
+  // One that is not plain is like no other.
+  if (!plain) keys_.Add(computation.id().value);
+  keys_.Add(plain ? 1 : 0);
+  return keys_.Find(computation.id().value);
+}
+
+ComputationId EqualComputationSet::FirstEqual(ComputationId id) {
+  if (same_[id.value] != kUnknown) return ComputationId(same_[id.value]);
+  std::vector<ComputationId> open = {id};
+  std::vector<uint8_t> is_open(same_.size(), 0);
+  while (!open.empty()) {
+    const Computation c = module_.computation(open.back());
+    if (is_open[c.id().value] == 0) {
+      is_open[c.id().value] = 1;
+      // Where computations call in a circle, as in no module that verifies, the first met stands for itself.
+      Add(c.id());
+      for (Instruction i : c.instructions()) {
+        if (!MightHaveCalledComputations(i.opcode())) continue;
+        ForEachCallee(module_, i.record(), [&](ComputationId callee) {
+          if (same_[callee.value] == kUnknown) open.push_back(callee);
+        });
+      }
+      continue;
+    }
+    open.pop_back();
+    if (is_open[c.id().value] == 1) {
+      is_open[c.id().value] = 2;
+      same_[c.id().value] = Find(c);
+    }
+  }
+  return ComputationId(same_[id.value]);
+}
+
+std::vector<uint32_t> EqualComputations(const Module& module) {
+  std::vector<uint32_t> same(module.computation_id_bound());
+  EqualComputationSet set(module);
+  // Only computations of one size can be equal.
+  absl::flat_hash_map<uint64_t, int64_t> twins;
+  const auto size = [](Computation c) {
+    return static_cast<uint64_t>(c.instruction_count()) << 32 | c.root().record().shape.value;
+  };
+  for (Computation c : module.computations()) ++twins[size(c)];
+  for (ComputationId id : ComputationPostOrder(module)) {
+    if (twins[size(module.computation(id))] == 1) set.Add(id);
+    same[id.value] = set.FirstEqual(id).value;
+  }
+  return same;
+}
+
+void MergeMetadataOfEqual(Module& module, ComputationId from, ComputationId to,
+                          absl::flat_hash_set<uint64_t>* carried) {
+  std::vector<std::pair<ComputationId, ComputationId>> open = {{from, to}};
+  while (!open.empty()) {
+    const auto [goes, stays] = open.back();
+    open.pop_back();
+    if (goes == stays || !carried->insert(uint64_t{goes.value} << 32 | stays.value).second) continue;
+    const std::vector<InstructionId> old = PostOrder(module.computation(goes));
+    const std::vector<InstructionId> kept = PostOrder(module.computation(stays));
+    for (size_t k = 0; k < old.size() && k < kept.size(); ++k) {
+      MergeMetadata(module, old[k], kept[k]);
+      const Instruction a = module.instruction(old[k]), b = module.instruction(kept[k]);
+      if (!MightHaveCalledComputations(a.opcode())) continue;
+      const std::vector<Computation> callees = a.called_computations(), equals = b.called_computations();
+      for (size_t n = 0; n < callees.size() && n < equals.size(); ++n)
+        open.emplace_back(callees[n].id(), equals[n].id());
+    }
+  }
+}
+
+absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
+  const std::vector<uint32_t> same = EqualComputations(module);
+  bool changed = false;
+  for (Computation c : module.computations()) {
+    for (Instruction i : c.instructions()) {
+      if (!MightHaveCalledComputations(i.opcode())) continue;
+      // Kernels and threads keep what is theirs.
+      if (i.opcode() == Opcode::kFusion || i.opcode() == Opcode::kAsyncStart) continue;
+      const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
+      for (const AttrValue& value : attrs) {
+        uint32_t payload = value.payload;
+        if (InfoOf(value.attr).type == AttrType::kComputation) {
+          payload = same[value.payload];
+        } else if (InfoOf(value.attr).type == AttrType::kComputationList) {
+          const absl::Span<const int64_t> list = module.context().list(ListId(value.payload));
+          std::vector<int64_t> ids;
+          for (int64_t id : list) ids.push_back(same[static_cast<size_t>(id)]);
+          payload = module.ListPayload(ids);
+        }
+        if (payload == value.payload) continue;
+        module.SetAttr(i.id(), value.attr, payload);
+        changed = true;
+      }
+    }
+  }
+  if (!changed) return false;
+  // The one that stays stands for those that go.
+  absl::flat_hash_set<uint64_t> carried;
+  for (Computation c : module.computations()) {
+    MergeMetadataOfEqual(module, c.id(), ComputationId(same[c.id().value]), &carried);
+  }
+  Count("computations merged", EraseUnreachable(module));
+  return true;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/simplify/dead_code.h"
+
+#include <utility>
+
+namespace hlokit {
+
+int64_t EraseUnreachable(Module& module) { return EraseUnreachable(module, PotentialCallers(module)); }
+
+int64_t EraseUnreachable(Module& module, const PotentialCallers& callers) {
+  std::vector<uint8_t> reached(module.computation_id_bound(), 0);
+  std::vector<ComputationId> open = {module.entry().id()};
+  reached[module.entry().id().value] = 1;
+  while (!open.empty()) {
+    const ComputationId id = open.back();
+    open.pop_back();
+    for (InstructionId caller : callers.Of(id)) {
+      const InstructionRecord& r = module.record(caller);
+      if (!r.parent.valid()) continue;
+      ForEachCallee(module, r, [&](ComputationId callee) {
+        if (std::exchange(reached[callee.value], 1) == 0) open.push_back(callee);
+      });
+    }
+  }
+  int64_t erased = 0;
+  for (uint32_t k = 0; k < reached.size(); ++k) {
+    if (reached[k] != 0 || module.record(ComputationId(k)).erased) continue;
+    module.EraseComputation(ComputationId(k));
+    ++erased;
+  }
+  return erased;
+}
+
+int64_t EraseUnused(Module& module, Computation computation, const ConservativeSideEffects& effects) {
+  int64_t erased = 0;
+  // Users stand behind what they use.
+  for (InstructionId id = computation.record().last, previous; id.valid(); id = previous) {
+    previous = module.record(id).previous;
+    const Instruction i = module.instruction(id);
+    if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter || i.has(Attr::kControlPredecessors) ||
+        !i.control_successors().empty() || effects.Of(i)) {
+      continue;
+    }
+    module.Erase(id);
+    ++erased;
+  }
+  return erased;
+}
+
+}  // namespace hlokit

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hlo_run/run_observers.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "ir/core/str_cat.h"
+#include "tools/cli/json_writer.h"
+#include "tools/cli/output_file.h"
+
+namespace hlokit::run {
+namespace {
+
+// Rows of each table of the text; the JSON has all.
+constexpr size_t kMaxRows = 25;
+
+std::vector<bool> Matches(const Module& module, const std::string& pattern) {
+  const re2::RE2 regex(pattern, re2::RE2::Quiet);
+  std::vector<bool> matches(module.instruction_id_bound(), false);
+  for (Computation computation : module.computations()) {
+    for (Instruction i : computation.instructions()) {
+      matches[i.id().value] = re2::RE2::PartialMatch(re2::StringPiece(i.name().data(), i.name().size()), regex);
+    }
+  }
+  return matches;
+}
+
+void PrintTable(TextWriter& out, std::string_view heading,
+                const std::vector<interp::InstructionProfiler::Entry>& entries, double total) {
+  out << absl::StrFormat("%12s %7s %10s  %s\n", "ms", "%", "runs", heading);
+  for (size_t i = 0; i < std::min(entries.size(), kMaxRows); ++i) {
+    const interp::InstructionProfiler::Entry& e = entries[i];
+    out << absl::StrFormat("%12.3f %6.1f%% %10d  %s\n", e.milliseconds, total > 0 ? e.milliseconds / total * 100 : 0,
+                           e.runs, e.name);
+  }
+  if (entries.size() > kMaxRows) out << StrCat("             (", entries.size() - kMaxRows, " more)\n");
+}
+
+void WriteEntries(cli::JsonWriter& json, std::string_view key, const Module& module,
+                  const std::vector<interp::InstructionProfiler::Entry>& entries, bool by_opcode) {
+  json.Key(key).BeginArray();
+  for (const interp::InstructionProfiler::Entry& e : entries) {
+    json.BeginObject();
+    if (by_opcode) {
+      json.Member("opcode", e.name).Member("instructions", e.instructions);
+    } else {
+      const Instruction instruction = module.instruction(e.instruction);
+      json.Member("instruction", e.name)
+          .Member("opcode", instruction.opcode_text())
+          .Member("computation", instruction.parent().name())
+          .Member("shape", std::string_view(ToString(instruction.shape(), /*with_layout=*/false)));
+    }
+    json.Member("runs", e.runs).Member("time_us", static_cast<int64_t>(e.milliseconds * 1e3)).EndObject();
+  }
+  json.EndArray();
+}
+
+}  // namespace
+
+RunObservers::RunObservers(const Flags& flags, const Module& module)
+    : flags_(flags), module_(module), stderr_([](std::string_view s) { std::fwrite(s.data(), 1, s.size(), stderr); }) {
+  // The profiler comes first: a step ends before others look at its value.
+  if (flags.profile || !flags.profile_json.empty()) {
+    profiler_ = std::make_unique<interp::InstructionProfiler>(module);
+    observers_.Add(profiler_.get());
+  }
+  if (!flags.trace.empty()) {
+    traced_ = Matches(module, flags.trace);
+    if (std::find(traced_.begin(), traced_.end(), true) == traced_.end()) {
+      stderr_ << "hlo-run: warning: --print-values=" << flags.trace << " matches no instruction\n";
+      stderr_.Flush();
+    }
+    trace_ = std::make_unique<interp::ValueTrace>(module, traced_, flags.trace_options, &stderr_);
+    observers_.Add(trace_.get());
+  }
+  if (flags.stop_at_nan) {
+    nonfinite_check_ = std::make_unique<interp::NonfiniteCheck>(module);
+    observers_.Add(nonfinite_check_.get());
+  }
+}
+
+void RunObservers::Attach(interp::EvaluatorOptions* options) {
+  if (observers_.empty()) return;
+  options->observer = &observers_;
+  interp::ObservationRequest& observation = options->observation;
+  observation.instructions = traced_;
+  observation.operands = nonfinite_check_ != nullptr;
+  observation.computed_only = nonfinite_check_ != nullptr && trace_ == nullptr;
+  if (nonfinite_check_ == nullptr) return;
+  const std::vector<bool> checked = interp::NonfiniteCheck::InstructionsOf(module_);
+  observation.instructions.resize(checked.size(), false);
+  for (size_t i = 0; i < checked.size(); ++i) {
+    if (checked[i]) observation.instructions[i] = true;
+  }
+}
+
+bool RunObservers::Report(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics) {
+  if (profiler_ == nullptr) return true;
+  if (flags_.profile) PrintProfile(statistics);
+  return flags_.profile_json.empty() || WriteProfileJson(statistics, diagnostics);
+}
+
+void RunObservers::PrintProfile(const interp::RunStatistics& statistics) {
+  const double total = profiler_->total_milliseconds();
+  stderr_ << absl::StrFormat(
+      "profile: %.3f ms, %d instructions executed, %d loop iterations, peak of %d bytes of values\n", total,
+      statistics.steps, statistics.loop_trips, statistics.peak_bytes);
+  PrintTable(stderr_, "opcode", profiler_->ByOpcode(), total);
+  PrintTable(stderr_, "instruction", profiler_->ByInstruction(), total);
+  stderr_.Flush();
+}
+
+bool RunObservers::WriteProfileJson(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics) {
+  absl::StatusOr<std::unique_ptr<cli::OutputFile>> file = cli::OutputFile::Open(flags_.profile_json);
+  absl::Status status = file.status();
+  if (status.ok()) {
+    cli::JsonWriter json(&(*file)->writer());
+    json.BeginObject()
+        .Member("module", module_.name())
+        .Member("total_us", static_cast<int64_t>(profiler_->total_milliseconds() * 1e3))
+        .Member("instructions_run", statistics.steps)
+        .Member("loop_iterations", statistics.loop_trips)
+        .Member("peak_bytes", statistics.peak_bytes);
+    WriteEntries(json, "opcodes", module_, profiler_->ByOpcode(), /*by_opcode=*/true);
+    WriteEntries(json, "instructions", module_, profiler_->ByInstruction(), /*by_opcode=*/false);
+    json.EndObject();
+    status = (*file)->Commit();
+  }
+  if (!status.ok()) diagnostics->ShowError(flags_.profile_json, std::string(status.message()), cli::kUsage);
+  return status.ok();
+}
+
+}  // namespace hlokit::run

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The observers that the flags ask for: trace, search for NaNs, profile.
+#ifndef HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_
+#define HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_
+
+#include <memory>
+#include <vector>
+
+#include "interp/exact/evaluator.h"
+#include "interp/exact/observers/instruction_profiler.h"
+#include "interp/exact/observers/nonfinite_check.h"
+#include "interp/exact/observers/observer_list.h"
+#include "interp/exact/observers/value_trace.h"
+#include "ir/core/text_writer.h"
+#include "ir/graph/module.h"
+#include "tools/cli/cli.h"
+#include "tools/hlo_run/flags.h"
+
+namespace hlokit::run {
+
+class RunObservers {
+ public:
+  // A pattern that no instruction matches is a warning on standard error.
+  RunObservers(const Flags& flags, const Module& module);
+  RunObservers(const RunObservers&) = delete;
+  RunObservers& operator=(const RunObservers&) = delete;
+
+  // Makes an evaluator show what the observers want to see. They must outlive it.
+  void Attach(interp::EvaluatorOptions* options);
+
+  // To be called after the run: writes the profile. False after an error.
+  bool Report(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics);
+
+ private:
+  void PrintProfile(const interp::RunStatistics& statistics);
+  bool WriteProfileJson(const interp::RunStatistics& statistics, cli::DiagnosticReporter* diagnostics);
+
+  const Flags& flags_;
+  const Module& module_;
+  TextWriter stderr_;
+  std::vector<bool> traced_;  // by instruction id
+  std::unique_ptr<interp::ValueTrace> trace_;
+  std::unique_ptr<interp::NonfiniteCheck> nonfinite_check_;
+  std::unique_ptr<interp::InstructionProfiler> profiler_;
+  interp::ObserverList observers_;
+};
+
+}  // namespace hlokit::run
+
+#endif  // HLOKIT_TOOLS_HLO_RUN_RUN_OBSERVERS_H_

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call being differentiated: what it was called with, what it gave, the gradients of its results; the derivative sets
+// gradients of its arguments.
+//
+// Gradients may have the shape and type of the result of a broadcast: they are summed to the argument's shape and
+// converted to its type afterwards.
+#ifndef HLOKIT_TRACER_AUTOGRAD_BACKWARD_CONTEXT_H_
+#define HLOKIT_TRACER_AUTOGRAD_BACKWARD_CONTEXT_H_
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tracer/graph/grad_function.h"
+#include "tracer/graph/value.h"
+
+namespace hlokit::lazy {
+
+class BackwardContext {
+ public:
+  BackwardContext(const Node* function, const Outputs* gradients);
+
+  Op op() const { return function_.op; }
+  bool has(size_t i) const { return !function_.args[i].none(); }
+  // A tensor argument as it was. That it was written to since is an error.
+  const Tensor& in(size_t i);
+  Tensors list(size_t i);
+  Scalar scalar(size_t i) const {
+    const Scalar* s = function_.args[i].get<Scalar>();
+    return s == nullptr ? Scalar() : *s;
+  }
+  int64_t int_arg(size_t k) const { return scalar(k).ToInt(); }
+  double float_arg(size_t k) const { return scalar(k).ToDouble(); }
+  bool bool_arg(size_t k) const { return scalar(k).ToBool(); }
+  Dims ints(size_t i) const {
+    const IntList* l = function_.args[i].get<IntList>();
+    return l == nullptr ? Dims() : Dims(*l);
+  }
+  std::string_view str(size_t i) const {
+    const std::string* s = function_.args[i].get<std::string>();
+    return s == nullptr ? std::string_view() : *s;
+  }
+  // Shape of a tensor argument (of member k of a list).
+  Shape shape(size_t i, size_t k = 0) const { return function_.slots[slots_[i] + k].shape; }
+  size_t list_size(size_t i) const { return function_.args[i].get<Tensors>()->size(); }
+  // A result of the call.
+  Tensor out(size_t k = 0);
+  Shape out_shape(size_t k = 0) const { return function_.outputs[k].shape; }
+  size_t output_count() const { return function_.outputs.size(); }
+  // The gradient of a result; undefined if nothing depends on it, except that g() of a call with one result is defined.
+  const Tensor& grad_output(size_t k = 0) const { return gradients_[k]; }
+  // The same, zeros if undefined.
+  Tensor grad_output_or_zeros(size_t k);
+
+  bool needs(size_t i, size_t k = 0) const { return function_.slots[slots_[i] + k].edge.valid(); }
+  void set(size_t i, Tensor gradient, size_t k = 0) {
+    if (needs(i, k)) results_[slots_[i] + k] = std::move(gradient);
+  }
+  Tensor TakeResult(size_t slot) { return std::move(results_[slot]); }
+  void Fail(absl::Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  // The tensor argument of a slot, made again from what was kept of it.
+  const Tensor& Saved(size_t slot);
+
+  const Node& function_;
+  const Outputs& gradients_;
+  absl::InlinedVector<uint32_t, 12> slots_;  // by argument: its first place among tensors
+  Outputs saved_;                            // by slot, made when asked for
+  Outputs results_;
+  absl::Status status_;
+};
+
+namespace derivative {
+inline IntList Sizes(Shape s) { return IntList(s.dims().begin(), s.dims().end()); }
+
+#define ATEN_OP(id, schema, ir, kernel, lower, derivative_name, ...) void derivative_name(BackwardContext&);
+#include "tracer/graph/aten_ops.def"
+}  // namespace derivative
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_AUTOGRAD_BACKWARD_CONTEXT_H_

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/autograd/node.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <queue>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/core/str_cat.h"
+#include "tracer/autograd/backward_context.h"
+#include "tracer/dispatch/functions.h"
+#include "tracer/graph/schema.h"
+#include "tracer/graph/type_promotion.h"
+#include "tracer/step/device_state.h"
+#include "tracer/step/tracer.h"
+
+namespace hlokit::lazy {
+namespace {
+
+thread_local bool grad_enabled = true;
+std::atomic<uint64_t> next_sequence{1};
+
+Edge EdgeOf(const Tensor& t) {
+  Edge edge;
+  if (!t.defined()) return edge;
+  TensorImpl* impl = t.impl();
+  if (impl->grad_fn) {
+    edge.node = impl->grad_fn;
+    edge.output = impl->output_number;
+  } else if (impl->requires_grad) {
+    if (!impl->accumulator) impl->accumulator = Ref<RefCounted>(new AccumulateGrad(impl));
+    edge.accumulator = Ref<AccumulateGrad>(static_cast<AccumulateGrad*>(impl->accumulator.get()));
+  }
+  return edge;
+}
+
+// Calls fn(tensor) for each tensor argument, members of lists included, undefined ones too.
+template <typename Fn>
+void ForEachTensor(const Op op, Args& args, Fn fn) {
+  const Schema& schema = SchemaOf(op);
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (schema.args[i].type == ArgType::kTensor) {
+      if (Tensor* t = args[i].get<Tensor>()) {
+        fn(*t);
+      } else {
+        Tensor none;
+        fn(none);
+      }
+    } else if (schema.args[i].type == ArgType::kTensorList) {
+      if (Tensors* list = args[i].get<Tensors>()) {
+        for (Tensor& t : *list) fn(t);
+      }
+    }
+  }
+}
+
+// `gradient` summed to the shape of what it belongs to, in its type.
+Tensor Fit(Tensor gradient, Shape shape) {
+  if (!gradient.defined()) return gradient;
+  if (gradient.sizes() != shape.dims()) gradient = SumToSize(gradient, shape.dims());
+  if (gradient.defined() && gradient.dtype() != shape.element_type()) gradient = To(gradient, shape.element_type());
+  return gradient;
+}
+
+// The same value in a tensor of its own, if others hold or see this one: writing a gradient in place must not change
+// theirs. It counts as made now either way, unless it was `made` for its leaf.
+Tensor Unshared(Tensor gradient, bool made) {
+  TensorImpl* impl = gradient.impl();
+  const bool alone = impl->refs() == 1 && impl->data->refs() == 1 && impl->view == nullptr;
+  if (alone && made) return gradient;
+  DeviceState& device = *gradient.device();
+  DeviceLock lock(device.mutex());
+  if (alone && !impl->grad_fn && impl->data->buffer == nullptr) {
+    device.MarkNewest(impl->data.get());
+    return gradient;
+  }
+  return device.NewTensor(device.ValueOf(impl->data.get()));
+}
+
+// Of the first that is defined; null if none is.
+DeviceState* DeviceOf(const Outputs& tensors) {
+  for (const Tensor& t : tensors) {
+    if (t.defined()) return t.device();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool GradEnabled() { return grad_enabled; }
+AutoGradMode::AutoGradMode(bool enabled) : previous_(grad_enabled) { grad_enabled = enabled; }
+AutoGradMode::~AutoGradMode() { grad_enabled = previous_; }
+
+bool ComputeRequiresGrad(const Tensor& t) { return t.defined() && (t.impl()->grad_fn || t.impl()->requires_grad); }
+
+void SetHistory(Op op, Args&& args, const Outputs& outputs) {
+  bool needed = false;
+  ForEachTensor(op, args, [&](const Tensor& t) { needed |= ComputeRequiresGrad(t); });
+  if (!needed) return;
+  Ref<Node> function = MakeRef<Node>();
+  function->op = op;
+  function->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  ForEachTensor(op, args, [&](Tensor& t) {
+    SavedVariable& slot = function->slots.emplace_back();
+    if (!t.defined()) return;
+    slot.shape = t.shape();
+    slot.data = t.impl()->data;
+    slot.version = slot.data->version;
+    if (ScalarTypeCategory(t.dtype()) >= 2) slot.edge = EdgeOf(t);
+    t = Tensor();
+  });
+  function->args = std::move(args);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const Tensor& out = outputs[k];
+    if (!out.defined()) {
+      function->outputs.push_back({});
+      continue;
+    }
+    function->outputs.push_back({out.shape(), out.impl()->data, out.impl()->data->version});
+    if (ScalarTypeCategory(out.dtype()) < 2) continue;
+    out.impl()->grad_fn = function;
+    out.impl()->output_number = static_cast<uint32_t>(k);
+  }
+}
+
+// ---- BackwardContext ----
+
+void derivative::None(BackwardContext&) {}
+
+BackwardContext::BackwardContext(const Node* function, const Outputs* gradients)
+    : function_(*function), gradients_(*gradients), saved_(function->slots.size()), results_(function->slots.size()) {
+  const Schema& schema = SchemaOf(function_.op);
+  uint32_t slot = 0;
+  for (size_t i = 0; i < function_.args.size(); ++i) {
+    slots_.push_back(slot);
+    if (schema.args[i].type == ArgType::kTensor) ++slot;
+    if (const Tensors* list = function_.args[i].get<Tensors>()) slot += static_cast<uint32_t>(list->size());
+  }
+}
+
+const Tensor& BackwardContext::Saved(size_t k) {
+  const SavedVariable& slot = function_.slots[k];
+  Tensor& tensor = saved_[k];
+  if (tensor.defined() || !slot.data) return tensor;
+  if (slot.data->version != slot.version) {
+    Fail(absl::FailedPreconditionError(
+        StrCat("one of the variables needed for gradient computation has been modified by an inplace operation: "
+               "the argument of ",
+               SymbolOf(function_.op), " is at version ", slot.data->version, "; expected version ", slot.version,
+               " instead")));
+  }
+  tensor = Tensor(new TensorImpl(slot.data));
+  TensorImpl* impl = tensor.impl();
+  impl->grad_fn = slot.edge.node;
+  impl->output_number = slot.edge.output;
+  if (slot.edge.accumulator) {
+    impl->requires_grad = true;
+    impl->accumulator = Ref<RefCounted>(slot.edge.accumulator.get());
+  }
+  return tensor;
+}
+
+const Tensor& BackwardContext::in(size_t i) {
+  static const Tensor undefined;
+  return function_.args[i].get<Tensor>() == nullptr ? undefined : Saved(slots_[i]);
+}
+
+Tensors BackwardContext::list(size_t i) {
+  Tensors list(list_size(i));
+  for (size_t k = 0; k < list.size(); ++k) list[k] = Saved(slots_[i] + k);
+  return list;
+}
+
+Tensor BackwardContext::out(size_t k) {
+  const OutputInfo& info = function_.outputs[k];
+  if (!info.data) return Tensor();
+  if (info.data->version != info.version) {
+    Fail(absl::FailedPreconditionError(
+        StrCat("one of the variables needed for gradient computation has been modified by an inplace operation: "
+               "output ",
+               k, " of ", SymbolOf(function_.op), " is at version ", info.data->version, "; expected version ",
+               info.version, " instead")));
+  }
+  Tensor result(new TensorImpl(info.data));
+  if (GradEnabled()) {  // the gradient will be differentiated again
+    result.impl()->grad_fn = Ref<Node>(const_cast<Node*>(&function_));
+    result.impl()->output_number = static_cast<uint32_t>(k);
+  }
+  return result;
+}
+
+Tensor BackwardContext::grad_output_or_zeros(size_t k) {
+  if (gradients_[k].defined()) return gradients_[k];
+  const Shape s = function_.outputs[k].shape;
+  return Zeros(s.dims(), s.element_type());
+}
+
+// ---- the engine ----
+
+absl::StatusOr<Tensors> RunBackward(const Tensors& roots, const Tensors& gradients, const Tensors& inputs,
+                                    const BackwardOptions& options) {
+  struct Pending {
+    Ref<Node> function;
+    Outputs gradients;
+  };
+  const bool retain_graph = options.retain_graph || options.create_graph;
+  const AutoGradMode mode(options.create_graph);
+  absl::flat_hash_map<Node*, Pending> pending;
+  pending.reserve(64);
+  const auto older = [](const Node* a, const Node* b) { return a->sequence < b->sequence; };
+  std::priority_queue<Node*, std::vector<Node*>, decltype(older)> ready(older);
+  Tensors wanted(inputs.size());
+
+  // `made`: for this edge, by Fit.
+  const auto deliver = [&](const Edge& edge, Tensor gradient, bool made) {
+    if (!gradient.defined()) return;
+    if (edge.node) {
+      Pending& p = pending[edge.node.get()];
+      if (!p.function) {
+        p.function = edge.node;
+        p.gradients.resize(edge.node->outputs.size());
+        ready.push(edge.node.get());
+      }
+      Tensor& slot = p.gradients[edge.output];
+      slot = slot.defined() ? Add(slot, gradient) : std::move(gradient);
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i].impl()->grad_fn == edge.node && inputs[i].impl()->output_number == edge.output) {
+          wanted[i] = slot;
+        }
+      }
+      return;
+    }
+    if (!edge.accumulator || edge.accumulator->leaf == nullptr) return;
+    TensorImpl* leaf = edge.accumulator->leaf;
+    if (inputs.empty()) {
+      leaf->grad = leaf->grad.defined() ? Add(leaf->grad, gradient) : Unshared(std::move(gradient), made);
+      return;
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].impl() == leaf) wanted[i] = wanted[i].defined() ? Add(wanted[i], gradient) : gradient;
+    }
+  };
+
+  for (size_t i = 0; i < roots.size(); ++i) {
+    const Tensor& root = roots[i];
+    if (!root.defined()) return absl::InvalidArgumentError("an undefined tensor has no gradient");
+    if (!ComputeRequiresGrad(root)) {
+      return absl::FailedPreconditionError(
+          StrCat("element ", i, " of tensors does not require grad and does not have a grad_fn"));
+    }
+    Tensor gradient = i < gradients.size() ? gradients[i] : Tensor();
+    if (!gradient.defined()) {
+      if (root.numel() != 1) {
+        return absl::FailedPreconditionError("grad can be implicitly created only for scalar outputs");
+      }
+      gradient = OnesLike(root);
+    } else if (gradient.device() != root.device()) {
+      return absl::InvalidArgumentError(StrCat("grad_output[", i, "] is on device ", gradient.device()->name(),
+                                               " and output[", i, "] on ", root.device()->name()));
+    } else if (gradient.sizes() != root.sizes()) {
+      return absl::InvalidArgumentError(StrCat("Mismatch in shape: grad_output[", i, "] has a shape of ",
+                                               SizeText(gradient.sizes()), " and output[", i, "] has a shape of ",
+                                               SizeText(root.sizes()), "."));
+    }
+    deliver(EdgeOf(root), Fit(gradient, root.shape()), false);
+  }
+
+  while (!ready.empty()) {
+    Node* const key = ready.top();
+    ready.pop();
+    const auto at = pending.find(key);
+    // A function is of one device: what its derivative calls and drops locks it once.
+    std::unique_lock<ReentrantMutex> lock;
+    if (DeviceState* const device = DeviceOf(at->second.gradients)) {
+      lock = std::unique_lock<ReentrantMutex>(device->mutex());
+    }
+    Pending work = std::move(at->second);
+    pending.erase(at);
+    Node& function = *work.function;
+    if (function.released) {
+      return absl::FailedPreconditionError(
+          "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+          "already "
+          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+          "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+          "saved tensors after calling backward.");
+    }
+    const Derivative derivative = InfoOf(function.op).derivative;
+    if (derivative == nullptr) {
+      return absl::UnimplementedError(StrCat("derivative for ", SymbolOf(function.op), " is not implemented"));
+    }
+    BackwardContext call(&function, &work.gradients);
+    derivative(call);
+    if (!call.status().ok()) return call.status();
+    for (size_t k = 0; k < function.slots.size(); ++k) {
+      const SavedVariable& slot = function.slots[k];
+      if (!slot.edge.valid()) continue;
+      Tensor result = call.TakeResult(k);
+      const TensorImpl* const before = result.defined() ? result.impl() : nullptr;
+      Tensor gradient = Fit(std::move(result), slot.shape);
+      const bool made = gradient.defined() && gradient.impl() != before;
+      deliver(slot.edge, std::move(gradient), made);
+    }
+    if (!retain_graph) {
+      function.args.clear();
+      for (SavedVariable& slot : function.slots) slot.data = Ref<TensorData>();
+      for (OutputInfo& info : function.outputs) info.data = Ref<TensorData>();
+      function.released = true;
+    }
+  }
+  return wanted;
+}
+
+}  // namespace hlokit::lazy

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/graph/type_promotion.h"
+
+namespace hlokit::lazy {
+
+int ScalarTypeCategory(ElementType t) {
+  if (t == ElementType::kPred) return 0;
+  if (IsInteger(t)) return 1;
+  return IsComplex(t) ? 3 : 2;
+}
+
+ElementType TypeOf(Scalar s) {
+  switch (s.kind()) {
+    case Scalar::Kind::kBool:
+      return ElementType::kPred;
+    case Scalar::Kind::kInt:
+      return ElementType::kS64;
+    case Scalar::Kind::kFloat:
+      return kDefaultFloat;
+  }
+  return kDefaultFloat;
+}
+
+ElementType Promote(ElementType a, ElementType b) {
+  if (a == b) return a;
+  const int ca = ScalarTypeCategory(a), cb = ScalarTypeCategory(b);
+  if (ca != cb) {
+    if (ca < 3 && cb < 3) return ca > cb ? a : b;
+    const ElementType complex = ca == 3 ? a : b;
+    return (ca == 3 ? b : a) == ElementType::kF64 ? ElementType::kC128 : complex;
+  }
+  if (ca == 2) {
+    // Two of one width, neither of which holds the other: bf16 and f16.
+    if (BitsOf(a) == BitsOf(b)) return ElementType::kF32;
+    return BitsOf(a) > BitsOf(b) ? a : b;
+  }
+  if (IsSigned(a) == IsSigned(b)) return BitsOf(a) > BitsOf(b) ? a : b;
+  const ElementType s = IsSigned(a) ? a : b;
+  const ElementType u = IsSigned(a) ? b : a;
+  if (BitsOf(s) > BitsOf(u)) return s;
+  switch (BitsOf(u)) {
+    case 8:
+      return ElementType::kS16;
+    case 16:
+      return ElementType::kS32;
+    default:
+      return ElementType::kS64;
+  }
+}
+
+ElementType ResultTypeState::result() const {
+  std::optional<ElementType> type = dims_;
+  for (const std::optional<ElementType>& group : {rank0_, number_}) {
+    if (!group) continue;
+    if (!type) {
+      type = group;
+    } else if (ScalarTypeCategory(*group) > ScalarTypeCategory(*type)) {
+      type = Promote(*type, *group);
+    }
+  }
+  return type.value_or(kDefaultFloat);
+}
+
+}  // namespace hlokit::lazy

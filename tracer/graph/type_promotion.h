@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch's rules for the type of a result. Tensors with dimensions decide before those of rank 0, those before plain
+// numbers; a later group counts only when its category (bool, integer, float) is higher.
+#ifndef HLOKIT_TRACER_GRAPH_TYPE_PROMOTION_H_
+#define HLOKIT_TRACER_GRAPH_TYPE_PROMOTION_H_
+
+#include <optional>
+
+#include "absl/types/span.h"
+#include "ir/types/element_type.h"
+#include "ir/types/shape.h"
+#include "tracer/graph/scalar.h"
+
+namespace hlokit::lazy {
+
+inline constexpr ElementType kDefaultFloat = ElementType::kF32;
+
+// The type that holds both.
+ElementType Promote(ElementType a, ElementType b);
+// 0 bool, 1 integer, 2 float, 3 complex.
+int ScalarTypeCategory(ElementType t);
+// The type a number has on its own.
+ElementType TypeOf(Scalar s);
+// Collects operands of one op.
+class ResultTypeState {
+ public:
+  void Add(Shape tensor) {
+    std::optional<ElementType>& group = tensor.rank() == 0 ? rank0_ : dims_;
+    group = group ? Promote(*group, tensor.element_type()) : tensor.element_type();
+  }
+  void Add(Scalar number) {
+    const ElementType t = TypeOf(number);
+    number_ = number_ ? Promote(*number_, t) : t;
+  }
+  ElementType result() const;
+
+ private:
+  std::optional<ElementType> dims_;
+  std::optional<ElementType> rank0_;
+  std::optional<ElementType> number_;
+};
+
+// f32 for integers and bool, other types as they are.
+inline ElementType FloatingOf(ElementType t) { return ScalarTypeCategory(t) < 2 ? kDefaultFloat : t; }
+
+}  // namespace hlokit::lazy
+
+#endif  // HLOKIT_TRACER_GRAPH_TYPE_PROMOTION_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/nn/parameter_registry.h"
+
+#include <cmath>
+#include <utility>
+
+#include "tracer/graph/literal_scalar.h"
+#include "tracer/step/device_state.h"
+
+namespace hlokit::lazy::nn {
+namespace {
+
+DeviceState& DeviceOf(Tracer& tracer) { return CurrentDevice() != nullptr ? *CurrentDevice() : *tracer.device(); }
+
+}  // namespace
+
+Initializer PatternInitializer(InitPattern formula, double gain) {
+  return [formula, gain](const ParameterSpec& spec, Literal* out) {
+    const absl::Span<const int64_t> dims = out->shape().dims();
+    double scale = 0.01, offset = 0;
+    if (dims.size() >= 2) {
+      double fan_in = 1;
+      for (size_t i = 1; i < dims.size(); ++i) fan_in *= static_cast<double>(dims[i]);
+      scale = std::sqrt(gain / fan_in);
+    } else if (spec.kind == ParameterKind::kNormWeight || spec.kind == ParameterKind::kResidualNormWeight) {
+      offset = spec.kind == ParameterKind::kNormWeight ? 1 : 0.2;
+      scale = 0.1 * offset;
+    }
+    const absl::Span<float> values = out->values<float>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(
+          offset + scale * PatternValue(formula, static_cast<uint32_t>(spec.number), static_cast<uint32_t>(i)));
+    }
+  };
+}
+
+Tensor ParameterRegistry::AddParameter(std::string name, Dims dims, ParameterKind kind) {
+  DeviceState& device = DeviceOf(*tracer_);
+  Literal value = Literal::Zeros(device.ArrayShape(ElementType::kF32, dims));
+  initializer_({name, kind, parameters_.size()}, &value);
+  if (type_ != ElementType::kF32) value = Converted(value, device.ArrayShape(type_, dims));
+  Tensor t = tracer_->FromLiteral(std::move(value));
+  t.set_requires_grad(true);
+  parameters_.push_back({name, t});
+  state_.push_back({std::move(name), t});
+  return t;
+}
+
+Tensor ParameterRegistry::AddBuffer(std::string name, Literal value) {
+  Tensor t = tracer_->FromLiteral(std::move(value));
+  buffers_.push_back({name, t});
+  state_.push_back({std::move(name), t});
+  return t;
+}
+
+Tensor ParameterRegistry::AddBuffer(std::string name, Dims dims, double value) {
+  const ElementType type = type_ == ElementType::kF64 ? type_ : ElementType::kF32;
+  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).ArrayShape(type, dims), value));
+}
+
+Tensor ParameterRegistry::AddIntegerBuffer(std::string name) {
+  return AddBuffer(std::move(name), FilledLiteral(DeviceOf(*tracer_).ScalarShape(ElementType::kS64), 0));
+}
+
+}  // namespace hlokit::lazy::nn

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters and buffers of a model, in the order of their declaration, under the names of their modules
+// ("layer1.0.bn2.weight"), as state dicts have them.
+#ifndef HLOKIT_TRACER_NN_PARAMETER_REGISTRY_H_
+#define HLOKIT_TRACER_NN_PARAMETER_REGISTRY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/types/literal.h"
+#include "tracer/graph/deterministic_init.h"
+#include "tracer/graph/tensor.h"
+#include "tracer/graph/value.h"
+#include "tracer/step/tracer.h"
+
+namespace hlokit::lazy::nn {
+
+// What a parameter is for decides how it starts.
+enum class ParameterKind { kWeight, kNormWeight, kResidualNormWeight, kBias };
+
+struct ParameterSpec {
+  std::string name;
+  ParameterKind kind = ParameterKind::kWeight;
+  size_t number = 0;  // among the parameters, from 0
+};
+
+// Fills a value, an f32 array of the parameter's dimensions.
+using Initializer = std::function<void(const ParameterSpec&, Literal*)>;
+
+// Numbers by formula, the same everywhere. Of rank 2 and more: in +-sqrt(gain / fan_in); norm weights near 1, those of
+// the last norm of a residual block near 0.2; others in +-0.01.
+Initializer PatternInitializer(InitPattern formula, double gain);
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+class ParameterRegistry {
+ public:
+  ParameterRegistry(Tracer* tracer, ElementType type, Initializer initializer)
+      : tracer_(tracer), type_(type), initializer_(std::move(initializer)) {}
+
+  ElementType type() const { return type_; }
+  Tensor AddParameter(std::string name, Dims dims, ParameterKind kind);
+  // A tensor that is no parameter but part of the state: running statistics, which narrow models keep in f32, or a
+  // count of type s64.
+  Tensor AddBuffer(std::string name, Dims dims, double value);
+  Tensor AddIntegerBuffer(std::string name);
+  // A table the model reads that is part of neither.
+  Tensor Constant(Literal value) { return tracer_->FromLiteral(std::move(value)); }
+  Tracer* tracer() const { return tracer_; }
+
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  const std::vector<NamedTensor>& buffers() const { return buffers_; }
+  // Both, in the order of their declaration, as a state dict has them.
+  const std::vector<NamedTensor>& state() const { return state_; }
+
+ private:
+  Tensor AddBuffer(std::string name, Literal value);
+
+  Tracer* tracer_;
+  ElementType type_;
+  Initializer initializer_;
+  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> buffers_;
+  std::vector<NamedTensor> state_;
+};
+
+// A place in the tree of modules.
+class ModuleScope {
+ public:
+  explicit ModuleScope(ParameterRegistry* registry, std::string prefix = "")
+      : registry_(registry), prefix_(std::move(prefix)) {}
+
+  ModuleScope operator[](std::string_view child) const {
+    return ModuleScope(registry_, prefix_.empty() ? std::string(child) : prefix_ + "." + std::string(child));
+  }
+  ModuleScope operator[](int64_t child) const { return (*this)[std::string_view(std::to_string(child))]; }
+  Tensor Parameter(std::string_view name, Dims dims, ParameterKind kind) const {
+    return registry_->AddParameter((*this)[name].prefix_, dims, kind);
+  }
+  Tensor Buffer(std::string_view name, Dims dims, double value) const {
+    return registry_->AddBuffer((*this)[name].prefix_, dims, value);
+  }
+  Tensor IntegerBuffer(std::string_view name) const { return registry_->AddIntegerBuffer((*this)[name].prefix_); }
+  ParameterRegistry& registry() const { return *registry_; }
+
+ private:
+  ParameterRegistry* registry_;
+  std::string prefix_;
+};
+
+}  // namespace hlokit::lazy::nn
+
+#endif  // HLOKIT_TRACER_NN_PARAMETER_REGISTRY_H_
