@@ -12,8 +12,8 @@ class LayoutAssignment : public Pass {
   absl::StatusOr<bool> Run(Module& module) override {
     std::optional<tpu::VectorTile> tile;
     if (options().String("target") == "tpu") {
-      tile = TileOf(environment().target != nullptr ? environment().target->machine
-                                                    : *tpu::BuiltinDeviceDescription(options().String("device")));
+      tile = tpu::TileOf(context().target != nullptr ? context().target->machine
+                                                     : *tpu::BuiltinDeviceDescription(options().String("device")));
     }
     const absl::StatusOr<LayoutCounts> counts = AssignLayouts(module, tile);
     if (!counts.ok()) return counts.status();

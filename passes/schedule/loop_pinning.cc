@@ -97,7 +97,7 @@ absl::Status Pinner::Run() {
     const MetadataScope scope(&builder, module_.record(init).metadata);
     const Builder::Result tuple = builder.Add(Opcode::kTuple, operands, {});
     if (!tuple.ok()) return tuple.status();
-    module_.Move(*tuple, loop_id);
+    module_.MoveBefore(*tuple, loop_id);
     module_.ReplaceOperand(loop_id, 0, *tuple);
     init = *tuple;
   }
@@ -154,7 +154,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
     const AttrValue index[] = {{Attr::kIndex, module_.EncodeInt64(k)}};
     const Builder::Result element = builder.Add(Opcode::kGetTupleElement, {loop}, index, in_hbm.element(k));
     if (!element.ok()) return element.status();
-    module_.Move(*element, module_.record(last).next);
+    module_.MoveBefore(*element, module_.record(last).next);
     last = *element;
     elements.push_back(*element);
     if (!is_pinned(k)) continue;
@@ -165,7 +165,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
   }
   const Builder::Result tuple = builder.Add(Opcode::kTuple, elements, {});
   if (!tuple.ok()) return tuple.status();
-  module_.Move(*tuple, module_.record(last).next);
+  module_.MoveBefore(*tuple, module_.record(last).next);
   for (const auto& [user, index] : whole) module_.ReplaceOperand(user, index, *tuple);
   if (was_root) module_.SetRoot(parent, *tuple);
   return absl::OkStatus();

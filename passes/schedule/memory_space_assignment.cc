@@ -120,7 +120,7 @@ class Assigner {
   int64_t HeldByCallees(Instruction i) const;
   int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
   double SavedBy(const LoopVariantElement& element);
-  void PinLoopState();
+  void ChooseLoopState();
   // The kernel that makes an array of its own for this value; none if none does.
   Instruction MakerOf(Instruction value) const;
   void CollectIntervals();
@@ -211,7 +211,7 @@ double Assigner::SavedBy(const LoopVariantElement& element) {
 }
 
 // Loop-carried arrays that every iteration replaces, then those that it updates in part; of each the smallest first.
-void Assigner::PinLoopState() {
+void Assigner::ChooseLoopState() {
   const InstructionId loop_id = shared_.loop_of[c_.id().value];
   if (!loop_id.valid() || room_.empty()) return;
   const Instruction loop = module_.instruction(loop_id);
@@ -342,7 +342,7 @@ const tpu::KernelCost* Assigner::WorkOf(int32_t place) {
   const Instruction i = module_.instruction(At(place));
   if (!IsKernel(i) || IsLayoutBitcast(i)) return nullptr;
   std::optional<tpu::KernelCost>& work = work_[static_cast<size_t>(place)];
-  if (!work) work = shared_.model.WorkOf(i);
+  if (!work) work = shared_.model.KernelCostOf(i);
   return &*work;
 }
 
@@ -376,7 +376,7 @@ std::vector<VmemInterval::SavedTransfer> Assigner::TransfersSavedBy(const Candid
 
 void Assigner::AllocatePinned() {
   ComputePositions();
-  PinLoopState();
+  ChooseLoopState();
   CollectIntervals();
   std::vector<ScheduleSlot> places;
   for (size_t place = 0; place < order_.size(); ++place) {

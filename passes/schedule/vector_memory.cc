@@ -99,8 +99,8 @@ absl::StatusOr<InstructionId> AddAsyncCopy(Module& module, InstructionId source,
   if (!start.ok()) return start.status();
   const Builder::Result done = builder.Add(Opcode::kCopyDone, {*start}, {}, result);
   if (!done.ok()) return done.status();
-  module.Move(*start, before_start);
-  module.Move(*done, before_done);
+  module.MoveBefore(*start, before_start);
+  module.MoveBefore(*done, before_done);
   return *done;
 }
 

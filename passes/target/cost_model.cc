@@ -63,7 +63,7 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
     if (placement.prefetchable(access.value)) prefetchable += part;
   }
   for (const MemoryAccess& access : work.writes) bytes += access.bytes * (1 - placement.in_vmem(access.value));
-  for (const Product& product : work.products) {
+  for (const MatmulShape& product : work.products) {
     const bool lhs = product.lhs_source.valid() && placement.in_vmem(product.lhs_source) == 1;
     const bool rhs = product.rhs_source.valid() && placement.in_vmem(product.rhs_source) == 1;
     const MatmulTime product_time = TimeOf(machine, product, lhs, rhs);
@@ -72,8 +72,8 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
   }
   bytes *= scale_;
   const double used = std::min(placement.prefetched, prefetchable * scale_);
-  const double hbm =
-      (bytes - used) / (work.own_pipeline ? machine.HbmRate() * machine.attention_hbm_efficiency : target_.HbmRate());
+  const double hbm = (bytes - used) / (work.has_manual_pipeline ? machine.HbmRate() * machine.attention_hbm_efficiency
+                                                                : target_.HbmRate());
   double compute = 0;
   for (double& t : times) {
     t *= scale_;
@@ -90,7 +90,7 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
   const double p = machine.overlap_exponent;
   const double larger = std::max(compute, hbm);
   double both = larger > 0 ? larger * std::pow(std::pow(compute / larger, p) + std::pow(hbm / larger, p), 1 / p) : 0;
-  if (work.own_pipeline) both = larger;
+  if (work.has_manual_pipeline) both = larger;
   time->times = times;
   time->duration = both + overhead;
   time->bound = BoundOf(times);
@@ -110,11 +110,11 @@ void CostModel::Collective(Instruction i, OpTime* time) const {
   time->bound = BoundOf(time->times);
   time->wire_bytes = collective.bytes;
   time->ideal = IdealSeconds(machine, collective);
-  time->lanes = 0;
+  time->link_mask = 0;
   for (const GroupSpan::Axis& axis : collective.span.axes) {
-    time->lanes |= static_cast<uint8_t>(1u << std::min<size_t>(axis.axis, kDcnLinkGroup - 1));
+    time->link_mask |= static_cast<uint8_t>(1u << std::min<size_t>(axis.axis, kDcnLinkGroup - 1));
   }
-  if (collective.span.slices > 1) time->lanes |= 1u << kDcnLinkGroup;
+  if (collective.span.slices > 1) time->link_mask |= 1u << kDcnLinkGroup;
 }
 
 void CostModel::Copy(Instruction i, OpTime* time) const {
@@ -166,7 +166,7 @@ class LatencyEstimator {
     switch (ClassOf(AsyncWrappedInstruction(i).opcode())) {
       case OpClass::kCollective:
         model_.Collective(i, &time);
-        latency.links = time.lanes;
+        latency.links = time.link_mask;
         break;
       case OpClass::kAsyncCopy:
       case OpClass::kHost:
@@ -190,7 +190,7 @@ class LatencyEstimator {
       case OpClass::kProduct:
       case OpClass::kStandalone:
       case OpClass::kScalar:
-        model_.Kernel(model_.WorkOf(i),
+        model_.Kernel(model_.KernelCostOf(i),
                       {.in_vmem =
                            [&](InstructionId value) {
                              return FractionInVmem(model_.target().machine, module_.instruction(value).shape());

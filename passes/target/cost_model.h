@@ -23,7 +23,7 @@ inline constexpr int64_t kVectorMemorySpace = 1;
 inline constexpr int64_t kHostMemorySpace = 5;
 
 // Links that collectives share: those of each axis of the mesh, and those between slices.
-inline constexpr size_t kLanes = 4;
+inline constexpr size_t kLinkGroups = 4;
 inline constexpr size_t kDcnLinkGroup = 3;
 
 // Returns the resource that is busy longest; overhead only where it is most of the time.
@@ -37,8 +37,8 @@ struct OpTime {
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;
-  double ideal = 0;   // of a collective: at the nominal rates of all links it can use
-  uint8_t lanes = 0;  // of a collective: bit i for the links of axis i, kDcnLinkGroup for those between slices
+  double ideal = 0;       // of a collective: at the nominal rates of all links it can use
+  uint8_t link_mask = 0;  // of a collective: bit i for the links of axis i, kDcnLinkGroup for those between slices
 };
 
 // The part of the array, or of the arrays of a tuple, that its layout puts into vector memory: 0 to 1.
@@ -53,7 +53,7 @@ class CostModel {
   const CostAnalysis& costs() const { return costs_; }
 
   // What a kernel needs of each resource, wherever its arrays are.
-  KernelCost WorkOf(Instruction kernel) const { return tpu::WorkOf(target_.machine, costs_, kernel); }
+  KernelCost KernelCostOf(Instruction kernel) const { return tpu::KernelCostOf(target_.machine, costs_, kernel); }
 
   // Where the arrays of a kernel are.
   struct Placement {

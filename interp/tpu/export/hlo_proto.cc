@@ -123,7 +123,7 @@ void WriteModule(const Module& module, const KernelPlan& plan, int64_t program_i
   for (const ComputationPlan& computation : plan.computations()) {
     xla::HloScheduleProto::InstructionSequence& sequence =
         (*out->mutable_schedule()->mutable_sequences())[IdOf(computation.computation)];
-    for (const Step& step : computation.steps) sequence.add_instruction_ids(IdOf(step.name));
+    for (const ScheduleUnit& step : computation.steps) sequence.add_instruction_ids(IdOf(step.name));
   }
 }
 
@@ -144,7 +144,7 @@ class Buffers {
     }
     const int64_t at = plan_.PlanOf(entry.id());
     if (at < 0) return;
-    const std::vector<Step>& steps = plan_.computations()[at].steps;
+    const std::vector<ScheduleUnit>& steps = plan_.computations()[at].steps;
     const int64_t heap_index = static_cast<int64_t>(out_.buffer_allocations_size());
     xla::BufferAllocationProto* heap_allocation = out_.add_buffer_allocations();
     heap_allocation->set_index(heap_index);
@@ -174,7 +174,7 @@ class Buffers {
 
  private:
   // Where the arrays lie is not planned: each takes the first free block.
-  void WriteVectorMemory(const std::vector<Step>& steps, const std::vector<Resident>& arrays) {
+  void WriteVectorMemory(const std::vector<ScheduleUnit>& steps, const std::vector<Resident>& arrays) {
     std::vector<std::vector<size_t>> begins(steps.size()), ends(steps.size());
     for (size_t a = 0; a < arrays.size(); ++a) {
       if (arrays[a].from >= steps.size() || arrays[a].bytes < 1) continue;

@@ -74,8 +74,8 @@ class Planner {
   }
 
   // A loop or update whose result takes its operand's place.
-  static bool InPlace(StepKind kind, Instruction root) {
-    if (kind == StepKind::kLoop || kind == StepKind::kDone) return true;
+  static bool InPlace(ScheduleUnitKind kind, Instruction root) {
+    if (kind == ScheduleUnitKind::kLoop || kind == ScheduleUnitKind::kDone) return true;
     if (root.opcode() == Opcode::kFusion) {
       const Computation body = root.computation_attr(Attr::kCalls);
       if (!body.valid()) return false;
@@ -99,9 +99,9 @@ class Planner {
   }
 
   // Memory that the result of a step takes before any operand's is used for it.
-  int64_t MadeBytes(StepKind kind, Instruction root) const {
+  int64_t MadeBytes(ScheduleUnitKind kind, Instruction root) const {
     int64_t bytes = Bytes(root.shape());
-    if (kind != StepKind::kLoop) return bytes;
+    if (kind != ScheduleUnitKind::kLoop) return bytes;
     for (const auto& [element, invariant] : StateOf(root)) {
       if (invariant) bytes = SaturatingAdd(bytes, -Bytes(element.shape()));
     }
@@ -124,7 +124,7 @@ class Planner {
     }
     // What a loop passes on as it is lives as long as the loop's result.
     for (uint32_t s = n; s-- > 0;) {
-      if (plan.steps[s].kind != StepKind::kLoop) continue;
+      if (plan.steps[s].kind != ScheduleUnitKind::kLoop) continue;
       std::vector<Instruction> kept;
       for (const auto& [element, invariant] : StateOf(module_.instruction(plan.steps[s].name))) {
         if (invariant) ValuesBelow(element, &kept);
@@ -162,7 +162,7 @@ class Planner {
     std::vector<int64_t> timeline(n, 0);
     absl::flat_hash_set<uint32_t> taken;  // parameters whose memory a result took
     for (uint32_t s = 0; s < n; ++s) {
-      const Step& step = plan.steps[s];
+      const ScheduleUnit& step = plan.steps[s];
       const Instruction root = module_.instruction(step.name);
       int64_t made = MadeBytes(step.kind, root);
       if (InPlace(step.kind, root))
@@ -212,7 +212,7 @@ class Planner {
       entry->peak_bytes = need.peak;
       entry->peak_at = need.at;
       entry->timeline = std::move(timeline);
-      for (const Step& step : plan.steps) {
+      for (const ScheduleUnit& step : plan.steps) {
         entry->ops.emplace_back();
         entry->ops.back().name = step.name;
       }
@@ -256,11 +256,11 @@ class Planner {
     const Instruction root = module_.instruction(plan.steps[s].name);
     std::vector<Instruction> operands;
     const std::vector<std::pair<Instruction, bool>> state =
-        plan.steps[s].kind == StepKind::kLoop ? StateOf(root) : std::vector<std::pair<Instruction, bool>>();
+        plan.steps[s].kind == ScheduleUnitKind::kLoop ? StateOf(root) : std::vector<std::pair<Instruction, bool>>();
     for (const auto& [element, invariant] : state) {
       if (!invariant) ValuesBelow(element, &operands);
     }
-    const bool all = plan.steps[s].kind != StepKind::kKernel || root.opcode() == Opcode::kFusion;
+    const bool all = plan.steps[s].kind != ScheduleUnitKind::kKernel || root.opcode() == Opcode::kFusion;
     for (int64_t k = 0; k < root.operand_count() && state.empty() && (all || k == 0); ++k) {
       ValuesBelow(root.operand(k), &operands);
     }
@@ -284,8 +284,8 @@ class Planner {
     return reused;
   }
 
-  const Need* CalleeNeed(const Step& step) const {
-    if (step.kind != StepKind::kLoop && step.kind != StepKind::kCall) return nullptr;
+  const Need* CalleeNeed(const ScheduleUnit& step) const {
+    if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return nullptr;
     const Need* most = nullptr;
     for (Computation callee : module_.instruction(step.name).called_computations()) {
       const int64_t at = plan_.PlanOf(callee.id());

@@ -94,7 +94,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
     assigned.push_back({value.value, step, step, part * BytesOf(target, shape)});
   };
   for (uint32_t s = 0; s < works.size(); ++s) {
-    if (plan.steps[s].kind == StepKind::kCopy) {
+    if (plan.steps[s].kind == ScheduleUnitKind::kCopy) {
       const Instruction start = module.instruction(plan.steps[s].name);
       for (Instruction operand : start.operands()) {
         const Instruction value = ValueOf(operand);
@@ -105,7 +105,7 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
       }
     }
     // Until its copy is done the source of one stays.
-    if (plan.steps[s].kind == StepKind::kDone) {
+    if (plan.steps[s].kind == ScheduleUnitKind::kDone) {
       const Instruction done = module.instruction(plan.steps[s].name);
       if (done.opcode() == Opcode::kCopyDone && done.operand(0).opcode() == Opcode::kCopyStart) {
         const Instruction value = ValueOf(done.operand(0).operand(0));

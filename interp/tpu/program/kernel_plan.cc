@@ -12,20 +12,20 @@ namespace hlokit::tpu {
 
 namespace {
 
-StepKind KindOf(Instruction i) {
+ScheduleUnitKind KindOf(Instruction i) {
   switch (ClassOf(AsyncWrappedInstruction(i).opcode())) {
     case OpClass::kCollective:
-      return StepKind::kCollective;
+      return ScheduleUnitKind::kCollective;
     case OpClass::kAsyncCopy:
-      return StepKind::kCopy;
+      return ScheduleUnitKind::kCopy;
     case OpClass::kHost:
-      return StepKind::kHost;
+      return ScheduleUnitKind::kHost;
     case OpClass::kDone:
-      return StepKind::kDone;
+      return ScheduleUnitKind::kDone;
     case OpClass::kCall:
-      return StepKind::kCall;
+      return ScheduleUnitKind::kCall;
     case OpClass::kLoop:
-      return StepKind::kLoop;
+      return ScheduleUnitKind::kLoop;
     case OpClass::kNoWork:
     case OpClass::kAlias:
     case OpClass::kTuple:
@@ -39,7 +39,7 @@ StepKind KindOf(Instruction i) {
     case OpClass::kScalar:
       break;
   }
-  return StepKind::kKernel;
+  return ScheduleUnitKind::kKernel;
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void KernelPlan::Plan(Computation computation) {
       if (const uint32_t source = step_of_[value.id().value]; source != ComputationPlan::kNoStep) inputs.insert(source);
     }
     step_of_[i.id().value] = s;
-    Step& step = plan.steps.emplace_back(Step{KindOf(i), i.id(), {inputs.begin(), inputs.end()}});
+    ScheduleUnit& step = plan.steps.emplace_back(ScheduleUnit{KindOf(i), i.id(), {inputs.begin(), inputs.end()}});
     std::sort(step.inputs.begin(), step.inputs.end());
   }
   plan_of_[computation.id().value] = static_cast<int64_t>(computations_.size());

@@ -14,7 +14,7 @@
 
 namespace hlokit::tpu {
 
-enum class StepKind : uint8_t {
+enum class ScheduleUnitKind : uint8_t {
   kKernel,      // runs on the core
   kCollective,  // runs on the interconnect
   kCopy,        // an asynchronous copy
@@ -25,15 +25,15 @@ enum class StepKind : uint8_t {
 };
 
 // An instruction that takes time.
-struct Step {
-  StepKind kind = StepKind::kKernel;
+struct ScheduleUnit {
+  ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
   InstructionId name;            // the instruction
   std::vector<uint32_t> inputs;  // steps of the plan that it waits for, each once, ascending
 };
 
 struct ComputationPlan {
   ComputationId computation;
-  std::vector<Step> steps;  // in the order of the text
+  std::vector<ScheduleUnit> steps;  // in the order of the text
   static constexpr uint32_t kNoStep = 0xffffffffu;
 };
 

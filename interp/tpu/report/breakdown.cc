@@ -12,18 +12,18 @@ namespace hlokit::tpu {
 
 namespace {
 
-TimeKind KindOfWait(StepKind kind) {
+TimeKind KindOfWait(ScheduleUnitKind kind) {
   switch (kind) {
-    case StepKind::kCollective:
-    case StepKind::kDone:
+    case ScheduleUnitKind::kCollective:
+    case ScheduleUnitKind::kDone:
       return TimeKind::kCommunication;
-    case StepKind::kHost:
+    case ScheduleUnitKind::kHost:
       return TimeKind::kHost;
-    case StepKind::kCopy:
+    case ScheduleUnitKind::kCopy:
       return TimeKind::kMemory;
-    case StepKind::kKernel:
-    case StepKind::kCall:
-    case StepKind::kLoop:
+    case ScheduleUnitKind::kKernel:
+    case ScheduleUnitKind::kCall:
+    case ScheduleUnitKind::kLoop:
       break;
   }
   return TimeKind::kCompute;
@@ -67,7 +67,7 @@ std::vector<CoreStall> CoreStalls(const ReportInput& input, const KernelPlan& pl
       if (step != ComputationPlan::kNoStep) {
         wait.waited_for = computation.steps[step].name;
         wait.kind = computation.steps[step].kind;
-        if (wait.kind == StepKind::kDone) {
+        if (wait.kind == ScheduleUnitKind::kDone) {
           wait.waited_for = Starter(module, wait.waited_for);
           const uint32_t starter = plan.StepOf(wait.waited_for);
           if (starter < computation.steps.size()) wait.kind = computation.steps[starter].kind;
@@ -106,7 +106,7 @@ std::vector<TimeShare> DeviceBreakdown(const ReportInput& input, const KernelPla
     sum += seconds;
   };
   for (const OpRow& row : input.simulation.rows) {
-    if (row.kind != StepKind::kKernel) continue;
+    if (row.kind != ScheduleUnitKind::kKernel) continue;
     const double start = row.times[static_cast<size_t>(Resource::kOverhead)];
     add(std::string(CategoryOf(input.module, row)), TimeKind::kCompute, row.seconds - start);
     add("start of kernels", TimeKind::kOverhead, start);

@@ -22,9 +22,9 @@ uint32_t StallCause(const ComputationPlan& plan, const ComputationTime& time, ui
 
 // The core standing still, all runs of the computation together.
 struct CoreStall {
-  InstructionId waiting;                  // what could not start; none: the end of the computation
-  InstructionId waited_for;               // what ended last
-  StepKind kind = StepKind::kCollective;  // of what was waited for
+  InstructionId waiting;                                  // what could not start; none: the end of the computation
+  InstructionId waited_for;                               // what ended last
+  ScheduleUnitKind kind = ScheduleUnitKind::kCollective;  // of what was waited for
   double runs = 0;
   double seconds = 0;
 };

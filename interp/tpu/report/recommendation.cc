@@ -303,7 +303,7 @@ class Recommender {
     int64_t collectives = 0;
     double seconds = 0;
     for (const OpRow& row : input_.simulation.rows) {
-      if (row.kind != StepKind::kCollective) continue;
+      if (row.kind != ScheduleUnitKind::kCollective) continue;
       ++collectives;
       seconds += row.seconds;
     }

@@ -94,18 +94,18 @@ std::string_view CategoryOfFusion(Instruction fusion) {
 std::string_view CategoryOf(const Module& module, const OpRow& row) {
   const Instruction i = module.instruction(row.name);
   switch (row.kind) {
-    case StepKind::kCollective:
+    case ScheduleUnitKind::kCollective:
       return ToString(AsyncWrappedInstruction(i).opcode());
-    case StepKind::kCopy:
+    case ScheduleUnitKind::kCopy:
       return "copy";
-    case StepKind::kHost:
+    case ScheduleUnitKind::kHost:
       return "host transfer";
-    case StepKind::kDone:
+    case ScheduleUnitKind::kDone:
       return "async wait";
-    case StepKind::kCall:
-    case StepKind::kLoop:
+    case ScheduleUnitKind::kCall:
+    case ScheduleUnitKind::kLoop:
       return "control flow";
-    case StepKind::kKernel:
+    case ScheduleUnitKind::kKernel:
       break;
   }
   switch (ClassOf(i.opcode())) {

@@ -45,8 +45,9 @@ std::vector<ScopeTime> ScopeTimes(const ReportInput& input, const KernelPlan& pl
     const ComputationTime& time = input.simulation.computations[c];
     if (time.runs == 0) continue;
     for (size_t s = 0; s < computation.steps.size(); ++s) {
-      const Step& step = computation.steps[s];
-      if (step.kind == StepKind::kCall || step.kind == StepKind::kLoop || time.steps[s].duration <= 0) continue;
+      const ScheduleUnit& step = computation.steps[s];
+      if (step.kind == ScheduleUnitKind::kCall || step.kind == ScheduleUnitKind::kLoop || time.steps[s].duration <= 0)
+        continue;
       std::map<std::string_view, double> weights;
       Collect(input.module.instruction(step.name), costs, &weights);
       // Constants and broadcasts without a name take no part where others have one.

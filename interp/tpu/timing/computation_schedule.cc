@@ -39,7 +39,7 @@ class Scheduler {
   std::vector<double> FindCalled() {
     std::vector<double> called(plan_.steps.size(), 0);
     for (uint32_t s = 0; s < called.size(); ++s) {
-      if (plan_.steps[s].kind != StepKind::kLoop && plan_.steps[s].kind != StepKind::kCall) continue;
+      if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
       for (Computation callee : NameOf(s).called_computations()) {
         const ComputationTime* time = CalleeTime(callee);
         if (time != nullptr) called[s] = std::max(called[s], time->vmem_held);
@@ -51,8 +51,8 @@ class Scheduler {
   void FindWorks() {
     works_.resize(plan_.steps.size());
     for (size_t s = 0; s < works_.size(); ++s) {
-      const Step& step = plan_.steps[s];
-      if (step.kind != StepKind::kKernel) continue;
+      const ScheduleUnit& step = plan_.steps[s];
+      if (step.kind != ScheduleUnitKind::kKernel) continue;
       works_[s] = context_.model.KernelCostOf(module_.instruction(step.name));
       if (!works_[s].opaque) continue;
       RecordUnmodeled(StrCat("work of custom call ",
@@ -123,11 +123,11 @@ class Scheduler {
 
   // Starts a step beside the core no earlier than `at`; gives when its results are there.
   double RunOffCore(uint32_t s, double at) {
-    const Step& step = plan_.steps[s];
+    const ScheduleUnit& step = plan_.steps[s];
     StepTime& time = result_.steps[s];
     time.start = at;
     switch (step.kind) {
-      case StepKind::kCollective: {
+      case ScheduleUnitKind::kCollective: {
         context_.model.Collective(NameOf(s), &time);
         for (size_t lane = 0; lane < kLinkGroups; ++lane) {
           if (time.link_mask >> lane & 1) time.start = std::max(time.start, lane_free_[lane]);
@@ -137,18 +137,18 @@ class Scheduler {
         }
         break;
       }
-      case StepKind::kCopy:
-      case StepKind::kHost:
+      case ScheduleUnitKind::kCopy:
+      case ScheduleUnitKind::kHost:
         context_.model.Copy(NameOf(s), &time);
         time.start = std::max(at, copy_free_);
         copy_free_ = time.start + time.duration;
         break;
-      case StepKind::kCall:
+      case ScheduleUnitKind::kCall:
         TimeCall(NameOf(s), &time);
         break;
-      case StepKind::kDone:
-      case StepKind::kKernel:
-      case StepKind::kLoop:
+      case ScheduleUnitKind::kDone:
+      case ScheduleUnitKind::kKernel:
+      case ScheduleUnitKind::kLoop:
         break;
     }
     time.on_core = false;
@@ -157,11 +157,11 @@ class Scheduler {
 
   // Runs a step on the core when its operands are there; gives when it ends.
   double RunOnCore(uint32_t s, double ready) {
-    const Step& step = plan_.steps[s];
+    const ScheduleUnit& step = plan_.steps[s];
     StepTime& time = result_.steps[s];
     time.start = std::max(core_, ready);
     time.stall = time.start - core_;
-    if (step.kind == StepKind::kKernel) {
+    if (step.kind == ScheduleUnitKind::kKernel) {
       const double used =
           context_.model.Kernel(works_[s],
                                 {.in_vmem = [&](InstructionId value) { return residency_.PartOf(value); },
@@ -172,7 +172,8 @@ class Scheduler {
       const double idle = std::max(time.duration - time.times[static_cast<size_t>(Resource::kHbm)], 0.0) + time.stall;
       fetched_ = std::min(fetched_ - used + idle * context_.model.target().HbmRate(), residency_.free_bytes[s]);
     } else {
-      const CalledTime called = step.kind == StepKind::kLoop ? TimeLoop(NameOf(s), &time) : TimeCall(NameOf(s), &time);
+      const CalledTime called =
+          step.kind == ScheduleUnitKind::kLoop ? TimeLoop(NameOf(s), &time) : TimeCall(NameOf(s), &time);
       result_.core_busy += called.core;
       result_.stall += called.waited;
       fetched_ = 0;
@@ -187,7 +188,7 @@ class Scheduler {
   // As the text has it.
   void RunInOrder() {
     for (uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      const Step& step = plan_.steps[s];
+      const ScheduleUnit& step = plan_.steps[s];
       double at = core_;
       for (uint32_t input : step.inputs) {
         const StepTime& t = result_.steps[input];
@@ -236,7 +237,7 @@ class Scheduler {
       const double streamed = works_[s].vmem_bytes / context_.model.target().parts;
       result_.vmem[s] = residency_.used_bytes[s] + std::min(streamed, tiles);
       result_.vmem_held = std::max(result_.vmem_held, residency_.used_bytes[s]);
-      if (plan_.steps[s].kind != StepKind::kLoop && plan_.steps[s].kind != StepKind::kCall) continue;
+      if (plan_.steps[s].kind != ScheduleUnitKind::kLoop && plan_.steps[s].kind != ScheduleUnitKind::kCall) continue;
       for (Computation callee : NameOf(static_cast<uint32_t>(s)).called_computations()) {
         const ComputationTime* time = CalleeTime(callee);
         if (time == nullptr || time->vmem.empty()) continue;
@@ -265,9 +266,10 @@ class Scheduler {
 
 }  // namespace
 
-bool IsOffCore(const Step& step, Instruction name) {
-  return step.kind == StepKind::kCollective || step.kind == StepKind::kCopy || step.kind == StepKind::kHost ||
-         step.kind == StepKind::kDone || (step.kind == StepKind::kCall && name.opcode() == Opcode::kAsyncStart);
+bool IsOffCore(const ScheduleUnit& step, Instruction name) {
+  return step.kind == ScheduleUnitKind::kCollective || step.kind == ScheduleUnitKind::kCopy ||
+         step.kind == ScheduleUnitKind::kHost || step.kind == ScheduleUnitKind::kDone ||
+         (step.kind == ScheduleUnitKind::kCall && name.opcode() == Opcode::kAsyncStart);
 }
 
 ComputationTime ScheduleComputation(const ScheduleContext& context, const ComputationPlan& plan) {

@@ -27,7 +27,7 @@ struct ScheduleContext {
 };
 
 // Steps whose operands and results pass by the core: collectives, copies, transfers, asynchronous calls.
-bool IsOffCore(const Step& step, Instruction name);
+bool IsOffCore(const ScheduleUnit& step, Instruction name);
 
 ComputationTime ScheduleComputation(const ScheduleContext& context, const ComputationPlan& plan);
 

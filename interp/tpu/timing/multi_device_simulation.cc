@@ -123,7 +123,7 @@ class MultiDeviceSimulator {
     PlanFacts& facts = facts_[plan];
     if (facts.known) return facts;
     facts.known = true;
-    const std::vector<Step>& steps = plan_.computations()[plan].steps;
+    const std::vector<ScheduleUnit>& steps = plan_.computations()[plan].steps;
     facts.off_core.assign(steps.size(), 0);
     facts.starts.assign(steps.size(), 0);
     facts.last_use.assign(steps.size(), 0);
@@ -134,7 +134,7 @@ class MultiDeviceSimulator {
       for (uint32_t input : steps[s].inputs) facts.last_use[input] = s;
       facts.off_core[s] = IsOffCore(steps[s], name) ? 1 : 0;
       facts.starts[s] = HasTrait(name.opcode(), kStartsAsync) ? 1 : 0;
-      if (steps[s].kind != StepKind::kCollective) continue;
+      if (steps[s].kind != ScheduleUnitKind::kCollective) continue;
       facts.kind[s] = KindOf(AsyncWrappedInstruction(name));
       if (!alike_) facts.groups[s] = &table_.GroupsOf(AsyncWrappedInstruction(name));
     }
@@ -279,8 +279,8 @@ class MultiDeviceSimulator {
   // The kind of collective that `s` is or waits for; kNone if it is none.
   uint32_t CauseOf(const Frame& frame, uint32_t s) const {
     const PlanFacts& facts = facts_[frame.plan];
-    const std::vector<Step>& steps = plan_.computations()[frame.plan].steps;
-    while (steps[s].kind == StepKind::kDone && !steps[s].inputs.empty()) s = steps[s].inputs[0];
+    const std::vector<ScheduleUnit>& steps = plan_.computations()[frame.plan].steps;
+    while (steps[s].kind == ScheduleUnitKind::kDone && !steps[s].inputs.empty()) s = steps[s].inputs[0];
     return facts.kind[s];
   }
 
@@ -307,7 +307,7 @@ class MultiDeviceSimulator {
     ++events_shown_;
     result_.events += static_cast<double>(n_);
     const PlanFacts& facts = facts_[frame->plan];
-    const Step& step = plan_.computations()[frame->plan].steps[s];
+    const ScheduleUnit& step = plan_.computations()[frame->plan].steps[s];
     const StepTime& time = simulation_.computations[frame->plan].steps[s];
     bool waits = false;
     for (uint32_t input : step.inputs) waits |= facts.off_core[input] != 0;
@@ -337,8 +337,8 @@ class MultiDeviceSimulator {
 
   // Goes into what a loop or call runs; false if that is nothing, or not known.
   bool Enter(const Frame& frame, uint32_t s) {
-    const Step& step = plan_.computations()[frame.plan].steps[s];
-    if (step.kind != StepKind::kLoop && step.kind != StepKind::kCall) return false;
+    const ScheduleUnit& step = plan_.computations()[frame.plan].steps[s];
+    if (step.kind != ScheduleUnitKind::kLoop && step.kind != ScheduleUnitKind::kCall) return false;
     const StepTime& time = simulation_.computations[frame.plan].steps[s];
     const Instruction i = module_.instruction(step.name);
     const bool showing = shown_ > 0 && events_shown_ < walk_.max_shown;
@@ -347,7 +347,7 @@ class MultiDeviceSimulator {
       for (size_t d = 0; d < shown_; ++d) ShowStep(d, frame, s, core_[d], time.duration);
     }
     if (shown_ > 0 && !showing) SuppressEvents();
-    if (step.kind == StepKind::kLoop) {
+    if (step.kind == ScheduleUnitKind::kLoop) {
       const int64_t body = PlanOf(i.computation_attr(Attr::kBody));
       const int64_t condition = PlanOf(i.computation_attr(Attr::kCondition));
       if (body < 0 || time.trips < 1) return false;
@@ -364,7 +364,7 @@ class MultiDeviceSimulator {
   int64_t PlanOf(Computation computation) const { return computation.valid() ? plan_.PlanOf(computation.id()) : -1; }
 
   void RunOffCore(Frame* frame, uint32_t s) {
-    const Step& step = plan_.computations()[frame->plan].steps[s];
+    const ScheduleUnit& step = plan_.computations()[frame->plan].steps[s];
     const StepTime& time = simulation_.computations[frame->plan].steps[s];
     const PlanFacts& facts = facts_[frame->plan];
     frame->off[s] = std::make_unique<AsyncState>();
@@ -379,11 +379,11 @@ class MultiDeviceSimulator {
     off.arrive = off.issue;
     off.end = off.issue;
     switch (step.kind) {
-      case StepKind::kCollective:
+      case ScheduleUnitKind::kCollective:
         Meet(frame, s, time, &off);
         break;
-      case StepKind::kCopy:
-      case StepKind::kHost:
+      case ScheduleUnitKind::kCopy:
+      case ScheduleUnitKind::kHost:
         if (frame->copy_free.empty()) frame->copy_free.assign(n_, -1);
         for (size_t d = 0; d < n_; ++d) {
           const double start = std::max(off.issue[d], frame->copy_free[d]);
@@ -392,13 +392,13 @@ class MultiDeviceSimulator {
           ShowStep(d, *frame, s, start, time.duration);
         }
         break;
-      case StepKind::kCall:
+      case ScheduleUnitKind::kCall:
         for (size_t d = 0; d < n_; ++d) {
           off.end[d] = off.issue[d] + time.duration * Factor(d);
           ShowStep(d, *frame, s, off.issue[d], off.end[d] - off.issue[d]);
         }
         break;
-      case StepKind::kDone: {
+      case ScheduleUnitKind::kDone: {
         // The waits are for what it ends.
         if (step.inputs.empty() || frame->off[step.inputs[0]] == nullptr) break;
         const AsyncState& started = *frame->off[step.inputs[0]];
@@ -406,8 +406,8 @@ class MultiDeviceSimulator {
         off.arrive = started.arrive;
         break;
       }
-      case StepKind::kKernel:
-      case StepKind::kLoop:
+      case ScheduleUnitKind::kKernel:
+      case ScheduleUnitKind::kLoop:
         break;
     }
     if (frame->tail.empty()) {
@@ -523,8 +523,8 @@ class MultiDeviceSimulator {
 
   void ShowWait(size_t d, const Frame& frame, uint32_t s, uint32_t last, double start, double duration) {
     if (d >= shown_) return;
-    const std::vector<Step>& steps = plan_.computations()[frame.plan].steps;
-    if (last == s && steps[s].kind == StepKind::kDone && !steps[s].inputs.empty()) last = steps[s].inputs[0];
+    const std::vector<ScheduleUnit>& steps = plan_.computations()[frame.plan].steps;
+    if (last == s && steps[s].kind == ScheduleUnitKind::kDone && !steps[s].inputs.empty()) last = steps[s].inputs[0];
     Show(d, {.line = TimelineLine::kWaits,
              .start = start,
              .duration = duration,

@@ -106,15 +106,15 @@ class Simulator {
     for (size_t c = plans.size(); c-- > 0;) {
       const ComputationTime& caller = result_.computations[c];
       for (size_t s = 0; s < plans[c].steps.size(); ++s) {
-        const Step& step = plans[c].steps[s];
-        if (step.kind != StepKind::kCall && step.kind != StepKind::kLoop) continue;
+        const ScheduleUnit& step = plans[c].steps[s];
+        if (step.kind != ScheduleUnitKind::kCall && step.kind != ScheduleUnitKind::kLoop) continue;
         const Instruction i = module_.instruction(step.name);
         for (Computation callee : i.called_computations()) {
           const int64_t at = plan_.PlanOf(callee.id());
           if (at < 0 || at >= static_cast<int64_t>(c)) continue;
           if (i.opcode() == Opcode::kConditional && callee.id() != caller.steps[s].branch) continue;
-          double runs = step.kind == StepKind::kLoop ? caller.steps[s].trips : 1;
-          if (step.kind == StepKind::kLoop && callee == i.computation_attr(Attr::kCondition)) runs += 1;
+          double runs = step.kind == ScheduleUnitKind::kLoop ? caller.steps[s].trips : 1;
+          if (step.kind == ScheduleUnitKind::kLoop && callee == i.computation_attr(Attr::kCondition)) runs += 1;
           result_.computations[at].runs += caller.runs * runs;
           if (i.opcode() == Opcode::kConditional) break;
         }
@@ -145,8 +145,8 @@ class Simulator {
       const ComputationTime& time = result_.computations[c];
       if (time.runs == 0) continue;
       for (size_t s = 0; s < time.steps.size(); ++s) {
-        const Step& step = plan_.computations()[c].steps[s];
-        if (step.kind == StepKind::kCall || step.kind == StepKind::kLoop) continue;
+        const ScheduleUnit& step = plan_.computations()[c].steps[s];
+        if (step.kind == ScheduleUnitKind::kCall || step.kind == ScheduleUnitKind::kLoop) continue;
         const StepTime& t = time.steps[s];
         if (t.duration == 0 && t.stall == 0) continue;
         OpRow row;

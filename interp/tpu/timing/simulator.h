@@ -65,7 +65,7 @@ struct OpRow {
   double seconds = 0;  // all runs together
   double stall = 0;
   Resource bound = Resource::kOverhead;
-  StepKind kind = StepKind::kKernel;
+  ScheduleUnitKind kind = ScheduleUnitKind::kKernel;
   double flops = 0;
   double hbm_bytes = 0;
   double wire_bytes = 0;

@@ -205,7 +205,7 @@ TEST(Breakdown, WaitsAreForWhatEndedLast) {
   bool collective = false;
   for (const CoreStall& wait : CoreStalls(c.input(), c.plan())) {
     EXPECT_GT(wait.seconds, 0);
-    collective |= wait.kind == StepKind::kCollective;
+    collective |= wait.kind == ScheduleUnitKind::kCollective;
   }
   EXPECT_TRUE(collective);
 }

@@ -199,7 +199,7 @@ TEST(CompiledProgramTest, TimesAddUpAndScale) {
     const Simulation once = Simulate(*module, plan, options);
     EXPECT_NEAR((once.core_busy + once.stall) / once.device_seconds, 1, 1e-9) << name;
     double rows = 0;
-    for (const OpRow& row : once.rows) rows += row.kind == StepKind::kKernel ? row.seconds : 0;
+    for (const OpRow& row : once.rows) rows += row.kind == ScheduleUnitKind::kKernel ? row.seconds : 0;
     EXPECT_NEAR(rows / once.core_busy, 1, 1e-9) << name;
     options.machine = Scaled(options.machine, 2);
     EXPECT_NEAR(Simulate(*module, plan, options).device_seconds / once.device_seconds, 0.5, 1e-9) << name;

@@ -67,7 +67,7 @@ TEST(SimulatorTest, CoreTimeAndWaitsAddUpToTheStep) {
     EXPECT_NEAR((s.core_busy + s.stall) / s.device_seconds, 1, 1e-9) << name;
     double rows = 0;
     for (const OpRow& row : s.rows) {
-      if (row.kind == StepKind::kKernel) rows += row.seconds;
+      if (row.kind == ScheduleUnitKind::kKernel) rows += row.seconds;
     }
     EXPECT_NEAR(rows / s.core_busy, 1, 1e-9) << name;
   }
