@@ -177,18 +177,19 @@ Leaf Densified(const Op& op, const Array& values, const Array& places, const Ten
   Index dims(values.dims().begin(), values.dims().end());
   int64_t lane_elements = 0;
   const bool fits = IsIndexType(places.type()) && places.dims() == values.dims() && dim < dims.size() &&
-                    !__builtin_mul_overflow(side.kept, side.stride, &lane_elements) && dims[dim] % lane_elements == 0 &&
-                    !__builtin_mul_overflow(dims[dim] / side.kept, side.block, &dims[dim]);
+                    !__builtin_mul_overflow(side.num_non_zero, side.stride, &lane_elements) &&
+                    dims[dim] % lane_elements == 0 &&
+                    !__builtin_mul_overflow(dims[dim] / side.num_non_zero, side.block_size, &dims[dim]);
   if (!op.Require(fits, "elements and places do not fit sparsity_config")) return nullptr;
   const std::shared_ptr<Array> dense = NewArray(op, values.type(), dims);
   if (dense == nullptr) return nullptr;
   int64_t from = 0;
   op.ForEachIndex(values.dims(), [&](Index index) {
     const int64_t place = IndexAt(places, from);
-    if (!op.Require(place >= 0 && place < side.block, "a place of a sparse operand is beyond its block")) return;
+    if (!op.Require(place >= 0 && place < side.block_size, "a place of a sparse operand is beyond its block")) return;
     // `stride` blocks lie interleaved, before and after.
     const int64_t lane = index[dim] % side.stride, block_row = index[dim] / lane_elements;
-    index[dim] = block_row * side.stride * side.block + lane + place * side.stride;
+    index[dim] = block_row * side.stride * side.block_size + lane + place * side.stride;
     dense->CopyElement(PositionOf(index, dims), values, from++);
   });
   return dense;

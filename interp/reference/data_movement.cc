@@ -65,8 +65,8 @@ void BitcastArray(Op& op) {
   const Shape operand = op.instruction.operand(0).shape();
   const bool row_major = IsRowMajor(operand) && IsRowMajor(op.shape);
   const int from_bits = BitsOf(from.type()), to_bits = BitsOf(op.out().type());
-  const bool byte_each = op.run.options.mixed_precision == interp::MixedPrecisionMode::kBytes && from_bits != to_bits &&
-                         std::min(from_bits, to_bits) < 8;
+  const bool byte_each = op.run.options.mixed_precision == interp::MixedPrecisionMode::kReinterpret &&
+                         from_bits != to_bits && std::min(from_bits, to_bits) < 8;
   if (row_major && (byte_each || from.type() == op.out().type()) && from.bytes() > op.out().bytes()) {
     return op.out().CopyBytes(from);
   }

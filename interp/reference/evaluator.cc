@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "interp/reference/machine.h"
+#include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::reference {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "interp/reference/machine.h"
+#include "interp/reference/virtual_machine.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/side_effects.h"
 #include "ir/inference/shape_inference.h"
@@ -249,7 +249,7 @@ void Run::Fail(std::string message) {
 
 bool Run::CountStep() {
   if (++statistics.steps > options.limits.max_steps) {
-    Fail(StrCat("the limit of ", options.limits.max_steps, " steps is reached"));
+    Fail(StrCat("the run exceeded the limit of ", options.limits.max_steps, " instructions (--max-steps)"));
   }
   return !failed_ && Tick();
 }
@@ -259,7 +259,8 @@ bool Run::CheckTime() {
   const double now = Seconds();
   if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) Fail("interrupted");
   if (now > options.limits.max_seconds) {
-    Fail(StrCat("the time limit of ", static_cast<int64_t>(options.limits.max_seconds * 1000), " ms is reached"));
+    Fail(StrCat("the run exceeded the time limit of ", static_cast<int64_t>(options.limits.max_seconds * 1000),
+                " ms (--max-seconds)"));
   }
   if (options.progress && now >= next_progress_) {
     options.progress({statistics.steps, statistics.loop_trips, memory.used, now});
@@ -271,8 +272,8 @@ bool Run::CheckTime() {
 std::shared_ptr<Array> Run::Allocate(Shape shape) {
   std::shared_ptr<Array> array = Array::Zeros(shape, &memory);
   if (array == nullptr) {
-    Fail(StrCat("out of memory: ", LiteralBytes(shape), " bytes needed, ", memory.used, " of ", memory.max,
-                " allowed are in use"));
+    Fail(StrCat("out of memory: cannot allocate ", LiteralBytes(shape), " bytes; ", memory.used, " of ", memory.max,
+                " are in use (--max-bytes)"));
   }
   return array;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "interp/reference/virtual_machine.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "interp/reference/machine.h"
 #include "ir/core/str_cat.h"
 
 namespace hlokit::reference {
@@ -205,8 +206,8 @@ void VirtualMachine::Continue(Instruction at) {
       if (!IsScalarPred(returned_)) return run_.Fail("the condition of the loop gives no pred");
       if (returned_[0]->Integer(0) == 0) return Finish(std::move(frame.state));
       if (frame.trips >= run_.options.limits.max_loop_iterations) {
-        return run_.Fail(
-            StrCat("the limit of ", run_.options.limits.max_loop_iterations, " trips of a loop is reached"));
+        return run_.Fail(StrCat("a loop exceeded the limit of ", run_.options.limits.max_loop_iterations,
+                                " iterations (--max-loop-trips)"));
       }
       ++frame.trips;
       ++run_.statistics.loop_trips;
@@ -266,7 +267,7 @@ void VirtualMachine::RecordPosition() {
     if (!run_.error_instruction.valid()) run_.error_instruction = at.id();
     if (at.opcode() != Opcode::kWhile || frame.phase == Phase::kNext || run_.error_loops.size() >= kMaxLoops) continue;
     const int64_t trip = frame.phase == Phase::kBody ? frame.trips : frame.trips + 1;
-    run_.error_loops.push_back(StrCat("in trip ", trip, " of ", at.name()));
+    run_.error_loops.push_back(StrCat("in iteration ", trip, " of ", at.name()));
   }
 }
 

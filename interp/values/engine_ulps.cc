@@ -50,7 +50,7 @@ ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, con
   if (row.of_largest) {
     double largest = LargestMagnitude(result);
     for (const Literal& operand : operands) largest = std::max(largest, LargestMagnitude(operand));
-    if (largest > 0) tolerance.abs = row.ulps * std::ldexp(1.0, std::ilogb(largest) - SignificandBits(type) + 1);
+    if (largest > 0) tolerance.absolute = row.ulps * std::ldexp(1.0, std::ilogb(largest) - SignificandBits(type) + 1);
   }
   return tolerance;
 }

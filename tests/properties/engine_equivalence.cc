@@ -122,8 +122,8 @@ class LocalCheck : public interp::ExecutionObserver {
   bool within_ulps() const { return within_ulps_; }  // something differed, as its row allows
   const std::string& difference() const { return difference_; }
 
-  absl::Status Show(InstructionId id, absl::Span<const std::byte* const> values,
-                    absl::Span<const std::byte* const> operands) override {
+  absl::Status OnValue(InstructionId id, absl::Span<const std::byte* const> values,
+                       absl::Span<const std::byte* const> operands) override {
     const Instruction at = module_.instruction(id);
     if (!reference::Evaluator::CanEvaluateOne(at)) return absl::OkStatus();
     std::vector<Literal> given;
@@ -186,7 +186,8 @@ class EquivalenceTest {
       Tally tally;
       for (const std::string& file : HloFiles({path})) {
         if (OutOfTime()) break;
-        Check(file, TextOfFile(file).value_or(""), ArgumentText(file), interp::MixedPrecisionMode::kBytes, &tally);
+        Check(file, TextOfFile(file).value_or(""), ArgumentText(file), interp::MixedPrecisionMode::kReinterpret,
+              &tally);
       }
       Report(path, tally);
     }

@@ -24,9 +24,9 @@ TEST(EngineUlpsTest, UnitsOfTheElementAndOfTheLargestNumber) {
   Literal sum = Literal::Zeros(context.shapes.Scalar(ElementType::kF64));
   Literal terms = Literal::Zeros(context.shapes.Array(ElementType::kF64, {2}));
   terms.values<double>()[0] = 1024;
-  EXPECT_TRUE(EngineTolerance(Opcode::kAdd, {}, sum).exact());
+  EXPECT_TRUE(EngineTolerance(Opcode::kAdd, {}, sum).is_exact());
   EXPECT_EQ(EngineTolerance(Opcode::kExp, {}, sum).ulp, 1);
-  EXPECT_EQ(EngineTolerance(Opcode::kReduce, {&terms, 1}, sum).abs, 8 * 1024 * 0x1p-52);
+  EXPECT_EQ(EngineTolerance(Opcode::kReduce, {&terms, 1}, sum).absolute, 8 * 1024 * 0x1p-52);
 }
 
 TEST(EngineUlpsTest, ThePageShowsEveryRow) {
