@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "ir/builder/builder.h"
 #include "passes/analysis/loop.h"
 #include "passes/rewrite/pattern_rewriter.h"
@@ -12,8 +13,6 @@
 
 namespace hlokit {
 namespace {
-
-constexpr size_t kMaxNames = 16;  // of an array, under other shapes
 
 class Pinner {
  public:
@@ -38,20 +37,8 @@ absl::Status Pinner::Run() {
   const auto pin_array = [&](InstructionId id) {
     module_.SetShape(id, InVmem(module_.context().shapes, module_.instruction(id).shape()));
   };
-  // Every name of a value but the state itself.
   const auto pin_names = [&](Instruction value) {
-    std::vector<InstructionId> open = {value.id()};
-    while (!open.empty()) {
-      const InstructionId name = open.back();
-      open.pop_back();
-      if (MemorySpaceOf(module_.instruction(name).shape()) == tpu::kVectorMemorySpace) continue;
-      pin_array(name);
-      for (const auto use : module_.instruction(name).uses()) {
-        const bool same =
-            IsArrayAlias(use.user) || IsUpdatedInPlaceBy(module_.instruction(name), use.user, use.operand_index);
-        if (same && use.user.shape().IsArray()) open.push_back(use.user.id());
-      }
-    }
+    for (InstructionId name : NamesOf(value)) pin_array(name);
   };
   const auto pin_elements = [&](InstructionId tuple) {
     const absl::Span<const Shape> old = module_.instruction(tuple).shape().elements();
@@ -64,13 +51,11 @@ absl::Status Pinner::Run() {
   };
   for (const LoopVariantElement& element : pinned_) {
     pin_names(element.value);
-    for (Computation c : {body_, condition}) {
-      std::vector<Instruction> elements;
-      for (const auto use : c.parameter(0).uses()) {
-        if (IsStateElement(use.user, c, element.index)) elements.push_back(use.user);
-      }
-      for (Instruction e : elements) pin_names(e);
+    std::vector<Instruction> elements;
+    for (const auto use : body_.parameter(0).uses()) {
+      if (IsStateElement(use.user, body_, element.index)) elements.push_back(use.user);
     }
+    for (Instruction e : elements) pin_names(e);
   }
   pin_elements(body_.parameter(0).id());
   pin_elements(body_.root().id());
@@ -81,6 +66,7 @@ absl::Status Pinner::Run() {
   const bool is_own = !module_.instruction(init).is_root() && HasOneUser(module_.instruction(init));
   std::vector<InstructionId> operands;
   for (Instruction operand : module_.instruction(init).operands()) operands.push_back(operand.id());
+  if (is_own) module_.MoveBefore(init, loop_id);
   const InstructionId before = is_own ? init : loop_id;
   for (const LoopVariantElement& element : pinned_) {
     InstructionId& operand = operands[static_cast<size_t>(element.index)];
@@ -142,6 +128,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
       module_.SetShape(element, InVmem(module_.context().shapes, module_.instruction(element).shape()));
       continue;
     }
+    module_.MoveBefore(element, module_.record(loop).next);
     const absl::StatusOr<InstructionId> copy = copy_of(element);
     if (!copy.ok()) return copy.status();
     for (const auto& [user, index] : users) module_.ReplaceOperand(user, index, *copy);
@@ -176,22 +163,14 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
 bool CanPin(const LoopVariantElement& element, Computation body) {
   const auto stays = [&](Instruction value) {
     if (!value.shape().IsArray() || value.shape().IsScalar() || MemorySpaceOf(value.shape()) != 0) return false;
-    std::vector<Instruction> open = {value};
-    for (size_t names = 0; !open.empty(); ++names) {
-      if (names > kMaxNames) return false;
-      const Instruction name = open.back();
-      open.pop_back();
-      for (const auto use : name.uses()) {
-        if (use.user == body.root()) continue;
-        if (IsArrayAlias(use.user)) {
-          open.push_back(use.user);
-        } else if (!CanReadFromVmem(use.user, use.operand_index) &&
-                   !IsUpdatedInPlaceBy(name, use.user, use.operand_index)) {
-          return false;
-        }
+    const std::vector<InstructionId> names = NamesOf(value);
+    for (InstructionId name : names) {
+      for (const auto use : body.module().instruction(name).uses()) {
+        if (use.user == body.root() || absl::c_linear_search(names, use.user.id())) continue;
+        if (!CanReadFromVmem(use.user, use.operand_index)) return false;
       }
     }
-    return true;
+    return !names.empty();
   };
   if (!IsKernel(element.value) || !element.value.shape().IsArray()) {
     // What another element had in the iteration before moves within the state.

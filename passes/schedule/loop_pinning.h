@@ -15,7 +15,8 @@ bool CanPin(const LoopVariantElement& element, Computation body);
 
 // Gives these elements of the loop's state the memory space of VMEM wherever the loop names them, copies them there
 // before the loop and back to HBM after it. Requires: a canonical loop (MatchCanonicalLoop) over a flat tuple that a
-// tuple instruction makes, and that all users in the body can read and write the arrays in VMEM.
+// tuple instruction makes, that CanPin holds of each, that no other element of
+// the state is one of their arrays, and that the condition does not take them out.
 absl::Status PinLoopState(Module& module, Instruction loop, absl::Span<const LoopVariantElement> elements);
 
 }  // namespace hlokit

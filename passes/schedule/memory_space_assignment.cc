@@ -119,6 +119,7 @@ class Assigner {
   void ComputePositions();
   int64_t HeldByCallees(Instruction i) const;
   int64_t PaddedBytes(Shape array) const { return tpu::PaddedBytes(shared_.tile, array); }
+  absl::flat_hash_set<uint32_t> NamesOfState(const LoopVariantElement& element) const;
   double SavedBy(const LoopVariantElement& element);
   void ChooseLoopState();
   // The kernel that makes an array of its own for this value; none if none does.
@@ -194,12 +195,22 @@ void Assigner::ComputePositions() {
   }
 }
 
+// All names of what the element was and becomes in an iteration.
+absl::flat_hash_set<uint32_t> Assigner::NamesOfState(const LoopVariantElement& element) const {
+  absl::flat_hash_set<uint32_t> names;
+  const auto add = [&](Instruction value) {
+    for (InstructionId name : NamesOf(value)) names.insert(name.value);
+  };
+  add(element.value);
+  for (const auto use : c_.parameter(0).uses()) {
+    if (IsStateElement(use.user, c_, element.index)) add(use.user);
+  }
+  return names;
+}
+
 // Seconds of transfers in each iteration that name an element of the state.
 double Assigner::SavedBy(const LoopVariantElement& element) {
-  absl::flat_hash_set<uint32_t> names = {element.value.id().value};
-  for (const auto use : c_.parameter(0).uses()) {
-    if (IsStateElement(use.user, c_, element.index)) names.insert(use.user.id().value);
-  }
+  const absl::flat_hash_set<uint32_t> names = NamesOfState(element);
   double bytes = 0;
   for (int32_t place = 0; place < static_cast<int32_t>(order_.size()); ++place) {
     const tpu::KernelCost* work = WorkOf(place);
@@ -220,8 +231,16 @@ void Assigner::ChooseLoopState() {
   if (trips < 2 || !MatchCanonicalLoop(loop, shared_.callers)) return;
   const Instruction init = loop.operand(0);
   if (init.opcode() != Opcode::kTuple || !IsFlat(loop.shape())) return;
+  // The condition reads its counter; what else it takes out of the state stays in HBM.
+  const Computation condition = loop.computation_attr(Attr::kCondition);
+  absl::flat_hash_set<int64_t> in_condition;
+  for (Instruction i : condition.instructions()) {
+    if (IsStateElement(i, condition)) in_condition.insert(i.int_attr(Attr::kIndex));
+    if (IsKernel(i) && i.shape().IsArray() && !i.shape().IsScalar()) return;
+  }
   std::vector<std::tuple<bool, int64_t, LoopVariantElement>> changing;
   for (const LoopVariantElement& element : LoopVariantElements(c_)) {
+    if (in_condition.contains(element.index)) continue;
     if (CanPin(element, c_) && SavedBy(element) * static_cast<double>(trips) > 2 * TransferOf(element.value.shape()))
       changing.emplace_back(element.in_place, PaddedBytes(element.value.shape()), element);
   }
@@ -237,8 +256,10 @@ void Assigner::ChooseLoopState() {
     int32_t end = in_place ? last : 0;
     for (const auto use : c_.parameter(0).uses()) {
       if (!IsStateElement(use.user, c_, element.index)) continue;
-      end = std::max(end, PlaceOf(use.user.id()));
-      for (const auto read : use.user.uses()) end = std::max(end, PlaceOf(read.user.id()));
+      for (InstructionId name : NamesOf(use.user)) {
+        end = std::max(end, PlaceOf(name));
+        for (const auto read : module_.instruction(name).uses()) end = std::max(end, PlaceOf(read.user.id()));
+      }
     }
     const int32_t made = moves || in_place ? last + 1 : PlaceOf(element.value.id());
     const int64_t over = moves || in_place ? -1 : OperandWrittenOver(element.value, c_);
@@ -252,26 +273,25 @@ void Assigner::ChooseLoopState() {
     kept.insert(element.index);
     pinned_.push_back(element);
   }
-  // What moves to another element needs that one's array there as well.
+  absl::flat_hash_set<uint32_t> names;
   for (const LoopVariantElement& element : pinned_) {
-    if (IsStateElement(element.value, c_) && !kept.contains(element.value.int_attr(Attr::kIndex))) {
-      pinned_.clear();
-      room_ = before;
-      return;
-    }
+    for (uint32_t name : NamesOfState(element)) names.insert(name);
   }
-  for (const LoopVariantElement& element : pinned_) {
-    in_vmem_.insert(element.value.id().value);
-    for (Instruction name = c_.root().operand(element.index); name != element.value; name = name.operand(0)) {
-      in_vmem_.insert(name.id().value);
-    }
-    ++counts_.pinned;
+  // Where an array moves from one element to another, or is two at once, all of these are there or none is.
+  bool closed = true;
+  for (int64_t k = 0; k < c_.root().operand_count(); ++k) {
+    closed = closed && (kept.contains(k) || !names.contains(c_.root().operand(k).id().value));
   }
   for (const auto use : c_.parameter(0).uses()) {
-    if (use.user.opcode() == Opcode::kGetTupleElement && kept.contains(use.user.int_attr(Attr::kIndex))) {
-      in_vmem_.insert(use.user.id().value);
-    }
+    closed = closed && (!names.contains(use.user.id().value) || kept.contains(use.user.int_attr(Attr::kIndex)));
   }
+  if (!closed) {
+    pinned_.clear();
+    room_ = before;
+    return;
+  }
+  in_vmem_.insert(names.begin(), names.end());
+  counts_.pinned += static_cast<int64_t>(pinned_.size());
 }
 
 Instruction Assigner::MakerOf(Instruction value) const {
@@ -309,9 +329,10 @@ void Assigner::CollectIntervals() {
         if (same && !use.user.is_root() && stay.aliases.size() < kMaxAliases) {
           stay.aliases.push_back(use.user.id());
           open.push_back(use.user);
-        } else if (!CanReadFromVmem(use.user, use.operand_index) || at - stay.from > kMaxLiveRange) {
+        } else if (same || !CanReadFromVmem(use.user, use.operand_index) || at - stay.from > kMaxLiveRange) {
           stay.leaves = true;
-          lost |= value != i;
+          // A copy to HBM is of the array under its first name, for users that are not other names of it.
+          lost |= value != i || (same && !use.user.is_root());
           stay.first_hbm_use = std::min(stay.first_hbm_use, at);
         } else {
           stay.to = std::max(stay.to, at);
@@ -516,7 +537,7 @@ absl::Status Assigner::Evict(const CandidateInterval& stay) {
     const bool same =
         IsArrayAlias(use.user) || IsUpdatedInPlaceBy(module_.instruction(stay.value), use.user, use.operand_index);
     if (same && !use.user.is_root()) continue;
-    if (CanReadFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
+    if (!same && CanReadFromVmem(use.user, use.operand_index) && PlaceOf(use.user.id()) <= stay.to) continue;
     first_hbm_use.push_back({use.user.id(), use.operand_index});
   }
   const absl::StatusOr<InstructionId> copy =

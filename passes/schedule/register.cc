@@ -66,7 +66,7 @@ class MemorySpaceAssignment : public Pass {
     if (assignment.vmem_bytes < 0) assignment.vmem_bytes = ToBytes(target.VmemForArrays() * target.parts);
     const absl::StatusOr<MemorySpaceCounts> counts = AssignMemorySpaces(module, target, assignment);
     if (!counts.ok()) return counts.status();
-    if (counts->pinned > 0) Count("arrays kept", counts->pinned);
+    if (counts->pinned > 0) Count("arrays pinned", counts->pinned);
     if (counts->evicted > 0) Count("arrays evicted", counts->evicted);
     if (counts->prefetched > 0) Count("arrays prefetched", counts->prefetched);
     if (counts->changes() > 0) Count("bytes of VMEM at the peak", counts->peak_bytes);

@@ -79,6 +79,21 @@ bool IsUpdatedInPlaceBy(Instruction value, Instruction user, int64_t operand) {
   return updated.size() == 1 && updated[0] == operand;
 }
 
+std::vector<InstructionId> NamesOf(Instruction value) {
+  constexpr size_t kMaxNames = 64;
+  std::vector<InstructionId> names = {value.id()};
+  for (size_t k = 0; k < names.size(); ++k) {
+    const Instruction name = value.module().instruction(names[k]);
+    for (const auto use : name.uses()) {
+      if (!IsArrayAlias(use.user) && !IsUpdatedInPlaceBy(name, use.user, use.operand_index)) continue;
+      if (absl::c_linear_search(names, use.user.id())) continue;
+      if (names.size() == kMaxNames) return {};
+      names.push_back(use.user.id());
+    }
+  }
+  return names;
+}
+
 int64_t MemorySpaceOf(Shape array) { return array.has_layout() ? array.layout()->memory_space() : 0; }
 
 Shape InVmem(ShapeTable& shapes, Shape array) {

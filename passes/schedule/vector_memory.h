@@ -27,6 +27,10 @@ bool CanReadFromVmem(Instruction user, int64_t operand);
 // The user writes its result over this operand: both are one array.
 bool IsUpdatedInPlaceBy(Instruction value, Instruction user, int64_t operand);
 
+// The array's memory under all its names: the value, its aliases, what updates it in place, and theirs. Empty if there
+// are more than 64.
+std::vector<InstructionId> NamesOf(Instruction value);
+
 int64_t MemorySpaceOf(Shape array);
 
 // The array with a layout that puts it into VMEM.

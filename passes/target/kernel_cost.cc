@@ -111,7 +111,7 @@ class WorkCounter {
     double operations = op.vector;
     if (i.opcode() == Opcode::kDivide && !IsFloat(i.shape().element_type())) operations = 20;
     if (i.opcode() == Opcode::kMap)
-      operations = std::max<double>(static_cast<double>(costs_.Of(i).flops) / elements, 1);
+      operations = std::max(static_cast<double>(costs_.Of(i).flops) / std::max(elements, 1.0), 1.0);
     Vector(elements * operations * WidthOf(i.shape().element_type()));
     if (i.opcode() == Opcode::kCopy && HasTiles(i.shape()) && HasTiles(i.operand(0).shape()) &&
         MinorOf(tile_, i.shape()).column_dimension != MinorOf(tile_, i.operand(0).shape()).column_dimension) {
@@ -367,7 +367,15 @@ MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs,
   return access;
 }
 
-// What is written of a value: an update in place writes the update.
+// What an update in place writes, the update; other values as they are.
+Instruction Written(Instruction value) {
+  if (value.opcode() == Opcode::kDynamicUpdateSlice) return value.operand(1);
+  if (value.opcode() == Opcode::kScatter && value.operand_count() > 2) {
+    return value.operand(value.operand_count() / 2 + 1);
+  }
+  return value;
+}
+
 double WrittenBytes(const DeviceDescription& machine, Instruction value) {
   Instruction root = value;
   if (root.opcode() == Opcode::kFusion) {
@@ -377,17 +385,13 @@ double WrittenBytes(const DeviceDescription& machine, Instruction value) {
     if (root.opcode() == Opcode::kTuple) {
       double bytes = 0;
       for (Instruction element : root.operands()) {
-        const Instruction part = ValueOf(element);
-        const bool update = part.opcode() == Opcode::kDynamicUpdateSlice;
-        bytes += static_cast<double>(PaddedBytes(machine, (update ? part.operand(1) : part).shape()));
+        bytes += static_cast<double>(PaddedBytes(machine, Written(ValueOf(element)).shape()));
       }
       return bytes;
     }
     root = ValueOf(root);
   }
-  if (root.opcode() == Opcode::kDynamicUpdateSlice) root = root.operand(1);
-  if (root.opcode() == Opcode::kScatter && root.operand_count() > 2) root = root.operand(root.operand_count() / 2 + 1);
-  return static_cast<double>(PaddedBytes(machine, root.shape()));
+  return static_cast<double>(PaddedBytes(machine, Written(root).shape()));
 }
 
 }  // namespace

@@ -121,23 +121,25 @@ std::vector<Candidate> FindAssigned(const Module& module, const TpuTarget& targe
       }
     }
     for (const MemoryAccess& access : works[s].writes) {
-      // What is written over an array is that array.
       const Instruction written = module.instruction(access.value);
-      for (int64_t k = 0; k < written.operand_count(); ++k) {
-        const auto found = place.find(ValueOf(written.operand(k)).id().value);
-        if (found == place.end() || !IsUpdatedInPlaceBy(written.operand(k), written, k)) continue;
-        const size_t at = found->second;
-        place[written.id().value] = at;
-      }
-      if (body.parameter_count() == 1) {
-        const int64_t over = OperandWrittenOver(written, body);
-        const auto found = over < 0 ? place.end() : place.find(written.operand(over).id().value);
-        if (found != place.end()) {
+      if (IsInVmem(written.shape())) {
+        // What is written over an array is that array.
+        for (int64_t k = 0; k < written.operand_count(); ++k) {
+          const auto found = place.find(ValueOf(written.operand(k)).id().value);
+          if (found == place.end() || !IsUpdatedInPlaceBy(written.operand(k), written, k)) continue;
           const size_t at = found->second;
           place[written.id().value] = at;
         }
+        if (body.parameter_count() == 1) {
+          const int64_t over = OperandWrittenOver(written, body);
+          const auto found = over < 0 ? place.end() : place.find(written.operand(over).id().value);
+          if (found != place.end()) {
+            const size_t at = found->second;
+            place[written.id().value] = at;
+          }
+        }
+        if (place.contains(written.id().value)) result->part[written.id().value] = 1;
       }
-      if (place.contains(written.id().value)) result->part[written.id().value] = 1;
       meet(access.value, s);
     }
   }

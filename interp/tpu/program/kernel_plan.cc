@@ -45,9 +45,7 @@ ScheduleUnitKind KindOf(Instruction i) {
 }  // namespace
 
 KernelPlan::KernelPlan(const Module& module)
-    : module_(&module),
-      plan_of_(module.computation_id_bound(), -1),
-      step_of_(module.instruction_id_bound(), ComputationPlan::kNoStep) {
+    : plan_of_(module.computation_id_bound(), -1), step_of_(module.instruction_id_bound(), ComputationPlan::kNoStep) {
   const CallGraph calls(module);
   for (ComputationId id : calls.PostOrder()) {
     const Computation computation = module.computation(id);

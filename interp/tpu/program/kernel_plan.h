@@ -52,7 +52,6 @@ class KernelPlan {
  private:
   void Plan(Computation computation);
 
-  const Module* module_;
   std::vector<ComputationPlan> computations_;
   std::vector<int64_t> plan_of_;
   std::vector<uint32_t> step_of_;

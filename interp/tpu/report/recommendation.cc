@@ -308,12 +308,13 @@ class Recommender {
       seconds += row.seconds;
     }
     if (collectives < 2) return;
-    // In what runs: a schedule is made again, since what is merged starts when the last part is there.
-    Module changed = input_.module.Clone();
+    // A compiled module gets a new schedule, since what is merged starts when the last part is there.
+    Module changed = source().Clone();
+    const bool compiled = changed.header().is_scheduled;
     changed.header().is_scheduled = false;
-    absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(
-        "all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,dce,async-collective-creator,"
-        "latency-hiding-scheduler");
+    absl::StatusOr<Pipeline> pipeline =
+        Pipeline::Parse(StrCat("all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,dce",
+                               compiled ? ",async-collective-creator,latency-hiding-scheduler" : ""));
     if (!pipeline.ok()) return;
     const int64_t before = CountCollectives(changed);
     const PipelineOptions passes = {.context = PassContextFor(input_.options, changed)};

@@ -250,8 +250,10 @@ TEST(SimulatorTest, PagedAttentionTakesItsBlocks) {
   EXPECT_EQ(run(1024, 1, 1024).flops, operations);
   // It takes longer than its blocks do in decoding, by what the matrix unit computes.
   EXPECT_GT(run(1024, 1, 1024).device_seconds - seconds(8), operations / BuiltinDeviceDescription("v6e")->PeakFlops());
-  // Blocks of 128 queries.
-  EXPECT_NEAR(run(256, 1, 256).device_seconds - run(128, 1, 128).device_seconds, block, 0.3 * block);
+  // Blocks of 128 queries: 128 more take one more, and what the matrix unit computes for them.
+  const double more = run(256, 1, 256).device_seconds - run(128, 1, 128).device_seconds;
+  EXPECT_GE(more, block * 0.999);
+  EXPECT_LT(more, 2 * block);
 }
 
 TEST(MemoryPlanTest, PeakIsWhatIsAlive) {
