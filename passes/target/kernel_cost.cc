@@ -86,7 +86,7 @@ class WorkCounter {
 
   // Elements with the padding of their registers.
   double Elements(Shape shape) {
-    const double bits = std::max(BitsOf(shape.element_type()), 8);
+    const double bits = static_cast<double>(StorageBits(shape));
     const double elements = static_cast<double>(PaddedBytes(machine_, shape)) * 8 / bits;
     largest_ = std::max(largest_, static_cast<double>(ElementsOf(shape)));
     return elements;

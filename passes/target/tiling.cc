@@ -32,11 +32,9 @@ int64_t ElementsInOwnTiles(Shape array, absl::Span<const int64_t> tile) {
 }
 
 int64_t ArrayBytes(const VectorTile& tile, Shape array) {
-  int64_t bits = std::max(BitsOf(array.element_type()), 1);
-  if (ClassOf(array.element_type()) == ElementClass::kPred) bits = 8;
+  const int64_t bits = StorageBits(array);
   const LayoutRecord* layout = array.layout();
   if (layout != nullptr && layout->extras != nullptr) {
-    if (layout->extras->element_size_in_bits > 0) bits = layout->extras->element_size_in_bits;
     if (!layout->extras->tiles.empty()) {
       return SaturatingMultiply(ElementsInOwnTiles(array, layout->extras->tiles[0]), bits) / 8;
     }
@@ -56,6 +54,14 @@ int64_t ArrayBytes(const VectorTile& tile, Shape array) {
 }
 
 }  // namespace
+
+int64_t StorageBits(Shape array) {
+  const LayoutRecord* layout = array.layout();
+  if (layout != nullptr && layout->extras != nullptr && layout->extras->element_size_in_bits > 0) {
+    return layout->extras->element_size_in_bits;
+  }
+  return ClassOf(array.element_type()) == ElementClass::kPred ? 8 : std::max(BitsOf(array.element_type()), 1);
+}
 
 int64_t TileRows(const VectorTile& tile, int64_t rows) {
   int64_t tile_rows = tile.sublanes;

@@ -65,6 +65,9 @@ inline bool HasTiles(Shape array) {
          !array.layout()->extras->tiles.empty();
 }
 
+// Bits that an element takes in memory: those of the layout, else of the type, 8 for pred.
+int64_t StorageBits(Shape array);
+
 // Elements of an array, unbounded dimensions as 1; saturates.
 int64_t ElementsOf(Shape array);
 
