@@ -2,7 +2,7 @@
 // How the time of reading, checking, printing and fingerprinting grows with the module: nanoseconds an instruction at
 // two sizes, ten times apart. Linear time is a ratio of 1; caches that no longer hold the module make it somewhat more.
 //
-//   hlokit_bench_growth [INSTRUCTIONS] [--rounds=N] [--passes[=PIPELINE]]
+//   hlokit_bench_scaling [INSTRUCTIONS] [--rounds=N] [--passes[=PIPELINE]]
 //
 // --passes measures passes instead: each of the registry alone, or the pipeline given. One that grows faster than
 // n log n is 1.2 times linear or more at these sizes, caches apart.
