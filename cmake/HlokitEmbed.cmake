@@ -29,19 +29,23 @@ const size_t kBuiltinDeviceDescriptionCount = @count@;
   target_sources(${target} PRIVATE "${output}")
 endfunction()
 
-# hlokit_row_names(TARGET TABLE MACRO HEADER): the first column of TABLE as the enumerators in HEADER, both named from the
-# top of the project. A file that includes only HEADER is not compiled again when another column changes.
-function(hlokit_row_names target table macro header)
+# hlokit_table_headers(TARGET TABLE MACRO STEM): writes STEM_names.inc, the first column of TABLE as enumerators, and
+# STEM_columns.inc, the table without descriptions. TABLE and STEM are relative to the top of the project. A file that includes
+# only one of them is not compiled again when a description changes (the names: any other column).
+function(hlokit_table_headers target table macro stem)
   set(folder "${PROJECT_BINARY_DIR}/generated/tables")
-  set(script "${PROJECT_SOURCE_DIR}/cmake/RowNames.cmake")
-  add_custom_command(OUTPUT "${folder}/${header}"
-    COMMAND "${CMAKE_COMMAND}" -D "table=${PROJECT_SOURCE_DIR}/${table}" -D "macro=${macro}" -D "output=${folder}/${header}"
-      -P "${script}"
+  set(script "${PROJECT_SOURCE_DIR}/cmake/TableHeaders.cmake")
+  set(headers "${folder}/${stem}_names.inc" "${folder}/${stem}_columns.inc")
+  list(GET headers 0 names)
+  list(GET headers 1 columns)
+  add_custom_command(OUTPUT ${headers}
+    COMMAND "${CMAKE_COMMAND}" -D "table=${PROJECT_SOURCE_DIR}/${table}" -D "macro=${macro}" -D "names=${names}"
+      -D "columns=${columns}" -P "${script}"
     DEPENDS "${PROJECT_SOURCE_DIR}/${table}" "${script}" VERBATIM)
-  target_sources(${target} PRIVATE "${folder}/${header}")
+  target_sources(${target} PRIVATE ${headers})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${folder}>)
-  cmake_path(GET header PARENT_PATH parent)
-  install(FILES "${folder}/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/${parent}")
+  cmake_path(GET stem PARENT_PATH parent)
+  install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/${parent}")
 endfunction()
 
 # hlokit_compile_protos(TARGET FILE...): compiles .proto files, named from the top of the project, into TARGET. Their

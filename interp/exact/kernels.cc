@@ -7,10 +7,8 @@ namespace hlokit::interp {
 namespace {
 
 constexpr PrepareFn kKernels[] = {
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
-               ...)                                                                                                \
-  Prepare##kernel,
-#include "ir/ops/opcodes.def"
+#define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, ...) Prepare##kernel,
+#include "ir/ops/opcode_columns.inc"
     nullptr,  // an opcode that is not known
 };
 

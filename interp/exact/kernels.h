@@ -15,10 +15,9 @@ using PrepareFn = void (*)(CompiledComputationBuilder& builder);
 // Null for Opcode::kUnknown.
 PrepareFn PrepareFnOf(Opcode opcode);
 
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
-               ...)                                                                                                \
+#define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, ...) \
   void Prepare##kernel(CompiledComputationBuilder& builder);
-#include "ir/ops/opcodes.def"
+#include "ir/ops/opcode_columns.inc"
 
 }  // namespace hlokit::interp
 

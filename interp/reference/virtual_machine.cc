@@ -11,10 +11,8 @@ namespace hlokit::reference {
 namespace {
 
 constexpr Evaluate kEvaluate[] = {
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
-               ...)                                                                                                \
-  ops::kernel,
-#include "ir/ops/opcodes.def"
+#define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, ...) ops::kernel,
+#include "ir/ops/opcode_columns.inc"
 };
 static_assert(std::size(kEvaluate) == kOpcodeCount);
 

@@ -42,27 +42,16 @@ PrintOptions PrintOptionsFor(const FingerprintOptions& options) {
 // True for the attributes that name computations.
 constexpr std::array<bool, kAttrCount> CallingAttrs() {
   std::array<bool, kAttrCount> calling{};
-  for (size_t i = 0; i < kAttrCount; ++i) {
-    calling[i] = kAttrInfo[i].type == AttrType::kComputation || kAttrInfo[i].type == AttrType::kComputationList;
-  }
+  for (size_t i = 0; i < kAttrCount; ++i) calling[i] = NamesComputations(kAttrInfo[i].type);
   return calling;
 }
 constexpr std::array<bool, kAttrCount> kCalls = CallingAttrs();
 
-// Opcodes for which it is worth asking for a side effect of the instruction itself.
-constexpr std::array<bool, kOpcodeCount + 1> OpcodesWithEffects() {
+// Returns true if an instruction of the opcode may itself have a side effect.
+bool MayHaveEffect(Opcode opcode) {
   constexpr uint16_t kAny = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
-  std::array<bool, kOpcodeCount + 1> may{};
-  size_t i = 0;
-#define OPCODE(name, text, min_operands, max_operands, shape_rule, traits, elements, cost, fusion, device, vector, \
-               transcendental, kernel, meaning, ...)                                                               \
-  may[i++] = ((traits)&kAny) != 0;
-#include "ir/ops/opcodes.def"
-  may[static_cast<size_t>(Opcode::kCustomCall)] = true;
-  may[static_cast<size_t>(Opcode::kUnknown)] = true;
-  return may;
+  return (kOpcodeTraits[static_cast<size_t>(opcode)] & kAny) != 0 || opcode == Opcode::kCustomCall;
 }
-constexpr std::array<bool, kOpcodeCount + 1> kMayHaveEffect = OpcodesWithEffects();
 
 // What calls a computation.
 enum Caller : uint8_t { kFusionCalls = 1, kAsyncCalls = 2, kOtherCalls = 4 };
@@ -105,6 +94,7 @@ class Hasher {
   // Digests one instruction. False if a dependency has not been digested yet, unless `force`.
   bool HashInstruction(InstructionId id, bool force);
   void AddAttr(const AttrValue& value);
+  void AddListAttr(const AttrValue& value);
   // Adds the opcode of an async-start, -update or -done as the text has it. The operation that an async-start wraps and
   // that its line in the text stands for, if there is one.
   Instruction AddAsyncOperation(InstructionId id);
@@ -198,7 +188,7 @@ std::vector<ComputationId> Hasher::CalleesFirst() {
 
 bool Hasher::HasEffect(InstructionId id) const {
   const InstructionRecord& r = module_.record(id);
-  if (kMayHaveEffect[static_cast<size_t>(r.opcode)] && HasSideEffectNoRecurse({&module_, id})) return true;
+  if (MayHaveEffect(r.opcode) && HasSideEffectNoRecurse({&module_, id})) return true;
   for (const AttrValue& value : module_.attrs_of(r)) {
     if (!kCalls[static_cast<size_t>(value.attr)]) continue;
     if (InfoOf(value.attr).type == AttrType::kComputation) {
@@ -224,75 +214,65 @@ std::vector<InstructionId> Hasher::ControlPredecessors(const InstructionRecord& 
 void Hasher::AddAttr(const AttrValue& value) {
   words_.Add(DigestWord(value.attr));
   const AttrInfo& info = InfoOf(value.attr);
-  switch (info.type) {
-    case AttrType::kBool:
-    case AttrType::kFloat:
+  switch (InfoOf(info.type).payload) {
+    case PayloadKind::kBool:
+    case PayloadKind::kFloat:
       words_.Add(value.payload);
       break;
-    case AttrType::kInt64:
+    case PayloadKind::kInt64:
       words_.Add(static_cast<uint64_t>(module_.DecodeInt64(value.payload)));
       break;
-    case AttrType::kEnum:
+    case PayloadKind::kEnum:
       words_.Add(DigestWord(info.enum_type, value.payload));
       break;
-    case AttrType::kString:
-    case AttrType::kStringOrJson:
-    case AttrType::kIdentifier:
-    case AttrType::kSparsity:
+    case PayloadKind::kString:
       words_.Add(contents_.OfString(StringId(value.payload)));
       break;
-    case AttrType::kComputation:
+    case PayloadKind::kComputation:
       words_.Add(computations_[value.payload]);
       break;
-    case AttrType::kShape:
+    case PayloadKind::kShape:
       words_.Add(contents_.OfShape(context_.shape(ShapeId(value.payload)), options_.layout));
       break;
-    case AttrType::kLiteral:
+    case PayloadKind::kLiteral:
       words_.Add(contents_.OfLiteral(LiteralId(value.payload)));
       break;
-    case AttrType::kMetadata:
+    case PayloadKind::kMetadata:
       words_.Add(contents_.OfMetadata(MetadataId(value.payload)));
       break;
-    case AttrType::kComputationList: {
-      const absl::Span<const int64_t> list = context_.list(ListId(value.payload));
+    case PayloadKind::kList:
+      AddListAttr(value);
+      break;
+  }
+}
+
+void Hasher::AddListAttr(const AttrValue& value) {
+  const absl::Span<const int64_t> list = context_.list(ListId(value.payload));
+  switch (InfoOf(InfoOf(value.attr).type).elements) {
+    case ElementKind::kInteger:
+    case ElementKind::kIntegerList:
+    case ElementKind::kBool:
+    case ElementKind::kPrecision:
+      words_.AddList(list);
+      break;
+    case ElementKind::kComputation:
       words_.Add(list.size());
       for (int64_t id : list) words_.Add(computations_[static_cast<size_t>(id)]);
       break;
-    }
-    case AttrType::kShapeList: {
-      // Layouts are what a list of shapes is there for (operand_layout_constraints), so they count.
-      const absl::Span<const int64_t> list = context_.list(ListId(value.payload));
+    case ElementKind::kShape:
+      // Lists of shapes state layouts (operand_layout_constraints), whatever the options.
       words_.Add(list.size());
       for (int64_t id : list) words_.Add(contents_.OfShape(context_.shape(ShapeId(static_cast<uint32_t>(id))), true));
       break;
-    }
-    case AttrType::kUnknown: {
-      const absl::Span<const int64_t> list = context_.list(ListId(value.payload));
+    case ElementKind::kString:
       words_.Add(list.size());
       for (int64_t id : list) words_.Add(contents_.OfString(StringId(static_cast<uint32_t>(id))));
       break;
-    }
-    case AttrType::kInt64List:
-    case AttrType::kInt64ListList:
-    case AttrType::kBoolList:
-    case AttrType::kPrecisionList:
-    case AttrType::kSliceRanges:
-    case AttrType::kPadding:
-    case AttrType::kWindow:
-    case AttrType::kConvolutionDims:
-    case AttrType::kOperandAliasing:
-    case AttrType::kResultAccuracy:
-      words_.AddList(context_.list(ListId(value.payload)));
-      break;
-    case AttrType::kInstructionList:
-      break;  // control predecessors: with the operands
-    case AttrType::kFrontendAttributes:
-    case AttrType::kReplicaGroups:
-    case AttrType::kSharding:
-    case AttrType::kDomain:
-    case AttrType::kStatistics:
-    case AttrType::kOrigin:
+    case ElementKind::kMixed:
       words_.Add(contents_.OfPrinted(value));
+      break;
+    case ElementKind::kInstruction:  // control predecessors are hashed with the operands
+    case ElementKind::kNone:
       break;
   }
 }

@@ -43,6 +43,15 @@ class Context {
   std::string_view str(StringId id) const { return strings[id]; }
   absl::Span<const int64_t> list(ListId id) const { return lists[id]; }
   Shape shape(ShapeId id) const { return shapes[id]; }
+
+  // The value of a PayloadKind::kInt64 payload, and back: small values are stored as they are, others as a list of one.
+  int64_t DecodeInt64(uint32_t payload) const {
+    return payload < 0x80000000u ? payload : lists[ListId(payload & 0x7fffffffu)][0];
+  }
+  uint32_t EncodeInt64(int64_t value) {
+    if (value >= 0 && value < int64_t{0x80000000}) return static_cast<uint32_t>(value);
+    return 0x80000000u | lists.Intern({value}).value;
+  }
   const Arena& arena() const { return arena_; }
 };
 

@@ -218,14 +218,8 @@ class Module {
   absl::Span<const AttrValue> attrs_of(const InstructionRecord& r) const {
     return {attrs_.data() + r.attr_begin, r.attr_count};
   }
-  // The value behind a kInt64 payload, and back.
-  int64_t DecodeInt64(uint32_t payload) const {
-    return payload < 0x80000000u ? payload : context_->list(ListId(payload & 0x7fffffffu))[0];
-  }
-  uint32_t EncodeInt64(int64_t value) {
-    if (value >= 0 && value < int64_t{0x80000000}) return static_cast<uint32_t>(value);
-    return 0x80000000u | context_->lists.Intern({value}).value;
-  }
+  int64_t DecodeInt64(uint32_t payload) const { return context_->DecodeInt64(payload); }
+  uint32_t EncodeInt64(int64_t value) { return context_->EncodeInt64(value); }
 
   // Building and editing. Strings are copied unless they are ids already.
   ComputationId AddComputation(StringId name);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of operations that work element by element.
-#include <array>
-#include <initializer_list>
 #include <string>
 
 #include "ir/inference/rules.h"
@@ -20,26 +18,25 @@ constexpr Classes kComplex = Bit(ElementClass::kComplex);
 constexpr Classes kArithmetic = kInteger | kFloat | kComplex;
 constexpr Classes kAll = kPred | kArithmetic;
 
-// What each opcode takes; operations that are not elementwise do not ask.
-constexpr std::array<Classes, kOpcodeCount + 1> kAllowed = [] {
-  std::array<Classes, kOpcodeCount + 1> allowed{};
-  for (Classes& c : allowed) c = kAll;
-  const auto set = [&](Classes classes, std::initializer_list<Opcode> opcodes) {
-    for (Opcode opcode : opcodes) allowed[static_cast<size_t>(opcode)] = classes;
-  };
-  set(kFloat, {Opcode::kCbrt, Opcode::kCeil, Opcode::kErf, Opcode::kFloor, Opcode::kIsFinite, Opcode::kReducePrecision,
-               Opcode::kRoundNearestAfz, Opcode::kRoundNearestEven});
-  set(kFloat | kComplex,
-      {Opcode::kAcos, Opcode::kAcosh, Opcode::kAsin,  Opcode::kAsinh, Opcode::kAtan2, Opcode::kAtanh, Opcode::kCos,
-       Opcode::kCosh, Opcode::kExp,   Opcode::kExpm1, Opcode::kImag,  Opcode::kLog,   Opcode::kLog1p, Opcode::kLogistic,
-       Opcode::kReal, Opcode::kRsqrt, Opcode::kSin,   Opcode::kSinh,  Opcode::kSqrt,  Opcode::kTan,   Opcode::kTanh});
-  set(kSigned | kFloat | kComplex, {Opcode::kAbs, Opcode::kSign});
-  set(kArithmetic, {Opcode::kDivide, Opcode::kNegate, Opcode::kPower, Opcode::kRemainder, Opcode::kShiftLeft,
-                    Opcode::kShiftRightArithmetic, Opcode::kShiftRightLogical, Opcode::kSubtract});
-  set(kInteger, {Opcode::kClz, Opcode::kPopulationCount});
-  set(kPred | kInteger, {Opcode::kAnd, Opcode::kNot, Opcode::kOr, Opcode::kXor});
-  return allowed;
-}();
+Classes AllowedBy(OperandTypes types) {
+  switch (types) {
+    case OperandTypes::kAny:
+      return kAll;
+    case OperandTypes::kFloat:
+      return kFloat;
+    case OperandTypes::kFloatOrComplex:
+      return kFloat | kComplex;
+    case OperandTypes::kSignedOrComplex:
+      return kSigned | kFloat | kComplex;
+    case OperandTypes::kArithmetic:
+      return kArithmetic;
+    case OperandTypes::kInteger:
+      return kInteger;
+    case OperandTypes::kPredOrInteger:
+      return kPred | kInteger;
+  }
+  return kAll;
+}
 
 std::string ClassesText(Classes classes) {
   std::string text;
@@ -56,7 +53,7 @@ std::string ClassesText(Classes classes) {
 
 absl::Status CheckClass(const InferenceContext& in, int64_t operand) {
   const ElementType type = in.operand(operand).element_type();
-  const Classes allowed = kAllowed[static_cast<size_t>(in.opcode())];
+  const Classes allowed = AllowedBy(InfoOf(in.opcode()).operand_types);
   if ((allowed & Bit(ClassOf(type))) != 0) return absl::OkStatus();
   return Error("expected ", ClassesText(allowed), " elements for ", ToString(in.opcode()), ", but operand ", operand,
                " is ", Text(in.operand(operand)));

@@ -17,106 +17,19 @@ using inference::InferenceContext;
 using inference::InferredShape;
 using inference::TypeMatch;
 
+// A row of opcodes.def.
 struct RuleRow {
   ShapeRule rule;
   inference::InferenceRule infer;
-  // The result has the element types that inference gives even where mixed precision is allowed: the operation passes
-  // data on without looking at it.
   bool exact_types;
-  // Float types of the operands may differ even where mixed precision is not allowed.
   bool mixed_operands;
 };
 
-// Rows in the order of ShapeRule.
 constexpr RuleRow kRules[] = {
-#define ROW(name, exact_types, mixed_operands) \
+#define SHAPE_RULE(name, exact_types, mixed_operands, description) \
   {ShapeRule::k##name, inference::Infer##name, exact_types, mixed_operands},
-    // clang-format off
-    ROW(Explicit, true, true)
-    ROW(Unary, false, false)
-    ROW(Binary, false, false)
-    ROW(Compare, false, false)
-    ROW(Complex, false, false)
-    ROW(RealImag, false, false)
-    ROW(IsFinite, false, false)
-    ROW(Convert, false, false)
-    ROW(BitcastConvert, false, false)
-    ROW(StochasticConvert, false, false)
-    ROW(Clamp, false, false)
-    ROW(Select, false, false)
-    ROW(FirstOperand, true, true)
-    ROW(Token, true, true)
-    ROW(Tuple, true, true)
-    ROW(GetTupleElement, true, true)
-    ROW(Broadcast, false, false)
-    ROW(Reshape, false, false)
-    ROW(Transpose, false, false)
-    ROW(Reverse, false, false)
-    ROW(Slice, false, false)
-    ROW(DynamicSlice, false, false)
-    ROW(DynamicUpdateSlice, true, false)
-    ROW(Concatenate, false, false)
-    ROW(Pad, false, false)
-    ROW(Iota, false, false)
-    ROW(Reduce, false, false)
-    ROW(ReduceWindow, false, true)
-    ROW(SelectAndScatter, false, false)
-    ROW(Scan, false, false)
-    ROW(Map, false, false)
-    ROW(Sort, false, true)
-    ROW(TopK, false, false)
-    ROW(Dot, false, true)
-    ROW(RaggedDot, false, true)
-    ROW(ScaledDot, false, true)
-    ROW(Convolution, false, true)
-    ROW(Gather, false, false)
-    ROW(Scatter, false, false)
-    ROW(Fft, false, false)
-    ROW(Cholesky, false, false)
-    ROW(TriangularSolve, false, false)
-    ROW(BatchNormTraining, false, false)
-    ROW(BatchNormInference, false, false)
-    ROW(BatchNormGrad, false, false)
-    ROW(GetDimensionSize, false, false)
-    ROW(SetDimensionSize, false, false)
-    ROW(ReplicaId, false, false)
-    ROW(Rng, false, false)
-    ROW(RngBitGenerator, false, false)
-    ROW(RngGetAndUpdateState, false, false)
-    ROW(Call, true, true)
-    ROW(While, true, true)
-    ROW(Conditional, true, true)
-    ROW(AllGather, false, true)
-    ROW(AllGatherStart, false, true)
-    ROW(AllReduce, false, true)
-    ROW(AllToAll, false, false)
-    ROW(ReduceScatter, false, false)
-    ROW(CollectiveBroadcast, false, false)
-    ROW(CollectivePermute, false, false)
-    ROW(CollectivePermuteStart, false, false)
-    ROW(RaggedAllToAll, false, false)
-    ROW(Done, false, true)
-    ROW(CopyStart, true, true)
-    ROW(CopyDone, true, true)
-    ROW(Send, true, true)
-    ROW(Recv, true, true)
-    ROW(RecvDone, true, true)
-    ROW(Infeed, true, true)
-    ROW(AsyncStart, true, true)
-    ROW(AsyncUpdate, true, true)
-    ROW(AsyncDone, true, true)
-// clang-format on
-#undef ROW
+#include "ir/ops/shape_rule_columns.inc"
 };
-
-constexpr bool RowsInOrder() {
-  for (size_t i = 0; i < std::size(kRules); ++i) {
-    if (kRules[i].rule != static_cast<ShapeRule>(i)) return false;
-  }
-  return true;
-}
-static_assert(std::size(kRules) == static_cast<size_t>(ShapeRule::kAsyncDone) + 1, "one row for each ShapeRule");
-static_assert(RowsInOrder());
 
 const RuleRow& RowOf(Opcode opcode) { return kRules[static_cast<size_t>(InfoOf(opcode).shape_rule)]; }
 

@@ -111,8 +111,13 @@ class JsonPrinter {
   void InstructionObject(Instruction i);
   void Attributes(Instruction i);
   void Value(AttrValue value);
+  // JsonForm::kValue, and its lists.
+  void PlainValue(AttrType type, uint32_t payload);
+  void ListValue(ElementKind kind, absl::Span<const int64_t> list);
   void MetadataObject(const Metadata& m);
   void FrontendAttributesObject(ListId id);
+  void ResultAccuracyObject(ListId id);
+  void StatisticsObject(ListId id);
 
   TextWriter& out_;
   const Module& module_;
@@ -443,39 +448,61 @@ void JsonPrinter::FrontendAttributesObject(ListId id) {
 }
 
 void JsonPrinter::Value(AttrValue value) {
-  const AttrInfo& info = InfoOf(value.attr);
-  const uint32_t payload = value.payload;
-  const absl::Span<const int64_t> list =
-      HoldsList(info.type) ? context_.list(ListId(payload)) : absl::Span<const int64_t>();
-  switch (info.type) {
-    case AttrType::kBool:
+  const AttrType type = InfoOf(value.attr).type;
+  switch (InfoOf(type).json) {
+    case JsonForm::kValue:
+      PlainValue(type, value.payload);
+      return;
+    case JsonForm::kObject:
+      if (type == AttrType::kFrontendAttributes) FrontendAttributesObject(ListId(value.payload));
+      if (type == AttrType::kResultAccuracy) ResultAccuracyObject(ListId(value.payload));
+      if (type == AttrType::kStatistics) StatisticsObject(ListId(value.payload));
+      return;
+    case JsonForm::kText:
+      Text([&] { attrs_.PrintValue(value); });
+      return;
+    case JsonForm::kSeparately:
+      return;
+  }
+}
+
+void JsonPrinter::PlainValue(AttrType type, uint32_t payload) {
+  switch (InfoOf(type).payload) {
+    case PayloadKind::kBool:
       out_ << (payload != 0 ? "true" : "false");
       return;
-    case AttrType::kInt64:
+    case PayloadKind::kInt64:
       out_ << module_.DecodeInt64(payload);
       return;
-    case AttrType::kEnum:
-      PlainString(EnumTexts(info.enum_type)[payload]);
-      return;
-    case AttrType::kFloat:
+    case PayloadKind::kFloat:
       PrintJsonNumber(out_, std::bit_cast<float>(payload));
       return;
-    case AttrType::kString:
-    case AttrType::kStringOrJson:
-    case AttrType::kIdentifier:
-    case AttrType::kSparsity:
+    case PayloadKind::kString:
       String(StringId(payload));
       return;
-    case AttrType::kComputation:
+    case PayloadKind::kComputation:
       ComputationName(ComputationId(payload));
       return;
-    case AttrType::kShape:
+    case PayloadKind::kShape:
       ShapeText(ShapeId(payload));
       return;
-    case AttrType::kInt64List:
+    case PayloadKind::kList:
+      ListValue(InfoOf(type).elements, context_.list(ListId(payload)));
+      return;
+    case PayloadKind::kEnum:
+    case PayloadKind::kLiteral:
+    case PayloadKind::kMetadata:
+      return;  // no type of these has JsonForm::kValue
+  }
+}
+
+void JsonPrinter::ListValue(ElementKind kind, absl::Span<const int64_t> list) {
+  const auto id = [](int64_t v) { return static_cast<uint32_t>(v); };
+  switch (kind) {
+    case ElementKind::kInteger:
       Integers(list);
       return;
-    case AttrType::kInt64ListList: {
+    case ElementKind::kIntegerList: {
       List lists(out_, '[');
       for (size_t i = 0; i < list.size(); i += 1 + static_cast<size_t>(list[i])) {
         lists.Next();
@@ -483,69 +510,57 @@ void JsonPrinter::Value(AttrValue value) {
       }
       return;
     }
-    case AttrType::kBoolList:
+    case ElementKind::kBool:
       Bools(list);
       return;
-    case AttrType::kPrecisionList:
+    case ElementKind::kPrecision:
       Elements(list, [this](int64_t v) { PlainString(EnumTexts(EnumType::kPrecision)[static_cast<size_t>(v)]); });
       return;
-    case AttrType::kComputationList:
-      Elements(list, [this](int64_t v) { ComputationName(ComputationId(static_cast<uint32_t>(v))); });
+    case ElementKind::kComputation:
+      Elements(list, [&](int64_t v) { ComputationName(ComputationId(id(v))); });
       return;
-    case AttrType::kInstructionList:
-      Elements(list, [this](int64_t v) { InstructionName(InstructionId(static_cast<uint32_t>(v))); });
+    case ElementKind::kInstruction:
+      Elements(list, [&](int64_t v) { InstructionName(InstructionId(id(v))); });
       return;
-    case AttrType::kShapeList:
-      Elements(list, [this](int64_t v) { ShapeText(ShapeId(static_cast<uint32_t>(v))); });
+    case ElementKind::kShape:
+      Elements(list, [&](int64_t v) { ShapeText(ShapeId(id(v))); });
       return;
-    case AttrType::kFrontendAttributes:
-      FrontendAttributesObject(ListId(payload));
+    case ElementKind::kString:
+      Elements(list, [&](int64_t v) { String(StringId(id(v))); });
       return;
-    case AttrType::kResultAccuracy: {
-      // HLO text has six digits of the tolerances; here they are exact.
-      const ResultAccuracy accuracy = DecodeResultAccuracy(context_, ListId(payload));
-      List object(out_, '{');
-      object.Key("mode");
-      PlainString(EnumTexts(EnumType::kResultAccuracyMode)[static_cast<size_t>(accuracy.mode)]);
-      if (accuracy.mode != ResultAccuracyMode::kTolerance) return;
-      object.Key("atol");
-      PrintJsonNumber(out_, accuracy.atol);
-      object.Key("rtol");
-      PrintJsonNumber(out_, accuracy.rtol);
-      object.Key("ulps") << accuracy.ulps;
-      return;
-    }
-    case AttrType::kStatistics: {
-      const StatisticsViz statistics = DecodeStatisticsViz(context_, ListId(payload));
-      List object(out_, '{');
-      object.Key("visualizing_index") << statistics.visualizing_index;
-      object.Key("values");
-      List values(out_, '[');
-      for (const auto& [name, number] : statistics.values) {
-        values.Next();
-        List pair(out_, '[');
-        pair.Next();
-        String(name);
-        pair.Next();
-        PrintJsonNumber(out_, number);
-      }
-      return;
-    }
-    case AttrType::kLiteral:
-    case AttrType::kSliceRanges:
-    case AttrType::kPadding:
-    case AttrType::kWindow:
-    case AttrType::kConvolutionDims:
-    case AttrType::kOperandAliasing:
-    case AttrType::kReplicaGroups:
-    case AttrType::kSharding:
-    case AttrType::kDomain:
-    case AttrType::kOrigin:
-      Text([&] { attrs_.PrintValue(value); });
-      return;
-    case AttrType::kMetadata:
-    case AttrType::kUnknown:
-      return;  // never stored so, or printed apart
+    case ElementKind::kMixed:
+    case ElementKind::kNone:
+      return;  // no type of these has JsonForm::kValue
+  }
+}
+
+void JsonPrinter::ResultAccuracyObject(ListId id) {
+  // HLO text has six digits of the tolerances; here they are exact.
+  const ResultAccuracy accuracy = DecodeResultAccuracy(context_, id);
+  List object(out_, '{');
+  object.Key("mode");
+  PlainString(EnumTexts(EnumType::kResultAccuracyMode)[static_cast<size_t>(accuracy.mode)]);
+  if (accuracy.mode != ResultAccuracyMode::kTolerance) return;
+  object.Key("atol");
+  PrintJsonNumber(out_, accuracy.atol);
+  object.Key("rtol");
+  PrintJsonNumber(out_, accuracy.rtol);
+  object.Key("ulps") << accuracy.ulps;
+}
+
+void JsonPrinter::StatisticsObject(ListId id) {
+  const StatisticsViz statistics = DecodeStatisticsViz(context_, id);
+  List object(out_, '{');
+  object.Key("visualizing_index") << statistics.visualizing_index;
+  object.Key("values");
+  List values(out_, '[');
+  for (const auto& [name, number] : statistics.values) {
+    values.Next();
+    List pair(out_, '[');
+    pair.Next();
+    String(name);
+    pair.Next();
+    PrintJsonNumber(out_, number);
   }
 }
 

@@ -55,39 +55,58 @@ enum class Attr : uint8_t {
 };
 
 enum class AttrType : uint8_t {
+#include "ir/ops/attribute_type_names.inc"  // a line for each row of attribute_types.def
+};
+
+// The meaning of an attribute's payload.
+enum class PayloadKind : uint8_t {
   kBool,
-  kInt64,
+  kInt64,  // see Context::DecodeInt64
   kEnum,
   kFloat,
   kString,
-  kStringOrJson,
-  kIdentifier,
-  kSparsity,
   kComputation,
   kShape,
   kLiteral,
   kMetadata,
-  kInt64List,
-  kInt64ListList,
-  kBoolList,
-  kPrecisionList,
-  kComputationList,
-  kInstructionList,
-  kShapeList,
-  kSliceRanges,
-  kPadding,
-  kWindow,
-  kConvolutionDims,
-  kFrontendAttributes,
-  kOperandAliasing,
-  kReplicaGroups,
-  kSharding,
-  kDomain,
-  kResultAccuracy,
-  kStatistics,
-  kOrigin,
-  kUnknown,
+  kList,
 };
+
+// The meaning of the numbers of a list.
+enum class ElementKind : uint8_t {
+  kNone,         // no list
+  kInteger,      // values; also records of values alone
+  kIntegerList,  // for each inner list: its size, its values
+  kBool,
+  kPrecision,
+  kComputation,
+  kInstruction,
+  kShape,
+  kString,
+  kMixed,  // records that hold ids beside values: only the functions of the type know which
+};
+
+// The form of a value in JSON.
+enum class JsonForm : uint8_t {
+  kValue,       // follows from payload and elements
+  kObject,      // an object that functions of the type write and read
+  kText,        // HLO text in a string
+  kSeparately,  // not written with the attributes
+};
+
+struct AttrTypeInfo {
+  PayloadKind payload;
+  ElementKind elements;
+  JsonForm json;
+};
+
+inline constexpr AttrTypeInfo kAttrTypeInfo[] = {
+#define ATTRIBUTE_TYPE(name, payload, elements, syntax, json, description) \
+  {PayloadKind::k##payload, ElementKind::k##elements, JsonForm::k##json},
+#include "ir/ops/attribute_type_columns.inc"
+};
+
+constexpr const AttrTypeInfo& InfoOf(AttrType type) { return kAttrTypeInfo[static_cast<size_t>(type)]; }
 
 enum class EnumType : uint8_t {
   kComparisonDirection,
@@ -148,8 +167,12 @@ constexpr std::string_view ToString(Attr attr) { return InfoOf(attr).text; }
 // Attributes that any instruction may carry: the rows after "common".
 constexpr bool IsCommon(Attr attr) { return attr >= Attr::kParameterReplication; }
 
-// True when the payload is a ListId.
-constexpr bool HoldsList(AttrType type) { return type >= AttrType::kInt64List; }
+// Returns true if the payload is a ListId.
+constexpr bool HoldsList(AttrType type) { return InfoOf(type).payload == PayloadKind::kList; }
+// Returns true if values of the type are computations that the instruction calls.
+constexpr bool NamesComputations(AttrType type) {
+  return InfoOf(type).payload == PayloadKind::kComputation || InfoOf(type).elements == ElementKind::kComputation;
+}
 
 // Attributes named `text`, in table order (more than one when opcodes differ).
 absl::Span<const Attr> AttrsFromText(std::string_view text);

@@ -16,10 +16,9 @@ namespace {
 #define O(name) {Attr::k##name, AttrSpec::kOptional, 0},
 #define I(name, value) {Attr::k##name, AttrSpec::kDefaulted, value},
 #define X(name) {Attr::k##name, AttrSpec::kLegacy, 0},
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
-               meaning, ...)                                                                                       \
+#define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, description, ...) \
   constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kLegacy, 0}};
-#include "ir/ops/opcodes.def"
+#include "ir/ops/opcode_columns.inc"
 
 constexpr uint16_t CallTrait(absl::Span<const AttrSpec> specs) {
   for (const AttrSpec& spec : specs) {
@@ -30,17 +29,24 @@ constexpr uint16_t CallTrait(absl::Span<const AttrSpec> specs) {
 }
 
 constexpr OpcodeInfo kInfo[] = {
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, kernel, \
-               meaning, ...)                                                                                       \
-  {text,                                                                                                           \
-   min,                                                                                                            \
-   max,                                                                                                            \
-   ShapeRule::k##rule,                                                                                             \
-   static_cast<uint16_t>((traits) | CallTrait({k##name##Specs, std::size(k##name##Specs) - 1})),                   \
-   ElementSource::k##elements,                                                                                     \
+#define OPCODE(name, text, min, max, rule, types, traits, elements, kernel, description, ...)    \
+  {text,                                                                                         \
+   min,                                                                                          \
+   max,                                                                                          \
+   ShapeRule::k##rule,                                                                           \
+   OperandTypes::k##types,                                                                       \
+   static_cast<uint16_t>((traits) | CallTrait({k##name##Specs, std::size(k##name##Specs) - 1})), \
+   ElementSource::k##elements,                                                                   \
    absl::Span<const AttrSpec>(k##name##Specs, std::size(k##name##Specs) - 1)},
-#include "ir/ops/opcodes.def"
-    {"unknown", 0, kVariadic, ShapeRule::kExplicit, kSideEffect | kCalls, ElementSource::kComputed, {}},
+#include "ir/ops/opcode_columns.inc"
+    {"unknown",
+     0,
+     kVariadic,
+     ShapeRule::kExplicit,
+     OperandTypes::kAny,
+     kSideEffect | kCalls,
+     ElementSource::kComputed,
+     {}},
 };
 #undef R
 #undef O

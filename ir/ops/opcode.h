@@ -37,81 +37,20 @@ enum OpTrait : uint16_t {
   kCalls = 1 << 10,  // takes attributes that name computations: follows from the row. An unknown opcode might
 };
 
-// How a result shape follows from operands and attributes. One rule serves many opcodes.
+// How a result shape follows from operands and attributes (opcodes.def).
 enum class ShapeRule : uint8_t {
-  kExplicit,  // nothing to infer from: the text gives the shape
-  kUnary,
-  kBinary,
-  kCompare,
-  kComplex,
-  kRealImag,
-  kIsFinite,
-  kConvert,
-  kBitcastConvert,
-  kStochasticConvert,
-  kClamp,
-  kSelect,
-  kFirstOperand,
-  kToken,
-  kTuple,
-  kGetTupleElement,
-  kBroadcast,
-  kReshape,
-  kTranspose,
-  kReverse,
-  kSlice,
-  kDynamicSlice,
-  kDynamicUpdateSlice,
-  kConcatenate,
-  kPad,
-  kIota,
-  kReduce,
-  kReduceWindow,
-  kSelectAndScatter,
-  kScan,
-  kMap,
-  kSort,
-  kTopK,
-  kDot,
-  kRaggedDot,
-  kScaledDot,
-  kConvolution,
-  kGather,
-  kScatter,
-  kFft,
-  kCholesky,
-  kTriangularSolve,
-  kBatchNormTraining,
-  kBatchNormInference,
-  kBatchNormGrad,
-  kGetDimensionSize,
-  kSetDimensionSize,
-  kReplicaId,
-  kRng,
-  kRngBitGenerator,
-  kRngGetAndUpdateState,
-  kCall,
-  kWhile,
-  kConditional,
-  kAllGather,
-  kAllGatherStart,
-  kAllReduce,
-  kAllToAll,
-  kReduceScatter,
-  kCollectiveBroadcast,
-  kCollectivePermute,
-  kCollectivePermuteStart,
-  kRaggedAllToAll,
-  kDone,  // the result part of a typed start op
-  kCopyStart,
-  kCopyDone,
-  kSend,
-  kRecv,
-  kRecvDone,
-  kInfeed,
-  kAsyncStart,
-  kAsyncUpdate,
-  kAsyncDone,
+#include "ir/ops/shape_rule_names.inc"
+};
+
+// The element types of the operands of an elementwise opcode. Opcodes whose shape rule checks types itself have kAny.
+enum class OperandTypes : uint8_t {
+  kAny,
+  kFloat,
+  kFloatOrComplex,
+  kSignedOrComplex,  // signed integers, floating-point and complex numbers
+  kArithmetic,       // all but pred
+  kInteger,
+  kPredOrInteger,
 };
 
 // The operands of which elements stand in the result as they are. What else an element may be is with each.
@@ -141,6 +80,7 @@ struct OpcodeInfo {
   int8_t min_operands;
   int8_t max_operands;  // kVariadic: any number
   ShapeRule shape_rule;
+  OperandTypes operand_types;
   uint16_t traits;
   ElementSource elements;
   absl::Span<const AttrSpec> attributes;  // in print order

@@ -56,145 +56,158 @@ void AttributePrinter::Print(AttrValue value) {
 }
 
 void AttributePrinter::PrintValue(AttrValue value) {
-  const AttrInfo& info = InfoOf(value.attr);
-  const uint32_t payload = value.payload;
-  const absl::Span<const int64_t> list =
-      HoldsList(info.type) ? context_.list(ListId(payload)) : absl::Span<const int64_t>();
-  switch (info.type) {
-    case AttrType::kBool:
-      out_ << (payload ? "true" : "false");
-      return;
-    case AttrType::kInt64:
-      out_ << module_.DecodeInt64(payload);
-      return;
-    case AttrType::kEnum:
-      out_ << EnumTexts(info.enum_type)[payload];
-      return;
-    case AttrType::kFloat: {
-      char buffer[40];
-      const int n = std::snprintf(buffer, sizeof(buffer), "%g", static_cast<double>(std::bit_cast<float>(payload)));
-      out_ << std::string_view(buffer, static_cast<size_t>(n));
-      return;
-    }
-    case AttrType::kString:
-      PrintQuoted(out_, context_.str(StringId(payload)));
-      return;
-    case AttrType::kStringOrJson: {
-      const std::string_view text = context_.str(StringId(payload));
-      if (!text.empty() && text[0] == '{') {
-        out_ << text;
-      } else {
-        PrintQuoted(out_, text);
-      }
-      return;
-    }
-    case AttrType::kIdentifier:
-    case AttrType::kSparsity:
-      out_ << context_.str(StringId(payload));
-      return;
-    case AttrType::kComputation:
-      PrintName(context_.str(module_.record(ComputationId(payload)).name));
-      return;
-    case AttrType::kShape:
-      PrintShape(out_, context_.shape(ShapeId(payload)), options_.include_layout_in_shapes);
-      return;
-    case AttrType::kLiteral:
-      PrintLiteralAttr(LiteralId(payload));
-      return;
-    case AttrType::kMetadata:
-      return;
-    case AttrType::kInt64List:
-      PrintList(list);
-      return;
-    case AttrType::kInt64ListList:
-      PrintListList(list, ",");
-      return;
-    case AttrType::kBoolList:
-      out_ << '{';
-      for (size_t i = 0; i < list.size(); ++i) out_ << (i == 0 ? "" : ",") << (list[i] ? "true" : "false");
-      out_ << '}';
-      return;
-    case AttrType::kPrecisionList:
-      out_ << '{';
-      for (size_t i = 0; i < list.size(); ++i) {
-        out_ << (i == 0 ? "" : ",") << EnumTexts(EnumType::kPrecision)[static_cast<size_t>(list[i])];
-      }
-      out_ << '}';
-      return;
-    case AttrType::kComputationList:
-      out_ << '{';
-      for (size_t i = 0; i < list.size(); ++i) {
-        if (i != 0) out_ << ", ";
-        PrintName(context_.str(module_.record(ComputationId(static_cast<uint32_t>(list[i]))).name));
-      }
-      out_ << '}';
-      return;
-    case AttrType::kInstructionList:
-      out_ << '{';
-      for (size_t i = 0; i < list.size(); ++i) {
-        if (i != 0) out_ << ", ";
-        PrintName(context_.str(module_.record(InstructionId(static_cast<uint32_t>(list[i]))).name));
-      }
-      out_ << '}';
-      return;
-    case AttrType::kShapeList:
-      out_ << '{';
-      for (size_t i = 0; i < list.size(); ++i) {
-        if (i != 0) out_ << ", ";
-        PrintShape(out_, context_.shape(ShapeId(static_cast<uint32_t>(list[i]))));
-      }
-      out_ << '}';
-      return;
-    case AttrType::kSliceRanges:
-      PrintSliceRanges(list);
-      return;
-    case AttrType::kPadding:
-      PrintPadding(list);
-      return;
-    case AttrType::kWindow:
-      PrintWindow(list);
-      return;
-    case AttrType::kConvolutionDims:
-      PrintConvolutionDims(list);
-      return;
-    case AttrType::kOperandAliasing:
-      PrintOperandAliasing(list);
-      return;
-    case AttrType::kFrontendAttributes:
-      PrintFrontendAttributes(out_, context_, ListId(payload));
-      return;
-    case AttrType::kReplicaGroups:
-      if (options_.print_full_replica_groups) {
-        PrintFullReplicaGroups(ListId(payload));
-      } else {
-        PrintReplicaGroups(out_, context_, ListId(payload));
-      }
-      return;
-    case AttrType::kSharding:
-      PrintSharding(out_, context_, ListId(payload), options_.print_metadata);
-      return;
-    case AttrType::kDomain:
-      out_ << "{kind=\"" << context_.str(StringId(static_cast<uint32_t>(list[0]))) << "\", entry=";
-      PrintSharding(out_, context_, ListId(static_cast<uint32_t>(list[1])), true);
-      out_ << ", exit=";
-      PrintSharding(out_, context_, ListId(static_cast<uint32_t>(list[2])), true);
-      out_ << '}';
-      return;
-    case AttrType::kResultAccuracy:
-      PrintResultAccuracy(out_, context_, ListId(payload));
-      return;
-    case AttrType::kStatistics:
-      PrintStatisticsViz(out_, context_, ListId(payload));
-      return;
-    case AttrType::kOrigin:
-      PrintOriginalValue(out_, context_, ListId(payload));
-      return;
-    case AttrType::kUnknown:
-      return;
+  using PrintFunction = void (AttributePrinter::*)(AttrValue);
+  static constexpr PrintFunction kPrinters[] = {
+#define ATTRIBUTE_TYPE(name, payload, elements, syntax, json, description) &AttributePrinter::Print##syntax,
+#include "ir/ops/attribute_type_columns.inc"
+  };
+  (this->*kPrinters[static_cast<size_t>(InfoOf(value.attr).type)])(value);
+}
+
+// ---- values that are no lists ----
+
+void AttributePrinter::PrintSeparately(AttrValue) {}
+
+void AttributePrinter::PrintBool(AttrValue value) { out_ << (value.payload != 0 ? "true" : "false"); }
+
+void AttributePrinter::PrintInteger(AttrValue value) { out_ << module_.DecodeInt64(value.payload); }
+
+void AttributePrinter::PrintKeyword(AttrValue value) { out_ << EnumTexts(InfoOf(value.attr).enum_type)[value.payload]; }
+
+void AttributePrinter::PrintNumber(AttrValue value) {
+  char buffer[40];
+  const int n = std::snprintf(buffer, sizeof(buffer), "%g", static_cast<double>(std::bit_cast<float>(value.payload)));
+  out_ << std::string_view(buffer, static_cast<size_t>(n));
+}
+
+void AttributePrinter::PrintIdentifier(AttrValue value) { out_ << context_.str(StringId(value.payload)); }
+
+void AttributePrinter::PrintSparsityConfig(AttrValue value) { PrintIdentifier(value); }
+
+void AttributePrinter::PrintQuoted(AttrValue value) {
+  hlokit::PrintQuoted(out_, context_.str(StringId(value.payload)));
+}
+
+void AttributePrinter::PrintQuotedOrBraced(AttrValue value) {
+  const std::string_view text = context_.str(StringId(value.payload));
+  if (!text.empty() && text[0] == '{') {
+    out_ << text;
+  } else {
+    hlokit::PrintQuoted(out_, text);
   }
 }
 
-void AttributePrinter::PrintList(absl::Span<const int64_t> list) {
+void AttributePrinter::PrintComputationName(AttrValue value) {
+  PrintName(context_.str(module_.record(ComputationId(value.payload)).name));
+}
+
+void AttributePrinter::PrintShape(AttrValue value) {
+  hlokit::PrintShape(out_, context_.shape(ShapeId(value.payload)), options_.include_layout_in_shapes);
+}
+
+void AttributePrinter::PrintLiteral(AttrValue value) {
+  LiteralTextOptions options;
+  options.with_shape = true;
+  hlokit::PrintLiteral(out_, context_, LiteralId(value.payload), options);
+}
+
+// ---- lists ----
+
+void AttributePrinter::PrintList(AttrValue value) {
+  const absl::Span<const int64_t> list = ListOf(value);
+  const auto elements = [&](std::string_view separator, auto print) {
+    out_ << '{';
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (i != 0) out_ << separator;
+      print(list[i]);
+    }
+    out_ << '}';
+  };
+  const auto id = [](int64_t v) { return static_cast<uint32_t>(v); };
+  switch (InfoOf(InfoOf(value.attr).type).elements) {
+    case ElementKind::kInteger:
+      PrintIntegers(list);
+      return;
+    case ElementKind::kIntegerList:
+      out_ << '{';
+      for (size_t i = 0; i < list.size(); i += 1 + static_cast<size_t>(list[i])) {
+        if (i != 0) out_ << ',';
+        PrintIntegers(list.subspan(i + 1, static_cast<size_t>(list[i])));
+      }
+      out_ << '}';
+      return;
+    case ElementKind::kBool:
+      elements(",", [&](int64_t v) { out_ << (v != 0 ? "true" : "false"); });
+      return;
+    case ElementKind::kPrecision:
+      elements(",", [&](int64_t v) { out_ << EnumTexts(EnumType::kPrecision)[static_cast<size_t>(v)]; });
+      return;
+    case ElementKind::kComputation:
+      elements(", ", [&](int64_t v) { PrintName(context_.str(module_.record(ComputationId(id(v))).name)); });
+      return;
+    case ElementKind::kInstruction:
+      elements(", ", [&](int64_t v) { PrintName(context_.str(module_.record(InstructionId(id(v))).name)); });
+      return;
+    case ElementKind::kShape:
+      elements(", ", [&](int64_t v) { hlokit::PrintShape(out_, context_.shape(ShapeId(id(v)))); });
+      return;
+    case ElementKind::kString:
+      elements(", ", [&](int64_t v) { hlokit::PrintQuoted(out_, context_.str(StringId(id(v)))); });
+      return;
+    case ElementKind::kMixed:
+    case ElementKind::kNone:
+      return;  // no type of these has this syntax
+  }
+}
+
+void AttributePrinter::PrintFrontendAttributes(AttrValue value) {
+  hlokit::PrintFrontendAttributes(out_, context_, ListId(value.payload));
+}
+
+void AttributePrinter::PrintReplicaGroups(AttrValue value) {
+  constexpr int64_t kMaxDevices = int64_t{1} << 22;
+  const ListId id(value.payload);
+  if (options_.print_full_replica_groups) {
+    const auto groups = ExpandReplicaGroups(context_, id, kMaxDevices);
+    if (groups.ok()) {
+      out_ << '{';
+      for (size_t i = 0; i < groups->size(); ++i) {
+        if (i != 0) out_ << ',';
+        PrintIntegers((*groups)[i]);
+      }
+      out_ << '}';
+      return;
+    }
+  }
+  hlokit::PrintReplicaGroups(out_, context_, id);
+}
+
+void AttributePrinter::PrintSharding(AttrValue value) {
+  hlokit::PrintSharding(out_, context_, ListId(value.payload), options_.print_metadata);
+}
+
+void AttributePrinter::PrintDomain(AttrValue value) {
+  const absl::Span<const int64_t> list = ListOf(value);
+  out_ << "{kind=\"" << context_.str(StringId(static_cast<uint32_t>(list[0]))) << "\", entry=";
+  hlokit::PrintSharding(out_, context_, ListId(static_cast<uint32_t>(list[1])), true);
+  out_ << ", exit=";
+  hlokit::PrintSharding(out_, context_, ListId(static_cast<uint32_t>(list[2])), true);
+  out_ << '}';
+}
+
+void AttributePrinter::PrintResultAccuracy(AttrValue value) {
+  hlokit::PrintResultAccuracy(out_, context_, ListId(value.payload));
+}
+
+void AttributePrinter::PrintStatisticsViz(AttrValue value) {
+  hlokit::PrintStatisticsViz(out_, context_, ListId(value.payload));
+}
+
+void AttributePrinter::PrintOriginalValue(AttrValue value) {
+  hlokit::PrintOriginalValue(out_, context_, ListId(value.payload));
+}
+
+void AttributePrinter::PrintIntegers(absl::Span<const int64_t> list) {
   out_ << '{';
   for (size_t i = 0; i < list.size(); ++i) {
     if (i != 0) out_ << ',';
@@ -203,18 +216,8 @@ void AttributePrinter::PrintList(absl::Span<const int64_t> list) {
   out_ << '}';
 }
 
-void AttributePrinter::PrintListList(absl::Span<const int64_t> list, std::string_view separator) {
-  out_ << '{';
-  for (size_t i = 0; i < list.size();) {
-    if (i != 0) out_ << separator;
-    const auto n = static_cast<size_t>(list[i]);
-    PrintList(list.subspan(i + 1, n));
-    i += 1 + n;
-  }
-  out_ << '}';
-}
-
-void AttributePrinter::PrintSliceRanges(absl::Span<const int64_t> list) {
+void AttributePrinter::PrintSliceRanges(AttrValue value) {
+  const absl::Span<const int64_t> list = ListOf(value);
   // Strides are printed for all dimensions or none.
   bool strided = false;
   for (size_t i = 2; i < list.size(); i += 3) strided |= list[i] != 1;
@@ -227,7 +230,8 @@ void AttributePrinter::PrintSliceRanges(absl::Span<const int64_t> list) {
   out_ << '}';
 }
 
-void AttributePrinter::PrintPadding(absl::Span<const int64_t> list) {
+void AttributePrinter::PrintPadding(AttrValue value) {
+  const absl::Span<const int64_t> list = ListOf(value);
   bool interior = false;
   for (size_t i = 2; i < list.size(); i += 3) interior |= list[i] != 0;
   for (size_t i = 0; i + 2 < list.size(); i += 3) {
@@ -237,7 +241,8 @@ void AttributePrinter::PrintPadding(absl::Span<const int64_t> list) {
   }
 }
 
-void AttributePrinter::PrintWindow(absl::Span<const int64_t> list) {
+void AttributePrinter::PrintWindow(AttrValue value) {
+  const absl::Span<const int64_t> list = ListOf(value);
   // One part for each field that is not everywhere at its default; pad is a pair.
   constexpr size_t kFields = 7;
   const auto part = [&](std::string_view name, size_t field, int64_t absent, bool always) {
@@ -268,7 +273,8 @@ void AttributePrinter::PrintWindow(absl::Span<const int64_t> list) {
   out_ << '}';
 }
 
-void AttributePrinter::PrintConvolutionDims(absl::Span<const int64_t> list) {
+void AttributePrinter::PrintConvolutionDims(AttrValue value) {
+  const absl::Span<const int64_t> list = ListOf(value);
   if (list.empty()) return;
   const auto spatial = static_cast<size_t>(list[0]);
   static constexpr std::string_view kLetters[] = {"bf", "io", "bf"};
@@ -284,7 +290,8 @@ void AttributePrinter::PrintConvolutionDims(absl::Span<const int64_t> list) {
   }
 }
 
-void AttributePrinter::PrintOperandAliasing(absl::Span<const int64_t> list) {
+void AttributePrinter::PrintOperandAliasing(AttrValue value) {
+  const absl::Span<const int64_t> list = ListOf(value);
   const auto index = [&](size_t* i) {
     const auto n = static_cast<size_t>(list[*i]);
     out_ << '{';
@@ -304,27 +311,6 @@ void AttributePrinter::PrintOperandAliasing(absl::Span<const int64_t> list) {
     out_ << ')';
   }
   out_ << '}';
-}
-
-void AttributePrinter::PrintFullReplicaGroups(ListId id) {
-  constexpr int64_t kMaxDevices = int64_t{1} << 22;
-  const auto groups = ExpandReplicaGroups(context_, id, kMaxDevices);
-  if (!groups.ok()) {
-    PrintReplicaGroups(out_, context_, id);
-    return;
-  }
-  out_ << '{';
-  for (size_t i = 0; i < groups->size(); ++i) {
-    if (i != 0) out_ << ',';
-    PrintList((*groups)[i]);
-  }
-  out_ << '}';
-}
-
-void AttributePrinter::PrintLiteralAttr(LiteralId id) {
-  LiteralTextOptions options;
-  options.with_shape = true;
-  PrintLiteral(out_, context_, id, options);
 }
 
 }  // namespace hlokit

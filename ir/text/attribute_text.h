@@ -22,15 +22,35 @@ class AttributePrinter {
 
  private:
   void PrintName(std::string_view name);
-  void PrintList(absl::Span<const int64_t> list);
-  void PrintListList(absl::Span<const int64_t> list, std::string_view inner_separator);
-  void PrintWindow(absl::Span<const int64_t> list);
-  void PrintSliceRanges(absl::Span<const int64_t> list);
-  void PrintPadding(absl::Span<const int64_t> list);
-  void PrintConvolutionDims(absl::Span<const int64_t> list);
-  void PrintOperandAliasing(absl::Span<const int64_t> list);
-  void PrintFullReplicaGroups(ListId id);
-  void PrintLiteralAttr(LiteralId id);
+  void PrintIntegers(absl::Span<const int64_t> list);
+  absl::Span<const int64_t> ListOf(AttrValue value) const { return context_.list(ListId(value.payload)); }
+
+  // The syntaxes of attribute_types.def.
+  void PrintSeparately(AttrValue value);
+  void PrintBool(AttrValue value);
+  void PrintInteger(AttrValue value);
+  void PrintKeyword(AttrValue value);
+  void PrintNumber(AttrValue value);
+  void PrintIdentifier(AttrValue value);
+  void PrintSparsityConfig(AttrValue value);
+  void PrintQuoted(AttrValue value);
+  void PrintQuotedOrBraced(AttrValue value);
+  void PrintComputationName(AttrValue value);
+  void PrintShape(AttrValue value);
+  void PrintLiteral(AttrValue value);
+  void PrintList(AttrValue value);
+  void PrintSliceRanges(AttrValue value);
+  void PrintPadding(AttrValue value);
+  void PrintWindow(AttrValue value);
+  void PrintConvolutionDims(AttrValue value);
+  void PrintOperandAliasing(AttrValue value);
+  void PrintFrontendAttributes(AttrValue value);
+  void PrintReplicaGroups(AttrValue value);
+  void PrintSharding(AttrValue value);
+  void PrintDomain(AttrValue value);
+  void PrintResultAccuracy(AttrValue value);
+  void PrintStatisticsViz(AttrValue value);
+  void PrintOriginalValue(AttrValue value);
 
   TextWriter& out_;
   const Module& module_;

@@ -10,11 +10,9 @@
 namespace hlokit {
 namespace {
 
-// Whether the payload of a value in braces follows from its text alone.
-bool MeansTheSameEverywhere(AttrType type) {
-  if (type == AttrType::kComputationList || type == AttrType::kInstructionList) return false;
-  return type == AttrType::kStringOrJson || HoldsList(type);
-}
+// Returns true if the text of a value may be in braces and its payload follows from that text alone. Lists of
+// computations and of instructions are parsed elsewhere.
+bool HasMemoizableText(AttrType type) { return type == AttrType::kStringOrJson || HoldsList(type); }
 
 }  // namespace
 
@@ -501,8 +499,8 @@ ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
     return FrameStatus::kFailed;
   }
   const AttrType type = InfoOf(attr).type;
-  if (type == AttrType::kComputation) return ParseComputationValue(frame, attr);
-  if (type == AttrType::kComputationList) {
+  if (InfoOf(type).payload == PayloadKind::kComputation) return ParseComputationValue(frame, attr);
+  if (InfoOf(type).elements == ElementKind::kComputation) {
     if (!in_.Expect('{', "before a list of computations")) return FrameStatus::kFailed;
     f.pending = attr;
     f.in_list = true;
@@ -511,12 +509,35 @@ ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
   }
   uint32_t payload = 0;
   Repeated repeated;
-  if (!MeansTheSameEverywhere(type) || !TakeRepeated(attr, &repeated, &payload)) {
-    if (!ParseAttrValue(f, attr, &payload)) return FrameStatus::kFailed;
+  if (InfoOf(type).elements == ElementKind::kInstruction) {
+    if (!ParseInstructionList(f.computation, &payload)) return FrameStatus::kFailed;
+  } else if (!HasMemoizableText(type) || !TakeRepeated(attr, &repeated, &payload)) {
+    if (!attribute_parser_.Parse(attr, &payload)) return FrameStatus::kFailed;
     Remember(attr, repeated, payload);
   }
   attrs_.push_back({attr, payload});
   return FrameStatus::kDone;
+}
+
+bool ModuleParser::ParseInstructionList(ComputationId computation, uint32_t* payload) {
+  list_.clear();
+  if (!in_.Expect('{', "before a list of instructions")) return false;
+  if (!in_.TryConsume('}')) {
+    do {
+      const SourceRange range = in_.Next();
+      std::string_view name;
+      if (!in_.ExpectName(&name, "an instruction name")) return false;
+      const StringId id = context_->strings.Find(name);
+      const InstructionId found = id.valid() ? Lookup(id, computation) : InstructionId();
+      if (!found.valid()) {
+        return Error(DiagnosticKind::kUndefinedOperand, range, StrCat("use of undefined instruction `", name, "`"));
+      }
+      list_.push_back(found.value);
+    } while (in_.TryConsume(','));
+    if (!in_.Expect('}', "after a list of instructions")) return false;
+  }
+  *payload = module_->ListPayload(list_);
+  return true;
 }
 
 bool ModuleParser::TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload) {

@@ -7,6 +7,7 @@
 #include "ir/core/suggest.h"
 #include "ir/text/printer.h"
 #include "parser/hlo/frontend_attributes_parser.h"
+#include "parser/hlo/list_parser.h"
 #include "parser/hlo/module_parser.h"
 #include "parser/hlo/original_value_parser.h"
 
@@ -48,7 +49,7 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
   ModuleHeader& h = module_->header();
   const auto bool_list = [this](ListId* id) {
     list_.clear();
-    if (!ParseBoolList(&list_, /*allow_single=*/true)) return false;
+    if (!ParseBools(in_, &list_, /*allow_single=*/true)) return false;
     *id = context_->lists.Intern(list_);
     return true;
   };
@@ -101,7 +102,7 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
 
 bool ModuleParser::ParseShapeIndex(ListId* index) {
   list_.clear();
-  if (!ParseIntList('{', '}', &list_)) return false;
+  if (!ParseIntegers(in_, '{', '}', &list_)) return false;
   *index = context_->lists.Intern(list_);
   return true;
 }
@@ -239,9 +240,7 @@ bool ModuleParser::ParseStackFrames() {
   const auto names = [this](std::vector<StringId>* out) {
     while (in_.AtInt()) {
       int64_t number;
-      uint32_t payload;
-      if (!in_.Int(&number) || !ParseStringPayload(&payload)) return false;
-      out->push_back(StringId(payload));
+      if (!in_.Int(&number) || !attribute_parser_.ParseString(&out->emplace_back())) return false;
     }
     return true;
   };

@@ -17,7 +17,8 @@ ModuleParser::ModuleParser(std::shared_ptr<const SourceBuffer> source, std::stri
       context_(std::move(context)),
       module_(std::make_unique<Module>(context_)),
       in_(text, sink, static_cast<uint32_t>(text.data() - source_->text().data())),
-      shapes_(&in_, context_.get(), options_.max_nesting) {
+      shapes_(&in_, context_.get(), options_.max_nesting),
+      attribute_parser_(&in_, context_.get(), &shapes_, &literal_budget_) {
   literal_budget_.bytes = options_.max_literal_bytes;
   // Dumps have about 200 bytes, 2 operands and 2 attributes to an instruction.
   const size_t guess = text.size() / 220;
@@ -134,9 +135,9 @@ bool ModuleParser::ParseTopComputation() {
       return Error(DiagnosticKind::kUnknownAttribute, range,
                    StrCat("unknown computation attribute ", in_.DescribeNext()), "expected `execution_thread`");
     }
-    uint32_t thread;
-    if (!in_.Expect('=', "after execution_thread") || !ParseStringPayload(&thread)) return false;
-    if (context_->str(StringId(thread)) != "main") module_->SetExecutionThread(id, StringId(thread));
+    StringId thread;
+    if (!in_.Expect('=', "after execution_thread") || !attribute_parser_.ParseString(&thread)) return false;
+    if (context_->str(thread) != "main") module_->SetExecutionThread(id, thread);
   }
   if (is_entry) {
     if (entry_.valid())

@@ -23,6 +23,7 @@
 #include "parser/core/stack_frame_numbering.h"
 #include "parser/core/text_cache.h"
 #include "parser/core/text_cursor.h"
+#include "parser/hlo/attribute_parser.h"
 #include "parser/hlo/literal_parser.h"
 #include "parser/hlo/shape_parser.h"
 
@@ -117,6 +118,7 @@ class ModuleParser {
   bool TakeRepeated(Attr attr, Repeated* repeated, uint32_t* payload);
   void Remember(Attr attr, const Repeated& repeated, uint32_t payload);
   FrameStatus ContinueComputationList(size_t frame);
+  bool ParseInstructionList(ComputationId computation, uint32_t* payload);
   void OnComputationParsed(ComputationId id);
   bool Recover();
   void PushInstruction(ComputationId computation);
@@ -144,34 +146,11 @@ class ModuleParser {
   AttrValue* FindAttr(const Frame& f, Attr attr);
   void RemoveAttr(const Frame& f, Attr attr);
 
-  // ---- attribute values (attribute_parser.cc) ----
-  bool ParseAttrValue(Frame& f, Attr attr, uint32_t* payload);
-  bool ParseEnum(EnumType type, std::string_view attr_name, uint32_t* payload);
-  bool ParseStringPayload(uint32_t* payload);
-  bool ParseIntList(char open, char close, std::vector<int64_t>* list);
-  bool ParseIntListList(std::vector<int64_t>* list);
-  bool ParseBoolList(std::vector<int64_t>* list, bool allow_single);
-  bool ParseSliceRanges(std::vector<int64_t>* list);
-  bool ParsePadding(std::vector<int64_t>* list, bool allow_interior);
-  bool ParseSparsity(uint32_t* payload);
-  bool ParseWindow(std::vector<int64_t>* list);
-  bool ParseDimXDim(std::vector<int64_t>* list);
-  bool ParseConvolutionDims(std::vector<int64_t>* list);
-  bool ParseOperandAliasing(std::vector<int64_t>* list);
-  bool ParsePrecisionList(std::vector<int64_t>* list);
-  bool ParseInstructionList(ComputationId computation, std::vector<int64_t>* list);
-  bool ParseShapeList(std::vector<int64_t>* list);
-  bool ParseDomain(std::vector<int64_t>* list);
-  bool ParseLiteralWithShape(uint32_t* payload);
-
   bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
     return in_.Error(kind, range, std::move(message), std::move(hint));
   }
   // The interned form of a view into the source text.
   StringId InternView(std::string_view s) { return context_->strings.InternStable(s); }
-  StringId InternString(std::string_view s, bool stable) {
-    return stable ? context_->strings.InternStable(s) : context_->strings.Intern(s);
-  }
   SourceRange NameRange(const Frame& f) const { return {f.name_offset, f.name_size}; }
 
   std::shared_ptr<const SourceBuffer> source_;
@@ -181,7 +160,8 @@ class ModuleParser {
   std::unique_ptr<Module> module_;
   TextCursor in_;
   ShapeParser shapes_;
-  std::string scratch_;
+  LiteralBudget literal_budget_;
+  AttributeParser attribute_parser_;
   std::vector<int64_t> list_;
 
   std::vector<Frame> frames_;
@@ -201,7 +181,6 @@ class ModuleParser {
   std::unique_ptr<NameUniquer> anonymous_;
   std::vector<AttrValue> wrapped_attrs_;
   std::unique_ptr<Values> values_ = std::make_unique<Values>();
-  LiteralBudget literal_budget_;
   StackFrameNumbering frame_numbering_{StackFrames()};
   AsyncStarts async_starts_;
   // Parameters that late operands add to the computations hidden by sugar, which are in the table from their start on.

@@ -12,11 +12,18 @@
 namespace hlokit {
 namespace {
 
-// What is read of such text are views into it.
+// Returns true if values parsed from HLO text may be views into it.
 bool KeepsViews(AttrType type) {
-  return type == AttrType::kIdentifier || type == AttrType::kSparsity || type == AttrType::kFrontendAttributes ||
-         type == AttrType::kReplicaGroups || type == AttrType::kSharding || type == AttrType::kDomain ||
-         type == AttrType::kStatistics || type == AttrType::kOrigin;
+  return type == AttrType::kIdentifier || type == AttrType::kSparsity || InfoOf(type).elements == ElementKind::kMixed;
+}
+
+// Returns true if the HLO text of a value, in a string, is read beside the form that is written.
+bool TakesTextToo(const AttrTypeInfo& type) {
+  if (type.json == JsonForm::kObject) return true;
+  if (type.json != JsonForm::kValue) return false;
+  if (type.payload == PayloadKind::kBool || type.payload == PayloadKind::kInt64) return true;
+  return type.elements == ElementKind::kInteger || type.elements == ElementKind::kIntegerList ||
+         type.elements == ElementKind::kBool || type.elements == ElementKind::kPrecision;
 }
 
 }  // namespace
@@ -62,138 +69,128 @@ bool JsonModuleParser::ReadAttribute(const JsonString& key, PendingInstruction* 
 bool JsonModuleParser::ReadTextValue(Attr attr, uint32_t* payload) {
   JsonString s;
   if (!in_.String(&s, StrCat("the HLO text of `", ToString(attr), "` in a string"))) return false;
-  return ReadText(s, KeepsViews(InfoOf(attr).type), [&] {
-    ModuleParser::Frame frame;
-    return engine_.ParseAttrValue(frame, attr, payload);
-  });
+  return ReadText(s, KeepsViews(InfoOf(attr).type), [&] { return engine_.attribute_parser_.Parse(attr, payload); });
 }
 
 bool JsonModuleParser::ReadValue(Attr attr, uint32_t* payload) {
-  const AttrInfo& info = InfoOf(attr);
-  const bool text = in_.Peek() == '"';
-  std::vector<int64_t>& list = list_;
-  list.clear();
-  JsonString s;
-  const auto as_list = [&](bool ok) {
-    if (ok) *payload = module().ListPayload(list);
-    return ok;
-  };
-  const auto as_id = [&](bool ok, ListId id) {
-    *payload = id.value;
-    return ok;
-  };
+  const AttrType type = InfoOf(attr).type;
+  const AttrTypeInfo& info = InfoOf(type);
+  if (info.json == JsonForm::kText || (TakesTextToo(info) && in_.Peek() == '"')) return ReadTextValue(attr, payload);
+  if (info.json == JsonForm::kValue) {
+    if (info.payload != PayloadKind::kList) return ReadPlainValue(info.payload, payload);
+    list_.clear();
+    if (!ReadListValue(info.elements, &list_)) return false;
+    *payload = module().ListPayload(list_);
+    return true;
+  }
   ListId id;
-  switch (info.type) {
-    // What JSON has no better form for than HLO text.
-    case AttrType::kEnum:
-    case AttrType::kIdentifier:
-    case AttrType::kSparsity:
-    case AttrType::kLiteral:
-    case AttrType::kSliceRanges:
-    case AttrType::kPadding:
-    case AttrType::kWindow:
-    case AttrType::kConvolutionDims:
-    case AttrType::kOperandAliasing:
-    case AttrType::kReplicaGroups:
-    case AttrType::kSharding:
-    case AttrType::kDomain:
-    case AttrType::kOrigin:
-      return ReadTextValue(attr, payload);
-    case AttrType::kString:
-    case AttrType::kStringOrJson:
-      if (!in_.String(&s, "a string")) return false;
-      *payload = InternString(s).value;
-      return true;
-    case AttrType::kShape: {
-      Shape shape;
-      if (!ReadShape(&shape)) return false;
-      *payload = shape.id().value;
-      return true;
-    }
-    case AttrType::kComputation: {
-      Reference name;
-      if (!ReadName(&name, "the name of a computation")) return false;
-      *payload = ComputationByName(name).value;
-      return true;
-    }
-    case AttrType::kComputationList: {
-      JsonArray array(in_, "a list of computations");
-      while (array.Next()) {
-        Reference name;
-        if (!ReadName(&name, "the name of a computation")) return false;
-        list.push_back(ComputationByName(name).value);
-      }
-      return as_list(array.ok());
-    }
-    case AttrType::kShapeList: {
-      JsonArray array(in_, "a list of shapes");
-      while (array.Next()) {
-        Shape shape;
-        if (!ReadShape(&shape)) return false;
-        list.push_back(shape.id().value);
-      }
-      return as_list(array.ok());
-    }
-    case AttrType::kFloat: {
-      float value;
-      if (!ReadExact(&value, "a number")) return false;
-      *payload = std::bit_cast<uint32_t>(value);
-      return true;
-    }
-    // What has a form of its own; HLO text is taken as well.
-    case AttrType::kBool: {
-      if (text) return ReadTextValue(attr, payload);
+  bool ok = false;
+  if (type == AttrType::kFrontendAttributes) ok = ReadFrontendAttributes(&id);
+  if (type == AttrType::kResultAccuracy) ok = ReadResultAccuracy(&id);
+  if (type == AttrType::kStatistics) ok = ReadStatistics(&id);
+  *payload = id.value;
+  return ok;
+}
+
+bool JsonModuleParser::ReadPlainValue(PayloadKind kind, uint32_t* payload) {
+  switch (kind) {
+    case PayloadKind::kBool: {
       bool value;
       if (!in_.Bool(&value, "true or false")) return false;
       *payload = value;
       return true;
     }
-    case AttrType::kInt64: {
-      if (text) return ReadTextValue(attr, payload);
+    case PayloadKind::kInt64: {
       int64_t value;
       if (!in_.Int(&value, "an integer")) return false;
-      *payload = module().EncodeInt64(value);
+      *payload = context().EncodeInt64(value);
       return true;
     }
-    case AttrType::kInt64List:
-      return text ? ReadTextValue(attr, payload) : as_list(ReadInts(&list));
-    case AttrType::kBoolList:
-      return text ? ReadTextValue(attr, payload) : as_list(ReadBools(&list));
-    case AttrType::kInt64ListList: {
-      if (text) return ReadTextValue(attr, payload);
-      JsonArray array(in_, "a list of lists of integers");
-      while (array.Next()) {
-        const size_t count_at = list.size();
-        list.push_back(0);
-        if (!ReadInts(&list)) return false;
-        list[count_at] = static_cast<int64_t>(list.size() - count_at - 1);
-      }
-      return as_list(array.ok());
+    case PayloadKind::kFloat: {
+      float value;
+      if (!ReadExact(&value, "a number")) return false;
+      *payload = std::bit_cast<uint32_t>(value);
+      return true;
     }
-    case AttrType::kPrecisionList: {
-      if (text) return ReadTextValue(attr, payload);
-      JsonArray array(in_, "a list of precisions");
-      while (array.Next()) {
+    case PayloadKind::kString: {
+      JsonString s;
+      if (!in_.String(&s, "a string")) return false;
+      *payload = InternString(s).value;
+      return true;
+    }
+    case PayloadKind::kComputation: {
+      Reference name;
+      if (!ReadName(&name, "the name of a computation")) return false;
+      *payload = ComputationByName(name).value;
+      return true;
+    }
+    case PayloadKind::kShape: {
+      Shape shape;
+      if (!ReadShape(&shape)) return false;
+      *payload = shape.id().value;
+      return true;
+    }
+    case PayloadKind::kEnum:
+    case PayloadKind::kLiteral:
+    case PayloadKind::kMetadata:
+    case PayloadKind::kList:
+      break;  // no type of these gets here
+  }
+  return in_.Expected("another attribute");
+}
+
+bool JsonModuleParser::ReadListValue(ElementKind kind, std::vector<int64_t>* list) {
+  const auto each = [this](std::string_view what, auto read) {
+    JsonArray array(in_, what);
+    while (array.Next()) {
+      if (!read()) return false;
+    }
+    return array.ok();
+  };
+  switch (kind) {
+    case ElementKind::kInteger:
+      return ReadInts(list);
+    case ElementKind::kIntegerList:
+      return each("a list of lists of integers", [&] {
+        const size_t count_at = list->size();
+        list->push_back(0);
+        if (!ReadInts(list)) return false;
+        (*list)[count_at] = static_cast<int64_t>(list->size() - count_at - 1);
+        return true;
+      });
+    case ElementKind::kBool:
+      return ReadBools(list);
+    case ElementKind::kPrecision:
+      return each("a list of precisions", [&] {
+        JsonString s;
         uint32_t value = 0;
         if (!in_.String(&s, "a precision in a string") || !ReadText(s, /*keeps_views=*/false, [&] {
-              return engine_.ParseEnum(EnumType::kPrecision, info.text, &value);
+              return engine_.attribute_parser_.ParseEnum(EnumType::kPrecision, "operand_precision", &value);
             })) {
           return false;
         }
-        list.push_back(value);
-      }
-      return as_list(array.ok());
-    }
-    case AttrType::kFrontendAttributes:
-      return text ? ReadTextValue(attr, payload) : as_id(ReadFrontendAttributes(&id), id);
-    case AttrType::kResultAccuracy:
-      return text ? ReadTextValue(attr, payload) : as_id(ReadResultAccuracy(&id), id);
-    case AttrType::kStatistics:
-      return text ? ReadTextValue(attr, payload) : as_id(ReadStatistics(&id), id);
-    case AttrType::kInstructionList:
-    case AttrType::kMetadata:
-    case AttrType::kUnknown:
-      break;  // read elsewhere
+        list->push_back(value);
+        return true;
+      });
+    case ElementKind::kComputation:
+      return each("a list of computations", [&] {
+        Reference name;
+        if (!ReadName(&name, "the name of a computation")) return false;
+        list->push_back(ComputationByName(name).value);
+        return true;
+      });
+    case ElementKind::kShape:
+      return each("a list of shapes", [&] {
+        Shape shape;
+        if (!ReadShape(&shape)) return false;
+        list->push_back(shape.id().value);
+        return true;
+      });
+    case ElementKind::kInstruction:  // read by ReadReferences
+    case ElementKind::kString:
+    case ElementKind::kMixed:
+    case ElementKind::kNone:
+      break;  // no type of these gets here
   }
   return in_.Expected("another attribute");
 }
@@ -230,7 +227,7 @@ bool JsonModuleParser::ReadResultAccuracy(ListId* id) {
         JsonString mode;
         uint32_t value = 0;
         ok = in_.String(&mode, "an accuracy mode") && ReadText(mode, /*keeps_views=*/false, [&] {
-               return engine_.ParseEnum(EnumType::kResultAccuracyMode, kKeys[0], &value);
+               return engine_.attribute_parser_.ParseEnum(EnumType::kResultAccuracyMode, kKeys[0], &value);
              });
         accuracy.mode = static_cast<ResultAccuracyMode>(value);
         break;

@@ -121,6 +121,8 @@ class JsonModuleParser {
   bool ReadAttribute(const JsonString& key, PendingInstruction* d);
   bool ReadValue(Attr attr, uint32_t* payload);
   bool ReadTextValue(Attr attr, uint32_t* payload);
+  bool ReadPlainValue(PayloadKind kind, uint32_t* payload);
+  bool ReadListValue(ElementKind kind, std::vector<int64_t>* list);
   bool ReadFrontendAttributes(ListId* id);
   bool ReadResultAccuracy(ListId* id);
   bool ReadStatistics(ListId* id);

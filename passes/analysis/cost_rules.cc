@@ -3,14 +3,17 @@
 
 #include <cstddef>
 
+#include "ir/ops/opcode_table.h"
+
 namespace hlokit {
 namespace {
 
-constexpr CostRule kRules[] = {
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, ...) CostRule::k##cost,
-#include "ir/ops/opcodes.def"
-    CostRule::kCustomCall,  // an opcode that is not known
+constexpr OpcodeRow<CostRule> kRows[] = {
+#define OPCODE_COST(name, rule) {Opcode::k##name, CostRule::k##rule},
+#include "passes/analysis/opcode_costs.def"
 };
+constexpr auto kRules = MakeOpcodeTable<CostRule>(
+    kRows, {.elementwise = CostRule::kArithmetic, .other = std::nullopt, .unknown = CostRule::kCustomCall});
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the ways of counting cost_counter.cc knows applies to an opcode. It is a column of ir/ops/opcodes.def.
+// Which of the ways of counting cost_counter.cc knows applies to an opcode. The rows are in opcode_costs.def.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 

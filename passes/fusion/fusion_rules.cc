@@ -3,14 +3,17 @@
 
 #include <cstddef>
 
+#include "ir/ops/opcode_table.h"
+
 namespace hlokit {
 namespace {
 
-constexpr FusionClass kClasses[] = {
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, ...) FusionClass::k##fusion,
-#include "ir/ops/opcodes.def"
-    FusionClass::kOpaque,  // an opcode that is not known
+constexpr OpcodeRow<FusionClass> kRows[] = {
+#define FUSION_CLASS(name, fusion_class) {Opcode::k##name, FusionClass::k##fusion_class},
+#include "passes/fusion/fusion_classes.def"
 };
+constexpr auto kClasses = MakeOpcodeTable<FusionClass>(
+    kRows, {.elementwise = FusionClass::kCheap, .other = FusionClass::kOpaque, .unknown = FusionClass::kOpaque});
 
 }  // namespace
 

@@ -3,15 +3,19 @@
 
 #include <cstddef>
 
+#include "ir/ops/opcode_table.h"
+
 namespace hlokit::tpu {
 namespace {
 
-constexpr OpWork kWork[] = {
-#define OPCODE(name, text, min, max, rule, traits, elements, cost, fusion, device, vector, transcendental, ...) \
-  {OpClass::k##device, vector, transcendental},
-#include "ir/ops/opcodes.def"
-    {OpClass::kStandalone, 0, 0},  // an opcode that is not known
+constexpr OpcodeRow<OpWork> kRows[] = {
+#define OPCODE_WORK(name, op_class, vector, transcendental) \
+  {Opcode::k##name, OpWork{OpClass::k##op_class, vector, transcendental}},
+#include "passes/target/opcode_work.def"
 };
+constexpr auto kWork = MakeOpcodeTable<OpWork>(kRows, {.elementwise = OpWork{OpClass::kElementwise, 1, 0},
+                                                       .other = std::nullopt,
+                                                       .unknown = (OpWork{OpClass::kStandalone, 0, 0})});
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "interp/tpu/report/number_text.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
+#include "passes/target/aliases.h"
 #include "passes/target/op_class.h"
 
 namespace hlokit::tpu {

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Adds two opcodes to a copy of the sources, builds the tools and runs programs with them: how much a new opcode takes.
+
+usage: add_opcode.py [--keep DIR] SOURCE_DIR
+
+An elementwise opcode must take at most 3 files, one that moves elements, with a shape rule of its own, at most 7. All else, from
+parsing to the op reference, must follow. Then the description of an opcode changes, and at most 3 files may compile again."""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# Of each opcode, by file: a text that stands there once, and what goes before it.
+ELEMENTWISE = {
+    'ir/ops/opcodes.def': [(
+        'OPCODE(Expm1,',
+        'OPCODE(Exp2, "exponential-base-two", 1, 1, Unary, Float, kElementwise | kInferable, Computed, Elementwise, '
+        '"two to the power of the operand",)\n')],
+    'interp/reference/elementwise.cc': [(
+        '    {Opcode::kExpm1, REAL', '    {Opcode::kExp2, REAL(std::exp2(a))},\n')],
+    'interp/exact/kernels/element_math.cc': [
+        ('template <typename T>\nvoid Register(ElementFnTable* t, ElementType type) {',
+         'struct Exp2 {\n  template <typename T>\n  static T Apply(T a) {\n    return std::exp2(a);\n  }\n};\n\n'),
+        ('  t->Set(Opcode::kErf, type,', '  t->Set(Opcode::kExp2, type, UnaryLoop<Exp2, T>, 8);\n')],
+}
+STRUCTURAL = {
+    'ir/ops/opcodes.def': [
+        ('SHAPE_RULE(Reverse,', 'SHAPE_RULE(Decimate, false, false, "the dimensions of the operand, halved where `dimensions` says")\n'),
+        ('OPCODE(Divide,',
+         'OPCODE(Decimate, "decimate", 1, 1, Decimate, Any, kInferable, Moved, Decimate, '
+         '"every second element along `dimensions`", R(Dimensions))\n')],
+    'ir/inference/data_movement.cc': [(
+        'absl::Status InferReverse(',
+        'absl::Status InferDecimate(const InferenceContext& in, InferredShape* out) {\n'
+        '  HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));\n'
+        '  const Shape a = in.operand(0);\n'
+        '  DimSet halved(a.rank());\n'
+        '  HLOKIT_RETURN_IF_ERROR(halved.Take(in.attrs.list(Attr::kDimensions), "`dimensions`"));\n'
+        '  out->SetArray(a.element_type());\n'
+        '  for (int64_t d = 0; d < a.rank(); ++d) {\n'
+        '    if (halved.Has(d)) {\n'
+        '      out->AddDim((a.dim(d) + 1) / 2, a.is_dynamic(d));\n'
+        '    } else {\n'
+        '      out->AddDimOf(a, d);\n'
+        '    }\n'
+        '  }\n'
+        '  return absl::OkStatus();\n'
+        '}\n\n')],
+    'passes/analysis/opcode_costs.def': [('OPCODE_COST(Domain,', 'OPCODE_COST(Decimate, Plain)\n')],
+    'passes/target/opcode_work.def': [('OPCODE_WORK(Divide,', 'OPCODE_WORK(Decimate, Movement, 1, 0)\n')],
+    'interp/reference/ops.h': [('void Reverse(Op& op);', 'void Decimate(Op& op);\n')],
+    'interp/reference/data_movement.cc': [(
+        '// `reverse`\nvoid Reverse(Op& op) {',
+        '// `decimate`\nvoid Decimate(Op& op) {\n'
+        '  MoveElements(op, op.in(0), [&](Index index) {\n'
+        '    for (int64_t d : op.instruction.list_attr(Attr::kDimensions)) index[static_cast<size_t>(d)] *= 2;\n'
+        '    return index;\n  });\n}\n\n')],
+    'interp/exact/kernels/views.cc': [(
+        'void PrepareReverse(',
+        'void PrepareDecimate(CompiledComputationBuilder& b) {\n'
+        '  View view = b.operand(0);\n'
+        '  Dims strides = StridesOf(view);\n'
+        '  for (int64_t d : b.instruction().list_attr(Attr::kDimensions)) strides[d] *= 2;\n'
+        '  view.shape = b.shape();\n'
+        '  view.strides = b.NewStrides(strides, view.dims());\n'
+        '  b.SetResult(view);\n'
+        '}\n\n')],
+}
+PROGRAM = '''HloModule both
+
+ENTRY main {
+  x = f32[2,5] parameter(0)
+  y = exponential-base-two(x)
+  ROOT z = f32[2,3] decimate(y), dimensions={1}
+}
+'''
+
+
+def apply(root, edits):
+    for path, changes in edits.items():
+        path = os.path.join(root, path)
+        text = open(path).read()
+        for before, added in changes:
+            if text.count(before) != 1:
+                sys.exit(f'{path}: `{before}` stands there {text.count(before)} times, not once')
+            text = text.replace(before, added + before)
+        open(path, 'w').write(text)
+
+
+def run(command, **options):
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if result.returncode != 0:
+        sys.exit(f'{" ".join(command)} failed:\n{result.stdout[-4000:]}')
+    return result.stdout
+
+
+def expect(condition, what):
+    print(('ok: ' if condition else 'FAILED: ') + what)
+    if not condition:
+        sys.exit(1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('source')
+    parser.add_argument('--keep', help='work there, and leave it')
+    args = parser.parse_args()
+    expect(len(ELEMENTWISE) <= 3, f'an elementwise opcode touches {len(ELEMENTWISE)} files: {", ".join(ELEMENTWISE)}')
+    expect(len(STRUCTURAL) <= 7, f'an opcode that moves elements touches {len(STRUCTURAL)} files: {", ".join(STRUCTURAL)}')
+    work = args.keep or tempfile.mkdtemp(prefix='hlokit-opcodes-')
+    try:
+        root = os.path.join(work, 'source')
+        for path in run(['git', 'ls-files'], cwd=args.source).splitlines():
+            target = os.path.join(root, path)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy2(os.path.join(args.source, path), target, follow_symlinks=False)
+        apply(root, ELEMENTWISE)
+        apply(root, STRUCTURAL)
+        run(['cmake', '--preset', 'tools'], cwd=root)
+        build = ['cmake', '--build', 'build/release', '--target', 'hlo-opt', 'hlo-run', 'hlo-inspect']
+        run(build, cwd=root)
+        print('ok: the copy builds')
+
+        def tool(name, *arguments):
+            return run([os.path.join(root, 'build/release/bin', name), *arguments])
+
+        program = os.path.join(work, 'both.hlo')
+        open(program, 'w').write(PROGRAM)
+        printed = tool('hlo-opt', program)
+        expect('decimate(' in printed and ', dimensions={1}' in printed and 'exponential-base-two(' in printed, 'both print')
+        as_json = os.path.join(work, 'both.json')
+        open(as_json, 'w').write(tool('hlo-opt', '--print=json', program))
+        expect(tool('hlo-opt', as_json) == printed, 'JSON reads back to the same text')
+        expect('halved where' in tool('hlo-inspect', 'ops', 'decimate'), 'the reference has the shape rule')
+        expect('f32[2,3]' in tool('hlo-opt', '--passes=tpu', program), 'the TPU pipeline takes both')
+        arguments = os.path.join(work, 'arguments.txt')
+        open(arguments, 'w').write('f32[2,5] {{0, 1, 2, 3, 4}, {-1, 0.5, 3, 1, 5}}\n')
+        values = {}
+        for engine in ('reference', 'exact'):
+            values[engine] = tool('hlo-run', f'--engine={engine}', f'--args={arguments}', program)
+        numbers = [float(v) for v in re.findall(r'-?\d+(?:\.\d+)?(?:e[+-]?\d+)?', values['exact'].split('{', 1)[1])]
+        expect(numbers == [1, 4, 16, 0.5, 8, 32], f'the exact engine computes both: {numbers}')
+        expect(values['reference'] == values['exact'], 'the reference computes the same')
+
+        table = os.path.join(root, 'ir/ops/opcodes.def')
+        text = open(table).read()
+        open(table, 'w').write(text.replace('"two to the power of the operand"', '"2 to the power of the operand"'))
+        compiled = [line for line in run(build, cwd=root).splitlines() if 'Building CXX object' in line]
+        expect(0 < len(compiled) <= 3, f'a changed description compiles {len(compiled)} files')
+    finally:
+        if not args.keep:
+            shutil.rmtree(work)
+
+
+main()
