@@ -449,8 +449,7 @@ void CompiledComputationBuilder::HoistInvariantThunks() {
   const auto pure = [&](const Thunk& step) {
     if (step.kind != ThunkKind::kKernel || !step.pure) return false;
     const Opcode opcode = program_.module().instruction(step.instruction).opcode();
-    return !HasTrait(opcode, kSideEffect) && opcode != Opcode::kRng && opcode != Opcode::kRngGetAndUpdateState &&
-           opcode != Opcode::kReplicaId && opcode != Opcode::kPartitionId && opcode != Opcode::kCustomCall;
+    return !HasTrait(opcode, kSideEffect) && !HasTrait(opcode, kImpure);
   };
   std::vector<bool> fixed(r.slots.size(), false);  // holds the same in every call
   for (size_t i = 0; i < r.slots.size(); ++i) fixed[i] = r.slots[i].constant != nullptr;

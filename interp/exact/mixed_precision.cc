@@ -48,18 +48,8 @@ View Convert(CompiledComputationBuilder& b, const View& view, ElementType type) 
 
 bool IsReal(const View& view) { return view.shape.IsArray() && IsFloat(view.type()); }
 
-// The parameters of the function that an instruction applies to elements go with operands 0, 1, ...
-bool AppliesFunction(Opcode opcode) {
-  return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kMap;
-}
-
-// All operands of the same kind of number have one type.
-bool HasOneType(Opcode opcode) {
-  return HasTrait(opcode, kElementwise) || opcode == Opcode::kConcatenate || opcode == Opcode::kPad ||
-         opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kScatter || opcode == Opcode::kSelectAndScatter ||
-         opcode == Opcode::kTriangularSolve || opcode == Opcode::kBatchNormTraining ||
-         opcode == Opcode::kBatchNormInference || opcode == Opcode::kBatchNormGrad;
-}
+// Returns true if all operands of the same kind of number have one type.
+bool HasOneType(Opcode opcode) { return HasTrait(opcode, kElementwise) || HasTrait(opcode, kUniformTypes); }
 
 }  // namespace
 
@@ -97,7 +87,7 @@ bool CompiledComputationBuilder::FitTypes() {
     return !failed_;
   }
   std::vector<ElementType> results;
-  if (AppliesFunction(opcode)) {
+  if (HasTrait(opcode, kAppliesComputation)) {
     const ScalarFunction* function = program_.FunctionOf(current_.computation_attr(Attr::kToApply));
     if (function == nullptr || function->parameter_count() < operands_.size()) return true;  // the kernel says why
     for (size_t i = 0; i < operands_.size(); ++i) {

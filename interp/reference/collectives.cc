@@ -180,9 +180,7 @@ void PermuteSlices(Group& group, const std::vector<std::pair<size_t, size_t>>& p
   }
 }
 
-bool IsPermute(Opcode opcode) {
-  return opcode == Opcode::kCollectivePermute || opcode == Opcode::kCollectivePermuteStart;
-}
+bool IsPermute(Opcode opcode) { return SynchronousOpcode(opcode) == Opcode::kCollectivePermute; }
 
 }  // namespace
 

@@ -15,21 +15,8 @@ namespace {
 
 bool IsFloatArray(const Leaf& leaf) { return leaf->shape().IsArray() && IsFloat(leaf->type()); }
 
-// Instructions that call a function for elements: its parameters go with operands 0, 1, ...
-bool TakesFunction(Opcode opcode) {
-  return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kMap;
-}
-
-// All operands of the same kind of number should have one type.
-bool ShouldHaveOneType(Opcode opcode) {
-  static constexpr Opcode kOthers[] = {Opcode::kConcatenate,        Opcode::kPad,
-                                       Opcode::kDynamicUpdateSlice, Opcode::kScatter,
-                                       Opcode::kSelectAndScatter,   Opcode::kTriangularSolve,
-                                       Opcode::kBatchNormTraining,  Opcode::kBatchNormInference,
-                                       Opcode::kBatchNormGrad};
-  return HasTrait(opcode, kElementwise) ||
-         std::find(std::begin(kOthers), std::end(kOthers), opcode) != std::end(kOthers);
-}
+// Returns true if all operands of the same kind of number should have one type.
+bool ShouldHaveOneType(Opcode opcode) { return HasTrait(opcode, kElementwise) || HasTrait(opcode, kUniformTypes); }
 
 }  // namespace
 
@@ -61,7 +48,8 @@ bool FitOperands(Op* op) {
   for (const SlotValue& operand : op->operands) {
     if (IsFloatArray(operand[0])) widest = widest ? HigherPrecision(*widest, operand[0]->type()) : operand[0]->type();
   }
-  const Computation function = TakesFunction(opcode) ? op->instruction.computation_attr(Attr::kToApply) : Computation();
+  const Computation function =
+      HasTrait(opcode, kAppliesComputation) ? op->instruction.computation_attr(Attr::kToApply) : Computation();
   if (function.valid() && function.parameter_count() < static_cast<int64_t>(op->operands.size())) return true;
   for (size_t k = 0; k < op->operands.size(); ++k) {
     Leaf& operand = op->operands[k][0];

@@ -30,9 +30,7 @@ Instruction GivenSize(Instruction get) {
   for (int64_t step = get.parent().instruction_count(); step-- > 0;) {
     const bool sets = at.opcode() == Opcode::kSetDimensionSize;
     if (sets && at.list_attr(Attr::kDimensions) == dimension) return at.operand(1);
-    const bool keeps = at.opcode() == Opcode::kCopy || at.opcode() == Opcode::kOptimizationBarrier ||
-                       at.opcode() == Opcode::kDomain || at.opcode() == Opcode::kAddDependency;
-    if (!sets && !keeps) break;
+    if (!sets && !HasTrait(at.opcode(), kIdentity)) break;
     at = at.operand(0);
   }
   return Instruction();

@@ -11,21 +11,26 @@
 namespace hlokit::interp {
 namespace {
 
-double LargestMagnitude(const Literal& literal) {
-  double largest = 0;
-  if (!literal.shape().IsArray()) return 0;
-  const auto add = [&](double v) {
-    if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
-  };
+// Calls visit(double) for each floating-point number of an array, and each part of complex ones.
+template <typename Visit>
+void ForEachNumber(const Literal& literal, Visit visit) {
+  if (!literal.shape().IsArray()) return;
   VisitType(literal.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
     for (const T& v : literal.values<T>()) {
       if constexpr (AnyComplex<T>) {
-        add(v.real());
-        add(v.imag());
+        visit(static_cast<double>(v.real()));
+        visit(static_cast<double>(v.imag()));
       } else if constexpr (AnyFloat<T>) {
-        add(static_cast<double>(v));
+        visit(static_cast<double>(v));
       }
     }
+  });
+}
+
+double LargestMagnitude(const Literal& literal) {
+  double largest = 0;
+  ForEachNumber(literal, [&](double v) {
+    if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
   });
   return largest;
 }
@@ -39,6 +44,14 @@ int SignificandBits(ElementType type) {
 }
 
 }  // namespace
+
+bool HasDefinedValues(Opcode opcode, absl::Span<const Literal> operands) {
+  bool finite = true;
+  if (kEngineUlpsOf[static_cast<size_t>(opcode)].finite_only) {
+    for (const Literal& operand : operands) ForEachNumber(operand, [&](double v) { finite &= std::isfinite(v); });
+  }
+  return finite;
+}
 
 ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result) {
   const EngineUlps& row = kEngineUlpsOf[static_cast<size_t>(opcode)];

@@ -21,6 +21,8 @@ struct EngineUlps {
   // In units of the last place of the largest magnitude among operands and results, not of the element: sums lose what
   // cancels.
   bool of_largest = false;
+  // Only for finite operands: from others come NaNs and infinities, but which elements get them is left open.
+  bool finite_only = false;
 };
 
 inline constexpr EngineUlps kEngineUlps[] = {
@@ -33,7 +35,7 @@ inline constexpr EngineUlps kEngineUlps[] = {
     {Opcode::kPower, 1},               // f32 functions of the C library
     {Opcode::kSin, 1},                 // f32 functions of the C library
     {Opcode::kTanh, 1},                // vectors
-    {Opcode::kFft, 8, true},           // fast transforms
+    {Opcode::kFft, 8, true, true},     // fast transforms
     {Opcode::kReduce, 8, true},        // sums in another order
     {Opcode::kReduceWindow, 8, true},  // sums in another order
 };
@@ -45,6 +47,9 @@ inline constexpr std::array<EngineUlps, kOpcodeCount> kEngineUlpsOf = [] {
   for (const EngineUlps& row : kEngineUlps) all[static_cast<size_t>(row.opcode)] = row;
   return all;
 }();
+
+// Returns true if the values of `opcode` are defined for these operand leaves.
+bool HasDefinedValues(Opcode opcode, absl::Span<const Literal> operands);
 
 // The tolerance for one result leaf of an instruction with these operand leaves.
 ErrorSpec EngineTolerance(Opcode opcode, absl::Span<const Literal> operands, const Literal& result);

@@ -49,7 +49,7 @@ constexpr std::array<bool, kAttrCount> kCalls = CallingAttrs();
 
 // Returns true if an instruction of the opcode may itself have a side effect.
 bool MayHaveEffect(Opcode opcode) {
-  constexpr uint16_t kAny = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
+  constexpr uint32_t kAny = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
   return (kOpcodeTraits[static_cast<size_t>(opcode)] & kAny) != 0 || opcode == Opcode::kCustomCall;
 }
 
@@ -281,7 +281,7 @@ bool Hasher::HashInstruction(InstructionId id, bool force) {
   const InstructionRecord& r = module_.record(id);
   words_.Clear();
   Instruction wrapped;
-  if (r.opcode == Opcode::kAsyncStart || r.opcode == Opcode::kAsyncUpdate || r.opcode == Opcode::kAsyncDone) {
+  if (HasTrait(r.opcode, kGenericAsync)) {
     wrapped = AddAsyncOperation(id);
   } else {
     words_.Add(DigestWord(r.opcode));

@@ -11,7 +11,7 @@ namespace hlokit {
 namespace {
 
 // Custom-calls say for themselves whether they have one.
-constexpr uint16_t kMayHaveEffect = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
+constexpr uint32_t kMayHaveEffect = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
 
 // No instruction of this opcode has an effect of its own, whatever its attributes.
 bool NeverHasEffect(Opcode opcode) {

@@ -72,7 +72,7 @@ ComputationRoles RolesOf(const Module& module) {
   // In the order of ids, as records stand in memory.
   for (uint32_t k = 0; k < module.instruction_id_bound(); ++k) {
     const Opcode opcode = module.record(InstructionId(k)).opcode;
-    if (opcode != Opcode::kFusion && opcode != Opcode::kAsyncStart) continue;
+    if (!HasTrait(opcode, kOwnsCallee)) continue;
     const Instruction i = module.instruction(InstructionId(k));
     if (!i.record().parent.valid()) continue;
     const Computation callee = i.computation_attr(Attr::kCalls);

@@ -134,8 +134,7 @@ void SetReinterpreted(const InferenceContext& in, Shape a, ElementType type, int
 absl::Status InferUnary(const InferenceContext& in, InferredShape* out) {
   const Shape a = in.operand(0);
   out->Set(a);
-  // These pass on anything.
-  if (in.opcode() == Opcode::kCopy || in.opcode() == Opcode::kDomain) return absl::OkStatus();
+  if (HasTrait(in.opcode(), kIdentity)) return absl::OkStatus();  // of any shape
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(CheckClass(in, 0));
   if (in.opcode() == Opcode::kReducePrecision) return CheckReducePrecision(in);

@@ -20,7 +20,7 @@ namespace {
   constexpr AttrSpec k##name##Specs[] = {__VA_ARGS__{Attr::kUnknownOpcode, AttrSpec::kLegacy, 0}};
 #include "ir/ops/opcode_columns.inc"
 
-constexpr uint16_t CallTrait(absl::Span<const AttrSpec> specs) {
+constexpr uint32_t CallTrait(absl::Span<const AttrSpec> specs) {
   for (const AttrSpec& spec : specs) {
     const AttrType type = InfoOf(spec.attr).type;
     if (type == AttrType::kComputation || type == AttrType::kComputationList) return kCalls;
@@ -35,7 +35,7 @@ constexpr OpcodeInfo kInfo[] = {
    max,                                                                                          \
    ShapeRule::k##rule,                                                                           \
    OperandTypes::k##types,                                                                       \
-   static_cast<uint16_t>((traits) | CallTrait({k##name##Specs, std::size(k##name##Specs) - 1})), \
+   static_cast<uint32_t>((traits) | CallTrait({k##name##Specs, std::size(k##name##Specs) - 1})), \
    ElementSource::k##elements,                                                                   \
    absl::Span<const AttrSpec>(k##name##Specs, std::size(k##name##Specs) - 1)},
 #include "ir/ops/opcode_columns.inc"
@@ -111,8 +111,8 @@ const OpcodeTable& Opcodes() {
 }
 
 struct AttrRange {
-  uint16_t begin = 0;
-  uint16_t size = 0;
+  uint32_t begin = 0;
+  uint32_t size = 0;
 };
 
 struct AttrTable {
@@ -126,7 +126,7 @@ const AttrTable& Attrs() {
     for (size_t i = 0; i < kAttrCount; ++i) {
       const std::string_view text = kAttrInfo[i].text;
       if (text.empty() || t->ranges.Find(text) != nullptr) continue;
-      AttrRange range{static_cast<uint16_t>(t->attrs.size()), 0};
+      AttrRange range{static_cast<uint32_t>(t->attrs.size()), 0};
       for (size_t j = i; j < kAttrCount; ++j) {
         if (kAttrInfo[j].text != text) continue;
         t->attrs.push_back(static_cast<Attr>(j));
@@ -139,17 +139,40 @@ const AttrTable& Attrs() {
   return *table;
 }
 
-constexpr std::array<uint16_t, kOpcodeCount + 1> TraitsOfAll() {
-  std::array<uint16_t, kOpcodeCount + 1> traits{};
+constexpr std::array<uint32_t, kOpcodeCount + 1> TraitsOfAll() {
+  std::array<uint32_t, kOpcodeCount + 1> traits{};
   for (size_t i = 0; i < traits.size(); ++i) traits[i] = kInfo[i].traits;
   return traits;
 }
 
 }  // namespace
 
-constinit const std::array<uint16_t, kOpcodeCount + 1> kOpcodeTraits = TraitsOfAll();
+constinit const std::array<uint32_t, kOpcodeCount + 1> kOpcodeTraits = TraitsOfAll();
 
 const OpcodeInfo& InfoOf(Opcode opcode) { return kInfo[static_cast<size_t>(opcode)]; }
+
+Opcode SynchronousOpcode(Opcode opcode) {
+  // By suffix; the spellings of send-done and of the generic async opcodes have no synchronous opcode in front.
+  static constexpr auto kSynchronous = [] {
+    std::array<Opcode, kOpcodeCount + 1> table{};
+    for (size_t i = 0; i <= kOpcodeCount; ++i) {
+      table[i] = static_cast<Opcode>(i);
+      std::string_view text = i == kOpcodeCount ? std::string_view() : kInfo[i].text;
+      if (text.ends_with("-start")) {
+        text.remove_suffix(6);
+      } else if (text.ends_with("-done")) {
+        text.remove_suffix(5);
+      } else {
+        continue;
+      }
+      for (size_t k = 0; k < kOpcodeCount; ++k) {
+        if (kInfo[k].text == text && (kInfo[k].traits & kCollective) != 0) table[i] = static_cast<Opcode>(k);
+      }
+    }
+    return table;
+  }();
+  return kSynchronous[static_cast<size_t>(opcode)];
+}
 
 OperandIndexRange ElementOperands(Opcode opcode, int64_t operand_count) {
   const auto up_to = [&](int64_t first, int64_t last) {

@@ -22,7 +22,7 @@ enum class Opcode : uint8_t {
 
 inline constexpr size_t kOpcodeCount = static_cast<size_t>(Opcode::kUnknown);
 
-enum OpTrait : uint16_t {
+enum OpTrait : uint32_t {
   kNoTraits = 0,
   kElementwise = 1 << 0,
   kCommutative = 1 << 1,
@@ -34,7 +34,14 @@ enum OpTrait : uint16_t {
   kEndsAsync = 1 << 7,
   kInferable = 1 << 8,
   kKeepsDimensions = 1 << 9,
-  kCalls = 1 << 10,  // takes attributes that name computations: follows from the row. An unknown opcode might
+  kForwards = 1 << 10,
+  kIdentity = 1 << 11,
+  kGenericAsync = 1 << 12,
+  kUniformTypes = 1 << 13,
+  kAppliesComputation = 1 << 14,
+  kOwnsCallee = 1 << 15,
+  kImpure = 1 << 16,
+  kCalls = 1 << 17,  // takes attributes that name computations: follows from the row. An unknown opcode might
 };
 
 // How a result shape follows from operands and attributes (opcodes.def).
@@ -81,7 +88,7 @@ struct OpcodeInfo {
   int8_t max_operands;  // kVariadic: any number
   ShapeRule shape_rule;
   OperandTypes operand_types;
-  uint16_t traits;
+  uint32_t traits;
   ElementSource elements;
   absl::Span<const AttrSpec> attributes;  // in print order
 };
@@ -90,11 +97,17 @@ struct OpcodeInfo {
 const OpcodeInfo& InfoOf(Opcode opcode);
 
 // The traits of all opcodes beside each other, for who looks at those of every instruction.
-extern const std::array<uint16_t, kOpcodeCount + 1> kOpcodeTraits;
+extern const std::array<uint32_t, kOpcodeCount + 1> kOpcodeTraits;
 
 inline std::string_view ToString(Opcode opcode) { return InfoOf(opcode).text; }
 inline bool HasTrait(Opcode opcode, OpTrait trait) { return (kOpcodeTraits[static_cast<size_t>(opcode)] & trait) != 0; }
 inline bool MightHaveCalledComputations(Opcode opcode) { return HasTrait(opcode, kCalls); }
+// Returns true for opcodes that run their callees as sequences of instructions: call, while, conditional; not fusion.
+inline bool CallsSequentialCode(Opcode opcode) {
+  return HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kOwnsCallee);
+}
+// Returns the opcode of which a start or done opcode is a half (all-gather for all-gather-start), else `opcode`.
+Opcode SynchronousOpcode(Opcode opcode);
 inline bool MovesElements(Opcode opcode) { return InfoOf(opcode).elements == ElementSource::kMoved; }
 
 // Operands [first, last), of `operand_count`, of which elements stand in the result as they are (ElementSource).

@@ -15,8 +15,8 @@
 namespace hlokit {
 
 // The traits column of opcodes.def.
-inline constexpr uint16_t kOpcodeTraitColumn[] = {
-#define OPCODE(name, text, min, max, rule, types, traits, ...) static_cast<uint16_t>(traits),
+inline constexpr uint32_t kOpcodeTraitColumn[] = {
+#define OPCODE(name, text, min, max, rule, types, traits, ...) static_cast<uint32_t>(traits),
 #include "ir/ops/opcode_columns.inc"
 };
 

@@ -282,8 +282,7 @@ void Printer::PrintInstruction(Instruction i, int indent, bool named) {
   }
   std::string_view suffix;
   std::string_view opcode = i.opcode_text();
-  if (options_.syntax_sugar_async_ops &&
-      (HasTrait(r.opcode, kUpdatesAsync) || r.opcode == Opcode::kAsyncStart || r.opcode == Opcode::kAsyncDone)) {
+  if (options_.syntax_sugar_async_ops && HasTrait(r.opcode, kGenericAsync)) {
     const Instruction start = async_starts_.Find(i);
     const Computation wrapper = start.valid() ? start.computation_attr(Attr::kCalls) : Computation();
     if (wrapper.valid() && IsSingleInstructionWrapper(wrapper)) {

@@ -259,7 +259,7 @@ class ChainCheck {
         const Opcode opcode = use.user.opcode();
         // A consumer that is met only now was left out for another mistake.
         if (IsConsumer(use.user)) return true;
-        if (opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kConditional) return true;
+        if (CallsSequentialCode(opcode)) return true;
         const bool passes_on = opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ||
                                opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kCopy ||
                                opcode == Opcode::kAddDependency || opcode == Opcode::kCustomCall;

@@ -109,7 +109,7 @@ class BufferCheck {
 
   void CheckInstruction(Instruction i) {
     const Opcode opcode = i.opcode();
-    if (opcode == Opcode::kAsyncStart || opcode == Opcode::kAsyncUpdate || opcode == Opcode::kAsyncDone) return;
+    if (HasTrait(opcode, kGenericAsync)) return;
     if (opcode == Opcode::kGetTupleElement || opcode == Opcode::kTuple) return;
     if (opcode == Opcode::kCall && FrontendAttribute(i, "_xla_stream_annotation")) return;
     if (opcode == Opcode::kCustomCall) {

@@ -118,8 +118,7 @@ void CheckThreads(VerifierContext& v) {
   for (const CallEdge& edge : v.call_edges) {
     const Instruction caller = v.module.instruction(edge.caller);
     const Computation callee = v.module.computation(edge.callee);
-    const bool async = caller.opcode() == Opcode::kAsyncStart || caller.opcode() == Opcode::kAsyncUpdate ||
-                       caller.opcode() == Opcode::kAsyncDone;
+    const bool async = HasTrait(caller.opcode(), kGenericAsync);
     if (!async && caller.parent().record().execution_thread == callee.record().execution_thread) continue;
     std::string_view thread = caller.parent().execution_thread();
     if (async) {

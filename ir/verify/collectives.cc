@@ -186,7 +186,7 @@ void CheckGroups(VerifierContext& v, Instruction i) {
                     devices));
     return;
   }
-  const bool any_size = i.opcode() == Opcode::kAllReduce || i.opcode() == Opcode::kAllReduceStart;
+  const bool any_size = SynchronousOpcode(i.opcode()) == Opcode::kAllReduce;
   if (!any_size && !counts.uniform) v.Report(i, kCollectiveKind, "has replica_groups of different sizes");
 }
 

@@ -210,7 +210,7 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
       }
     }
   }
-  if (opcode == Opcode::kAllReduce || opcode == Opcode::kAllReduceStart || opcode == Opcode::kReduceScatter) {
+  if (HasTrait(opcode, kCollective) && FindAttrSpec(opcode, Attr::kToApply) != nullptr) {
     const AttrValue* global = FindAttr(f, Attr::kUseGlobalDeviceIds);
     if (global != nullptr && global->payload != 0 && FindAttr(f, Attr::kChannelId) == nullptr) {
       return Error(DiagnosticKind::kBadAttribute, range,
@@ -496,9 +496,7 @@ ModuleParser::FrameStatus ModuleParser::FinishInstruction(size_t frame) {
     }
   }
   if (!AdjustAttributesToShape(f)) return FrameStatus::kFailed;
-  const bool async =
-      f.opcode == Opcode::kAsyncStart || f.opcode == Opcode::kAsyncUpdate || f.opcode == Opcode::kAsyncDone;
-  if (async && !FinishAsync(f)) return FrameStatus::kFailed;
+  if (HasTrait(f.opcode, kGenericAsync) && !FinishAsync(f)) return FrameStatus::kFailed;
   DropLegacyAttributes(f);
   if (module_->instruction_id_bound() >= static_cast<size_t>(options_.max_instructions)) {
     Error(DiagnosticKind::kTooLarge, NameRange(f), "the module has too many instructions");
@@ -518,7 +516,7 @@ ModuleParser::FrameStatus ModuleParser::FinishInstruction(size_t frame) {
   module_->SetMetadata(id, f.metadata);
   module_->SetSource(id, f.name_offset);
   if (f.nested) module_->SetFlag(id, kGeneratedName);
-  if (async) CopyToWrapped(id);
+  if (HasTrait(f.opcode, kGenericAsync)) CopyToWrapped(id);
   if (f.has_error) module_->SetFlag(id, kErrorPlaceholder);
   operands_.resize(f.operands_begin);
   attrs_.resize(f.attrs_begin);

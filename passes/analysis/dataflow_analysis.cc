@@ -20,11 +20,6 @@ bool IsFlat(Shape shape) {
   return true;
 }
 
-bool IsForwardingOp(Opcode opcode) {
-  return opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement || opcode == Opcode::kBitcast ||
-         opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kDomain || opcode == Opcode::kAddDependency;
-}
-
 absl::Span<const uint32_t> DataflowAnalysis::ValuesOf(Instruction i) const {
   const Range range = ranges_[i.id().value - lowest_];
   return absl::MakeConstSpan(held_).subspan(range.begin, range.size);
@@ -67,7 +62,7 @@ absl::StatusOr<DataflowAnalysis> DataflowAnalysis::Make(const Module& module, ab
       }
       range = {from.begin + before[static_cast<size_t>(index)], static_cast<uint32_t>(leaves)};
       continue;
-    } else if (IsForwardingOp(opcode) && i.operand(0).shape().leaf_count() == leaves) {
+    } else if (HasTrait(opcode, kForwards) && i.operand(0).shape().leaf_count() == leaves) {
       range = flow.ranges_[i.operand(0).id().value - flow.lowest_];
       continue;
     } else {

@@ -46,11 +46,6 @@ class DataflowAnalysis {
 
 // True if no element of the tuple is a tuple, and for what is no tuple.
 bool IsFlat(Shape shape);
-
-// True if the instruction's result is an operand's value or a part of it: tuple, get-tuple-element, bitcast,
-// opt-barrier, domain, add-dependency.
-bool IsForwardingOp(Opcode opcode);
-
 }  // namespace hlokit
 
 #endif  // HLOKIT_PASSES_ANALYSIS_DATAFLOW_ANALYSIS_H_

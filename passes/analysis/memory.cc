@@ -77,7 +77,7 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
   std::vector<int32_t> last(flow.values().size(), -1);
   for (int32_t place = 0; place < places; ++place) {
     const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
-    if (IsForwardingOp(i.opcode())) continue;
+    if (HasTrait(i.opcode(), kForwards)) continue;
     for (Instruction operand : i.operands()) {
       for (uint32_t value : flow.ValuesOf(operand)) last[value] = place;
     }
@@ -95,7 +95,7 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
   std::vector<uint32_t> buffer_of(flow.values().size(), kNoBuffer);
   for (int32_t place = 0; place < places; ++place) {
     const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
-    if (IsForwardingOp(i.opcode())) continue;
+    if (HasTrait(i.opcode(), kForwards)) continue;
     const absl::Span<const uint32_t> values = flow.ValuesOf(i);
     const Reuse reuse = ReuseOf(i);
     for (size_t leaf = 0; leaf < values.size(); ++leaf) {

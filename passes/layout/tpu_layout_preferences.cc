@@ -106,7 +106,7 @@ class LayoutSolver {
   // How often its bytes are moved for it: what is made is written and read, what comes from outside is read.
   static uint8_t MemoryPasses(Instruction i) {
     if (i.opcode() == Opcode::kParameter) return i.parent().is_entry() ? 1 : 0;
-    const bool made = !IsForwardingOp(i.opcode()) && !HasTrait(i.opcode(), kControlFlow);
+    const bool made = !HasTrait(i.opcode(), kForwards) && !HasTrait(i.opcode(), kControlFlow);
     return made && i.opcode() != Opcode::kConstant ? 2 : 0;
   }
 
@@ -202,7 +202,7 @@ class LayoutSolver {
       const int64_t index = i.int_attr(Attr::kIndex);
       if (!tuple.IsTuple() || index < 0 || index >= tuple.tuple_size()) return;
       LinkLeaves(LeafOf(i), LeafOf(i.operand(0), LeafOfElement(tuple, index)), i.shape().leaf_count());
-    } else if (IsForwardingOp(opcode)) {
+    } else if (HasTrait(opcode, kForwards)) {
       if (i.operand_count() > 0) LinkWhole(i, i.operand(0));
     } else if (opcode == Opcode::kWhile || opcode == Opcode::kCall || opcode == Opcode::kFusion ||
                opcode == Opcode::kConditional) {

@@ -126,12 +126,12 @@ absl::Status CopyInserter::Run(Computation c) {
   std::vector<int32_t> readers(flow->values().size(), 0);
   for (InstructionId id : order) {
     const Instruction i = module_.instruction(id);
-    if (IsForwardingOp(i.opcode()) && !i.is_root()) continue;
+    if (HasTrait(i.opcode(), kForwards) && !i.is_root()) continue;
     std::vector<uint32_t> read;
     if (i.is_root()) {
       read.assign(flow->ValuesOf(i).begin(), flow->ValuesOf(i).end());
     }
-    if (!IsForwardingOp(i.opcode())) {
+    if (!HasTrait(i.opcode(), kForwards)) {
       for (Instruction operand : i.operands()) {
         const absl::Span<const uint32_t> held = flow->ValuesOf(operand);
         read.insert(read.end(), held.begin(), held.end());

@@ -25,8 +25,8 @@ bool CanRematerialize(Instruction i) {
   if (!i.shape().IsArray() || IsRematerialized(i) || i.is_root()) return false;
   if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty()) return false;
   if (opcode == Opcode::kFusion) return i.enum_attr(Attr::kFusionKind, FusionKind::kCustom) != FusionKind::kCustom;
-  constexpr uint16_t kNever = kControlFlow | kCollective | kSideEffect | kStartsAsync | kUpdatesAsync | kEndsAsync;
-  if ((InfoOf(opcode).traits & kNever) != 0 || IsForwardingOp(opcode)) return false;
+  constexpr uint32_t kNever = kControlFlow | kCollective | kSideEffect | kStartsAsync | kUpdatesAsync | kEndsAsync;
+  if ((InfoOf(opcode).traits & kNever) != 0 || HasTrait(opcode, kForwards)) return false;
   return opcode != Opcode::kRng && opcode != Opcode::kParameter && opcode != Opcode::kConstant &&
          opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
 }
@@ -73,7 +73,7 @@ int32_t PeakReducer::LastUse(Instruction i) const {
     if (value.is_root()) return static_cast<int32_t>(use_.order.size());
     for (const auto use : value.uses()) {
       last = std::max(last, place_of_[use.user.id().value]);
-      if (IsForwardingOp(use.user.opcode())) open.push_back(use.user);
+      if (HasTrait(use.user.opcode(), kForwards)) open.push_back(use.user);
     }
   }
   return open.empty() ? last : static_cast<int32_t>(use_.order.size());
@@ -91,7 +91,7 @@ std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
     bool plain = true;  // used at places of its own, none at the peak
     for (const auto use : i.uses()) {
       const int32_t at = place_of_[use.user.id().value];
-      plain &= at != peak && !IsForwardingOp(use.user.opcode());
+      plain &= at != peak && !HasTrait(use.user.opcode(), kForwards);
       if (at > peak && (next < 0 || at < next)) next = at;
     }
     // Not used behind the peak: another value has taken the memory over.

@@ -149,7 +149,7 @@ void ListScheduler::Prepare() {
     if (i.has(Attr::kControlPredecessors)) {
       for (Instruction p : i.control_predecessors()) after(p);
     }
-    if (!flow.ok() || IsForwardingOp(i.opcode())) continue;
+    if (!flow.ok() || HasTrait(i.opcode(), kForwards)) continue;
     std::vector<uint32_t>& reads = reads_[n];
     for (Instruction operand : i.operands()) {
       const absl::Span<const uint32_t> held = flow->ValuesOf(operand);

@@ -21,8 +21,8 @@ bool IsKernel(Instruction i) {
   const Opcode opcode = i.opcode();
   if (opcode == Opcode::kFusion) return true;
   return !HasTrait(opcode, kControlFlow) && !HasTrait(opcode, kCollective) && !HasTrait(opcode, kSideEffect) &&
-         !IsAsync(opcode) && !IsForwardingOp(opcode) && opcode != Opcode::kCustomCall && opcode != Opcode::kParameter &&
-         opcode != Opcode::kConstant && opcode != Opcode::kUnknown;
+         !IsAsync(opcode) && !HasTrait(opcode, kForwards) && opcode != Opcode::kCustomCall &&
+         opcode != Opcode::kParameter && opcode != Opcode::kConstant && opcode != Opcode::kUnknown;
 }
 
 std::vector<int64_t> InPlaceOperands(Instruction i) {

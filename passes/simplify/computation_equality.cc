@@ -117,7 +117,7 @@ absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
     for (Instruction i : c.instructions()) {
       if (!MightHaveCalledComputations(i.opcode())) continue;
       // Kernels and threads keep what is theirs.
-      if (i.opcode() == Opcode::kFusion || i.opcode() == Opcode::kAsyncStart) continue;
+      if (HasTrait(i.opcode(), kOwnsCallee)) continue;
       const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
       for (const AttrValue& value : attrs) {
         uint32_t payload = value.payload;

@@ -32,7 +32,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
     std::vector<uint8_t> settled(module.computation_id_bound(), 0);
     for (InstructionId caller : callers.all()) {
       const Instruction i = module.instruction(caller);
-      if (i.opcode() != Opcode::kFusion && i.opcode() != Opcode::kAsyncStart) continue;
+      if (!HasTrait(i.opcode(), kOwnsCallee)) continue;
       if (const Computation body = i.computation_attr(Attr::kCalls); body.valid()) settled[body.id().value] = 1;
     }
     const auto is_settled = [&](InstructionId id) { return settled[module.record(id).parent.value] != 0; };

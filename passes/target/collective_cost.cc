@@ -145,7 +145,8 @@ Collective CollectiveOf(const DeviceDescription& machine, const Topology& topolo
   double operands = 0;
   for (Instruction operand : i.operands()) operands += BytesOf(machine, operand.shape());
   bool all = false;
-  if (i.opcode() == Opcode::kCollectivePermute || i.opcode() == Opcode::kCollectivePermuteStart) {
+  const Opcode opcode = SynchronousOpcode(i.opcode());
+  if (opcode == Opcode::kCollectivePermute) {
     result.kind = CollectiveKind::kPermute;
     result.bytes = operands;
     result.span = SpanOfPairs(machine, topology, i.list_attr(Attr::kSourceTargetPairs));
@@ -154,16 +155,16 @@ Collective CollectiveOf(const DeviceDescription& machine, const Topology& topolo
   const std::vector<int64_t> group = GroupOf(machine, topology, i, &all);
   result.span = all ? SpanOfAll(machine, topology) : SpanOf(machine, topology, group);
   const double members = static_cast<double>(std::max<int64_t>(result.span.devices, 1));
-  if (i.opcode() == Opcode::kAllGather || i.opcode() == Opcode::kAllGatherStart) {
+  if (opcode == Opcode::kAllGather) {
     result.kind = CollectiveKind::kAllGather;
     result.bytes = operands * members;
-  } else if (i.opcode() == Opcode::kReduceScatter) {
+  } else if (opcode == Opcode::kReduceScatter) {
     result.kind = CollectiveKind::kReduceScatter;
     result.bytes = operands;
-  } else if (i.opcode() == Opcode::kAllToAll || i.opcode() == Opcode::kRaggedAllToAll) {
+  } else if (opcode == Opcode::kAllToAll || opcode == Opcode::kRaggedAllToAll) {
     result.kind = CollectiveKind::kAllToAll;
     result.bytes = operands;
-  } else if (i.opcode() == Opcode::kCollectiveBroadcast) {
+  } else if (opcode == Opcode::kCollectiveBroadcast) {
     result.kind = CollectiveKind::kBroadcast;
     result.bytes = operands;
   } else {

@@ -18,11 +18,6 @@ int64_t DimensionOf(Instruction instruction) {
   return dimensions[0];
 }
 
-bool KeepsDimensions(Opcode opcode) {
-  return opcode == Opcode::kCopy || opcode == Opcode::kOptimizationBarrier || opcode == Opcode::kDomain ||
-         opcode == Opcode::kAddDependency;
-}
-
 }  // namespace
 
 void PrepareSetDimensionSize(CompiledComputationBuilder& b) {
@@ -46,7 +41,7 @@ void PrepareGetDimensionSize(CompiledComputationBuilder& b) {
       b.SetResult(size);
       return;
     }
-    if (at.opcode() != Opcode::kSetDimensionSize && !KeepsDimensions(at.opcode())) break;
+    if (at.opcode() != Opcode::kSetDimensionSize && !HasTrait(at.opcode(), kIdentity)) break;
     at = at.operand(0);
   }
   auto* size = b.program().program().arena.AllocateArray<int64_t>(1);

@@ -65,7 +65,7 @@ absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
     open.pop_back();
     std::vector<InstructionId> sites;
     for (Instruction i : module.computation(caller).instructions()) {
-      if (i.opcode() == Opcode::kCall || i.opcode() == Opcode::kWhile || i.opcode() == Opcode::kConditional) {
+      if (CallsSequentialCode(i.opcode())) {
         sites.push_back(i.id());
       }
     }

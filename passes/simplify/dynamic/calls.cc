@@ -30,10 +30,6 @@ std::vector<CalleeBinding> CalleeBindings(Instruction call) {
 
 }  // namespace
 
-bool PassesSizes(Opcode opcode) {
-  return opcode == Opcode::kCall || opcode == Opcode::kWhile || opcode == Opcode::kConditional;
-}
-
 absl::Status Padder::VisitCall(Instruction i) {
   const Instruction before = original_.instruction(i.id());
   // Computations change by the shapes they have, whoever calls them: these must be the callers'.

@@ -70,7 +70,7 @@ std::vector<uint8_t> UsedOtherwise(const Module& module) {
   std::vector<uint8_t> used(module.computation_id_bound(), 0);
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
-      if (!MightHaveCalledComputations(i.opcode()) || PassesSizes(i.opcode())) continue;
+      if (!MightHaveCalledComputations(i.opcode()) || CallsSequentialCode(i.opcode())) continue;
       for (Computation callee : i.called_computations()) used[callee.id().value] = 1;
     }
   }

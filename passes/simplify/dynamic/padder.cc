@@ -206,7 +206,7 @@ absl::Status Padder::Visit(Instruction i) {
     if (!is_entry_) return Unpack(i);
     return shape.IsTuple() ? absl::OkStatus() : ReceiveSizes(i);
   }
-  if (PassesSizes(opcode)) return VisitCall(i);
+  if (CallsSequentialCode(opcode)) return VisitCall(i);
   if (opcode == Opcode::kGetTupleElement && !follows && is_entry_ && i.operand(0).opcode() == Opcode::kParameter &&
       shape.IsArray()) {
     return ReceiveSizes(i);

@@ -19,8 +19,6 @@
 
 namespace hlokit {
 
-// call, while and conditional: sizes go in and come out with the arrays.
-bool PassesSizes(Opcode opcode);
 // set-dimension-size with the bound of the dimension, whose result is static there.
 bool UnsetsDimension(Instruction instruction);
 
