@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of this room.
+// Registers the scheduling and memory passes.
 #include <algorithm>
 
 #include "passes/core/register_passes.h"
@@ -16,13 +16,13 @@ namespace {
 
 int64_t ToBytes(double bytes) { return static_cast<int64_t>(std::clamp(bytes, 1.0, 1e18)); }
 
-// What the caller compiles for, or a slice of the option `device`.
+// Returns the target of the pass context, or the one that the option `device` selects.
 tpu::TpuTarget TargetOf(const Pass& pass, const Module& module) {
   if (pass.context().target != nullptr) return *pass.context().target;
   return tpu::TargetFor(pass.options().String("device"), module);
 }
 
-// The option `hbm-bytes`, or what the target's devices have for the module.
+// Returns the option `hbm-bytes`, or the HBM capacity of the target's devices for the module.
 int64_t HbmBytes(const Pass& pass, const tpu::TpuTarget& target) {
   const int64_t given = pass.options().Int("hbm-bytes");
   return given >= 0 ? given : ToBytes(target.machine.HbmBytes() * target.parts);
@@ -213,7 +213,7 @@ ENTRY main {
 
 constexpr char kScheduled[] = "A schedule; a module without one is left alone.";
 
-// What several passes take, so that `tpu{device=v6e}` sets it for all.
+// Shared by several passes, so that `tpu{device=v6e}` sets it for all.
 OptionInfo Device() {
   return {.name = "device",
           .type = OptionInfo::Type::kString,
