@@ -10,10 +10,10 @@
 namespace hlokit {
 
 enum class CostRule : uint8_t {
-  kFree,            // nothing is done
+  kFree,            // takes no time
   kPlain,           // reads its operands and writes its result
-  kArithmetic,      // the same with an operation for each element
-  kTranscendental,  // the same with a transcendental function for each element
+  kArithmetic,      // as kPlain, with an operation per element
+  kTranscendental,  // as kPlain, with a transcendental function per element
   kSlice,
   kDynamicSlice,
   kDynamicUpdateSlice,

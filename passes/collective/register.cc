@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of this room.
+// Registers the collective passes.
 #include <deque>
 #include <string>
 
@@ -24,7 +24,7 @@ class Combine : public Pass {
   }
 };
 
-// A pass that counts what it did.
+// A pass that counts its rewrites.
 template <absl::StatusOr<int64_t> (*run)(Module&)>
 class Counted : public Pass {
  public:
@@ -46,7 +46,7 @@ class Reassociate : public Pass {
   }
 };
 
-// A module whose entry reduces over devices with `sum`. Kept for as long as the registry is.
+// Returns a module whose entry reduces over devices with `sum`. Lives as long as the registry.
 std::string_view AllReduceExample(std::string_view name, std::string_view type, std::string_view entry) {
   static auto* const kTexts = new std::deque<std::string>();
   return kTexts->emplace_back(StrCat("HloModule ", name, "\n\nsum {\n  a = ", type, "[] parameter(0)\n  b = ", type,
