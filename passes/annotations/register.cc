@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of this room.
+// Registers the annotation passes.
 #include "passes/annotations/propagate.h"
 #include "passes/core/register_passes.h"
 
