@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of instructions, from JSON.
+// Attributes of instructions in JSON.
 #include <algorithm>
 #include <bit>
 
@@ -284,7 +284,7 @@ bool JsonModuleParser::ReadStatistics(ListId* id) {
   return object.ok();
 }
 
-// ---- what the tables lack ----
+// ---- unrecognized attributes ----
 
 bool JsonModuleParser::ReadUnknownText(StringId* text) {
   if (in_.Peek() == '{' || in_.Peek() == '[') return in_.Expected("the HLO text of the attribute in a string");

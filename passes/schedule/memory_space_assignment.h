@@ -6,10 +6,8 @@
 // memory-space assignment, openxla/xla xla/hlo/ir/hlo_instruction.h and docs of MSA):
 //
 //   pinned      from its defining instruction to its last use
-//   evicted     defined and used in VMEM; an asynchronous copy to HBM, overlapped with instructions that leave HBM
-//   idle,
-//               serves later uses
-//   prefetched  copied to VMEM asynchronously, overlapped with instructions that leave HBM idle
+//   evicted     defined and used in VMEM; an asynchronous copy to HBM, while HBM is otherwise idle, serves later uses
+//   prefetched  copied to VMEM asynchronously, while HBM is otherwise idle
 //
 // The module has a schedule; positions below are indices into it.
 #ifndef HLOKIT_PASSES_SCHEDULE_MEMORY_SPACE_ASSIGNMENT_H_
