@@ -147,7 +147,7 @@ bool ShardingReader::NamedAttribute(AxisReader& axis_reader, ShardingLeaf* leaf)
   const bool has_value = in_.TryConsume('=');
   if (has_value && axes == &leaf->unreduced && in_.Peek() != '{' && !Reduction(&leaf->reduction)) return false;
   if (has_value && in_.Peek() == '{') return axis_reader.Set(axes);
-  // No axes: all of them. For `replicated` that is the default.
+  // Without a list: all axes. For `replicated`, an empty list has that meaning.
   if (axes == &leaf->replicated) return true;
   for (int64_t i = 0; i < leaf->mesh.rank(); ++i) axes->push_back({i, 1, 0});
   return true;

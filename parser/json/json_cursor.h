@@ -80,8 +80,11 @@ class JsonCursor {
   std::string value_;
 };
 
-// Iterates over an object: JsonObject object(cursor, "an instruction"); JsonString key; while (object.Next(&key)) {
-// read the value } if (!object.ok()) ...
+// Iterates over the members of an object:
+//   JsonObject object(cursor, "an instruction");
+//   JsonString key;
+//   while (object.Next(&key)) { read the value }
+//   if (!object.ok()) ...
 class JsonObject {
  public:
   JsonObject(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '{' || in.Expected(what)) {
@@ -98,8 +101,10 @@ class JsonObject {
   bool first_ = true;
 };
 
-// Iterates over an array: JsonArray array(cursor, "a list of shapes"); while (array.Next()) { read an element } if
-// (!array.ok()) ...
+// Iterates over the elements of an array:
+//   JsonArray array(cursor, "a list of shapes");
+//   while (array.Next()) { read an element }
+//   if (!array.ok()) ...
 class JsonArray {
  public:
   JsonArray(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '[' || in.Expected(what)) {
