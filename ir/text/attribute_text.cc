@@ -49,7 +49,7 @@ void AttributePrinter::Print(AttrValue value) {
       !options_.print_infeed_outfeed_config) {
     return;
   }
-  // "main" is where everything runs that does not say otherwise.
+  // "main" is the default thread.
   if (value.attr == Attr::kAsyncExecutionThread && context_.str(StringId(value.payload)) == "main") return;
   out_ << ", " << info.text << '=';
   PrintValue(value);
