@@ -112,7 +112,7 @@ class Instruction {
   class UseRange;
   inline UseRange uses() const;
   bool has_users() const { return record().first_use.valid(); }
-  // Distinct users, by first use.
+  // Returns the distinct users, by first use.
   std::vector<Instruction> users() const;
   // Return instructions that must run before (after) this one without data flow between them.
   std::vector<Instruction> control_predecessors() const;

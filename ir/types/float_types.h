@@ -124,7 +124,7 @@ class MiniFloat {
     return WithSign(code > kMaxFinite ? kInfinity : static_cast<uint8_t>(code), negative);
   }
 
-  // v / 2^shift, ties to even.
+  // Returns v / 2^shift, ties to even.
   static constexpr uint64_t RoundShift(uint64_t v, int shift) {
     return (v + ((v >> shift) & 1) + (uint64_t{1} << (shift - 1)) - 1) >> shift;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies chains of async-start, async-update and async-done around a computation: which member continues whose state.
-// The state may pass through tuples, barriers, copies and loops. (Shape inference checks what one member binds; this
-// file checks the state against the computation, which only the start names.)
+// Verifies chains of async-start, async-update and async-done around a computation: each member continues the state of
+// its predecessor. The state may pass through tuples, barriers, copies and loops. (Shape inference checks the operands
+// and results that a member binds; this file checks the state against the computation, which only the start names.)
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"

@@ -10,7 +10,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-// Repeated entries of a list of pairs, found by sorting.
+// Finds duplicate entries of a list of pairs by sorting.
 uint64_t KeyOf(int64_t number, ListId index) { return static_cast<uint64_t>(number) << 32 | index.value; }
 
 class HeaderCheck {

@@ -139,7 +139,7 @@ class StructureCheck {
     CheckAttrs(i, c);
   }
 
-  // An operand or control predecessor of `i`.
+  // Checks an operand or control predecessor of `i`.
   void CheckEdge(Instruction i, Computation c, int64_t id, std::string_view what) {
     if (!IsInside(id, c)) {
       safe_ = false;

@@ -28,7 +28,7 @@ void AppendUtf8(uint32_t c, std::string* out) {
   }
 }
 
-// Four hexadecimal digits.
+// Reads four hexadecimal digits.
 bool ReadHex4(const char*& p, const char* end, uint32_t* value) {
   if (end - p < 4) return false;
   const auto [stop, error] = std::from_chars(p, p + 4, *value, 16);

@@ -216,7 +216,7 @@ template <typename Read>
 bool JsonModuleParser::ReadText(const JsonString& s, bool keeps_views, Read read) {
   std::string_view text;
   if (keeps_views) {
-    // The context's copy ends in a NUL of its own, as TextCursor needs it.
+    // The context's copy ends in a NUL, as TextCursor requires.
     text_.assign(s.value);
     text_.push_back('\0');
     text = context().str(context().strings.Intern(text_));

@@ -511,8 +511,8 @@ void CostCounter::CountParameterReads(Computation fused) {
   }
 }
 
-// XLA's traversal: from each instruction without users, the root last, operands first to last, then control
-// predecessors.
+// Counts in XLA's traversal order: from each instruction without users, the root last, operands first to last, then
+// control predecessors.
 void CostCounter::Count(Computation computation, bool fused) {
   if (fused) CountParameterReads(computation);
   Cost total;

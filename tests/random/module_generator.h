@@ -32,7 +32,7 @@ class ModuleGenerator {
  public:
   explicit ModuleGenerator(const RandomModuleOptions& options);
 
-  // HLO text.
+  // Returns HLO text.
   std::string Make();
 
  private:

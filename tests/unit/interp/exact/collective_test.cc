@@ -21,7 +21,7 @@ constexpr std::string_view kAdd = R"(add {
 }
 )";
 
-// A module whose `id` is s32[1] {10 * replica + partition}, with `body` after it.
+// Returns a module whose `id` is s32[1] {10 * replica + partition}, with `body` after it.
 std::string WithId(std::string_view body) {
   return StrCat("HloModule m\n", kAdd, R"(digits {
   a = s32[] parameter(0)
