@@ -95,8 +95,8 @@ class Hasher {
   bool HashInstruction(InstructionId id, bool force);
   void AddAttr(const AttrValue& value);
   void AddListAttr(const AttrValue& value);
-  // Adds the opcode of an async-start, -update or -done as the text has it. The operation that an async-start wraps and
-  // that its line in the text stands for, if there is one.
+  // Adds the opcode of an async-start, -update or -done as the text has it. Returns the wrapped operation that its line
+  // in the text represents, if there is one.
   Instruction AddAsyncOperation(InstructionId id);
   // Returns the attributes on that line.
   absl::Span<const AttrValue> WithWrapped(const InstructionRecord& start, Instruction wrapped);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operations that work element by element.
+// Shape rules of elementwise operations.
 #include <string>
 
 #include "ir/inference/rules.h"

@@ -535,7 +535,7 @@ void JsonPrinter::ListValue(ElementKind kind, absl::Span<const int64_t> list) {
 }
 
 void JsonPrinter::ResultAccuracyObject(ListId id) {
-  // HLO text has six digits of the tolerances; here they are exact.
+  // HLO text has six digits of the tolerances; JSON has them exactly.
   const ResultAccuracy accuracy = DecodeResultAccuracy(context_, id);
   List object(out_, '{');
   object.Key("mode");

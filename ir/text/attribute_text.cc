@@ -243,7 +243,7 @@ void AttributePrinter::PrintPadding(AttrValue value) {
 
 void AttributePrinter::PrintWindow(AttrValue value) {
   const absl::Span<const int64_t> list = ListOf(value);
-  // One part for each field that is not everywhere at its default; pad is a pair.
+  // One item for each field that is not at its default everywhere; pad is a pair.
   constexpr size_t kFields = 7;
   const auto part = [&](std::string_view name, size_t field, int64_t absent, bool always) {
     bool any = always;
