@@ -30,8 +30,8 @@ const size_t kBuiltinDeviceDescriptionCount = @count@;
 endfunction()
 
 # hlokit_table_headers(TARGET TABLE MACRO STEM): writes STEM_names.inc, the first column of TABLE as enumerators, and
-# STEM_columns.inc, the table without descriptions. TABLE and STEM are relative to the top of the project. A file that includes
-# only one of them is not compiled again when a description changes (the names: any other column).
+# STEM_columns.inc, the table without descriptions. TABLE and STEM are relative to the project root. A file that
+# includes only one of them is not recompiled when a description changes (the names: any other column).
 function(hlokit_table_headers target table macro stem)
   set(folder "${PROJECT_BINARY_DIR}/generated/tables")
   set(script "${PROJECT_SOURCE_DIR}/cmake/TableHeaders.cmake")

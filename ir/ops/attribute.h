@@ -74,7 +74,7 @@ enum class PayloadKind : uint8_t {
 
 // The meaning of the numbers of a list.
 enum class ElementKind : uint8_t {
-  kNone,         // no list
+  kNone,         // not a list
   kInteger,      // values; also records of values alone
   kIntegerList,  // for each inner list: its size, its values
   kBool,

@@ -37,7 +37,7 @@ enum OpTrait : uint16_t {
   kCalls = 1 << 10,  // has attributes that name computations, by its row. An unknown opcode might
 };
 
-// How a result shape follows from operands and attributes (opcodes.def).
+// How a result shape is inferred from operands and attributes (opcodes.def).
 enum class ShapeRule : uint8_t {
 #include "ir/ops/shape_rule_names.inc"
 };

@@ -64,7 +64,7 @@ void AttributePrinter::PrintValue(AttrValue value) {
   (this->*kPrinters[static_cast<size_t>(InfoOf(value.attr).type)])(value);
 }
 
-// ---- values that are no lists ----
+// ---- values other than lists ----
 
 void AttributePrinter::PrintSeparately(AttrValue) {}
 

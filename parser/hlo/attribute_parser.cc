@@ -61,7 +61,7 @@ bool AttributeParser::ParseString(StringId* id) {
   return true;
 }
 
-// ---- values that are no lists ----
+// ---- values other than lists ----
 
 bool AttributeParser::ParseSeparately(Attr attr, uint32_t*) {
   return in_.ErrorHere(DiagnosticKind::kBadAttribute, StrCat("unsupported attribute `", ToString(attr), "`"));

@@ -17,7 +17,7 @@ bool KeepsViews(AttrType type) {
   return type == AttrType::kIdentifier || type == AttrType::kSparsity || InfoOf(type).elements == ElementKind::kMixed;
 }
 
-// Returns true if the HLO text of a value, in a string, is read beside the form that is written.
+// Returns true if the HLO text of a value, in a string, is accepted beside its JSON form.
 bool TakesTextToo(const AttrTypeInfo& type) {
   if (type.json == JsonForm::kObject) return true;
   if (type.json != JsonForm::kValue) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the ways of counting cost_counter.cc knows applies to an opcode. The rows are in opcode_costs.def.
+// Cost rule of each opcode, as implemented in cost_counter.cc. The rows are in opcode_costs.def.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fusion may do with an opcode. The rows are in fusion_classes.def.
+// Fusion class of each opcode. The rows are in fusion_classes.def.
 #ifndef HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 #define HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 

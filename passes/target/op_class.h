@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the timing model makes of each opcode. The rows are in opcode_work.def.
+// Classification of opcodes for the timing model. The rows are in opcode_work.def.
 #ifndef HLOKIT_PASSES_TARGET_OP_CLASS_H_
 #define HLOKIT_PASSES_TARGET_OP_CLASS_H_
 
