@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How long a build of the tools from nothing takes, and on what:
+# Measures a clean build of the tools:
 #
 #   bench/build_time.sh [--plain] [--jobs=N]
 #
-# Prints elapsed and processor time and their ratio to the goal of 300 s on two cores, the ten translation units that take
-# longest, and the ten headers that are most costly to compile by themselves, with how many files name them.
-# --plain builds once more, file by file and without precompiled headers, and prints the ratio of both; it takes a while.
-# Compiler caches are left out. Builds in build/build-time, which it removes.
+# Prints elapsed and processor time and their ratio to the goal of 300 s on two cores, the ten slowest translation
+# units, and the ten headers that are most expensive to compile, with the number of files that include them. --plain
+# also builds file by file and without precompiled headers, and prints the ratio of both; this takes a while. Compiler
+# caches are disabled. Builds in build/build-time, which it removes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,7 +25,7 @@ compiler=${CXX:-g++}
 folder=build/build-time
 trap 'rm -rf "$folder"' EXIT
 
-# timed_build FLAG…: writes seconds elapsed and seconds of the processors to $folder/time.
+# timed_build FLAG…: writes elapsed and processor seconds to $folder/time.
 timed_build() {
   local TIMEFORMAT='%R %U %S'
   rm -rf "$folder"
@@ -51,7 +51,7 @@ probe=$folder/probe.cc
 grep -rhoE '^#include ["<][^">]+[">]' --include='*.h' --include='*.cc' ir parser passes interp tracer tools |
   sort | uniq -c | while read -r count _ name; do
     echo "#include $name" >"$probe"
-    # Lines after preprocessing tell which are worth a measurement.
+    # Lines after preprocessing select the headers worth measuring.
     lines=$("$compiler" -std=c++20 -E -P -I . -I "$folder/generated" -I "$folder/generated/tables" "$probe" 2>/dev/null | wc -l) || lines=0
     echo "$lines $count $name"
   done | sort -rn | head -n 30 | while read -r _ count name; do

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long reading, printing, checking, fingerprinting and cloning a module take, against `gzip -6` of the same file
-// and against XLA's figures where gzip was measured beside them: ratios that hold from machine to machine.
+// Times of parsing, printing, verifying, fingerprinting and cloning a module, relative to `gzip -6` of the same file
+// and to XLA's times relative to gzip: ratios that are comparable across machines.
 //
 //   hlokit_bench_core FILE.hlo... [XLA-TIMES.tsv] [--rounds=N]
 //
-// Of several files, the median and the worst ratio of each measurement come last.
-// The optional table has a header line with the columns name, gzip6_ms, parse_ms, print_short_ms, verify_ms,
-// fingerprint_ms and clone_ms, and a row named as the file without ".hlo"; without it, XLA's column is empty. Rounds
-// interleave all measurements, so that whatever else the machine does falls on all alike. Times are processor times, of
-// the child for gzip, and medians are shown.
+// For several files, the median and the worst ratio of each measurement come last. The optional table has a header line
+// with the columns name, gzip6_ms, parse_ms, print_short_ms, verify_ms, fingerprint_ms and clone_ms, and a row named as
+// the file without ".hlo"; without it, XLA's column is empty. Rounds interleave all measurements, so that other load
+// affects all of them equally. Times are processor times, of the child for gzip; the output shows medians.
 #include <malloc.h>
 
 #include <algorithm>
@@ -39,7 +38,7 @@ struct Ratios {
   std::vector<double> to_gzip, times_faster;
 };
 
-// By what was measured, in the order of measuring.
+// By measurement, in measuring order.
 using Summary = std::vector<std::pair<std::string, Ratios>>;
 
 int MeasureFile(const std::string& file, const bench::Table& xla, int rounds, Summary* summary) {
@@ -67,8 +66,7 @@ int MeasureFile(const std::string& file, const bench::Table& xla, int rounds, Su
   size_t printed_bytes = 0;
   uint64_t digests = 0;
   const auto print = [&](const PrintOptions& options) { printed_bytes += ToString(*module, options).size(); };
-  // What a measurement makes is taken away outside of it, except the module that is parsed: XLA's figures have that
-  // too.
+  // Results of a measurement are freed outside of it, except the parsed module, whose destruction XLA's times include.
   std::vector<Module> clones;
   std::vector<std::unique_ptr<Module>> parsed;
   Measurement measurements[] = {
@@ -160,7 +158,7 @@ int Run(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s FILE.hlo... [XLA-TIMES.tsv] [--rounds=N]\n", argv[0]);
     return 2;
   }
-  // Memory once taken is kept: else what one measurement pays for its pages would depend on what the others gave back.
+  // Keep freed memory: otherwise the page faults of one measurement would depend on memory that others released.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   const bench::Table xla(table);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long programs take on the reference interpreter, against targets and against XLA's own evaluator.
+// Times of programs on the exact engine, against targets and against XLA's own evaluator.
 //
 //   hlokit_bench_interpreter [FLAGS] FILE.hlo...
 //     --rounds=N           runs of each program (default 5)
-//     --seed=N             of the made-up arguments and constants (default 1)
+//     --seed=N             of the synthetic arguments and constants (default 1)
 //     --num-threads=N      default 1
-//     --max-seconds=X      a program that takes longer in its first run is left out of the others (default 25)
-//     --speedup=N          also: elapsed times on one and on N threads, interleaved, and their ratio; and how far the
+//     --max-seconds=X      a program whose first run takes longer is skipped in the others (default 25)
+//     --speedup=N          also: elapsed times on one and on N threads, interleaved, and their ratio; and how evenly
 //                          work is shared: processor time of all threads over that of the first one, which takes part
-//                          in all of it. On a machine that does other work, the latter tells more.
+//                          in all of it. On a loaded machine the latter is more reliable.
 //     --targets=FILE       a table with the columns name and target_ms; exit code 1 if a target is missed
 //     --xla-times=FILE     a table with the columns name, evaluator_default_ms and evaluator_fast_path_ms
-//     --calibration=FILE   what `gzip -6` compressed for the column gzip6_of_calibration_ms of that table: it is timed
-//                          here too, and XLA's times are scaled to this machine
+//     --calibration=FILE   the file compressed by `gzip -6` for the column gzip6_of_calibration_ms of that table: it is
+//                          timed here too, and XLA's times are scaled to this machine
 //
 // Tables are tab-separated; their rows are named as the files without ".hlo". A time is that of one evaluation of a
-// prepared module, reading and preparing left out: processor time for one thread, elapsed time for several. Rounds
-// interleave the programs, and medians are shown. "ns_step" is the time of an instruction run. "times_faster" is XLA's
-// time over ours; the geometric means are over the rows for which the table has a number.
+// prepared module, without parsing and preparation: processor time for one thread, elapsed time for several. Rounds
+// interleave the programs; the output shows medians. "ns_step" is the time per executed instruction. "times_faster" is
+// XLA's time over ours; the geometric means are over the rows for which the table has a number.
 #include <time.h>
 
 #include <chrono>
@@ -53,12 +53,12 @@ struct Flags {
 
 struct Program {
   std::string name;
-  std::string error;  // why it is not measured
+  std::string error;  // reason for not measuring
   std::unique_ptr<Module> module;
   std::unique_ptr<interp::Evaluator> evaluator;
   std::vector<Literal> arguments;
   std::vector<double> times;
-  int64_t steps = 0;  // of a run
+  int64_t steps = 0;  // instructions per run
   // For the speed-up: on one thread and on several.
   std::unique_ptr<interp::Evaluator> compared[2];
   std::vector<double> elapsed[2];
@@ -173,7 +173,7 @@ class Mean {
   int count_ = 0;
 };
 
-// Prints a line; false if the program misses its target.
+// Prints a line. Returns false if the program misses its target.
 bool Report(const Program& program, const bench::Table& targets, const bench::Table& xla, double scale,
             Mean* by_default, Mean* by_fast_path) {
   const double target = targets.Number(program.name, "target_ms");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmarks share: processor time, medians, gzip as a yardstick, tables of other people's times.
+// Shared code of the benchmarks: processor time, medians, gzip as a yardstick, tables of reference times.
 #ifndef HLOKIT_BENCH_MEASURE_H_
 #define HLOKIT_BENCH_MEASURE_H_
 
@@ -23,7 +23,7 @@ extern char** environ;
 
 namespace hlokit::bench {
 
-// Processor time of this process, all threads.
+// Returns the processor time of this process, all threads.
 inline double ProcessMilliseconds() {
   timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -43,7 +43,8 @@ inline double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Processor time of `gzip -6 -c path` with the output thrown away, a program of its own. Negative if it could not run.
+// Returns the processor time of `gzip -6 -c path`, run as a child with its output discarded. Negative if it could not
+// run.
 inline double GzipMilliseconds(const std::string& path) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -65,7 +66,7 @@ inline double GzipMilliseconds(const std::string& path) {
   return milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime);
 }
 
-// "dir/name.hlo" -> "name".
+// Returns "name" for "dir/name.hlo".
 inline std::string ProgramName(std::string_view path) {
   const size_t slash = path.rfind('/');
   std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
@@ -77,7 +78,7 @@ inline std::string ProgramName(std::string_view path) {
 class Table {
  public:
   Table() = default;
-  // Empty if the file cannot be read.
+  // Reads the table. Empty if the file cannot be read.
   explicit Table(const std::string& path) {
     std::ifstream in(path);
     std::string line;
@@ -96,7 +97,7 @@ class Table {
   bool empty() const { return rows_.empty(); }
   bool HasRow(const std::string& row) const { return rows_.contains(row); }
 
-  // Empty if there is no such cell.
+  // Returns the text of a cell; empty if there is no such cell.
   std::string Text(const std::string& row, std::string_view column) const {
     const auto found = rows_.find(row);
     if (found == rows_.end()) return "";
@@ -106,7 +107,7 @@ class Table {
     return "";
   }
 
-  // Zero if there is no such cell or its text is no number.
+  // Returns the number in a cell; zero if there is no such cell or its text is not a number.
   double Number(const std::string& row, std::string_view column) const {
     const std::string text = Text(row, column);
     char* end = nullptr;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long passes take, against XLA's figures where `gzip -6` of the same file was timed beside them; and how strong
-// they are: instructions after `simplify` and bytes after `default`, against what XLA's pipelines leave.
+// Times of passes, relative to XLA's, which are given relative to `gzip -6` of the same file; and their strength:
+// instructions after `simplify` and bytes after `default`, relative to XLA's pipelines.
 //
 //   hlokit_bench_passes [--rounds=N] [--times=XLA-TIMES.tsv] [--strength=XLA-PASSES.tsv] FILE.hlo…
 //
 // Tables have a header line and a row for each file, named as the file without ".hlo". Times: gzip6_ms, cost_ms,
 // pass_NAME_ms, pipeline_simplify_ms, pass_fusion_after_simplify_ms. Strength: simplify_instructions, fused_bytes.
 // Times are processor times, medians of the rounds, which interleave all measurements; each pass runs on a fresh clone.
-// The last lines are geometric means over the files that the tables have, beside their goals.
+// The last lines are geometric means over the files in the tables, with their goals.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -50,13 +50,12 @@ struct Measurement {
   const char* what;
   const char* column;    // of the times
   const char* pipeline;  // null: the cost analysis
-  bool simplified;       // runs on the module that `simplify` left
-  double goal;           // times faster than XLA, in the mean; 0: none
+  bool simplified;       // runs on the result of `simplify`
+  double goal;           // times faster than XLA, on average; 0: none
   Mean faster = {};
 };
 
-// Runs `text` over the module, and gives the milliseconds that took, once it was read; negative, with a message, if it
-// cannot.
+// Runs `text` on the module and returns the milliseconds, without parsing; negative, with a message, on errors.
 double RunPipeline(const char* text, Module* module) {
   absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
   absl::Status status = pipeline.status();

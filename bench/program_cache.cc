@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What finding a compiled program costs: in memory, in the folder of programs, and by compiling it.
+// Time to find a compiled program: in memory, in the persistent compilation cache, and by compiling it.
 //
 //   hlokit_bench_program_cache [--rounds=N] [--layers=N]
 //
-// The program is a chain of layers with about 20,000 instructions. A hit in the folder is all that a step does on the
-// tracing thread from the recorded graph to the handle of its program: the key, the contents that are compared byte by
-// byte, reading, checksum, comparison. Making the program ready to run comes later, on the device's thread, and is
-// shown apart. Wall times, medians. Peers: compilation itself, which a hit saves, and a target of 1 ms.
+// The program is a chain of layers with about 20,000 instructions. A hit in the persistent cache covers all work of a
+// step on the tracing thread from the recorded graph to the handle of its program: the key, the contents that are
+// compared byte by byte, reading, checksum, comparison. Deserialization comes later, on the device's thread, and is
+// shown separately. Wall times, medians. Comparisons: compilation itself, which a hit saves, and a target of 1 ms.
 #include <stdlib.h>
 
 #include <algorithm>

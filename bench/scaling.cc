@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the time of reading, checking, printing and fingerprinting grows with the module: nanoseconds an instruction at
-// two sizes, ten times apart. Linear time is a ratio of 1; caches that no longer hold the module make it somewhat more.
+// Scaling of parsing, verifying, printing and fingerprinting with the module size: nanoseconds per instruction at two
+// sizes, a factor of ten apart. Linear time is a ratio of 1; cache misses of larger modules add to it.
 //
 //   hlokit_bench_scaling [INSTRUCTIONS] [--rounds=N] [--passes[=PIPELINE]]
 //
-// --passes measures passes instead: each of the registry alone, or the pipeline given. One that grows faster than
-// n log n is 1.2 times linear or more at these sizes, caches apart.
-// The module is made here: layers of a network with names, layouts, metadata and a call to a shared computation.
+// With --passes, measures passes instead: each registered pass alone, or the given pipeline. A ratio of 1.2 or more at
+// these sizes, caches aside, means that a pass grows faster than n log n. The module is generated: layers of a network
+// with names, layouts, metadata and a call to a shared computation.
 #include <malloc.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace hlokit {
 namespace {
 
 // For a module of a million instructions.
-constexpr int kTargetBytes = 150;  // an instruction, after parsing
+constexpr int kTargetBytes = 150;  // per instruction, after parsing
 constexpr double kTargetGrowth = 1.1;
 
 std::string MakeModule(int64_t instructions) {
@@ -74,7 +74,7 @@ bool Measure(const std::shared_ptr<const SourceBuffer>& source, Times* times) {
   times->instructions = module->instruction_count();
   times->text_bytes = source->text().size();
   times->verify.push_back(bench::MillisecondsOf([&] { VerifyModule(*module, {}, &sink); }));
-  // As a tool writes to a file; then to a string, whose memory the system has to give first.
+  // To a file, as tools do; then to a string, whose memory the system must supply first.
   size_t printed = 0, length = 0;
   times->print.push_back(bench::MillisecondsOf([&] {
     TextWriter out([&printed](std::string_view text) { printed += text.size(); });
@@ -86,7 +86,7 @@ bool Measure(const std::shared_ptr<const SourceBuffer>& source, Times* times) {
   return !sink.has_errors() && printed > 0 && length == printed && digest != Digest();
 }
 
-// Nanoseconds an instruction that the pipeline takes for a module; negative, with a message, if it cannot run.
+// Returns the nanoseconds per instruction that the pipeline takes; negative, with a message, on errors.
 double PassNanoseconds(const std::string& text, const Module& module, int rounds) {
   std::vector<double> times;
   for (int round = 0; round < rounds; ++round) {

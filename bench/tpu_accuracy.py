@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How far the simulated TPU is from measured times.
+"""Error of the simulated TPU relative to measured times.
 
-Makes the program of each measured row (bench/tpu/models.py), runs `hlo-run --timing-only` on it and prints measured and
-predicted time with the signed error. Figures of a machine are the same for all rows; rows marked `fit` were looked at when
-its efficiencies were chosen; of rows marked `part` the attention time was; rows marked `seen` were not, but their programs
-and the kernel model were revised after their first errors were known: no blind test.
+Generates the program of each measured row (bench/tpu/models.py), runs `hlo-run --timing-only` on it and prints measured
+and predicted time with the signed error. The parameters of a device are the same for all rows; rows marked `fit` were
+used to choose its efficiencies; of rows marked `part` the attention time was; rows marked `seen` were not, but their
+programs and the kernel model were revised after their first errors were known, so they are no blind test.
 
-  bench/tpu_accuracy.py --data=FOLDER [--bin=build/release/bin] [--rows=REGEX]
+  bench/tpu_accuracy.py --data=DIR [--bin=build/release/bin] [--rows=REGEX]
 
-FOLDER holds v6e_gemm_measured.csv, v6e_elementwise_measured.csv and v6e_llm_measured.csv. Exit code 1 if a group is
-further off than its target.
+DIR contains v6e_gemm_measured.csv, v6e_elementwise_measured.csv and v6e_llm_measured.csv. Exit code 1 if the error of a
+group exceeds its target.
 """
 import argparse
 import csv
@@ -44,7 +44,7 @@ class Bench:
         return json.loads(run.stdout)["device_time_us"]
 
     def row(self, group, name, how, measured, make):
-        """`make` gives the predicted time in the unit of `measured`."""
+        """`make` returns the predicted time in the unit of `measured`."""
         if not self.rows.search(f"{group} {name}"):
             return
         predicted = make()

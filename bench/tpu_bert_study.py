@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""BERT-large on a TPU v3-8: how much of a published run was the device's.
+"""BERT-large on a TPU v3-8: the device's share of a published run.
 
-Published (Hugging Face, PyTorch/XLA on Cloud TPU): three epochs of WikiText-103 in sequences of 512 on a v3-8, 178.4 minutes
-at batch 64 in f32, 106.4 at batch 128 in bf16, at about 1.0 and 1.2 s a step; both step times make it 228 thousand sequences
-an epoch. Here the training step of the tracer's BERT-large is compiled and simulated, a core's share of the batch on each of
-the 8 cores, and the sum of the gradients over them, which is not hidden behind anything.
+Published (Hugging Face, PyTorch/XLA on Cloud TPU): three epochs of WikiText-103 in sequences of 512 on a v3-8, 178.4
+minutes at batch 64 in f32, 106.4 at batch 128 in bf16, at about 1.0 and 1.2 s per step; both step times imply 228
+thousand sequences per epoch. This study compiles and simulates the training step of the tracer's BERT-large, with a
+core's share of the batch on each of the 8 cores, and the sum of the gradients over them, which does not overlap with
+anything.
 
-What the device does not explain is the host's: the step is recorded, looked up and called again each time, the loss is
-fetched, and the device waits meanwhile. That share should not depend on batch or type, since the graph is the same. It is
-taken from the first run and checked on the second.
+The remaining time is the host's: the step is recorded, looked up and called again each time, the loss is fetched, and
+the device is idle meanwhile. That time should not depend on batch or type, since the graph is the same. It is taken
+from the first run and checked on the second.
 
   bench/tpu_bert_study.py [--bin=build/release/bin] [--pipeline=PASSES]
 

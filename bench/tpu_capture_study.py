@@ -3,22 +3,22 @@
 """Lazy tracing against captured graphs: ten models in training on one v4 chip.
 
 Published for PyTorch/XLA (means over ten TorchBench models): a lazily traced step takes 39 ms, of which the device runs
-17.85 ms and tracing takes 13.67 ms; captured by dynamo in five graphs it takes 52.6 ms. Each execution costs the host 1.8 to
-4.3 ms.
+17.85 ms and tracing takes 13.67 ms; captured by dynamo in five graphs it takes 52.6 ms. Each execution costs the host
+1.8 to 4.3 ms.
 
-Here the ten models' training steps are compiled and simulated; batch sizes are taken to be TorchBench's, which the
-publication does not state. A step waits for its executions one after another, so that
+This study compiles and simulates the training steps of the ten models; batch sizes are assumed to be TorchBench's,
+since the publication does not state them. A step waits for its executions one after another, so that
 
   lazy            = tracing + device + cost of a graph
   captured in n   = device + n * cost of a graph
 
-Tracing of a model is the published mean in proportion to the nodes of its lazy graph. The cost of a graph is the one figure
-taken from the five-graph step; the lazy step and the break-even follow.
+The tracing time of a model is the published mean in proportion to the nodes of its lazy graph. The cost of a graph is
+the only parameter taken from the five-graph step; the lazy step and the break-even follow.
 
   bench/tpu_capture_study.py [--bin=build/release/bin] [--pipeline=PASSES]
 
-Exit code 1 if five graphs are not slower than lazy tracing, the break-even does not lie at three graphs, one graph is no
-gain, or a predicted mean is more than 10 % off.
+Exit code 1 if five graphs are not slower than lazy tracing, the break-even is not at three graphs, one graph is not
+faster, or a predicted mean is more than 10 % off.
 """
 import argparse
 import os

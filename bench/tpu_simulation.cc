@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the simulated TPU is: a program for many devices with every device walked step by step, and the same with
-// one that stands for all. Prints steps on devices a second and the time of a simulation, and how they compare with the
-// targets: a million steps a second, two seconds for a training step of 405 billion parameters on 512 chips.
+// Speed of the TPU simulation: a program for many devices with every device simulated, and with one that represents
+// all. Prints device steps per second and the time of a simulation, relative to the targets: a million steps per
+// second, two seconds for a training step of 405 billion parameters on 512 chips.
 //
 //   hlokit_bench_tpu_simulation [--device=v5p] [--rounds=N] FILE...
 //
-// CPU time, the median of the rounds; the passes before the simulation are part of it.
+// CPU time, the median of the rounds, including the passes before the simulation.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -25,8 +25,8 @@
 namespace hlokit {
 namespace {
 
-constexpr double kTargetEvents = 1e6;   // a second
-constexpr double kTargetSeconds = 2.0;  // for a simulation
+constexpr double kTargetEvents = 1e6;   // per second
+constexpr double kTargetSeconds = 2.0;  // per simulation
 
 struct Result {
   double milliseconds = 0;

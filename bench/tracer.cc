@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tracing costs: recording a training step, finding its program in the cache and handing it to the device, for
-// each op; and lowering the step to HLO.
+// Overhead of tracing: recording a training step, finding its program in the cache and enqueuing it, per op; and
+// lowering the step to HLO.
 //
 //   hlokit_bench_tracer [--rounds=N] [--model=resnet50|bert-base]
 //
-// Sizes are small and op counts those of the full models, so that the figures are of the tracer. Times are processor
-// times of the tracing thread; medians are shown. An op is a call of an aten op, those that ops make included; for
-// comparison, PyTorch's eager dispatch alone takes about 0.7 us an op, and PyTorch/XLA 13.7 ms a step of a small model.
+// Sizes are small and op counts those of the full models, so that the times are those of the tracer. Times are
+// processor times of the tracing thread; the output shows medians. An op is a call of an aten op, including calls by
+// other ops; for comparison, PyTorch's eager dispatch alone takes about 0.7 us per op, and PyTorch/XLA 13.7 ms per step
+// of a small model.
 #include "tracer/step/tracer.h"
 
 #include <time.h>

@@ -2,9 +2,9 @@
 # Bundles tools/web/report into a C++ source at build time:
 #   cmake -D folder=tools/web/report -D work=BUILD/report-page -D output=FILE.cc [-D node=PROGRAM -D npm=PROGRAM]
 #     -P BuildReportPage.cmake
-# A source package has the bundle ready, in tools/web/report/bundle, which is taken as long as it is of the same sources. Else
-# node and npm make it. Where they are missing, or the libraries cannot be fetched, the source says that there is no page:
-# the build goes on, and hlo-run --report says why it cannot write one.
+# A source package contains the bundle, in tools/web/report/bundle, which is used if it was built from the same sources.
+# Otherwise node and npm build it. If they are missing, or the libraries cannot be fetched, the generated source has no
+# page: the build succeeds, and hlo-run --report reports why it cannot write one.
 function(no_page why)
   message(WARNING "hlo-run --report will not work: ${why}. To try again, remove ${output}.")
   file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT [[

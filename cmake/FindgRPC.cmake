@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# gRPC::grpc++, gRPC's C++ library, and gRPC::grpc_cpp_plugin, its generator: Debian's CMake configuration asks for more
-# packages than it needs. Installed beside hlokitConfig.cmake too, for those who link our static libraries.
+# gRPC::grpc++, gRPC's C++ library, and gRPC::grpc_cpp_plugin, its generator: Debian's CMake configuration requires more
+# packages than needed. Also installed with hlokitConfig.cmake, for projects that link the static libraries.
 find_path(gRPC_INCLUDE_DIR grpcpp/grpcpp.h)
 find_library(gRPC_CPP_LIBRARY grpc++)
 find_library(gRPC_LIBRARY grpc)

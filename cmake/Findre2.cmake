@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# re2::re2, the RE2 library: Debian's package brings no CMake configuration.
+# re2::re2, the RE2 library: Debian's package has no CMake configuration.
 find_path(re2_INCLUDE_DIR re2/re2.h)
 find_library(re2_LIBRARY re2)
 mark_as_advanced(re2_INCLUDE_DIR re2_LIBRARY)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# xxhash::xxhash, the xxHash library: Debian's package brings no CMake configuration. Installed beside
-# hlokitConfig.cmake too, for those who link our static libraries.
+# xxhash::xxhash, the xxHash library: Debian's package has no CMake configuration. Also installed with
+# hlokitConfig.cmake, for projects that link the static libraries.
 find_path(xxhash_INCLUDE_DIR xxhash.h)
 find_library(xxhash_LIBRARY xxhash)
 mark_as_advanced(xxhash_INCLUDE_DIR xxhash_LIBRARY)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_debian_packages(): what cpack needs to make hlokit, libhlokit-dev and hlokit-doc, by the rules of Debian.
+# hlokit_debian_packages(): configures cpack to build hlokit, libhlokit-dev and hlokit-doc according to Debian policy.
 function(hlokit_debian_packages)
   set(folder "${PROJECT_BINARY_DIR}/debian")
-  # The revision sorts before the 1 that a package of Debian's own archive would begin with.
+  # The revision sorts before 1, the first revision of a package in Debian's own archive.
   set(revision 0hlokit1)
   set(version "${PROJECT_VERSION}-${revision}")
-  # RFC 5322, of the commit where SOURCE_DATE_EPOCH says so.
+  # RFC 5322, of the commit if SOURCE_DATE_EPOCH is set.
   string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
   file(READ "${PROJECT_SOURCE_DIR}/NOTICE" notice)
   configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/changelog.in" "${folder}/changelog.Debian" @ONLY)
@@ -21,7 +21,7 @@ function(hlokit_debian_packages)
   set(CPACK_VERBATIM_VARIABLES ON)
   set(CPACK_PACKAGE_CONTACT "${HLOKIT_CONTACT}")
   set(CPACK_PACKAGE_VENDOR hlokit)
-  # As if there were none: CPack would put it in front of the packages' own.
+  # The default text, which counts as none: CPack would prepend any other to the packages' own.
   set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_NAME} built using CMake")
   set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
   set(CPACK_STRIP_FILES ON)

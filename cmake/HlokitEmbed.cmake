@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is made at build time and compiled into a room.
+# Generated sources of libraries.
 #
-# hlokit_embed_machines(TARGET FOLDER): compiles FOLDER/*.tpu into TARGET as hlokit::tpu::kBuiltinDeviceDescriptions, in order of
-# name, so that tools need no file at run time.
+# hlokit_embed_machines(TARGET DIR): compiles DIR/*.tpu into TARGET as hlokit::tpu::kBuiltinDeviceDescriptions, in order
+# of name, so that tools need no file at run time.
 function(hlokit_embed_machines target folder)
   file(GLOB files CONFIGURE_DEPENDS "${folder}/*.tpu")
   list(SORT files)
@@ -30,8 +30,8 @@ const size_t kBuiltinDeviceDescriptionCount = @count@;
 endfunction()
 
 # hlokit_table_headers(TARGET TABLE MACRO STEM): writes STEM_names.inc, the first column of TABLE as enumerators, and
-# STEM_columns.inc, the table without descriptions. TABLE and STEM are relative to the top of the project. A file that includes
-# only one of them is not compiled again when a description changes (the names: any other column).
+# STEM_columns.inc, the table without descriptions. TABLE and STEM are relative to the project root. A file that
+# includes only one of them is not recompiled when a description changes (the names: any other column).
 function(hlokit_table_headers target table macro stem)
   set(folder "${PROJECT_BINARY_DIR}/generated/tables")
   set(script "${PROJECT_SOURCE_DIR}/cmake/TableHeaders.cmake")
@@ -48,8 +48,8 @@ function(hlokit_table_headers target table macro stem)
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/hlokit/${parent}")
 endfunction()
 
-# hlokit_compile_protos(TARGET FILE...): compiles .proto files, named from the top of the project, into TARGET. Their
-# headers are found as "room/file.pb.h" by the target alone.
+# hlokit_compile_protos(TARGET FILE...): compiles .proto files, named from the project root, into TARGET. Only the
+# target itself finds their headers as "room/file.pb.h".
 function(hlokit_compile_protos target)
   set(folder "${PROJECT_BINARY_DIR}/generated")
   foreach(file IN LISTS ARGN)
@@ -58,16 +58,17 @@ function(hlokit_compile_protos target)
     add_custom_command(OUTPUT ${outputs}
       COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR} --cpp_out=${folder} ${PROJECT_SOURCE_DIR}/${file}
       DEPENDS "${PROJECT_SOURCE_DIR}/${file}" VERBATIM)
-    # What protoc writes is held to no style.
+    # Output of protoc is exempt from our warnings.
     set_source_files_properties("${folder}/${stem}.pb.cc" PROPERTIES COMPILE_OPTIONS -w)
     target_sources(${target} PRIVATE ${outputs})
   endforeach()
   target_include_directories(${target} SYSTEM PRIVATE "${folder}")
-  # The full library: gRPC brings it along, and two of them in one process do not agree.
+  # The full library: gRPC depends on it, and two copies in one process conflict.
   target_link_libraries(${target} PRIVATE protobuf::libprotobuf)
 endfunction()
 
-# hlokit_compile_services(TARGET FILE...): the same for .proto files with services, whose stubs are "room/file.grpc.pb.h".
+# hlokit_compile_services(TARGET FILE...): as hlokit_compile_protos, for .proto files with services, whose stubs are
+# "room/file.grpc.pb.h".
 function(hlokit_compile_services target)
   hlokit_compile_protos(${target} ${ARGN})
   set(folder "${PROJECT_BINARY_DIR}/generated")
@@ -84,7 +85,7 @@ function(hlokit_compile_services target)
   target_link_libraries(${target} PRIVATE gRPC::grpc++)
 endfunction()
 
-# hlokit_report_page(TARGET FOLDER): bundles the page of FOLDER and compiles it into TARGET; see BuildReportPage.cmake.
+# hlokit_report_page(TARGET DIR): bundles the page of DIR and compiles it into TARGET; see BuildReportPage.cmake.
 function(hlokit_report_page target folder)
   set(output "${PROJECT_BINARY_DIR}/generated/report_page_text.cc")
   set(script "${PROJECT_SOURCE_DIR}/cmake/BuildReportPage.cmake")
@@ -92,7 +93,7 @@ function(hlokit_report_page target folder)
   file(GLOB bundle CONFIGURE_DEPENDS "${folder}/bundle/*")
   list(APPEND inputs "${folder}/package.json" "${folder}/package-lock.json" "${folder}/build.mjs" "${PROJECT_SOURCE_DIR}/NOTICE" "${script}"
     ${bundle})
-  # As parts of the command they make it run again once they are installed.
+  # As part of the command, so that it runs again once they are installed.
   find_program(HLOKIT_NODE NAMES node nodejs)
   find_program(HLOKIT_NPM npm)
   add_custom_command(OUTPUT "${output}"

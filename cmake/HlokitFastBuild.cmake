@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_fast_build(TARGET [HEADER file | REUSE target] [ALONE file…]): what makes a build of many files quick, without a
-# change of what is built.
+# hlokit_fast_build(TARGET [HEADER file | REUSE target] [ALONE file…]): speeds up the build of many files, without
+# changing its output.
 #
-#   - HEADER, which includes what most files include, is compiled once (HLOKIT_PCH); REUSE takes that of another target with
-#     the same compiler flags;
-#   - files of one folder are compiled several at a time (HLOKIT_UNITY), except those in ALONE, and small folders that follow
-#     each other with them. Such a group is one translation unit, so names in anonymous namespaces must differ within a
-#     folder and its neighbors; the compiler says where they do not.
+#   - HEADER, the common includes, is precompiled (HLOKIT_PCH); REUSE takes that of another target with the same compiler
+#     flags;
+#   - files of one directory are compiled in groups (HLOKIT_UNITY), except those in ALONE, and adjacent small directories
+#     share a group. A group is one translation unit, so names in anonymous namespaces must differ within a directory and
+#     its neighbors; otherwise the compiler reports an error.
 function(hlokit_fast_build target)
   cmake_parse_arguments(PARSE_ARGV 1 fast "" "HEADER;REUSE" "ALONE")
   if(HLOKIT_PCH)
@@ -28,7 +28,7 @@ function(hlokit_fast_build target)
       set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
       continue()
     endif()
-    # Named by its place in the project: objects are the same wherever the checkout lies.
+    # Relative to the project: object files do not depend on where the checkout is.
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" OUTPUT_VARIABLE folder)
     cmake_path(GET folder PARENT_PATH folder)
     cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
@@ -39,7 +39,8 @@ function(hlokit_fast_build target)
     endif()
     list(APPEND files_${folder} "${source}")
   endforeach()
-  # A folder joins the group before it where it fits in as a whole; else it begins one, or several of like size.
+  # A directory joins the previous group if it fits as a whole; otherwise it begins one group, or several of similar
+  # size.
   set(free 0)
   foreach(folder IN LISTS folders)
     list(LENGTH files_${folder} count)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiler and linker flags for everything in this project; none of them reaches those who use the installed package.
+# Compiler and linker flags of this project; users of the installed package do not inherit them.
 
 add_compile_options(-Wall -Wextra -Werror=switch)
 if(HLOKIT_WERROR)
@@ -22,7 +22,7 @@ endif()
 # Abseil's targets name dozens of shared libraries; a tool should load only those it calls.
 add_link_options(-Wl,--as-needed)
 
-# A linker that is quicker than the default one, where there is one.
+# A faster linker than the default one, if available.
 if(NOT HLOKIT_LINKER)
   find_program(HLOKIT_MOLD mold)
   find_program(HLOKIT_LLD ld.lld)
@@ -55,7 +55,7 @@ endif()
 if(HLOKIT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(HLOKIT_CCACHE_PROGRAM ccache)
   if(HLOKIT_CCACHE_PROGRAM)
-    # What it must overlook to take files with a precompiled header, and what the compiler must leave for it to see.
+    # Settings that ccache and the compiler need for precompiled headers.
     set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
       "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${HLOKIT_CCACHE_PROGRAM}")
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # hlokit_library(NAME [PUBLIC targets…] [PRIVATE targets…] [HEADER_ONLY targets…] [FLAGS flags…] [ALONE regex])
 #
-# Makes the library hlokit_NAME (hlokit::NAME) of every .cc file under NAME/ and installs the headers beside them. A new
-# file needs no line here: the next build finds it. A room with no .cc file is an interface library, so that rooms to its
-# right can name it from the first day.
-#   PUBLIC       what the room's headers include
-#   PRIVATE      what its sources call; users of the installed static library link it too
-#   HEADER_ONLY  what its sources include and nobody links; users of the installed library need not have it
-#   FLAGS        of the compiler, for this room's sources
+# Builds the library hlokit_NAME (hlokit::NAME) from every .cc file under NAME/ and installs its headers. A new file
+# needs no line here: the next build finds it. A library without .cc files is an interface library, so that others can
+# already link it.
+#   PUBLIC       dependencies of the library's headers
+#   PRIVATE      dependencies of its sources; users of the installed static library link them too
+#   HEADER_ONLY  header-only dependencies of its sources; users of the installed library do not need them
+#   FLAGS        compiler flags for this library's sources
 #   ALONE        sources that are never compiled together with others (HlokitFastBuild.cmake)
 function(hlokit_library name)
   cmake_parse_arguments(PARSE_ARGV 1 library "" "ALONE" "FLAGS;PUBLIC;PRIVATE;HEADER_ONLY")
@@ -22,7 +22,7 @@ function(hlokit_library name)
     else()
       set(alone "")
     endif()
-    # The rooms with the flags of all share one precompiled header, that of the first.
+    # Libraries with the common flags share one precompiled header, that of the first.
     if(library_FLAGS)
       target_compile_options(${target} PRIVATE ${library_FLAGS})
       hlokit_fast_build(${target} HEADER "${PROJECT_SOURCE_DIR}/cmake/precompiled.h" ALONE ${alone})
@@ -43,7 +43,7 @@ function(hlokit_library name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(${target} ${scope} cxx_std_20)
   target_link_libraries(${target} ${scope} ${library_PUBLIC})
-  # Headers are included as "room/file.h", here and from the installed package.
+  # Headers are included as "library/file.h", here and from the installed package.
   target_include_directories(${target} ${scope}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hlokit>)
@@ -57,7 +57,7 @@ function(hlokit_library name)
   endforeach()
 endfunction()
 
-# The CMake package: after `cmake --install`, find_package(hlokit) gives hlokit::ir, hlokit::parser, …
+# The CMake package: after `cmake --install`, find_package(hlokit) provides hlokit::ir, hlokit::parser, …
 function(hlokit_install_package)
   include(CMakePackageConfigHelpers)
   set(destination "${CMAKE_INSTALL_LIBDIR}/cmake/hlokit")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is installed beside the rooms and the tools: the pkg-config file, completions, manual pages, documents. And, with
-# HLOKIT_PACKAGING, what packages need more: see tools/package, which makes them.
+# Installation of further files: the pkg-config file, completions, manual pages, documents, and, with HLOKIT_PACKAGING,
+# the other needs of packages: see tools/package, which builds them.
 #
-# Three components: tools, dev (headers, libraries and what finds them) and doc.
+# Three components: tools, dev (headers, libraries and their configuration) and doc.
 
 option(HLOKIT_PACKAGING "Build for packages: hardened, with manual pages; cpack makes .deb files of it" OFF)
 set(HLOKIT_CONTACT "hlokit maintainers <maintainers@users.noreply.hlokit.dev>" CACHE STRING "Maintainer in packages")
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
-# Whatever the umask of who builds.
+# Independent of the builder's umask.
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
@@ -16,7 +16,7 @@ if(HLOKIT_PACKAGING)
   add_link_options(-Wl,-z,relro -Wl,-z,now)
 endif()
 
-# hlokit_pkg_config(): hlokit.pc, with the libraries that the rooms name as what it requires.
+# hlokit_pkg_config(): hlokit.pc, which requires the dependencies of the libraries.
 function(hlokit_pkg_config)
   set(requires "")
   foreach(room IN ITEMS ir parser passes interp tracer)
@@ -43,7 +43,7 @@ function(hlokit_pkg_config)
   string(STRIP "${libs}" libs)
   set(HLOKIT_PC_REQUIRES ${requires} PARENT_SCOPE)
   list(JOIN requires " " requires)
-  # Found from where the file lies, so that it holds wherever the tree is installed.
+  # Relative to the location of the file, so that the installed tree is relocatable.
   file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
   configure_file("${PROJECT_SOURCE_DIR}/packaging/hlokit.pc.in" "${PROJECT_BINARY_DIR}/hlokit.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/hlokit.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
@@ -69,7 +69,7 @@ function(hlokit_completions)
   install(FILES "${folder}/zsh/_hlokit" DESTINATION "${zsh_folder}" COMPONENT tools)
 endfunction()
 
-# The target hlokit_man makes a manual page of each tool and each of its subcommands, in build/NAME/man.
+# The target hlokit_man builds a manual page of each tool and each of its subcommands, in build/NAME/man.
 function(hlokit_man_pages)
   set(script "${PROJECT_SOURCE_DIR}/cmake/MakeManPages.cmake")
   find_program(HLOKIT_HELP2MAN help2man)
@@ -97,7 +97,7 @@ function(hlokit_documents)
     COMPONENT doc)
 endfunction()
 
-# Called once everything else is known.
+# Requires: called after all targets are defined.
 function(hlokit_install_extras)
   get_property(targets DIRECTORY "${PROJECT_SOURCE_DIR}/tools" PROPERTY BUILDSYSTEM_TARGETS)
   set(tools "")
@@ -117,7 +117,7 @@ function(hlokit_install_extras)
     include(HlokitStatic)
     hlokit_static_tools(${tools})
     hlokit_debian_packages()
-    # All that packages hold.
+    # Everything in the packages.
     add_custom_target(hlokit_packages)
     add_dependencies(hlokit_packages ${tools} hlokit_man hlokit_static_tools)
   endif()

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 include(CheckLinkerFlag)
 
-# hlokit_static_tools(TOOL...): each tool once more, in build/NAME/static/bin, with everything it needs linked in, the C
-# library too: it runs on any Linux of this architecture. The target is hlokit_static_tools; objects are those of the tools.
+# hlokit_static_tools(TOOL...): builds each tool fully statically, including the C library, in build/NAME/static/bin: it
+# runs on any Linux of this architecture. The target is hlokit_static_tools; object files are those of the tools.
 #
-# Libraries are those that pkg-config names for hlokit.pc; Debian's -dev packages have them as archives.
+# Libraries are those that pkg-config lists for hlokit.pc; Debian's -dev packages have them as archives.
 function(hlokit_static_tools)
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(HLOKIT_STATIC REQUIRED ${HLOKIT_PC_REQUIRES} re2)
-  # Most linkers warn that looking up names of hosts loads libraries; the profiler's addresses are this machine's own.
+  # Most linkers warn that host name lookup loads libraries; the profiler only uses local addresses.
   check_linker_flag(CXX -Wl,--no-warnings HLOKIT_LINKER_NO_WARNINGS)
   add_custom_target(hlokit_static_tools)
   foreach(tool IN LISTS ARGN)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# hlokit_version_source(TARGET): compiles version and commit into TARGET, as tools/cli/version.h has them. The commit is
-# looked up at each build; the source is written, and the tools are linked, again only where it changed.
+# hlokit_version_source(TARGET): compiles version and commit into TARGET, as declared in tools/cli/version.h. Each build
+# looks up the commit; the source is written, and the tools are linked, only if it changed.
 #
-# The same file is the script that does so:
-#   cmake -D source=FOLDER -D version=0.1.0 -D output=FILE.cc -P HlokitVersion.cmake
+# This file is also the script that does so:
+#   cmake -D source=DIR -D version=0.1.0 -D output=FILE.cc -P HlokitVersion.cmake
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(HLOKIT_VERSION_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
 
@@ -21,7 +21,7 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-# An archive that git makes has the commit in a file: .gitattributes.
+# A git archive has the commit in a file: .gitattributes.
 file(STRINGS "${source}/cmake/commit.txt" commit LIMIT_COUNT 1)
 if(commit MATCHES "Format")
   set(commit "")

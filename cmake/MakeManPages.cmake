@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Manual pages of tools and their subcommands, made from --help:
-#   cmake -D help2man=PROGRAM -D bin=FOLDER -D tools=NAME,... -D version=0.1.0 -D output=FOLDER -P MakeManPages.cmake
+# Manual pages of tools and their subcommands, generated from --help:
+#   cmake -D help2man=PROGRAM -D bin=DIR -D tools=NAME,... -D version=0.1.0 -D output=DIR -P MakeManPages.cmake
 # Writes output/NAME.1.gz and output/NAME-COMMAND.1.gz, and the empty file output/made.
 
 file(REMOVE_RECURSE "${output}")
 file(MAKE_DIRECTORY "${output}")
 
-# The first sentence of a help text, as the line behind the name.
+# The first sentence of a help text, as the NAME line.
 function(summary_of text result)
   string(REGEX REPLACE "\n\n.*" "" line "${text}")
   string(REGEX REPLACE "[ \n]+" " " line "${line}")
@@ -18,7 +18,7 @@ function(summary_of text result)
   set(${result} "${first}${rest}" PARENT_SCOPE)
 endfunction()
 
-# write_page(NAME SEE COMMAND...): the page NAME(1) of a command, with what else to see.
+# write_page(NAME SEE COMMAND...): writes the page NAME(1) of a command, with SEE ALSO entries.
 function(write_page name see)
   execute_process(COMMAND ${ARGN} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
   summary_of("${help}" summary)
@@ -27,7 +27,7 @@ function(write_page name see)
   string(JOIN " " command ${ARGN})
   execute_process(COMMAND "${help2man}" --no-info --section=1 "--version-string=${version}" "--include=${output}/include"
     "${command}" OUTPUT_VARIABLE page COMMAND_ERROR_IS_FATAL ANY)
-  # help2man knows programs, not subcommands, and has dates without a day. Names of flags are not to be hyphenated.
+  # help2man supports programs, not subcommands, and dates without a day. Names of flags must not be hyphenated.
   string(TIMESTAMP date "%Y-%m-%d" UTC)
   string(TOUPPER "${name}" title)
   string(REGEX REPLACE "\n[.]TH [^\n]*" "\n.TH ${title} 1 ${date} \"hlokit ${version}\" hlokit\n.nh\n.ad l" page "${page}")
@@ -37,7 +37,7 @@ endfunction()
 
 string(REPLACE "," ";" tools "${tools}")
 foreach(tool IN LISTS tools)
-  # What may stand behind the name, of which subcommands are words: the lines that are neither flags nor directions.
+  # Completions after the name, of which subcommands are words: lines that are neither flags nor directives.
   execute_process(COMMAND "${bin}/${tool}" --complete "" OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "(^|\n)[a-z][a-z-]*\t" lines "${lines}")
   string(REGEX REPLACE "[\n\t]" "" commands "${lines}")

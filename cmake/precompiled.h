@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most files of every room include, compiled once for each (HlokitFastBuild.cmake). No file may rely on it: each
-// includes what it uses, as the build without precompiled headers (HLOKIT_PCH=OFF) shows.
+// Includes that most files of every library share, precompiled once per library (HlokitFastBuild.cmake). No file may
+// rely on it: each includes what it uses, as the build without precompiled headers (HLOKIT_PCH=OFF) verifies.
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests include besides what every room does, compiled once.
+// Precompiled header of the tests: their includes beyond those of every library.
 #include <gtest/gtest.h>
 
 #include "cmake/precompiled.h"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPT-3 175B in training as MaxText ran it for MLPerf on 512 v5p chips: the program of one chip.
+"""GPT-3 175B training as MaxText ran it for MLPerf on 512 v5p chips: the program of one chip.
 
-Weights are sharded over 64 chips (fsdp) and their columns or rows over 8 (tensor), 4 sequences of 2048 to a chip, everything
-computed again in the backward pass, products of int8 operands. Between blocks activations are sharded over the 8 along the
-model's width: gathered before the products of a block, scattered while they are summed after it. Each group of 8 is a ring of
-the torus, each group of 64 the plane across it.
+Weights are sharded over 64 chips (fsdp) and their columns or rows over 8 (tensor), with 4 sequences of 2048 per
+chip, full rematerialization in the backward pass and int8 matmuls. Between blocks activations are sharded over the 8
+along the model's width: gathered before the matmuls of a block, reduce-scattered after it. Each group of 8 is a ring
+of the torus, each group of 64 the plane across it.
 """
 from models import REGIONS, Builder, attention_kernel, commas, norm, typed
 
@@ -26,7 +26,7 @@ WEIGHTS = {"qkv": (WIDTH, 3 * HEADS * DEPTH // TENSOR), "o": (HEADS * DEPTH // T
 
 
 def quantized(b, x, noise=False):
-    """x as int8 by its largest value, which takes a pass of its own; gradients are rounded by a draw for each element."""
+    """Quantizes x to int8 by its largest value, in a separate pass; gradients are rounded stochastically."""
     sizes = x[1][x[1].index("["):]
     most = b.reduce(b.unary("abs", x), [0, 1], "max")
     scaled = b.binary("divide", x, b.broadcast(most, x[1], []))
@@ -39,7 +39,7 @@ def quantized(b, x, noise=False):
 
 
 def product(b, x, y, xc, yc, noise=(False, False)):
-    """The product of both as int8; `noise`: which of them is a gradient."""
+    """The matmul of both as int8; `noise`: which of them is a gradient."""
     wide = b.dot(quantized(b, x, noise[0]), quantized(b, y, noise[1]), [xc], [yc], to="s32")
     return b.convert(wide, "bf16")
 
@@ -97,7 +97,7 @@ def backward(b, dy, s, w):
 
 
 def while_loop(name, state, make):
-    """A loop over the layers; `make` gives the next values of the state."""
+    """A loop over the layers; `make` returns the next values of the state."""
     shape = f"({', '.join(['s32[]'] + state)})"
     b = Builder(name)
     p = b.emit(shape, "parameter(0)", "p")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HLO of the programs whose measured times tpu_accuracy.py compares with: products, elementwise loops, transformers."""
+"""HLO of the programs whose measured times tpu_accuracy.py compares with: matmuls, elementwise loops, transformers."""
 
 
 class Builder:
-    """Text of one computation, an instruction a line."""
+    """Text of one computation, one instruction per line."""
 
     def __init__(self, name, entry=False):
         self.lines = [("ENTRY " if entry else "") + name + " {"]
@@ -87,7 +87,7 @@ REGIONS = "".join(f"""
 
 
 def loop(state, trips, make):
-    """A module that runs `make` trips times over values of these shapes; `make` gives the next values."""
+    """A module that runs `make` for `trips` iterations over values of these shapes; `make` returns the next values."""
     shapes = ["s32[]"] + state
     tuple_ = f"({', '.join(shapes)})"
     body = Builder("body")
@@ -153,7 +153,8 @@ QWEN3_8B = dict(layers=36, d=4096, heads=32, kv=8, hd=128, ff=12288, vocab=15193
 
 
 def decoder(model, tokens, attend, last):
-    """A forward pass over `tokens` rows; `attend` makes [tokens, heads*hd] of the packed q, k, v; the head sees `last` rows."""
+    """A forward pass over `tokens` rows; `attend` computes [tokens, heads*hd] from the packed q, k, v; the head
+    reads `last` rows."""
     m = model
     b = Builder("main", True)
     x = b.param(f"bf16[{tokens},{m['d']}]")
@@ -190,7 +191,7 @@ def split_heads(b, qkv, model, tokens):
 
 
 def rotate(b, x, tokens, heads, depth):
-    """Normalizes each head and turns it by its position."""
+    """Normalizes each head and applies rotary position embeddings."""
     x = b.reshape(x, f"bf16[{tokens},{heads},{depth}]")
     x = norm(b, x, b.param(f"bf16[{depth}]"))
     half = f"bf16[{tokens},{heads},{depth // 2}]"
@@ -203,7 +204,7 @@ def rotate(b, x, tokens, heads, depth):
 
 
 def prefill(model, sequence, batch):
-    """All tokens of each sequence at once; keys and values go into the cache, as the later decoding needs them."""
+    """Prefill: all tokens of each sequence at once; keys and values are written to the cache for decoding."""
     m = model
     tokens = sequence * batch
 
@@ -223,7 +224,7 @@ def prefill(model, sequence, batch):
 
 
 def decode(model, sequence, batch):
-    """One token of each sequence. The attention kernel is hand-written, as inference servers have it."""
+    """Decoding: one token of each sequence. The attention kernel is hand-written, as in inference servers."""
     m = model
     rows = max(batch, 16)
 
@@ -262,7 +263,7 @@ ENTRY main {{
 
 
 def stream(operands, megabytes):
-    """One array of so many megabytes made of another, or of two, as a*x + y."""
+    """One array of that many megabytes computed from another, or from two, as a*x + y."""
     shape = f"bf16[{round(megabytes * 1e6 / 2 / 1024)},1024]"
     b = Builder("main", True)
     x = b.param(shape)
@@ -294,7 +295,7 @@ def paged(length, batch):
 
 
 def scatter(size, groups):
-    """The sum of an array of so many bytes over groups of two, half of it to each."""
+    """The sum of an array of that many bytes over groups of two, half of it to each."""
     rows = round(size / 2 / 1024 / 2) * 2
     return f"""HloModule scatter
 {REGIONS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running hlo-run and ir-dump from the TPU benchmarks."""
+"""Runs hlo-run and ir-dump for the TPU benchmarks."""
 import json
 import os
 import subprocess

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """HLO of training steps: a loop over layers forward, one backward, gradients and an optimizer, sharded by hand.
 
-The programs are those of one device. `shard` devices split every weight; a layer's weights are gathered when it starts
-and its gradients scattered when it ends, as fully sharded data parallelism does it."""
+The programs are those of one device. `shard` devices split every weight; a layer's weights are gathered when it
+starts and its gradients reduce-scattered when it ends, as in fully sharded data parallelism.
+"""
 import models
 from models import REGIONS, Builder, attention_kernel, commas, norm, typed
 
@@ -17,7 +18,7 @@ class Layer:
 
 
 def gathered(b, stacked, index, size, shard, kind="bf16"):
-    """Layer `index` of weights stacked as [layers, rows / shard, columns], whole and in bf16."""
+    """Layer `index` of weights stacked as [layers, rows / shard, columns], unsharded and in bf16."""
     layers, rows, columns = models.dims(stacked)
     zero = b.scalar(0, "s32")
     piece = b.emit(f"f32[1,{rows},{columns}]", f"dynamic-slice({stacked[0]}, {index[0]}, {zero[0]}, {zero[0]}), dynamic_slice_sizes={{1,{rows},{columns}}}")
@@ -46,7 +47,7 @@ def attend(b, qkv, layer, batch, seq, kernel, causal, backward=False, given=None
         given["p"] = p
     a = b.dot(p, v, [3], [1], [0, 1], [0, 2])
     if backward:
-        # Gradients: of the probabilities, the scores, and each operand.
+        # Gradients with respect to the probabilities, the scores, and each operand.
         dp = b.dot(a, v, [3], [3], [0, 1], [0, 2])
         inner = b.reduce(b.binary("multiply", dp, p), [3])
         ds = b.binary("multiply", b.binary("subtract", dp, b.broadcast(inner, dp[1], [0, 1, 2])), p)
@@ -58,7 +59,7 @@ def attend(b, qkv, layer, batch, seq, kernel, causal, backward=False, given=None
 
 
 def forward_layer(b, x, weights, layer, batch, seq, kernel, causal, given=None):
-    """The values of a layer; those that the backward pass wants by name. Given ones are not computed again."""
+    """The values of a layer; those that the backward pass needs by name. Given ones are not recomputed."""
     given = dict(given or {})
     tokens = batch * seq
     scale = b.broadcast(b.scalar(1, "bf16"), f"bf16[{layer.d}]", [])
@@ -101,7 +102,7 @@ def backward_layer(b, dy, saved, weights, layer, batch, seq, kernel, causal):
 
 
 def adam(b, pairs, devices, kind):
-    """New moments and weights of each (weight, gradient), the gradients summed over the devices first."""
+    """New moments and weights of each (weight, gradient), after summing the gradients over the devices."""
     outputs = []
     for w, g in pairs:
         if devices > 1:
@@ -117,8 +118,8 @@ def adam(b, pairs, devices, kind):
 
 
 def training(layers, layer, vocab, batch, seq, shard, kept=(), kernel=True, causal=True, data_parallel=1, head_rows=None):
-    """A step of one device: `batch` sequences, weights over `shard` devices, gradients summed over `data_parallel`. Values
-    of a layer that are not `kept` are computed again in the backward pass."""
+    """A step of one device: `batch` sequences, weights over `shard` devices, gradients summed over `data_parallel`.
+    Values of a layer that are not in `kept` are recomputed in the backward pass."""
     tokens = batch * seq
     names = list(layer.weights)
     x_shape = f"bf16[{tokens},{layer.d}]"
@@ -239,7 +240,7 @@ def llama_8b(batch, shard):
 
 
 def training_unrolled(layers, layer, vocab, batch, seq, devices, head_rows):
-    """A data-parallel step whose layers stand one after another and whose values are all kept."""
+    """A data-parallel step with unrolled layers that keeps all values."""
     b = Builder("main", True)
     x_shape = f"bf16[{batch * seq},{layer.d}]"
     x = b.param(x_shape)

@@ -23,7 +23,7 @@ Literal Scalar(ShapeTable& shapes, ElementType type, T value) {
   return literal;
 }
 
-// How elements compare where the text does not say.
+// Returns the default comparison type of an element type.
 ComparisonType DefaultComparison(ElementType type) {
   if (IsSigned(type)) return ComparisonType::kSigned;
   if (IsFloat(type) || IsComplex(type)) return ComparisonType::kFloat;
@@ -169,7 +169,7 @@ Builder::Result Builder::Binary(Opcode opcode, InstructionId a, InstructionId b)
 Builder::Result Builder::Compare(InstructionId a, InstructionId b, ComparisonDirection direction,
                                  std::optional<ComparisonType> type) {
   std::vector<AttrValue> attrs = {Enum(Attr::kDirection, direction)};
-  // A type that says nothing new is left out, as the parser does.
+  // The default type is omitted, as in the parser.
   if (type && (!Exists(a) || *type != DefaultComparison(shape_of(a).element_type()))) {
     attrs.push_back(Enum(Attr::kCompareType, *type));
   }
@@ -186,7 +186,7 @@ Builder::Result Builder::Clamp(InstructionId min, InstructionId value, Instructi
 
 Builder::Result Builder::AddTyped(Opcode opcode, InstructionId a, ElementType type) {
   if (!Exists(a)) return Error("operand 0 is not an instruction of the computation being built");
-  // Inference takes the element type of what is declared and gives the rest.
+  // Inference takes the element type of the declared shape and infers the rest.
   const Shape operand = shape_of(a);
   const Shape typed = shapes().Scalar(type);
   absl::StatusOr<Shape> shape = InferShape({module_, opcode, absl::MakeConstSpan(&operand, 1), {}, typed});

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds instructions to a computation, with shapes inferred, attributes put into the form that the parser gives them,
-// and names made unique. What is built prints and verifies like what is read.
+// Adds instructions to a computation: infers shapes, brings attributes into canonical form, and makes names unique.
+// Built modules print and verify like parsed ones.
 //
 //   Builder b(&module, module.AddComputation(name));
 //   const absl::StatusOr<InstructionId> x = b.Parameter(0, shape, "x");
 //   ...
 //   b.SetRoot(*b.Binary(Opcode::kAdd, *x, *x));
 //
-// A method returns the new instruction, or an error if the operands do not fit; then nothing was added.
+// Methods return the new instruction. They return an error, and add nothing, if the operands are incompatible.
 #ifndef HLOKIT_IR_BUILDER_BUILDER_H_
 #define HLOKIT_IR_BUILDER_BUILDER_H_
 
@@ -45,23 +45,24 @@ class Builder {
 
   void SetRoot(InstructionId root) { module_->SetRoot(computation_, root); }
 
-  // Base of the name of the instruction that the next call adds; without it, the opcode.
+  // Sets the base name of the next instruction; the default is the opcode.
   Builder& WithName(std::string_view base) {
     next_name_ = base;
     return *this;
   }
-  // Metadata of instructions from now on; returns what it was. MetadataScope sets it for a block.
+  // Sets the metadata of subsequent instructions. Returns the previous one. MetadataScope sets it for a block.
   MetadataId SetMetadata(MetadataId metadata) {
     const MetadataId previous = metadata_;
     metadata_ = metadata;
     return previous;
   }
 
-  // Any instruction but a parameter or constant. `declared` supplies what inference needs (shape_inference.h), or the
-  // whole shape, which is then checked. Attributes come in any order; values equal to a default may be given or not.
+  // Adds any instruction but a parameter or constant. `declared` supplies the parts that inference needs
+  // (shape_inference.h), or the whole shape, which is then checked. Attributes come in any order; default values may be
+  // omitted.
   Result Add(Opcode opcode, Operands operands, absl::Span<const AttrValue> attrs = {}, Shape declared = Shape());
 
-  // Payloads.
+  // Return attribute payloads.
   AttrValue Int(Attr attr, int64_t value) { return {attr, module_->EncodeInt64(value)}; }
   AttrValue List(Attr attr, Dims values) { return {attr, module_->ListPayload(values)}; }
   static AttrValue Bool(Attr attr, bool value) { return {attr, value}; }
@@ -73,7 +74,7 @@ class Builder {
   AttrValue String(Attr attr, std::string_view value) { return {attr, context().strings.Intern(value).value}; }
 
   // ---- values ----
-  // Parameters are added in the order of their numbers.
+  // Adds parameters in the order of their numbers.
   Result Parameter(int64_t number, Shape shape, std::string_view name = "");
   Result Constant(const Literal& value);
   Result ConstantPred(bool value);
@@ -114,25 +115,25 @@ class Builder {
     std::vector<int64_t> rhs_batch = {};
     std::vector<int64_t> rhs_contracting = {};
   };
-  // `type`: of the result, if not that of the operands.
+  // `type`: element type of the result, if not that of the operands.
   Result Dot(InstructionId lhs, InstructionId rhs, const DotNumbers& dims,
              std::optional<ElementType> type = std::nullopt);
 
   // ---- control flow ----
   Result Call(ComputationId called, Operands arguments);
   Result While(ComputationId condition, ComputationId body, InstructionId init);
-  // On a pred (two branches: true, false) or an s32 (by number).
+  // Branches on a pred (two branches: true, false) or an s32 (by index).
   Result Conditional(InstructionId index, absl::Span<const ComputationId> branches, Operands arguments);
 
  private:
-  // Checks, completes and normalizes the attributes of `opcode`.
+  // Checks, completes and canonicalizes the attributes of `opcode`.
   absl::Status CompleteAttrs(Opcode opcode, absl::Span<const AttrValue> given, std::vector<AttrValue>* attrs);
   bool IsElided(AttrValue value) const;
   absl::Status CheckOperands(Operands operands) const;
   Result Append(std::string_view name, Opcode opcode, Shape shape, Operands operands, absl::Span<const AttrValue> attrs,
                 uint32_t payload);
   std::string TakeName() { return std::exchange(next_name_, std::string()); }
-  // An array with the element type of `a`; invalid if `a` is no array or no instruction.
+  // Returns an array shape with the element type of `a`; invalid if `a` is not an array or invalid.
   Shape ShapeLike(InstructionId a, Dims sizes);
   Result AddTyped(Opcode opcode, InstructionId a, ElementType type);
   bool Exists(InstructionId id) const;
@@ -143,7 +144,7 @@ class Builder {
   MetadataId metadata_;
 };
 
-// Sets the metadata of a builder for as long as it lives.
+// Sets the metadata of a builder during its lifetime.
 class MetadataScope {
  public:
   MetadataScope(Builder* builder, MetadataId metadata) : builder_(builder), previous_(builder->SetMetadata(metadata)) {}

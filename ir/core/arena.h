@@ -21,7 +21,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // `alignment` is a power of two, at most alignof(max_align_t).
+  // Requires: `alignment` is a power of two, at most alignof(max_align_t).
   void* Allocate(size_t bytes, size_t alignment) {
     uintptr_t p = (reinterpret_cast<uintptr_t>(next_) + alignment - 1) & ~(alignment - 1);
     if (next_ == nullptr || bytes > static_cast<size_t>(end_ - reinterpret_cast<char*>(p)) ||
@@ -33,7 +33,7 @@ class Arena {
     return reinterpret_cast<void*>(p);
   }
 
-  // Uninitialized room for `n` trivially destructible objects.
+  // Returns uninitialized memory for `n` trivially destructible objects.
   template <typename T>
   T* AllocateArray(size_t n) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -49,7 +49,7 @@ class Arena {
 
   std::string_view CopyString(std::string_view s) { return {CopyArray(s.data(), s.size()), s.size()}; }
 
-  // Bytes taken from the system.
+  // Returns the bytes allocated from the system.
   size_t bytes_reserved() const { return bytes_reserved_; }
 
  private:

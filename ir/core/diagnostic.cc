@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// Indices of the diagnostics in order of place, those without a place last.
+// Returns the indices of the diagnostics in order of location, those without one last.
 std::vector<size_t> InOrder(const DiagnosticSink& sink) {
   std::vector<size_t> order(sink.diagnostics().size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -44,7 +44,7 @@ std::string Where(const SourceBuffer& source, const Diagnostic& d) {
 
 std::string_view ToString(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
 
-// The source line, cut around the column when it is very long, and a caret run under it.
+// Appends the source line, truncated around the column if it is very long, and a caret run under it.
 void AppendExcerpt(std::string* out, std::string_view text, SourceRange range) {
   constexpr size_t kWidth = 160;
   std::string_view line = LineAt(text, range.offset);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagnostics: what is wrong with an input, where, and what may help. Every kind is a row of diagnostics.def, so that a
-// test can show that each one is produced. Engines report into a DiagnosticSink; tools render it.
+// Diagnostics: an error or warning, its location, and a hint. Every kind is a row of diagnostics.def, so that a test
+// can show that each one is produced. Libraries report into a DiagnosticSink; tools render it.
 #ifndef HLOKIT_IR_CORE_DIAGNOSTIC_H_
 #define HLOKIT_IR_CORE_DIAGNOSTIC_H_
 
@@ -20,7 +20,7 @@ enum class DiagnosticKind : uint8_t {
 #include "ir/core/diagnostics.def"
 };
 
-// "undefined-operand": stable, for scripts.
+// Returns a stable name for scripts, such as "undefined-operand".
 std::string_view ToString(DiagnosticKind kind);
 inline constexpr size_t kDiagnosticKindCount = 0
 #define DIAGNOSTIC(name, text) +1
@@ -44,7 +44,7 @@ struct Diagnostic {
   std::string hint;  // "did you mean `lhs_batch_dims`?"; may be empty
 };
 
-// Collects diagnostics of one input. Keeps the first `limit` errors and as many warnings and counts the rest.
+// Collects diagnostics of one input. Keeps the first `limit` errors and as many warnings, and counts the rest.
 class DiagnosticSink {
  public:
   explicit DiagnosticSink(size_t limit = 100) : limit_(limit) {}
@@ -61,10 +61,10 @@ class DiagnosticSink {
   size_t error_count() const { return errors_; }
   size_t warning_count() const { return warnings_; }
   bool has_errors() const { return errors_ != 0; }
-  // True once as many errors as will be kept are there: engines stop early.
+  // Returns true once `limit` errors have been reported: callers stop early.
   bool limit_reached() const { return errors_ >= limit_; }
 
-  // OK, or the first error as a status with "file:line:col: ".
+  // Returns OK, or the first error as a status with "file:line:col: ".
   absl::Status ToStatus(const SourceBuffer& source) const;
 
  private:
@@ -74,9 +74,9 @@ class DiagnosticSink {
   std::vector<Diagnostic> diagnostics_;
 };
 
-// "file:line:col: error: message", the line, a caret run under the range, and the hint. Sorted by place.
+// Returns "file:line:col: error: message", the line, a caret run under the range, and the hint. Sorted by location.
 std::string RenderText(const DiagnosticSink& sink, const SourceBuffer& source);
-// One JSON array of {file, line, column, end_line, end_column, severity, kind, message, hint}.
+// Returns a JSON array of {file, line, column, end_line, end_column, severity, kind, message, hint}.
 std::string RenderJson(const DiagnosticSink& sink, const SourceBuffer& source);
 
 }  // namespace hlokit

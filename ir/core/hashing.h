@@ -12,7 +12,7 @@
 namespace hlokit {
 
 constexpr uint64_t MixHash(uint64_t a, uint64_t b) {
-  // 64x64 -> 128 multiply, folded: every input bit reaches every output bit.
+  // 64x64 -> 128 multiply, folded: every input bit affects every output bit.
   const unsigned __int128 product =
       static_cast<unsigned __int128>(a ^ 0x9e3779b97f4a7c15ull) * (b ^ 0xd6e8feb86659fd93ull);
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
@@ -46,7 +46,7 @@ inline uint64_t HashBytes(const void* data, size_t size) {
   return MixHash(h ^ a, b);
 }
 
-// Whether two ranges of `size` bytes are equal. As memcmp, but in line, for the short texts that tables compare.
+// Returns true if two ranges of `size` bytes are equal. As memcmp, but inline, for the short texts of intern tables.
 inline bool SameBytes(const void* left, const void* right, size_t size) {
   const char* a = static_cast<const char*>(left);
   const char* b = static_cast<const char*>(right);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed 32-bit ids. Every stored thing of a module (instruction, computation, shape, string, ...) is named by one of
-// these; a plain integer never is. `Id{}` is "none".
+// Typed 32-bit ids. Every object of a module (instruction, computation, shape, string, ...) is identified by one; a
+// plain integer never is. `Id{}` is invalid.
 #ifndef HLOKIT_IR_CORE_IDS_H_
 #define HLOKIT_IR_CORE_IDS_H_
 

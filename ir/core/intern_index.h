@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index behind every intern table: an open-addressing set of 32-bit ids with 32 bits of each hash beside them. The
-// table that owns the contents compares candidates. 8 bytes a slot, at most 5/8 full (power-of-two growth): names that
-// are made up are mostly not there, and looking for what is not there takes long in a fuller table.
+// The index behind every intern table: an open-addressing set of 32-bit ids with 32 bits of each hash. The table that
+// owns the contents compares candidates. 8 bytes per slot, load factor at most 5/8 (power-of-two growth): most lookups
+// of generated names miss, and misses are slow in a fuller table.
 #ifndef HLOKIT_IR_CORE_INTERN_INDEX_H_
 #define HLOKIT_IR_CORE_INTERN_INDEX_H_
 
@@ -14,7 +14,7 @@ namespace hlokit {
 
 class InternIndex {
  public:
-  // Returns the id whose contents `same(id)` accepts, or inserts `make()`'s id. The hash decides placement alone.
+  // Returns the id whose contents `same(id)` accepts, or inserts `make()`'s id. The hash only determines the slot.
   template <typename Same, typename Make>
   uint32_t FindOrInsert(uint64_t hash, Same same, Make make) {
     if ((count_ + 1) * 8 > slots_.size() * 5) Grow();
@@ -32,7 +32,7 @@ class InternIndex {
     }
   }
 
-  // Returns the id, or 0xffffffff.
+  // Returns the id whose contents `same(id)` accepts, or 0xffffffff.
   template <typename Same>
   uint32_t Find(uint64_t hash, Same same) const {
     if (slots_.empty()) return kEmpty;
@@ -45,7 +45,7 @@ class InternIndex {
     }
   }
 
-  // Where a later lookup of `hash` starts: touch it early to hide a cache miss.
+  // Prefetches the slot where a later lookup of `hash` starts, to hide a cache miss.
   void Prefetch(uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[Start(static_cast<uint32_t>(hash >> 32), slots_.size() - 1)]);
   }
@@ -69,7 +69,7 @@ class InternIndex {
 
   static size_t Start(uint32_t tag, size_t mask) {
     const size_t block = ((tag / kNeighbors) * size_t{0x9e3779b1u} >> 7) & (mask / kNeighbors);
-    // Where a block has two families of names, these begin at different places of it.
+    // If two families of names share a block, they begin at different slots of it.
     return block * kNeighbors + ((tag ^ tag >> 28) % kNeighbors);
   }
 

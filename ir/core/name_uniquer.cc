@@ -11,7 +11,7 @@ struct NameParts {
   std::string_view root;
   int64_t number = 0;
   bool numbered = false;
-  bool leading_zero = false;  // of the number; zero itself has one
+  bool leading_zero = false;  // of the number; zero counts as one
 };
 
 NameParts PartsOf(std::string_view name) {
@@ -41,7 +41,7 @@ std::string_view NameUniquer::Numbered(std::string_view root, int64_t number) {
 }
 
 bool NameUniquer::IsRootTaken(std::string_view root, StringId root_id) {
-  // "x.5" is the root of "x.5.0", but by itself number 5 of "x".
+  // "x.5" is the root of "x.5.0", but on its own it is number 5 of "x".
   if (root_id.valid() && IsTaken(root_id) && !PartsOf(root).numbered) return true;
   const StringId zero = strings_->Find(Numbered(root, 0));
   return zero.valid() && IsTaken(zero);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array of plain records that grows at its end, as std::vector does, by realloc: where the array is large the system
-// then moves pages instead of copying them, and a long array gives back what it was not filled with in place.
+// A vector of trivially copyable records that grows by realloc: for large arrays the system moves pages instead of
+// copying them, and shrinks a long array in place.
 #ifndef HLOKIT_IR_CORE_RECORD_ARRAY_H_
 #define HLOKIT_IR_CORE_RECORD_ARRAY_H_
 
@@ -52,11 +52,11 @@ class RecordArray {
   T& back() { return data_[size_ - 1]; }
 
   T& push_back(const T& value) {
-    const T copy = value;  // it may stand in the array
+    const T copy = value;  // may be an element of the array
     if (size_ == capacity_) Grow(size_ + 1);
     return *new (data_ + size_++) T(copy);
   }
-  // Room for `n` more at the end, not written yet.
+  // Appends `n` uninitialized records.
   T* Extend(size_t n) {
     if (capacity_ - size_ < n) Grow(size_ + n);
     T* const added = data_ + size_;

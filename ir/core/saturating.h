@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic of counts that may come from hostile shapes: stops at the largest and smallest int64 instead of
-// overflowing.
+// Saturating arithmetic for counts derived from untrusted shapes.
 #ifndef HLOKIT_IR_CORE_SATURATING_H_
 #define HLOKIT_IR_CORE_SATURATING_H_
 

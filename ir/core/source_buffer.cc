@@ -23,7 +23,7 @@ absl::StatusOr<std::shared_ptr<const SourceBuffer>> SourceBuffer::FromFile(const
       if (!is_stdin) close(fd);
       return absl::InvalidArgumentError(StrCat(path, ": is a directory"));
     }
-    // One spare byte lets the last read see the end of file without growing.
+    // One spare byte lets the last read detect the end of file without growing.
     if (S_ISREG(info.st_mode) && static_cast<uint64_t>(info.st_size) <= max_bytes) text.reserve(info.st_size + 1);
   }
   absl::Status status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text that was read, with its name, and the way from a byte offset to line and column.
+// A source text with its name, and the mapping from byte offsets to lines and columns.
 #ifndef HLOKIT_IR_CORE_SOURCE_BUFFER_H_
 #define HLOKIT_IR_CORE_SOURCE_BUFFER_H_
 
@@ -16,7 +16,7 @@ class SourceBuffer {
  public:
   SourceBuffer(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {}
 
-  // Reads a file; "-" is standard input. Errors: not found, unreadable, or larger than `max_bytes`.
+  // Reads a file; "-" is standard input. Returns an error if it is not found, unreadable, or larger than `max_bytes`.
   static absl::StatusOr<std::shared_ptr<const SourceBuffer>> FromFile(const std::string& path,
                                                                       uint64_t max_bytes = uint64_t{1} << 32);
 
@@ -33,9 +33,9 @@ struct LineColumn {
   int64_t column = 0;  // from 1, in bytes
 };
 
-// By a scan from the start: for error paths.
+// Returns the line and column by a scan from the start: for error paths.
 LineColumn LineColumnAt(std::string_view text, size_t offset);
-// The line around `offset`, without its newline.
+// Returns the line around `offset`, without its newline.
 std::string_view LineAt(std::string_view text, size_t offset);
 
 }  // namespace hlokit

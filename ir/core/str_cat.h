@@ -22,7 +22,7 @@ void AppendPiece(std::string* out, T v) {
 
 }  // namespace str_cat_internal
 
-// Pieces: strings, single characters, integers (in decimal).
+// Arguments: strings, single characters, integers (in decimal).
 template <typename... Pieces>
 void StrAppend(std::string* out, const Pieces&... pieces) {
   (str_cat_internal::AppendPiece(out, pieces), ...);

@@ -19,7 +19,7 @@ class StringPool {
  public:
   explicit StringPool(Arena* arena) : arena_(arena) { Intern(""); }
 
-  // Copies `s` unless it is known already. Strings are at most 4 GiB.
+  // Returns the id of `s`, copying `s` if it is new. Strings are at most 4 GiB.
   StringId Intern(std::string_view s) {
     return StringId(index_.FindOrInsert(
         Hash(s), [&](uint32_t id) { return Is(id, s); }, [&] { return Add(arena_->CopyString(s)); }));
@@ -31,7 +31,7 @@ class StringPool {
         Hash(s), [&](uint32_t id) { return Is(id, s); }, [&] { return Add(s); }));
   }
 
-  // The id of `s`, or none if it was never interned.
+  // Returns the id of `s`, or an invalid id if it was never interned.
   StringId Find(std::string_view s) const {
     return StringId(index_.Find(Hash(s), [&](uint32_t id) { return Is(id, s); }));
   }
@@ -43,14 +43,14 @@ class StringPool {
     entries_.reserve(n);
     index_.Reserve(n);
   }
-  // Gives memory reserved for growth back.
+  // Releases memory reserved for growth.
   void ShrinkToFit() { entries_.shrink_to_fit(); }
 
  private:
   struct Entry {
     const char* data;
     uint32_t size;
-  } __attribute__((packed, aligned(4)));  // 12 bytes: names are the most numerous thing in a module
+  } __attribute__((packed, aligned(4)));  // 12 bytes: names are the most numerous objects of a module
 
   // Strings that differ in their last character are neighbors in the index.
   static uint64_t Hash(std::string_view s) {

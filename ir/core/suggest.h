@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to say to a user about a name that is none of those expected.
+// Suggestions for misspelled names.
 #ifndef HLOKIT_IR_CORE_SUGGEST_H_
 #define HLOKIT_IR_CORE_SUGGEST_H_
 
@@ -9,14 +9,14 @@
 
 namespace hlokit {
 
-// The candidate nearest to `word` by edit distance, if near enough to be worth a hint; else empty.
+// Returns the candidate nearest to `word` by edit distance if it is near enough for a hint, else "".
 std::string_view FindNearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
-// The same as a question, "did you mean `X`?"; without a near one the candidates if they are few enough to read, as in
-// "it is one of `A`, `B`"; else empty.
+// Returns a question, "did you mean `X`?"; without a near candidate a list of few candidates, "it is one of `A`, `B`";
+// else "".
 std::string DidYouMean(std::string_view word, const std::vector<std::string_view>& candidates);
 
-// Suggestion behind what is wrong, "; did you mean `X`?".
+// Returns a suggestion to append to a message, "; did you mean `X`?".
 std::string DidYouMeanSuffix(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace hlokit

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text output in large pieces: a buffer that hands its contents to a consumer (a string, a file) when full. Appending
-// is a bounds check and a copy.
+// Buffered text output to a consumer (a string, a file). Appending is a bounds check and a copy.
 #ifndef HLOKIT_IR_CORE_TEXT_WRITER_H_
 #define HLOKIT_IR_CORE_TEXT_WRITER_H_
 
@@ -23,7 +22,7 @@ class TextWriter {
         buffer_(std::make_unique_for_overwrite<char[]>(buffer_size)),
         next_(buffer_.get()),
         end_(buffer_.get() + buffer_size) {}
-  // Appends to `out`, which must outlive the writer.
+  // Appends to `out`, which is not owned and must outlive the writer.
   explicit TextWriter(std::string* out)
       : TextWriter([out](std::string_view piece) { out->append(piece); }, size_t{1} << 12) {}
   TextWriter(const TextWriter&) = delete;

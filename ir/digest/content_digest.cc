@@ -10,12 +10,12 @@
 namespace hlokit {
 namespace {
 
-// Kinds of content, so that different things never start with the same word.
+// Kinds of content, so that different kinds never start with the same word.
 enum ContentTag : uint64_t { kArrayTag = 1, kLeafTag, kTupleTag, kLayoutTag, kValueTag, kElidedTag, kTupleValueTag };
 
 bool IsSet(const Digest& digest) { return digest != Digest{}; }
 
-// The spellings hashed once. A table is made when first asked for.
+// Hashes of the spellings, computed once. Tables are built on demand.
 template <size_t n, typename Text>
 std::vector<uint64_t> WordTable(Text text) {
   std::vector<uint64_t> words(n);
@@ -32,7 +32,7 @@ uint64_t DigestWord(Opcode opcode) {
 }
 
 uint64_t DigestWord(Attr attr) {
-  // Names of rows: two rows may share a spelling.
+  // Names of rows, since two rows may share a spelling.
   static constexpr std::string_view kNames[] = {
 #define ATTRIBUTE(name, ...) #name,
 #include "ir/ops/attributes.def"
@@ -67,7 +67,7 @@ Digest ContentDigests::OfShape(Shape shape, bool with_layout) {
 }
 
 void ContentDigests::FillShape(Shape shape, bool with_layout) {
-  // Shapes to hash, each above those that wait for it. One that is pushed twice is found known the second time.
+  // Shapes to hash, each above its dependents. A shape pushed twice is skipped the second time.
   stack_.assign(1, shape.id().value);
   while (!stack_.empty()) {
     const Shape s = context_.shape(ShapeId(stack_.back()));
@@ -91,7 +91,7 @@ void ContentDigests::FillShape(Shape shape, bool with_layout) {
       if (with_layout && s.has_layout()) {
         words_.Add(kLayoutTag);
         words_.AddList(s.layout()->minor_to_major);
-        // Tiles, memory space and the rest are rare, and their text holds all of them.
+        // Tiles, memory space and other extras are rare, and their text has all of them.
         if (s.layout()->extras != nullptr) words_.Add(DigestOf(ToString(s)));
       }
     } else {
@@ -109,7 +109,7 @@ Digest ContentDigests::OfLiteral(LiteralId id) {
 }
 
 void ContentDigests::FillLiteral(LiteralId id) {
-  // As FillShape; the shapes are known before, since they use the same stack.
+  // As FillShape; shapes are hashed before, since they use the same stack.
   std::vector<uint32_t> stack(1, id.value);
   while (!stack.empty()) {
     const uint32_t at = stack.back();
@@ -162,7 +162,7 @@ Digest ContentDigests::OfStackFrame(int64_t id) {
   frames_.resize(table.stack_frames.size() + 1);
   const auto in_table = [&](int64_t i) { return i >= 1 && i < static_cast<int64_t>(frames_.size()); };
   if (!in_table(id)) return Digest();
-  // The frames above that are new. A chain longer than the table bites its tail and is cut.
+  // New parent frames. A chain longer than the table is cyclic and is cut.
   std::vector<int64_t> chain;
   const auto above = [&](int64_t i) {
     return int64_t{table.stack_frames[static_cast<size_t>(i - 1)].parent_frame_id} - 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests of the contents that ids stand for: strings, shapes, literals, lists, metadata. They depend on the contents
-// alone, so those of two modules with different contexts can be compared. Each content is hashed once.
+// Digests of the contents that ids refer to: strings, shapes, literals, lists, metadata. They depend only on the
+// contents, so digests of modules with different contexts are comparable. Each content is hashed once.
 #ifndef HLOKIT_IR_DIGEST_CONTENT_DIGEST_H_
 #define HLOKIT_IR_DIGEST_CONTENT_DIGEST_H_
 
@@ -19,7 +19,7 @@
 
 namespace hlokit {
 
-// Words that are hashed together. Cleared and filled anew for each digest, so it allocates only while it grows.
+// A list of words to hash. Reused for each digest, so it allocates only while it grows.
 class DigestWords {
  public:
   void Clear() { words_.clear(); }
@@ -28,7 +28,7 @@ class DigestWords {
     words_.push_back(digest.high);
     words_.push_back(digest.low);
   }
-  // With the length first, so that lists that follow each other cannot be confused.
+  // Adds the length first, so that consecutive lists are unambiguous.
   void AddList(absl::Span<const int64_t> list) {
     words_.push_back(list.size());
     words_.insert(words_.end(), list.begin(), list.end());
@@ -39,7 +39,7 @@ class DigestWords {
   std::vector<uint64_t> words_;
 };
 
-// Numbers that stand for names of the tables. Made from the spelling, so digests survive new rows.
+// Return the hash of a table entry's spelling, so that digests survive new rows.
 uint64_t DigestWord(Opcode opcode);
 uint64_t DigestWord(Attr attr);
 uint64_t DigestWord(EnumType type, uint32_t value);
@@ -47,18 +47,18 @@ uint64_t DigestWord(ElementType type);
 
 class ContentDigests {
  public:
-  // What is printed to be hashed is printed with `options`.
+  // Attributes that are hashed in printed form are printed with `options`.
   ContentDigests(const Module& module, const PrintOptions& options);
 
-  // Element type, dimensions and which of them are dynamic; the layouts if asked.
+  // Digests the element type, dimensions and their dynamism; the layouts if `with_layout`.
   Digest OfShape(Shape shape, bool with_layout);
-  // Shape and bytes. NaN payloads and the sign of zero count; the layout does not. Of an elided literal, the shape and
-  // that it is elided.
+  // Digests shape and bytes. NaN payloads and the sign of zero count; the layout does not. For an elided literal, the
+  // shape and the elision.
   Digest OfLiteral(LiteralId id);
   Digest OfString(StringId id) const { return DigestOf(context_.str(id)); }
-  // A stack frame counts by what it and those above it name, not by its number.
+  // A stack frame counts by its contents and those of its parents, not by its number.
   Digest OfMetadata(MetadataId id);
-  // Of a list-valued attribute whose encoding holds ids: the value as it is printed.
+  // Digests the printed form of a list-valued attribute whose encoding holds ids.
   Digest OfPrinted(AttrValue value);
 
  private:
@@ -72,12 +72,12 @@ class ContentDigests {
   const Module& module_;
   const Context& context_;
   const PrintOptions options_;
-  // Indexed by id; zero: not known yet. Shapes have two, without and with layout.
+  // By id; zero: not computed yet. Shapes have two, without and with layout.
   std::vector<Digest> shapes_;
   std::vector<Digest> literals_;
   absl::flat_hash_map<uint64_t, Digest> printed_;  // by attribute and list
   absl::flat_hash_map<uint32_t, Digest> metadata_;
-  std::vector<Digest> frames_;  // by number from 1; zero: not known yet
+  std::vector<Digest> frames_;  // by number from 1; zero: not computed yet
   DigestWords words_;
   std::vector<uint32_t> stack_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 128-bit digests of contents: XXH3. They tell contents apart by accident, not against an adversary: whoever trusts a
+// 128-bit digests of contents: XXH3. Safe against accidental collisions, not against an adversary: users that trust a
 // file because its digest matches must compare the contents too.
 #ifndef HLOKIT_IR_DIGEST_DIGEST_H_
 #define HLOKIT_IR_DIGEST_DIGEST_H_
@@ -23,7 +23,7 @@ struct Digest {
   }
 };
 
-// 32 hexadecimal digits.
+// Returns 32 hexadecimal digits.
 std::string ToString(const Digest& digest);
 
 Digest DigestOf(const void* data, size_t size);

@@ -15,7 +15,7 @@
 namespace hlokit {
 namespace {
 
-// First words of parts that are hashed.
+// First words of the components that are hashed.
 enum InstructionTag : uint64_t {
   kEndOfAttributes = 1,
   kOrdinalTag,
@@ -27,7 +27,7 @@ enum InstructionTag : uint64_t {
   kWrappedOperandsTag,
 };
 
-// An instruction that is being digested, which only a walk in a circle ever reads. No digest has a high word of 0.
+// The digest of an instruction in progress, which only cycles ever read. No digest has a high word of 0.
 constexpr Digest kInProgress{0, 1};
 
 bool IsKnown(const Digest& digest) { return digest.high != 0; }
@@ -39,7 +39,7 @@ PrintOptions PrintOptionsFor(const FingerprintOptions& options) {
   return print;
 }
 
-// True for the attributes that name computations.
+// True for attributes that name computations.
 constexpr std::array<bool, kAttrCount> CallingAttrs() {
   std::array<bool, kAttrCount> calling{};
   for (size_t i = 0; i < kAttrCount; ++i) calling[i] = NamesComputations(kAttrInfo[i].type);
@@ -53,7 +53,7 @@ bool MayHaveEffect(Opcode opcode) {
   return (kOpcodeTraits[static_cast<size_t>(opcode)] & kAny) != 0 || opcode == Opcode::kCustomCall;
 }
 
-// What calls a computation.
+// Kinds of callers of a computation.
 enum Caller : uint8_t { kFusionCalls = 1, kAsyncCalls = 2, kOtherCalls = 4 };
 
 class Hasher {
@@ -76,7 +76,7 @@ class Hasher {
     included_[static_cast<size_t>(Attr::kControlPredecessors)] = false;  // hashed with the operands
   }
 
-  // Digests everything but the module.
+  // Digests all computations.
   void HashComputations() {
     for (ComputationId id : CalleesFirst()) HashComputation(id);
   }
@@ -84,28 +84,28 @@ class Hasher {
   Digest HashModule(const std::vector<ComputationId>& uncalled);
 
  private:
-  // Computations, each after those it calls as far as the calls run in no circle. Fills callers_.
+  // Returns the computations, callees first except on cycles. Fills callers_.
   std::vector<ComputationId> CalleesFirst();
 
   void HashComputation(ComputationId id);
   void HashInOrder(ComputationId id);
-  // Digests `id` after what it depends on, in whatever order it stands.
+  // Digests `id` after its dependencies, in any order of instructions.
   void HashWithDependencies(InstructionId id);
-  // Digests one instruction. False if a dependency has not been digested yet, unless `force`.
+  // Digests one instruction. Returns false if a dependency has not been digested yet, unless `force`.
   bool HashInstruction(InstructionId id, bool force);
   void AddAttr(const AttrValue& value);
   void AddListAttr(const AttrValue& value);
-  // Adds the opcode of an async-start, -update or -done as the text has it. The operation that an async-start wraps and
-  // that its line in the text stands for, if there is one.
+  // Adds the opcode of an async-start, -update or -done as the text has it. Returns the wrapped operation that its line
+  // in the text represents, if there is one.
   Instruction AddAsyncOperation(InstructionId id);
-  // The attributes on that line.
+  // Returns the attributes on that line.
   absl::Span<const AttrValue> WithWrapped(const InstructionRecord& start, Instruction wrapped);
 
   bool HasEffect(InstructionId id) const;
   std::vector<InstructionId> ControlPredecessors(const InstructionRecord& r) const;
-  // Digests of the sinks, ascending.
+  // Returns the digests of the sinks, ascending.
   std::vector<Digest> SinkDigests(ComputationId id) const;
-  // Gives numbers to instructions with an effect that look the same; false if there are none.
+  // Numbers instructions with side effects and equal digests. Returns false if there are none.
   bool DisambiguateDuplicates(ComputationId id);
 
   const Module& module_;
@@ -118,19 +118,19 @@ class Hasher {
   std::vector<uint8_t> has_effects_;  // by computation
   std::vector<uint8_t> callers_;      // by computation: Caller bits
   std::array<bool, kAttrCount> included_;
-  // By computation: one that the text does not show, since what async-start calls is written `all-gather-start` and so
-  // on if it is one operation. Of its attributes, the text has those that are the operation's own.
+  // By computation: hidden in the text, since an async-start of one operation is written `all-gather-start` and so on.
+  // Of its attributes, the text has those specific to the operation.
   std::vector<uint8_t> is_wrapper_;
-  bool wrapped_ = false;                                // is_wrapper_ of the computation at hand
-  absl::flat_hash_map<uint32_t, InstructionId> async_;  // async-start and -update -> what they wrap
+  bool wrapped_ = false;                                // is_wrapper_ of the current computation
+  absl::flat_hash_map<uint32_t, InstructionId> async_;  // async-start and -update -> wrapped instruction
   std::vector<AttrValue> merged_attrs_;
-  std::vector<InstructionId> effects_;                // with an effect, in the computation at hand
-  absl::flat_hash_map<uint32_t, uint64_t> ordinals_;  // of lookalikes after the first
+  std::vector<InstructionId> effects_;                // of the current computation, with side effects
+  absl::flat_hash_map<uint32_t, uint64_t> ordinals_;  // of duplicates after the first
   DigestWords words_;
 };
 
 std::vector<ComputationId> Hasher::CalleesFirst() {
-  // Calls as pairs, then callees of each computation side by side.
+  // Calls as pairs, then the callees of each computation, contiguous.
   std::vector<std::pair<uint32_t, uint32_t>> calls;
   const auto add = [&](const InstructionRecord& caller, uint32_t callee) {
     calls.emplace_back(caller.parent.value, callee);
@@ -160,7 +160,7 @@ std::vector<ComputationId> Hasher::CalleesFirst() {
   std::vector<uint32_t> next(begin.begin(), begin.end() - 1);
   for (const auto& [caller, callee] : calls) callees[next[caller]++] = callee;
 
-  // Depth first; next[c] is the callee of c to look at.
+  // Depth first; next[c] is the next callee of c.
   next.assign(begin.begin(), begin.end() - 1);
   std::vector<uint8_t> seen(n);
   std::vector<uint32_t> stack;
@@ -352,7 +352,7 @@ Instruction Hasher::AddAsyncOperation(InstructionId id) {
   async_[id.value] = wrapped.id();
   words_.Add(DigestOf(StrCat(wrapped.opcode_text(), suffix)).low);
   if (r.opcode != Opcode::kAsyncStart) return {};
-  // The text takes it that the wrapped operation has the parameters as they come.
+  // The text implies that the wrapped operation has the parameters in order.
   bool in_order = wrapped.operand_count() == wrapped.parent().parameter_count();
   for (int64_t i = 0; in_order && i < wrapped.operand_count(); ++i) {
     in_order = wrapped.operand(i) == wrapped.parent().parameter(i);
@@ -373,14 +373,14 @@ absl::Span<const AttrValue> Hasher::WithWrapped(const InstructionRecord& start, 
     return false;
   };
   for (const AttrValue& value : wrapped.attrs()) {
-    // As printed: what the start says itself is said once, and a backend_config is that of the start.
+    // As printed: attributes of the start are not repeated, and backend_config is that of the start.
     if (IsCommon(value.attr) && (value.attr == Attr::kBackendConfig || start_has(value.attr))) continue;
     merged_attrs_.push_back(value);
   }
   for (const AttrValue& value : module_.attrs_of(start)) {
     if (value.attr != Attr::kCalls) merged_attrs_.push_back(value);
   }
-  // In the order in which an opcode of that name has them, if there is one: all-gather-start.
+  // In the order of the opcode of that name, if there is one: all-gather-start.
   const Opcode named = OpcodeFromText(StrCat(wrapped.opcode_text(), "-start")).value_or(wrapped.opcode());
   std::stable_sort(merged_attrs_.begin(), merged_attrs_.end(), [&](const AttrValue& a, const AttrValue& b) {
     return AttrOrder(named, a.attr) < AttrOrder(named, b.attr);
@@ -391,7 +391,7 @@ absl::Span<const AttrValue> Hasher::WithWrapped(const InstructionRecord& start, 
 void Hasher::HashWithDependencies(InstructionId start) {
   struct Frame {
     InstructionId id;
-    uint32_t next = 0;  // dependency to look at: operands, then control predecessors
+    uint32_t next = 0;  // next dependency: operands, then control predecessors
     std::vector<InstructionId> control;
   };
   std::vector<Frame> stack;
@@ -416,7 +416,7 @@ void Hasher::HashWithDependencies(InstructionId start) {
 }
 
 void Hasher::HashInOrder(ComputationId id) {
-  // Texts define before they use, so one look at each instruction is the rule.
+  // Texts define before use, so each instruction is usually visited once.
   for (InstructionId i = module_.record(id).first; i.valid(); i = module_.record(i).next) {
     if (instructions_[i.value] == Digest{} && !HashInstruction(i, /*force=*/false)) HashWithDependencies(i);
   }
@@ -434,7 +434,7 @@ std::vector<Digest> Hasher::SinkDigests(ComputationId id) const {
 bool Hasher::DisambiguateDuplicates(ComputationId id) {
   ordinals_.clear();
   if (effects_.size() < 2) return false;
-  absl::flat_hash_map<Digest, uint64_t> numbered;  // lookalikes -> how many have a number
+  absl::flat_hash_map<Digest, uint64_t> numbered;  // digest -> number of numbered duplicates
   {
     std::vector<Digest> digests;
     for (InstructionId i : effects_) digests.push_back(instructions_[i.value]);
@@ -444,8 +444,8 @@ bool Hasher::DisambiguateDuplicates(ComputationId id) {
     }
   }
   if (numbered.empty()) return false;
-  // The numbers come from a walk that only the graph decides: from the root, then from the sinks in the order of their
-  // digests, through operands by position. (Sinks that look the same are taken in the order of the text.)
+  // The numbers come from a traversal that depends only on the graph: from the root, then from the sinks in the order
+  // of their digests, through operands by position. (Sinks with equal digests are visited in text order.)
   std::vector<InstructionId> starts;
   for (InstructionId i = module_.record(id).first; i.valid(); i = module_.record(i).next) {
     if (!module_.record(i).first_use.valid() && IsSink({&module_, i})) starts.push_back(i);

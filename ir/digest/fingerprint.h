@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fingerprints: 128-bit digests of what a module computes. Two modules that differ only in names, instruction ids, the
-// order of independent instructions, the order of computations, metadata or comments have the same fingerprint; modules
-// of different contexts, files and processes can be compared.
+// Fingerprints: 128-bit digests of the computation of a module. Two modules that differ only in names, instruction ids,
+// the order of independent instructions, the order of computations, metadata or comments have the same fingerprint;
+// modules of different contexts, files and processes can be compared.
 //
-// The digest of an instruction is made of its opcode, its shape, its attributes in table order, its constant or
-// parameter number, the digests of the computations it calls, those of its operands by position and those of its
-// control predecessors as a set. That of a computation is made of its thread, its parameters by number, its root, and
-// the other instructions whose value nothing uses. That of the module is made of the entry computation, the
-// computations that nothing calls, and the header: replica and partition counts, input-output aliasing, buffer donors,
-// unknown attributes. So every instruction counts, dead ones too; run dce first to ignore them.
+// The digest of an instruction covers its opcode, its shape, its attributes in table order, its constant or parameter
+// number, the digests of its callees, those of its operands by position and those of its control predecessors as a set.
+// The digest of a computation covers its thread, its parameters by number, its root, and the other instructions without
+// users. The fingerprint of the module covers the entry computation, the computations without callers, and the header:
+// replica and partition counts, input-output aliasing, buffer donors, unknown attributes. So every instruction counts,
+// dead ones too; run dce first to ignore them.
 //
-// Values, not objects: a value that is computed twice and one that is computed once and used twice look the same,
-// unless computing it has an effect (rng, infeed, a call of a computation that has one, ...), in which case the first,
-// second,
-// ... of those that look the same, in the order of a walk from the root, are told apart.
+// Digests are of values, not instructions: a value that is computed twice and one that is computed once and used twice
+// are equal, unless computing it has a side effect (rng, infeed, a call of a computation with one, ...). Equal
+// instructions with side effects are numbered in the order of a traversal from the root.
 //
-// Constants count by their bytes: NaN payloads and the sign of zero matter. An elided constant equals every elided
-// constant of its shape and no other. backend_config counts by its text. Commutative operands are not sorted. What the
-// text writes as `all-gather-start` is one operation, be it an all-gather that async-start wraps or an
-// all-gather-start.
+// Constants count by their bytes, including NaN payloads and the sign of zero. An elided constant equals every elided
+// constant of its shape and no other. backend_config counts by its text. Commutative operands are not sorted.
+// `all-gather-start` in the text is one operation, whether an all-gather in an async-start or an all-gather-start.
 //
-// Time and memory are linear in the module. A module that does not verify is digested too: calls and operands that run
-// in a circle are cut.
+// Time and memory are linear in the module. An invalid module is digested too: cycles of calls and operands are cut.
 #ifndef HLOKIT_IR_DIGEST_FINGERPRINT_H_
 #define HLOKIT_IR_DIGEST_FINGERPRINT_H_
 
@@ -32,13 +29,13 @@
 
 namespace hlokit {
 
-// What else shall count. Fingerprints made with different options are never equal.
+// Optional components of a fingerprint. Fingerprints with different options are never equal.
 struct FingerprintOptions {
   bool layout = false;               // of every shape, and the entry layout
   bool sharding = false;             // sharding attributes, propagation flags of the header
-  bool metadata = false;             // metadata, origins, statistics, stack frames, debug attributes
+  bool metadata = false;             // metadata, original values, statistics, stack frames, debug attributes
   bool frontend_attributes = false;  // of instructions and of the module
-  bool schedule = false;             // is_scheduled, and in a scheduled module the order outside of fusions
+  bool schedule = false;             // is_scheduled, and in a scheduled module the instruction order outside of fusions
 
   static FingerprintOptions All() { return {true, true, true, true, true}; }
   bool Includes(AttrCategory meaning) const;
@@ -49,11 +46,11 @@ class FingerprintTable {
   explicit FingerprintTable(const Module& module, const FingerprintOptions& options = {});
 
   Digest module() const { return module_; }
-  // Zero for what is erased.
+  // Returns the digest; zero for erased computations.
   Digest of(ComputationId id) const { return computations_[id.value]; }
   Digest of(InstructionId id) const { return instructions_[id.value]; }
   const FingerprintOptions& options() const { return options_; }
-  // Computations that no instruction calls, the entry computation left out, in the order of the text.
+  // Returns the computations that no instruction calls, except the entry, in text order.
   const std::vector<ComputationId>& uncalled() const { return uncalled_; }
 
  private:
@@ -66,7 +63,7 @@ class FingerprintTable {
 
 Digest Fingerprint(const Module& module, const FingerprintOptions& options = {});
 
-// True if nothing in its computation depends on `instruction` and it is not the root: it counts on its own.
+// Returns true for an instruction without users and control successors that is not the root: it counts separately.
 bool IsSink(Instruction instruction);
 
 }  // namespace hlokit

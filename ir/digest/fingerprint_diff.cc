@@ -16,10 +16,10 @@
 namespace hlokit {
 namespace {
 
-// Values are shown up to this many bytes.
+// Maximum bytes of a value.
 constexpr size_t kMaxValue = 160;
 
-// "x vs y", long values cut around the first byte in which they differ.
+// Returns "x vs y", with long values shortened around the first byte in which they differ.
 std::string Versus(std::string_view a, std::string_view b) {
   const size_t common = static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
   return StrCat(Shorten(a, kMaxValue, common), " vs ", Shorten(b, kMaxValue, common));
@@ -37,7 +37,7 @@ std::string Hex(const std::byte* data, size_t size) {
   return text;
 }
 
-// Two different elements. Those that are written alike, such as some NaNs, are followed by their bits.
+// Returns two different elements. Those with equal text, such as some NaNs, are followed by their bits.
 std::string ElementsText(ElementType type, const std::byte* a, const std::byte* b) {
   std::string text_a, text_b;
   {
@@ -79,7 +79,7 @@ class Comparison {
   void CompareHeaders();
   void ListWhatIsLeftOut();
 
-  // Each finds the next step and returns true, or describes a difference at hand and returns false.
+  // Finds the next step and returns true, or describes a difference here and returns false.
   bool StepIntoComputation(Computation a, Computation b, std::string caller);
   bool StepIntoUncalled();
   bool StepFromPair(Instruction a, Instruction b);
@@ -93,7 +93,7 @@ class Comparison {
 
   Digest Of(Instruction i) const { return (&i.module() == a_.module ? a_ : b_).table->of(i.id()); }
   Digest Of(Computation c) const { return (&c.module() == a_.module ? a_ : b_).table->of(c.id()); }
-  // Instructions of `from` whose digests are not among `others`, each as often as it is more often there.
+  // Returns the instructions of `from` whose digests are not in `others`, or are there fewer times.
   std::vector<Instruction> Unmatched(const std::vector<Instruction>& from,
                                      const std::vector<Instruction>& others) const;
   std::string ShapeText(Shape shape) const { return ToString(shape, options_.layout); }
@@ -109,7 +109,7 @@ class Comparison {
   FingerprintDiff diff_;
 };
 
-// ---- Header ----
+// ---- header ----
 
 std::string AliasText(const Module& module) {
   const Context& context = module.context();
@@ -186,7 +186,7 @@ void Comparison::CompareHeaders() {
   if (options_.schedule) SayHeader("is_scheduled", flag(a.is_scheduled), flag(b.is_scheduled));
 }
 
-// ---- The way down ----
+// ---- path ----
 
 std::vector<Instruction> Comparison::Unmatched(const std::vector<Instruction>& from,
                                                const std::vector<Instruction>& others) const {
@@ -315,7 +315,7 @@ bool Comparison::StepToCallee(Instruction a, Instruction b) {
 }
 
 bool Comparison::StepFromPair(Instruction a, Instruction b) {
-  // Operands of different operations do not correspond, so the way ends here.
+  // Operands of different operations do not correspond, so the path ends here.
   if (a.opcode() != b.opcode() || a.operand_count() != b.operand_count()) {
     DescribePair(a, b);
     return false;
@@ -328,16 +328,16 @@ bool Comparison::StepFromPair(Instruction a, Instruction b) {
   if (StepToControl(a, b)) return true;
   const size_t said = diff_.differences.size();
   if (StepToCallee(a, b)) return true;
-  // What is said of a called computation ends the way, unless a parameter of it goes on.
+  // A difference of the called computation ends the path, unless one of its parameters continues it.
   if (diff_.differences.size() == said) DescribePair(a, b);
   return false;
 }
 
-// ---- What differs ----
+// ---- differences ----
 
 std::string Comparison::AttrText(Instruction i, const AttrValue& value) const {
   PrintOptions print = print_;
-  // Layouts are what these lists are there for.
+  // Lists of shapes exist for their layouts.
   if (InfoOf(value.attr).type == AttrType::kShapeList) print.include_layout_in_shapes = true;
   std::string text;
   TextWriter out(&text);
@@ -381,7 +381,7 @@ void Comparison::DescribeLiterals(std::string_view what, LiteralId a, LiteralId 
     LiteralId a, b;
     std::string index;
   };
-  // Tuples side by side, depth first, up to the first leaf that differs.
+  // Visits both tuples in parallel, depth first, up to the first leaf that differs.
   std::vector<Pair> stack{{a, b, ""}};
   while (!stack.empty()) {
     const Pair at = std::move(stack.back());
@@ -419,7 +419,7 @@ void Comparison::DescribeLiterals(std::string_view what, LiteralId a, LiteralId 
   }
 }
 
-// If one side is an operand of the other, an operation was put in between.
+// If one side is an operand of the other, an operation was inserted in between.
 void Comparison::DescribeInsertion(Instruction a, Instruction b) {
   for (int64_t i = 0; i < b.operand_count(); ++i) {
     if (Of(b.operand(i)) == Of(a)) return Say(StrCat("the second applies ", b.opcode_text(), " to the first's value"));
@@ -457,7 +457,7 @@ void Comparison::DescribePair(Instruction a, Instruction b) {
   }
 }
 
-// ---- The same fingerprint ----
+// ---- equal fingerprints ----
 
 void Comparison::ListWhatIsLeftOut() {
   const Module& a = *a_.module;
@@ -519,8 +519,8 @@ FingerprintDiff Comparison::Run() {
   } else {
     found = StepIntoUncalled();
   }
-  // Digests of what is below decide those of what is above, so the way goes down. Only operands that run in a circle,
-  // in a module that does not verify, could bring it back.
+  // Digests depend on the digests of operands, so the path goes down. Only a cycle, in an invalid module, could return
+  // to a visited pair.
   absl::flat_hash_set<uint32_t> visited;
   while (found) {
     const Instruction a = diff_.path.back().a, b = diff_.path.back().b;

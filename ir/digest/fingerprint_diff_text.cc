@@ -12,7 +12,7 @@
 namespace hlokit {
 namespace {
 
-// Lines are shown up to this many bytes, and this many steps at either end of a path.
+// Maximum bytes of a line, and number of steps at either end of a path.
 constexpr size_t kMaxLine = 1000;
 constexpr size_t kMaxSteps = 16;
 

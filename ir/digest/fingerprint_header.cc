@@ -8,7 +8,7 @@
 namespace hlokit {
 namespace {
 
-// First words of the parts.
+// First words of the components.
 enum HeaderTag : uint64_t {
   kModuleTag = 100,
   kAliasTag,
@@ -26,7 +26,7 @@ void AddStrings(const std::vector<StringId>& strings, ContentDigests* contents, 
   for (StringId s : strings) words->Add(contents->OfString(s));
 }
 
-// Stack frames count where metadata points to them.
+// Stack frames count through the metadata that refers to them.
 void AddAnnotations(const Module& module, DigestWords* words) {
   const ModuleHeader& header = module.header();
   words->Add(kAnnotationTag);
@@ -69,7 +69,7 @@ void AddHeader(const Module& module, const FingerprintOptions& options, ContentD
   words->Add(kUnknownTag);
   AddStrings(header.unknown_attributes, contents, words);
   if (options.layout && header.entry_layout.has_value()) {
-    // Without layouts the entry computation says the same.
+    // Without layouts the entry computation has the same information.
     words->Add(kEntryLayoutTag);
     words->Add(header.entry_layout->parameters.size());
     for (Shape shape : header.entry_layout->parameters) words->Add(contents->OfShape(shape, true));

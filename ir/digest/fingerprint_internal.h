@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files of the fingerprint and of its explanation; not for others.
+// Shared by the files of the fingerprint and of its explanation only.
 #ifndef HLOKIT_IR_DIGEST_FINGERPRINT_INTERNAL_H_
 #define HLOKIT_IR_DIGEST_FINGERPRINT_INTERNAL_H_
 
@@ -13,13 +13,13 @@
 
 namespace hlokit {
 
-// Mixed into every module digest. To be changed whenever digests of the same text change.
+// Mixed into every module digest. Increment it whenever digests of the same text change.
 inline constexpr uint64_t kFingerprintVersion = 1;
 
-// Adds the version, the options, and what of the header counts with them.
+// Adds the version, the options, and the header attributes that they select.
 void AddHeader(const Module& module, const FingerprintOptions& options, ContentDigests* contents, DigestWords* words);
 
-// `s` cut to `limit` bytes around the byte `focus`, between characters of UTF-8, with dots where something is missing.
+// Shortens `s` to `limit` bytes around the byte `focus`, at UTF-8 character boundaries, with dots for omitted text.
 std::string Shorten(std::string_view s, size_t limit, size_t focus = 0);
 
 }  // namespace hlokit

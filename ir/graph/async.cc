@@ -16,9 +16,9 @@ bool IsAnnotationCustomCall(Instruction i) {
 }  // namespace
 
 Instruction AsyncStarts::Find(Instruction instruction) {
-  // Each step looks at one instruction with a path of tuple indices still to be taken; a visited set stops loops.
+  // Each step visits one instruction with a path of remaining tuple indices; a visited set stops at cycles.
   std::vector<int64_t> path;
-  std::vector<uint32_t> chain;  // members met on the way, of which the answer holds too
+  std::vector<uint32_t> chain;  // visited members, which share the result
   Instruction at = instruction;
   InstructionId start;
   absl::flat_hash_set<std::pair<uint32_t, size_t>> seen;

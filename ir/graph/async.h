@@ -11,12 +11,12 @@
 
 namespace hlokit {
 
-// Finds the async-start at the head of the chain that a start, update or done belongs to. What was found is remembered,
-// so that looking for all of a long chain takes time linear in it; the module may grow meanwhile, but not change.
+// Finds the async-start of the chain that a start, update or done belongs to. Results are cached, so that all lookups
+// in a long chain take linear time; the module may grow in between, but not change.
 class AsyncStarts {
  public:
-  // A chain may pass through the state of a loop: tuples, get-tuple-elements, while loops and the parameters of their
-  // bodies, copies, barriers and sharding markers are followed. Invalid if no start is found.
+  // Follows chains through loop states: tuples, get-tuple-elements, while loops and the parameters of their bodies,
+  // copies, barriers and sharding annotations. Returns an invalid instruction if there is no start.
   Instruction Find(Instruction instruction);
 
  private:
@@ -27,9 +27,8 @@ class AsyncStarts {
   bool has_loop_init_ = false;
 };
 
-// True if the computation is nothing but parameters and a root, so that XLA prints `<opcode>-start` for it. Not for
-// send and recv: `send-done` and `recv-done` are operations of their own, and what XLA prints there reads back as
-// those.
+// Returns true if the computation consists of parameters and a root, so that XLA prints `<opcode>-start` for it. Not
+// for send and recv, since `send-done` and `recv-done` are opcodes.
 bool IsSingleInstructionWrapper(Computation computation);
 
 }  // namespace hlokit

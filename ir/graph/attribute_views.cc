@@ -6,7 +6,7 @@
 namespace hlokit {
 namespace {
 
-// `a`, `b` and `rest` together name each of 0 .. rest.size() + 1 once.
+// Returns true if `a`, `b` and `rest` together name each of 0 .. rest.size() + 1 once.
 bool NamesEachOnce(int64_t a, int64_t b, absl::Span<const int64_t> rest) {
   const auto rank = static_cast<int64_t>(rest.size()) + 2;
   absl::InlinedVector<bool, 8> seen(static_cast<size_t>(rank), false);
@@ -33,7 +33,7 @@ Computation AttrReader::Live(int64_t id) const {
 
 ConvolutionDims::ConvolutionDims(absl::Span<const int64_t> encoded) {
   if (encoded.empty()) return;
-  // The size says the spatial rank too; comparing avoids multiplying what the list claims.
+  // The size implies the spatial rank; comparing avoids multiplying an untrusted value.
   const auto size = static_cast<int64_t>(encoded.size());
   const int64_t n = encoded[0];
   if (n < 0 || size < 7 || (size - 7) % 3 != 0 || n != (size - 7) / 3) return;

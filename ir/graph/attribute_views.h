@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed views of encoded attributes (the encodings are in attribute.h). A view is made from an Instruction or from a
-// module and attribute list, holds spans into the module's list pool, and is passed by value.
+// Typed views of encoded attributes (the encodings are in attribute.h). A view is constructed from an Instruction or
+// from a module and attribute list, holds spans into the module's list pool, and is passed by value.
 //
-// Decoding never fails: a missing attribute gives an empty view, and a list whose size does not fit its encoding gives
-// an empty view whose ok() is false. Values are as the text has them; that they fit the operands is for CheckShape to
-// say.
+// Decoding never fails: a missing attribute yields an empty view, and a list whose size does not match its encoding an
+// empty view whose ok() is false. Values are not checked against the operands: CheckShape does that.
 #ifndef HLOKIT_IR_GRAPH_ATTRIBUTE_VIEWS_H_
 #define HLOKIT_IR_GRAPH_ATTRIBUTE_VIEWS_H_
 
@@ -18,7 +17,7 @@
 
 namespace hlokit {
 
-// The attributes of an instruction that may not exist yet.
+// Reads the attributes of an instruction, or of one that does not exist yet.
 class AttrReader {
  public:
   AttrReader(const Module& module, absl::Span<const AttrValue> attrs) : module_(&module), attrs_(attrs) {}
@@ -54,13 +53,13 @@ class AttrReader {
     const AttrValue* value = Find(attr);
     return value == nullptr ? absl::Span<const int64_t>() : module_->context().list(ListId(value->payload));
   }
-  // The only element of a list-valued attribute; nullopt when it has another number of elements.
+  // Returns the only element of a list-valued attribute; nullopt if it has another number of elements.
   std::optional<int64_t> only(Attr attr) const {
     const absl::Span<const int64_t> values = list(attr);
     if (values.size() != 1) return std::nullopt;
     return values[0];
   }
-  // Invalid when absent, and when the id names no live computation.
+  // Returns an invalid computation if the attribute is absent or the id refers to no live one.
   Computation computation(Attr attr) const {
     const AttrValue* value = Find(attr);
     return value == nullptr ? Computation() : Live(value->payload);
@@ -113,7 +112,7 @@ class ConvolutionDims {
   static ConvolutionDims Of(const AttrReader& attrs) { return ConvolutionDims(attrs.list(Attr::kDimLabels)); }
 
   bool ok() const { return ok_; }
-  // Each of input, kernel and output names each dimension of rank() once.
+  // Returns true if each of input, kernel and output names each dimension of rank() once.
   bool IsPermutation() const;
   int64_t spatial_rank() const { return static_cast<int64_t>(input_spatial.size()); }
   int64_t rank() const { return spatial_rank() + 2; }

@@ -34,8 +34,8 @@ class CallTable {
     }
   }
 
-  // XLA's walk of computations that stand in `listed` order. All callees of one instruction are marked before the first
-  // is walked: one that another of them calls comes after it.
+  // Returns XLA's traversal order of computations that are in `listed` order. All callees of one instruction are marked
+  // before the first is visited: a callee that another of them calls comes after it.
   std::vector<ComputationId> XlaOrder(const std::vector<ComputationId>& listed) const {
     return Walk(listed, /*mark_siblings=*/true);
   }
@@ -75,7 +75,7 @@ class CallTable {
         const Place& mine = places_[id.value];
         const uint32_t k = stack.back().next++;
         if (k == 0) {
-          if (state[id.value] == kOpen) {  // waited here while another path got to it first
+          if (state[id.value] == kOpen) {  // another path has visited it in the meantime
             stack.pop_back();
             continue;
           }
@@ -98,11 +98,11 @@ class CallTable {
     for (ComputationId id : listed) {
       if (called_[id.value] == 0) walk(id);
     }
-    for (ComputationId id : listed) walk(id);  // those that call in a circle
+    for (ComputationId id : listed) walk(id);  // those on a cycle
     return order;
   }
 
-  // The calling instructions of a computation, by place in ends_.
+  // The calling instructions of a computation, by index in ends_.
   struct Place {
     uint32_t begin = 0, end = 0;
   };
@@ -148,7 +148,7 @@ std::vector<ComputationId> ComputationTextOrder(const Module& module, bool stabl
   order = table.XlaOrder(order);
   if (!stable_computation_order && table.HasCalleesFirst(order)) return order;
   table.UsePrintedOrder(module);
-  constexpr int kRounds = 8;  // two are the most that was ever needed
+  constexpr int kRounds = 8;  // two iterations have always been enough
   for (int round = 0; round < kRounds; ++round) {
     std::vector<ComputationId> again = table.XlaOrder(order);
     if (again == order && table.HasCalleesFirst(order)) return order;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What modules share: the interned strings, lists, shapes, metadata and values that ids refer to. A module and its
-// clones have the same context, so cloning copies no contents and ids mean the same in each. Contents live until the
-// last module is gone. Not synchronized: one thread at a time may intern; any number may read what is there.
+// State shared by modules: the interned strings, lists, shapes, metadata and values that ids refer to. A module and its
+// clones share a context, so cloning copies no contents and ids are valid in all of them. Contents live as long as the
+// last module. Not synchronized: one thread at a time may intern; any number may read existing contents.
 #ifndef HLOKIT_IR_GRAPH_CONTEXT_H_
 #define HLOKIT_IR_GRAPH_CONTEXT_H_
 

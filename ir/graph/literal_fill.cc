@@ -32,8 +32,8 @@ T RandomValue(uint64_t start, uint64_t i) {
   } else if constexpr (std::is_same_v<T, F8E8M0FNU>) {
     return F8E8M0FNU::FromBits(static_cast<uint8_t>(127 - 4 + bits % 8));
   } else {
-    // A multiple of the distance between the numbers just below 1, so that no rounding gives 1 or prefers a value.
-    // Those of f4e2m1fn are already subnormal.
+    // A multiple of the spacing of the numbers just below 1, so that no rounding yields 1 or prefers a value. For
+    // f4e2m1fn these are subnormal already.
     constexpr int kDigits = std::is_same_v<T, F4E2M1FN> ? 1 : std::numeric_limits<T>::digits;
     constexpr int64_t kOne = int64_t{1} << kDigits;
     const int64_t step = static_cast<int64_t>(bits >> (64 - kDigits - 1)) - kOne;
@@ -41,7 +41,7 @@ T RandomValue(uint64_t start, uint64_t i) {
   }
 }
 
-// Multiples of the distance between the numbers just below 1.
+// Multiples of the spacing of the numbers just below 1.
 template <typename T>
 T PositiveValue(uint64_t start, uint64_t i) {
   if constexpr (std::is_same_v<T, F8E8M0FNU>) return RandomValue<T>(start, i);
@@ -60,7 +60,7 @@ T IotaValue(uint64_t i) {
   } else if constexpr (std::is_same_v<T, F8E8M0FNU>) {
     return F8E8M0FNU::FromBits(static_cast<uint8_t>(127 + i % 8));
   } else {
-    // All integers below 2^digits are exact, but the narrowest types do not reach that far.
+    // All integers below 2^digits are exact, but the narrowest types end before that.
     constexpr uint64_t kExact = uint64_t{1} << std::numeric_limits<T>::digits;
     constexpr auto kMax = static_cast<double>(std::numeric_limits<T>::max());
     constexpr uint64_t kCount = kMax < static_cast<double>(kExact) ? static_cast<uint64_t>(kMax) + 1 : kExact;
@@ -89,7 +89,7 @@ void Fill(T* values, uint64_t count, FillKind kind, uint64_t start) {
   }
 }
 
-// How far an array moves XLA's counter.
+// Returns the advance of XLA's counter for an array.
 uint64_t XlaCounts(size_t bytes) { return bytes / 4 + bytes % 4; }
 
 void FillAsXla(ElementType type, std::byte* data, size_t bytes, uint32_t counter) {
@@ -101,7 +101,7 @@ void FillAsXla(ElementType type, std::byte* data, size_t bytes, uint32_t counter
     const uint32_t value = i < words * 4 ? (counter + static_cast<uint32_t>(i / 4)) >> (8 * (i % 4))
                                          : counter + static_cast<uint32_t>(words + i - words * 4);
     const uint8_t low = value & mask;
-    data[i] = static_cast<std::byte>((low & sign) != 0 ? low | ~mask : low);  // narrow signed types fill their byte
+    data[i] = static_cast<std::byte>((low & sign) != 0 ? low | ~mask : low);  // narrow signed types are sign-extended
   }
 }
 

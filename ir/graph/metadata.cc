@@ -9,7 +9,7 @@ std::vector<MetadataId> MetadataPool::Sources(MetadataId id) const {
   std::vector<MetadataId> origins;
   if (!id.valid()) return origins;
   if (!IsMerged(id)) return {id};
-  // Depth first, and each where it comes first: a part may hold what comes before it once more.
+  // Depth first, in order of first occurrence: records may share sources.
   absl::flat_hash_set<uint32_t> seen;
   std::vector<MetadataId> open = {id};
   while (!open.empty()) {

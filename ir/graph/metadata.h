@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an instruction came from: XLA's OpMetadata. Interned: in a dump most instructions have an op_name and a stack
-// frame and nothing else, so a record is small and the rest stands in a list.
+// The source of an instruction: XLA's OpMetadata. Interned: in a dump most instructions have only an op_name and a
+// stack frame, so a record is small and further fields are in a list.
 //
-// A record may stand for several sources: it has the fields of one of them, the main one, and remembers the records it
-// was merged from. That is how an instruction that a transformation made of others keeps where all of them came from in
-// the four bytes of its MetadataId.
+// A record may have several sources: it has the fields of one of them, the main one, and refers to the records it was
+// merged from. An instruction that a transformation created from others thus carries all their sources in the four
+// bytes of its MetadataId.
 #ifndef HLOKIT_IR_GRAPH_METADATA_H_
 #define HLOKIT_IR_GRAPH_METADATA_H_
 
@@ -26,7 +26,7 @@ struct Metadata {
   int64_t source_end_line = 0;
   int64_t source_column = 0;
   int64_t source_end_column = 0;
-  int64_t stack_frame_id = 0;  // into the module's StackFrames table, from 1; 0: none
+  int64_t stack_frame_id = 0;  // index into the module's StackFrames table, from 1; 0: none
   ListId profile_types;
   StringId deduplicated_name;
   StringId scheduling_name;
@@ -54,8 +54,8 @@ class MetadataPool {
     return Intern(r);
   }
 
-  // A record with the fields of `main` that stands for all that `main` and `other` stand for. Either may be none. Takes
-  // constant time and space, so that sets grow without being copied.
+  // Returns a record with the fields of `main` and the sources of `main` and `other`. Either may be invalid. Constant
+  // time and space, so that sets grow without copies.
   MetadataId Merge(MetadataId main, MetadataId other) {
     if (!main.valid() || main == other) return other;
     if (!other.valid()) return main;
@@ -65,7 +65,7 @@ class MetadataPool {
     return Intern(Record{m.op_name, m.stack_frame_id, m.rest, main, other});
   }
   bool IsMerged(MetadataId id) const { return id.valid() && records_[id.value].merged_main.valid(); }
-  // The records with one source each that `id` stands for, each once, the main one first.
+  // Returns the single-source records that `id` was merged from, distinct, the main one first.
   std::vector<MetadataId> Sources(MetadataId id) const;
 
   Metadata operator[](MetadataId id) const {
@@ -98,8 +98,8 @@ class MetadataPool {
   struct Record {
     StringId op_name;
     uint32_t stack_frame_id;
-    ListId rest;             // everything, when there is more
-    MetadataId merged_main;  // none: one source
+    ListId rest;             // all fields, if there are others
+    MetadataId merged_main;  // invalid: one source
     MetadataId merged_other;
 
     bool SameFields(const Record& o) const {

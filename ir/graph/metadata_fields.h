@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of Metadata by name, for code that goes through all of them. In the order in which they are printed.
+// The fields of Metadata by name, for code that iterates over all of them. In print order.
 #ifndef HLOKIT_IR_GRAPH_METADATA_FIELDS_H_
 #define HLOKIT_IR_GRAPH_METADATA_FIELDS_H_
 

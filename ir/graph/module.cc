@@ -233,7 +233,7 @@ void Module::StoreAttrs(InstructionId id, absl::Span<const AttrValue> attrs) {
   if (attrs.empty()) return;
   std::copy(attrs.begin(), attrs.end(), attrs_.Extend(attrs.size()));
   bool control = attrs_[begin].attr == Attr::kControlPredecessors;
-  // Insertion sort: lists are short and nearly in order already.
+  // Insertion sort: lists are short and nearly sorted.
   for (size_t i = begin + 1; i < attrs_.size(); ++i) {
     const AttrValue value = attrs_[i];
     control |= value.attr == Attr::kControlPredecessors;
@@ -441,7 +441,7 @@ void Module::EraseInstructions(absl::Span<const InstructionId> ids) {
     InstructionRecord& r = instructions_[id.value];
     for (uint32_t i = 0; i < r.operand_count; ++i) {
       const UseId use(r.operand_begin + i);
-      // What is gone needs no list of its uses any more.
+      // Erased instructions need no use lists.
       if (instructions_[uses_[use.value].def.value].parent.valid()) Unlink(use);
     }
     RemoveFromOrder(id);
@@ -501,7 +501,7 @@ ComputationId Module::CloneComputation(ComputationId source, std::string_view su
   const StringId name = UniqueComputationName(StrCat(computation(source).name(), '.', suffix));
   const ComputationId copy = AddComputation(name);
   computations_[copy.value].execution_thread = computations_[source.value].execution_thread;
-  // Operands may stand after their users in the text order, so copies are made first and connected then.
+  // Operands may come after their users, so copies are created first and connected then.
   std::vector<std::pair<InstructionId, InstructionId>> pairs;
   absl::flat_hash_map<uint32_t, InstructionId> copy_of;
   for (InstructionId i = computations_[source.value].first; i.valid(); i = instructions_[i.value].next) {
@@ -529,7 +529,7 @@ ComputationId Module::CloneComputation(ComputationId source, std::string_view su
     }
     if (!predecessors.empty()) SetAttr(to, Attr::kControlPredecessors, ListPayload(predecessors));
   }
-  // Parameters may stand in any order.
+  // Parameters may come in any order.
   std::vector<InstructionId> parameters;
   for (InstructionId p : computations_[source.value].parameters) {
     parameters.push_back(p.valid() ? copy_of.at(p.value) : InstructionId());

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A module: computations of instructions, in flat arrays.
 //
-// Instruction and Computation are handles (module + id), small enough to pass by value; they read. Editing goes through
-// Module, which keeps operands, use lists, instruction order and parameters consistent. Ids of erased things are not
+// Instruction and Computation are read-only handles (module + id), small enough to pass by value. Editing goes through
+// Module, which keeps operands, use lists, instruction order and parameters consistent. Ids of erased objects are not
 // reused.
 //
-// Invariants that the parser, builder and editing functions keep (the verifier checks the rest):
+// Invariants that the parser, builder and editing functions maintain (the verifier checks other rules):
 //   - an operand belongs to the same computation as its user;
-//   - every operand slot is in the use list of the instruction it names, in the order the slots were made;
+//   - every operand slot is in the use list of its operand, in the order the slots were created;
 //   - parameters() of a computation is dense: slot i holds the parameter with number i (none while under construction).
 #ifndef HLOKIT_IR_GRAPH_MODULE_H_
 #define HLOKIT_IR_GRAPH_MODULE_H_
@@ -40,7 +40,7 @@ struct InstructionRecord {
   uint16_t attr_count = 0;
   ShapeId shape;
   StringId name;
-  ComputationId parent;  // none once erased
+  ComputationId parent;  // invalid once erased
   uint32_t operand_begin = 0;
   uint32_t operand_count = 0;
   uint32_t attr_begin = 0;
@@ -56,9 +56,9 @@ struct InstructionRecord {
 static_assert(sizeof(InstructionRecord) <= 64, "an instruction record fits a cache line");
 
 enum InstructionFlag : uint8_t {
-  kShapeInferred = 1 << 0,     // the text left the shape out
-  kGeneratedName = 1 << 1,     // the text gave no name
-  kErrorPlaceholder = 1 << 2,  // stands for an instruction that could not be read; never in a module that is handed out
+  kShapeInferred = 1 << 0,     // the text omitted the shape
+  kGeneratedName = 1 << 1,     // the text omitted the name
+  kErrorPlaceholder = 1 << 2,  // placeholder for an erroneous instruction; never in a parsed module
 };
 
 // One operand slot. The uses of an instruction form a ring, oldest first.
@@ -71,7 +71,7 @@ struct Use {
 
 struct ComputationRecord {
   StringId name;
-  StringId execution_thread;  // none: "main"
+  StringId execution_thread;  // invalid: "main"
   InstructionId first;
   InstructionId last;
   InstructionId root;
@@ -94,7 +94,7 @@ class Instruction {
   inline const InstructionRecord& record() const;
 
   Opcode opcode() const { return record().opcode; }
-  // The spelling of the opcode, also of one that this version does not know.
+  // Returns the spelling of the opcode, also of an unrecognized one.
   std::string_view opcode_text() const;
   inline Shape shape() const;
   inline std::string_view name() const;
@@ -107,17 +107,18 @@ class Instruction {
   class OperandRange;
   inline OperandRange operands() const;
 
-  // Each operand slot that names this instruction, oldest first; an instruction that uses this one twice comes twice.
+  // Returns each operand slot that refers to this instruction, oldest first; an instruction that uses it twice comes
+  // twice.
   class UseRange;
   inline UseRange uses() const;
   bool has_users() const { return record().first_use.valid(); }
-  // Distinct users, by first use.
+  // Returns the distinct users, by first use.
   std::vector<Instruction> users() const;
-  // Instructions that must run before (after) this one although no value passes between them.
+  // Return instructions that must run before (after) this one without data flow between them.
   std::vector<Instruction> control_predecessors() const;
   std::vector<Instruction> control_successors() const;
 
-  // Attributes, in print order.
+  // Returns the attributes, in print order.
   inline absl::Span<const AttrValue> attrs() const;
   std::optional<uint32_t> payload(Attr attr) const;
   bool has(Attr attr) const { return payload(attr).has_value(); }
@@ -160,14 +161,14 @@ class Computation {
   inline const ComputationRecord& record() const;
 
   inline std::string_view name() const;
-  std::string_view execution_thread() const;  // "main" unless the text says otherwise
+  std::string_view execution_thread() const;  // "main" by default
   bool is_entry() const;
   inline Instruction root() const;
   int64_t parameter_count() const { return static_cast<int64_t>(record().parameters.size()); }
   inline Instruction parameter(int64_t i) const;
   int64_t instruction_count() const { return record().instruction_count; }
 
-  // Instructions in the order of the text (or of the edits since).
+  // Iterates over the instructions in text order (as edited).
   class Iterator;
   class Range;
   inline Range instructions() const;
@@ -189,8 +190,8 @@ class Module {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // A copy with the same context and the same ids. `this` and the copy must not be edited by two threads at once, since
-  // they share the context.
+  // Returns a copy with the same context and the same ids. The module and the copy must not be edited concurrently,
+  // since they share the context.
   Module Clone() const;
 
   Context& context() const { return *context_; }
@@ -199,18 +200,18 @@ class Module {
   const ModuleHeader& header() const { return header_; }
   std::string_view name() const { return context_->str(header_.name); }
 
-  // Reading
+  // ---- reading ----
   Instruction instruction(InstructionId id) const { return {this, id}; }
   Computation computation(ComputationId id) const { return {this, id}; }
   Computation entry() const { return {this, entry_}; }
-  // Computations in the order of the text, erased ones left out.
+  // Returns the live computations, in text order.
   std::vector<Computation> computations() const;
   size_t computation_count() const;
-  // Upper bounds of ids, for side arrays indexed by id.
+  // Return upper bounds of ids, for side arrays indexed by id.
   size_t instruction_id_bound() const { return instructions_.size(); }
   size_t computation_id_bound() const { return computations_.size(); }
   size_t instruction_count() const;
-  // False: no instruction has control predecessors.
+  // Returns false if no instruction has control predecessors.
   bool may_have_control_edges() const { return !control_successors_.empty(); }
   const InstructionRecord& record(InstructionId id) const { return instructions_[id.value]; }
   const ComputationRecord& record(ComputationId id) const { return computations_[id.value]; }
@@ -221,22 +222,23 @@ class Module {
   int64_t DecodeInt64(uint32_t payload) const { return context_->DecodeInt64(payload); }
   uint32_t EncodeInt64(int64_t value) { return context_->EncodeInt64(value); }
 
-  // Building and editing. Strings are copied unless they are ids already.
+  // ---- building and editing ----
+  // Strings are copied unless they are ids already.
   ComputationId AddComputation(StringId name);
-  // The order of computations(), which must name each one once.
+  // Sets the order of computations(). Requires: `order` names each one once.
   void SetComputationOrder(std::vector<ComputationId> order) { order_ = std::move(order); }
   void SetEntry(ComputationId id) { entry_ = id; }
   void SetName(ComputationId id, StringId name) { computations_[id.value].name = name; }
   void SetName(InstructionId id, StringId name) { instructions_[id.value].name = name; }
   void SetExecutionThread(ComputationId id, StringId thread) { computations_[id.value].execution_thread = thread; }
   void SetRoot(ComputationId id, InstructionId root) { computations_[id.value].root = root; }
-  // Appends to the computation. Attributes come in any order and are stored in print order. A parameter's payload is
-  // its number and a constant's its LiteralId. A parameter whose number is not the next free one is not yet in
-  // parameters(): SetParameters then gives the whole list.
+  // Appends an instruction to the computation. Attributes come in any order and are stored in print order. A
+  // parameter's payload is its number and a constant's its LiteralId. A parameter whose number is not the next free one
+  // is not yet in parameters(): SetParameters then sets the whole list.
   InstructionId AddInstruction(ComputationId parent, Opcode opcode, Shape shape, StringId name,
                                absl::Span<const InstructionId> operands, absl::Span<const AttrValue> attrs = {},
                                uint32_t payload = 0);
-  // A copy of `source` with another name and other operands at the end of `parent`.
+  // Appends a copy of `source` with another name and other operands to `parent`.
   InstructionId CloneInstruction(ComputationId parent, InstructionId source, StringId name,
                                  absl::Span<const InstructionId> operands);
   void SetParameters(ComputationId id, std::vector<InstructionId> by_number) {
@@ -257,37 +259,39 @@ class Module {
   void ReplaceOperand(InstructionId user, int64_t index, InstructionId operand);
   // Replaces all operands.
   void SetOperands(InstructionId user, absl::Span<const InstructionId> operands);
-  // Makes every user of `from` use `to`, `to` itself excepted, and the root of the computation if `from` was it;
-  // control predecessors too. Shapes should be compatible; the caller answers for that.
+  // Makes every user of `from` use `to`, except `to` itself; also replaces the root of the computation and control
+  // predecessors. Requires: compatible shapes.
   void ReplaceAllUses(InstructionId from, InstructionId to);
-  // Removes an instruction that has no users and is not the root. Control edges through it are closed: its predecessors
-  // become predecessors of its successors. A parameter leaves an empty slot: see RemoveParameter.
+  // Erases an instruction that has no users and is not the root. Its control predecessors become predecessors of its
+  // control successors. A parameter leaves an empty slot: see RemoveParameter.
   void Erase(InstructionId id);
-  // The same for many: none is a parameter or root, only others of the list use them, and operands come before users.
+  // Erases several instructions. Requires: none is a parameter or root, only others of the list use them, and operands
+  // come before users.
   void EraseInstructions(absl::Span<const InstructionId> ids);
   // Removes an unused parameter and renumbers those after it.
   void RemoveParameter(InstructionId id);
   // Moves `id` before `position` (none: to the end) in its computation.
   void MoveBefore(InstructionId id, InstructionId position);
-  // Removes a computation that nothing calls, with its instructions.
+  // Erases a computation without callers, and its instructions.
   void EraseComputation(ComputationId id);
-  // A copy of `source` (of this module) under a unique name made from its name and `suffix`; callees are shared.
+  // Returns a copy of `source` (of this module) with a unique name derived from its name and `suffix`; callees are
+  // shared.
   ComputationId CloneComputation(ComputationId source, std::string_view suffix = "clone");
 
-  // A name not used by any instruction (computation) of the module: `base`, or `base.N` with the smallest free N as XLA
-  // numbers names. The result counts as used.
+  // Returns a name that no instruction (computation) of the module has: `base`, or `base.N` with the smallest free N in
+  // XLA's numbering. Marks the result as used.
   StringId UniqueInstructionName(std::string_view base);
   StringId UniqueInstructionName(StringId base);
   StringId UniqueComputationName(std::string_view base);
   StringId UniqueComputationName(StringId base);
 
-  // Payload of a list-valued attribute.
+  // Returns the payload of a list-valued attribute.
   uint32_t ListPayload(absl::Span<const int64_t> list) { return context_->lists.Intern(list).value; }
 
   void Reserve(size_t instructions, size_t operands, size_t attrs);
-  // Gives memory reserved for growth back.
+  // Releases memory reserved for growth.
   void ShrinkToFit();
-  // Bytes of the arrays of this module, the context not counted.
+  // Returns the bytes of the arrays of this module, without the context.
   size_t bytes() const;
 
  private:
@@ -313,9 +317,9 @@ class Module {
   std::vector<ComputationRecord> computations_;
   std::vector<ComputationId> order_;
   ComputationId entry_;
-  std::unique_ptr<NameUniquer> instruction_names_;  // made when first asked for a unique name
+  std::unique_ptr<NameUniquer> instruction_names_;  // created for the first unique name
   std::unique_ptr<NameUniquer> computation_names_;
-  // Instructions that name the key among their control predecessors.
+  // By instruction, its control successors.
   absl::flat_hash_map<uint32_t, std::vector<InstructionId>> control_successors_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the header of a module, and the stack-frame tables after it.
+// The contents of a module's header line, and the stack-frame tables after it.
 #ifndef HLOKIT_IR_GRAPH_MODULE_HEADER_H_
 #define HLOKIT_IR_GRAPH_MODULE_HEADER_H_
 
@@ -42,7 +42,7 @@ struct FileLocation {
 
 struct StackFrame {
   int32_t file_location_id = 0;  // from 1
-  int32_t parent_frame_id = 0;   // from 1; as read
+  int32_t parent_frame_id = 0;   // from 1; as in the text
 };
 
 struct StackFrames {
@@ -59,7 +59,7 @@ struct StackFrames {
 struct OriginRecoveryEntry {
   ListId removed;        // encoded array, see original_value.h
   ListId replacement;    // encoded array
-  StringId module_text;  // as printed, neither indented nor escaped; none: the arrays are equal
+  StringId module_text;  // as printed, neither indented nor escaped; invalid: the arrays are equal
 };
 
 enum class DebugLogMode : int64_t { kUnset, kDefault, kFusionDebugger };
@@ -79,13 +79,13 @@ struct ModuleHeader {
   std::vector<InputOutputAlias> input_output_alias;      // sorted by output index
   std::vector<BufferDonor> buffer_donor;                 // sorted
   std::optional<EntryLayout> entry_layout;               // always set in a parsed module
-  ListId allow_spmd_sharding_propagation_to_parameters;  // 0/1 each; none: absent
+  ListId allow_spmd_sharding_propagation_to_parameters;  // 0/1 each; invalid: absent
   ListId allow_spmd_sharding_propagation_to_output;
-  ListId frontend_attributes;  // as Attr::kFrontendAttributes; none: absent
+  ListId frontend_attributes;  // as Attr::kFrontendAttributes; invalid: absent
   std::vector<OriginRecoveryEntry> origin_recovery_table;
   std::vector<DebugAttribute> debug_attributes;
   StackFrames stack_frames;
-  // Header attributes this version does not know, name and text alternating (allow_unknown).
+  // Unrecognized header attributes, name and text alternating (allow_unknown).
   std::vector<StringId> unknown_attributes;
 };
 

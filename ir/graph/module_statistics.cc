@@ -12,16 +12,16 @@
 namespace hlokit {
 namespace {
 
-// Shapes longer than this in the text are described instead.
+// Shapes with longer text are described instead.
 constexpr int64_t kMaxShapeText = 1000;
 
-// What is known of a shape. Those of a tuple are made from those of its elements, so that tuples nested in tuples cost
-// no more than their number.
+// Properties of a shape. Those of a tuple are computed from those of its elements, so that nested tuples cost no more
+// than their number.
 struct ShapeFacts {
   int64_t bytes = 0;
   int64_t text_size = 0;    // at least that of the text
   int64_t count = 0;        // instructions with this shape
-  int64_t occurrences = 0;  // how often it occurs in the results of instructions, as a part of tuples too
+  int64_t occurrences = 0;  // occurrences in the results of instructions, including within tuples
 };
 
 struct Tally {
@@ -45,12 +45,13 @@ std::vector<ModuleStatistics::Count> ToCounts(const absl::flat_hash_map<std::str
   return counts;
 }
 
-// Longest chains, for nodes numbered from 0, with an explicit stack. What runs in a circle is cut.
+// Longest paths among nodes numbered from 0, with an explicit stack. Cycles are cut.
 class LongestChains {
  public:
   explicit LongestChains(size_t nodes) : depth_(nodes, kUnknown) {}
 
-  // Nodes on the longest chain that ends in `start`; `dependencies(node, visit)` calls `visit` with each dependency.
+  // Returns the nodes on the longest path that ends in `start`; `dependencies(node, visit)` calls `visit` with each
+  // dependency.
   template <typename Dependencies>
   int64_t DepthOf(uint32_t start, const Dependencies& dependencies) {
     if (depth_[start] > kInProgress) return depth_[start];
@@ -87,7 +88,7 @@ class Collector {
  public:
   explicit Collector(const Module& module)
       : module_(module), facts_(module.context().shapes.size()), chains_(module.instruction_id_bound()) {
-    // Elements are interned before the tuples that have them.
+    // Elements are interned before their tuples.
     for (uint32_t i = 0; i < facts_.size(); ++i) {
       const Shape shape = module.context().shape(ShapeId(i));
       ShapeFacts& facts = facts_[i];
@@ -142,7 +143,7 @@ void Collector::CountInstruction(Instruction i) {
   ShapeFacts& facts = facts_[i.shape().WithoutLayout().id().value];
   ++facts.count;
   opcodes_[static_cast<size_t>(i.opcode())].Add(1, facts.bytes);
-  // Only the opcodes asked for here have more to say.
+  // Other opcodes have no further statistics.
   if (i.opcode() == Opcode::kConstant) CountConstant(i, facts.bytes);
   if (i.opcode() == Opcode::kUnknown) unknown_opcodes_[std::string(i.opcode_text())].Add(1, facts.bytes);
   if (i.opcode() == Opcode::kCustomCall) {

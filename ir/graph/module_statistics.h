@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a module, in numbers: operations, shapes, element types, bytes, depth. Counts are exact, byte counts are
-// those of values without layout padding and saturate.
+// Statistics of a module: operations, shapes, element types, bytes, depth. Counts are exact; byte counts are those of
+// values without layout padding and saturate.
 #ifndef HLOKIT_IR_GRAPH_MODULE_STATISTICS_H_
 #define HLOKIT_IR_GRAPH_MODULE_STATISTICS_H_
 
@@ -13,8 +13,8 @@
 namespace hlokit {
 
 struct ModuleStatistics {
-  // How often something occurs, and the bytes of the results of those instructions (tuples counted with their leaves,
-  // so a value and the tuple that holds it both count).
+  // Number of occurrences, and the bytes of the results of those instructions (tuples count with their leaves, so a
+  // value and the tuple that holds it both count).
   struct Count {
     std::string name;
     int64_t count = 0;
@@ -41,18 +41,18 @@ struct ModuleStatistics {
   int64_t largest_constant_bytes = 0;
   std::string largest_constant;  // its name
 
-  // Instructions on the longest chain of operands and control predecessors of one computation.
+  // Instructions on the longest path of operands and control predecessors in one computation.
   int64_t depth = 0;
   std::string deepest_computation;
   int64_t entry_depth = 0;
-  int64_t call_depth = 0;  // computations on the longest chain of calls; 1 if nothing is called
+  int64_t call_depth = 0;  // computations on the longest call path; 1 without calls
 
-  int64_t distinct_shapes = 0;  // layouts ignored
+  int64_t distinct_shapes = 0;  // ignoring layouts
 
-  // Most frequent first, equals by name.
+  // Most frequent first, ties by name.
   std::vector<Count> opcodes;
   std::vector<Count> element_types;  // of result leaves
-  std::vector<Count> shapes;         // of results, layouts ignored
+  std::vector<Count> shapes;         // of results, ignoring layouts
   std::vector<Count> fusion_kinds;
   std::vector<Count> custom_call_targets;
 };
@@ -60,10 +60,10 @@ struct ModuleStatistics {
 // Linear in the module.
 ModuleStatistics CollectStatistics(const Module& module);
 
-// Tables for people, with the `top` most frequent rows of each list.
+// Returns human-readable tables with the `top` most frequent rows of each list.
 std::string RenderText(const ModuleStatistics& statistics, size_t top = 20);
 
-// Bytes as people read them: "1.5 MiB".
+// Returns human-readable bytes: "1.5 MiB".
 std::string HumanBytes(int64_t bytes);
 
 }  // namespace hlokit

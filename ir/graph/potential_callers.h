@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions of each computation that may call others: few, and all that most questions about who calls whom need
-// of a module.
+// The instructions of each computation that may call others: few, and sufficient for most queries of the call graph.
 #ifndef HLOKIT_IR_GRAPH_POTENTIAL_CALLERS_H_
 #define HLOKIT_IR_GRAPH_POTENTIAL_CALLERS_H_
 
@@ -17,22 +16,22 @@ class PotentialCallers {
   explicit PotentialCallers(const Module& module)
       : PotentialCallers(module, [](InstructionId, const InstructionRecord&) {}) {}
 
-  // Calls `visit(id, record)` for every instruction of the module on the way, in the order of ids: records stand in
-  // memory in that order, so that this takes a fraction of a walk along the computations.
+  // Calls `visit(id, record)` for every instruction of the module in id order: records are stored in this order, so it
+  // takes a fraction of the time of a traversal by computation.
   template <typename Visit>
   PotentialCallers(const Module& module, Visit visit) : places_(module.computation_id_bound()) {
     for (uint32_t k = 0; k < module.instruction_id_bound(); ++k) {
       const InstructionRecord& r = module.record(InstructionId(k));
       if (!r.parent.valid()) continue;
       visit(InstructionId(k), r);
-      // Ids mostly ascend along a computation.
+      // Ids mostly ascend within a computation.
       if (r.previous.valid() && r.previous.value > k) places_[r.parent.value].shuffled = true;
       if (MightHaveCalledComputations(r.opcode)) callers_.push_back(InstructionId(k));
     }
     GroupByComputation(module);
   }
 
-  // In the order of the computation. Those erased since have no parent.
+  // Returns the callers in the order of the computation. Instructions erased since have no parent.
   absl::Span<const InstructionId> Of(ComputationId id) const {
     const Place& place = places_[id.value];
     return absl::MakeConstSpan(callers_).subspan(place.begin, place.end - place.begin);

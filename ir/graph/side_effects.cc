@@ -10,10 +10,10 @@ namespace hlokit {
 
 namespace {
 
-// Custom-calls say for themselves whether they have one.
+// Custom-calls declare side effects in an attribute.
 constexpr uint32_t kMayHaveEffect = kSideEffect | kCollective | kStartsAsync | kUpdatesAsync | kEndsAsync;
 
-// No instruction of this opcode has an effect of its own, whatever its attributes.
+// Returns true if no instruction of this opcode has side effects itself, whatever its attributes.
 bool NeverHasEffect(Opcode opcode) {
   return (kOpcodeTraits[static_cast<size_t>(opcode)] & kMayHaveEffect) == 0 && opcode != Opcode::kCustomCall;
 }
@@ -39,9 +39,9 @@ SideEffects::SideEffects(const Module& module) : computations_(module.computatio
   const PotentialCallers callers(module, [&](InstructionId id, const InstructionRecord& r) {
     if (!NeverHasEffect(r.opcode) && HasSideEffectNoRecurse(module.instruction(id))) mark(r.parent);
   });
-  // Few computations have an effect of their own; who calls them is asked if there is one.
+  // Few computations have side effects themselves; callers are only traversed if there is one.
   if (open.empty()) return;
-  // By callee, a list of those who call it.
+  // By callee, a linked list of its callers.
   struct Call {
     ComputationId caller;
     uint32_t next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must not be removed, merged or reordered although no value depends on it.
+// Instructions that must not be removed, merged or reordered although no value depends on them.
 #ifndef HLOKIT_IR_GRAPH_SIDE_EFFECTS_H_
 #define HLOKIT_IR_GRAPH_SIDE_EFFECTS_H_
 
@@ -10,11 +10,11 @@
 
 namespace hlokit {
 
-// Side effects of the instruction itself: the trait of its opcode, a custom-call that says so, a collective that must
-// meet others (it has a channel or a constrained layout).
+// Returns true if the instruction itself has side effects: by the trait of its opcode, a custom-call that declares
+// them, or a collective that must synchronize with others (it has a channel or a constrained layout).
 bool HasSideEffectNoRecurse(Instruction instruction);
 
-// The same with the effects of called computations, found once for a module.
+// Side effects including those of called computations, computed once for a module.
 class SideEffects {
  public:
   explicit SideEffects(const Module& module);
@@ -23,7 +23,7 @@ class SideEffects {
   bool Of(Computation computation) const { return computations_[computation.id().value] != 0; }
 
  private:
-  std::vector<uint8_t> computations_;  // by ComputationId: holds an instruction with a side effect
+  std::vector<uint8_t> computations_;  // by ComputationId: contains an instruction with side effects
 };
 
 }  // namespace hlokit

@@ -9,7 +9,7 @@ std::vector<InstructionId> PostOrder(Computation computation) {
   const Module& module = computation.module();
   std::vector<InstructionId> order;
   order.reserve(static_cast<size_t>(computation.instruction_count()));
-  // Ids of a computation lie close together, but a side array must not be larger than the computation deserves.
+  // Ids of a computation are mostly contiguous, but bound the side array by the size of the computation.
   uint32_t low = 0xffffffffu, high = 0;
   for (Instruction i : computation.instructions()) {
     low = std::min(low, i.id().value);
@@ -38,7 +38,7 @@ std::vector<InstructionId> PostOrder(Computation computation) {
       const size_t waiting = stack.size();
       const InstructionRecord& r = module.record(id);
       const auto push = [&](InstructionId next) {
-        // The record of what has been visited is not looked at: it may be far away.
+        // Does not read the record of the visited instruction: that may be a cache miss.
         if (next.value < low || next.value > high || state[next.value - low] != kNew) return;
         if (module.record(next).parent == r.parent) stack.push_back(next);
       };
@@ -49,7 +49,7 @@ std::vector<InstructionId> PostOrder(Computation computation) {
         }
       }
       if (stack.size() != waiting) continue;
-      // Nothing to wait for.
+      // No dependencies left.
       stack.pop_back();
       s = kDone;
       order.push_back(id);
@@ -58,7 +58,7 @@ std::vector<InstructionId> PostOrder(Computation computation) {
   for (Instruction i : computation.instructions()) {
     if (!i.has_users()) walk(i.id());
   }
-  // Instructions on cycles have users and are reached from none: keep the promise to visit all.
+  // Instructions on cycles have users and are reachable from no root: visit the remaining ones.
   if (order.size() < static_cast<size_t>(computation.instruction_count())) {
     for (Instruction i : computation.instructions()) walk(i.id());
   }
@@ -69,7 +69,7 @@ ComputationRoles RolesOf(const Module& module) {
   ComputationRoles roles;
   roles.fusion.resize(module.computation_id_bound(), 0);
   roles.async.resize(module.computation_id_bound(), 0);
-  // In the order of ids, as records stand in memory.
+  // In id order, in which records are stored.
   for (uint32_t k = 0; k < module.instruction_id_bound(); ++k) {
     const Opcode opcode = module.record(InstructionId(k)).opcode;
     if (!HasTrait(opcode, kOwnsCallee)) continue;

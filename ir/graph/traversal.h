@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders in which modules and computations are walked. All iterative; all deterministic.
+// Traversal orders of modules and computations. All iterative and deterministic.
 #ifndef HLOKIT_IR_GRAPH_TRAVERSAL_H_
 #define HLOKIT_IR_GRAPH_TRAVERSAL_H_
 
@@ -10,23 +10,22 @@
 
 namespace hlokit {
 
-// Operands before users, control predecessors before successors: XLA's order. From each instruction without users, in
-// the order of the computation, a depth-first walk that visits control predecessors last to first, then operands first
-// to last. Instructions on a cycle (only in modules that do not verify) are visited once all the same.
+// Returns XLA's post-order: operands before users, control predecessors before successors. From each instruction
+// without users, in the order of the computation, a depth-first traversal that visits control predecessors last to
+// first, then operands first to last. Instructions on a cycle, which only invalid modules have, are visited once.
 std::vector<InstructionId> PostOrder(Computation computation);
 
-// Callees before callers. Computations that call in a circle (only in modules that do not verify) come once all the
-// same.
+// Returns callees before callers. Computations on a call-graph cycle, which only invalid modules have, are visited
+// once.
 std::vector<ComputationId> ComputationPostOrder(const Module& module);
 std::vector<ComputationId> ComputationPostOrder(const Module& module, const PotentialCallers& callers);
 
-// The order in which XLA prints computations. XLA's walk can put a caller before what it calls, and such text cannot be
-// read: there, callees come first all the same. It may also depend on the order in which computations were read, so
-// that XLA prints its own text back in another order; `stable_computation_order` gives one that is printed back as it
-// is.
+// Returns the order in which XLA prints computations. XLA's traversal can put a caller before its callee, and such text
+// does not parse: this function puts callees first. XLA's order may also depend on the order in which computations were
+// parsed, so that it changes in a round trip; with `stable_computation_order` it does not.
 std::vector<ComputationId> ComputationTextOrder(const Module& module, bool stable_computation_order);
 
-// True if the computation is the body of a fusion; of an async-start.
+// The computations that are bodies of fusions, and of async-starts.
 struct ComputationRoles {
   std::vector<uint8_t> fusion;  // by ComputationId
   std::vector<uint8_t> async;

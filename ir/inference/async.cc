@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operations that start and end something that runs meanwhile: copies, sends and receives, infeed, and
-// computations run asynchronously.
+// Shape rules of operations that start and end asynchronous work: copies, sends and receives, infeed, and async
+// computations.
 //
-// The shape of async-start is ((operands), outputs, state...). Operands and outputs may be bound late: async-start has
-// the first operands only, each async-update appends more, and outputs grow likewise, from () to all that the
-// computation gives. What is bound is thus a prefix of what the computation takes or gives.
+// The shape of async-start is ((operands), outputs, state...). Operands and outputs may be bound later: async-start has
+// the first operands only, each async-update appends more, and outputs grow likewise, from () to all results of the
+// computation. The bound ones are thus a prefix of the parameters or results of the computation.
 #include <vector>
 
 #include "ir/inference/rules.h"
@@ -19,7 +19,7 @@ absl::Status ExpectTupleOperand(const InferenceContext& in, int64_t operand, int
                min_elements == 1 ? " element" : " elements", ", found ", Text(shape));
 }
 
-// The first element of the declared tuple, which nothing else determines.
+// Returns the first element of the declared tuple, which nothing else determines.
 absl::Status DeclaredData(const InferenceContext& in, Shape* data) {
   const Shape declared = in.declared();
   if (!declared.valid()) return Error("the result shape of ", ToString(in.opcode()), " must be specified");
@@ -35,7 +35,8 @@ absl::Status ExpectAsyncShape(Shape shape, std::string_view what) {
   return Error(what, " must be ((operands), outputs, state...), found ", Text(shape));
 }
 
-// What is bound of the outputs `all`: everything, nothing, or the first elements of a tuple.
+// Returns true if `bound` is a bound prefix of the outputs `all`: everything, nothing, or the first elements of a
+// tuple.
 bool IsBoundPart(Shape bound, Shape all) {
   if (ShapesMatch(bound, all, TypeMatch::kExact)) return true;
   if (!bound.IsTuple()) return false;
@@ -47,7 +48,7 @@ bool IsBoundPart(Shape bound, Shape all) {
   return true;
 }
 
-// What an async shape says to be bound is a part of what the computation takes and gives.
+// Checks that the bound operands and outputs of an async shape are prefixes of those of the computation.
 absl::Status CheckBound(Shape async, const Signature& computation) {
   const Shape bound = async.element(0);
   if (bound.tuple_size() > computation.parameter_count()) {
@@ -67,7 +68,7 @@ absl::Status CheckBound(Shape async, const Signature& computation) {
   return absl::OkStatus();
 }
 
-// Operands from `first_operand` on are bound as elements `first_bound` and following of {0}.
+// Checks that operands from `first_operand` on are bound as elements from `first_bound` on of {0}.
 absl::Status CheckOperandsBound(const InferenceContext& in, int64_t first_operand, int64_t first_bound) {
   const Shape bound = in.declared().element(0);
   const int64_t count = in.operand_count() - first_operand;
@@ -157,7 +158,7 @@ absl::Status InferAsyncStart(const InferenceContext& in, InferredShape* out) {
   return absl::OkStatus();
 }
 
-// Which computation the chain runs only its start says, so this looks at what the previous member has bound.
+// Only the start names the computation of the chain, so this checks what the previous member has bound.
 absl::Status InferAsyncUpdate(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
   const Shape previous = in.operand(0);
@@ -185,7 +186,7 @@ absl::Status InferAsyncUpdate(const InferenceContext& in, InferredShape* out) {
 absl::Status InferAsyncDone(const InferenceContext& in, InferredShape* out) {
   const Shape previous = in.operand(0);
   HLOKIT_RETURN_IF_ERROR(ExpectAsyncShape(previous, "operand 0"));
-  // Outputs that were not bound before come with the end; what they are only the computation knows.
+  // Remaining outputs are bound at the end; only the computation determines their shapes.
   const Shape declared = in.declared();
   out->Set(declared.valid() && IsBoundPart(previous.element(1), declared) ? declared : previous.element(1));
   return absl::OkStatus();

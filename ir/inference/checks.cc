@@ -10,8 +10,8 @@
 namespace hlokit {
 namespace {
 
-// Of a float type: exponent of the first power of two that is too large, and bits of the significand with the leading
-// one, by which types are ordered.
+// Range of a float type: exponent of the first power of two that overflows, and bits of the significand with the
+// leading one, by which types are ordered.
 struct FloatRange {
   int overflow_exponent = -1;
   int significand = -1;
@@ -88,7 +88,7 @@ ElementType HigherPrecision(ElementType a, ElementType b) {
 namespace inference {
 namespace {
 
-// One level: everything but the elements of tuples and buffers.
+// Compares one level: everything but the elements of tuples and buffers.
 bool NodesMatch(Shape a, Shape b, TypeMatch match) {
   const ShapeRecord& p = *a.record();
   const ShapeRecord& q = *b.record();
@@ -111,7 +111,7 @@ bool ShapesMatch(Shape a, Shape b, TypeMatch match) {
   if (Compatible(a, b)) return true;
   if (!NodesMatch(a, b, match)) return false;
   if (a.IsArray()) return true;
-  // Tuples may share elements, so each pair of shapes is looked at once.
+  // Tuples may share elements, so each pair of shapes is visited once.
   std::vector<std::pair<Shape, Shape>> stack = {{a, b}};
   absl::flat_hash_set<std::pair<const ShapeRecord*, const ShapeRecord*>> seen;
   while (!stack.empty()) {
@@ -136,7 +136,7 @@ bool SameDims(Shape a, Shape b) {
   return true;
 }
 
-// ---- Inferred ----
+// ---- InferredShape ----
 
 bool InferredShape::MatchesArray(Shape declared, ElementType type, TypeMatch match) const {
   if (!declared.IsArray() || declared.rank() != static_cast<int64_t>(dims_.size())) return false;
@@ -170,7 +170,7 @@ bool InferredShape::Matches(Shape declared, TypeMatch match) const {
 }
 
 Shape InferredShape::MakeArray(ShapeTable& shapes, ElementType type) const {
-  // Unbounded dimensions are marked dynamic in every shape, so that there is one way to write each.
+  // Unbounded dimensions are marked dynamic in every shape, so that each shape has one record.
   absl::InlinedVector<uint8_t, 8> dynamic = dynamic_;
   for (size_t i = 0; i < dims_.size(); ++i) dynamic[i] |= dims_[i] == kUnboundedSize;
   return layout_ == nullptr ? shapes.Array(type, dims_, dynamic) : shapes.Array(type, dims_, dynamic, layout_);
@@ -188,7 +188,7 @@ Shape InferredShape::Make(ShapeTable& shapes) const {
   const LayoutRecord* layout = shape_.layout();
   if (layout != nullptr && layout->extras != nullptr && layout->extras->element_size_in_bits != 0 &&
       BitsOf(type_) >= 8) {
-    // The packing of a narrow type says nothing about a wider one.
+    // The packing of a narrow type does not apply to a wider one.
     LayoutExtras extras = *layout->extras;
     extras.element_size_in_bits = 0;
     layout = shapes.Layout(layout->minor_to_major, extras);
@@ -238,7 +238,7 @@ absl::Status AddWindowedDims(absl::Span<const int64_t> base, absl::Span<const ui
 
 std::string Text(Shape shape) {
   if (!shape.valid()) return "no shape";
-  // Nobody reads thousands of elements, and a tuple that shares elements can have millions.
+  // Truncates tuples: with shared elements they can have millions of leaves.
   constexpr int64_t kMaxLeavesInText = 100;
   if (shape.leaf_count() > kMaxLeavesInText) return StrCat("a tuple of ", shape.tuple_size(), " elements");
   return ToString(shape, /*with_layout=*/false);

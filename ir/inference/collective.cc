@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operations among devices. How many devices take part is not known here, so sizes that depend on it are taken
+// Shape rules of collectives. The number of participating devices is unknown here, so sizes that depend on it are taken
 // from the declared shape and checked for consistency; the verifier compares them with the replica groups.
 #include <optional>
 #include <vector>
@@ -15,7 +15,7 @@ absl::Status ExpectArrayOperands(const InferenceContext& in, int64_t count) {
   return absl::OkStatus();
 }
 
-// The first `count` operands as they are: one alone, several as a tuple.
+// Sets the result to the first `count` operands: a single one alone, several as a tuple.
 void SetOperands(const InferenceContext& in, int64_t count, InferredShape* out) {
   if (count == 1) {
     out->Set(in.operand(0));
@@ -24,13 +24,13 @@ void SetOperands(const InferenceContext& in, int64_t count, InferredShape* out) 
   }
 }
 
-// The same as a shape.
+// Returns the shape that SetOperands describes.
 Shape OperandsShape(const InferenceContext& in) {
   return in.operand_count() == 1 ? in.operand(0) : in.shapes().Tuple(in.operands());
 }
 
-// The declared shape of the part of the result that belongs to operand `i`. `result` is the array for one operand and
-// a tuple of arrays for several.
+// Finds the declared shape of the result element of operand `i`. `result` is an array for one operand and a tuple of
+// arrays for several.
 absl::Status DeclaredPart(const InferenceContext& in, Shape result, int64_t i, Shape* part) {
   if (!result.valid()) return Error("the result shape of ", ToString(in.opcode()), " must be specified");
   if (in.operand_count() == 1) {
@@ -61,7 +61,7 @@ absl::Status OneDimension(const InferenceContext& in, int64_t* dim) {
   return absl::OkStatus();
 }
 
-// `array` with dimension `dim` of another size.
+// Returns `array` with another size of dimension `dim`.
 Shape Resized(const InferenceContext& in, Shape array, int64_t dim, int64_t size) {
   absl::InlinedVector<int64_t, 8> dims(array.dims().begin(), array.dims().end());
   absl::InlinedVector<uint8_t, 8> dynamic;
@@ -71,8 +71,8 @@ Shape Resized(const InferenceContext& in, Shape array, int64_t dim, int64_t size
   return in.shapes().Array(array.element_type(), dims, dynamic, array.layout());
 }
 
-// What an all-gather (`grow`) or reduce-scatter makes of operand `i`: dimension `dim` is `shards` times as large or as
-// small, where operand 0 says how many shards there are.
+// Computes the result of an all-gather (`grow`) or reduce-scatter for operand `i`: dimension `dim` is multiplied or
+// divided by `shards`, which operand 0 determines.
 absl::Status ScaledPart(const InferenceContext& in, Shape result, int64_t i, int64_t dim, bool grow, int64_t* shards,
                         Shape* part) {
   Shape declared;
@@ -97,7 +97,7 @@ absl::Status ScaledPart(const InferenceContext& in, Shape result, int64_t i, int
     }
     expected = *shards == 0 ? from : from / *shards;
   }
-  // In the usual case the declared shape is what follows, and nothing is interned.
+  // Usually the declared shape is the expected one, and nothing is interned.
   bool as_declared = to == expected && !in.layouts && declared.element_type() == a.element_type();
   for (int64_t d = 0; as_declared && d < a.rank(); ++d) as_declared = d == dim || SizesFit(a.dim(d), declared.dim(d));
   *part = as_declared ? declared : Resized(in, a, dim, expected);
@@ -132,7 +132,7 @@ absl::Status InferReduceScatter(const InferenceContext& in, InferredShape* out) 
   return InferScaled(in, in.declared(), /*grow=*/false, out);
 }
 
-// (operands, what an all-gather gives)
+// (operands, result of the all-gather)
 absl::Status InferAllGatherStart(const InferenceContext& in, InferredShape* out) {
   const Shape declared = in.declared();
   if (!declared.valid()) return Error("the result shape of ", ToString(in.opcode()), " must be specified");
@@ -156,7 +156,7 @@ absl::Status InferAllReduce(const InferenceContext& in, InferredShape* out) {
 absl::Status InferAllToAll(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
   if (in.attrs.has(Attr::kDimensions)) {
-    // What is split is put together again along the same dimension.
+    // Split and concatenated along the same dimension.
     HLOKIT_RETURN_IF_ERROR(ExpectOperandCount(in, 1));
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
     int64_t dim;
@@ -187,7 +187,7 @@ absl::Status InferCollectiveBroadcast(const InferenceContext& in, InferredShape*
     SetOperands(in, in.operand_count(), out);
     return absl::OkStatus();
   }
-  // The last operand holds the root of the broadcast of each of the others.
+  // The last operand holds the root of the broadcast of each other operand.
   const int64_t count = in.operand_count() - 1;
   if (count < 1) return Error("expected arrays followed by their roots, found ", in.operand_count(), " operands");
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperands(in, in.operand_count()));
@@ -211,7 +211,7 @@ absl::Status InferCollectivePermute(const InferenceContext& in, InferredShape* o
   return absl::OkStatus();
 }
 
-// (operands, results, whatever else the backend adds)
+// (operands, results, backend-specific elements)
 absl::Status InferCollectivePermuteStart(const InferenceContext& in, InferredShape* out) {
   out->SetTuple();
   if (in.attrs.has(Attr::kPermuteSliceSizes)) {

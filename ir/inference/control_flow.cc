@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operations that call computations and pass values on whole, of tuples, and of those that have no inputs to
-// go by.
+// Shape rules of calls and control flow, of forwarding operations, of tuples, and of operations without operands.
 #include <utility>
 #include <vector>
 
@@ -14,7 +13,7 @@ absl::Status ExpectDeclared(const InferenceContext& in) {
   return Error("the result shape of ", ToString(in.opcode()), " must be specified");
 }
 
-// Operand `operand` can be passed as parameter `i` of the computation that `what` names.
+// Checks that operand `operand` can be passed as parameter `i` of the computation that `what` names.
 absl::Status CheckArgument(const InferenceContext& in, int64_t operand, const Signature& called, int64_t i,
                            std::string_view what) {
   if (ShapesMatch(in.operand(operand), called.parameter(i), TypeMatch::kExact)) return absl::OkStatus();
@@ -58,8 +57,8 @@ absl::Status InferDynamicReshape(const InferenceContext& in, InferredShape* out)
   return absl::OkStatus();
 }
 
-// The shape that is dynamic where any of `shapes`, which match each other, is. Walks the leaves that differ, of which
-// there are at most kMaxLeaves.
+// Returns the shape that is dynamic where any of `shapes`, which match each other, is. Visits the leaves that differ,
+// of which there are at most kMaxLeaves.
 Shape MergeDynamism(const InferenceContext& in, std::vector<Shape> shapes) {
   struct Frame {
     std::vector<Shape> shapes;

@@ -13,7 +13,7 @@ struct Convolution {
   WindowView window;
   int64_t feature_groups = 1;
   int64_t batch_groups = 1;
-  // kernel_kept features of a sparse kernel stand for kernel_block.
+  // kernel_kept features of a sparse kernel represent kernel_block features.
   int64_t kernel_kept = 1;
   int64_t kernel_block = 1;
 };
@@ -22,8 +22,8 @@ struct Convolution {
 bool Divides(int64_t divisor, int64_t total) { return total == kUnboundedSize || total % divisor == 0; }
 int64_t Quotient(int64_t total, int64_t divisor) { return total == kUnboundedSize ? total : total / divisor; }
 
-// Of each block of a kernel's features, how many it keeps; 1 of 1 if it is dense. (XLA's verifier wants 1 kept; its
-// evaluator has values for more, too.)
+// Sets the number of features kept per block of a kernel; 1 of 1 if it is dense. (XLA's verifier requires 1; its
+// evaluator supports more.)
 absl::Status KernelBlock(const InferenceContext& in, Convolution* c) {
   const absl::StatusOr<SparsityConfig> config = SparsityConfig::Parse(in.attrs.string(Attr::kSparsityConfig));
   if (!config.ok()) return config.status();
@@ -36,7 +36,7 @@ absl::Status KernelBlock(const InferenceContext& in, Convolution* c) {
 absl::Status ReadConvolution(const InferenceContext& in, Convolution* c) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   c->lhs = in.operand(0);
-  // A sparse kernel is a pair of values and their places.
+  // A sparse kernel is a pair of values and their indices.
   c->rhs = in.operand(1);
   if (c->rhs.IsTuple() && c->rhs.tuple_size() == 2) c->rhs = c->rhs.element(0);
   HLOKIT_RETURN_IF_ERROR(ExpectArray(c->rhs, "operand 1 (the kernel)"));
@@ -78,7 +78,7 @@ absl::Status CheckGroups(const Convolution& c) {
   return absl::OkStatus();
 }
 
-// Each group of input features meets those of the kernel.
+// Checks the input features of each group against those of the kernel.
 absl::Status CheckInputFeatures(const Convolution& c) {
   const int64_t features = c.lhs.dim(c.dims.input_feature);
   int64_t of_kernel = c.rhs.dim(c.dims.kernel_input_feature);
@@ -125,7 +125,7 @@ absl::Status MarkDynamic(const Convolution& c, absl::Span<uint8_t> dynamic) {
 
 }  // namespace
 
-// `convolution_kind` only hints at what the convolution is part of; the shapes are those of a plain one.
+// `convolution_kind` is only a hint; the shapes are those of a plain convolution.
 absl::Status InferConvolution(const InferenceContext& in, InferredShape* out) {
   Convolution c;
   HLOKIT_RETURN_IF_ERROR(ReadConvolution(in, &c));
@@ -137,7 +137,7 @@ absl::Status InferConvolution(const InferenceContext& in, InferredShape* out) {
   InferredShape spatial;
   HLOKIT_RETURN_IF_ERROR(AddWindowedDims(base, {}, c.window, &spatial));
 
-  // As for a dot, the result may accumulate in another type.
+  // As for a dot, the accumulation type of the result may differ.
   const bool declared = in.declared().valid() && in.declared().IsArray();
   out->SetArray(declared ? in.declared().element_type() : HigherPrecision(c.lhs.element_type(), c.rhs.element_type()));
   for (int64_t i = 0; i < c.dims.rank(); ++i) out->AddDim(0);

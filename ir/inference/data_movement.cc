@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operations that arrange elements anew: broadcast, reshape, transpose, slices, padding and their like, and of
-// those that make or measure arrays.
+// Shape rules of data movement: broadcast, reshape, transpose, slices, padding and similar operations, and of
+// operations that create or measure arrays.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -10,8 +10,8 @@
 namespace hlokit::inference {
 namespace {
 
-// Whether two arrays whose element counts do not fit in int64 have equally many elements: divides each dimension of one
-// by what it has in common with those of the other until nothing is left. No dimension is 0 or unbounded.
+// Returns true if two arrays whose element counts overflow int64 have equally many elements: divides each dimension of
+// one by its common factors with those of the other until nothing is left. Requires: no dimension is 0 or unbounded.
 bool SameLargeCount(Shape a, Shape b) {
   std::vector<int64_t> left(b.dims().begin(), b.dims().end());
   for (int64_t size : a.dims()) {
@@ -31,7 +31,7 @@ bool SameElementCount(Shape a, Shape b) {
   return a.element_count() >= 0 || SameLargeCount(a, b);
 }
 
-// The start indices of a dynamic slice of an array of `rank` dimensions: operands from `first` on, either `rank`
+// Checks the start indices of a dynamic slice of an array of `rank` dimensions: operands from `first` on, either `rank`
 // integer scalars of one type or one vector of `rank` integers.
 absl::Status CheckStartIndices(const InferenceContext& in, int64_t first, int64_t rank) {
   const int64_t count = in.operand_count() - first;
@@ -64,7 +64,7 @@ absl::Status CheckStartIndices(const InferenceContext& in, int64_t first, int64_
   return absl::OkStatus();
 }
 
-// The one dimension that `dimensions` names.
+// Returns the single dimension that `dimensions` names.
 absl::Status OneDimension(const InferenceContext& in, Shape array, int64_t* dim) {
   const std::optional<int64_t> only = in.attrs.only(Attr::kDimensions);
   if (!only) return Error("expected one dimension in `dimensions`");
@@ -75,13 +75,14 @@ absl::Status OneDimension(const InferenceContext& in, Shape array, int64_t* dim)
   return absl::OkStatus();
 }
 
-// Sizes are given as 32-bit integers at run time.
+// Checks that the size, which is a 32-bit integer at run time, fits.
 absl::Status CheckSizeFitsInt32(const InferenceContext& in, int64_t dim) {
   if (in.operand(0).dim(dim) <= std::numeric_limits<int32_t>::max()) return absl::OkStatus();
   return Error("dimension ", dim, " of operand 0 (", Text(in.operand(0)), ") is too large for s32");
 }
 
-// Dimension `dim` of a concatenation of operands 0 to n - 1, which agree on it unless they are concatenated along it.
+// Adds dimension `dim` of a concatenation of operands 0 to n - 1, which agree on it unless they are concatenated along
+// it.
 absl::Status AddConcatenatedDim(const InferenceContext& in, int64_t dim, bool along, InferredShape* out) {
   int64_t size = along ? 0 : kUnboundedSize;
   bool dynamic = false;
@@ -110,7 +111,7 @@ absl::Status AddConcatenatedDim(const InferenceContext& in, int64_t dim, bool al
   return absl::OkStatus();
 }
 
-// The dimensions of the result with the operand's element type.
+// Sets the dimensions of the result with the operand's element type.
 void SetOfType(ElementType type, Shape result, InferredShape* out) {
   if (result.element_type() == type) {
     out->Set(result);
@@ -137,8 +138,8 @@ absl::Status InferBroadcast(const InferenceContext& in, InferredShape* out) {
                  "), found ", dims.size());
   }
   if (!in.declared().valid()) {
-    // XLA reads the list as sizes of new major dimensions when there is no shape to go by. That gives something that
-    // holds together for scalars, and otherwise by accident only.
+    // If the text omits the shape, XLA reads the list as sizes of new major dimensions. That is only consistent for
+    // scalars, and otherwise by accident.
     out->SetArray(a.element_type());
     for (int64_t size : dims) {
       if (size < 0) return Error("negative size ", size, " in `dimensions`");
@@ -197,7 +198,7 @@ absl::Status InferTranspose(const InferenceContext& in, InferredShape* out) {
   out->SetArray(a.element_type());
   for (int64_t d : permutation) out->AddDimOf(a, d);
   if (!in.layouts || !a.has_layout()) return absl::OkStatus();
-  // The layout under which the transpose moves nothing in memory.
+  // The layout that makes the transpose a bitcast.
   std::vector<int64_t> place(permutation.size());  // of each dimension of the operand in the result
   for (size_t i = 0; i < permutation.size(); ++i) place[permutation[i]] = static_cast<int64_t>(i);
   std::vector<int64_t> minor_to_major;
@@ -236,7 +237,7 @@ absl::Status InferSlice(const InferenceContext& in, InferredShape* out) {
       return Error("start ", start, " of the slice of dimension ", i, " is greater than its limit ", limit);
     if (stride <= 0) return Error("the stride of the slice of dimension ", i, " is ", stride, ", not positive");
     const int64_t size = CeilOfRatio(limit - start, stride);
-    // One element of a dynamic dimension is there in any case.
+    // A slice of size one of a dynamic dimension is static.
     out->AddDim(size, size != 1 && a.is_dynamic(i) && !a.is_unbounded(i));
   }
   return absl::OkStatus();
@@ -264,7 +265,7 @@ absl::Status InferDynamicSlice(const InferenceContext& in, InferredShape* out) {
 }
 
 absl::Status InferDynamicUpdateSlice(const InferenceContext& in, InferredShape* out) {
-  // A buffer is updated in place.
+  // Buffers are updated in place.
   const bool buffer = in.operand(0).IsBuffer();
   const Shape a = buffer ? in.operand(0).element(0) : in.operand(0);
   HLOKIT_RETURN_IF_ERROR(ExpectArray(a, "operand 0"));
@@ -287,7 +288,7 @@ absl::Status InferDynamicUpdateSlice(const InferenceContext& in, InferredShape* 
   }
   out->Set(in.operand(0));
   if (!becomes_dynamic || buffer || !in.layouts) return absl::OkStatus();
-  // An update of a whole dimension brings its dynamism along.
+  // An update of a whole dimension determines its dynamism.
   absl::InlinedVector<uint8_t, 8> dynamic;
   for (int64_t i = 0; i < a.rank(); ++i) {
     dynamic.push_back(a.is_dynamic(i) || (update.is_dynamic(i) && update.dim(i) == a.dim(i)));
@@ -310,7 +311,7 @@ absl::Status InferConcatenate(const InferenceContext& in, InferredShape* out) {
                    Text(in.operand(i)));
     }
     HLOKIT_RETURN_IF_ERROR(ExpectSameElementTypeIgnoringFpPrecision(in, 0, i));
-    // As in XLA the last operand decides, by comparison with the first.
+    // As in XLA the last operand determines the type, by comparison with the first.
     type = HigherPrecision(in.operand(i).element_type(), first.element_type());
   }
   out->SetArray(type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operations that work element by element.
+// Shape rules of elementwise operations.
 #include <string>
 
 #include "ir/inference/rules.h"
@@ -59,7 +59,7 @@ absl::Status CheckClass(const InferenceContext& in, int64_t operand) {
                " is ", Text(in.operand(operand)));
 }
 
-// The common shape of two operands whose element types are alike, described as an array of `type`.
+// Infers the common shape of two operands of equal element type, as an array of `type`.
 absl::Status InferPair(const InferenceContext& in, ElementType type, InferredShape* out) {
   const Shape a = in.operand(0);
   const Shape b = in.operand(1);
@@ -86,7 +86,7 @@ absl::Status InferPair(const InferenceContext& in, ElementType type, InferredSha
   return absl::OkStatus();
 }
 
-// What all operations of two operands ask.
+// Checks common to all operations of two operands.
 absl::Status CheckPair(const InferenceContext& in) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 1));
@@ -98,14 +98,13 @@ absl::Status CheckPair(const InferenceContext& in) {
 absl::Status CheckReducePrecision(const InferenceContext& in) {
   const int64_t exponent = in.attrs.integer(Attr::kExponentBits);
   const int64_t mantissa = in.attrs.integer(Attr::kMantissaBits);
-  // Without exponent bits infinity and zero could not be told apart; without mantissa bits numbers still mean
-  // something.
+  // Without exponent bits infinity and zero would be equal; mantissa bits may be zero.
   if (exponent < 1) return Error("`exponent_bits` must be at least 1, found ", exponent);
   if (mantissa < 0) return Error("`mantissa_bits` must not be negative, found ", mantissa);
   return absl::OkStatus();
 }
 
-// The element type that only the text can give.
+// Reads the element type from the declared shape, which is its only source.
 absl::Status DeclaredType(const InferenceContext& in, ElementType* type) {
   if (!in.declared().valid()) return Error("the element type of the result must be specified");
   HLOKIT_RETURN_IF_ERROR(ExpectArray(in.declared(), "the result"));
@@ -113,8 +112,8 @@ absl::Status DeclaredType(const InferenceContext& in, ElementType* type) {
   return absl::OkStatus();
 }
 
-// The shape of `a` with one more minor dimension, or without its last one: reinterpreting elements as narrower or wider
-// ones. The layout follows: a new dimension is the most minor.
+// Sets the shape of `a` with one more minor dimension, or without its last one: a reinterpretation of elements as
+// narrower or wider ones. In the layout, a new dimension is the most minor.
 void SetReinterpreted(const InferenceContext& in, Shape a, ElementType type, int64_t new_dim, InferredShape* out) {
   const int64_t rank = new_dim > 0 ? a.rank() + 1 : a.rank() - 1;
   out->SetArray(type);
@@ -263,7 +262,7 @@ absl::Status InferSelect(const InferenceContext& in, InferredShape* out) {
     return Error("operand 0 must be a scalar or have the dimensions of operands 1 and 2 (", Text(on_true), "), found ",
                  Text(pred));
   }
-  // The usual case, where nothing has to be merged.
+  // The usual case, without merging.
   const bool takes_layout = pred.IsScalar() || !in.layouts || pred.layout() == on_true.layout();
   if (Compatible(on_true, on_false) && takes_layout && !on_true.has_dynamic_dims() && !pred.has_dynamic_dims()) {
     out->Set(on_true);
@@ -279,7 +278,7 @@ absl::Status InferSelect(const InferenceContext& in, InferredShape* out) {
                                       (!pred.IsScalar() && pred.is_dynamic(i) && !pred.is_unbounded(i)));
     }
   }
-  // XLA starts from the shape of operand 0 and keeps the element size of operand 1.
+  // XLA starts with the shape of operand 0 and keeps the element size of operand 1.
   const LayoutRecord* layout = pred.IsScalar() ? on_true.layout() : pred.layout();
   if (in.layouts && !pred.IsScalar() && layout != nullptr && on_true.layout() != nullptr) {
     const LayoutExtras* of_true = on_true.layout()->extras;

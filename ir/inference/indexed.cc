@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of gather and scatter.
+// Shape rules of gather and scatter.
 #include <algorithm>
 
 #include "ir/inference/rules.h"
@@ -26,13 +26,13 @@ class Indices {
     return absl::OkStatus();
   }
 
-  // With the explicit dimension.
+  // Includes the explicit dimension.
   int64_t rank() const { return std::max(shape_.rank(), vector_dim_ + 1); }
   int64_t dim(int64_t i) const { return i < shape_.rank() ? shape_.dim(i) : 1; }
   bool is_dynamic(int64_t i) const { return i < shape_.rank() && shape_.is_dynamic(i); }
-  // Components of one index.
+  // Returns the number of components of an index.
   int64_t vector_size() const { return dim(vector_dim_); }
-  // The dimensions other than the one of vectors: there are batch_rank() of them, the i-th is batch_dim(i).
+  // Number of dimensions other than the one of vectors; the i-th is batch_dim(i).
   int64_t batch_rank() const { return rank() - 1; }
   int64_t batch_dim(int64_t i) const { return i < vector_dim_ ? i : i + 1; }
 
@@ -46,8 +46,8 @@ absl::Status ExpectIncreasing(absl::Span<const int64_t> list, std::string_view w
   return Error(what, " must be in increasing order, found ", Text(list));
 }
 
-// Batching dimensions pair dimensions of the operand with dimensions of the indices. As in XLA their sizes need not
-// agree.
+// Checks batching dimensions, which pair dimensions of the operand with dimensions of the indices. As in XLA their
+// sizes may differ.
 absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_view operand_name,
                            absl::Span<const int64_t> of_indices, std::string_view indices_name, const Indices& indices,
                            int64_t vector_dim) {
@@ -63,7 +63,7 @@ absl::Status CheckBatching(absl::Span<const int64_t> of_operand, std::string_vie
   return absl::OkStatus();
 }
 
-// The dimensions of the operand that a component of an index moves along.
+// Checks the dimensions of the operand that the components of an index refer to.
 absl::Status CheckIndexMap(absl::Span<const int64_t> map, std::string_view name, Shape operand,
                            const Indices& indices) {
   if (!SizesFit(indices.vector_size(), static_cast<int64_t>(map.size()))) {
@@ -130,8 +130,9 @@ absl::Status InferGather(const InferenceContext& in, InferredShape* out) {
       out->AddDim(indices.dim(d), indices.is_dynamic(d));
       continue;
     }
-    while (dropped.Has(slice_dim)) ++slice_dim;  // stops: as many dimensions are kept as there are offset dimensions
-    // A slice of all of a dynamic dimension is dynamic.
+    while (dropped.Has(slice_dim))
+      ++slice_dim;  // terminates: as many dimensions are kept as there are offset dimensions
+    // A full slice of a dynamic dimension is dynamic.
     out->AddDim(dims.slice_sizes[slice_dim],
                 dims.slice_sizes[slice_dim] == a.dim(slice_dim) && a.is_dynamic(slice_dim));
     ++slice_dim;
@@ -182,7 +183,8 @@ absl::Status InferScatter(const InferenceContext& in, InferredShape* out) {
     int64_t batch = 0;
     for (int64_t i = 0; i < updates.rank(); ++i) {
       if (window.Has(i)) {
-        while (dropped.Has(operand_dim)) ++operand_dim;  // stops: as many are kept as there are window dimensions
+        while (dropped.Has(operand_dim))
+          ++operand_dim;  // terminates: as many dimensions are kept as there are window dimensions
         if (!updates.is_unbounded(i) && !a.is_unbounded(operand_dim) && updates.dim(i) > a.dim(operand_dim)) {
           return Error("operand ", n + 1 + k, " (updates) is larger than operand ", k, " in window dimension ", i, ": ",
                        Text(updates), " and ", Text(a));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of matrix products, factorizations, Fourier transforms and batch normalization.
+// Shape rules of matmuls, factorizations, Fourier transforms and batch normalization.
 #include <string>
 
 #include "absl/algorithm/container.h"
@@ -8,7 +8,7 @@
 namespace hlokit::inference {
 namespace {
 
-// A product of arrays `lhs` and `rhs`, which are operands 0 and 1.
+// A matmul of arrays `lhs` and `rhs`, which are operands 0 and 1.
 struct MatmulShape {
   MatmulShape(const InferenceContext& in)
       : lhs(in.operand(0)),
@@ -51,13 +51,14 @@ absl::Status CheckMatmul(const InferenceContext& in, MatmulShape* p) {
   return absl::OkStatus();
 }
 
-// The element type of a product is free: accumulation may be in another type than the factors have.
+// Returns the element type of a matmul, which the declared shape may choose: accumulation may use another type than the
+// operands.
 ElementType ProductType(const InferenceContext& in) {
   if (in.declared().valid() && in.declared().IsArray()) return in.declared().element_type();
   return HigherPrecision(in.operand(0).element_type(), in.operand(1).element_type());
 }
 
-// Batch dimensions, then the free ones of the left and of the right side.
+// Adds batch dimensions, then the free ones of the left and of the right side.
 void AddMatmulShape(const MatmulShape& p, InferredShape* out) {
   for (int64_t d : p.dims.lhs_batch) out->AddDimOf(p.lhs, d);
   for (int64_t d = 0; d < p.lhs.rank(); ++d) {
@@ -68,7 +69,7 @@ void AddMatmulShape(const MatmulShape& p, InferredShape* out) {
   }
 }
 
-// The scale of one factor of a scaled dot: a scalar, or an array each of whose elements scales a block of the factor.
+// Checks the scale of one operand of a scaled dot: a scalar, or an array with an element per block of the operand.
 absl::Status CheckScale(const InferenceContext& in, int64_t factor) {
   const Shape scale = in.operand(factor + 2);
   const Shape scaled = in.operand(factor);
@@ -101,7 +102,8 @@ absl::Status CheckMinorSquare(Shape a) {
 
 // ---- batch normalization ----
 
-// Operand 0 is normalized along all but one dimension, of which operands 1 to `last` hold a value each.
+// Checks batch normalization: operand 0 is normalized along all but the feature dimension, and operands 1 to `last`
+// hold a value per feature.
 absl::Status CheckFeatures(const InferenceContext& in, int64_t last, int64_t* feature) {
   HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, 0));
   const Shape a = in.operand(0);
@@ -124,7 +126,7 @@ absl::Status CheckFeatures(const InferenceContext& in, int64_t last, int64_t* fe
   return absl::OkStatus();
 }
 
-// (operand 0, a value for each feature, another one)
+// Sets the result to (operand 0, a value per feature, another one).
 void SetNormalized(Shape a, int64_t feature, InferredShape* out) {
   out->SetTuple();
   out->AddDimOf(a, feature);
@@ -153,12 +155,13 @@ absl::Status InferScaledDot(const InferenceContext& in, InferredShape* out) {
   return absl::OkStatus();
 }
 
-// One dimension of the left side is ragged: operand 2 says how it splits into groups. By what that dimension is:
-//   free         [b,m,k], [g,b,k,n] -> [b,m,n]      each group of rows meets its own right side
-//   contracting  [b,m,k], [b,k,n]   -> [g,b,m,n]    a product for each group
+// Infers a ragged dot: one dimension of the left side is ragged, and operand 2 has the sizes of its groups. By the kind
+// of that dimension:
+//   free         [b,m,k], [g,b,k,n] -> [b,m,n]      each group of rows has a separate right side
+//   contracting  [b,m,k], [b,k,n]   -> [g,b,m,n]    a matmul per group
 //   batch        [b,m,k], [b,k,n]   -> [b,m,n]
 // Operand 2 is [g], or has before g the sizes of the batch dimensions and of those of the same kind as the ragged one
-// that stand before it.
+// that precede it.
 absl::Status InferRaggedDot(const InferenceContext& in, InferredShape* out) {
   MatmulShape p(in);
   HLOKIT_RETURN_IF_ERROR(CheckMatmul(in, &p));
@@ -249,7 +252,7 @@ absl::Status InferFft(const InferenceContext& in, InferredShape* out) {
     const int64_t d = a.rank() - fft_rank + i;
     const int64_t wanted = d == last && !from_real ? complex_size : length[i];
     if (SizesFit(a.dim(d), wanted)) continue;
-    if (d == last && !from_real && a.dim(d) == 0 && real_size == 0) continue;  // nothing stays nothing
+    if (d == last && !from_real && a.dim(d) == 0 && real_size == 0) continue;  // empty stays empty
     return Error("dimension ", d, " of operand 0 (", Text(a), ") must be ", wanted, " for an fft_length of ",
                  Text(length));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operations that combine elements along dimensions: reductions, scans, maps and sorts.
+// Shape rules of operations that combine elements along dimensions: reductions, scans, maps and sorts.
 #include <optional>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace hlokit::inference {
 namespace {
 
-// The first `count` operands are arrays with the dimensions of operand 0.
+// Checks that the first `count` operands are arrays with the dimensions of operand 0.
 absl::Status ExpectSameDims(const InferenceContext& in, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
@@ -20,7 +20,7 @@ absl::Status ExpectSameDims(const InferenceContext& in, int64_t count) {
   return absl::OkStatus();
 }
 
-// Half of the operands are arrays, the other half their initial values.
+// Checks that the operands are arrays followed by as many init values.
 absl::Status ExpectArraysAndInits(const InferenceContext& in, int64_t* arrays) {
   if (in.operand_count() == 0 || in.operand_count() % 2 != 0) {
     return Error("expected arrays and as many initial values, found ", in.operand_count(), " operands");
@@ -34,7 +34,7 @@ absl::Status ReadReducer(const InferenceContext& in, int64_t arrays, Signature* 
   return CheckReducer(*reducer, in.operands().first(arrays), in.operands().subspan(arrays));
 }
 
-// `shape` with a dimension inserted.
+// Returns `shape` with a dimension inserted.
 Shape WithDim(const InferenceContext& in, Shape shape, int64_t dim, int64_t size, bool dynamic) {
   absl::InlinedVector<int64_t, 8> dims;
   absl::InlinedVector<uint8_t, 8> flags;
@@ -53,7 +53,7 @@ Shape WithDim(const InferenceContext& in, Shape shape, int64_t dim, int64_t size
   return in.shapes().Array(shape.element_type(), dims, flags);
 }
 
-// Whether `slice` is `array` without dimension `dim`, float types alike.
+// Returns true if `slice` is `array` without dimension `dim`, ignoring differences of float types.
 bool IsSliceOf(Shape slice, Shape array, int64_t dim) {
   if (!slice.IsArray() || !TypesMatch(slice.element_type(), array.element_type(), TypeMatch::kIgnoreFpPrecision))
     return false;
@@ -95,7 +95,7 @@ absl::Status InferReduceWindow(const InferenceContext& in, InferredShape* out) {
   const Shape a = in.operand(0);
   const absl::Span<const uint8_t> dynamic(a.record()->dynamic, a.record()->dynamic == nullptr ? 0 : a.rank());
   HLOKIT_RETURN_IF_ERROR(AddWindowedDims(a.dims(), dynamic, WindowView::Of(in.attrs), out));
-  // Elements are of the type of the initial values, whatever precision the reducer works in.
+  // The result has the element types of the init values, whatever the precision of the reducer.
   if (reducer.result().IsArray()) {
     out->SetArray(in.operand(arrays).element_type());
     return absl::OkStatus();
@@ -140,7 +140,7 @@ absl::Status InferSelectAndScatter(const InferenceContext& in, InferredShape* ou
 
 absl::Status InferMap(const InferenceContext& in, InferredShape* out) {
   HLOKIT_RETURN_IF_ERROR(ExpectAnyOperand(in));
-  // XLA lets scalars stand among arrays of the same type.
+  // XLA accepts scalars among arrays of the same type.
   Shape a = in.operand(0);
   for (int64_t i = 0; i < in.operand_count(); ++i) {
     HLOKIT_RETURN_IF_ERROR(ExpectArrayOperand(in, i));
@@ -156,7 +156,7 @@ absl::Status InferMap(const InferenceContext& in, InferredShape* out) {
   }
   if (in.attrs.has(Attr::kDimensions)) {
     const absl::Span<const int64_t> dims = in.attrs.list(Attr::kDimensions);
-    // A declared shape of another rank is reported as such: readers take the list from there.
+    // A declared shape of another rank is reported as such, since parsers take the list from there.
     const auto count = static_cast<int64_t>(dims.size());
     bool identity =
         count == a.rank() || (in.declared().valid() && in.declared().IsArray() && count == in.declared().rank());
@@ -232,8 +232,8 @@ absl::Status InferTopK(const InferenceContext& in, InferredShape* out) {
   return absl::OkStatus();
 }
 
-// scan(inputs..., inits...): the computation takes a slice of each input and the carries, and gives a slice of each
-// output and the new carries. The result is the outputs, with the dimension scanned put back, and the last carries.
+// Infers scan(inputs..., inits...): the computation takes a slice of each input and the carries, and returns a slice of
+// each output and the new carries. The result has the outputs, with the scanned dimension, and the final carries.
 absl::Status InferScan(const InferenceContext& in, InferredShape* out) {
   const int64_t carries = in.attrs.integer(Attr::kNumCarries);
   if (carries < 0 || carries > in.operand_count()) {
@@ -290,7 +290,7 @@ absl::Status InferScan(const InferenceContext& in, InferredShape* out) {
     *shape = WithDim(in, element, *dim, in.operand(0).dim(*dim), in.operand(0).is_dynamic(*dim));
     return absl::OkStatus();
   };
-  // A single result may stand alone although the computation gives a tuple of one.
+  // A single result need not be a tuple although the computation returns a tuple of one.
   const bool alone = results == 1 && in.declared().valid() && in.declared().IsArray();
   const bool tuple = root.IsTuple() && !alone;
   if (tuple) out->SetTuple();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shape rules, in the sources beside, share. Not for use outside of shape inference.
+// Definitions shared by the shape rules. Private to shape inference.
 //
-// A rule reads an InferenceContext and describes the result in an InferredShape, without interning anything where it
-// can: CheckShape compares the description with the declared shape, InferShape makes a shape of it.
+// A rule reads an InferenceContext and describes the result in an InferredShape, interning as little as possible:
+// CheckShape compares the description with the declared shape, InferShape creates a shape from it.
 #ifndef HLOKIT_IR_INFERENCE_RULES_H_
 #define HLOKIT_IR_INFERENCE_RULES_H_
 
@@ -39,25 +39,25 @@ struct InferenceContext {
   Shape declared() const { return request.declared; }
 };
 
-// How much of element types a comparison looks at.
+// How comparisons treat element types.
 enum class TypeMatch : uint8_t { kExact, kIgnoreFpPrecision, kIgnored };
 
-// The description of a result: a shape, a shape with another element type, an array given by its dimensions, or a tuple
-// of shapes and of arrays that share dimensions.
+// The description of a result: a shape, a shape with another element type, an array with dimensions, or a tuple of
+// shapes and of arrays that share dimensions.
 class InferredShape {
  public:
   void Set(Shape shape) { shape_ = shape; }
-  // `shape`, an array, with another element type.
+  // Sets the result to `shape`, an array, with another element type.
   void SetRetyped(Shape shape, ElementType type) {
     shape_ = shape;
     type_ = type;
     retyped_ = shape.element_type() != type;
   }
-  // An array whose dimensions AddDim gives.
+  // Starts an array, whose dimensions AddDim adds.
   void SetArray(ElementType type) { type_ = type; }
-  // A tuple whose elements AddElement gives.
+  // Starts a tuple, whose elements AddElement adds.
   void SetTuple() { tuple_ = true; }
-  // A tuple of `elements`, which outlive the description: they are operands.
+  // Sets the result to a tuple of `elements`, which are not owned and must outlive the description: they are operands.
   void SetTuple(absl::Span<const Shape> elements) {
     tuple_ = true;
     given_ = elements;
@@ -73,11 +73,11 @@ class InferredShape {
   }
   absl::Span<int64_t> dims() { return absl::MakeSpan(dims_); }
   absl::Span<uint8_t> dynamic() { return absl::MakeSpan(dynamic_); }
-  // The layout of the array that SetArray started; the default one unless this is called.
+  // Sets the layout of the array that SetArray started; otherwise it is the default one.
   void SetLayout(const LayoutRecord* layout) { layout_ = layout; }
 
   void AddElement(Shape shape) { elements_.push_back({shape, ElementType::kPred}); }
-  // An element that is an array with the dimensions of AddDim.
+  // Adds an array element with the dimensions of AddDim.
   void AddArrayElement(ElementType type) { elements_.push_back({Shape(), type}); }
 
   bool Matches(Shape declared, TypeMatch match) const;
@@ -108,28 +108,28 @@ using InferenceRule = absl::Status (*)(const InferenceContext& in, InferredShape
 
 // ---- comparisons ----
 
-// The same element type, or two float types: whether precisions may be mixed is for CheckShape to say.
+// Returns true for equal element types and for two float types: CheckShape decides whether precisions may be mixed.
 inline bool SameElementTypeIgnoringFpPrecision(Shape a, Shape b) {
   return a.element_type() == b.element_type() || (IsFloat(a.element_type()) && IsFloat(b.element_type()));
 }
 
 bool TypesMatch(ElementType a, ElementType b, TypeMatch match);
-// Up to layouts and dynamism; unbounded dimensions fit any.
+// Compares shapes, ignoring layouts and dynamism; unbounded dimensions match any size.
 bool ShapesMatch(Shape a, Shape b, TypeMatch match);
-// Both arrays with the same dimensions, up to dynamism.
+// Returns true if both arrays have the same dimensions, ignoring dynamism.
 bool SameDims(Shape a, Shape b);
 inline bool SizesFit(int64_t a, int64_t b) { return a == b || a == kUnboundedSize || b == kUnboundedSize; }
 
-// ---- checked arithmetic: false on overflow ----
+// ---- checked arithmetic: returns false on overflow ----
 
 inline bool Add(int64_t a, int64_t b, int64_t* sum) { return !__builtin_add_overflow(a, b, sum); }
 inline bool Subtract(int64_t a, int64_t b, int64_t* difference) { return !__builtin_sub_overflow(a, b, difference); }
 inline bool Multiply(int64_t a, int64_t b, int64_t* product) { return !__builtin_mul_overflow(a, b, product); }
 inline int64_t CeilOfRatio(int64_t a, int64_t b) { return a / b + (a % b > 0); }  // of non-negative a, positive b
 
-// The extent of `size` positions `dilation` apart.
+// Computes the extent of `size` positions at distance `dilation`.
 bool DilatedSize(int64_t size, int64_t dilation, int64_t* dilated);
-// Adds to `out` a dimension for each of `base`: the positions that each dimension of the window can take.
+// Adds to `out` a dimension for each of `base`: the number of positions of the window in that dimension.
 absl::Status AddWindowedDims(absl::Span<const int64_t> base, absl::Span<const uint8_t> dynamic,
                              const WindowView& window, InferredShape* out);
 
@@ -143,27 +143,27 @@ std::string Text(Shape shape);                     // without layout
 std::string Text(absl::Span<const int64_t> list);  // {1,2}
 std::string SizeText(int64_t size);                // of a dimension
 
-// OK if `shape` is an array; else an error about `what`, e.g. "operand 0".
+// Returns OK if `shape` is an array; else an error about `what`, e.g. "operand 0".
 absl::Status ExpectArray(Shape shape, std::string_view what);
 absl::Status ExpectArrayOperand(const InferenceContext& in, int64_t operand);
 absl::Status ExpectTokenOperand(const InferenceContext& in, int64_t operand);
 absl::Status ExpectOperandCount(const InferenceContext& in, int64_t count);
 absl::Status ExpectAnyOperand(const InferenceContext& in);
-// Operand `b` has the element type of operand `a`, or both have float types.
+// Returns an error unless operands `a` and `b` have the same element type or both have float types.
 absl::Status ExpectSameElementTypeIgnoringFpPrecision(const InferenceContext& in, int64_t a, int64_t b);
 
 // ---- sets of dimensions ----
 
-// Dimensions of an array of some rank, taken one by one.
+// A set of dimensions of an array.
 class DimSet {
  public:
   explicit DimSet(int64_t rank) : rank_(rank) {
     if (rank > 64) large_.resize(static_cast<size_t>(rank), 0);
   }
   bool InRange(int64_t d) const { return d >= 0 && d < rank_; }
-  // Of dimensions in range.
+  // Requires: `d` is in range.
   bool Has(int64_t d) const { return rank_ > 64 ? large_[d] != 0 : (small_ >> d & 1) != 0; }
-  // False if already there.
+  // Returns false if `d` was in the set already.
   bool Insert(int64_t d) {
     if (Has(d)) return false;
     if (rank_ > 64) {
@@ -173,7 +173,7 @@ class DimSet {
     }
     return true;
   }
-  // Inserts all of `dims`, which `what` names: in range and not repeated, here or before.
+  // Inserts all of `dims`, described by `what`. Returns an error if one is out of range or repeated.
   absl::Status Take(absl::Span<const int64_t> dims, std::string_view what);
 
  private:
@@ -182,15 +182,15 @@ class DimSet {
   std::vector<uint8_t> large_;
 };
 
-// Strictly increasing.
+// Returns true if `list` is strictly increasing.
 bool IsIncreasing(absl::Span<const int64_t> list);
 
 // ---- called computations ----
 
-// The parameters and result of a computation, all there.
+// The parameters and result of a computation. All parameters exist.
 class Signature {
  public:
-  // Reads the computation that `attr` names. `what` says in messages which it is, e.g. "the reducer".
+  // Reads the computation that `attr` names. `what` describes it in messages, e.g. "the reducer".
   static absl::Status Read(const InferenceContext& in, Attr attr, std::string_view what, Signature* out);
   static absl::Status Read(Computation computation, std::string_view what, Signature* out);
 
@@ -204,7 +204,7 @@ class Signature {
 
 bool IsScalarOf(Shape shape, ElementType type, TypeMatch match = TypeMatch::kExact);
 
-// Whether the computation combines accumulators like `inits` with elements of `inputs` (2n parameters, n results).
+// Checks that the computation combines accumulators like `inits` with elements of `inputs` (2n parameters, n results).
 // `init_elements`: only the element types of `inits` count.
 absl::Status CheckReducer(const Signature& reducer, absl::Span<const Shape> inputs, absl::Span<const Shape> inits,
                           bool init_elements = false);

@@ -33,7 +33,7 @@ constexpr RuleRow kRules[] = {
 
 const RuleRow& RowOf(Opcode opcode) { return kRules[static_cast<size_t>(InfoOf(opcode).shape_rule)]; }
 
-// What every rule takes for granted.
+// Checks the preconditions of all rules.
 absl::Status CheckOperands(const InferenceRequest& request) {
   const OpcodeInfo& info = InfoOf(request.opcode);
   const auto count = static_cast<int64_t>(request.operands.size());
@@ -56,7 +56,8 @@ absl::Status RunRule(const RuleRow& row, const InferenceRequest& request, bool l
   return row.infer({request, AttrReader(*request.module, request.attrs), layouts}, out);
 }
 
-// All float arrays among the operands are of one type. Tuples may share elements, so each shape is looked at once.
+// Checks that all float arrays among the operands have one type. Tuples may share elements, so each shape is visited
+// once.
 absl::Status CheckOneFloatType(const InferenceRequest& request) {
   std::optional<ElementType> type;
   std::vector<Shape> stack;
@@ -80,7 +81,7 @@ absl::Status CheckOneFloatType(const InferenceRequest& request) {
   return absl::OkStatus();
 }
 
-// A computation applied to elements takes parameters of exactly the operands' element types.
+// Checks that the parameters of a computation applied to elements have exactly the operands' element types.
 absl::Status CheckParameterTypes(const InferenceRequest& request) {
   const Computation to_apply = AttrReader(*request.module, request.attrs).computation(Attr::kToApply);
   if (!to_apply.valid()) return absl::OkStatus();
@@ -104,7 +105,7 @@ absl::Status CheckUniformPrecision(const RuleRow& row, const InferenceRequest& r
   return absl::OkStatus();
 }
 
-// Points at the part of large tuples that differs.
+// Returns an error that refers to the differing leaf of large tuples.
 absl::Status Mismatch(Shape declared, Shape inferred, TypeMatch match) {
   constexpr int64_t kManyLeaves = 8;
   constexpr size_t kMaxPath = 16;
@@ -133,7 +134,7 @@ absl::StatusOr<Shape> InferShape(const InferenceRequest& request) {
     return status;
   }
   const Shape result = inferred.Make(request.module->context().shapes);
-  // Only tuples can be this large, by sharing elements.
+  // Only tuples with shared elements can be this large.
   if (result.leaf_count() > kMaxLeaves) return inference::Error("the result has more than ", kMaxLeaves, " leaves");
   return result;
 }

@@ -18,7 +18,7 @@
 namespace hlokit {
 namespace {
 
-// The texts that stand in the JSON are those of HLO, without the `%` that says nothing there.
+// HLO text within the JSON, without the redundant `%`.
 PrintOptions TextOptions() {
   PrintOptions options;
   options.print_percent = false;
@@ -38,20 +38,20 @@ class JsonPrinter {
   void Print();
 
  private:
-  // The members of an object, or the elements of an array, that is being printed: puts commas between them.
+  // An object or array being printed: adds commas between its members or elements.
   class List {
    public:
     List(TextWriter& out, char open) : out_(out), close_(open == '{' ? '}' : ']') { out_ << open; }
     ~List() { out_ << close_; }
     List(const List&) = delete;
     List& operator=(const List&) = delete;
-    // Before each element; `line` begins a new one, so indented.
+    // Starts an element; `line` begins an indented line of its own.
     void Next(std::string_view line = "") {
       if (!first_) out_ << ',';
       first_ = false;
       out_ << line;
     }
-    // Before the value of each member. Keys are words and need no escapes.
+    // Starts a member. Keys are words and need no escapes.
     TextWriter& Key(std::string_view key, std::string_view line = "") {
       Next(line);
       return out_ << '"' << key << "\":";
@@ -65,7 +65,7 @@ class JsonPrinter {
 
   void String(std::string_view s) { PrintJsonString(out_, s); }
   void String(StringId id) { PrintJsonString(out_, context_.str(id)); }
-  // A string of whatever `print` writes to text_.
+  // Prints a string of the output of `print` to text_.
   template <typename Print>
   void Text(Print print) {
     buffer_.clear();
@@ -73,7 +73,7 @@ class JsonPrinter {
     text_.Flush();
     String(buffer_);
   }
-  // Texts of shapes, literals and names have nothing to escape.
+  // Prints texts of shapes, literals and names, which need no escapes.
   void PlainString(std::string_view s) { out_ << '"' << s << '"'; }
   void ShapeText(ShapeId id) { PlainString(shapes_.Get(context_.shape(id), /*with_layout=*/true)); }
   void InstructionName(InstructionId id) { String(module_.record(id).name); }
@@ -129,7 +129,7 @@ class JsonPrinter {
   ShapeTextCache shapes_;
 };
 
-// Pairs and not members, because nothing keeps a name from coming twice.
+// Prints pairs rather than members, since a name may come twice.
 template <typename Entries>
 void JsonPrinter::UnknownAttributes(const Entries& entries) {
   List list(out_, '[');
@@ -535,7 +535,7 @@ void JsonPrinter::ListValue(ElementKind kind, absl::Span<const int64_t> list) {
 }
 
 void JsonPrinter::ResultAccuracyObject(ListId id) {
-  // HLO text has six digits of the tolerances; here they are exact.
+  // HLO text has six digits of the tolerances; JSON has them exactly.
   const ResultAccuracy accuracy = DecodeResultAccuracy(context_, id);
   List object(out_, '{');
   object.Key("mode");

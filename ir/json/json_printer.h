@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Module -> JSON: everything a module holds, in a form that stays as it is, for programs to read. docs/json.md
-// describes it; parser/json/json_parser.h reads it back into the same module.
+// Module -> JSON: everything in a module, in a stable machine-readable format. docs/json.md describes it;
+// parser/json/json_parser.h parses it into the same module.
 #ifndef HLOKIT_IR_JSON_JSON_PRINTER_H_
 #define HLOKIT_IR_JSON_JSON_PRINTER_H_
 
@@ -13,8 +13,7 @@
 
 namespace hlokit {
 
-// The values of "format" and "version". A change that old readers would take for something else raises the version; new
-// keys do not.
+// The values of "format" and "version". Incompatible changes increment the version; new keys do not.
 inline constexpr std::string_view kJsonFormat = "hlokit-module";
 inline constexpr int64_t kJsonVersion = 1;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings and numbers of JSON, without loss: any bytes and any value come back the same (parser/json/json_cursor.h
-// reads them).
+// Lossless strings and numbers in JSON: any bytes and any value round-trip (parser/json/json_cursor.h reads them).
 #ifndef HLOKIT_IR_JSON_JSON_TEXT_H_
 #define HLOKIT_IR_JSON_JSON_TEXT_H_
 
@@ -10,12 +9,12 @@
 
 namespace hlokit {
 
-// In quotes. Bytes that are no UTF-8 are written as the lone surrogates \udc80 to \udcff, one a byte, which is what
-// Python's error handler "surrogateescape" takes them for.
+// Prints a quoted string. Invalid UTF-8 bytes become lone surrogates \udc80 to \udcff, one per byte, as with Python's
+// error handler "surrogateescape".
 void PrintJsonString(TextWriter& out, std::string_view s);
 
-// The shortest digits that a reader of the type takes for this very value. JSON has no number for the others, which are
-// strings as in literals: "inf", "-inf", "nan", "nan(0x1)".
+// Prints the shortest digits that parse to the same value of the type. Non-finite values are strings as in literals:
+// "inf", "-inf", "nan", "nan(0x1)".
 void PrintJsonNumber(TextWriter& out, float value);
 void PrintJsonNumber(TextWriter& out, double value);
 

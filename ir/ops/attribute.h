@@ -74,7 +74,7 @@ enum class PayloadKind : uint8_t {
 
 // The meaning of the numbers of a list.
 enum class ElementKind : uint8_t {
-  kNone,         // no list
+  kNone,         // not a list
   kInteger,      // values; also records of values alone
   kIntegerList,  // for each inner list: its size, its values
   kBool,
@@ -126,7 +126,7 @@ enum class EnumType : uint8_t {
   kNone,
 };
 
-// The enumerators that code asks for by name; enums.def has the spellings, in the same order.
+// The enumerators that code refers to by name; enums.def has the spellings, in the same order.
 enum class ComparisonDirection : uint32_t { kEq, kNe, kGe, kGt, kLe, kLt };
 enum class ComparisonType : uint32_t { kFloat, kTotalOrder, kSigned, kUnsigned };
 enum class FftType : uint32_t { kFft, kIfft, kRfft, kIrfft };
@@ -164,7 +164,7 @@ inline constexpr size_t kAttrCount = sizeof(kAttrInfo) / sizeof(kAttrInfo[0]);
 
 constexpr const AttrInfo& InfoOf(Attr attr) { return kAttrInfo[static_cast<size_t>(attr)]; }
 constexpr std::string_view ToString(Attr attr) { return InfoOf(attr).text; }
-// Attributes that any instruction may carry: the rows after "common".
+// Returns true for attributes that any instruction may carry: the rows after "common".
 constexpr bool IsCommon(Attr attr) { return attr >= Attr::kParameterReplication; }
 
 // Returns true if the payload is a ListId.
@@ -174,13 +174,13 @@ constexpr bool NamesComputations(AttrType type) {
   return InfoOf(type).payload == PayloadKind::kComputation || InfoOf(type).elements == ElementKind::kComputation;
 }
 
-// Attributes named `text`, in table order (more than one when opcodes differ).
+// Returns the attributes named `text`, in table order (several if opcodes differ).
 absl::Span<const Attr> AttrsFromText(std::string_view text);
 
-// Spellings of an enum type's values; the position is the payload.
+// Returns the spellings of an enum type's values; the index is the payload.
 absl::Span<const std::string_view> EnumTexts(EnumType type);
 std::optional<uint32_t> EnumFromText(EnumType type, std::string_view text);
-// The number that stands for a value in XLA's protocol buffers; 0 where these have none.
+// Returns the number of a value in XLA's protocol buffers; 0 if these have none.
 int EnumProtoNumber(EnumType type, uint32_t value);
 
 // One attribute of one instruction, as stored.

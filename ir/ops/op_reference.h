@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tables say of opcodes and attributes, in words: docs/ops.md is made of it.
+// Human-readable descriptions of opcodes and attributes from the tables: the source of docs/ops.md.
 #ifndef HLOKIT_IR_OPS_OP_REFERENCE_H_
 #define HLOKIT_IR_OPS_OP_REFERENCE_H_
 
@@ -12,20 +12,20 @@
 
 namespace hlokit {
 
-// One line: what the operation does.
+// Returns one line: the operation.
 std::string_view MeaningOf(Opcode opcode);
-// One line: how the result shape follows.
+// Returns one line: how the result shape is determined.
 std::string_view DescribeShapeRule(ShapeRule rule);
-// How values of the type are written, by an example or its parts.
+// Returns the syntax of values of the type, by an example or its components.
 std::string_view DescribeAttrType(AttrType type);
-// "commutative", "side effect", ...
+// Returns "commutative", "side effect", ...
 std::vector<std::string_view> TraitNames(Opcode opcode);
-// "2", "0 or more", "1 to 3".
+// Returns "2", "0 or more", "1 to 3".
 std::string OperandCountText(Opcode opcode);
 
-// One opcode as a section of the reference, in Markdown.
+// Writes one opcode as a section of the reference, in Markdown.
 void WriteOpSection(TextWriter& out, Opcode opcode);
-// The whole reference, in Markdown.
+// Writes the whole reference, in Markdown.
 void WriteOpReference(TextWriter& out);
 
 }  // namespace hlokit

@@ -58,7 +58,7 @@ constexpr AttrSpec kCommonSpecs[] = {
 #include "ir/ops/attributes.def"
 };
 
-// Where an attribute stands among the specs of an opcode.
+// Index of each attribute among the specs of an opcode.
 struct AttrPlaces {
   static constexpr uint8_t kNone = 0xff;
   uint8_t of[kOpcodeCount + 1][kAttrCount];
@@ -210,7 +210,7 @@ std::optional<AsyncSugar> AsyncSugarFromText(std::string_view text) {
     const std::string_view base = text.substr(0, text.size() - suffix.size());
     const std::optional<Opcode> wrapped = OpcodeFromText(base);
     if (!wrapped) return std::nullopt;
-    // Opcodes with a start form of their own cannot be wrapped by sugar.
+    // Opcodes with a separate start opcode cannot be wrapped by sugar.
     if (OpcodeFromText(std::string(base) + "-start") || OpcodeFromText(std::string(base) + "-done")) {
       if (async_opcode == Opcode::kAsyncUpdate) return std::nullopt;
     }

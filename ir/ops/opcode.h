@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opcodes and what is known of each without looking at an instruction. The rows are in opcodes.def.
+// Opcodes and their properties that do not depend on an instruction. The rows are in opcodes.def.
 #ifndef HLOKIT_IR_OPS_OPCODE_H_
 #define HLOKIT_IR_OPS_OPCODE_H_
 
@@ -16,7 +16,7 @@ namespace hlokit {
 
 enum class Opcode : uint8_t {
 #include "ir/ops/opcode_names.inc"  // a line for each row of opcodes.def
-  // An opcode that the table lacks, read under allow_unknown; its spelling is Attr::kUnknownOpcode.
+  // An opcode that the table lacks, parsed under allow_unknown; its spelling is Attr::kUnknownOpcode.
   kUnknown,
 };
 
@@ -41,10 +41,10 @@ enum OpTrait : uint32_t {
   kAppliesComputation = 1 << 14,
   kOwnsCallee = 1 << 15,
   kImpure = 1 << 16,
-  kCalls = 1 << 17,  // takes attributes that name computations: follows from the row. An unknown opcode might
+  kCalls = 1 << 17,  // has attributes that name computations, by its row. An unknown opcode might
 };
 
-// How a result shape follows from operands and attributes (opcodes.def).
+// How a result shape is inferred from operands and attributes (opcodes.def).
 enum class ShapeRule : uint8_t {
 #include "ir/ops/shape_rule_names.inc"
 };
@@ -60,24 +60,24 @@ enum class OperandTypes : uint8_t {
   kPredOrInteger,
 };
 
-// The operands of which elements stand in the result as they are. What else an element may be is with each.
+// The operands whose elements appear unchanged in the result. Comments state other possible elements.
 enum class ElementSource : uint8_t {
-  kComputed,      // none: the elements are new, or another rule says where they come from (tuples, calls, async chains)
-  kMoved,         // operand 0, rearranged, repeated or left out; further operands are indices
-  kUpdated,       // operands 0 and 1, one within the other; further operands are indices
-  kConcatenated,  // all operands, beside each other
+  kComputed,      // none: the elements are computed, or another rule applies (tuples, calls, async chains)
+  kMoved,         // operand 0, permuted, replicated or omitted; further operands are indices
+  kUpdated,       // operands 0 and 1, the latter within the former; further operands are indices
+  kConcatenated,  // all operands, concatenated
   kSelected,      // operands 1 and 2
-  kClamped,       // whichever operand is within the limit
+  kClamped,       // any of the three operands
   kCommunicated,  // operand 0 of some device, or zeros
-  kConverted,     // operand 0, perhaps as elements of another type
+  kConverted,     // operand 0, possibly converted to another type
 };
 
-// One attribute that an opcode takes.
+// One attribute of an opcode.
 struct AttrSpec {
   enum Presence : uint8_t { kOptional, kRequired, kDefaulted, kLegacy };
   Attr attr;
   Presence presence;
-  uint32_t default_payload;  // payload when presence is kDefaulted and the text leaves it out
+  uint32_t default_payload;  // payload if presence is kDefaulted and the text omits the attribute
 };
 
 inline constexpr int kVariadic = -1;
@@ -93,10 +93,10 @@ struct OpcodeInfo {
   absl::Span<const AttrSpec> attributes;  // in print order
 };
 
-// Also valid for Opcode::kUnknown: no attributes, any operands, kSideEffect.
+// Returns the row; for Opcode::kUnknown no attributes, any operands, kSideEffect.
 const OpcodeInfo& InfoOf(Opcode opcode);
 
-// The traits of all opcodes beside each other, for who looks at those of every instruction.
+// The traits of all opcodes in one array, for traversals that test every instruction.
 extern const std::array<uint32_t, kOpcodeCount + 1> kOpcodeTraits;
 
 inline std::string_view ToString(Opcode opcode) { return InfoOf(opcode).text; }
@@ -110,27 +110,27 @@ inline bool CallsSequentialCode(Opcode opcode) {
 Opcode SynchronousOpcode(Opcode opcode);
 inline bool MovesElements(Opcode opcode) { return InfoOf(opcode).elements == ElementSource::kMoved; }
 
-// Operands [first, last), of `operand_count`, of which elements stand in the result as they are (ElementSource).
+// Operands [first, last), of `operand_count`, whose elements appear unchanged in the result (ElementSource).
 struct OperandIndexRange {
   int64_t first, last;
 };
 OperandIndexRange ElementOperands(Opcode opcode, int64_t operand_count);
 
-// The opcode spelled `text`, e.g. "dynamic-slice".
+// Returns the opcode spelled `text`, e.g. "dynamic-slice".
 std::optional<Opcode> OpcodeFromText(std::string_view text);
 
 // "<opcode>-start", "-update", "-done" around any opcode: the sugar for async-start etc. of a computation with that one
-// instruction. Spellings that are opcodes of their own (all-reduce-start) are not sugar.
+// instruction. Spellings that are opcodes themselves (all-reduce-start) are not sugar.
 struct AsyncSugar {
   Opcode async_opcode;  // kAsyncStart, kAsyncUpdate or kAsyncDone
   Opcode wrapped_opcode;
 };
 std::optional<AsyncSugar> AsyncSugarFromText(std::string_view text);
 
-// The spec of `attr` for `opcode`; null when neither the opcode nor the common rows have it.
+// Returns the spec of `attr` for `opcode`; null if neither the opcode nor the common rows have it.
 const AttrSpec* FindAttrSpec(Opcode opcode, Attr attr);
 
-// Place of `attr` among the attributes of an instruction: opcode's own in table order, then the common ones.
+// Returns the print position of `attr` in an instruction: the opcode's attributes in table order, then common ones.
 int AttrOrder(Opcode opcode, Attr attr);
 
 }  // namespace hlokit

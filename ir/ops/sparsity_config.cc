@@ -11,7 +11,7 @@
 namespace hlokit {
 namespace {
 
-// The number after "key=" in `fields`; `fallback` without one.
+// Returns the number after "key=" in `fields`, or `fallback`.
 int64_t Field(std::string_view fields, std::string_view key, int64_t fallback) {
   const size_t at = fields.find(StrCat(key, "="));
   if (at == std::string_view::npos) return fallback;
@@ -40,7 +40,7 @@ absl::StatusOr<std::optional<TensorSparsityConfig>> ParseSide(std::string_view t
   if (!ok) return absl::InvalidArgumentError(StrCat("the sparsity of the ", what, " must be NxM with M >= N >= 1"));
   side.dimension = Field(fields, "dimension", 0);
   side.stride = Field(fields, "stride", 0);
-  if (side.stride == 0) side.stride = 1;  // the text has 0 where none was given
+  if (side.stride == 0) side.stride = 1;  // the text has 0 for an omitted stride
   if (side.stride < 0)
     return absl::InvalidArgumentError(StrCat("the stride of the sparsity of the ", what, " must be at least 1"));
   side.indices_operand = Field(fields, "idx", 0);

@@ -16,7 +16,7 @@ bool IsNumber(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// `'x':(1)2`, as printed.
+// Returns `'x':(1)2`, as printed.
 std::string AxisText(const Context& context, const Mesh& mesh, const AxisRef& ref) {
   std::string text;
   {
@@ -30,8 +30,8 @@ bool Overlap(const AxisRef& a, const AxisRef& b) {
   return a.whole() || b.whole() || (a.end() > b.pre_size && b.end() > a.pre_size);
 }
 
-// Parts that do not overlap belong to one factorization of the axis if the outer one ends at a divisor of where the
-// inner one begins.
+// Returns true if the outer sub-axis ends at a divisor of where the inner one begins: disjoint sub-axes belong to one
+// factorization of the axis.
 bool Nested(const AxisRef& a, const AxisRef& b) {
   return std::max(a.pre_size, b.pre_size) % std::min(a.end(), b.end()) == 0;
 }
@@ -94,7 +94,7 @@ std::optional<std::string> AxisUses::AddOne(const AxisRef& ref) {
       return StrCat(AxisText(context_, mesh_, ref), " is not a proper sub-axis of an axis of size ", axis_size);
     }
   }
-  // Few: parts that do not overlap have sizes of at least two whose product is at most the axis.
+  // Few: disjoint sub-axes have sizes of at least two whose product is at most the axis.
   std::vector<AxisRef>& others = uses_[static_cast<size_t>(ref.axis)];
   for (const AxisRef& other : others) {
     if (Overlap(ref, other) || !Nested(ref, other)) {
@@ -151,7 +151,7 @@ int64_t AxesSize(const Mesh& mesh, absl::Span<const AxisRef> axes) {
 
 namespace {
 
-// In single quotes. Names are plain words; what could end the quotes or start an escape is escaped.
+// Prints the name in single quotes. Names are plain words; quotes and escapes in them are escaped.
 void PrintAxisName(TextWriter& out, std::string_view name) {
   out << '\'';
   for (char c : name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meshes of devices with named axes, `mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0))`, and references to axes or parts of
-// them, `'y':(2)2`. Named shardings and mesh replica groups are said in these terms.
+// Meshes of devices with named axes, `mesh['x'=2,'y'=4], device_ids=([4,2]T(1,0))`, and references to axes or sub-axes,
+// `'y':(2)2`, in named shardings and mesh replica groups.
 #ifndef HLOKIT_IR_SHARDING_MESH_H_
 #define HLOKIT_IR_SHARDING_MESH_H_
 
@@ -19,7 +19,7 @@ namespace hlokit {
 
 struct Mesh {
   std::vector<StringId> names;  // of the axes
-  // The sizes of the axes are its dimensions. A maximal mesh has no axes and one listed device; a mesh without axes and
+  // The dimensions are the sizes of the axes. A maximal mesh has no axes and one listed device; a mesh without axes and
   // devices is empty.
   TileAssignment devices;
 
@@ -31,32 +31,32 @@ struct Mesh {
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
-// An axis, or the part of it that is left when it is seen as [pre_size, size, rest]: `'x':(pre_size)size`.
+// An axis, or the sub-axis `size` of the axis as [pre_size, size, rest]: `'x':(pre_size)size`.
 struct AxisRef {
   int64_t axis = 0;
   int64_t pre_size = 1;
   int64_t size = 0;  // 0: the whole axis
 
   bool whole() const { return size == 0; }
-  int64_t end() const { return pre_size * size; }  // of a part: where the next part may begin
+  int64_t end() const { return pre_size * size; }  // of a sub-axis: where the next one may begin
   int64_t SizeIn(const Mesh& mesh) const { return whole() ? mesh.axis_size(axis) : size; }
   friend bool operator==(const AxisRef&, const AxisRef&) = default;
 };
 
-// What is wrong with a mesh: names given twice or numeric, sizes below one or past int64 together, devices that are not
-// 0, 1, ... in some order. A list of devices in their natural order becomes an iota.
+// Returns the error of a mesh: duplicate or numeric names, sizes below one or whose product overflows int64, devices
+// that are no permutation of 0, 1, ... Replaces an identity list of devices by an iota.
 std::optional<std::string> CheckMesh(const Context& context, Mesh* mesh);
 
-// Collects the axes a sharding or group uses, and says what is wrong with the next one.
+// Collects the axes that a sharding or group uses, and checks each further one.
 class AxisUses {
  public:
   AxisUses(const Context& context, const Mesh& mesh)
       : context_(context), mesh_(mesh), uses_(static_cast<size_t>(mesh.rank())) {}
 
-  // The axes must exist, parts must be proper and fit the axis, and no two uses may overlap. Neighbors that make up
-  // one larger part must be given as that.
+  // Adds axes. Returns an error unless the axes exist, sub-axes are proper and divide the axis, and no two uses
+  // overlap. Adjacent sub-axes must be merged into one.
   std::optional<std::string> Add(absl::Span<const AxisRef> axes);
-  // The same for a set: must also be sorted. `what` names it in messages.
+  // As Add, for a set, which must be sorted. `what` names it in messages.
   std::optional<std::string> AddSorted(absl::Span<const AxisRef> axes, std::string_view what);
 
  private:
@@ -67,21 +67,21 @@ class AxisUses {
   std::vector<std::vector<AxisRef>> uses_;  // by axis
 };
 
-// True if `axes` are all axes of the mesh, whole and in order; those of size one may be left out.
+// Returns true if `axes` are all axes of the mesh, whole and in order; those of size one may be missing.
 bool CoversMesh(const Mesh& mesh, absl::Span<const AxisRef> axes);
 
-// The product of the sizes; saturates at int64 max.
+// Returns the product of the sizes. Saturates at int64 max.
 int64_t AxesSize(const Mesh& mesh, absl::Span<const AxisRef> axes);
 
 void PrintMesh(TextWriter& out, const Context& context, const Mesh& mesh);
-// "'x':(1)2, 'y'"
+// Prints "'x':(1)2, 'y'".
 void PrintAxes(TextWriter& out, const Context& context, const Mesh& mesh, absl::Span<const AxisRef> axes,
                std::string_view separator);
 
 // Encodings, for the lists of shardings and replica groups. Decoders advance *at.
-//   mesh: number of axes, name and size of each, then 0 for the natural order of devices, or 1 and an iota order, or 2
+//   mesh: number of axes, name and size of each, then 0 for the identity order of devices, or 1 and an iota, or 2
 //     and a list
-//   iota order: number of dimensions, dimensions, permutation
+//   iota: number of dimensions, dimensions, permutation
 //   axes: number, then axis, pre_size, size of each
 //   list: number, values
 void EncodeMesh(const Mesh& mesh, std::vector<int64_t>* list);

@@ -13,8 +13,8 @@ namespace {
 
 enum GroupTag : int64_t { kListTag, kIotaTag, kMeshTag };
 
-// The mesh as one tile assignment whose last dimensions run through a group: every axis is split where parts of it
-// begin and end, and the used parts are brought to the end in the order they are named.
+// The mesh as one tile assignment whose last dimensions span a group: every axis is split where its sub-axes begin and
+// end, and the used sub-axes are moved to the end in the order they are named.
 struct SplitMesh {
   std::vector<int64_t> dims;
   std::vector<int64_t> perm;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The replica groups of collectives: which devices take part together. In the text
-//   {{0,1},{2,3}}                              groups in full; {} is one group of all, however many there are
-//   [2,4]<=[4,2]T(1,0)                         two groups of four, listed by an iota (see tile_assignment.h)
-//   mesh['x'=2,'y'=4] {'y'}                    along axes of a mesh: the devices that differ in these alone
-// In the IR an interned list (attribute type kReplicaGroups). The last two may stand for more devices than memory
-// holds; counts are known without writing them out.
+// The replica groups of collectives: sets of participating devices. In the text
+//   {{0,1},{2,3}}                              explicit groups; {} is one group of all devices
+//   [2,4]<=[4,2]T(1,0)                         two groups of four, given by an iota (see tile_assignment.h)
+//   mesh['x'=2,'y'=4] {'y'}                    along axes of a mesh: devices that differ only in these axes
+// In the IR an interned list (attribute type kReplicaGroups). The last two may have more devices than memory holds;
+// counts are available without expanding them.
 #ifndef HLOKIT_IR_SHARDING_REPLICA_GROUPS_H_
 #define HLOKIT_IR_SHARDING_REPLICA_GROUPS_H_
 
@@ -28,7 +28,7 @@ struct ReplicaGroups {
 
   Kind kind = Kind::kList;
   std::vector<std::vector<int64_t>> groups;  // list
-  TileAssignment tiles;                      // iota: two dimensions, number of groups and size of each
+  TileAssignment tiles;                      // iota: two dimensions, number of groups and group size
   Mesh mesh;                                 // mesh
   std::vector<AxisRef> axes;
 
@@ -37,30 +37,30 @@ struct ReplicaGroups {
     result.groups = std::move(groups);
     return result;
   }
-  // True for `{}`.
+  // Returns true for `{}`.
   bool all() const { return kind == Kind::kList && groups.empty(); }
   friend bool operator==(const ReplicaGroups&, const ReplicaGroups&) = default;
 };
 
 // Encoding: empty for {}, else
 //   list: 0, then for each group its size and its devices
-//   iota: 1, groups, size, iota order
-//   mesh: 2, mesh, axes    (parts: see mesh.h)
+//   iota: 1, groups, size, iota
+//   mesh: 2, mesh, axes    (see mesh.h)
 ListId EncodeReplicaGroups(Context* context, const ReplicaGroups& groups);
 ReplicaGroups DecodeReplicaGroups(const Context& context, ListId id);
 
-// Checks a mesh and the axes of its groups, and brings them into the form that is kept.
+// Checks a mesh and the axes of its groups, and canonicalizes them.
 std::optional<std::string> CheckMeshGroups(const Context& context, ReplicaGroups* groups);
 
 struct ReplicaGroupCounts {
   int64_t groups = 0;      // 0 for {}
-  int64_t group_size = 0;  // of the first; 0 for {}
+  int64_t group_size = 0;  // of the first group; 0 for {}
   int64_t devices = 0;     // in all groups; saturates
-  bool uniform = true;     // all of one size
+  bool uniform = true;     // all groups have one size
 };
 ReplicaGroupCounts CountReplicaGroups(const Context& context, ListId id);
 
-// The groups in full, {} as no group; ResourceExhausted if they have more than `limit` devices together.
+// Returns the expanded groups, none for {}. Returns ResourceExhausted if they have more than `limit` devices in total.
 absl::StatusOr<std::vector<std::vector<int64_t>>> ExpandReplicaGroups(const Context& context, ListId id, int64_t limit);
 
 void PrintReplicaGroups(TextWriter& out, const Context& context, ListId id);

@@ -173,7 +173,7 @@ std::optional<std::string> NormalizeTiled(ShardingLeaf* leaf) {
   if (types.size() > tiles.dims.size()) return "more last_tile_dims than dimensions of the tiles";
   const size_t data_rank = tiles.dims.size() - types.size();
   std::vector<int64_t> merged(tiles.dims.begin(), tiles.dims.begin() + static_cast<std::ptrdiff_t>(data_rank));
-  // All devices in one subgroup, or in subgroups of one type: the data are not tiled.
+  // All devices are in one subgroup, or in subgroups of one type: the data are not tiled.
   const bool tiles_data = std::any_of(merged.begin(), merged.end(), [](int64_t d) { return d != 1; });
   const auto whole = [tiles_data, &types]() -> std::optional<ShardingKind> {
     const auto is_first = [&types](SubgroupType type) { return type == types[0]; };
@@ -192,7 +192,7 @@ std::optional<std::string> NormalizeTiled(ShardingLeaf* leaf) {
   };
   if (const std::optional<ShardingKind> kind = whole()) return become(*kind);
 
-  // Bring the dimensions of one type together, and those of size one to the end, where they are dropped.
+  // Group the dimensions by type, and move those of size one to the end, where they are dropped.
   std::vector<int64_t> perm;
   for (size_t i = 0; i < data_rank; ++i) perm.push_back(static_cast<int64_t>(i));
   std::vector<SubgroupType> merged_types;
@@ -217,11 +217,11 @@ std::optional<std::string> NormalizeTiled(ShardingLeaf* leaf) {
     tiles.dims = std::move(merged);
     types = std::move(merged_types);
     if (const std::optional<ShardingKind> kind = whole()) return become(*kind);
-    if (tiles.dims.empty()) return become(ShardingKind::kReplicated);  // one device, and no data dimension to say it of
+    if (tiles.dims.empty()) return become(ShardingKind::kReplicated);  // one device, and no data dimension to refer to
   }
 
   if (types.empty() || types.back() != SubgroupType::kReplicated) return std::nullopt;
-  // The order within a replicated group says nothing.
+  // The order within a replicated group is irrelevant.
   if (!tiles.SortLastDim(kMaxExpandedDevices)) return "the tiles have too many devices to be listed";
   return std::nullopt;
 }
@@ -332,7 +332,7 @@ std::optional<std::string> Validate(const Sharding& sharding, Shape shape, int64
   if (!sharding.is_tuple) return ValidateLeaf(sharding.leaf(), shape, num_devices);
   if (!shape.IsTuple()) return "unexpected tuple sharding: the value is not a tuple";
   const int64_t leaves = shape.leaf_count(), given = sharding.leaf_count();
-  if (leaves == 0 && given <= 1) return std::nullopt;  // an empty tuple may have one for itself
+  if (leaves == 0 && given <= 1) return std::nullopt;  // an empty tuple may have one leaf
   if (leaves != given) return StrCat("expected ", leaves, " shardings, one for each leaf of the shape, found ", given);
   if (leaves > kMaxLeaves) return "the shape has too many leaves";
   const std::vector<Shape> shapes = Leaves(shape);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings: which device has which part of a value. In the text an attribute, `sharding={devices=[2,1]<=[2]}`; in the
-// IR an interned list (attribute type kSharding), so equal shardings have equal ids. What a program reads or builds is
-// a Sharding; EncodeSharding and DecodeSharding go between the two.
+// Shardings: the distribution of a value over devices. In the text an attribute, `sharding={devices=[2,1]<=[2]}`; in
+// the IR an interned list (attribute type kSharding), so equal shardings have equal ids. Code reads and builds a
+// Sharding; EncodeSharding and DecodeSharding convert between the two.
 //
-// A leaf says how one array is laid out; a tuple has one leaf for each leaf of its shape (one for an empty tuple).
-// Forms of a leaf and their text:
+// A leaf is the sharding of one array; a tuple has one leaf for each leaf of its shape (one for an empty tuple). Forms
+// of a leaf and their text:
 //   replicated, manual, unknown        {replicated} {manual} {unknown}
 //   unreduced, a sum or another op     {unreduced} {unreduced=max}
 //   maximal: on one device             {maximal device=3}
@@ -30,9 +30,9 @@
 namespace hlokit {
 
 enum class ShardingKind : uint8_t { kReplicated, kManual, kUnknown, kUnreduced, kMaximal, kTiled, kNamed };
-// What a dimension of the tiles after those of the data means, in the order they are brought into.
+// Type of a subgroup dimension of the tile assignment, after those of the data. In canonical order.
 enum class SubgroupType : uint8_t { kMaximal, kManual, kUnreduced, kReplicated };
-// How the parts of an unreduced value combine.
+// How the shards of an unreduced value combine.
 enum class ReductionOp : uint8_t { kSum, kMax, kMin };
 enum class ShardGroup : uint8_t { kNone, kAs, kLike };
 
@@ -48,14 +48,14 @@ struct DimSharding {
 struct ShardingLeaf {
   ShardingKind kind = ShardingKind::kReplicated;
   ReductionOp reduction = ReductionOp::kSum;  // unreduced, named
-  ShardGroup group = ShardGroup::kNone;       // shard_as, shard_like; not of named ones
+  ShardGroup group = ShardGroup::kNone;       // shard_as, shard_like; not in named shardings
   int64_t group_id = 0;
   int64_t device = 0;  // maximal
-  // Tiled: the last dimensions of `tiles`, one for each subgroup, do not belong to the data. Normal forms have each
-  // type once, sorted, and no dimension of size one among them.
+  // Tiled: the last dimensions of `tiles`, one for each subgroup, do not belong to the data. In canonical form each
+  // type occurs once, sorted, and no subgroup dimension has size one.
   TileAssignment tiles;
   std::vector<SubgroupType> subgroups;
-  // Named. Axes in none of the lists are replicated as well, but free to be used by propagation.
+  // Named. Axes in none of the lists are replicated too, but propagation may use them.
   Mesh mesh;
   std::vector<DimSharding> dims;
   std::vector<AxisRef> replicated;
@@ -64,16 +64,16 @@ struct ShardingLeaf {
 
   std::vector<MetadataId> metadata;
 
-  // Dimensions of the data that the leaf speaks of; -1 when it fits every rank.
+  // Returns the number of data dimensions of the leaf; -1 if it applies to every rank.
   int64_t data_rank() const;
-  // Devices it speaks of; 0 when it speaks of all there are.
+  // Returns the number of devices of the leaf; 0 if it applies to any number.
   int64_t device_count() const;
 
   friend bool operator==(const ShardingLeaf&, const ShardingLeaf&) = default;
 };
 
 struct Sharding {
-  // Equal neighbors are one run: a tuple may have more leaves than would be sensible to write out.
+  // A run of equal adjacent leaves, since a tuple may have too many leaves to expand.
   struct Run {
     ShardingLeaf leaf;
     int64_t count = 1;
@@ -83,40 +83,40 @@ struct Sharding {
   std::vector<Run> runs;  // exactly one, of one leaf, unless a tuple
 
   static Sharding Of(ShardingLeaf leaf) { return {false, {{std::move(leaf), 1}}}; }
-  const ShardingLeaf& leaf() const { return runs[0].leaf; }  // not of tuples
+  const ShardingLeaf& leaf() const { return runs[0].leaf; }  // not for tuples
   int64_t leaf_count() const;                                // saturates
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
 // Encoding. A leaf: kind, reduction, group, group id, number of metadata and their ids, then
 //   maximal: device
-//   tiled:   dimensions (list), subgroups (list), number of listed devices and they, or 0 and an iota order
+//   tiled:   dimensions (list), subgroups (list), number of listed devices and they, or 0 and an iota
 //   named:   mesh, number of dimensions, and for each: open and axes; then replicated, unreduced, manual axes
-// A tuple: -1, then for each run the ListId of the leaf and the count. (Parts: see mesh.h.)
+// A tuple: -1, then for each run the ListId of the leaf and the count. (See mesh.h for components.)
 ListId EncodeLeaf(Context* context, const ShardingLeaf& leaf);
 ListId EncodeSharding(Context* context, const Sharding& sharding);
-// Of ListIds of leaves, in order.
+// Encodes a tuple of the ListIds of leaves, in order.
 ListId EncodeTupleSharding(Context* context, absl::Span<const ListId> leaves);
 ShardingLeaf DecodeLeaf(const Context& context, ListId id);
 Sharding DecodeSharding(const Context& context, ListId id);
 bool IsTupleSharding(const Context& context, ListId id);
 
-// A sharding without tuple given for a tuple shape holds for each leaf: the tuple that says so. Others stay.
+// Returns a tuple sharding for a tuple shape with a single sharding, which applies to every leaf. Returns other
+// shardings unchanged.
 ListId NormalizeForShape(Context* context, ListId sharding, Shape shape);
 
-// Brings a tiled leaf as one writes it into the form that XLA keeps: tilings that tile nothing become replicated,
-// manual or unreduced; subgroups are sorted, merged, and stripped of dimensions of size one; replicated groups are
-// sorted. Returns what is wrong with a leaf that has no such form; tiles must be valid.
+// Brings a tiled leaf into XLA's canonical form: assignments that do not tile become replicated, manual or unreduced;
+// subgroups are sorted, merged, and stripped of dimensions of size one; replicated groups are sorted. Returns an error
+// if the leaf has no such form. Requires: tiles are valid.
 std::optional<std::string> NormalizeTiled(ShardingLeaf* leaf);
-// The same for a named leaf: checks mesh and axes; one that says replicated, unreduced or manual of everything becomes
-// that.
+// Brings a named leaf into canonical form: checks mesh and axes; fully replicated, unreduced or manual ones become
+// those kinds.
 std::optional<std::string> NormalizeNamed(const Context& context, ShardingLeaf* leaf);
-// XLA notes on each unreduced leaf of the unnamed forms, as metadata, that it is a sum. Adds the note where it is
-// missing.
+// Adds the metadata with which XLA marks each unreduced leaf of the unnamed forms as a sum, if it is missing.
 void NoteReduction(Context* context, ShardingLeaf* leaf);
 
-// What is wrong with `sharding` of a value of `shape` on `num_devices` devices (0: not known), or nullopt: the number
-// of leaves, ranks, devices that are out of range, given twice, too many or too few.
+// Returns the error of `sharding` for a value of `shape` on `num_devices` devices (0: unknown), or nullopt: wrong
+// number of leaves, rank or devices, or devices that are out of range or duplicate.
 std::optional<std::string> Validate(const Sharding& sharding, Shape shape, int64_t num_devices);
 
 void PrintSharding(TextWriter& out, const Context& context, ListId sharding, bool include_metadata = true);

@@ -11,7 +11,7 @@ namespace {
 size_t ToSize(int64_t i) { return static_cast<size_t>(i); }
 
 // Calls visit(position in the array) for each element of the transposed array, in its order: an odometer over the new
-// dimensions that carries the old position.
+// dimensions that tracks the old position.
 template <typename Visit>
 void ForEachTransposed(absl::Span<const int64_t> dims, absl::Span<const int64_t> perm, int64_t count, Visit visit) {
   std::vector<int64_t> strides(dims.size(), 1);
@@ -30,7 +30,7 @@ void ForEachTransposed(absl::Span<const int64_t> dims, absl::Span<const int64_t>
   }
 }
 
-// What a transposition does to the flat order of the elements.
+// Effect of a transposition on the flat order of the elements.
 enum class Effect : uint8_t { kNothing, kMovesUnitDims, kReorders };
 
 Effect EffectOf(absl::Span<const int64_t> dims, absl::Span<const int64_t> perm) {
@@ -48,12 +48,11 @@ Effect EffectOf(absl::Span<const int64_t> dims, absl::Span<const int64_t> perm) 
   return effect;
 }
 
-// Where the tiles are the dimensions of the order one by one, a transposition of the one is a transposition of the
-// other.
+// If the tiles have exactly the dimensions of the iota, transposing the tiles transposes the iota.
 std::optional<IotaTileAssignment> TransposedOrder(const TileAssignment& tiles, absl::Span<const int64_t> perm) {
   const IotaTileAssignment& order = tiles.iota;
   if (order.IsIdentity()) return IotaTileAssignment{tiles.dims, std::vector<int64_t>(perm.begin(), perm.end())};
-  std::vector<int64_t> place(tiles.dims.size(), -1);  // of each tile dimension among those that are not 1
+  std::vector<int64_t> place(tiles.dims.size(), -1);  // of each tile dimension among those larger than 1
   size_t n = 0;
   for (size_t i = 0; i < tiles.dims.size(); ++i) {
     if (tiles.dims[i] == 1) continue;
@@ -68,12 +67,12 @@ std::optional<IotaTileAssignment> TransposedOrder(const TileAssignment& tiles, a
   return transposed;
 }
 
-// The order whose groups of `group` consecutive positions have the elements of `order`'s groups, sorted: the dimensions
-// that make up a group move to their natural order. The outermost of them may have to be split in two. nullopt when a
-// group is not made of whole dimensions and one such part.
+// Returns the iota whose groups of `group` consecutive positions have the elements of the groups of `order`, sorted:
+// the dimensions within a group move to their natural order. The outermost of them may have to be split in two. Returns
+// nullopt unless a group consists of whole dimensions and one such part.
 std::optional<IotaTileAssignment> GroupsSorted(const IotaTileAssignment& order, int64_t group) {
   std::vector<int64_t> dims = order.reshape, perm = order.perm;
-  size_t first = perm.size();  // of the dimensions that make up a group
+  size_t first = perm.size();  // of the dimensions within a group
   while (group > 1) {
     if (first == 0) return std::nullopt;
     const int64_t d = perm[--first];
@@ -116,7 +115,7 @@ bool IotaTileAssignment::Valid() const {
 }
 
 void IotaTileAssignment::Canonicalize() {
-  // Merging dimensions that follow each other in both orders may make others do so: until nothing changes. Each round
+  // Merging adjacent dimensions can make others adjacent in both orders: repeat until nothing changes. Each iteration
   // removes a dimension.
   for (bool changed = reshape.size() > 1; changed;) {
     changed = false;

@@ -49,7 +49,7 @@ void AttributePrinter::Print(AttrValue value) {
       !options_.print_infeed_outfeed_config) {
     return;
   }
-  // "main" is where everything runs that does not say otherwise.
+  // "main" is the default thread.
   if (value.attr == Attr::kAsyncExecutionThread && context_.str(StringId(value.payload)) == "main") return;
   out_ << ", " << info.text << '=';
   PrintValue(value);
@@ -64,7 +64,7 @@ void AttributePrinter::PrintValue(AttrValue value) {
   (this->*kPrinters[static_cast<size_t>(InfoOf(value.attr).type)])(value);
 }
 
-// ---- values that are no lists ----
+// ---- values other than lists ----
 
 void AttributePrinter::PrintSeparately(AttrValue) {}
 
@@ -243,7 +243,7 @@ void AttributePrinter::PrintPadding(AttrValue value) {
 
 void AttributePrinter::PrintWindow(AttrValue value) {
   const absl::Span<const int64_t> list = ListOf(value);
-  // One part for each field that is not everywhere at its default; pad is a pair.
+  // One item for each field that is not at its default everywhere; pad is a pair.
   constexpr size_t kFields = 7;
   const auto part = [&](std::string_view name, size_t field, int64_t absent, bool always) {
     bool any = always;

@@ -14,10 +14,10 @@ class AttributePrinter {
   AttributePrinter(TextWriter& out, const Module& module, const PrintOptions& options)
       : out_(out), module_(module), context_(module.context()), options_(options) {}
 
-  // ", name=value", or nothing when the options leave the attribute out. Attributes that hold computations are printed
+  // Prints ", name=value", or nothing if the options omit the attribute. Attributes that hold computations are printed
   // by name.
   void Print(AttrValue value);
-  // The value alone.
+  // Prints only the value.
   void PrintValue(AttrValue value);
 
  private:
@@ -58,7 +58,7 @@ class AttributePrinter {
   const PrintOptions& options_;
 };
 
-// True if XLA prints the metadata at all.
+// Returns true if XLA prints the metadata at all.
 bool HasMetadataToPrint(const Context& context, const Metadata& m);
 
 }  // namespace hlokit

@@ -12,8 +12,7 @@ namespace {
 
 StringId StringAt(absl::Span<const int64_t> list, size_t i) { return StringId(static_cast<uint32_t>(list[i])); }
 
-// True if a reader that meets `text` bare, in place of a quoted string, takes all of it: braces balance, and quotes
-// inside are closed.
+// Returns true if `text` parses as a whole without quotes: braces balance, and quotes inside are closed.
 bool StandsBare(std::string_view text) {
   if (text.empty() || text[0] != '{') return false;
   int64_t depth = 0;

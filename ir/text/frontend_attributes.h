@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frontend attributes: strings by key that frontends hang on instructions and modules,
+// Frontend attributes: key-value strings that frontends attach to instructions and modules,
 // `frontend_attributes={_scheduling_group_id="1",xla.sdy.meshes={mesh = #sdy.mesh<["x"=2]>}}`. In the IR an interned
 // list (attribute type kFrontendAttributes): key and value of each entry, sorted by key.
 #ifndef HLOKIT_IR_TEXT_FRONTEND_ATTRIBUTES_H_
@@ -18,17 +18,17 @@ namespace hlokit {
 
 using FrontendAttribute = std::pair<StringId, StringId>;
 
-// Sorts the entries; of several with one key the last counts.
+// Sorts the entries; the last one of a duplicate key wins.
 ListId EncodeFrontendAttributes(Context* context, std::vector<FrontendAttribute> entries);
 std::vector<FrontendAttribute> DecodeFrontendAttributes(const Context& context, ListId id);
 
-// The value of `key`; none if there is no such entry. `id` may be none.
+// Returns the value of `key`, or an invalid id. `id` may be invalid.
 StringId FindFrontendAttribute(const Context& context, ListId id, std::string_view key);
-// With the entry added, replaced or taken away.
+// Return the attributes with the entry added, replaced or removed.
 ListId WithFrontendAttribute(Context* context, ListId id, std::string_view key, std::string_view value);
 ListId WithoutFrontendAttribute(Context* context, ListId id, std::string_view key);
 
-// Includes the braces. Values that are balanced text in braces stand bare, others in quotes.
+// Prints the braces too. Values that are balanced text in braces are printed verbatim, others in quotes.
 void PrintFrontendAttributes(TextWriter& out, const Context& context, ListId id);
 
 }  // namespace hlokit

@@ -17,7 +17,7 @@
 namespace hlokit {
 namespace {
 
-// More than any scalar takes: (-2.2250738585072014e-308, -nan(0xfffffffffffff)).
+// Longer than any scalar: (-2.2250738585072014e-308, -nan(0xfffffffffffff)).
 constexpr size_t kMaxScalarText = 64;
 
 char* Put(char* p, std::string_view s) {
@@ -26,9 +26,9 @@ char* Put(char* p, std::string_view s) {
 }
 
 // Floats. XLA prints %.Ng with N digits enough for any value of the type (max_digits10). For f32 and f64 it tries fewer
-// digits (6 and 15: digits10) first and takes that if it reads back as the same value.
+// digits (6 and 15: digits10) first and uses them if they round-trip.
 
-// What std::to_chars says with its shortest scientific form: digits and exponent of the first one.
+// The shortest scientific form of std::to_chars: digits and exponent of the first one.
 struct Decimal {
   char digits[24];
   int count;
@@ -51,7 +51,7 @@ Decimal Shortest(T magnitude) {
   return d;
 }
 
-// As %.{precision}g; d.count <= precision, and the last digit is not 0 unless it is the only one.
+// Formats as %.{precision}g. Requires: d.count <= precision, and the last digit is not 0 unless it is the only one.
 char* PutGeneral(char* p, const Decimal& d, int precision) {
   if (d.exponent < -4 || d.exponent >= precision) {
     *p++ = d.digits[0];
@@ -79,20 +79,20 @@ char* PutGeneral(char* p, const Decimal& d, int precision) {
   return p;
 }
 
-// A positive, finite float or double.
+// Formats a positive, finite float or double.
 template <typename T>
 char* PutRoundTrip(char* p, T magnitude) {
   constexpr int kDigits10 = std::numeric_limits<T>::digits10;
   constexpr int kMaxDigits10 = std::numeric_limits<T>::max_digits10;
   if (magnitude < std::numeric_limits<T>::min()) {
-    // Subnormals have fewer bits, and several numbers of kDigits10 digits read as the same value: try it as XLA does.
+    // Subnormals have fewer bits, and several numbers of kDigits10 digits parse as the same value: try it as XLA does.
     char* const end = std::to_chars(p, p + kMaxScalarText / 2, magnitude, std::chars_format::general, kDigits10).ptr;
     T parsed = 0;
     std::from_chars(p, end, parsed);
     if (parsed == magnitude) return end;
   } else {
-    // A number of at most kDigits10 digits that reads as `magnitude` is the only such number, hence also the one that
-    // rounding to kDigits10 digits gives; likewise with kMaxDigits10 digits, if no fewer do.
+    // A number of at most kDigits10 digits that parses as `magnitude` is unique, hence also the result of rounding to
+    // kDigits10 digits; likewise with kMaxDigits10 digits, if no fewer suffice.
     const Decimal d = Shortest(magnitude);
     if (d.count <= kDigits10) return PutGeneral(p, d, kDigits10);
     if (d.count == kMaxDigits10) return PutGeneral(p, d, kMaxDigits10);
@@ -132,7 +132,7 @@ char* PutScalar(char* p, T v) {
   }
   const Wide magnitude = std::abs(wide);
   if (std::isinf(wide)) return Put(p, "inf");
-  // Integers that %g prints without an exponent are frequent and cheap.
+  // Integers that %g prints without an exponent are frequent and fast to print.
   constexpr int kDigits = std::is_floating_point_v<T> ? Limits::digits10 : Limits::max_digits10;
   constexpr int64_t kLimit = PowerOf10(kDigits);
   if (magnitude < static_cast<Wide>(kLimit)) {
@@ -166,7 +166,7 @@ char* PutScalar(char* p, bool v) { return Put(p, v ? "true" : "false"); }
 
 template <typename T>
 T Load(const std::byte* p) {
-  // A pred is one byte of which any bit may be set.
+  // A pred is one byte in which any bit may be set.
   if constexpr (std::is_same_v<T, bool>) {
     return *p != std::byte{0};
   } else {
@@ -176,7 +176,7 @@ T Load(const std::byte* p) {
   }
 }
 
-// `count` elements separated by ", ".
+// Prints `count` elements separated by ", ".
 template <typename T>
 void PrintRun(TextWriter& out, const std::byte* data, int64_t count) {
   char text[kMaxScalarText + 2];
@@ -193,12 +193,12 @@ void PrintRun(TextWriter& out, const std::byte* data, int64_t count) {
   }
 }
 
-// The nest of braces around an array, opened and closed as its elements come by.
+// The nested braces around an array, opened and closed as its elements are printed.
 class Braces {
  public:
   Braces(TextWriter& out, absl::Span<const int64_t> dims) : out_(out), dims_(dims), index_(dims.size(), 0) {}
 
-  // The brace of dimension `level`; index(k) of the outer ones is set.
+  // Opens the brace of dimension `level`. Requires: index(k) of the outer ones is set.
   void Open(size_t level) {
     const bool innermost = level + 1 == dims_.size();
     out_ << '{';
@@ -216,8 +216,8 @@ class Braces {
     out_ << (!innermost || (dims_.size() > 1 && dims_[level] > 1) ? " }" : "}");
   }
 
-  // The element of dimension `level - 1` that has just been closed is followed by the next one, or was the last: then
-  // closes that dimension too, and so on. Returns the level to open next, or 0 if all is closed.
+  // Advances after closing an element of dimension `level - 1`: to the next element, or else closes that dimension too,
+  // and so on. Returns the level to open next, or 0 if all are closed.
   size_t Next(size_t level) {
     while (level > 0) {
       if (++index_[level - 1] < dims_[level - 1]) {
@@ -258,7 +258,7 @@ void PrintArray(TextWriter& out, absl::Span<const int64_t> dims, const std::byte
   } while (level != 0);
 }
 
-// An array that has no elements can still ask for a great many empty braces.
+// An array without elements can still require a great many empty braces.
 constexpr int64_t kMaxEmptyBraces = int64_t{1} << 20;
 
 bool TooManyBraces(Shape shape) {
@@ -271,7 +271,7 @@ bool TooManyBraces(Shape shape) {
   return false;
 }
 
-// What a walk over a literal needs to know of a piece of it, whoever owns that.
+// A literal or a part of one, for traversals independent of its owner.
 struct PoolPiece {
   const LiteralPool* pool;
   const LiteralRecord* record;
@@ -314,7 +314,7 @@ void PrintPiece(TextWriter& out, const Piece& root, const LiteralTextOptions& op
     return piece.shape().IsTuple() && !piece.elided() && options.max_elements < 0;
   };
   if (!is_open(root)) return PrintLeaf(out, root, options);
-  std::vector<std::pair<Piece, int64_t>> stack;  // tuples whose parenthesis is open, and the element that comes next
+  std::vector<std::pair<Piece, int64_t>> stack;  // open tuples, and the next element of each
   out << "( ";
   stack.push_back({root, 0});
   while (!stack.empty()) {

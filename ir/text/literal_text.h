@@ -3,13 +3,14 @@
 //
 //   1.5                                      a scalar
 //   {1, 2}                                   rank 1
-//   { { 1, 2 }, { 3, 4 } }                   rank 2 and up; an innermost dimension of size 1 or 0 has no blanks: { {1},
-//   {2} } { { /*i0=0*/ { /*i1=0*/ { 1, 2 } } } }   rank 4 and up: outer indices in comments ( {1, 2}, 3 ) a tuple
-//   {...}                                    a value that is not known (elided)
+//   { { 1, 2 }, { 3, 4 } }                   rank 2 and up; an innermost dimension of size 1 or 0 has no spaces:
+//                                            { {1}, {2} }
+//   { { /*i0=0*/ { /*i1=0*/ { 1, 2 } } } }   rank 4 and up: outer indices in comments
+//   ( {1, 2}, 3 )                            a tuple
+//   {...}                                    an elided value
 //
-// Floats have as many digits as a reader needs to get the same value back, but not always the fewest: 0.209439531
-// (f32), 0.1001 (bf16). NaNs with another payload than the default one show it: nan(0x7f). pred is true or false in a
-// scalar and 1 or 0 in an array.
+// Floats have enough digits to round-trip, but not always the fewest: 0.209439531 (f32), 0.1001 (bf16). NaNs with
+// another payload than the default one show it: nan(0x7f). pred is true or false in a scalar and 1 or 0 in an array.
 #ifndef HLOKIT_IR_TEXT_LITERAL_TEXT_H_
 #define HLOKIT_IR_TEXT_LITERAL_TEXT_H_
 
@@ -25,10 +26,10 @@
 namespace hlokit {
 
 struct LiteralTextOptions {
-  // Each array behind its shape, with or without layout: s32[2]{0} {1, 2}.
+  // Print each array after its shape, with or without layout: s32[2]{0} {1, 2}.
   bool with_shape = false;
   bool with_layout = true;
-  // Arrays of more elements than this, and tuples, are printed {...}. Negative: none are.
+  // Elide arrays with more elements than this, and tuples, as {...}. Negative: none.
   int64_t max_elements = -1;
 };
 
@@ -37,7 +38,7 @@ void PrintLiteral(TextWriter& out, const Literal& literal, const LiteralTextOpti
 std::string ToString(const Context& context, LiteralId literal, const LiteralTextOptions& options = {});
 std::string ToString(const Literal& literal, const LiteralTextOptions& options = {});
 
-// One element of a literal as in a scalar. `type` must be an array type.
+// Appends one element of a literal as in a scalar. Requires: `type` is an array type.
 void AppendScalar(TextWriter& out, ElementType type, const std::byte* element);
 
 }  // namespace hlokit

@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// 0: stands for itself; a letter: that after a backslash; 1: three octal digits.
+// 0: no escape; a letter: backslash and that letter; 1: three octal digits.
 struct EscapeTable {
   char how[256] = {};
   constexpr EscapeTable() {
@@ -22,9 +22,9 @@ struct EscapeTable {
 };
 constexpr EscapeTable kEscapes;
 
-// The position of the first character at or after `i` that needs an escape. Names are long and plain, so eight
-// characters are looked at together: a byte is marked by its high bit when it is below 0x20, above 0x7e, or one of the
-// three characters. (Borrows can mark a byte too many after a marked one, which only means looking closer.)
+// Returns the position of the first character at or after `i` that needs an escape. Names are long and plain, so eight
+// characters are tested at a time: a byte is marked by its high bit if it is below 0x20, above 0x7e, or one of the
+// three characters. (Borrows can mark an extra byte after a marked one, which only costs a closer test.)
 size_t SkipPlain(std::string_view s, size_t i) {
   constexpr uint64_t kOnes = 0x0101010101010101u, kHigh = kOnes << 7;
   const auto below = [](uint64_t word, uint64_t bound) { return word - kOnes * bound; };

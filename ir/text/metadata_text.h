@@ -10,8 +10,7 @@
 
 namespace hlokit {
 
-// `op_name="x" stack_frame_id=3`: what stands between the braces. For those who print another frame than the stored
-// one.
+// Prints `op_name="x" stack_frame_id=3`, the text between the braces. For callers that replace the stored frame.
 void PrintMetadataFields(TextWriter& out, const Context& context, const Metadata& metadata);
 
 }  // namespace hlokit

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kSyntheticCall = -1;
 constexpr size_t kRecordSize = 4;  // of a debug attribute
 
-// `{"while" {1,0}}`
+// Prints `{"while" {1,0}}`.
 void PrintArray(TextWriter& out, const Context& context, StringId instruction, absl::Span<const int64_t> index) {
   out << '{';
   PrintQuoted(out, context.str(instruction));
@@ -38,7 +38,7 @@ bool ArrayBefore(const Context& context, ListId a, ListId b) {
   return std::lexicographical_compare(x.begin() + 1, x.end(), y.begin() + 1, y.end());
 }
 
-// A module in quotes, its lines indented. Only what could end the quotes is escaped, so that it stays readable.
+// Prints a quoted module with indented lines. For readability only characters that could end the quotes are escaped.
 void PrintModuleText(TextWriter& out, std::string_view text) {
   out << "  \"\n";
   while (!text.empty()) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Origins: which array of the program as it was first given an instruction of this one computes. In the text
+// Original values: the array of the original program that an instruction of this one computes. In the text
 //   origin={{"add.3"}}                      one array
 //   origin={{"while" {1,0}}}                an element of a tuple
-//   origin={({"a"}, ({}, {"b" {1}}))}       a tuple; {} where nothing is known
-//   origin={[synthetic_call]}               a call that the first program did not have
+//   origin={({"a"}, ({}, {"b" {1}}))}       a tuple; {} where it is unknown
+//   origin={[synthetic_call]}               a call that the original program did not have
 // and, in the header of a module, tables keyed by such arrays:
-//   origin_recovery_table   how to compute an array that is gone from another one: a module in quotes, or nothing when
-//                           the two are equal
-//   debug_attributes        what to log about an array
-// Trees may nest deeply, so they are kept flat, as the text has them.
+//   origin_recovery_table   how to compute a removed array from another one: a quoted module, or nothing if the two
+//                           are equal
+//   debug_attributes        logging of an array
+// Trees may nest deeply, so they are stored flat, as in the text.
 #ifndef HLOKIT_IR_TEXT_ORIGINAL_VALUE_H_
 #define HLOKIT_IR_TEXT_ORIGINAL_VALUE_H_
 
@@ -25,7 +25,7 @@ namespace hlokit {
 
 struct OriginalArray {
   StringId instruction;
-  std::vector<int64_t> index;  // of the element, when the instruction makes a tuple
+  std::vector<int64_t> index;  // of the element, if the instruction has a tuple shape
   friend bool operator==(const OriginalArray&, const OriginalArray&) = default;
 };
 
@@ -42,23 +42,23 @@ struct OriginalValue {
 };
 
 // Encoding of a value: for each node its kind, and for an array its encoding preceded by the number of its indices; a
-// single -1 for a synthetic call. Of an array: name, indices.
+// single -1 for a synthetic call. Encoding of an array: name, indices.
 ListId EncodeOriginalValue(Context* context, const OriginalValue& value);
 OriginalValue DecodeOriginalValue(const Context& context, ListId id);
 ListId EncodeOriginalArray(Context* context, const OriginalArray& array);
 OriginalArray DecodeOriginalArray(const Context& context, ListId id);
 
-// Includes the outer braces.
+// Prints the outer braces too.
 void PrintOriginalValue(TextWriter& out, const Context& context, ListId value);
 
-// Sorts entries by array and drops all but the first of each array, as XLA keeps them.
+// Sorts entries by array and drops all but the first of each array, as XLA does.
 void SortOriginRecoveryTable(const Context& context, std::vector<OriginRecoveryEntry>* table);
-// Sorts by array; what is said of one array in several entries is brought together, and entries that say nothing go.
+// Sorts by array, merges the entries of one array, and drops empty ones.
 void SortDebugAttributes(Context* context, std::vector<DebugAttribute>* attributes);
 
-// What stands after `origin_recovery_table=`, with the newline that follows the last brace.
+// Prints the value of `origin_recovery_table=`, with the newline after the last brace.
 void PrintOriginRecoveryTable(TextWriter& out, const Context& context, absl::Span<const OriginRecoveryEntry> table);
-// What stands after `debug_attributes=`.
+// Prints the value of `debug_attributes=`.
 void PrintDebugAttributes(TextWriter& out, const Context& context, absl::Span<const DebugAttribute> attributes);
 
 }  // namespace hlokit

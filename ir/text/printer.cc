@@ -17,7 +17,7 @@
 namespace hlokit {
 namespace {
 
-// True if every element of an array equals `value`.
+// Returns true if every element of an array equals `value`.
 bool IsAllScalar(const LiteralRecord& literal, int value) {
   if (literal.elided || !literal.shape.IsArray()) return false;
   return VisitType(literal.shape.element_type(), [&]<typename T>(std::type_identity<T>) {
@@ -33,7 +33,7 @@ bool IsAllScalar(const LiteralRecord& literal, int value) {
   });
 }
 
-// Prints one module or a part of it; keeps what repeats: texts of shapes, canonical names.
+// Prints one module or a part of it; caches texts of shapes and canonical names.
 class Printer {
  public:
   Printer(TextWriter& out, const Module& module, const PrintOptions& options)
@@ -65,7 +65,7 @@ class Printer {
       PrintName(context_.str(name));
     }
   }
-  // Canonical numbers start again in each computation, in order of first mention.
+  // Canonical numbers restart in each computation, in order of first use.
   int64_t CanonicalNumber(InstructionId id) {
     int64_t& number = canonical_[id.value];
     if (number < 0) number = next_canonical_++;
@@ -215,7 +215,7 @@ void Printer::PrintModule() {
     if (options_.syntax_sugar_async_ops && roles.async[id.value] && IsSingleInstructionWrapper(c)) continue;
     if (c.is_entry()) {
       out_ << "ENTRY ";
-      // Without ids the name of the entry computation is left out too.
+      // Without ids the name of the entry computation is omitted too.
     }
     PrintComputation(c, /*nested=*/false, /*as_entry=*/!roles.fusion[id.value], options_.indent_amount);
     out_ << "\n\n";
@@ -356,11 +356,11 @@ void Printer::PrintComputationAttr(Opcode opcode, AttrValue value, int indent) {
   const auto name = [&](ComputationId id) { PrintName(context_.str(module_.record(id).name)); };
   if (options_.subcomputations == PrintOptions::Subcomputations::kOff) return;
   const bool bodies = options_.subcomputations == PrintOptions::Subcomputations::kFullBodies;
-  // With bodies XLA writes `calls` for what it has no other word for.
+  // With bodies XLA prints `calls` for attributes without a specific name.
   const bool unnamed = bodies && (opcode == Opcode::kReduceScatter || opcode == Opcode::kScan);
   out_ << ", " << (unnamed ? ToString(Attr::kCalls) : info.text) << '=';
   const auto body = [&](ComputationId id) {
-    // Nested bodies have canonical names of their own; those of the enclosing computation go on afterwards.
+    // Nested bodies have separate canonical names; those of the enclosing computation continue afterwards.
     const int64_t next = next_canonical_;
     PrintComputation(module_.computation(id), /*nested=*/true, /*in_text_order=*/false, indent);
     next_canonical_ = next;
@@ -410,7 +410,7 @@ void Printer::PrintAttributes(Instruction i, int indent) {
   const auto wrapped_attrs = [&] {
     sugar_due = false;
     for (const AttrValue& value : wrapped.attrs()) {
-      // What the start says itself is said once.
+      // Attributes of the start are not repeated.
       if (IsCommon(value.attr) && (i.has(value.attr) || value.attr == Attr::kBackendConfig)) continue;
       const AttrType type = InfoOf(value.attr).type;
       if (type == AttrType::kComputation || type == AttrType::kComputationList) {
@@ -512,7 +512,7 @@ bool IsElidedBy(const PrintOptions& options, Instruction constant) {
 }
 
 std::string ToString(const Module& module, const PrintOptions& options) {
-  constexpr size_t kBytesOfInstruction = 160;  // in dumps; a string that grows is copied again and again
+  constexpr size_t kBytesOfInstruction = 160;  // typical of dumps; avoids repeated reallocation
   std::string text;
   text.reserve(module.instruction_count() * kBytesOfInstruction);
   {

@@ -15,15 +15,15 @@ namespace hlokit {
 struct PrintOptions {
   enum class Subcomputations : uint8_t {
     kNameOnly,             // to_apply=%add
-    kFullBodies,           // the computation in place, in braces
-    kNonSequentialBodies,  // in place, except those of while, call and conditional
+    kFullBodies,           // the computation inline, in braces
+    kNonSequentialBodies,  // inline, except those of while, call and conditional
     kOff,
   };
 
-  // Constants of more elements than this, and tuples, are large.
+  // Constants with more elements than this, and tuples, are large.
   static constexpr int64_t kLargeConstantElements = 10;
-  bool print_large_constants = false;           // large constants in full, else {...}
-  bool print_only_essential_constants = false;  // keep only constants the shape of the program depends on
+  bool print_large_constants = false;           // large constants in full, otherwise {...}
+  bool print_only_essential_constants = false;  // only constants that the shape of the program depends on
   Subcomputations subcomputations = Subcomputations::kNameOnly;
   bool print_metadata = true;
   bool print_metadata_only_op_name = false;
@@ -46,40 +46,40 @@ struct PrintOptions {
   bool print_header = true;
   bool canonicalize_instruction_names = false;  // tmp_0, tmp_1, ...
   bool canonicalize_computations = false;       // computations in a canonical order
-  bool stable_computation_order = false;        // in an order that is the same when the text is read and printed again
+  bool stable_computation_order = false;        // in an order that is stable under parsing and printing
   bool syntax_sugar_async_ops = true;
   bool print_frontend_attributes = true;
   bool print_sharding = true;
-  bool print_full_replica_groups = false;  // iota and mesh forms written out as lists
+  bool print_full_replica_groups = false;  // iota and mesh forms expanded to lists
   int indent_amount = 0;
 
-  // XLA's named forms.
+  // XLA's named combinations.
   static PrintOptions Default() { return {}; }
   static PrintOptions ShortParsable();
   static PrintOptions Canonical();
   static PrintOptions Fingerprint();
-  // Ours: the default form without what that leaves out or folds together. Reading it back gives the same module.
+  // Ours: the default form without its omissions and abbreviations. Parsing it yields the same module.
   static PrintOptions Lossless();
 };
 
 void PrintModule(TextWriter& out, const Module& module, const PrintOptions& options = {});
 void PrintComputation(TextWriter& out, Computation computation, const PrintOptions& options = {});
-// One instruction, without indentation or newline.
+// Prints one instruction, without indentation or newline.
 void PrintInstruction(TextWriter& out, Instruction instruction, const PrintOptions& options = {});
 std::string ToString(const Module& module, const PrintOptions& options = {});
 std::string ToString(Computation computation, const PrintOptions& options = {});
 std::string ToString(Instruction instruction, const PrintOptions& options = {});
 
-// True if a text to be read leaves out the value of this constant, which the module has: it prints {...} instead. False
-// of forms that keep only essential constants, which are there to be hashed.
+// Returns true if these options print {...} for this constant although the module has its value. False for forms that
+// keep only essential constants, which are for hashing.
 bool IsElidedBy(const PrintOptions& options, Instruction constant);
 
-// The value of one attribute as it stands after `name=`. Computations and instructions are printed by name.
+// Prints the value of one attribute, as after `name=`. Computations and instructions are printed by name.
 void PrintAttrValue(TextWriter& out, const Module& module, AttrValue value, const PrintOptions& options = {});
 
-// `metadata={...}` without the name.
+// Prints `metadata={...}` without the name.
 void PrintMetadata(TextWriter& out, const Context& context, MetadataId metadata, bool only_op_name = false);
-// A string in quotes with C escapes.
+// Prints a quoted string with C escapes.
 void PrintQuoted(TextWriter& out, std::string_view s);
 
 }  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How exact an elementwise function must be, `result_accuracy={mode=highest}` or
+// Required accuracy of an elementwise function, `result_accuracy={mode=highest}` or
 // `result_accuracy={tolerance={atol=0,rtol=0.5,ulps=2}}`. In the IR an interned list (attribute type kResultAccuracy),
 // empty for the default mode, which is not printed.
 #ifndef HLOKIT_IR_TEXT_RESULT_ACCURACY_H_
@@ -25,7 +25,7 @@ struct ResultAccuracy {
 ListId EncodeResultAccuracy(Context* context, const ResultAccuracy& accuracy);
 ResultAccuracy DecodeResultAccuracy(const Context& context, ListId id);
 
-// Includes the braces.
+// Prints the braces too.
 void PrintResultAccuracy(TextWriter& out, const Context& context, ListId id);
 
 }  // namespace hlokit

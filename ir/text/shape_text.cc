@@ -16,7 +16,7 @@ void PrintArray(TextWriter& out, Shape s, bool with_layout) {
     }
   }
   out << ']';
-  // A scalar whose layout says nothing has no braces.
+  // A scalar with a default layout has no braces.
   if (with_layout && s.has_layout() && (s.rank() > 0 || s.layout()->extras != nullptr)) PrintLayout(out, *s.layout());
 }
 
@@ -84,7 +84,7 @@ void PrintLayout(TextWriter& out, const LayoutRecord& layout) {
 }
 
 void PrintShape(TextWriter& out, Shape shape, bool with_layout) {
-  // An explicit stack of the tuples (and buffers) that are open, with the next element of each.
+  // An explicit stack of the open tuples (and buffers), with the next element of each.
   struct Open {
     Shape shape;
     int64_t next;

@@ -13,12 +13,12 @@
 
 namespace hlokit {
 
-// Tuples are annotated `/*index=5*/` before every fifth element.
+// Prints `/*index=5*/` before every fifth element of a tuple.
 void PrintShape(TextWriter& out, Shape shape, bool with_layout = true);
-// `{1,0:T(8,128)}`. `physical` resolves the id of a physical shape.
+// Prints `{1,0:T(8,128)}`. `physical` resolves the id of a physical shape.
 void PrintLayout(TextWriter& out, const LayoutRecord& layout);
 
-// Texts of the shapes of one table, made once each.
+// Texts of the shapes of one table, computed once each.
 class ShapeTextCache {
  public:
   std::string_view Get(Shape shape, bool with_layout) {

@@ -8,7 +8,7 @@
 namespace hlokit {
 namespace {
 
-// The metadata of an unnamed leaf stands bare if it is one; that of a named leaf is always a list.
+// Prints the metadata of a leaf: a single one of an unnamed leaf without braces, that of a named leaf always as a list.
 void PrintLeafMetadata(TextWriter& out, const Context& context, const ShardingLeaf& leaf) {
   if (leaf.metadata.empty()) return;
   const bool named = leaf.kind == ShardingKind::kNamed;

@@ -15,19 +15,19 @@
 namespace hlokit {
 
 struct StatisticsViz {
-  int64_t visualizing_index = 0;  // into `values`; as read
+  int64_t visualizing_index = 0;  // index into `values`; as parsed
   std::vector<std::pair<StringId, double>> values;
 };
 
 ListId EncodeStatisticsViz(Context* context, const StatisticsViz& statistics);
 StatisticsViz DecodeStatisticsViz(const Context& context, ListId id);
 
-// Includes the braces.
+// Prints the braces too.
 void PrintStatisticsViz(TextWriter& out, const Context& context, ListId id);
 
-// With six significant digits, as XLA prints numbers of this kind: "33", "0.5", "1e+06".
+// Prints six significant digits, as XLA does for statistics: "33", "0.5", "1e+06".
 void PrintShortDouble(TextWriter& out, double value);
-// The number that this text reads back as. Encoded lists hold such, so that text says all there is.
+// Returns the number that this text parses as. Encoded lists hold such numbers, so that the text is lossless.
 double ShortDouble(double value);
 
 }  // namespace hlokit

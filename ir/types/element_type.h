@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of array elements, and the kinds of shape that are no arrays (token, opaque, tuple, buffer).
+// Types of array elements, and the kinds of shape that are not arrays (token, opaque, tuple, buffer).
 #ifndef HLOKIT_IR_TYPES_ELEMENT_TYPE_H_
 #define HLOKIT_IR_TYPES_ELEMENT_TYPE_H_
 
@@ -20,7 +20,7 @@ enum class ElementClass : uint8_t { kPred, kSigned, kUnsigned, kFloat, kComplex,
 struct ElementTypeInfo {
   std::string_view text;  // "bf16"
   ElementClass element_class;
-  uint16_t bits;              // of one element; 0 when not an array type
+  uint16_t bits;              // per element; 0 if not an array type
   std::string_view xla_name;  // "BF16"
 };
 
@@ -36,7 +36,7 @@ constexpr std::string_view ToString(ElementType t) { return InfoOf(t).text; }
 constexpr ElementClass ClassOf(ElementType t) { return InfoOf(t).element_class; }
 constexpr int BitsOf(ElementType t) { return InfoOf(t).bits; }
 
-// Bytes one element takes in a Literal, where types narrower than a byte take a whole one.
+// Returns the bytes per element in a Literal, where types narrower than a byte take a whole one.
 constexpr int64_t BytesOf(ElementType t) { return (InfoOf(t).bits + 7) / 8; }
 
 constexpr bool IsArrayType(ElementType t) { return InfoOf(t).bits != 0; }
@@ -46,10 +46,10 @@ constexpr bool IsInteger(ElementType t) { return IsSigned(t) || IsUnsigned(t); }
 constexpr bool IsFloat(ElementType t) { return ClassOf(t) == ElementClass::kFloat; }
 constexpr bool IsComplex(ElementType t) { return ClassOf(t) == ElementClass::kComplex; }
 
-// The type named `text` in HLO text, e.g. "f8e4m3fn".
+// Returns the type named `text` in HLO text, e.g. "f8e4m3fn".
 std::optional<ElementType> ElementTypeFromText(std::string_view text);
 
-// c64 -> f32, c128 -> f64; other types are their own component.
+// Returns f32 for c64 and f64 for c128; other types are their own component.
 constexpr ElementType ComponentType(ElementType t) {
   return t == ElementType::kC64 ? ElementType::kF32 : t == ElementType::kC128 ? ElementType::kF64 : t;
 }

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The floating-point types of HLO that C++ lacks, as one- and two-byte values, and the C++ type of each element type.
 //
-// Conversions round to nearest, ties to the even code, and agree with ml_dtypes (the library XLA takes these types
-// from). What happens to a value that is too large, to infinities and to NaNs depends on which special values a format
-// has:
+// Conversions round to nearest, ties to even, and agree with ml_dtypes (the library XLA takes these types from). The
+// conversion of overflowing values, infinities and NaNs depends on the special values of the format:
 //
-//   f16, bf16, f8e5m2, f8e4m3, f8e3m4    IEEE 754: too large is infinity, NaNs have a sign and a payload
-//   f8e4m3fn                             no infinity: too large and infinity are NaN, which has a sign
+//   f16, bf16, f8e5m2, f8e4m3, f8e3m4    IEEE 754: overflow is infinity, NaNs have a sign and a payload
+//   f8e4m3fn                             no infinity: overflow and infinity become NaN, which has a sign
 //   f8e5m2fnuz, f8e4m3fnuz, ...b11fnuz   no infinity and no -0, whose code 0x80 is the only NaN
-//   f8e8m0fnu                            powers of two from 2^-127 to 2^127 alone: zero, negative and too large values
-//   are
-//                                        NaN (0xff); values below 2^-126 become 2^-126 or, from 2^-127 down, 2^-127
-//   f4e2m1fn                             neither infinity nor NaN: too large saturates at +-6, NaN becomes -0
+//   f8e8m0fnu                            powers of two from 2^-127 to 2^127 only: zero, negative values and
+//                                        overflow become NaN (0xff); values below 2^-126 become 2^-126 or, from
+//                                        2^-127 down, 2^-127
+//   f4e2m1fn                             neither infinity nor NaN: overflow saturates at +-6, NaN becomes -0
 //
-// A double converts to bf16 and f16 by way of float, rounding twice; to the narrower types it is rounded once. NaNs
-// that enter bf16 and f16 lose their payload.
+// A double converts to bf16 and f16 via float, rounding twice; to the narrower types it is rounded once. NaNs lose
+// their payload when converted to bf16 and f16.
 #ifndef HLOKIT_IR_TYPES_FLOAT_TYPES_H_
 #define HLOKIT_IR_TYPES_FLOAT_TYPES_H_
 
@@ -34,7 +33,7 @@
 
 namespace hlokit {
 
-// Which special values a format has; see the top of the file.
+// Special values of a format; see the top of the file.
 enum class NonFiniteBehavior : uint8_t { kIeee, kFn, kFnuz, kScale, kFinite };
 
 // A float of a byte or less.
@@ -74,7 +73,7 @@ class MiniFloat {
   }
   constexpr MiniFloat operator-() const { return FromBits(WithSign(bits_, true)); }
 
-  // The layout of the code, and the codes that stand out.
+  // The layout of the code, and the special codes.
   static constexpr int kBits = kExponentBits + kMantissaBits + (kSpecials == NonFiniteBehavior::kScale ? 0 : 1);
   static constexpr int kMantissa = kMantissaBits;
   static constexpr uint8_t kSign = kSpecials == NonFiniteBehavior::kScale ? 0 : 1 << (kBits - 1);
@@ -88,7 +87,7 @@ class MiniFloat {
                                         : kSpecials == NonFiniteBehavior::kFn    ? kMagnitude - 1
                                         : kSpecials == NonFiniteBehavior::kScale ? kMagnitude - 1
                                                                                  : kMagnitude;
-  // What infinity and values that are too large become.
+  // The code of infinity and overflow.
   static constexpr uint8_t kInfinity = kSpecials == NonFiniteBehavior::kIeee     ? kTopExponent
                                        : kSpecials == NonFiniteBehavior::kFinite ? kMaxFinite
                                                                                  : kNan;
@@ -97,7 +96,7 @@ class MiniFloat {
   static constexpr uint8_t WithSign(uint8_t code, bool negative) {
     if (!negative) return code;
     if (kSpecials == NonFiniteBehavior::kScale) return kNan;
-    if (kSpecials == NonFiniteBehavior::kFnuz && (code & kMagnitude) == 0) return code;  // there is no -0
+    if (kSpecials == NonFiniteBehavior::kFnuz && (code & kMagnitude) == 0) return code;  // no -0
     return code ^ kSign;
   }
 
@@ -110,14 +109,14 @@ class MiniFloat {
     if (magnitude == kInfinityBits) return WithSign(kInfinity, negative);
     if (magnitude == 0 && kSpecials == NonFiniteBehavior::kScale) return kNan;
 
-    // Sign and exponent are dealt with in the bit pattern: a carry out of the mantissa is what increments the exponent.
+    // Signs are handled on the bit pattern; a carry out of the mantissa increments the exponent.
     const int exponent = static_cast<int>(magnitude >> 52) - 1023 + kBias;  // as it will be stored, if positive
     uint64_t code;
     if (exponent >= 1) {
       code = RoundShift(magnitude - (static_cast<uint64_t>(1023 - kBias) << 52), 52 - kMantissaBits);
     } else {
-      // A multiple of the smallest subnormal; doubles that are subnormal themselves are below half of it. (A scale has
-      // no subnormals; ml_dtypes rounds its lowest two values as if it had.)
+      // A multiple of the smallest subnormal; subnormal doubles are below half of it. (A scale has no subnormals;
+      // ml_dtypes rounds its lowest two values as if it had.)
       const int shift = 52 - kMantissaBits + 1 - exponent;
       const uint64_t significand = (uint64_t{1} << 52) | (magnitude & ((uint64_t{1} << 52) - 1));
       code = shift > 53 ? 0 : RoundShift(significand, shift);
@@ -125,7 +124,7 @@ class MiniFloat {
     return WithSign(code > kMaxFinite ? kInfinity : static_cast<uint8_t>(code), negative);
   }
 
-  // v / 2^shift, ties to even.
+  // Returns v / 2^shift, ties to even.
   static constexpr uint64_t RoundShift(uint64_t v, int shift) {
     return (v + ((v >> shift) & 1) + (uint64_t{1} << (shift - 1)) - 1) >> shift;
   }
@@ -142,7 +141,7 @@ class MiniFloat {
     const uint64_t mantissa = magnitude & ((1 << kMantissaBits) - 1);
     double v;
     if (exponent == 0 && kSpecials != NonFiniteBehavior::kScale) {
-      // Integer times the smallest subnormal.
+      // An integer times the smallest subnormal.
       v = static_cast<double>(mantissa) *
           std::bit_cast<double>(static_cast<uint64_t>(1024 - kBias - kMantissaBits) << 52);
     } else {
@@ -158,7 +157,7 @@ class MiniFloat {
     return floats;
   }
 
-  static const std::array<float, 256> kFloats;  // of each code
+  static const std::array<float, 256> kFloats;  // by code
 
   uint8_t bits_ = 0;
 };
@@ -213,8 +212,8 @@ class BF16 {
   uint16_t bits_ = 0;
 };
 
-// IEEE 754 binary16. Loops over conversions vectorize: every case is computed, and masks select one (with `?:`, GCC
-// would not compute what it does not need, since floating-point operations may trap, and branch).
+// IEEE 754 binary16. Loops over conversions vectorize: every case is computed, and masks select one. (With `?:`, GCC
+// would branch instead, since floating-point operations may trap.)
 class F16 {
  public:
   constexpr F16() = default;
@@ -260,7 +259,7 @@ class F16 {
     const uint32_t exponent = shifted & (uint32_t{0x7c00} << 13);
     const uint32_t normal = shifted + (uint32_t{127 - 15} << 23);
     const uint32_t special = shifted + (uint32_t{255 - 31} << 23);  // keeps the payload of a NaN
-    // Subnormal: give it a leading one, then take that away again.
+    // Subnormal: add a leading one, then subtract it again.
     constexpr uint32_t kLeadingOne = uint32_t{113} << 23;
     const uint32_t subnormal =
         std::bit_cast<uint32_t>(std::bit_cast<float>(shifted + kLeadingOne) - std::bit_cast<float>(kLeadingOne));
@@ -271,7 +270,7 @@ class F16 {
   uint16_t bits_ = 0;
 };
 
-// Types defined here, and all types of a class.
+// The types defined here, and all types of a class.
 template <typename T>
 concept SoftFloat = requires(T v) {
   { v.IsNan() } -> std::same_as<bool>;
@@ -284,7 +283,7 @@ concept AnyComplex = std::same_as<T, std::complex<float>> || std::same_as<T, std
 template <typename T>
 concept AnyInteger = std::numeric_limits<T>::is_integer && !std::same_as<T, bool>;
 
-// Arithmetic and comparisons are those of float, rounded each time.
+// Arithmetic and comparisons use float, rounding after each operation.
 template <SoftFloat T>
 constexpr T operator+(T a, T b) {
   return T(static_cast<float>(a) + static_cast<float>(b));
@@ -355,7 +354,7 @@ HLOKIT_NATIVE_TYPE(kC128, std::complex<double>)
 template <ElementType kType>
 using NativeType = typename NativeTypeOf<kType>::type;
 
-// f(std::type_identity<T>{}) with the C++ type T of `type`, which must be an array type (IsArrayType).
+// Calls f(std::type_identity<T>{}) with the C++ type T of `type`. Requires: an array type (IsArrayType).
 template <typename F>
 decltype(auto) VisitType(ElementType type, F&& f) {
   switch (type) {
@@ -367,12 +366,12 @@ decltype(auto) VisitType(ElementType type, F&& f) {
     break;
 #include "ir/types/element_types.def"
   }
-  std::abort();  // the caller's mistake; no input leads here
+  std::abort();  // a caller's error; no input leads here
 }
 
 }  // namespace hlokit
 
-// What std::numeric_limits says of these types.
+// std::numeric_limits of these types.
 namespace hlokit {
 
 template <typename T, int kDigits, bool kIeee, bool kNan, bool kSigned = true>

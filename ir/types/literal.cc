@@ -13,7 +13,7 @@ int64_t LiteralBytes(Shape array) {
 }
 
 Literal Literal::Zeros(Shape shape) {
-  // Tuples are opened with an explicit stack of (where to put the literal, its shape).
+  // Opens tuples with an explicit stack of (destination, shape).
   Literal root;
   std::vector<std::pair<Literal*, Shape>> stack = {{&root, shape}};
   while (!stack.empty()) {
@@ -60,7 +60,7 @@ Literal& Literal::operator=(const Literal& other) {
 }
 
 Literal::~Literal() {
-  // Nested tuples are taken apart without recursion: grandchildren move up before their parent dies.
+  // Nested tuples are destroyed without recursion: grandchildren move up before their parent is destroyed.
   std::vector<Literal> pending = std::move(elements_);
   while (!pending.empty()) {
     Literal last = std::move(pending.back());
@@ -110,7 +110,7 @@ LiteralId LiteralPool::AddTuple(Shape shape, absl::Span<const LiteralId> element
 }
 
 LiteralId LiteralPool::Add(const Literal& literal) {
-  // Post-order over the tuple tree: children are interned before their parent.
+  // Post-order over the tuple tree: elements are interned before their tuple.
   struct Frame {
     const Literal* literal;
     std::vector<LiteralId> done;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values. A Literal owns its bytes (arguments, results, intermediate values); a stored literal belongs to a Context
-// (constants of a module) and is named by a LiteralId.
+// (constants of a module) and is identified by a LiteralId.
 //
-// Elements lie in row-major order of the logical dimensions, whatever the layout of the shape, little endian, each in
+// Elements are in row-major order of the logical dimensions, whatever the layout of the shape, little endian, each in
 // BytesOf(type) bytes: types narrower than a byte take a whole byte (values of s4 sign-extended, u4 and f4 in the low
-// bits). PackSubByte/UnpackSubByte convert to and from the dense form. NaN payloads are kept.
+// bits). PackSubByte/UnpackSubByte convert to and from the dense form. NaN payloads are preserved.
 #ifndef HLOKIT_IR_TYPES_LITERAL_H_
 #define HLOKIT_IR_TYPES_LITERAL_H_
 
@@ -27,8 +27,8 @@ namespace hlokit {
 class Literal {
  public:
   Literal() = default;
-  // An array with zeroed elements, or a tuple of such. The shape's context must outlive the literal, and its arrays
-  // must have element counts (no unbounded dimensions).
+  // Returns an array with zeroed elements, or a tuple of such. Requires: the shape's context outlives the literal, and
+  // its arrays have element counts (no unbounded dimensions).
   static Literal Zeros(Shape shape);
   static Literal Tuple(Shape shape, std::vector<Literal> elements);
 
@@ -42,7 +42,7 @@ class Literal {
   bool elided() const { return elided_; }
   void set_elided() { elided_ = true; }
 
-  // Arrays.
+  // For arrays.
   int64_t element_count() const { return shape_.element_count(); }
   size_t size_bytes() const { return size_bytes_; }
   std::byte* data() { return data_.get(); }
@@ -56,7 +56,7 @@ class Literal {
     return absl::Span<const T>(reinterpret_cast<const T*>(data_.get()), size_bytes_ / sizeof(T));
   }
 
-  // Tuples.
+  // For tuples.
   std::vector<Literal>& elements() { return elements_; }
   const std::vector<Literal>& elements() const { return elements_; }
 
@@ -68,7 +68,7 @@ class Literal {
   std::vector<Literal> elements_;
 };
 
-// Bytes a Literal of an array of this shape takes; -1 if they do not fit.
+// Returns the bytes of a Literal of an array of this shape; -1 if they overflow.
 int64_t LiteralBytes(Shape array);
 
 struct LiteralRecord {
@@ -76,7 +76,7 @@ struct LiteralRecord {
   const std::byte* data;  // arrays; null when elided
   size_t size_bytes;
   const LiteralId* elements;  // tuples: shape.tuple_size() of them
-  bool elided;                // the text said `{...}`: the value is not known
+  bool elided;                // `{...}` in the text: an unknown value
 };
 
 // Interned values of a Context.
@@ -90,7 +90,7 @@ class LiteralPool {
   LiteralId Add(const Literal& literal);
 
   const LiteralRecord& operator[](LiteralId id) const { return records_[id.value]; }
-  // A copy that stands alone.
+  // Returns a copy that is independent of the pool.
   Literal ToLiteral(LiteralId id) const;
   size_t size() const { return records_.size(); }
 
@@ -102,7 +102,7 @@ class LiteralPool {
   InternIndex index_;
 };
 
-// `count` elements of a type of `bits` < 8 between one-byte-each and dense (first element in the low bits) form.
+// Convert `count` elements of a type of `bits` < 8 between one byte each and dense (first element in the low bits).
 std::vector<std::byte> PackSubByte(absl::Span<const std::byte> unpacked, int bits);
 std::vector<std::byte> UnpackSubByte(absl::Span<const std::byte> packed, int bits, int64_t count, bool sign_extend);
 

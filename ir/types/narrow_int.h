@@ -22,7 +22,7 @@ class NarrowInt {
   static constexpr Storage kMax = (1 << (kSigned ? kWidth - 1 : kWidth)) - 1;
 
   constexpr NarrowInt() = default;
-  // The low bits of `v`.
+  // Returns the low bits of `v`.
   template <std::integral I>
   constexpr explicit NarrowInt(I v) : value_(Wrap(static_cast<uint8_t>(v))) {}
 
@@ -43,7 +43,7 @@ class NarrowInt {
 
  private:
   static constexpr Storage Wrap(uint8_t v) {
-    // The shift to the left drops what is beyond the width; the one back is arithmetic where the type is signed.
+    // The left shift drops the bits beyond the width; the right shift is arithmetic if the type is signed.
     return static_cast<Storage>(static_cast<Storage>(v << (8 - kWidth)) >> (8 - kWidth));
   }
 

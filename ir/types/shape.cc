@@ -38,7 +38,7 @@ uint64_t HashRecord(const ShapeRecord& r, absl::Span<const Shape> elements) {
   return h;
 }
 
-// A list of int64 that says all of `extras`, for interning.
+// Encodes the layout as a list of int64, for interning.
 std::vector<int64_t> Encode(absl::Span<const int64_t> minor_to_major, const LayoutExtras& x) {
   std::vector<int64_t> out;
   const auto list = [&out](const auto& values) {
@@ -93,7 +93,7 @@ const LayoutRecord* ShapeTable::Layout(absl::Span<const int64_t> minor_to_major,
 }
 
 const LayoutRecord* ShapeTable::DefaultLayout(int64_t rank) {
-  // Ranks past the cache are rare and go through the index.
+  // Ranks beyond the cache are rare and use the index.
   constexpr int64_t kCached = 64;
   if (rank < kCached) {
     if (default_layouts_.empty()) default_layouts_.resize(kCached, nullptr);
@@ -145,7 +145,7 @@ Shape ShapeTable::Intern(const ShapeRecord& proto, absl::Span<const Shape> eleme
       if (r->dynamic != nullptr && r->dynamic[i]) r->dynamic_leaf = true;
       if (r->dims[i] == kUnboundedSize) r->dynamic_leaf = r->unbounded_leaf = true;
     }
-    // Interning the bare shape may grow `records_`, but never moves a record.
+    // Interning the shape without layout may grow `records_`, but never moves a record.
     r->without_layout = r->layout == nullptr ? r
                                              : Array(r->element_type, {r->dims, r->size},
                                                      {r->dynamic, r->dynamic == nullptr ? 0 : r->size}, nullptr)
@@ -172,7 +172,7 @@ Shape ShapeTable::Intern(const ShapeRecord& proto, absl::Span<const Shape> eleme
       ShapeRecord bare_proto{};
       bare_proto.element_type = proto.element_type;
       bare_proto.size = proto.size;
-      r->without_layout = Intern(bare_proto, bare).record();  // one level: the elements are bare
+      r->without_layout = Intern(bare_proto, bare).record();  // one level: the elements have no layouts
     }
   }
   return Shape(r);
@@ -226,7 +226,7 @@ Shape ShapeTable::WithElementType(Shape array, ElementType type) {
 }
 
 Shape ShapeTable::WithDefaultLayouts(Shape shape) {
-  // Rebuild bottom up with an explicit stack: a frame for each open tuple.
+  // Rebuilds bottom up with an explicit stack: a frame for each open tuple.
   struct Frame {
     Shape shape;
     std::vector<Shape> done;

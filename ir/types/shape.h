@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes and layouts. Both are interned in a ShapeTable: equal shapes of one table are the same record, so comparing is
-// comparing pointers. A Shape is such a pointer and is passed by value.
+// Shapes and layouts. Both are interned in a ShapeTable: equal shapes of one table are the same record, so comparison
+// is pointer comparison. A Shape is such a pointer and is passed by value.
 //
 // A shape is an array (element type, dimensions, layout), a tuple, a buffer of an array, a token or opaque. Dimensions
 // may be bounded dynamic (`<=4`: size is the bound) or unbounded dynamic (`?`: size is kUnboundedSize).
@@ -35,13 +35,13 @@ struct SplitConfig {
   friend bool operator==(const SplitConfig&, const SplitConfig&) = default;
 };
 
-// What a layout may say beyond the order of dimensions. Values are those of a layout that says nothing.
+// Properties of a layout beyond the dimension order, with the values of a layout without them.
 struct LayoutExtras {
   std::vector<std::vector<int64_t>> tiles;
   int64_t tail_padding_alignment = 1;                 // L(..), elements
   std::optional<ElementType> index_primitive_type;    // #(..)
   std::optional<ElementType> pointer_primitive_type;  // *(..)
-  int64_t element_size_in_bits = 0;                   // E(..); 0: as the element type says
+  int64_t element_size_in_bits = 0;                   // E(..); 0: that of the element type
   int64_t memory_space = 0;                           // S(..)
   std::vector<SplitConfig> split_configs;             // SC(..)
   std::vector<char> dim_level_types;                  // D(..): 'D' dense, 'C' compressed, 'S' singleton, 'H' loose
@@ -65,17 +65,17 @@ class Shape;
 
 struct ShapeRecord {
   ElementType element_type;
-  bool dynamic_leaf;    // an array with a dynamic dimension, or holding one
-  bool unbounded_leaf;  // the same for an unbounded dimension
+  bool dynamic_leaf;    // an array with a dynamic dimension, or a tuple with one
+  bool unbounded_leaf;  // as dynamic_leaf, for unbounded dimensions
   uint32_t size;        // rank, or number of tuple elements
   ShapeId id;
   const int64_t* dims;                // [rank]
-  const uint8_t* dynamic;             // [rank], 1 where dynamic; null when none is
+  const uint8_t* dynamic;             // [rank], 1 if dynamic; null if none is
   const Shape* elements;              // [tuple size]; one for a buffer
-  const LayoutRecord* layout;         // arrays only; null when the shape has none
+  const LayoutRecord* layout;         // arrays only; null if the shape has none
   const ShapeRecord* without_layout;  // the same shape without any layout
-  int64_t element_count;              // arrays: product of dims (bounds where dynamic); -1 past int64 or unbounded
-  int64_t leaf_count;  // arrays, tokens, ... in a depth-first walk; saturates (tuples may share elements)
+  int64_t element_count;              // arrays: product of dims (bounds where dynamic); -1 on overflow or if unbounded
+  int64_t leaf_count;                 // arrays, tokens, ... in depth-first order; saturates (tuples may share elements)
 };
 
 class Shape {
@@ -94,7 +94,7 @@ class Shape {
   bool IsBuffer() const { return record_->element_type == ElementType::kBuffer; }
   bool IsScalar() const { return IsArray() && record_->size == 0; }
 
-  // Arrays.
+  // For arrays.
   int64_t rank() const { return IsArray() ? record_->size : 0; }
   absl::Span<const int64_t> dims() const { return {record_->dims, static_cast<size_t>(rank())}; }
   int64_t dim(int64_t i) const { return record_->dims[i]; }
@@ -102,24 +102,25 @@ class Shape {
   bool is_unbounded(int64_t i) const { return record_->dims[i] == kUnboundedSize; }
   bool has_dynamic_dims() const { return record_->dynamic_leaf; }      // also of any leaf
   bool has_unbounded_dims() const { return record_->unbounded_leaf; }  // also of any leaf
-  // Product of the dimensions; -1 when it does not fit in int64 or a dimension is unbounded.
+  // Returns the product of the dimensions; -1 if it overflows int64 or a dimension is unbounded.
   int64_t element_count() const { return record_->element_count; }
   bool has_layout() const { return record_->layout != nullptr; }
   const LayoutRecord* layout() const { return record_->layout; }
 
   int64_t leaf_count() const { return record_->leaf_count; }
 
-  // Tuples; a buffer has one element.
+  // For tuples; a buffer has one element.
   int64_t tuple_size() const { return IsArray() ? 0 : record_->size; }
   Shape element(int64_t i) const { return record_->elements[i]; }
   absl::Span<const Shape> elements() const { return {record_->elements, static_cast<size_t>(tuple_size())}; }
 
-  // The same shape without layouts.
+  // Returns the shape without layouts.
   Shape WithoutLayout() const { return Shape(record_->without_layout); }
 
-  // Same type and dimensions, layouts ignored (XLA's ShapeUtil::Compatible). Both of one table.
+  // Returns true if type and dimensions are equal, ignoring layouts (XLA's ShapeUtil::Compatible). Requires: both of
+  // one table.
   friend bool Compatible(Shape a, Shape b) { return a.record_->without_layout == b.record_->without_layout; }
-  // Identical including layout. Both of one table.
+  // Returns true if the shapes are equal including layouts. Requires: both of one table.
   friend bool operator==(Shape a, Shape b) { return a.record_ == b.record_; }
   friend bool operator!=(Shape a, Shape b) { return a.record_ != b.record_; }
 
@@ -139,9 +140,9 @@ class ShapeTable {
   Shape operator[](ShapeId id) const { return Shape(records_[id.value]); }
   size_t size() const { return records_.size(); }
 
-  // An array with the default layout (last dimension minor). `dynamic` is empty or has one entry a dimension.
+  // Returns an array with the default layout (last dimension minor). `dynamic` is empty or has one entry per dimension.
   Shape Array(ElementType type, absl::Span<const int64_t> dims, absl::Span<const uint8_t> dynamic = {});
-  // An array with the given layout; null: without one.
+  // Returns an array with the given layout; null: without one.
   Shape Array(ElementType type, absl::Span<const int64_t> dims, absl::Span<const uint8_t> dynamic,
               const LayoutRecord* layout);
   Shape Scalar(ElementType type) { return Array(type, {}); }
@@ -150,10 +151,10 @@ class ShapeTable {
   Shape Token() { return Leaf(ElementType::kToken); }
   Shape Opaque() { return Leaf(ElementType::kOpaque); }
 
-  // `array` with another layout (null: none), element type, or dimensions (default layout).
+  // Return `array` with another layout (null: none), element type, or dimensions (default layout).
   Shape WithLayout(Shape array, const LayoutRecord* layout);
   Shape WithElementType(Shape array, ElementType type);
-  // `shape`, a tuple or array, with the default layout in every array.
+  // Returns `shape`, a tuple or array, with the default layout in every array.
   Shape WithDefaultLayouts(Shape shape);
 
   const LayoutRecord* Layout(absl::Span<const int64_t> minor_to_major, const LayoutExtras& extras = {});
@@ -174,22 +175,23 @@ class ShapeTable {
   std::vector<const LayoutRecord*> default_layouts_;  // by rank
 };
 
-// Tuples that share elements can have more leaves than memory holds: code that reads shapes from a file refuses those
-// with more than this (parser, builder), so that walks over leaves are safe.
+// Tuples that share elements can have more leaves than memory holds: the parser and builder reject shapes with more
+// than this, so that traversals of leaves are bounded.
 inline constexpr int64_t kMaxLeaves = int64_t{1} << 24;
 
-// The array, buffer, token and opaque leaves of `shape`, in the order of a depth-first walk.
+// Returns the array, buffer, token and opaque leaves of `shape`, in depth-first order.
 std::vector<Shape> Leaves(Shape shape);
-// The shape at `index` below `shape`, or nullopt if there is none.
+// Returns the shape at `index` in `shape`, or nullopt.
 std::optional<Shape> SubshapeAt(Shape shape, absl::Span<const int64_t> index);
 
-// Bytes of the values of `shape`, sub-byte types packed, tuples summed without tables; saturates at int64 max.
+// Returns the bytes of the values of `shape`, sub-byte types packed, tuples summed without tables. Saturates at int64
+// max.
 int64_t ByteSize(Shape shape);
 
-// Structural comparison of shapes of two tables.
+// Compares shapes of two tables structurally.
 bool SameShape(Shape a, Shape b, bool ignore_layout);
 
-// Text as in HLO: "f32[2,3]{1,0}", "(s32[], token[])"; without layouts if `with_layout` is false.
+// Returns the shape as in HLO text: "f32[2,3]{1,0}", "(s32[], token[])"; without layouts if `with_layout` is false.
 std::string ToString(Shape shape, bool with_layout = true);
 
 }  // namespace hlokit

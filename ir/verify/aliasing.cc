@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// output_to_operand_aliasing of fusions, custom calls and asynchronous instructions, and what else XLA asks of custom
-// calls that it knows.
+// Verifies output_to_operand_aliasing of fusions, custom calls and asynchronous instructions, and XLA's further rules
+// for custom calls that it recognizes.
 #include "ir/core/str_cat.h"
 #include "ir/inference/shape_inference.h"
 #include "ir/verify/context.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr DiagnosticKind kAliasingKind = DiagnosticKind::kAliasing;
 
-// A buffer counts as the array it holds where `through_buffers`.
+// Compares storage. With `through_buffers`, a buffer counts as the array it holds.
 bool SameStorage(VerifierContext& v, Shape a, Shape b, bool through_buffers) {
   if (through_buffers) {
     if (a.IsBuffer()) a = a.element(0);
@@ -31,7 +31,8 @@ struct AliasedShapes {
   Shape operand;
 };
 
-// The two parts that `alias` names, if they exist. `operand` is the shape at its operand number, invalid if none.
+// Returns the two subshapes that `alias` names, if they exist. `operand` is the shape at its operand number, invalid if
+// there is none.
 std::optional<AliasedShapes> Resolve(VerifierContext& v, Instruction i, const OperandAlias& alias, Shape result,
                                      Shape operand) {
   if (!operand.valid()) {
@@ -69,7 +70,7 @@ void CheckAliases(VerifierContext& v, Instruction i, bool through_buffers, bool 
   }
 }
 
-// Every array in `shape` has a layout.
+// Returns true if every array in `shape` has a layout.
 bool HasLayouts(VerifierContext& v, Shape shape) {
   std::vector<Shape> stack = {shape};
   while (!stack.empty()) {
@@ -133,8 +134,8 @@ void CheckCustomCall(VerifierContext& v, Instruction i) {
   if (target == "Pin" || target == "Unpin" || target == "CreateBuffer") v.has_buffer_calls = true;
 }
 
-// An async-start may bind its operands later, so aliases go by the parameters and the result of its computation; output
-// indices are those of the whole asynchronous tuple.
+// An async-start may bind its operands later, so aliases refer to the parameters and the result of its computation;
+// output indices are those of the whole asynchronous tuple.
 void CheckAsyncStartAliasing(VerifierContext& v, Instruction i) {
   const Computation called = i.computation_attr(Attr::kCalls);
   absl::Span<const int64_t> encoded = i.list_attr(Attr::kOutputToOperandAliasing);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains of async-start, async-update and async-done around a computation: who continues whose state. The state may
-// travel through tuples, barriers, copies and loops on its way. (What one member binds is part of shape inference; here
-// its state meets the computation, which only the start names.)
+// Verifies chains of async-start, async-update and async-done around a computation: each member continues the state of
+// its predecessor. The state may pass through tuples, barriers, copies and loops. (Shape inference checks the operands
+// and results that a member binds; this file checks the state against the computation, which only the start names.)
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -21,7 +21,7 @@ bool IsState(Shape s) { return s.IsTuple() && s.tuple_size() >= 2 && s.element(0
 bool IsProducer(Instruction i) { return i.opcode() == Opcode::kAsyncStart || i.opcode() == Opcode::kAsyncUpdate; }
 bool IsConsumer(Instruction i) { return i.opcode() == Opcode::kAsyncUpdate || i.opcode() == Opcode::kAsyncDone; }
 
-// Whether `a` is `b` with elements missing at the ends of tuples.
+// Returns true if `a` is `b` with elements missing at the ends of tuples.
 bool IsPrefix(VerifierContext& v, Shape a, Shape b) {
   absl::InlinedVector<std::pair<Shape, Shape>, 16> stack;
   stack.push_back({a, b});
@@ -32,14 +32,14 @@ bool IsPrefix(VerifierContext& v, Shape a, Shape b) {
     if (!x.IsTuple()) return false;
     if (x.tuple_size() == 0) continue;
     if (!y.IsTuple() || x.tuple_size() > y.tuple_size()) return false;
-    // Tuples may share elements, which makes this walk longer than the shapes.
+    // Tuples may share elements, which makes this traversal longer than the shapes.
     if (--v.search_budget < 0) return true;
     for (int64_t n = 0; n < x.tuple_size(); ++n) stack.push_back({x.element(n), y.element(n)});
   }
   return true;
 }
 
-// `state` is a prefix of what the parameters of `c` are.
+// Returns true if `bound` is a prefix of the parameters of `c`.
 bool BindsPrefixOfParameters(VerifierContext& v, Shape bound, Computation c) {
   if (bound.tuple_size() > c.parameter_count()) return false;
   for (int64_t n = 0; n < bound.tuple_size(); ++n) {
@@ -48,12 +48,13 @@ bool BindsPrefixOfParameters(VerifierContext& v, Shape bound, Computation c) {
   return true;
 }
 
-// Follows the state that an async-update or async-done takes back to the instructions that may have made it.
+// Traces the state that an async-update or async-done takes back to its possible producers.
 class Trace {
  public:
   explicit Trace(VerifierContext& v) : v_(v) {}
 
-  // All producers of the first operand of `consumer`. False when the search was given up, or met what is not sound.
+  // Finds all producers of the first operand of `consumer`. Returns false if the search was abandoned, or reached
+  // invalid instructions.
   bool Run(Instruction consumer, std::vector<InstructionId>* producers) {
     producers->clear();
     const Instruction operand = consumer.operand(0);
@@ -82,7 +83,7 @@ class Trace {
   }
 
  private:
-  // Indices to take below the value of the instruction, outermost last.
+  // Indices below the value of the instruction, outermost last.
   using Path = absl::InlinedVector<int64_t, 4>;
   struct State {
     InstructionId id;
@@ -101,7 +102,7 @@ class Trace {
       Push(i.operand(0), std::move(path));
     } else if (opcode == Opcode::kTuple) {
       if (path.empty()) {
-        // A state taken apart and put together again.
+        // A state decomposed and rebuilt.
         for (Instruction operand : i.operands()) Push(operand, {});
         return;
       }
@@ -115,7 +116,7 @@ class Trace {
       Push(i.computation_attr(Attr::kBody).root(), path);
       Push(i.operand(0), std::move(path));
     } else if (opcode == Opcode::kParameter) {
-      // Of a loop body: what the loop gives, which is what it starts with or what the body makes of that.
+      // The state of a loop body: the loop's initial value, or the body's result.
       const Callers& callers = v_.callers(i.parent());
       if (callers.loops != 0) Push(v_.module.instruction(callers.loop), std::move(path));
     }
@@ -145,8 +146,8 @@ class ChainCheck {
 
  private:
   struct Facts {
-    InstructionId producer;  // the first found; none: there is none
-    Computation wrapped;     // what the chain runs, once asked for
+    InstructionId producer;  // the first found; invalid if there is none
+    Computation wrapped;     // the computation of the chain, computed on demand
     bool given_up = false;
     bool consumed = false;
   };
@@ -162,7 +163,7 @@ class ChainCheck {
     Facts& facts = FactsOf(i);
     facts.given_up = !trace_.Run(i, &producers_);
     for (InstructionId id : producers_) {
-      // One that was unsound is not among those looked at.
+      // An invalid producer is not in the list.
       if (!IsKnown(id)) {
         facts.given_up = true;
         continue;
@@ -172,7 +173,7 @@ class ChainCheck {
     }
   }
 
-  // The computation that the chain of `i` runs: its own, or that of what comes before it.
+  // Returns the computation of the chain of `i`: its own, or that of its predecessor.
   Computation Wrapped(Instruction i) {
     Facts& facts = FactsOf(i);
     if (facts.wrapped.valid()) return facts.wrapped;
@@ -229,14 +230,14 @@ class ChainCheck {
           i, kAsyncKind,
           StrCat("is ", ShapeText(i.shape()), "; computation `", wrapped.name(), "` returns ", ShapeText(result)));
     }
-    // What is bound fits; where it was bound says otherwise if not.
+    // The bound operands match; the member that bound them reports otherwise.
     if (state.element(0).tuple_size() >= wrapped.parameter_count()) return;
     v_.Report(i, kAsyncKind,
               StrCat("ends an async chain that has bound ", state.element(0).tuple_size(), " of the ",
                      Count(wrapped.parameter_count(), "parameter"), " of `", wrapped.name(), "`"));
   }
 
-  // A state must go to an async-update or async-done, or round a loop.
+  // Checks that a state goes to an async-update or async-done, or around a loop.
   void CheckConsumed(Instruction i) {
     int64_t direct = 0;
     for (const auto use : i.uses()) direct += IsConsumer(use.user) && use.operand_index == 0;
@@ -246,7 +247,7 @@ class ChainCheck {
               i.opcode() == Opcode::kAsyncStart ? "has no async-done" : "has no async-update or async-done");
   }
 
-  // Whether the state reaches a loop, or the root of a computation that is called, where it is continued elsewhere.
+  // Returns true if the state reaches a loop, or the root of a called computation, where it is continued elsewhere.
   bool Escapes(Instruction start) {
     absl::flat_hash_set<uint32_t> visited;
     std::vector<InstructionId> stack = {start.id()};
@@ -257,7 +258,7 @@ class ChainCheck {
       if (i.is_root() && v_.callers(i.parent()).count != 0) return true;
       for (const auto use : i.uses()) {
         const Opcode opcode = use.user.opcode();
-        // A consumer that is met only now was left out for another mistake.
+        // A consumer outside of the list was skipped because of another error.
         if (IsConsumer(use.user)) return true;
         if (CallsSequentialCode(opcode)) return true;
         const bool passes_on = opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ||
@@ -269,7 +270,8 @@ class ChainCheck {
     return false;
   }
 
-  // On the main thread a chain runs one instruction, unless it is a group of collectives or only picks tuples apart.
+  // Checks that a chain on the main thread runs one instruction, unless it is a group of collectives or only decomposes
+  // tuples.
   void CheckComputations() {
     for (uint32_t id = 0; id < v_.module.computation_id_bound(); ++id) {
       const Computation c = v_.module.computation(ComputationId(id));
@@ -293,8 +295,8 @@ class ChainCheck {
 
   VerifierContext& v_;
   Trace trace_;
-  std::vector<uint32_t> slots_;  // by instruction: place in async_ops, where it is one
-  std::vector<Facts> facts_;     // by place in async_ops
+  std::vector<uint32_t> slots_;  // by instruction: index in async_ops, if it is in the list
+  std::vector<Facts> facts_;     // by index in async_ops
   std::vector<InstructionId> producers_;
 };
 

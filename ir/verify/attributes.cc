@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of attributes that shape inference does not depend on.
+// Verifies attribute values that shape inference does not depend on.
 #include "ir/core/str_cat.h"
 #include "ir/inference/shape_inference.h"
 #include "ir/verify/context.h"

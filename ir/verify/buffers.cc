@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of type b(...): storage that is written in place. Each has one writer, and only instructions that know about
-// buffers may have them.
+// Verifies values of type b(...): storage that is updated in place. Each has one writer, and only instructions that
+// support buffers may have them.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,7 @@ class Writers {
       const Instruction held_by = v_.module.instruction(holder.id);
       Instruction last;
       for (const auto use : held_by.uses()) {
-        // Uses by one user mostly stand together; a user counted twice writes twice.
+        // Uses by one user are mostly adjacent: count it once.
         if (last.valid() && last == use.user) continue;
         last = use.user;
         if (--v_.search_budget < 0) return false;
@@ -62,7 +62,7 @@ class Writers {
         index.insert(index.end(), holder.index.begin(), holder.index.end());
         stack_.push_back({user.id(), std::move(index)});
       } else if (v_.callers(held_by.parent()).loops != 0) {
-        ++count_;  // a loop writes what it carries
+        ++count_;  // a loop writes its state
       }
     }
   }
@@ -81,7 +81,7 @@ class BufferCheck {
       const Computation c = v_.module.computation(ComputationId(id));
       if (c.record().erased) continue;
       if (v_.IsAsync(c)) {
-        // Run by an async-start: what counts is the custom call it wraps.
+        // In an async-start, the wrapped custom call counts.
         if (c.root().opcode() == Opcode::kCustomCall) CheckCustomCall(c.root());
         continue;
       }
@@ -130,7 +130,7 @@ class BufferCheck {
   template <typename F>
   void ForEachBuffer(Shape shape, const F& f) {
     if (!v_.HoldsBuffer(shape)) return;
-    std::vector<std::pair<Shape, int64_t>> stack = {{shape, 0}};  // and the next element to look at
+    std::vector<std::pair<Shape, int64_t>> stack = {{shape, 0}};  // and the next element to visit
     Index index;
     while (!stack.empty()) {
       if (--v_.search_budget < 0) return;
@@ -209,7 +209,7 @@ class BufferCheck {
     return aliases;
   }
 
-  // Each buffer that goes in comes out, and each that comes out went in.
+  // Checks that each buffer operand is a result, and each buffer result an operand.
   void CheckAliased(Instruction i) {
     const std::vector<OperandAlias> aliases = AliasesOf(i);
     const auto report = [&](std::string_view which, const Index& index, int64_t count, std::string_view other) {

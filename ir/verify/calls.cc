@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls: who else calls, what stands in a fusion, shardings on both sides, threads, composite calls. (That operands fit
-// parameters and results fit results is part of shape inference.)
+// Verifies calls: other callers, fusion bodies, shardings on both sides, threads, composite calls. (Shape inference
+// checks operands against parameters and results.)
 #include <charconv>
 
 #include "ir/core/str_cat.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr DiagnosticKind kCallSignatureKind = DiagnosticKind::kCallSignature;
 
-// The sharding of those among `instructions` that have one must be the same.
+// Requires the same sharding of all `instructions` that have one.
 class SameSharding {
  public:
   SameSharding(VerifierContext& v, Instruction caller) : v_(v), caller_(caller) { Add(caller); }
@@ -58,7 +58,7 @@ void CheckComposite(VerifierContext& v, Instruction i) {
   }
 }
 
-// What stands in a fusion: everything leads to the root.
+// Checks a fusion body: the root depends on every instruction.
 void CheckFusedComputation(VerifierContext& v, Instruction fusion, Computation fused) {
   const Instruction root = fused.root();
   for (Instruction i : fused.instructions()) {
@@ -103,7 +103,7 @@ void CheckWhile(VerifierContext& v, Instruction i) {
   shardings.Add(i.computation_attr(Attr::kCondition).parameter(0));
 }
 
-// The reducer of a collective. XLA leaves it unread here and breaks on it later.
+// Checks the reducer of a collective. XLA does not verify it, and fails later.
 void CheckReducerParameters(VerifierContext& v, Instruction i) {
   const Computation reducer = i.computation_attr(Attr::kToApply);
   if (reducer.parameter_count() % 2 != 0 || reducer.parameter_count() == 0) {
@@ -113,7 +113,7 @@ void CheckReducerParameters(VerifierContext& v, Instruction i) {
   }
 }
 
-// A computation runs on the thread of its caller; only an async-start goes to another.
+// Checks that a computation runs on the thread of its caller; only an async-start may change it.
 void CheckThreads(VerifierContext& v) {
   for (const CallEdge& edge : v.call_edges) {
     const Instruction caller = v.module.instruction(edge.caller);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: who takes part. Groups name devices by replica, by partition or by both, as channel_id and
-// use_global_device_ids say; where the header leaves a count at one, it is taken as unknown.
+// Verifies the participants of collectives. Groups name devices by replica, by partition or by both, as channel_id and
+// use_global_device_ids specify; a count of one in the header is treated as unknown.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -21,7 +21,7 @@ int64_t Product(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
 }
 
-// Devices that groups of this mode name; 1 when the header does not say.
+// Returns the number of devices that groups of this mode refer to; 1 if the header does not specify it.
 int64_t DevicesOf(VerifierContext& v, CollectiveOpGroupMode mode) {
   const ModuleHeader& header = v.module.header();
   if (mode == CollectiveOpGroupMode::kCrossPartition) return header.num_partitions;
@@ -34,10 +34,10 @@ ReplicaGroupCounts CountsOf(VerifierContext& v, Instruction i) {
   return groups ? CountReplicaGroups(v.module.context(), ListId(*groups)) : ReplicaGroupCounts();
 }
 
-// Participants in the (first) group of `i`. 1: not known; at least 1, whatever the text says.
+// Participants in the (first) group of `i`. 1: unknown; always at least 1.
 struct Subgroup {
   int64_t size = 1;
-  bool per_partition = false;  // of each partition, and how many there are is not known
+  bool per_partition = false;  // of each partition, whose number is unknown
 };
 
 Subgroup SubgroupOf(VerifierContext& v, Instruction i) {
@@ -49,13 +49,13 @@ Subgroup SubgroupOf(VerifierContext& v, Instruction i) {
   return {std::max<int64_t>(size, 1), mode == CollectiveOpGroupMode::kCrossReplicaAndPartition && partitions <= 1};
 }
 
-// Groups listed in full name 0, 1, ... once each. (Those of an iota or mesh cannot do otherwise.)
+// Checks that explicit groups name 0, 1, ... once each. (Those of an iota or mesh always do.)
 bool CheckListedGroups(VerifierContext& v, Instruction i, int64_t devices) {
   absl::Span<const int64_t> list = i.list_attr(Attr::kReplicaGroups);
   if (list.empty() || list[0] != 0) return true;
   list.remove_prefix(1);
   std::vector<int64_t>& seen = v.scratch;
-  seen.assign(static_cast<size_t>(devices), 0);  // as many as the text lists
+  seen.assign(static_cast<size_t>(devices), 0);  // bounded by the size of the text
   while (!list.empty()) {
     const int64_t size = list[0];
     list.remove_prefix(1);
@@ -77,7 +77,7 @@ bool CheckListedGroups(VerifierContext& v, Instruction i, int64_t devices) {
   return true;
 }
 
-// The operand and result that belong together, for collectives that give an array for one operand, else a tuple.
+// Returns the result of an operand, for collectives with an array result for one operand, else a tuple.
 Shape ResultOf(Instruction i, Shape result, int64_t operand) {
   if (i.operand_count() == 1 || !result.IsTuple()) return result;
   return operand < result.tuple_size() ? result.element(operand) : Shape();
@@ -97,8 +97,8 @@ void CheckShards(VerifierContext& v, Instruction i, Shape whole, Shape part) {
                   "; a group has ", Count(group.size, "device")));
 }
 
-// In place: the update goes from offsets in one buffer to offsets in another. Offsets are a tuple of scalars, or a
-// tuple of such tuples for several slices.
+// Checks the offsets of an in-place update from one buffer to another. Offsets are a tuple of scalars, or a tuple of
+// such tuples for several slices.
 bool CheckOffsets(VerifierContext& v, Instruction i, Shape buffer, Shape offsets, std::string_view which) {
   const auto report = [&](const std::string& message) {
     v.Report(i, kCollectiveKind, StrCat(which, " offsets are ", ShapeText(offsets), message));
@@ -176,7 +176,7 @@ void CheckGroups(VerifierContext& v, Instruction i) {
       v.Report(i, kCollectiveKind, "has use_global_device_ids without replica_groups");
     return;
   }
-  // Some may stay away from a broadcast.
+  // A broadcast need not include all devices.
   if (i.opcode() == Opcode::kCollectiveBroadcast || !CheckListedGroups(v, i, counts.devices)) return;
   const int64_t devices = DevicesOf(v, mode);
   if (devices > 1 && counts.devices != devices) {
@@ -233,7 +233,7 @@ void CheckCollectivePermute(VerifierContext& v, Instruction i) {
   int64_t allowed = 1;
   if (i.has(Attr::kPermuteSliceSizes)) {
     if (!CheckInPlace(v, i)) return;
-    // A device may take part once for each slice.
+    // A device may participate once for each slice.
     Shape offsets = i.operand(2).shape();
     if (i.operand(0).shape().IsTuple() && offsets.tuple_size() > 0) offsets = offsets.element(0);
     allowed = std::max<int64_t>(1, offsets.tuple_size());

@@ -18,7 +18,7 @@ VerifierContext::VerifierContext(const Module& m, const VerifierOptions& o, Diag
       positions_(m.instruction_id_bound()),
       invalid_(m.instruction_id_bound()) {
   search_budget += static_cast<int64_t>(8 * m.instruction_id_bound());
-  // Parts of a shape are interned before it, so one walk in id order settles all.
+  // Components of a shape are interned before it, so one traversal in id order suffices.
   const ShapeTable& shapes = m.context().shapes;
   for (uint32_t id = 0; id < shapes.size(); ++id) {
     const Shape shape = shapes[ShapeId(id)];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the verifier share: the module under verification, facts gathered in the first pass, and reporting.
+// State shared by the parts of the verifier: the module, facts gathered in the first pass, and reporting.
 //
-// Two passes. The first (structure.cc) sees each instruction alone: ids, operands, attributes, order. Unless it
-// finds the module unsafe to look around in, the second (verifier.cc) checks shapes and then runs the check of the
-// opcode, if it has one; a check may follow operands, users, callers and callees. Instructions that failed the first
-// pass or shape inference are left out of the second, so that one mistake gives one report.
+// Two passes. The first (structure.cc) checks each instruction in isolation: ids, operands, attributes, order. Unless
+// it finds the module unsafe to traverse, the second (verifier.cc) checks shapes and then runs the check of the opcode,
+// if it has one; a check may follow operands, users, callers and callees. Instructions that fail the first pass or
+// shape inference are skipped in the second, so that one error yields one report.
 #ifndef HLOKIT_IR_VERIFY_CONTEXT_H_
 #define HLOKIT_IR_VERIFY_CONTEXT_H_
 
@@ -22,7 +22,7 @@
 
 namespace hlokit::verify_internal {
 
-// Who calls a computation.
+// Callers of a computation.
 struct Callers {
   uint32_t count = 0;  // of all kinds
   uint32_t fusions = 0;
@@ -31,10 +31,10 @@ struct Callers {
   InstructionId fusion;  // the first of each
   InstructionId loop;
   InstructionId async_start;
-  bool has_forward_operands = false;  // an operand or control predecessor stands after its user
+  bool has_forward_operands = false;  // an operand or control predecessor comes after its user
 };
 
-// One called computation of one instruction; in the order of the computations that call.
+// One called computation of one instruction; in the order of the calling computations.
 struct CallEdge {
   InstructionId caller;
   ComputationId callee;
@@ -49,7 +49,7 @@ class VerifierContext {
 
   bool limit_reached() const { return sink_->limit_reached(); }
   size_t error_count() const { return sink_->error_count(); }
-  // Messages go on after "`name`: ".
+  // Reports a message that continues "`name`: ".
   void Report(Instruction at, DiagnosticKind kind, std::string_view message, std::string hint = "");
   void Report(Computation at, DiagnosticKind kind, std::string_view message);
   void ReportHeader(DiagnosticKind kind, std::string message);
@@ -59,9 +59,9 @@ class VerifierContext {
   bool IsFused(Computation c) const { return callers(c).fusions != 0; }
   bool IsAsync(Computation c) const { return callers(c).async_starts != 0; }
 
-  // Position in a walk over the module, from 1 and ascending; 0 before the walk reached the instruction.
+  // Position in a traversal of the module, ascending from 1; 0 before the traversal reaches the instruction.
   uint32_t& position(InstructionId id) { return positions_[id.value]; }
-  // Left out of the second pass.
+  // Excludes the instruction from the second pass.
   void MarkInvalid(Instruction i) { invalid_[i.id().value] = 1; }
   bool is_invalid(Instruction i) const { return invalid_[i.id().value] != 0; }
 
@@ -69,17 +69,17 @@ class VerifierContext {
   std::vector<InstructionId> async_ops;       // async-start, -update and -done, in order
   std::vector<InstructionId> host_transfers;  // send and recv with the host over a channel
   std::vector<InstructionId> all_reduces;
-  std::vector<int64_t> scratch;           // cleared by whoever uses it
-  uint64_t last_sharding = ~uint64_t{0};  // sharding and shape last found sound, and all of them
+  std::vector<int64_t> scratch;           // cleared by its users
+  uint64_t last_sharding = ~uint64_t{0};  // last sharding and shape found valid, and all of them
   absl::flat_hash_set<uint64_t> sound_shardings;
 
-  bool has_buffer_calls = false;  // custom calls that make or take buffers, whether or not there are any
+  bool has_buffer_calls = false;  // custom calls with buffer operands or results, whether or not there are any
 
-  // True when the shape is or holds a buffer.
+  // Returns true if the shape is or contains a buffer.
   bool HoldsBuffer(Shape shape) const { return any_buffers_ && holds_buffer_[shape.id().value] != 0; }
   bool any_buffers() const { return any_buffers_; }
 
-  // Steps left to searches that could otherwise take quadratic time on a module made for that.
+  // Remaining steps of searches that could take quadratic time on adversarial modules.
   int64_t search_budget;
 
  private:
@@ -97,9 +97,10 @@ class VerifierContext {
 void CheckSharding(VerifierContext& v, Instruction i, ListId sharding);
 void CheckOriginalValue(VerifierContext& v, Instruction i, ListId origin);
 
-// False when the module is not safe to look around in.
+// Returns false if the module is not safe to traverse.
 bool CheckStructure(VerifierContext& v);
-// Cycles among instructions of computations with forward operands, among computations, and the schedule. The same.
+// Checks for cycles among instructions of computations with forward operands and among computations, and checks the
+// schedule. Returns as CheckStructure.
 bool CheckOrder(VerifierContext& v);
 
 // ---- second pass: checks of one instruction, by opcode ----
@@ -148,17 +149,17 @@ void CheckBuffers(VerifierContext& v);      // buffers.cc
 
 // ---- helpers ----
 
-// Equal under layout_sensitive, else compatible (CompatibleIgnoringDynamism).
+// Returns true if the shapes are equal under layout_sensitive, else compatible (CompatibleIgnoringDynamism).
 bool SameShapes(const VerifierContext& v, Shape a, Shape b);
 
-// The value of a frontend attribute, or nullopt.
+// Returns the value of a frontend attribute, or nullopt.
 std::optional<std::string_view> FrontendAttribute(Instruction i, std::string_view key);
 
-// The text of a shape, cut where it gets long: a tuple may have more elements than anyone would read, or memory hold.
+// Returns the text of a shape, truncated: a tuple may have more elements than memory holds.
 std::string ShapeText(Shape shape, bool with_layout = false);
-// "1 operand", "2 operands".
+// Returns "1 operand", "2 operands".
 std::string Count(int64_t n, std::string_view noun);
-// "{1,0}".
+// Returns "{1,0}".
 std::string IndexText(absl::Span<const int64_t> index);
 
 // One entry of an output_to_operand_aliasing, spans into the encoded list.
@@ -167,7 +168,7 @@ struct OperandAlias {
   int64_t operand;
   absl::Span<const int64_t> operand_index;
 };
-// Takes the first entry off `encoded`; nullopt at its end (or if it is cut short).
+// Removes and returns the first entry of `encoded`; nullopt at its end (or if it is truncated).
 std::optional<OperandAlias> NextOperandAlias(absl::Span<const int64_t>* encoded);
 
 }  // namespace hlokit::verify_internal

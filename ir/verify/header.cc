@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of the module against its entry computation.
+// Verifies the header of the module against its entry computation.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-// Repeated entries of a list of pairs, found by sorting.
+// Finds duplicate entries of a list of pairs by sorting.
 uint64_t KeyOf(int64_t number, ListId index) { return static_cast<uint64_t>(number) << 32 | index.value; }
 
 class HeaderCheck {
@@ -35,7 +35,7 @@ class HeaderCheck {
  private:
   absl::Span<const int64_t> Index(ListId id) const { return v_.module.context().list(id); }
 
-  // Tiles and memory spaces of the entry layout are set later than those of the instructions, if at all.
+  // Compares without tiles and memory spaces, which the entry layout gets later than the instructions, if at all.
   bool SameEntryShapes(Shape a, Shape b) const {
     if (!CompatibleIgnoringDynamism(a, b)) return false;
     if (!v_.options.layout_sensitive) return true;
@@ -76,7 +76,7 @@ class HeaderCheck {
     }
   }
 
-  // The array at `index` of entry parameter `number`; reports and gives nullopt if there is none.
+  // Returns the array at `index` of entry parameter `number`; reports an error and returns nullopt if there is none.
   std::optional<Shape> ParameterPart(std::string_view what, int64_t number, ListId index) {
     if (number < 0 || number >= entry_.parameter_count()) {
       v_.ReportHeader(DiagnosticKind::kAliasing,
@@ -129,7 +129,7 @@ class HeaderCheck {
                            *twice >> 32, " in ", what));
   }
 
-  // Where sharing is forced, the two must be stored the same way: layout and memory space count.
+  // Checks must-alias entries: the two must have the same storage, including layout and memory space.
   void CheckMustAlias(const InputOutputAlias& alias) {
     if (!header_.entry_layout || !header_.entry_layout->result.valid()) return;
     const EntryLayout& layout = *header_.entry_layout;
@@ -158,7 +158,7 @@ class HeaderCheck {
     ReportTwice(donors, "buffer_donor");
   }
 
-  // One value for all, or at least one for each: whoever reads them goes by number.
+  // Checks for one value for all parameters or results, or at least one each: readers index the list.
   void CheckPropagation() {
     const Shape result = entry_.root().shape();
     CheckPropagation("allow_spmd_sharding_propagation_to_parameters",

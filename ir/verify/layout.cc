@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds once layouts are decided: values that are only passed on keep theirs, and elementwise operations do not
-// rearrange.
+// Verifies layouts after layout assignment: forwarded values keep theirs, and elementwise operations do not change
+// them.
 #include <array>
 #include <initializer_list>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr DiagnosticKind kLayoutKind = DiagnosticKind::kLayout;
 
-// Opcodes, elementwise ones aside, whose result has the layout of their operands of the same rank.
+// Opcodes, except elementwise ones, whose result has the layout of operands of the same rank.
 const std::array<bool, kOpcodeCount + 1>& KeepsLayout() {
   static const auto* const keeps = [] {
     auto* table = new std::array<bool, kOpcodeCount + 1>{};
@@ -47,13 +47,13 @@ const std::array<bool, kOpcodeCount + 1>& KeepsLayout() {
   return *keeps;
 }
 
-// Opcodes whose operands may be stored in another number of bits than their result.
+// Returns true if operands and result may have different element sizes.
 bool MayChangeElementSize(Opcode opcode) {
   return opcode == Opcode::kConvert || opcode == Opcode::kCompare || opcode == Opcode::kIsFinite ||
          opcode == Opcode::kSelect || opcode == Opcode::kScatter;
 }
 
-// Tiles and memory spaces are left aside.
+// Compares layouts, ignoring tiles and memory spaces.
 bool SameOrder(Opcode opcode, const LayoutRecord& a, const LayoutRecord& b) {
   if (&a == &b) return true;
   if (a.minor_to_major != b.minor_to_major) return false;
@@ -105,7 +105,7 @@ void CheckBitcast(VerifierContext& v, Instruction i) {
                   ShapeText(i.operand(0).shape(), true), " of ", from, " bytes"));
 }
 
-// Values keep their layout on the way into a computation and out of it.
+// Checks that values keep their layout when passed into and out of a computation.
 void CheckCallLayouts(VerifierContext& v, Instruction i) {
   int64_t branch = 0;
   for (Computation callee : i.called_computations()) {

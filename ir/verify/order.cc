@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cycles, and the order of instructions where the module says it is a schedule.
+// Verifies the absence of cycles, and the order of instructions in scheduled modules.
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
@@ -8,7 +8,7 @@
 namespace hlokit::verify_internal {
 namespace {
 
-// "`a` -> `b` -> `a`", the middle left out when long.
+// Formats "`a` -> `b` -> `a`", shortening long cycles in the middle.
 template <typename NameOf>
 std::string CycleText(absl::Span<const uint32_t> ids, const NameOf& name_of) {
   constexpr size_t kShown = 6;
@@ -48,7 +48,7 @@ class OperandCycles {
  private:
   uint8_t& ColorOf(InstructionId id) { return colors_[v_.position(id) - base_]; }
 
-  // The n-th instruction that must come before `i`, or none.
+  // Returns the n-th instruction that must come before `i`, or an invalid id.
   InstructionId Child(Instruction i, uint32_t n) const {
     if (n < i.record().operand_count) return i.operand(n).id();
     n -= i.record().operand_count;
@@ -97,13 +97,13 @@ class OperandCycles {
   std::vector<uint8_t> colors_;
 };
 
-// The same over computations.
+// Depth-first search of the call graph.
 class CallCycles {
  public:
   explicit CallCycles(VerifierContext& v) : v_(v) {
     const size_t bound = v.module.computation_id_bound();
     colors_.assign(bound, kNew);
-    // The edges come grouped by ascending caller.
+    // The edges are grouped by ascending caller.
     first_edge_.assign(bound + 1, 0);
     for (const CallEdge& e : v.call_edges) ++first_edge_[v.module.record(e.caller).parent.value + 1];
     for (size_t c = 0; c < bound; ++c) first_edge_[c + 1] += first_edge_[c];
@@ -154,7 +154,7 @@ class CallCycles {
   std::vector<uint32_t> first_edge_;
 };
 
-// The instructions of a scheduled computation run in the order in which they stand.
+// Checks that the instructions of a scheduled computation come after their operands and control predecessors.
 void CheckSchedule(VerifierContext& v, Computation c) {
   for (Instruction i : c.instructions()) {
     const uint32_t at = v.position(i.id());
@@ -181,7 +181,7 @@ bool CheckOrder(VerifierContext& v) {
     if (!OperandCycles(v, c).Run()) {
       safe = false;
     } else if (v.module.header().is_scheduled && !v.IsFused(c)) {
-      // A fusion runs as one, so the order inside says nothing.
+      // A fusion runs as a unit, so its internal order is irrelevant.
       CheckSchedule(v, c);
     }
   }

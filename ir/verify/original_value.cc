@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Origins have the tuple structure of the shapes they stand on.
+// Verifies that original values have the tuple structure of their instruction's shape.
 #include "ir/text/original_value.h"
 
 #include <utility>
@@ -11,9 +11,9 @@
 namespace hlokit::verify_internal {
 namespace {
 
-// Walks `encoded` (see original_value.h) and `shape` side by side.
+// Traverses `encoded` (see original_value.h) and `shape` in parallel.
 bool SameStructure(absl::Span<const int64_t> encoded, Shape shape) {
-  absl::InlinedVector<std::pair<Shape, int64_t>, 8> open;  // tuples, with the next element to come
+  absl::InlinedVector<std::pair<Shape, int64_t>, 8> open;  // tuples, with the next element
   bool done = false;
   for (size_t at = 0; at < encoded.size(); ++at) {
     const auto kind = static_cast<OriginalValue::Kind>(encoded[at]);

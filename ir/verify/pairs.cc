@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that come in pairs of a start and a done, and channels: one value of a start goes to one done, and the
-// users of a channel agree.
+// Verifies pairs of start and done, and channels: one value of a start goes to one done, and the users of a channel
+// agree.
 #include <algorithm>
 
 #include "ir/core/str_cat.h"
@@ -14,7 +14,7 @@ constexpr DiagnosticKind kPairKind = DiagnosticKind::kAsyncPair;
 struct Pair {
   Opcode start;
   Opcode done;
-  Opcode carrier;  // what else may pass the value on (kTuple after a send, kGetTupleElement before a done)
+  Opcode carrier;  // opcode that may forward the value (kTuple after a send, kGetTupleElement before a done)
 };
 
 constexpr Pair kPairs[] = {
@@ -32,12 +32,12 @@ const Pair& PairOf(Opcode opcode) {
   return *found;
 }
 
-// A custom call that only keeps order.
+// Returns true for a custom call that only orders instructions.
 bool IsControlDependency(Instruction i) {
   return i.opcode() == Opcode::kCustomCall && i.string_attr(Attr::kCustomCallTarget) == "control_dep";
 }
 
-// The only user, or an invalid instruction after a report.
+// Returns the only user, or reports an error and returns an invalid instruction.
 Instruction OnlyUser(VerifierContext& v, Instruction i, const Pair& pair) {
   Instruction user;
   int64_t count = 0;
@@ -61,7 +61,7 @@ Instruction OnlyUser(VerifierContext& v, Instruction i, const Pair& pair) {
   return user;
 }
 
-// Whether `a` and `b` are the same but for names and which values they are given.
+// Returns true if `a` and `b` are equal except for names and operands.
 bool SameTransfer(Instruction a, Instruction b) {
   if (a.opcode() != b.opcode() || a.shape() != b.shape() || a.operand_count() != b.operand_count()) return false;
   for (int64_t n = 0; n < a.operand_count(); ++n) {
@@ -98,7 +98,7 @@ void CheckSendRecv(VerifierContext& v, Instruction i) {
   const std::optional<uint32_t> channel = i.payload(Attr::kChannelId);
   const bool host = i.bool_attr(Attr::kIsHostTransfer);
   if (host && channel) v.host_transfers.push_back(i.id());
-  // Wrapped in an async-start, it is that one's done that takes the value.
+  // In an async-start, the outer async-done takes the value.
   if (i.is_root() && v.IsAsync(i.parent())) return;
   const Pair& pair = PairOf(i.opcode());
   const Instruction user = OnlyUser(v, i, pair);
@@ -112,7 +112,7 @@ void CheckSendRecv(VerifierContext& v, Instruction i) {
 }
 
 void CheckChannels(VerifierContext& v) {
-  // Sorted by channel, in order of the text within one, so that reports come in that order.
+  // Sorted by channel, then in text order, which is the order of the reports.
   const auto channel_of = [&v](InstructionId id) { return v.module.instruction(id).int_attr(Attr::kChannelId); };
   std::vector<InstructionId>& transfers = v.host_transfers;
   std::stable_sort(transfers.begin(), transfers.end(),

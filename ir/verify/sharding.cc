@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings fit the shapes they stand on. (That neighbors agree is checked with the calls, calls.cc.)
+// Verifies shardings against the shapes of their instructions. (calls.cc checks agreement with neighbors.)
 #include "ir/sharding/sharding.h"
 
 #include "ir/core/str_cat.h"
@@ -8,11 +8,11 @@
 namespace hlokit::verify_internal {
 
 void CheckSharding(VerifierContext& v, Instruction i, ListId id) {
-  // A module repeats few shardings on few shapes; each pair is decoded once.
+  // A module has few distinct shardings and shapes; each pair is decoded once.
   const Shape shape = i.shape().WithoutLayout();
   const uint64_t key = uint64_t{id.value} << 32 | shape.id().value;
   if (key == v.last_sharding || v.sound_shardings.contains(key)) return;
-  // A count of one says only that the header left it out.
+  // A count of one only means that the header omits it.
   const int64_t partitions = v.module.header().num_partitions;
   const Sharding sharding = DecodeSharding(v.module.context(), id);
   if (const std::optional<std::string> wrong = Validate(sharding, shape, partitions > 1 ? partitions : 0)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first pass of the verifier: what holds of each instruction by itself and of the lists of a computation.
+// The first pass of the verifier: checks of each instruction in isolation, and of the lists of a computation.
 #include <array>
 #include <bitset>
 
@@ -23,7 +23,7 @@ const AttrSets& AttrSetsOf(Opcode opcode) {
     for (size_t o = 0; o <= kOpcodeCount; ++o) {
       AttrSets& s = (*all)[o];
       for (size_t a = 0; a < kAttrCount; ++a) {
-        // What an unknown opcode takes is unknown too.
+        // Unknown opcodes accept any attribute.
         if (o == kOpcodeCount || IsCommon(static_cast<Attr>(a))) s.allowed.set(a);
       }
       for (const AttrSpec& spec : InfoOf(static_cast<Opcode>(o)).attributes) {
@@ -139,7 +139,7 @@ class StructureCheck {
     CheckAttrs(i, c);
   }
 
-  // An operand or control predecessor of `i`.
+  // Checks an operand or control predecessor of `i`.
   void CheckEdge(Instruction i, Computation c, int64_t id, std::string_view what) {
     if (!IsInside(id, c)) {
       safe_ = false;

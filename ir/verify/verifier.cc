@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verifier's course: the first pass, then shapes and the checks of each opcode, then the checks of the whole
-// module.
+// Runs the verifier: the first pass, then shapes and the checks of each opcode, then the checks of the whole module.
 #include "ir/verify/verifier.h"
 
 #include <array>
@@ -21,7 +20,7 @@ void All(VerifierContext& v, Instruction i) {
 
 using CheckTable = std::array<InstructionCheck, kOpcodeCount + 1>;
 
-// What there is to check of an opcode beyond its shape; null where that is nothing.
+// Returns the check of an opcode beyond its shape; null if there is none.
 constexpr CheckTable kChecks = [] {
   CheckTable table{};
   const auto set = [&table](Opcode opcode, InstructionCheck check) { table[static_cast<size_t>(opcode)] = check; };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a module means something: what the parser cannot see line by line. VerifyModule reports every violation at
-// the instruction that has it. The rules are those of XLA's own verifier before layouts are assigned, unless an option
-// asks for more; where that verifier aborts or overflows on odd values, this one reports.
+// Verifies the rules of a module that the parser cannot check line by line. VerifyModule reports every violation at the
+// instruction that has it. The rules are those of XLA's own verifier before layout assignment, unless an option adds
+// more; where that verifier aborts or overflows on unusual values, this one reports an error.
 //
-// Kinds of diagnostic and the files that have their rules
+// Kinds of diagnostic and the files with their rules
 //   duplicate-name, bad-parameter, operand-count, duplicate-, unknown- and missing-attribute, undefined-operand,
 //   undefined-computation                             structure.cc
 //   cyclic-operands, cyclic-calls, schedule           order.cc
@@ -13,7 +13,7 @@
 //   async-pair       start, update and done           pairs.cc, async.cc
 //   channel          users of a channel               pairs.cc
 //   collective       groups, source-target pairs      collectives.cc, pairs.cc
-//   aliasing         outputs and what they overwrite  aliasing.cc, header.cc
+//   aliasing         outputs and aliased operands     aliasing.cc, header.cc
 //   sharding         shapes and neighbors            sharding.cc, calls.cc
 //   buffer-use       values of type b(...)            buffers.cc
 //   layout           constraints of custom calls; all else only with `layout_sensitive`
@@ -28,18 +28,17 @@
 namespace hlokit {
 
 struct VerifierOptions {
-  // Layouts are decided: operations that only pass values on must keep them, elementwise ones must not change them.
+  // Layouts are assigned: forwarding operations must preserve them, elementwise ones must not change them.
   bool layout_sensitive = false;
-  // An instruction may compute in another floating-point type than its operands have.
+  // An instruction may compute in another floating-point type than that of its operands.
   bool allow_mixed_precision = true;
-  // Dimensions `?` may appear outside of what reads and prints modules.
+  // Dimensions `?` may appear in any instruction.
   bool allow_unbounded_dynamism = true;
   // The dimensions of a broadcast must ascend.
   bool verify_broadcast_dimensions_order = false;
 };
 
-// Reports what is wrong with `module`; nothing if it is sound. Stops early when the sink is full. Time and memory are
-// linear in the module.
+// Reports the errors of `module`, if any. Stops early when the sink is full. Time and memory are linear in the module.
 void VerifyModule(const Module& module, const VerifierOptions& options, DiagnosticSink* sink);
 
 }  // namespace hlokit

@@ -19,7 +19,7 @@ constexpr ForeignFormat kBinary = {
     "binary data, such as a serialized HloProto",
     "hlokit reads HLO text: print it with XLA's `HloModule::ToString()`, or dump with `--xla_dump_hlo_as_text`"};
 
-// `text` from its first character that is neither whitespace nor in a comment to the end of a line.
+// Returns `text` from its first character outside of whitespace and comments to the end of a line.
 std::string_view SkipWhitespaceAndLineComments(std::string_view text) {
   while (true) {
     const size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
@@ -40,7 +40,7 @@ bool IsMlir(std::string_view text) {
        {"module @", "module attributes", "builtin.module", "func.func", "#loc", "\"builtin.module\""}) {
     if (text.starts_with(begin)) return true;
   }
-  // A computation may have the name `module`.
+  // A computation can have the name `module`.
   if (!text.starts_with("module {")) return false;
   return text.find("func.func") != std::string_view::npos || text.find("stablehlo.") != std::string_view::npos;
 }
@@ -64,7 +64,7 @@ std::optional<ForeignFormat> DetectForeignFormat(std::string_view text) {
   if (text.starts_with("PK\x03\x04")) return ForeignFormat{"a zip archive", "extract the module from it first"};
   if (text.starts_with("ML\xefR")) return ForeignFormat{"MLIR bytecode", kMlir.hint};
   const std::string_view begin = SkipWhitespaceAndLineComments(text);
-  if (begin.starts_with("HloModule") || begin.starts_with("{")) return std::nullopt;  // the latter: JSON
+  if (begin.starts_with("HloModule") || begin.starts_with("{")) return std::nullopt;  // `{` begins JSON
   if (IsMlir(begin)) return kMlir;
   if (IsProtoText(begin)) return kProtoText;
   if (IsBinary(text)) return kBinary;

@@ -14,7 +14,7 @@ struct ForeignFormat {
   std::string_view hint;  // how to get HLO text from it
 };
 
-// Returns the format that `text` seems to be in; nullopt for what may be HLO text. Reads at most a few KiB.
+// Returns the format that `text` appears to be in, or nullopt if it may be HLO text. Reads at most a few KiB.
 std::optional<ForeignFormat> DetectForeignFormat(std::string_view text);
 
 }  // namespace hlokit

@@ -12,8 +12,8 @@
 namespace hlokit {
 namespace {
 
-// True if `number`, decimal digits with optional point and exponent, is nearer to 0 than any double but 0; false if it
-// is larger than any. It is known to be one of these.
+// Returns true if `number`, decimal digits with optional point and exponent, underflows to 0, and false if it
+// overflows. Requires: one of the two holds.
 bool Underflows(std::string_view number) {
   int64_t exponent = 0;
   const size_t e = number.find_first_of("eE");
@@ -25,7 +25,7 @@ bool Underflows(std::string_view number) {
     if (negative) exponent = -exponent;
     number = number.substr(0, e);
   }
-  // The number is 0.ddd * 10^(exponent + place), where the first d is the first digit that counts.
+  // The number is 0.ddd * 10^(exponent + place), where the first d is the first significant digit.
   const size_t point = std::min(number.find('.'), number.size());
   const size_t first = std::min(number.find_first_of("123456789"), number.size());
   const int64_t place = static_cast<int64_t>(point) - static_cast<int64_t>(first);
@@ -55,7 +55,7 @@ NumberStatus ReadDigits(const char* p, const char* end, LiteralNumber* number) {
   return NumberStatus::kOk;
 }
 
-// `(0x7f)` at number->end.
+// Parses `(0x7f)` at number->end.
 NumberStatus ReadPayload(const char* end, LiteralNumber* number) {
   const char* p = number->end + 1;
   const bool prefixed = p[0] == '0' && p[1] == 'x';

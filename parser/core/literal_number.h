@@ -8,26 +8,25 @@
 namespace hlokit {
 
 struct LiteralNumber {
-  // The bits of a double's NaN that a payload can have, and the payload that stands for "none was written": that of the
-  // NaN which arithmetic makes.
+  // Payload bits of a double NaN, and the payload that represents an omitted one: that of arithmetic NaNs.
   static constexpr int kPayloadBits = 52;
   static constexpr uint64_t kNoPayload = uint64_t{1} << (kPayloadBits - 1);
 
   double value = 0;
   uint64_t nan_payload = kNoPayload;
-  const char* end = nullptr;  // past the number; on an error past what is wrong
+  const char* end = nullptr;  // end of the number, or of the erroneous text
 };
 
 enum class NumberStatus : uint8_t {
   kOk,
   kNotANumber,
-  kMalformed,          // begins as a number, but a name character follows
+  kMalformed,          // a number followed by a name character
   kTooLarge,           // for a double
   kMalformedPayload,   // not (0x...)
   kPayloadOutOfRange,  // zero or more than 52 bits
 };
 
-// Reads the number that begins at `p`, rounding to the nearest double. The text ends with a NUL at `end`.
+// Parses the number at `p`, rounding to the nearest double. Requires: the text ends with a NUL at `end`.
 NumberStatus ReadLiteralNumber(const char* p, const char* end, LiteralNumber* number);
 
 }  // namespace hlokit

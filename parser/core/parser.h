@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HLO text -> Module. Reads whatever XLA's parser reads: full modules, an ENTRY computation alone, bare computations,
-// one instruction, nested operand instructions, inline computations, omitted shapes and names, async sugar. Every error
-// of the text is reported with its place; the reader resumes at the next instruction.
+// HLO text -> Module. Accepts everything that XLA's parser accepts: full modules, an ENTRY computation alone, bare
+// computations, one instruction, nested operand instructions, inline computations, omitted shapes and names, async
+// sugar. Every error is reported with its location; parsing resumes at the next instruction.
 //
-// Bounds: time and memory are linear in the text. Nothing recurses: nests of any depth are read, up to the limits.
+// Bounds: time and memory are linear in the text. No recursion: nesting is bounded only by the limits.
 #ifndef HLOKIT_PARSER_CORE_PARSER_H_
 #define HLOKIT_PARSER_CORE_PARSER_H_
 
@@ -20,37 +20,37 @@
 namespace hlokit {
 
 struct ParseOptions {
-  // Keep opcodes and attributes that the tables lack as they stand, with a warning each, instead of rejecting them.
+  // Keep unrecognized opcodes and attributes, with a warning each, instead of rejecting them.
   bool allow_unknown = false;
-  // The text is a module quoted in another one's header.
+  // The text is a module quoted in the header of another.
   bool quoted_module = false;
-  // Limits. Passing one is a diagnostic.
+  // Limits. Exceeding one is a diagnostic.
   int64_t max_nesting = 1 << 20;
   int64_t max_instructions = int64_t{1} << 28;
-  int64_t max_literal_bytes = int64_t{1} << 32;  // of all constants together
+  int64_t max_literal_bytes = int64_t{1} << 32;  // of all constants in total
 };
 
-// Reads `text`, a part of `source` (all of it by default), into a module of `context` (a new one by default). Null if
-// there was an error; the sink says which. The module's context keeps `source` alive.
+// Parses `text`, a part of `source` (all of it by default), into a module of `context` (a new one by default). Returns
+// null after errors, which are in the sink. The module's context keeps `source` alive.
 std::unique_ptr<Module> ParseModule(std::shared_ptr<const SourceBuffer> source, const ParseOptions& options,
                                     DiagnosticSink* sink, std::shared_ptr<Context> context = nullptr);
-// `text` must be followed by a NUL, as the groups of SplitInputFile are.
+// Requires: `text` is followed by a NUL, as the chunks of SplitInputFile are.
 std::unique_ptr<Module> ParseModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,
                                         const ParseOptions& options, DiagnosticSink* sink,
                                         std::shared_ptr<Context> context = nullptr);
 
-// For tests and small programs: the module, or the first error.
+// Returns the module, or the first error. For tests and small programs.
 absl::StatusOr<std::unique_ptr<Module>> ParseModuleText(std::string_view text, const ParseOptions& options = {});
 
-// A text cut at the lines that consist of "// -----". `source` is a copy of the text with a NUL at each cut, so that
-// offsets, and with them line numbers, stay those of the file.
+// A text split at the lines "// -----". `source` is a copy of the text with a NUL at each split, so that offsets and
+// line numbers are those of the file.
 struct SplitInput {
   std::shared_ptr<const SourceBuffer> source;
   std::vector<std::string_view> chunks;
 };
 SplitInput SplitInputFile(const SourceBuffer& source);
 
-// A shape alone, e.g. "f32[2,3]{1,0}", made in `context`.
+// Parses a single shape, e.g. "f32[2,3]{1,0}", into `context`.
 absl::StatusOr<Shape> ParseShapeText(std::string_view text, Context* context);
 
 }  // namespace hlokit

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking ahead in a text: where a name ends, where the next of a few characters stands. Sixteen bytes at a time where
-// the processor has SSE2, which every x86-64 has, and byte by byte elsewhere and near the end: nothing at or behind
-// `end` is ever looked at.
+// Scanning for the end of a name, or for the next of a few characters. Sixteen bytes at a time with SSE2, which every
+// x86-64 has, and byte by byte elsewhere and near the end: bytes from `end` on are never read.
 #ifndef HLOKIT_PARSER_CORE_SCAN_H_
 #define HLOKIT_PARSER_CORE_SCAN_H_
 
@@ -29,12 +28,12 @@ inline bool IsName(char c) { return Is(c, kName); }
 
 namespace scan {
 
-// The first byte of [p, end) that is not one of a name, or `end`.
+// Returns the first byte of [p, end) that is not a name character, or `end`.
 inline const char* NameEnd(const char* p, const char* end) {
 #if defined(__SSE2__)
   for (; end - p >= 16; p += 16) {
     const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    // Unsigned `x - first <= size` is `min(x - first, size) == x - first`.
+    // Unsigned `x - first <= size` is equivalent to `min(x - first, size) == x - first`.
     const auto in_range = [](__m128i v, char first, char size) {
       const __m128i offset = _mm_sub_epi8(v, _mm_set1_epi8(first));
       return _mm_cmpeq_epi8(_mm_min_epu8(offset, _mm_set1_epi8(size)), offset);
@@ -50,7 +49,7 @@ inline const char* NameEnd(const char* p, const char* end) {
   return p;
 }
 
-// The first byte of [p, end) that is one of `wanted`, or `end`.
+// Returns the first byte of [p, end) that is one of `wanted`, or `end`.
 template <char... wanted>
 const char* FindAny(const char* p, const char* end) {
 #if defined(__SSE2__)
@@ -66,8 +65,7 @@ const char* FindAny(const char* p, const char* end) {
   return p;
 }
 
-// Behind the bracket that closes the one at `open`, brackets in quotes left out; null if there is none. `{` and `}`
-// only.
+// Returns the position after the brace that closes the one at `open`, ignoring braces in quotes; null if there is none.
 inline const char* BracedEnd(const char* open, const char* end) {
   int64_t depth = 0;
   for (const char* p = open;;) {
@@ -83,7 +81,7 @@ inline const char* BracedEnd(const char* open, const char* end) {
         p = FindAny<'"', '\\'>(p, end);
         if (p >= end) return nullptr;
         if (*p++ == '"') break;
-        if (p < end) ++p;  // whatever is escaped
+        if (p < end) ++p;  // any escaped character
       }
     }
   }

@@ -4,7 +4,8 @@
 namespace hlokit {
 namespace {
 
-// The new number of entry `id` (from 1) of `from`, appended to `to` when it is new. 0 if there is no such entry.
+// Returns the new number of entry `id` (from 1) of `from`, appending it to `to` if it is new; 0 if there is no such
+// entry.
 template <typename T>
 int32_t Carry(const std::vector<T>& from, int32_t id, std::vector<int32_t>* number, std::vector<T>* to) {
   if (id < 1 || id > static_cast<int64_t>(from.size())) return 0;
@@ -20,8 +21,8 @@ int32_t Carry(const std::vector<T>& from, int32_t id, std::vector<int32_t>* numb
 }  // namespace
 
 int64_t StackFrameNumbering::Keep(int64_t id) {
-  // The ancestors that are new, child first. In the text `parent_frame_id` is one more than the number of the parent,
-  // and 1 says that there is none. A chain that bites its tail ends where it was.
+  // New ancestors, child first. In the text `parent_frame_id` is the number of the parent plus 1, and 1 if there is
+  // none. A cyclic chain ends at its first repetition.
   std::vector<int64_t> chain;
   while (id >= 1 && id <= static_cast<int64_t>(number_.size()) && number_[static_cast<size_t>(id - 1)] == 0) {
     chain.push_back(id);

@@ -106,7 +106,7 @@ bool TextCursor::Double(double* value) {
     return true;
   }
   if (error == std::errc::result_out_of_range) {
-    // Too small is zero; too large is an error.
+    // Underflow yields zero; overflow is an error.
     const std::string copy(start, stop);
     const double parsed = std::strtod(copy.c_str(), nullptr);
     if (parsed > -1 && parsed < 1) {

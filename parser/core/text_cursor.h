@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The character level of every grammar here: a cursor over a source text that skips blanks and comments, reads words,
-// numbers and strings, and reports what is wrong with where it is. There is no token object: the grammars ask for what
-// they expect, which is what makes them fast, and an error is a `false` after a report.
+// Character level of all grammars: a cursor over a source text that skips whitespace and comments, parses words,
+// numbers and strings, and reports errors with their location. There are no tokens: grammars try what they expect,
+// which is fast. Errors are reported, and returned as `false`.
 //
-// The text ends with a NUL that is not part of it, so looking at the next character needs no bounds check.
+// A NUL follows the text, so reading the next character needs no bounds check.
 #ifndef HLOKIT_PARSER_CORE_TEXT_CURSOR_H_
 #define HLOKIT_PARSER_CORE_TEXT_CURSOR_H_
 
@@ -19,12 +19,12 @@ namespace hlokit {
 
 class TextCursor {
  public:
-  // `text[text.size()]` must be readable and NUL (std::string). `base` is the offset of `text` in the source that
-  // diagnostics speak of.
+  // Requires: `text[text.size()]` is readable and NUL (std::string). `base` is the offset of `text` in the source of
+  // the diagnostics.
   TextCursor(std::string_view text, DiagnosticSink* sink, uint32_t base = 0)
       : begin_(text.data()), p_(text.data()), end_(text.data() + text.size()), sink_(sink), base_(base) {}
 
-  // Where we are, after blanks and comments.
+  // Returns the current offset, after whitespace and comments.
   uint32_t Offset() {
     SkipWhitespace();
     return Here();
@@ -36,14 +36,14 @@ class TextCursor {
   void set_cursor(const char* p) { p_ = p; }
   const char* end() const { return end_; }
 
-  // Skips blanks, newlines, `/* */` and `//` comments. An unterminated comment is reported once and ends the text.
+  // Skips whitespace, `/* */` and `//` comments. An unterminated comment is reported once and ends the text.
   void SkipWhitespace() {
     if (*p_ == ' ') ++p_;
-    // Everything else above the blank, letters and brackets, is where we want to be.
+    // All other characters above the space, such as letters and brackets, are significant.
     if (*p_ <= ' ' || *p_ == '/') SkipWhitespaceAndComments();
   }
 
-  // The next character that is not blank; NUL at the end.
+  // Returns the next character after whitespace; NUL at the end.
   char Peek() {
     SkipWhitespace();
     return *p_;
@@ -53,7 +53,7 @@ class TextCursor {
     return p_ >= end_;
   }
 
-  // Takes `c` if it is next.
+  // Consumes `c` if it is next.
   bool TryConsume(char c) {
     if (*p_ != c) {
       if (*p_ > ' ' && *p_ != '/') return false;
@@ -63,9 +63,9 @@ class TextCursor {
     ++p_;
     return true;
   }
-  // Takes the punctuation `s` ("->", "<=") if it is next.
+  // Consumes the punctuation `s` ("->", "<=") if it is next.
   bool TryConsume(std::string_view s);
-  // Takes the word `w` if it is the next whole name.
+  // Consumes the word `w` if it is the next whole name.
   bool TryConsumeWord(std::string_view w) {
     if (!PeekWord(w)) return false;
     p_ += w.size();
@@ -76,10 +76,10 @@ class TextCursor {
     return *p_ == w[0] && IsWord(w);
   }
 
-  // Takes `c` or reports "expected 'c' <where>, found ...".
+  // Consumes `c` or reports "expected 'c' <where>, found ...".
   bool Expect(char c, std::string_view where) { return TryConsume(c) || ReportExpected(c, where); }
 
-  // A name, without a leading '%'. Empty (nothing taken) if none is next.
+  // Consumes and returns a name, without a leading '%'. Empty, with nothing consumed, if there is none.
   std::string_view Name() {
     SkipWhitespace();
     if (*p_ == '%') ++p_;
@@ -91,13 +91,13 @@ class TextCursor {
     p_ = scan::NameEnd(p_ + 1, end_);
     return {start, static_cast<size_t>(p_ - start)};
   }
-  // A name that must be there; reports "expected <what>".
+  // Consumes a name, or reports "expected <what>".
   bool ExpectName(std::string_view* name, std::string_view what);
 
-  // An integer with optional sign. Reports when there is none or it leaves int64.
+  // Consumes an integer with optional sign. Reports an error if there is none or it overflows int64.
   bool Int(int64_t* value) {
     SkipWhitespace();
-    // Nearly all are short and have no sign.
+    // Nearly all integers are short and have no sign.
     const char* p = p_;
     int64_t number = 0;
     for (; char_class::IsDigit(*p) && p - p_ < 18; ++p) number = number * 10 + (*p - '0');
@@ -106,21 +106,21 @@ class TextCursor {
     p_ = p;
     return true;
   }
-  // True if an integer starts here.
+  // Returns true if an integer starts here.
   bool AtInt() {
     const char c = Peek();
     return char_class::Is(c, char_class::kDigit) || (c == '-' && char_class::Is(p_[1], char_class::kDigit));
   }
   bool Bool(bool* value);
-  // A decimal number: integer, fraction, exponent, inf, nan.
+  // Consumes a decimal number: integer, fraction, exponent, inf, nan.
   bool Double(double* value);
 
-  // A quoted string ("..." or '...'), C escapes resolved. `stable` says that the view points into the text (no
-  // escapes); otherwise it points into `scratch`.
+  // Consumes a quoted string ("..." or '...') and resolves C escapes. Sets `stable` if the view points into the text
+  // (no escapes); otherwise it points into `scratch`.
   bool String(std::string_view* value, std::string* scratch, bool* stable);
-  // A balanced {...}, quotes respected, as it stands.
+  // Consumes a balanced {...}, respecting quotes, verbatim.
   bool Braced(std::string_view* text);
-  // The same without taking it. Empty if none is next or its end is far away.
+  // Returns the same text as Braced without consuming it. Empty if there is none or its end is far away.
   std::string_view PeekBraced() {
     SkipWhitespace();
     if (*p_ != '{') return {};
@@ -129,16 +129,16 @@ class TextCursor {
     if (close == nullptr) return {};
     return {p_, static_cast<size_t>(close - p_)};
   }
-  // Anything up to a ',' or closing bracket at depth 0 (quotes and brackets respected), trimmed: for what is not known.
+  // Consumes unrecognized text up to a ',' or closing bracket at depth 0 (respecting quotes and brackets), trimmed.
   std::string_view RawValue();
 
-  // Reports and returns false.
+  // Reports an error and returns false.
   bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "");
-  // At the next thing in the text.
+  // Reports an error at the next word, number, string or character.
   bool ErrorHere(DiagnosticKind kind, std::string message, std::string hint = "") {
     return Error(kind, Next(), std::move(message), std::move(hint));
   }
-  // The range of the next word, number, string or character, and how to call it in a message.
+  // Returns the range of the next word, number, string or character, which messages quote.
   SourceRange Next();
   std::string DescribeNext();
 
@@ -147,7 +147,7 @@ class TextCursor {
  private:
   void SkipWhitespaceAndComments();
   bool AnyInt(int64_t* value);
-  // Whether `w` stands here.
+  // Returns true if `w` is at the cursor.
   bool IsWord(std::string_view w) const;
   bool ReportExpected(char c, std::string_view where);
 
@@ -158,7 +158,7 @@ class TextCursor {
   uint32_t base_;
 };
 
-// True, with the unescaped text, unless an escape is malformed.
+// Resolves the escapes of `quoted`. Returns false if one is malformed.
 bool Unescape(std::string_view quoted, std::string* out);
 
 }  // namespace hlokit

@@ -33,7 +33,7 @@ bool AttributeParser::ParseEnum(EnumType type, std::string_view attr_name, uint3
   const std::string_view word = in_.BareName();
   std::optional<uint32_t> value = EnumFromText(type, word);
   if (!value && (type == EnumType::kPrecision || type == EnumType::kDotAlgorithm)) {
-    // XLA reads these in any case.
+    // XLA ignores the case of these.
     value = EnumFromText(type, absl::AsciiStrToLower(std::string(word)));
   }
   if (value) {
@@ -61,7 +61,7 @@ bool AttributeParser::ParseString(StringId* id) {
   return true;
 }
 
-// ---- values that are no lists ----
+// ---- values other than lists ----
 
 bool AttributeParser::ParseSeparately(Attr attr, uint32_t*) {
   return in_.ErrorHere(DiagnosticKind::kBadAttribute, StrCat("unsupported attribute `", ToString(attr), "`"));

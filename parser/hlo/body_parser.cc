@@ -21,7 +21,7 @@ bool HasMemoizableText(AttrType type) { return type == AttrType::kStringOrJson |
 InstructionId ModuleParser::Lookup(StringId name, ComputationId computation) const {
   if (name.value >= instruction_of_name_.size()) return InstructionId();
   const InstructionId id = instruction_of_name_[name.value];
-  // A name seen last in another computation is not visible here.
+  // A name last defined in another computation is not visible here.
   if (!id.valid() || module_->record(id).parent != computation) return InstructionId();
   return id;
 }
@@ -33,12 +33,12 @@ void ModuleParser::Define(StringId name, InstructionId id, ComputationId computa
   InstructionId& slot = instruction_of_name_[name.value];
   if (slot.valid()) {
     duplicate_names_ = true;
-    // An enclosing body that is still open gets its own back when this one ends.
+    // An enclosing body that is still open gets its own instruction back at the end of this one.
     if (frames_.size() > 1 && module_->record(slot).parent != computation) shadowed_.push_back({name, slot});
   }
   slot = id;
   const std::string_view text = context_->str(name);
-  // Numbers are compared as numbers, so that "x.0" and "x.01" can meet "x" and "x.1".
+  // Numeric suffixes compare as numbers, so that "x.0" and "x.01" collide with "x" and "x.1".
   const size_t dot = text.rfind('.');
   if (dot != std::string_view::npos && dot + 1 < text.size() && text[dot + 1] == '0') duplicate_names_ = true;
   if (anonymous_ != nullptr && (module_->record(id).flags & kGeneratedName) == 0) anonymous_->GetUniqueName(name);
@@ -54,7 +54,7 @@ StringId ModuleParser::AnonymousName(Opcode opcode) {
   return anonymous_->GetUniqueName(StrCat(ToString(opcode), ".anon"));
 }
 
-// ---- the machine ----
+// ---- frames ----
 
 bool ModuleParser::RunFrames() {
   while (!frames_.empty()) {
@@ -65,8 +65,8 @@ bool ModuleParser::RunFrames() {
   return true;
 }
 
-// After an error: drop the open instructions of the innermost body and go on at the next line that begins an
-// instruction or closes the body. False when there is no such line, or no point.
+// Recovers from an error: drops the open instructions of the innermost body and resumes at the next line that begins an
+// instruction or closes the body. Returns false if there is no such line, or if recovery is pointless.
 bool ModuleParser::Recover() {
   Frame broken;
   bool has_broken = false;
@@ -85,14 +85,14 @@ bool ModuleParser::Recover() {
   }
   Frame& body = frames_.back();
   if (has_broken && broken.name.valid() && !broken.nested && !Lookup(broken.name, body.computation).valid()) {
-    // Stands for what could not be read, so that its users are not reported too.
+    // Placeholder for the erroneous instruction, so that its users are not reported too.
     const Shape shape = broken.shape.valid() ? broken.shape : context_->shapes.Token();
     const InstructionId id = module_->AddInstruction(body.computation, Opcode::kUnknown, shape, broken.name, {});
     module_->SetFlag(id, kErrorPlaceholder);
     if (broken.is_root) body.root = id;
     Define(broken.name, id, body.computation);
   }
-  // What was wrong may have shown only at the beginning of the next line.
+  // The error may have been detected at the beginning of the next line.
   const char* back = in_.cursor();
   while (back[-1] == ' ' || back[-1] == '\t') --back;
   bool at_line_start = has_broken && in_.Here() > broken.name_offset + broken.name_size && back[-1] == '\n';
@@ -175,7 +175,7 @@ ModuleParser::FrameStatus ModuleParser::FinishBody(size_t frame) {
     return FrameStatus::kFailed;
   }
   module_->SetRoot(id, body.root.valid() ? body.root : c.last);
-  // Parameters may stand in any order, but their numbers must be dense.
+  // Parameters may come in any order, but their numbers must be dense.
   std::vector<InstructionId> parameters;
   for (InstructionId i = c.first; i.valid(); i = module_->record(i).next) {
     if (module_->record(i).opcode == Opcode::kParameter) parameters.push_back(i);
@@ -316,7 +316,8 @@ bool ModuleParser::ResolveOperand(std::string_view name, SourceRange range, Shap
   return true;
 }
 
-// `#1#0` after a name: elements of a tuple, each made a get-tuple-element named after it.
+// Parses `#1#0` after a name: tuple elements, each of which becomes a get-tuple-element with a name derived from the
+// tuple's.
 bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computation) {
   while (*in_.cursor() == '#') {
     in_.set_cursor(in_.cursor() + 1);
@@ -347,7 +348,7 @@ bool ModuleParser::ParseTupleElements(InstructionId* id, ComputationId computati
 }
 
 ModuleParser::FrameStatus ModuleParser::ParseOperands(size_t frame) {
-  // After a nested instruction its id is on operands_ already: what follows is `,` or `)`.
+  // After a nested instruction its id is already on operands_: `,` or `)` follows.
   bool expect_operand = operands_.size() == frames_[frame].operands_begin;
   if (expect_operand && in_.TryConsume(')')) return FrameStatus::kDone;
   for (;;) {
@@ -361,7 +362,7 @@ ModuleParser::FrameStatus ModuleParser::ParseOperands(size_t frame) {
     }
     in_.SkipWhitespace();
     const char* start = in_.cursor();
-    // Nearly every operand is a name and nothing else.
+    // Nearly every operand is only a name.
     if (*start == '%') {
       in_.set_cursor(start + 1);
       const std::string_view name = in_.BareName();
@@ -381,14 +382,14 @@ ModuleParser::FrameStatus ModuleParser::ParseOperands(size_t frame) {
     if (*start != '%' && !shapes_.TakeKnown(&declared) && shapes_.AtShape() && !shapes_.Parse(&declared)) {
       return FrameStatus::kFailed;
     }
-    // In a module XLA passes over a comma between shape and name.
+    // In a module XLA accepts a comma between shape and name.
     if (declared.valid() && !single_instruction_) in_.TryConsume(',');
     const uint32_t name_offset = in_.Offset();
     const std::string_view name = in_.Name();
     const SourceRange range{name_offset, in_.Here() - name_offset};
     InstructionId id;
     if (name.empty()) {
-      // In a lone instruction an operand may be given by its shape alone.
+      // In a lone instruction an operand may be only a shape.
       if (!declared.valid() || !single_instruction_ || frames_[frame].computation != frames_.front().computation) {
         in_.ErrorHere(DiagnosticKind::kUnexpectedToken, StrCat("expected an operand, found ", in_.DescribeNext()));
         return FrameStatus::kFailed;
@@ -399,7 +400,7 @@ ModuleParser::FrameStatus ModuleParser::ParseOperands(size_t frame) {
       id = module_->AddInstruction(computation, Opcode::kParameter, declared, generated, {}, {}, number);
       Define(generated, id, computation);
     } else if (*in_.cursor() == '(' || (*in_.cursor() == ' ' && in_.Peek() == '(')) {
-      // The name was an opcode: a nested instruction stands here.
+      // The name was an opcode: a nested instruction.
       if (static_cast<int64_t>(frames_.size()) >= options_.max_nesting) {
         Error(DiagnosticKind::kTooDeep, range,
               StrCat("operands are nested deeper than the limit of ", options_.max_nesting));
@@ -444,7 +445,7 @@ ModuleParser::FrameStatus ModuleParser::ParseAttribute(size_t frame) {
     return FrameStatus::kFailed;
   }
   if (!in_.Expect('=', "after the name of an attribute")) return FrameStatus::kFailed;
-  // Of the attributes with this name, the one that the opcode (or, under sugar, the wrapped opcode) takes.
+  // The attribute of this name that the opcode (or, under sugar, the wrapped opcode) has.
   Attr attr = Attr::kUnknownAttributes;
   for (Attr candidate : AttrsFromText(name)) {
     if (FindAttrSpec(f.opcode, candidate) != nullptr ||
@@ -558,7 +559,7 @@ void ModuleParser::Remember(Attr attr, const Repeated& repeated, uint32_t payloa
 }
 
 ModuleParser::FrameStatus ModuleParser::ContinueComputationList(size_t frame) {
-  // Either before the first element, or behind one.
+  // At the first element, or after one.
   for (;;) {
     const bool first = computation_list_.size() == frames_[frame].list_begin;
     if (in_.TryConsume('}')) break;

@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// `[16]`, `[2,8]T(1,0)`, as it stands.
+// Parses `[16]`, `[2,8]T(1,0)` verbatim.
 bool ParseRawIotaTileAssignment(TextCursor& in, IotaTileAssignment* order) {
   if (!ParseNumbers(in, '[', ']', "iota dimensions", &order->reshape)) return false;
   if (order->reshape.size() == 1 && !in.PeekWord("T")) {
@@ -23,7 +23,7 @@ bool ParseRawIotaTileAssignment(TextCursor& in, IotaTileAssignment* order) {
   return ParseNumbers(in, '(', ')', "the transposition", &order->perm);
 }
 
-// An axis name: in quotes, or bare as older versions printed it.
+// Parses an axis name: in quotes, or bare as older versions printed it.
 bool ParseAxisName(TextCursor& in, std::string* scratch, std::string_view* name) {
   const char next = in.Peek();
   if (next == '\'' || next == '"') {
@@ -90,7 +90,7 @@ bool ParseMesh(TextCursor& in, Context* context, DiagnosticKind kind, Mesh* mesh
     } while (in.TryConsume(','));
   }
   if (!in.Expect(']', "after the axes of a mesh")) return false;
-  // The comma may belong to what follows the mesh.
+  // The comma may belong to the text after the mesh.
   const char* before_comma = in.cursor();
   if (!in.TryConsume(',') || !in.TryConsumeWord("device_ids")) {
     in.set_cursor(before_comma);
@@ -145,7 +145,7 @@ bool AxisReader::One(AxisRef* axis) {
       !in_.Expect(')', "after the pre-size of a sub-axis") || !in_.Int(&axis->size)) {
     return false;
   }
-  // A size of zero would read as the whole axis; the rest is for AxisUses to say.
+  // A size of zero would mean the whole axis; AxisUses checks the rest.
   if (axis->pre_size >= 1 && axis->size >= 2) return true;
   return in_.Error(kind_, {start, in_.Here() - start},
                    "a sub-axis must have a pre-size of at least 1 and a size of at least 2");

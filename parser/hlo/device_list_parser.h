@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the grammars of shardings and replica groups share: lists of numbers, iota orders, meshes and their axes.
+// Grammar shared by shardings and replica groups: lists of numbers, iota tile assignments, meshes and their axes.
 #ifndef HLOKIT_PARSER_HLO_DEVICE_LIST_PARSER_H_
 #define HLOKIT_PARSER_HLO_DEVICE_LIST_PARSER_H_
 
@@ -16,26 +16,26 @@
 
 namespace hlokit {
 
-// `[1,2]`: at least one number between the two characters.
+// Parses `[1,2]`: at least one number between `open` and `close`.
 bool ParseNumbers(TextCursor& in, char open, char close, std::string_view what, std::vector<int64_t>* values);
 
-// `[2,8]T(1,0)` or `[16]`. Checked, canonical.
+// Parses `[2,8]T(1,0)` or `[16]`. Checked, canonical.
 bool ParseIotaTileAssignment(TextCursor& in, DiagnosticKind kind, IotaTileAssignment* order);
 
-// True at `mesh[` and `maximal_mesh[`.
+// Returns true at `mesh[` and `maximal_mesh[`.
 bool AtMesh(TextCursor& in);
-// `mesh['x'=2,'y'=4], device_ids=(0,2,1,...)`, `... device_ids=([4,2]T(1,0))`, `maximal_mesh[device_id=3]`. Names may
-// stand without quotes. Not checked: see CheckMesh.
+// Parses `mesh['x'=2,'y'=4], device_ids=(0,2,1,...)`, `... device_ids=([4,2]T(1,0))`, `maximal_mesh[device_id=3]`.
+// Quotes around names are optional. Not checked: see CheckMesh.
 bool ParseMesh(TextCursor& in, Context* context, DiagnosticKind kind, Mesh* mesh);
 
-// Reads references to the axes of one mesh, by name or number.
+// Parses references to the axes of one mesh, by name or number.
 class AxisReader {
  public:
   AxisReader(TextCursor& in, const Context& context, DiagnosticKind kind, const Mesh& mesh);
 
-  // `'x'`, `'x':(1)2`, `0`
+  // Parses `'x'`, `'x':(1)2`, `0`.
   bool One(AxisRef* axis);
-  // `{'x', 'y':(1)2}`
+  // Parses `{'x', 'y':(1)2}`.
   bool Set(std::vector<AxisRef>* axes);
 
  private:

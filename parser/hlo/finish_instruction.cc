@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of an instruction: attributes completed and brought into the form the IR stores, the result shape inferred
-// when the text leaves it out, and the record made.
+// Completion of an instruction: adds and canonicalizes attributes, infers an omitted result shape, and creates the
+// record.
 #include <algorithm>
 #include <array>
 
@@ -13,17 +13,17 @@
 namespace hlokit {
 namespace {
 
-// The comparison type XLA assumes for operands of a type.
+// Returns the comparison type that XLA assumes for operands of a type.
 ComparisonType DefaultComparison(ElementType type) {
   if (IsFloat(type) || IsComplex(type)) return ComparisonType::kFloat;
   return IsSigned(type) ? ComparisonType::kSigned : ComparisonType::kUnsigned;
 }
 
-// What the attributes of an opcode ask for, so that most instructions skip what few need.
+// Checks that the attributes of an opcode need, so that most instructions skip the rare ones.
 struct AttrDuties {
-  bool complete = false;        // some are required or implied
-  bool drop_read_only = false;  // some are read but not stored
-  bool fit_to_shape = false;    // the result shape has a say even where there are none
+  bool complete = false;        // some are required or defaulted
+  bool drop_read_only = false;  // some are parsed but not stored
+  bool fit_to_shape = false;    // attributes depend on the result shape, even if there are none
 };
 
 const AttrDuties& DutiesOf(Opcode opcode) {
@@ -89,7 +89,7 @@ bool ModuleParser::CheckOperandCount(const Frame& f) {
                       info.min_operands == 1 ? " operand" : " operands", " for ", info.text, ", found ", count));
 }
 
-// Required attributes are there, implied ones are added, default ones dropped.
+// Checks required attributes, adds defaulted ones, and removes those with default values.
 bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
   const absl::Span<const AttrSpec> specs =
       DutiesOf(opcode).complete ? InfoOf(opcode).attributes : absl::Span<const AttrSpec>();
@@ -114,7 +114,7 @@ bool ModuleParser::CompleteAttributes(const Frame& f, Opcode opcode) {
   return true;
 }
 
-// What the tables cannot say of single opcodes.
+// Checks and canonicalizes attributes of single opcodes, beyond the tables.
 bool ModuleParser::NormalizeAttributes(Frame& f) {
   const SourceRange range{f.opcode_offset, f.opcode_size};
   const auto operand_shape = [&](size_t i) { return module_->instruction(operands_[f.operands_begin + i]).shape(); };
@@ -196,9 +196,9 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
     if (FindAttr(f, Attr::kOutfeedShape) == nullptr) {
       attrs_.push_back({Attr::kOutfeedShape, operand_shape(0).id().value});
     }
-    f.shape = context_->shapes.Token();  // whatever the text says
+    f.shape = context_->shapes.Token();  // ignores the text
   } else if (opcode == Opcode::kGetTupleElement && operand_count == 1) {
-    // As XLA does, an element of a tuple has the origin of what was put there.
+    // As in XLA, a get-tuple-element has the original value of the tuple's operand.
     const Instruction tuple = module_->instruction(operands_[f.operands_begin]);
     const AttrValue* index = FindAttr(f, Attr::kIndex);
     if (tuple.opcode() == Opcode::kTuple && index != nullptr && FindAttr(f, Attr::kOrigin) == nullptr) {
@@ -220,7 +220,7 @@ bool ModuleParser::NormalizeAttributes(Frame& f) {
   return NormalizeShape(f, opcode);
 }
 
-// XLA's constructors of these instructions make the shape themselves, from the part of the written one that is free.
+// XLA's constructors of these instructions compute the shape, using only the free part of the text's shape.
 bool ModuleParser::NormalizeShape(Frame& f, Opcode opcode) {
   const SourceRange range{f.opcode_offset, f.opcode_size};
   if (f.sugar || !f.shape.valid() || f.has_error) return true;
@@ -286,7 +286,7 @@ bool ModuleParser::InferResult(Frame& f) {
   return true;
 }
 
-// What the result shape says of the attributes, and the opcode of the shape.
+// Adjusts attributes that depend on the result shape, and the opcode where the shape determines it.
 bool ModuleParser::AdjustAttributesToShape(Frame& f) {
   if (attrs_.size() == f.attrs_begin && !DutiesOf(f.opcode).fit_to_shape) return true;
   const SourceRange range{f.opcode_offset, f.opcode_size};
@@ -323,7 +323,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
   if (f.opcode == Opcode::kAsyncStart) {
     const size_t count = operands_.size() - f.operands_begin;
     if (!f.sugar) {
-      // The computation runs where the operation does.
+      // The computation runs on the thread of the operation.
       const AttrValue* thread = FindAttr(f, Attr::kAsyncExecutionThread);
       const AttrValue* calls = FindAttr(f, Attr::kCalls);
       if (calls != nullptr) {
@@ -366,7 +366,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
     attrs_.push_back({Attr::kCalls, wrapper.value});
     return true;
   }
-  // Updates and dones belong to the chain of their first operand.
+  // Updates and dones belong to the async chain of their first operand.
   if (operands_.size() == f.operands_begin) {
     return Error(DiagnosticKind::kBadAsync, range,
                  StrCat("expected the operand of ", ToString(f.opcode), " to be the previous async operation"));
@@ -379,7 +379,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
   }
   const Instruction start = async_starts_.Find(previous);
   if (!start.valid()) {
-    return true;  // in another iteration of a loop, say: the verifier looks again when the module is whole
+    return true;  // may be in another iteration of a loop: the verifier checks the whole module
   }
   const Computation wrapper = start.computation_attr(Attr::kCalls);
   if (f.sugar && wrapper.valid() && wrapper.root().opcode() != f.wrapped) {
@@ -405,8 +405,7 @@ bool ModuleParser::FinishAsync(Frame& f) {
   return BindDeferredOperands(f, start.id());
 }
 
-// Operands and outputs that a start leaves open are bound by later updates; a computation that the sugar hides grows
-// with them.
+// Later updates bind operands and outputs that a start leaves open, and extend the computation that the sugar hides.
 bool ModuleParser::BindDeferredOperands(const Frame& f, InstructionId start_id) {
   const Computation wrapper = module_->instruction(start_id).computation_attr(Attr::kCalls);
   if (!wrapper.valid()) return true;
@@ -430,7 +429,7 @@ bool ModuleParser::BindDeferredOperands(const Frame& f, InstructionId start_id) 
   return true;
 }
 
-// Once for each computation, when all that is bound late is known.
+// Extends each computation once, after all deferred operands are known.
 void ModuleParser::AppendDeferredOperands() {
   for (const auto& [computation, parameters] : deferred_parameters_) {
     if (parameters.empty()) continue;
@@ -442,8 +441,8 @@ void ModuleParser::AppendDeferredOperands() {
   }
 }
 
-// What an asynchronous operation runs, it runs on its thread: the computation and all that it calls, but for those that
-// asynchronous operations in turn start.
+// Sets the thread of a computation run by an asynchronous operation, and of its callees, except those that start
+// asynchronous operations in turn.
 void ModuleParser::SetThread(ComputationId computation, StringId thread) {
   std::vector<ComputationId> open = {computation};
   std::vector<uint8_t> seen(module_->computation_id_bound(), 0);
@@ -460,7 +459,7 @@ void ModuleParser::SetThread(ComputationId computation, StringId thread) {
   }
 }
 
-// As in XLA, what is said of an asynchronous operation is said of the instruction that it wraps too.
+// As in XLA, attributes of an asynchronous operation also apply to the instruction that it wraps.
 void ModuleParser::CopyToWrapped(InstructionId async) {
   const Instruction instruction = module_->instruction(async);
   const Instruction start = async_starts_.Find(instruction);

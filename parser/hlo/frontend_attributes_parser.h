@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads frontend attributes, `{key="text",other.key={braced text}}`.
+// Parses frontend attributes, `{key="text",other.key={braced text}}`.
 #ifndef HLOKIT_PARSER_HLO_FRONTEND_ATTRIBUTES_PARSER_H_
 #define HLOKIT_PARSER_HLO_FRONTEND_ATTRIBUTES_PARSER_H_
 
@@ -9,7 +9,7 @@
 
 namespace hlokit {
 
-// The text must outlive the context: strings point into it.
+// Requires: the text outlives the context, since strings point into it.
 bool ParseFrontendAttributes(TextCursor& in, Context* context, ListId* attributes);
 
 }  // namespace hlokit

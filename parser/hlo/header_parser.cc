@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header line of a module, and the stack-frame tables behind it.
+// The header line of a module, and the stack-frame tables after it.
 #include <algorithm>
 #include <cstring>
 
@@ -33,7 +33,7 @@ bool ModuleParser::ParseHeader() {
   std::string_view name;
   if (!in_.ExpectName(&name, "the name of the module")) return false;
   module_->header().name = InternView(name);
-  in_.TryConsume(':');  // XLA reads a colon behind a name as part of it
+  in_.TryConsume(':');  // XLA parses a colon after a name as part of it
   while (in_.TryConsume(',')) {
     const SourceRange range = in_.Next();
     std::string_view attribute;
@@ -72,8 +72,7 @@ bool ModuleParser::ParseHeaderAttribute(std::string_view name, SourceRange range
     return bool_list(&h.allow_spmd_sharding_propagation_to_output);
   }
   if (name == "origin_recovery_table") {
-    // The table quotes modules; XLA reads them and keeps what it prints of them. Quotes in quotes are left as they
-    // stand.
+    // The table quotes modules; XLA parses them and keeps what it prints of them. Nested quotes are unchanged.
     const auto keep = [this](std::string* text, SourceRange range) {
       if (options_.quoted_module) return true;
       ParseOptions options = options_;
@@ -128,7 +127,7 @@ bool ModuleParser::ParseInputOutputAlias() {
     }
     if (!in_.Expect(')', "at the end of an alias")) return false;
     for (const InputOutputAlias& other : aliases) {
-      if (aliases.size() > 4096) break;  // the verifier looks at all
+      if (aliases.size() > 4096) break;  // the verifier checks all
       if (other.output_index == alias.output_index) {
         return Error(DiagnosticKind::kBadHeader, range, "duplicate alias of an output");
       }
@@ -182,14 +181,14 @@ bool ModuleParser::ParseEntryLayout() {
   return in_.Expect('}', "after the entry layout");
 }
 
-// `{name=int name=int ...}`, each field once, in any order.
-// The fields as XLA writes them: each once, in order, a blank between. False, with nothing taken, for anything else.
+// Parses `{name=int name=int ...}` as XLA prints it: each field once, in order, separated by a space. Returns false,
+// with nothing consumed, for anything else.
 bool ModuleParser::TakeFieldsInOrder(absl::Span<const std::string_view> fields, absl::Span<int64_t> values) {
   if (in_.Peek() != '{') return false;
   const char* p = in_.cursor();
   for (size_t i = 0; i < fields.size(); ++i) {
     const std::string_view name = fields[i];
-    // Behind the brace or blank the name, `=` and what follows the number.
+    // After the brace or space: the name, `=`, and the text after the number.
     if (static_cast<size_t>(in_.end() - p) < name.size() + 3) return false;
     if (*p != (i == 0 ? '{' : ' ') || std::memcmp(p + 1, name.data(), name.size()) != 0) return false;
     p += name.size() + 1;

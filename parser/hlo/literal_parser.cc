@@ -22,7 +22,7 @@
 namespace hlokit {
 namespace {
 
-// Elements read so far. Grows with them, up to the size of the literal.
+// Elements parsed so far. Grows with them, up to the size of the literal.
 class ElementBuffer {
  public:
   explicit ElementBuffer(size_t max_size) : max_size_(max_size) {}
@@ -35,7 +35,7 @@ class ElementBuffer {
   const std::byte* data() const { return data_; }
   size_t size() const { return size_; }
 
-  // False if that is more than max_size, or than there is memory.
+  // Returns false if that exceeds max_size or the available memory.
   template <typename T>
   bool Append(const T& v) {
     if (capacity_ - size_ < sizeof(T) && !Reserve(size_ + sizeof(T))) return false;
@@ -78,7 +78,7 @@ std::string TextOfScalar(ElementType type, T v) {
   return text;
 }
 
-// Reads one array.
+// Parses one array.
 class ArrayReader {
  public:
   ArrayReader(TextCursor& in, Shape shape, int64_t max_bytes, int64_t* padding, bool propagate_complex_nan)
@@ -89,18 +89,18 @@ class ArrayReader {
         spread_complex_nan_(propagate_complex_nan),
         buffer_(MaxSize(shape, max_bytes)) {}
 
-  // On success the elements are in data(), unless elided().
+  // Parses the array. On success the elements are in data(), unless elided().
   bool Read();
   bool elided() const { return elided_; }
   const std::byte* data() const { return buffer_.data(); }
   size_t size() const { return buffer_.size(); }
 
  private:
-  // Elements from the cursor on to the next brace, at most `room` of them. With `single`, just one.
+  // Parses elements up to the next brace, at most `room` of them. With `single`, only one.
   template <typename T>
   bool ReadRun(int64_t room, bool single);
 
-  // One element at `p`, which moves past it. They report.
+  // Parses one element at `p` and advances `p`. Reports errors.
   bool ReadElement(const char*& p, bool* v);
   template <AnyInteger T>
   bool ReadElement(const char*& p, T* v);
@@ -113,7 +113,7 @@ class ArrayReader {
   template <AnyFloat T>
   bool Convert(const LiteralNumber& number, const char* start, const char* end, T* v);
 
-  // Makes an array out of a scalar.
+  // Fills an array whose text is a scalar.
   bool Pad(SourceRange scalar);
 
   bool Fail(const char* start, const char* end, DiagnosticKind kind, std::string message, std::string hint = "") {
@@ -130,7 +130,7 @@ class ArrayReader {
     in_.set_cursor(p);
     return in_.DescribeNext();
   }
-  // [start, end) for a message.
+  // Returns [start, end) for a message.
   static std::string Quote(const char* start, const char* end) {
     const std::string_view text(start, static_cast<size_t>(end - start));
     return text.size() > 60 ? StrCat('`', text.substr(0, 57), "...`") : StrCat('`', text, '`');
@@ -175,7 +175,7 @@ template <AnyInteger T>
 bool ArrayReader::ReadElement(const char*& p, T* v) {
   using Limits = std::numeric_limits<T>;
   constexpr auto kMax = static_cast<uint64_t>(Limits::max());
-  // u64 takes negative numbers too, because XLA's parser has just one type of integer.
+  // u64 accepts negative numbers too, because XLA's parser has only one integer type.
   constexpr uint64_t kMin =
       std::is_same_v<T, uint64_t> ? uint64_t{1} << 63 : -static_cast<uint64_t>(static_cast<int64_t>(Limits::min()));
   const char* q = p;
@@ -188,7 +188,7 @@ bool ArrayReader::ReadElement(const char*& p, T* v) {
     return FailHere(p, StrCat("expected an integer for ", ToString(type_), ", found ", FoundAt(p)));
   }
   bool fits = true;
-  if (q - digits > 19) fits = std::from_chars(digits, q, magnitude).ec == std::errc();  // the loop may have wrapped
+  if (q - digits > 19) fits = std::from_chars(digits, q, magnitude).ec == std::errc();  // the loop may have overflowed
   if (!fits || magnitude > (negative ? kMin : kMax)) {
     return Fail(p, q, DiagnosticKind::kNumberOutOfRange,
                 StrCat("value ", Quote(p, q), " does not fit in ", ToString(type_), ", which has ",
@@ -222,13 +222,13 @@ bool ArrayReader::ReadNumber(const char*& p, LiteralNumber* number) {
   return false;
 }
 
-// What was read from [start, end) as a value of T.
+// Returns the value of [start, end) as a T.
 template <AnyFloat T>
 bool ArrayReader::Convert(const LiteralNumber& number, const char* start, const char* end, T* v) {
   using Limits = std::numeric_limits<T>;
   T converted = static_cast<T>(number.value);
   if constexpr (std::is_same_v<T, F8E8M0FNU>) {
-    // XLA prints 2^-127, the smallest value, as 5.9e-39, and then reads the next one. Read what is meant.
+    // XLA prints 2^-127, the smallest value, as 5.9e-39, which rounds to the next larger one. Parse the intended value.
     if (number.value > 0 && number.value < 0x1.8p-127) converted = Limits::min();
   }
   if (std::isnan(number.value) && number.nan_payload != LiteralNumber::kNoPayload) {
@@ -243,7 +243,7 @@ bool ArrayReader::Convert(const LiteralNumber& number, const char* start, const 
                     StrCat("the payload of ", Quote(start, end), " does not fit in the ", kPayloadBits,
                            " bits that a NaN of ", ToString(type_), " has for it"));
       }
-      // `converted` has sign and exponent.
+      // `converted` has the sign and exponent.
       if constexpr (SoftFloat<T>) {
         *v = T::FromBits(
             static_cast<decltype(converted.bits())>((converted.bits() & ~kPayloadMask) | number.nan_payload));
@@ -326,7 +326,7 @@ bool ArrayReader::ReadRun(int64_t room, bool single) {
   return true;
 }
 
-// `level`: how many braces are open around what is one too many.
+// `level`: number of open braces around the excess element.
 std::string ArrayReader::TooMany(size_t level) const {
   if (shape_.rank() == 0) return StrCat("too many elements: ", ShapeText(), " has one");
   return StrCat("too many elements: ", ShapeText(), " has size ", shape_.dim(static_cast<int64_t>(level) - 1),
@@ -368,7 +368,7 @@ bool ArrayReader::Read() {
   const auto rank = static_cast<size_t>(shape_.rank());
   const auto element_bytes = static_cast<size_t>(BytesOf(type_));
 
-  // seen[d]: elements of dimension d in the innermost open brace that has them.
+  // seen[d]: elements of dimension d in the innermost enclosing brace.
   absl::InlinedVector<int64_t, 8> seen(rank, 0);
   size_t level = 0;
   do {
@@ -448,7 +448,7 @@ class LiteralReader {
 
  private:
   bool ReadLeaf(Shape shape, LiteralId* out);
-  // Takes `{...}` if it is next.
+  // Consumes `{...}` if it is next.
   bool EatElided() {
     if (in_.Peek() != '{') return false;
     const uint32_t start = in_.Here();

@@ -20,8 +20,8 @@ bool TakePrefix(const char** p, const char* end, std::string_view prefix) {
   return true;
 }
 
-// Most metadata of a dump is exactly `{op_name="..." stack_frame_id=N}` or the first half of it. False, with nothing
-// taken, when it is anything else.
+// Parses `{op_name="..." stack_frame_id=N}` or its first half, the form of most metadata. Returns false, with nothing
+// consumed, for anything else.
 bool ParseUsual(TextCursor& in, Context* context, MetadataId* id, StackFrameNumbering* frames) {
   in.SkipWhitespace();
   const char* p = in.cursor();
@@ -102,7 +102,7 @@ bool ParseField(TextCursor& in, Context* context, const Field& field, std::strin
     std::string_view value;
     bool stable;
     if (!in.String(&value, scratch, &stable)) return false;
-    // An empty string says as little as none.
+    // An empty string is equivalent to none.
     if (!value.empty()) {
       metadata->*field.string = stable ? context->strings.InternStable(value) : context->strings.Intern(value);
     }

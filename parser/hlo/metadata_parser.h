@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the metadata of instructions and shardings, `{op_name="jit(f)/add" stack_frame_id=34}`.
+// Parses the metadata of instructions and shardings, `{op_name="jit(f)/add" stack_frame_id=34}`.
 #ifndef HLOKIT_PARSER_HLO_METADATA_PARSER_H_
 #define HLOKIT_PARSER_HLO_METADATA_PARSER_H_
 
@@ -10,8 +10,8 @@
 
 namespace hlokit {
 
-// None if nothing between the braces says anything. The text must outlive the context: strings point into it. `frames`
-// renumbers stack frames; without it they are kept as they stand.
+// Returns an invalid id if all fields are empty. Requires: the text outlives the context, since strings point into it.
+// `frames` renumbers stack frames; without it they are unchanged.
 bool ParseMetadata(TextCursor& in, Context* context, MetadataId* metadata, StackFrameNumbering* frames = nullptr);
 
 }  // namespace hlokit

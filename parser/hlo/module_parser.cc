@@ -20,10 +20,10 @@ ModuleParser::ModuleParser(std::shared_ptr<const SourceBuffer> source, std::stri
       shapes_(&in_, context_.get(), options_.max_nesting),
       attribute_parser_(&in_, context_.get(), &shapes_, &literal_budget_) {
   literal_budget_.bytes = options_.max_literal_bytes;
-  // Dumps have about 200 bytes, 2 operands and 2 attributes to an instruction.
+  // Dumps have about 200 bytes, 2 operands and 2 attributes per instruction.
   const size_t guess = text.size() / 220;
   module_->Reserve(guess, guess * 3 / 2, guess);
-  // Names and annotations. The index is filled as it is made, so a text of long constants gets no large one.
+  // Names and metadata. Building the index fills it, so a text of long constants gets a small one.
   constexpr size_t kMaxStrings = size_t{1} << 15;
   if (guess > 64) context_->strings.Reserve(context_->strings.size() + std::min(guess * 9 / 8, kMaxStrings));
 }
@@ -59,7 +59,7 @@ bool ModuleParser::ParseModuleLevel() {
   return true;
 }
 
-// To the next line that begins a computation: in column 1, with ENTRY or a name, and `{` at its end.
+// Skips to the next line that begins a computation: in column 1, with ENTRY or a name, and `{` at its end.
 bool ModuleParser::SkipToNextComputation() {
   frames_.clear();
   operands_.clear();
@@ -98,7 +98,7 @@ bool ModuleParser::ParseTopComputation() {
       do {
         std::string_view parameter;
         Shape shape;
-        // XLA takes the colon for a part of the name, so that a text may leave it out.
+        // XLA parses the colon as part of the name, so it may be missing.
         if (!in_.ExpectName(&parameter, "a parameter name")) return false;
         in_.TryConsume(':');
         if (!shapes_.Parse(&shape)) return false;
@@ -152,7 +152,7 @@ bool ModuleParser::ParseTopComputation() {
   return true;
 }
 
-// `%name = shape opcode(shape %a, shape %b), attributes`: operands become parameters.
+// Parses `%name = shape opcode(shape %a, shape %b), attributes`: operands become parameters.
 bool ModuleParser::ParseSingleInstruction() {
   single_instruction_ = true;
   in_.TryConsumeWord("ROOT");
@@ -201,7 +201,7 @@ bool ModuleParser::FinishModule() {
     for (int64_t i = 0; i < entry.parameter_count(); ++i) layout.parameters.push_back(entry.parameter(i).shape());
     layout.result = entry.root().shape();
     if (single_instruction_) {
-      // XLA gives a lone instruction's module default layouts.
+      // XLA assigns default layouts to the module of a lone instruction.
       for (Shape& s : layout.parameters) s = context_->shapes.WithDefaultLayouts(s);
       layout.result = context_->shapes.WithDefaultLayouts(layout.result);
     }

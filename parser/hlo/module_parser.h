@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine behind parser.h. One object reads one module.
+// Implementation of parser.h. One object parses one module.
 //
 // The grammar nests without bound (operands in operands, computations in attributes), so there is no recursive descent:
-// an explicit stack of frames, one for each open computation body and each open instruction, is advanced step by step.
-// The common instruction, with named operands only, goes through one frame from head to end without ever switching.
+// an explicit stack has a frame for each open computation body and each open instruction. The common instruction, with
+// named operands only, needs one frame from head to end.
 #ifndef HLOKIT_PARSER_HLO_MODULE_PARSER_H_
 #define HLOKIT_PARSER_HLO_MODULE_PARSER_H_
 
@@ -34,11 +34,11 @@ class ModuleParser {
   ModuleParser(std::shared_ptr<const SourceBuffer> source, std::string_view text, const ParseOptions& options,
                DiagnosticSink* sink, std::shared_ptr<Context> context);
 
-  // Null if anything was wrong.
+  // Returns null after errors.
   std::unique_ptr<Module> Run();
 
  private:
-  // Reads the values of another form of module text and has this class check and add its instructions.
+  // Parses attribute values of the JSON form, and uses this class to check and add instructions.
   friend class JsonModuleParser;
 
   struct Frame {
@@ -48,40 +48,40 @@ class ModuleParser {
     Kind kind = kInstruction;
     Phase phase = kHead;
     bool is_root = false;      // instruction marked ROOT
-    bool nested = false;       // instruction that stands as an operand: no name, no attributes
-    bool inline_body = false;  // body that stands as an attribute value
+    bool nested = false;       // instruction as an operand: no name, no attributes
+    bool inline_body = false;  // body as an attribute value
     bool sugar = false;        // the opcode is wrapped in an async one
-    bool in_list = false;      // the computation being read is an element of a list
-    bool has_error = false;    // an operand was wrong: no further complaints
+    bool in_list = false;      // the current computation is an element of a list
+    bool has_error = false;    // an operand had an error: suppress further errors
     Opcode opcode = Opcode::kUnknown;
     Opcode wrapped = Opcode::kUnknown;
-    Attr pending = Attr::kUnknownOpcode;  // attribute whose inline computation is being read
-    ComputationId computation;            // body: its own; instruction: the one it goes to
+    Attr pending = Attr::kUnknownOpcode;  // attribute with the current inline computation
+    ComputationId computation;            // body: its own; instruction: its parent
     StringId name;
     uint32_t name_offset = 0;
     uint32_t name_size = 0;
     uint32_t opcode_offset = 0;
     uint32_t opcode_size = 0;
-    uint32_t operands_begin = 0;  // on operands_
-    uint32_t attrs_begin = 0;     // on attrs_
-    uint32_t list_begin = 0;      // on computation_list_
-    uint32_t shadowed_begin = 0;  // body: on shadowed_
+    uint32_t operands_begin = 0;  // index into operands_
+    uint32_t attrs_begin = 0;     // index into attrs_
+    uint32_t list_begin = 0;      // index into computation_list_
+    uint32_t shadowed_begin = 0;  // body: index into shadowed_
     uint32_t payload = 0;
-    InstructionId root;  // body: what ROOT marked
+    InstructionId root;  // body: the instruction marked ROOT
     bool has_root = false;
     MetadataId metadata;
     Shape shape;
-    uint64_t seen_common = 0;  // attributes read, to report duplicates
+    uint64_t seen_common = 0;  // attributes so far, to report duplicates
   };
 
   enum class FrameStatus : uint8_t { kDone, kPushed, kFailed };
 
-  // Payloads of attribute values in braces (MetadataIds too), by Attr and text.
+  // Payloads of braced attribute values (including MetadataIds), by Attr and text.
   using Values = TextCache<uint32_t, 1024>;
-  // An attribute value in braces that is to be read and remembered.
+  // A braced attribute value to parse and cache.
   struct Repeated {
     std::string_view text;
-    size_t warnings = 0;  // before it was read
+    size_t warnings = 0;  // before parsing it
   };
 
   // ---- module level (module_parser.cc) ----
@@ -149,7 +149,7 @@ class ModuleParser {
   bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
     return in_.Error(kind, range, std::move(message), std::move(hint));
   }
-  // The interned form of a view into the source text.
+  // Interns a view into the source text.
   StringId InternView(std::string_view s) { return context_->strings.InternStable(s); }
   SourceRange NameRange(const Frame& f) const { return {f.name_offset, f.name_size}; }
 
@@ -171,9 +171,9 @@ class ModuleParser {
   // The innermost visible instruction (computation) of each name, by StringId.
   std::vector<InstructionId> instruction_of_name_;
   std::vector<ComputationId> computation_of_name_;
-  // Names that an inline body hides, to be restored at its end.
+  // Names shadowed by an inline body, restored at its end.
   std::vector<std::pair<StringId, InstructionId>> shadowed_;
-  // Computations in the order their bodies ended, which is the order in which XLA gives them unique names.
+  // Computations in the order in which their bodies ended, which is the order in which XLA makes their names unique.
   std::vector<ComputationId> finished_;
   ComputationId entry_;
   bool single_instruction_ = false;
@@ -183,7 +183,7 @@ class ModuleParser {
   std::unique_ptr<Values> values_ = std::make_unique<Values>();
   StackFrameNumbering frame_numbering_{StackFrames()};
   AsyncStarts async_starts_;
-  // Parameters that late operands add to the computations hidden by sugar, which are in the table from their start on.
+  // Parameters that deferred operands add to computations hidden by sugar; these have entries from their start on.
   absl::flat_hash_map<uint32_t, std::vector<InstructionId>> deferred_parameters_;
 };
 

@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// `{"while" {1,0}}`, or `{}` for an array without a name.
+// Parses `{"while" {1,0}}`, or `{}` for an array without a name.
 bool ParseArray(TextCursor& in, Context* context, std::string* scratch, OriginalArray* array) {
   if (!in.Expect('{', "before an original array")) return false;
   if (in.TryConsume('}')) return true;
@@ -36,7 +36,7 @@ bool ParseNamedArray(TextCursor& in, Context* context, std::string* scratch, Lis
   return true;
 }
 
-// `{log_mode=default,callback_id=1}`
+// Parses `{log_mode=default,callback_id=1}`.
 bool ParseDebugRecord(TextCursor& in, std::vector<int64_t>* records) {
   DebugLogMode mode = DebugLogMode::kUnset;
   int64_t callback_id = 0, op_id = 0;
@@ -88,12 +88,12 @@ bool ParseOriginalValue(TextCursor& in, Context* context, ListId* id) {
     *id = EncodeOriginalValue(context, value);
     return in.Expect(']', "after synthetic_call") && in.Expect('}', "after an original value");
   }
-  // Nests have no bound, so there is a counter of open tuples and no recursion.
+  // Nesting is unbounded, so count open tuples instead of recursing.
   using Kind = OriginalValue::Kind;
   std::string scratch;
   int64_t depth = 0;
   do {
-    // A value is next, or the end of a tuple that just began.
+    // A value is next, or the end of an empty tuple.
     if (in.TryConsume('(')) {
       value.nodes.push_back({Kind::kOpen, {}});
       ++depth;
@@ -106,7 +106,7 @@ bool ParseOriginalValue(TextCursor& in, Context* context, ListId* id) {
       if (node.array.instruction.valid()) {
         node.kind = Kind::kArray;
       } else {
-        node.array.index.clear();  // of nothing
+        node.array.index.clear();  // empty array
       }
     }
     while (depth > 0 && !in.TryConsume(',')) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads origins and the header tables about them: ir/text/original_value.h has the forms.
+// Parses original values and the header tables about them: ir/text/original_value.h has the forms.
 #ifndef HLOKIT_PARSER_HLO_ORIGINAL_VALUE_PARSER_H_
 #define HLOKIT_PARSER_HLO_ORIGINAL_VALUE_PARSER_H_
 
@@ -17,15 +17,15 @@ namespace hlokit {
 
 bool ParseOriginalValue(TextCursor& in, Context* context, ListId* value);
 
-// Replaces the text of a recovery module by the one to keep (XLA keeps what it prints). False, with a report, if it is
-// no module; `range` is where it stands in quotes.
+// Replaces the text of a recovery module by its canonical form (XLA keeps what it prints). Reports an error and returns
+// false if it is not a module; `range` is its location in quotes.
 using KeepModuleText = std::function<bool(std::string* text, SourceRange range)>;
 
-// What stands after `origin_recovery_table=`. Without `keep` the texts stay as they are.
+// Parses the value of `origin_recovery_table=`. Without `keep` the texts are unchanged.
 bool ParseOriginRecoveryTable(TextCursor& in, Context* context, const KeepModuleText& keep,
                               std::vector<OriginRecoveryEntry>* table);
 
-// What stands after `debug_attributes=`.
+// Parses the value of `debug_attributes=`.
 bool ParseDebugAttributes(TextCursor& in, Context* context, std::vector<DebugAttribute>* attributes);
 
 }  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads replica groups: ir/sharding/replica_groups.h has the forms.
+// Parses replica groups: ir/sharding/replica_groups.h has the forms.
 #ifndef HLOKIT_PARSER_HLO_REPLICA_GROUPS_PARSER_H_
 #define HLOKIT_PARSER_HLO_REPLICA_GROUPS_PARSER_H_
 

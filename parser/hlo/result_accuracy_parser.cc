@@ -38,7 +38,7 @@ bool ParseTolerance(TextCursor& in, ResultAccuracy* accuracy) {
     } else if (name == "rtol") {
       accuracy->rtol = value;
     } else if (name == "ulps") {
-      // A whole number, but it may be written as 2.0.
+      // A whole number, but possibly written as 2.0.
       if (!(std::abs(value) < 0x1p62)) {
         return in.Error(DiagnosticKind::kNumberOutOfRange, value_range, "ulps must be below 2^62");
       }

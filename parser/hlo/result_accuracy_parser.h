@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a result accuracy, `{mode=highest}` or `{tolerance={atol=0,rtol=0.5,ulps=2}}`.
+// Parses a result accuracy, `{mode=highest}` or `{tolerance={atol=0,rtol=0.5,ulps=2}}`.
 #ifndef HLOKIT_PARSER_HLO_RESULT_ACCURACY_PARSER_H_
 #define HLOKIT_PARSER_HLO_RESULT_ACCURACY_PARSER_H_
 
@@ -9,7 +9,7 @@
 
 namespace hlokit {
 
-// The empty list for the default mode.
+// Returns the empty list for the default mode.
 bool ParseResultAccuracy(TextCursor& in, Context* context, ListId* accuracy);
 
 }  // namespace hlokit

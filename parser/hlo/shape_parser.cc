@@ -11,13 +11,13 @@
 namespace hlokit {
 namespace {
 
-// The type whose name starts at `p`, and the end of the name.
+// Returns the type whose name starts at `p`, and the end of the name.
 std::optional<ElementType> TypeAt(const char* p, const char** end) {
   const char* q = p;
   while (char_class::Is(*q, char_class::kName) && q - p <= 16) ++q;
   *end = q;
   const auto size = static_cast<size_t>(q - p);
-  // The types of nearly all shapes, without a search.
+  // The most frequent types, without a search.
   if (size == 3 && p[1] == '3' && p[2] == '2') {
     if (p[0] == 'f') return ElementType::kF32;
     if (p[0] == 's') return ElementType::kS32;
@@ -55,7 +55,7 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
     return false;
   };
   for (;;) {
-    // Descend to the next leaf.
+    // Descends to the next leaf.
     const char c = in_.Peek();
     const bool buffer = c == 'b' && in_.cursor()[1] == '(';
     if (c == '(' || buffer) {
@@ -71,7 +71,7 @@ bool ShapeParser::Parse(Shape* shape, bool default_layouts) {
       if (open_.size() == base) return true;
       elements_.push_back(*shape);
     }
-    // Ascend over what is complete.
+    // Ascends over complete tuples.
     for (;;) {
       if (in_.TryConsume(')')) {
         const Open top = open_.back();
@@ -109,7 +109,7 @@ bool ShapeParser::ParseArrayOrLeaf(Shape* shape, bool default_layouts) {
     return true;
   }
   if (!ParseNewArrayOrLeaf(shape, default_layouts)) return false;
-  // With blanks or comments in it, it might not be taken for a shape everywhere.
+  // With whitespace or comments, its extent may depend on the following text.
   const bool plain = std::none_of(text.begin(), text.end(),
                                   [](char c) { return char_class::Is(c, char_class::kWhitespace) || c == '/'; });
   if (plain && in_.cursor() == text.data() + text.size()) known_->Set(text, 0, *shape);
@@ -139,7 +139,7 @@ bool ShapeParser::ParseNewArrayOrLeaf(Shape* shape, bool default_layouts) {
   }
   const auto rank = static_cast<int64_t>(dims_.size());
   const LayoutRecord* layout = default_layouts ? context_.shapes.DefaultLayout(rank) : nullptr;
-  // `{` starts a layout only if a number, `:` or nothing stands in it; after `->` it may open a computation.
+  // `{` starts a layout only before a number, `:` or `}`; after `->` it may open a computation.
   const char* at = in_.cursor();
   if (in_.Peek() == '{') {
     const char* brace = in_.cursor();
@@ -297,7 +297,7 @@ bool ShapeParser::ParseLayoutExtras(LayoutExtras* extras, int64_t rank) {
     }
   }
   if (in_.TryConsumeWord("P")) {
-    // A physical shape has no layout parts of its own that could nest further: one level is all XLA prints.
+    // A physical shape has no nested physical shape: one level is all that XLA prints.
     std::vector<int64_t> dims = dims_;
     std::vector<uint8_t> dynamic = dynamic_;
     std::vector<int64_t> order = minor_to_major_;

@@ -13,14 +13,14 @@
 
 namespace hlokit {
 
-// Reads shapes of one context, keeping its stacks between calls, and what shapes the texts of arrays were read as: of
-// the text that `in` reads when this is made, which must outlive it. Other texts that `in` is sent to are simply read.
+// Parses shapes of one context. Reuses its stacks between calls, and caches array shapes by text: only for the text of
+// `in` at construction, which must outlive this object. Other texts that `in` is set to are parsed without a cache.
 class ShapeParser {
  public:
   ShapeParser(TextCursor* in, Context* context, int64_t max_nesting)
       : in_(*in), context_(*context), max_nesting_(max_nesting), remembered_end_(in->end()) {}
 
-  // Takes an array shape that was read before, if one stands here. False, with nothing taken, for anything else.
+  // Consumes an array shape that is in the cache. Returns false, with nothing consumed, otherwise.
   bool TakeKnown(Shape* shape) {
     in_.SkipWhitespace();
     const std::string_view text = ArrayText();
@@ -32,18 +32,18 @@ class ShapeParser {
     return true;
   }
 
-  // True if a shape starts here: `(`, or the name of a type followed by `[` or, for a buffer, `(`.
+  // Returns true if a shape starts here: `(`, or the name of a type followed by `[` or, for a buffer, `(`.
   bool AtShape();
 
-  // Reports and returns false if what follows is no shape. Arrays without a written layout get the default one, or none
-  // when `default_layouts` is false.
+  // Reports an error and returns false if there is no shape. Arrays without a layout get the default one, or none if
+  // `default_layouts` is false.
   bool Parse(Shape* shape, bool default_layouts = true);
 
  private:
   using Known = TextCache<Shape, 256>;
 
-  // The text of the array shape that may stand at the cursor, such that what follows it does not bear on it; empty when
-  // there is none such. It is the text of a shape only if it was read as one.
+  // Returns the text at the cursor that can be an array shape independent of the following text, or "". Only a key of
+  // the cache: it may not parse as a shape.
   std::string_view ArrayText() const {
     const char* const start = in_.cursor();
     if (!char_class::Is(*start, char_class::kNameStart) || in_.end() != remembered_end_) return {};
@@ -57,7 +57,7 @@ class ShapeParser {
       if (p >= limit) return {};
       return {start, static_cast<size_t>(p + 1 - start)};
     }
-    // A layout may come after blanks and comments.
+    // A layout may follow whitespace and comments.
     if (*p == ' ' ? !char_class::Is(p[1], char_class::kNameStart) && p[1] != '%' : *p != ',' && *p != ')') return {};
     return {start, static_cast<size_t>(p - start)};
   }
@@ -70,7 +70,7 @@ class ShapeParser {
   bool ParseIntsUntil(char close, std::vector<int64_t>* values);
   bool ParseTypeInParens(std::optional<ElementType>* type);
 
-  // A tuple or buffer that is open: where its elements begin on `elements_`.
+  // An open tuple or buffer: where its elements begin on `elements_`.
   struct Open {
     size_t begin;
     bool buffer;
@@ -86,7 +86,7 @@ class ShapeParser {
   std::vector<uint8_t> dynamic_;
   std::vector<int64_t> minor_to_major_;
   int physical_depth_ = 0;
-  std::unique_ptr<Known> known_ = std::make_unique<Known>();  // arrays that stand with default_layouts
+  std::unique_ptr<Known> known_ = std::make_unique<Known>();  // arrays parsed with default_layouts
 };
 
 }  // namespace hlokit

@@ -49,7 +49,7 @@ class ShardingReader {
  public:
   ShardingReader(TextCursor& in, Context* context) : in_(in), context_(context) {}
 
-  // After `{`; takes the `}`.
+  // Parses a leaf after `{`, and consumes the `}`.
   bool Leaf(ListId* id) {
     leaf_start_ = in_.Offset();
     ShardingLeaf leaf;
@@ -73,7 +73,7 @@ class ShardingReader {
   bool MetadataList(ShardingLeaf* leaf);
   bool AddMetadata(ShardingLeaf* leaf);
 
-  // About the leaf from its start to here.
+  // Reports an error about the leaf from its start to here.
   bool Fail(std::string message) {
     return in_.Error(kBadSharding, {leaf_start_, in_.Here() - leaf_start_}, std::move(message));
   }
@@ -147,7 +147,7 @@ bool ShardingReader::NamedAttribute(AxisReader& axis_reader, ShardingLeaf* leaf)
   const bool has_value = in_.TryConsume('=');
   if (has_value && axes == &leaf->unreduced && in_.Peek() != '{' && !Reduction(&leaf->reduction)) return false;
   if (has_value && in_.Peek() == '{') return axis_reader.Set(axes);
-  // Without axes: all of them. For `replicated` that is what no axes mean.
+  // Without a list: all axes. For `replicated`, an empty list has that meaning.
   if (axes == &leaf->replicated) return true;
   for (int64_t i = 0; i < leaf->mesh.rank(); ++i) axes->push_back({i, 1, 0});
   return true;
@@ -203,7 +203,7 @@ bool ShardingReader::Unnamed(ShardingLeaf* leaf) {
         break;
     }
   }
-  // Of several words for the whole, the first of these counts.
+  // Of several words for the whole array, the first of these applies.
   constexpr std::pair<Word, ShardingKind> kWholes[] = {
       {Word::kReplicated, ShardingKind::kReplicated}, {Word::kMaximal, ShardingKind::kMaximal},
       {Word::kManual, ShardingKind::kManual},         {Word::kUnknown, ShardingKind::kUnknown},
@@ -295,7 +295,7 @@ bool ShardingReader::Reduction(ReductionOp* op) {
   return in_.Error(kBadSharding, range, "expected sum, max or min after unreduced=");
 }
 
-// `{op_name="a"}`, or a list of such in braces.
+// Parses `{op_name="a"}`, or a braced list of such.
 bool ShardingReader::MetadataList(ShardingLeaf* leaf) {
   const char* start = in_.cursor();
   if (!in_.Expect('{', "before metadata")) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads shardings: ir/sharding/sharding.h has the forms. What is read is brought into the form XLA keeps and prints.
+// Parses shardings into XLA's canonical form: ir/sharding/sharding.h has the forms.
 #ifndef HLOKIT_PARSER_HLO_SHARDING_PARSER_H_
 #define HLOKIT_PARSER_HLO_SHARDING_PARSER_H_
 
@@ -9,8 +9,8 @@
 
 namespace hlokit {
 
-// Reads `{...}`. A sharding that was given once for a whole tuple is left so: see NormalizeForShape. The text must
-// outlive the context: strings of metadata point into it.
+// Parses `{...}`. A single sharding of a whole tuple stays single: see NormalizeForShape. Requires: the text outlives
+// the context, since strings of metadata point into it.
 bool ParseSharding(TextCursor& in, Context* context, ListId* sharding);
 
 }  // namespace hlokit

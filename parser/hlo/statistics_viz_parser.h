@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads statistics, `{visualizing_index=1,stat-0=0.5,stat-1=33}`.
+// Parses statistics, `{visualizing_index=1,stat-0=0.5,stat-1=33}`.
 #ifndef HLOKIT_PARSER_HLO_STATISTICS_VIZ_PARSER_H_
 #define HLOKIT_PARSER_HLO_STATISTICS_VIZ_PARSER_H_
 
@@ -9,7 +9,7 @@
 
 namespace hlokit {
 
-// The empty list for `{}`.
+// Returns the empty list for `{}`.
 bool ParseStatistics(TextCursor& in, Context* context, ListId* statistics);
 
 }  // namespace hlokit

@@ -10,7 +10,7 @@
 namespace hlokit {
 namespace {
 
-// Reads `3x3`.
+// Parses `3x3`.
 bool ParseDimXDim(TextCursor& in, std::vector<int64_t>* list) {
   for (;;) {
     int64_t value;
@@ -39,7 +39,7 @@ bool ParseSliceRanges(TextCursor& in, std::vector<int64_t>* list) {
 }
 
 bool ParsePadding(TextCursor& in, std::vector<int64_t>* list, bool allow_interior) {
-  // low_high[_interior], an `x` between dimensions. No blanks inside.
+  // low_high[_interior], with an `x` between dimensions and no whitespace.
   const auto bad = [&] {
     return in.ErrorHere(DiagnosticKind::kBadAttribute,
                         allow_interior ? "expected low_high or low_high_interior for each dimension"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of instructions, from JSON.
+// Attributes of instructions in JSON.
 #include <algorithm>
 #include <bit>
 
@@ -17,7 +17,7 @@ bool KeepsViews(AttrType type) {
   return type == AttrType::kIdentifier || type == AttrType::kSparsity || InfoOf(type).elements == ElementKind::kMixed;
 }
 
-// Returns true if the HLO text of a value, in a string, is read beside the form that is written.
+// Returns true if the HLO text of a value, in a string, is accepted beside its JSON form.
 bool TakesTextToo(const AttrTypeInfo& type) {
   if (type.json == JsonForm::kObject) return true;
   if (type.json != JsonForm::kValue) return false;
@@ -284,7 +284,7 @@ bool JsonModuleParser::ReadStatistics(ListId* id) {
   return object.ok();
 }
 
-// ---- what the tables lack ----
+// ---- unrecognized attributes ----
 
 bool JsonModuleParser::ReadUnknownText(StringId* text) {
   if (in_.Peek() == '{' || in_.Peek() == '[') return in_.Expected("the HLO text of the attribute in a string");

@@ -28,7 +28,7 @@ void AppendUtf8(uint32_t c, std::string* out) {
   }
 }
 
-// Four hexadecimal digits.
+// Reads four hexadecimal digits.
 bool ReadHex4(const char*& p, const char* end, uint32_t* value) {
   if (end - p < 4) return false;
   const auto [stop, error] = std::from_chars(p, p + 4, *value, 16);
@@ -80,7 +80,7 @@ bool JsonCursor::Decode(const char*& p, const char* end, std::string* out) {
       uint32_t unit;
       if (!ReadHex4(p, end, &unit)) return false;
       if (unit >= 0xdc80 && unit <= 0xdcff) {
-        out->push_back(static_cast<char>(unit - 0xdc00));  // a byte that is no UTF-8: see json_text.h
+        out->push_back(static_cast<char>(unit - 0xdc00));  // a byte of invalid UTF-8: see json_text.h
         return true;
       }
       if (unit >= 0xd800 && unit < 0xe000) {
@@ -172,7 +172,7 @@ bool JsonCursor::Bool(bool* value, std::string_view what) {
 
 template <typename T>
 bool JsonCursor::AnyNumber(T* value, std::string_view what) {
-  if (!in_.AtInt()) return Expected(what);  // a number of JSON begins as an integer does
+  if (!in_.AtInt()) return Expected(what);  // a JSON number begins like an integer
   const char* const start = in_.cursor();
   const char* end = start;
   while (IsNumberPart(*end)) ++end;
@@ -182,7 +182,7 @@ bool JsonCursor::AnyNumber(T* value, std::string_view what) {
   if (stop != end)
     return in_.Error(DiagnosticKind::kUnexpectedToken, range, StrCat("expected a number, found `", text, "`"));
   if (error == std::errc::result_out_of_range) {
-    // from_chars says the same of what is too small, which is zero or nearly so.
+    // from_chars reports underflow, to zero or nearly so, as the same error.
     const double wide = std::strtod(std::string(text).c_str(), nullptr);
     if (!(wide > -1 && wide < 1)) {
       return in_.Error(DiagnosticKind::kNumberOutOfRange, range, StrCat("number ", text, " is too large"));
@@ -225,7 +225,7 @@ bool JsonCursor::ReadKey(JsonString* key) {
 
 // ---- skipping ----
 
-// A scalar, or the opening of a list, which goes onto `open`.
+// Skips a scalar, or the opening of a list, which is pushed onto `open`.
 bool JsonCursor::SkipOne(std::string* open) {
   JsonString s;
   bool flag;
@@ -252,11 +252,11 @@ bool JsonCursor::SkipOne(std::string* open) {
 }
 
 bool JsonCursor::Skip() {
-  std::string open;  // the lists that are open, innermost last
+  std::string open;  // open lists, innermost last
   do {
     const size_t depth = open.size();
     if (!SkipOne(&open)) return false;
-    // To the next value of the innermost list, out of those that end here.
+    // Advance to the next value of the innermost list, closing lists that end here.
     bool first = open.size() > depth;
     while (!open.empty()) {
       const bool object = open.back() == '{';

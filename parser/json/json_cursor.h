@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON, value by value: what a grammar over JSON asks for, on top of TextCursor. Nothing is kept of what was read, so
-// memory does not grow with the text; members of an object come in the order of the text, and a value that is wanted
-// later is skipped and sought again.
+// Pull parser for JSON on top of TextCursor. Stores nothing, so memory does not grow with the text; members of an
+// object come in the order of the text, and a value that is needed later is skipped and found again.
 //
-// A text that is no JSON is reported once and stops the cursor: broken(). A value of another type than asked for is
-// reported too, but can be skipped.
+// Invalid JSON is reported once and stops the cursor: broken(). A value of an unexpected type is reported too, but can
+// be skipped.
 #ifndef HLOKIT_PARSER_JSON_JSON_CURSOR_H_
 #define HLOKIT_PARSER_JSON_JSON_CURSOR_H_
 
@@ -17,40 +16,40 @@
 namespace hlokit {
 
 struct JsonString {
-  // Escapes resolved. Points into the text or, if there are escapes, into the cursor: then it is good until the next
-  // string is read, and the key of a member until the next key.
+  // With escapes resolved. Points into the text or, if there are escapes, into the cursor: then it is valid until the
+  // next string is read, or for a key until the next key.
   std::string_view value;
-  SourceRange range;  // with the quotes
+  SourceRange range;  // including the quotes
   bool escaped = false;
 };
 
 class JsonCursor {
  public:
-  // As TextCursor. Values nested deeper than `max_nesting` are not read.
+  // As TextCursor. Values nested deeper than `max_nesting` are errors.
   JsonCursor(std::string_view text, DiagnosticSink* sink, uint32_t base, int64_t max_nesting)
       : in_(text, sink, base), max_nesting_(max_nesting) {}
 
   TextCursor& in() { return in_; }
   bool broken() const { return broken_; }
 
-  // The first character of the next value: '{', '[', '"', a digit, ...
+  // Returns the first character of the next value: '{', '[', '"', a digit, ...
   char Peek() { return in_.Peek(); }
   uint32_t Offset() { return in_.Offset(); }
   SourceRange Next() { return in_.Next(); }
   void Seek(uint32_t offset) { in_.Seek(offset); }
 
-  // Each takes a value of its type, or reports that `what` ("a shape") is expected here.
+  // Consume a value of their type, or report that `what` ("a shape") is expected here.
   bool String(JsonString* s, std::string_view what);
   bool Int(int64_t* value, std::string_view what);
   bool Bool(bool* value, std::string_view what);
   bool Number(float* value, std::string_view what) { return AnyNumber(value, what); }
   bool Number(double* value, std::string_view what) { return AnyNumber(value, what); }
-  // Takes any value.
+  // Consumes any value.
   bool Skip();
-  // Reports that `what` is expected here, and returns false.
+  // Reports that `what` is expected here. Returns false.
   bool Expected(std::string_view what);
 
-  // Where the character `index` of `s.value` stands in the source. Reads the string again.
+  // Returns the source offset of character `index` of `s.value`. Reads the string again.
   uint32_t OffsetIn(const JsonString& s, size_t index);
 
  private:
@@ -59,17 +58,18 @@ class JsonCursor {
 
   template <typename T>
   bool AnyNumber(T* value, std::string_view what);
-  // A string into `scratch` if it has escapes. The cursor is at the opening quote.
+  // Reads a string, into `scratch` if it has escapes. Requires: the cursor is at the opening quote.
   bool ReadString(JsonString* s, std::string* scratch);
-  // One character or escape from `p` on, which stands before the closing quote, onto `out`. False if it is malformed.
+  // Appends one character or escape at `p`, before the closing quote, to `out`. Returns false if it is malformed.
   static bool Decode(const char*& p, const char* end, std::string* out);
-  // Goes on to the next element of a list that ends in `close`: at its start, or false at the end and after an error.
+  // Advances to the next element of a list that ends in `close`. Returns true at its start, false at the end and after
+  // an error.
   bool NextElement(char close, bool* first);
   bool Break(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
     broken_ = true;
     return in_.Error(kind, range, std::move(message), std::move(hint));
   }
-  // A key and the colon behind it.
+  // Reads a key and the colon after it.
   bool ReadKey(JsonString* key);
   bool SkipOne(std::string* open);
 
@@ -80,16 +80,19 @@ class JsonCursor {
   std::string value_;
 };
 
-// JsonObject object(cursor, "an instruction"); JsonString key; while (object.Next(&key)) { take the value }
-// if (!object.ok()) ...
+// Iterates over the members of an object:
+//   JsonObject object(cursor, "an instruction");
+//   JsonString key;
+//   while (object.Next(&key)) { read the value }
+//   if (!object.ok()) ...
 class JsonObject {
  public:
   JsonObject(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '{' || in.Expected(what)) {
     if (ok_) in.in_.TryConsume('{');
   }
-  // At the value of the next member. False at the end of the object, and if there was none to begin with.
+  // Advances to the value of the next member. Returns false at the end of the object, and if there is none.
   bool Next(JsonString* key) { return ok_ && in_.NextElement('}', &first_) && in_.ReadKey(key); }
-  // False if the value is no object or no JSON.
+  // Returns false if the value is not an object or invalid JSON.
   bool ok() const { return ok_ && !in_.broken(); }
 
  private:
@@ -98,14 +101,17 @@ class JsonObject {
   bool first_ = true;
 };
 
-// JsonArray array(cursor, "a list of shapes"); while (array.Next()) { take an element } if (!array.ok()) ...
+// Iterates over the elements of an array:
+//   JsonArray array(cursor, "a list of shapes");
+//   while (array.Next()) { read an element }
+//   if (!array.ok()) ...
 class JsonArray {
  public:
   JsonArray(JsonCursor& in, std::string_view what) : in_(in), ok_(in.Peek() == '[' || in.Expected(what)) {
     if (ok_) in.in_.TryConsume('[');
   }
   bool Next() { return ok_ && in_.NextElement(']', &first_); }
-  // As Next and ok, of arrays of a fixed size: another element must be there, or none.
+  // As Next and ok, for arrays of a fixed size: another element is required, or none.
   bool Need(std::string_view what) { return Next() || (ok() && in_.Expected(what)); }
   bool End() { return Next() ? in_.Expected("`]`") : ok(); }
   bool ok() const { return ok_ && !in_.broken(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a module and the stack-frame tables, from JSON.
+// The header of a module and the stack-frame tables in JSON.
 #include <algorithm>
 
 #include "ir/text/frontend_attributes.h"
@@ -216,9 +216,10 @@ bool JsonModuleParser::ReadEntryLayout() {
   return true;
 }
 
-// ---- origins ----
+// ---- original values ----
 
-// `key` may belong to more than an array: *known says if it was one of an array's.
+// Reads a member of an array's original value. `key` may belong to other objects: sets *known if it is a member of the
+// array.
 bool JsonModuleParser::ReadOriginalArrayMember(const JsonString& key, OriginalArray* array, bool* known) {
   *known = true;
   if (key.value == "index") {
@@ -250,7 +251,7 @@ bool JsonModuleParser::ReadOriginalArray(ListId* id) {
   return true;
 }
 
-// As in HLO text, the module must be one, and what is kept of it is what is printed.
+// Reads a quoted module. As in HLO text, it must be valid, and its printed form is stored.
 bool JsonModuleParser::ReadQuotedModule(StringId* text) {
   JsonString s;
   if (!in_.String(&s, "the text of a module in a string")) return false;

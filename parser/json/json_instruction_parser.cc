@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions, from JSON.
+// Instructions in JSON.
 #include <algorithm>
 #include <iterator>
 
@@ -165,7 +165,7 @@ bool JsonModuleParser::ReadReferences(std::vector<Reference>* out, std::string_v
   return array.ok();
 }
 
-// That the members there are belong to an instruction of this opcode, and none is missing.
+// Checks that the members are valid for this opcode, and that none is missing.
 bool JsonModuleParser::CheckMembers(PendingInstruction* d) {
   ModuleParser::Frame& f = d->frame;
   const auto has = [d](Key key) { return (d->seen >> key & 1) != 0; };
@@ -233,7 +233,7 @@ bool JsonModuleParser::ReadMetadataField(const JsonString& key, Metadata* m, uin
   if (field.string != nullptr) {
     JsonString s;
     if (!in_.String(&s, "a string")) return false;
-    if (!s.value.empty()) m->*field.string = InternString(s);  // an empty string says as little as none
+    if (!s.value.empty()) m->*field.string = InternString(s);  // an empty string is equivalent to none
     return true;
   }
   if (field.number != nullptr) return ReadInt32(&(m->*field.number), "an integer");
@@ -286,7 +286,7 @@ InstructionId JsonModuleParser::Add(PendingInstruction& d) {
     for (const Reference& r : d.predecessors) list_.push_back(resolve(r).value);
     engine_.attrs_.push_back({Attr::kControlPredecessors, module().ListPayload(list_)});
   }
-  // The rules of HLO text, but not what XLA adds to what it reads there: JSON says how the module is.
+  // The rules of HLO text, but without XLA's additions to parsed text: JSON specifies the module as it is.
   bool ok = engine_.CheckOperandCount(f) && engine_.NormalizeAttributes(f) && engine_.CompleteAttributes(f, f.opcode) &&
             engine_.AdjustAttributesToShape(f);
   ForwardDiagnostics();
@@ -331,7 +331,7 @@ void JsonModuleParser::AddOrDefer() {
   }
 }
 
-// Operands before users, by a walk with a stack of its own: chains may be long.
+// Adds operands before users, with an explicit stack: chains may be long.
 void JsonModuleParser::AddDeferredTree(size_t root) {
   std::vector<size_t> stack = {root};
   deferred_[root].state = DeferredInstruction::kOpen;

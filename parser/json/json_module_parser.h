@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine behind json_parser.h. One object reads one module.
+// Implementation of json_parser.h. One object parses one module.
 //
-// What an instruction says is put together here; ModuleParser reads the values that are HLO text and checks the whole,
-// so that both forms obey one set of rules. A module has operands before their users, while JSON lists instructions in
-// whatever order they have come to: those that name a later one are parked until the end of the computation, and the
-// order of the list is restored then.
+// This class assembles instructions; ModuleParser parses values that are HLO text and checks the instructions, so that
+// both formats have one set of rules. A module has operands before their users, while JSON lists instructions in any
+// order: those that refer to a later one are deferred until the end of the computation, which then restores the order
+// of the list.
 #ifndef HLOKIT_PARSER_JSON_JSON_MODULE_PARSER_H_
 #define HLOKIT_PARSER_JSON_JSON_MODULE_PARSER_H_
 
@@ -28,27 +28,27 @@ class JsonModuleParser {
   JsonModuleParser(std::shared_ptr<const SourceBuffer> source, std::string_view text, const ParseOptions& options,
                    DiagnosticSink* sink, std::shared_ptr<Context> context);
 
-  // Null if anything was wrong.
+  // Returns null after errors.
   std::unique_ptr<Module> Run();
 
  private:
-  // A name in the text of something defined elsewhere.
+  // A use, by name, of something defined elsewhere.
   struct Reference {
     StringId name;
     SourceRange range;
   };
 
-  // What was read of an instruction.
+  // An instruction being parsed.
   struct PendingInstruction {
-    ModuleParser::Frame frame;  // has a name, an opcode and a shape once they were read
+    ModuleParser::Frame frame;  // with a name, an opcode and a shape once they are parsed
     std::vector<AttrValue> attrs;
     std::vector<int64_t> unknown;  // attributes, as Attr::kUnknownAttributes
     std::vector<Reference> operands;
     std::vector<Reference> predecessors;  // control-predecessors
-    SourceRange place;                    // of its name, as long as it has none of the brace it begins with
-    uint32_t seen = 0;                    // keys, by their place among those there are
-    bool broken = false;                  // an error was reported: not to be checked further
-    // Members that say nothing without opcode or shape, if they came before those.
+    SourceRange place;                    // of its name, or of its opening brace if it has none
+    uint32_t seen = 0;                    // keys, by their index among the known ones
+    bool broken = false;                  // an error was reported: skip further checks
+    // Offsets of members that need the opcode or shape, if they come before it.
     uint32_t attributes_at = SourceRange::kNoOffset;
     uint32_t literal_at = SourceRange::kNoOffset;
 
@@ -56,12 +56,12 @@ class JsonModuleParser {
     void Reset();
   };
 
-  // An instruction that waits for one after it.
+  // An instruction that refers to a later one.
   struct DeferredInstruction {
     PendingInstruction pending;
-    size_t position;  // in order_
+    size_t position;  // index into order_
     enum State : uint8_t { kWaiting, kOpen, kAdded } state = kWaiting;
-    size_t next = 0;  // the reference to look at
+    size_t next = 0;  // the next reference to check
   };
 
   // ---- module and computations (json_parser.cc) ----
@@ -94,7 +94,7 @@ class JsonModuleParser {
   bool ReadDebugRecord(std::vector<int64_t>* records);
   bool ReadStackFrames();
   bool ReadStrings(std::vector<StringId>* out);
-  // Rows of 32-bit numbers, objects that have all of the fields.
+  // Reads rows of 32-bit numbers: objects that have all of the fields.
   bool ReadTable(absl::Span<const std::string_view> fields, std::vector<int64_t>* rows);
 
   // ---- instructions (json_instruction_parser.cc) ----
@@ -108,9 +108,10 @@ class JsonModuleParser {
   bool ReadMetadata(MetadataId* id);
   bool ReadMetadataField(const JsonString& key, Metadata* m, uint32_t* seen);
   void AddOrDefer();  // pending_
-  // The first reference from number `from` on to what is not in the module yet, with its number; null if there is none.
+  // Returns the first reference from index `from` on to an instruction that is not in the module yet, and its index;
+  // null if there is none.
   const Reference* FirstUndefined(const PendingInstruction& d, size_t from, size_t* index) const;
-  // None if it was rejected and does not have a name of its own to stand for.
+  // Returns the instruction; invalid if it was rejected and has no unique name for a placeholder.
   InstructionId Add(PendingInstruction& d);
   InstructionId AddPlaceholder(const PendingInstruction& d);
   void AddDeferred();
@@ -126,15 +127,15 @@ class JsonModuleParser {
   bool ReadFrontendAttributes(ListId* id);
   bool ReadResultAccuracy(ListId* id);
   bool ReadStatistics(ListId* id);
-  // Attributes that the tables lack, kept as HLO text: [["name", "text"], ...], or single members.
+  // Reads unrecognized attributes, kept as HLO text: [["name", "text"], ...], or single members.
   bool ReadUnknownPairs(std::string_view of, std::vector<int64_t>* out);
   bool ReadUnknownMember(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known,
                          std::vector<int64_t>* out);
   bool ReadUnknownText(StringId* text);
 
   // ---- values and errors (json_value_parser.cc) ----
-  // Reads the string `s` as HLO text: `read` asks engine_ for what it wants, and must take all of it. Where
-  // `keeps_views` is set, what is read refers to the text, which is then kept as long as the context.
+  // Parses the string `s` as HLO text: `read` parses with engine_, and must consume all of it. With `keeps_views`, the
+  // value refers to the text, which is then kept as long as the context.
   template <typename Read>
   bool ReadText(const JsonString& s, bool keeps_views, Read read);
   bool ReadShape(Shape* shape);
@@ -142,33 +143,33 @@ class JsonModuleParser {
   bool ReadInts(std::vector<int64_t>* list);
   bool ReadBools(std::vector<int64_t>* list);
   bool ReadInt32(int64_t* value, std::string_view what);
-  // A number with its exact value: one that JSON has no number for is a string.
+  // Reads a number exactly; non-finite numbers are strings in JSON.
   bool ReadExact(float* value, std::string_view what);
   bool ReadExact(double* value, std::string_view what);
   template <typename T>
   bool ReadAnyExact(T* value, ElementType type, std::string_view what);
-  // A string that is a name as HLO text has them.
+  // Reads a string that is a valid HLO name.
   bool ReadName(Reference* reference, std::string_view what);
   bool CheckName(const JsonString& s, std::string_view what);
   StringId InternString(const JsonString& s) {
     return s.escaped ? context().strings.Intern(s.value) : context().strings.InternStable(s.value);
   }
-  // Runs `read` on the next value. After an error that leaves the text JSON, sets *broken and goes on behind the value.
-  // False when reading must stop.
+  // Runs `read` on the next value. After an error that leaves the text valid JSON, sets *broken and resumes after the
+  // value. Returns false if parsing must stop.
   template <typename Read>
   bool Member(bool* broken, Read read);
-  // Passes on what engine_ reported. `s`, if given, is the string that the places are in.
+  // Forwards the diagnostics of engine_. `s`, if given, is the string that their locations refer to.
   void ForwardDiagnostics(const JsonString* s = nullptr);
   bool Error(DiagnosticKind kind, SourceRange range, std::string message, std::string hint = "") {
     failed_ = true;
     sink_->Error(kind, range, std::move(message), std::move(hint));
     return false;
   }
-  // Reports a key of an object called `of`, with those it may have. True, with the value skipped, if it may stand
-  // there.
+  // Reports an unknown key of an object called `of`, with the known ones. Returns true, with the value skipped, if
+  // unknown keys are allowed.
   bool UnknownKey(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known);
-  // Finds `key` among `known`, or reports it: its index, or known.size() with *ok saying whether to go on. A key that
-  // was seen before is reported.
+  // Returns the index of `key` among `known`. Otherwise reports it and returns known.size(), with *ok set if parsing
+  // can go on. Reports duplicate keys.
   size_t FindKey(const JsonString& key, std::string_view of, absl::Span<const std::string_view> known, uint32_t* seen,
                  bool* ok);
 
@@ -180,19 +181,19 @@ class JsonModuleParser {
   ParseOptions options_;
   JsonCursor in_;
   ModuleParser engine_;
-  std::string text_;                                    // a value, with a NUL behind it
-  std::unordered_map<std::string_view, Shape> shapes_;  // by text, which recurs in every module
+  std::string text_;                                    // a value, followed by a NUL
+  std::unordered_map<std::string_view, Shape> shapes_;  // by text, since shapes recur
   std::vector<int64_t> list_;
   uint32_t seen_ = 0;  // keys of the module, and of its header
   uint32_t header_seen_ = 0;
   bool failed_ = false;   // an error was reported
-  bool stopped_ = false;  // a limit was passed
-  // Computations by name; one that is only named so far has its first mention in `mentions_`.
+  bool stopped_ = false;  // a limit was exceeded
+  // Computations by name. The first use of an undefined one is in `mentions_`.
   absl::flat_hash_map<uint32_t, ComputationId> computations_;
   absl::flat_hash_map<uint32_t, Reference> mentions_;
   Reference entry_;
 
-  // Of the computation that is being read.
+  // State of the current computation.
   PendingInstruction pending_;
   std::vector<InstructionId> order_;
   std::vector<DeferredInstruction> deferred_;
@@ -215,7 +216,7 @@ template <typename Read>
 bool JsonModuleParser::ReadText(const JsonString& s, bool keeps_views, Read read) {
   std::string_view text;
   if (keeps_views) {
-    // The context's copy ends in a NUL of its own, as TextCursor needs it.
+    // The context's copy ends in a NUL, as TextCursor requires.
     text_.assign(s.value);
     text_.push_back('\0');
     text = context().str(context().strings.Intern(text_));

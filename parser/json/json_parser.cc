@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module as a whole, and its computations, from JSON.
+// The module and its computations in JSON.
 #include "parser/json/json_parser.h"
 
 #include <algorithm>
@@ -193,7 +193,7 @@ void JsonModuleParser::FinishComputation(ComputationId id, const Reference& root
   }
   if (computation_broken_) return;
   if (!deferred_.empty()) {
-    // Those that waited are behind others now.
+    // Deferred instructions were appended last; restore the order of the list.
     for (InstructionId instruction : order_) module().MoveBefore(instruction, InstructionId());
   }
   engine_.FinishBody(0);
@@ -245,8 +245,8 @@ bool JsonModuleParser::ResolveComputations() {
   return false;
 }
 
-// That no computation calls itself. HLO text cannot say so, since a computation stands before those that call it, and
-// much relies on it; here they may stand in any order.
+// Checks that no computation calls itself. HLO text cannot express that, since callees come first, and other code
+// relies on it; JSON allows any order.
 bool JsonModuleParser::CheckCalls() {
   std::vector<std::vector<ComputationId>> callees(module().computation_id_bound());
   for (ComputationId caller : engine_.finished_) {
@@ -294,7 +294,7 @@ bool JsonModuleParser::CheckCalls() {
   return true;
 }
 
-// What HLO text may leave out too.
+// Completes members that HLO text may omit too.
 void JsonModuleParser::FinishModule() {
   if (!engine_.entry_.valid()) engine_.entry_ = engine_.finished_.back();
   module().SetEntry(engine_.entry_);

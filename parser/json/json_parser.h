@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON -> Module: reads what ir/json/json_printer.h prints (docs/json.md describes it) into the same module, and holds
-// it to the same rules as HLO text. Members may come in any order. Every error is reported with its place; reading goes
-// on after those that leave the text JSON.
+// JSON -> Module: reads the output of ir/json/json_printer.h (docs/json.md describes it) into an equal module, under
+// the rules of HLO text. Members may come in any order. Every error is reported with its location; parsing resumes
+// after errors that leave the text valid JSON.
 //
-// Bounds: time and memory are linear in the text. Nothing recurses.
+// Bounds: time and memory are linear in the text. No recursion.
 #ifndef HLOKIT_PARSER_JSON_JSON_PARSER_H_
 #define HLOKIT_PARSER_JSON_JSON_PARSER_H_
 
@@ -17,11 +17,11 @@
 
 namespace hlokit {
 
-// True if `text` begins, after blanks and comments, with '{', as no HLO text does.
+// Returns true if `text` begins, after whitespace and comments, with '{', as no HLO text does.
 bool LooksLikeJson(std::string_view text);
 
-// As ParseModule and ParseModulePart: null if there was an error. Keys that are not known are errors, or, with
-// options.allow_unknown, kept (attributes of instructions and modules) or left out (others) with a warning.
+// As ParseModule and ParseModulePart: return null after errors. Unknown keys are errors, or, with
+// options.allow_unknown, kept (attributes of instructions and modules) or dropped (others) with a warning.
 std::unique_ptr<Module> ParseJsonModule(std::shared_ptr<const SourceBuffer> source, const ParseOptions& options,
                                         DiagnosticSink* sink, std::shared_ptr<Context> context = nullptr);
 std::unique_ptr<Module> ParseJsonModulePart(std::shared_ptr<const SourceBuffer> source, std::string_view text,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the JSON reader share: small values, names, keys, and how errors are passed on.
+// Shared parts of the JSON parser: scalar values, names, keys, and forwarding of errors.
 #include <cstring>
 
 #include "ir/core/suggest.h"
@@ -13,7 +13,7 @@ void JsonModuleParser::ForwardDiagnostics(const JsonString* s) {
   for (Diagnostic d : local_.diagnostics()) {
     failed_ |= d.severity == Severity::kError;
     if (s != nullptr && s->escaped && d.range.offset != SourceRange::kNoOffset) {
-      // Places are those in the string without its escapes.
+      // Locations refer to the string with escapes resolved.
       const uint32_t begin = in_.OffsetIn(*s, d.range.offset);
       d.range.size = in_.OffsetIn(*s, size_t{d.range.offset} + d.range.size) - begin;
       d.range.offset = begin;

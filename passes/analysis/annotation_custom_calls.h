@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Custom calls that say something about a value and do nothing to it.
+// Custom calls that annotate a value without changing it.
 #ifndef HLOKIT_PASSES_ANALYSIS_ANNOTATION_CUSTOM_CALLS_H_
 #define HLOKIT_PASSES_ANALYSIS_ANNOTATION_CUSTOM_CALLS_H_
 
@@ -7,7 +7,8 @@
 
 namespace hlokit {
 
-// The result is the operand: shardings and layouts that a partitioner or a layout assignment reads and takes away.
+// Returns true if the result is the operand: shardings and layouts that a partitioner or layout assignment reads and
+// removes.
 bool IsAnnotationCustomCall(Instruction instruction);
 
 }  // namespace hlokit

@@ -17,7 +17,7 @@ CallContext KindOf(Opcode opcode) {
 CallGraph::CallGraph(const Module& module)
     : site_begin_(module.computation_id_bound(), 0),
       site_end_(module.computation_id_bound(), 0),
-      caller_begin_(module.computation_id_bound() + 2, 0),  // while counting, two places further on
+      caller_begin_(module.computation_id_bound() + 2, 0),  // prefix sums: counts are stored two positions later
       sequential_(module.computation_id_bound(), 0),
       live_(module.computation_id_bound(), 0) {
   const std::vector<Computation> computations = module.computations();
@@ -62,7 +62,7 @@ CallGraph::CallGraph(const Module& module)
     }
   }
 
-  // Callers before callees, so that one look at each call site suffices.
+  // Callers before callees, so that each call site is visited once.
   if (!module.entry().valid()) return;
   live_[module.entry().id().value] = 1;
   for (ComputationId id : order_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls whom, and in which order computations can be handled so that each one's callees are done before it.
+// Call graph: call sites, and an order of the computations with callees first.
 #ifndef HLOKIT_PASSES_ANALYSIS_CALL_GRAPH_H_
 #define HLOKIT_PASSES_ANALYSIS_CALL_GRAPH_H_
 
@@ -13,9 +13,9 @@ namespace hlokit {
 
 // How a callee runs.
 enum class CallContext : uint8_t {
-  kControlFlow,  // call, while, conditional, async-start: its instructions run one by one on whole arrays
+  kControlFlow,  // call, while, conditional, async-start: instruction by instruction on whole arrays
   kFused,        // fusion: as one kernel
-  kEmbedded,     // to elements: reduce, map, sort, scatter, custom-call, ...
+  kEmbedded,     // applied to elements: reduce, map, sort, scatter, custom-call, ...
 };
 
 struct CallSite {
@@ -28,18 +28,19 @@ class CallGraph {
  public:
   explicit CallGraph(const Module& module);
 
-  // All computations, callees before callers; those on a cycle of calls, which verified modules have not, in any order.
+  // Returns all computations, callees before callers; those on a cycle, which valid modules do not have, in any order.
   absl::Span<const ComputationId> PostOrder() const { return order_; }
-  // In the order of the computation's instructions and their attributes.
+  // Returns the call sites in the order of the instructions and their attributes.
   absl::Span<const CallSite> callsites(Computation caller) const;
-  // In the order of the module.
+  // Returns the call sites in module order.
   absl::Span<const CallSite> caller_callsites(Computation callee) const {
     const uint32_t begin = caller_begin_[callee.id().value];
     return absl::MakeConstSpan(callers_).subspan(begin, caller_begin_[callee.id().value + 1] - begin);
   }
-  // Called from sequential code only, or the entry: its instructions are what a schedule orders.
+  // Returns true for the entry and for computations called only from sequential code: a schedule orders their
+  // instructions.
   bool IsSequential(Computation computation) const { return sequential_[computation.id().value] != 0; }
-  // Reached from the entry.
+  // Returns true if the computation is reachable from the entry.
   bool IsLive(Computation computation) const { return live_[computation.id().value] != 0; }
 
  private:

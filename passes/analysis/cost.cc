@@ -18,18 +18,18 @@ constexpr int64_t kPointerBytes = 8;
 
 int64_t Elements(Shape shape) { return shape.IsArray() ? std::max<int64_t>(0, shape.element_count()) : 0; }
 
-// Elements of the result of an instruction that may have several of one size.
+// Returns the elements of the result of an instruction that may have several of one size.
 int64_t ElementsOfFirst(Shape shape) {
   return Elements(shape.IsTuple() && shape.tuple_size() > 0 ? shape.element(0) : shape);
 }
 
 int64_t Half(int64_t bytes) { return bytes / 2; }
 
-// XLA's rounding, from above for numbers that are no power of two.
+// Computes XLA's ceiling of log2.
 int64_t CeilLog2(int64_t n) { return n <= 1 ? 0 : 64 - std::countl_zero(static_cast<uint64_t>(n - 1)); }
 int64_t FloorLog2(int64_t n) { return n <= 0 ? 0 : 63 - std::countl_zero(static_cast<uint64_t>(n)); }
 
-// True if the transpose moves no byte: the order of dimensions in memory stays.
+// Returns true if the transpose moves no data: the order of dimensions in memory does not change.
 bool IsBitcast(Instruction transpose) {
   const Shape from = transpose.operand(0).shape(), to = transpose.shape();
   if (!from.IsArray() || !to.IsArray() || from.element_type() != to.element_type()) return false;
@@ -49,8 +49,8 @@ int64_t WindowElements(const WindowView& window) {
   return n;
 }
 
-// How often a reduce-window applies its function. A window that spans the whole of a dimension at every position is
-// counted as the reduction and broadcast that it amounts to.
+// Returns the number of applications of a reduce-window's function. A window that covers a whole dimension at every
+// position counts as the equivalent reduction and broadcast.
 int64_t WindowReductions(Instruction i) {
   const WindowView window = WindowView::Of(i);
   const int64_t outputs = ElementsOfFirst(i.shape());
@@ -93,7 +93,7 @@ void Cost::Add(const Cost& other, int64_t times) {
 void Cost::TakeMaximum(const Cost& other) {
   flops = std::max(flops, other.flops);
   transcendentals = std::max(transcendentals, other.transcendentals);
-  // The bytes of one branch, so that both parts are of the same.
+  // Bytes read and written are both of the branch with the larger sum.
   if (other.bytes() > bytes()) {
     bytes_read = other.bytes_read;
     bytes_written = other.bytes_written;
@@ -428,8 +428,8 @@ void CostCounter::CountInstruction(Instruction i) {
   }
 }
 
-// What a fusion reads of `source`, a parameter of its body or a part of one: of slices what they keep, otherwise all of
-// it, once however many instructions look at it, but again for each broadcast and reshape.
+// Returns the bytes that a fusion reads of `source`, a parameter of its body or a part of one: the results of slices,
+// otherwise all of it, once for all users plus once for each broadcast and reshape.
 int64_t CostCounter::ReadOf(Instruction source) const {
   const int64_t whole = BufferBytes(source.shape());
   int64_t bytes = 0;
@@ -493,7 +493,7 @@ void CostCounter::CountParameterReads(Computation fused) {
       reads.push_back(ReadOf(parameter));
       continue;
     }
-    // Element by element; one that nothing takes out counts as read with the tuple.
+    // By element; an element without get-tuple-element counts as read with the tuple.
     int64_t bytes = 0;
     const int64_t of_tuple = ReadOf(parameter);
     std::vector<InstructionId> element(static_cast<size_t>(parameter.shape().tuple_size()));
@@ -511,8 +511,8 @@ void CostCounter::CountParameterReads(Computation fused) {
   }
 }
 
-// XLA's walk: from each instruction that nothing waits for, the root last, operands first to last, then control
-// predecessors.
+// Counts in XLA's traversal order: from each instruction without users, the root last, operands first to last, then
+// control predecessors.
 void CostCounter::Count(Computation computation, bool fused) {
   if (fused) CountParameterReads(computation);
   Cost total;
@@ -554,7 +554,7 @@ void CostCounter::Count(Computation computation, bool fused) {
     if (!i.has_users() && !i.is_root() && (!control_edges || i.control_successors().empty())) walk(i.id());
   }
   if (computation.root().valid()) walk(computation.root().id());
-  if (counted < computation.instruction_count()) {  // what only circles reach
+  if (counted < computation.instruction_count()) {  // only reachable through cycles
     for (Instruction i : computation.instructions()) walk(i.id());
   }
   result_.computations_[computation.id().value] = total;

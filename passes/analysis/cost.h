@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What running a module costs: floating-point operations, transcendental functions, bytes read and written.
+// Cost of a module: floating-point operations, transcendental functions, bytes read and written.
 //
-// The counts are those of XLA's HloCostAnalysis. An elementwise instruction is one operation an element; a dot or
-// convolution two for each product; a reduction its function once for each element that goes; a loop one trip; a
-// conditional the dearest branch, each count on its own. An instruction reads its operands and writes its result; a
-// slice reads what it keeps, an update in place reads and writes the updated part, a tuple writes a table of 8-byte
-// pointers, a fusion reads of each parameter what its body looks at and writes its result. What a custom-call does is
-// not known: it costs nothing here, and XLA's sums count -1 operation and -1 byte for it.
+// The counts are those of XLA's HloCostAnalysis. An elementwise instruction counts one operation per element; a dot or
+// convolution two per multiplication; a reduction its function once per eliminated element; a loop one iteration; a
+// conditional the most expensive branch, separately for each count. An instruction reads its operands and writes its
+// result; a slice reads its result, an update in place reads and writes the updated part, a tuple writes a table of
+// 8-byte pointers, a fusion reads of each parameter the elements that its body uses and writes its result. The cost of
+// a custom-call is unknown: it counts as 0 here, and as -1 operation and -1 byte in XLA's sums.
 //
-// Bytes are those of elements without padding, whole bytes for types narrower than a byte unless the layout says how
-// many bits an element takes. A dynamic dimension counts with its bound, an unbounded one not at all. Sums saturate.
+// Bytes are those of elements without padding, whole bytes for types narrower than a byte unless the layout specifies
+// an element size in bits. A dynamic dimension counts as its bound, an unbounded one as 0. Sums saturate.
 //
 // The cost of a convolution whose window and output both exceed 2^20 in one dimension is an estimate.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_H_
@@ -30,35 +30,35 @@ struct Cost {
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
 
-  int64_t bytes() const;  // read and written
+  int64_t bytes() const;  // bytes read and written
   void Add(const Cost& other);
   void Add(const Cost& other, int64_t times);
   void TakeMaximum(const Cost& other);
   friend bool operator==(const Cost&, const Cost&) = default;
 };
 
-// The same as XLA adds them up: single precision, in the order of its walk. Exact where the sums are below 2^24.
+// The sums that XLA computes: in single precision, in the order of its traversal. Exact if they are below 2^24.
 struct CostSums {
   float flops = 0;
   float transcendentals = 0;
   float bytes = 0;
 };
 
-// Bytes of the buffer of `shape` itself: of a tuple, its table of pointers.
+// Returns the bytes of the buffer of `shape` itself; for a tuple, its table of pointers.
 int64_t BufferBytes(Shape shape);
 
-// Of every computation of a module, whether called or not. Linear in the module.
+// Costs of all computations of a module, called or not. Linear in the module.
 class CostAnalysis {
  public:
   explicit CostAnalysis(const Module& module);
 
-  // Of the instruction with what it calls, so the instructions of a computation add up to the computation.
+  // Returns the cost of the instruction including its callees, so that the instructions of a computation add up to it.
   const Cost& Of(Instruction instruction) const { return instructions_[instruction.id().value]; }
   const Cost& Of(Computation computation) const { return computations_[computation.id().value]; }
   const Cost& OfModule() const { return Of(module_->entry()); }
   const CostSums& SumsOf(Computation computation) const { return sums_[computation.id().value]; }
 
-  // Bytes that a fusion reads of its parameter `number`; 0 for computations that are no fusion's.
+  // Returns the bytes that a fusion reads of its parameter `number`; 0 if no fusion calls `fused`.
   int64_t ParameterBytesRead(Computation fused, int64_t number) const;
 
  private:
@@ -71,13 +71,12 @@ class CostAnalysis {
   std::vector<std::vector<int64_t>> parameter_reads_;  // by ComputationId, then number; fused computations only
 };
 
-// Costs of parts of the program, by what a key function calls them. Each part is counted where it stands, callees apart
-// from callers: an instruction counts for itself once for each way that it is called from the entry, a loop body once
-// for each trip if trips are counted, else once. The operations of a fusion are those of its instructions, its bytes
-// its own. All branches of a conditional count.
+// Costs of groups of instructions by the key of a key function. Callees count in their own rows: an instruction counts
+// once for each call path from the entry, a loop body once per iteration if the trip count is known, else once. A
+// fusion counts the operations of its instructions and its own bytes. All branches of a conditional count.
 struct CostRow {
   std::string key;
-  int64_t count = 0;  // instructions
+  int64_t count = 0;  // number of instructions
   Cost cost;
 };
 enum class CostKey { kInstruction, kOpcode, kComputation, kSourceLine, kScope };
@@ -85,7 +84,7 @@ struct CostTableOptions {
   CostKey key = CostKey::kOpcode;
   bool trip_counts = false;
 };
-// Dearest in bytes first, then in flops, then by key.
+// Returns rows by descending bytes, then flops, then by key.
 std::vector<CostRow> CostTable(const Module& module, const CostAnalysis& costs, const CostTableOptions& options);
 
 }  // namespace hlokit

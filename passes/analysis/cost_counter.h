@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How CostAnalysis counts one instruction after another.
+// Instruction-by-instruction counting for CostAnalysis.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_COUNTER_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_COUNTER_H_
 
@@ -18,7 +18,7 @@ class CostCounter {
         sizes_(module_.context().shapes.size()),
         state_(module_.instruction_id_bound(), kNew) {}
 
-  // The callees of `computation` have been counted.
+  // Counts `computation`. Requires: its callees have been counted.
   void Count(Computation computation, bool fused);
 
  private:
@@ -33,17 +33,16 @@ class CostCounter {
   void Bytes(int64_t read, int64_t written);
   void Flops(int64_t flops);
   void Transcendentals(int64_t transcendentals);
-  // Adds the operations of `callee`, `times` over.
+  // Adds the operations of `callee`, multiplied by `times`.
   void Apply(Computation callee, int64_t times);
-  // The current instruction costs what `callee` does.
+  // Sets the cost of the current instruction to that of `callee`.
   void Become(Computation callee);
-  // What an array or tuple of a shape takes; found once for each shape, since instructions ask for those of all their
-  // operands.
+  // Sizes of a shape, computed once per shape since all users of an array need them.
   struct Sizes {
-    int64_t buffer = -1;  // BufferBytes; not looked at yet
+    int64_t buffer = -1;  // BufferBytes; -1: not computed yet
     int64_t elements = 0;
     int64_t leaves = 0;  // bytes of all leaves,
-    float leaf_sum = 0;  // and as XLA adds them up
+    float leaf_sum = 0;  // and as XLA sums them
   };
   const Sizes& SizesOf(ShapeId shape) {
     const Sizes& sizes = sizes_[shape.value];
@@ -63,7 +62,7 @@ class CostCounter {
   std::vector<InstructionId> stack_;
 };
 
-// Of a dot with these operands.
+// Returns the flops of a dot with these operands.
 int64_t DotFlops(Instruction dot);
 int64_t ConvolutionFlops(Instruction convolution);
 

@@ -15,7 +15,7 @@ int64_t Dim(Shape shape, int64_t dim) {
   return dim >= 0 && dim < shape.rank() && !shape.is_unbounded(dim) ? shape.dim(dim) : 1;
 }
 
-// A number x with a*x = gcd(a, m) mod m, by Euclid.
+// Returns x with a*x = gcd(a, m) mod m, by the extended Euclidean algorithm.
 int64_t InverseUpToGcd(int64_t a, int64_t m) {
   int64_t r0 = m, r1 = a, x0 = 0, x1 = 1;
   while (r1 != 0) {
@@ -26,8 +26,8 @@ int64_t InverseUpToGcd(int64_t a, int64_t m) {
   return x0;
 }
 
-// How many n in [0, count) have offset + n * step = dilation * i for some i in [0, limit). step and dilation are
-// positive.
+// Returns the number of n in [0, count) with offset + n * step = dilation * i for some i in [0, limit). Requires: step
+// and dilation are positive.
 int64_t Hits(int64_t count, int64_t step, __int128 offset, int64_t dilation, int64_t limit) {
   if (count <= 0 || limit <= 0) return 0;
   const int64_t gcd = std::gcd(step, dilation);
@@ -46,7 +46,8 @@ int64_t Hits(int64_t count, int64_t step, __int128 offset, int64_t dilation, int
   return low > high ? 0 : static_cast<int64_t>((high - low) / period + 1);
 }
 
-// Pairs of an output position and a window position that meet an element of the input rather than padding or a hole.
+// Returns the pairs of an output position and a window position that read an element of the input rather than padding
+// or a hole.
 int64_t ValidPositions(const WindowDim& window, int64_t input, int64_t kernel, int64_t output) {
   constexpr int64_t kMaxSteps = int64_t{1} << 20;
   const int64_t stride = std::max<int64_t>(1, window.stride), holes = std::max<int64_t>(1, window.window_dilation);

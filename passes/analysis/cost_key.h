@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tables by instruction, opcode, computation, source line or scope count an instruction under.
+// Keys of instructions in tables by instruction, opcode, computation, source line or scope.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_KEY_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_KEY_H_
 
@@ -9,7 +9,7 @@
 
 namespace hlokit {
 
-// Its name, opcode, computation, "file:line" or path of scopes; "(none)" without metadata.
+// Returns its name, opcode, computation, "file:line" or scope path; "(none)" without metadata.
 std::string KeyOf(Instruction i, CostKey key);
 
 }  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the ways of counting cost_counter.cc knows applies to an opcode. The rows are in opcode_costs.def.
+// Cost rule of each opcode, as implemented in cost_counter.cc. The rows are in opcode_costs.def.
 #ifndef HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 #define HLOKIT_PASSES_ANALYSIS_COST_RULES_H_
 
@@ -10,10 +10,10 @@
 namespace hlokit {
 
 enum class CostRule : uint8_t {
-  kFree,            // nothing is done
+  kFree,            // takes no time
   kPlain,           // reads its operands and writes its result
-  kArithmetic,      // the same with an operation for each element
-  kTranscendental,  // the same with a transcendental function for each element
+  kArithmetic,      // as kPlain, with an operation per element
+  kTranscendental,  // as kPlain, with a transcendental function per element
   kSlice,
   kDynamicSlice,
   kDynamicUpdateSlice,

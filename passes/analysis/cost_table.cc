@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kNoName = "(none)";
 constexpr std::string_view kTop = "(top)";
 
-// The path of an op_name without the operation at its end.
+// Returns the scope path of an op_name, without the operation at its end.
 std::string_view ScopeOf(Instruction i) {
   const StringId name = i.metadata().op_name;
   if (!name.valid()) return kNoName;
@@ -64,7 +64,7 @@ std::string KeyOf(Instruction i, CostKey key) {
 
 namespace {
 
-// How often each computation runs in one run of the entry, and whether as part of a fusion.
+// Number of executions of each computation per execution of the entry, and whether it is part of a fusion.
 struct RunCounts {
   int64_t times = 0;
   bool fused = false;

@@ -8,7 +8,7 @@
 namespace hlokit {
 namespace {
 
-constexpr size_t kMaxHeld = size_t{1} << 27;  // leaves of all instructions together
+constexpr size_t kMaxHeld = size_t{1} << 27;  // leaves of all instructions in total
 
 }  // namespace
 

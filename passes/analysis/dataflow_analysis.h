@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instruction made each array that an instruction holds: tuples and what only passes values on are looked
-// through.
+// Dataflow analysis: the defining instruction of each array that an instruction holds, through tuples and forwarding
+// operations.
 //
-// Within one computation, a value is a leaf (an array, token, ...) that an instruction made itself. A parameter makes
-// all its leaves; so do calls, loops and conditionals, since what their callees do is their own affair. Asynchronous
-// instructions and copies make theirs.
+// Within one computation, a value is a leaf (array, token, ...) defined by an instruction. Parameters define all their
+// leaves; so do calls, loops and conditionals, since the analysis does not follow callees. Asynchronous instructions
+// and copies define theirs.
 #ifndef HLOKIT_PASSES_ANALYSIS_DATAFLOW_ANALYSIS_H_
 #define HLOKIT_PASSES_ANALYSIS_DATAFLOW_ANALYSIS_H_
 
@@ -25,11 +25,12 @@ struct DataflowValue {
 
 class DataflowAnalysis {
  public:
-  // Of the instructions in `order`, all of one computation, operands first. An error if their leaves are too many.
+  // Analyzes the instructions in `order`, all of one computation, operands first. Returns an error if they have too
+  // many leaves.
   static absl::StatusOr<DataflowAnalysis> Make(const Module& module, absl::Span<const InstructionId> order);
 
   const std::vector<DataflowValue>& values() const { return values_; }
-  // The values that the leaves of `i` hold: indices of values().
+  // Returns the values that the leaves of `i` hold, as indices into values().
   absl::Span<const uint32_t> ValuesOf(Instruction i) const;
 
  private:
@@ -44,8 +45,9 @@ class DataflowAnalysis {
   uint32_t lowest_ = 0;
 };
 
-// True if no element of the tuple is a tuple, and for what is no tuple.
+// Returns true unless the shape is a tuple with tuples as elements.
 bool IsFlat(Shape shape);
+
 }  // namespace hlokit
 
 #endif  // HLOKIT_PASSES_ANALYSIS_DATAFLOW_ANALYSIS_H_

@@ -14,10 +14,10 @@ namespace {
 
 constexpr uint32_t kNoBuffer = 0xffffffffu;
 
-// Whether what it calls has buffers of its own.
+// Returns true if the callees have buffers of their own.
 bool RunsComputations(Instruction i) { return HasTrait(i.opcode(), kControlFlow) || i.opcode() == Opcode::kAsyncStart; }
 
-// Operands whose memory the result may take over, one after another if `all`.
+// Operands whose buffers the result may reuse; with `all`, each of them in turn.
 struct Reuse {
   int64_t first = 0;
   int64_t count = 0;
@@ -29,7 +29,7 @@ Reuse ReuseOf(Instruction i) {
   if (opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kWhile) return {0, 1};
   if (opcode == Opcode::kScatter) return {0, (i.operand_count() - 1) / 2};
   if (opcode == Opcode::kFusion) {
-    // One that updates in place.
+    // A fusion that updates in place.
     const Computation body = i.computation_attr(Attr::kCalls);
     const Instruction root = body.valid() ? body.root() : Instruction();
     if (root.valid() && root.opcode() == Opcode::kDynamicUpdateSlice &&
@@ -40,7 +40,7 @@ Reuse ReuseOf(Instruction i) {
   return {};
 }
 
-// What an input_output_alias or buffer_donor of the header says of the leaves of the entry's parameters.
+// Returns, per leaf of the entry's parameters, whether input_output_alias or buffer_donor of the header allows reuse.
 std::vector<std::vector<uint8_t>> ReusableArguments(const Module& module) {
   std::vector<std::vector<uint8_t>> reusable;
   const Computation entry = module.entry();
@@ -91,7 +91,7 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
   std::vector<std::vector<uint8_t>> reusable;
   if (computation.is_entry()) reusable = ReusableArguments(module);
   MemoryUse use;
-  absl::flat_hash_set<uint32_t> pinned;  // arguments that stay
+  absl::flat_hash_set<uint32_t> pinned;  // arguments that are live throughout
   std::vector<uint32_t> buffer_of(flow.values().size(), kNoBuffer);
   for (int32_t place = 0; place < places; ++place) {
     const Instruction i = module.instruction(order[static_cast<size_t>(place)]);
@@ -118,7 +118,7 @@ absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<Instruct
         bool taken_over = false;
         for (int64_t k = reuse.first; k < reuse.first + reuse.count && !taken_over; ++k) {
           const absl::Span<const uint32_t> held = flow.ValuesOf(i.operand(k));
-          // A loop's state is taken over leaf by leaf.
+          // The loop reuses its state leaf by leaf.
           const size_t from = held.size() == values.size() ? leaf : 0;
           if (from >= held.size()) continue;
           const uint32_t old = buffer_of[held[from]];
@@ -185,7 +185,7 @@ std::vector<LiveBuffer> MemoryAnalysis::LiveAtPeak(const Module& module) const {
     if (use.order.empty()) break;
     for (const LiveBuffer& buffer : use.buffers) {
       if (buffer.kind == BufferKind::kConstant || buffer.bytes == 0) continue;
-      if (buffer.kind == BufferKind::kArgument && !outermost) continue;  // the caller's
+      if (buffer.kind == BufferKind::kArgument && !outermost) continue;  // buffers of the caller
       if (buffer.begin <= use.peak_position && use.peak_position <= buffer.end) live.push_back(buffer);
     }
     int64_t most = 0;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a program needs when its instructions run in order: which buffers are alive when, and when they take
-// most.
+// Memory use of a program whose instructions run in order: live ranges of buffers, and the peak.
 //
-// The order is that of the module's schedule, or XLA's post-order where it has none. Every array that an instruction
-// makes is a buffer from there to the last instruction that reads it. Arguments are alive all the time, those whose
-// memory a result may take over (aliased or donated) until their last use; results until the end. An instruction that
-// may write over an operand nobody needs any more does so: elementwise ones, updates in place, loops on their state. A
-// called computation adds what it needs beyond its arguments. Fusions need nothing inside; constants are kept apart, as
-// part of the program. Bytes are those of BufferBytes, without padding or fragmentation.
+// The order is the module's schedule, or XLA's post-order if there is none. Every array that an instruction defines is
+// a buffer, live until its last use. Arguments are live throughout, but only until their last use if a result may reuse
+// their memory (aliased or donated); results are live until the end. Elementwise instructions, updates in place and
+// loops (for their state) reuse the buffer of an operand at its last use. A callee adds its memory beyond its
+// arguments. Fusions need no temporary memory; constants count separately, as part of the program. Bytes are those of
+// BufferBytes, without padding or fragmentation.
 #ifndef HLOKIT_PASSES_ANALYSIS_MEMORY_H_
 #define HLOKIT_PASSES_ANALYSIS_MEMORY_H_
 
@@ -23,38 +22,38 @@ namespace hlokit {
 enum class BufferKind : uint8_t { kArgument, kConstant, kTemporary, kResult };
 
 struct LiveBuffer {
-  InstructionId defining_instruction;  // the first of those that write it
-  int64_t leaf;                        // of the maker's shape
+  InstructionId defining_instruction;  // the first instruction that writes the buffer
+  int64_t leaf;                        // of the shape of defining_instruction
   int64_t bytes;
   BufferKind kind;
-  int32_t begin;  // alive from this place of the order
-  int32_t end;    // to this one, both included
+  int32_t begin;  // first position of the live range
+  int32_t end;    // last position of the live range
 };
 
 struct MemoryUse {
   std::vector<InstructionId> order;
   std::vector<LiveBuffer> buffers;  // by begin
-  std::vector<int64_t> live_bytes;  // at each place of the order, callees included, constants not
+  std::vector<int64_t> live_bytes;  // at each position, with callees, without constants
   int64_t peak_bytes = 0;
-  int32_t peak_position = 0;  // the first
+  int32_t peak_position = 0;  // first position of the peak
   int64_t argument_bytes = 0;
-  int64_t result_bytes = 0;  // without what shares the memory of arguments
+  int64_t result_bytes = 0;  // without results that share the memory of arguments
   int64_t constant_bytes = 0;
-  // Bytes needed beyond the arguments.
+  // Returns the bytes needed beyond the arguments.
   int64_t peak_bytes_beyond_arguments = 0;
 };
 
 class MemoryAnalysis {
  public:
-  // An error if tuples have too many leaves to look at.
+  // Returns an error if tuples have too many leaves.
   static absl::StatusOr<MemoryAnalysis> Make(const Module& module);
 
-  // Of computations whose instructions run one by one; empty for others.
+  // Returns the use of a computation whose instructions run one by one; empty for others.
   const MemoryUse& Of(Computation computation) const { return uses_[computation.id().value]; }
   const MemoryUse& OfModule() const { return uses_[entry_.value]; }
 
-  // What is alive when the module takes most, constants aside: buffers of the entry computation and of those it is
-  // running then, largest first.
+  // Returns the buffers that are live at the peak, without constants: those of the entry and of the computations it is
+  // calling then, largest first.
   std::vector<LiveBuffer> LiveAtPeak(const Module& module) const;
 
  private:
@@ -62,8 +61,8 @@ class MemoryAnalysis {
   ComputationId entry_;
 };
 
-// Of one computation in `order`. `callee_bytes`: what the callees of each instruction need beyond their arguments, by
-// place.
+// Returns the memory use of one computation in `order`. `callee_bytes`: by position, the bytes that the callees need
+// beyond their arguments.
 absl::StatusOr<MemoryUse> MemoryOf(Computation computation, std::vector<InstructionId> order,
                                    absl::Span<const int64_t> callee_bytes);
 

@@ -16,10 +16,10 @@ using Int128 = __int128;
 // An instruction of a computation, or of the body of a fusion that `fusion` calls.
 struct Value {
   Instruction at;
-  Instruction fusion;  // invalid: none
+  Instruction fusion;  // invalid if there is none
 };
 
-// Where the scalar comes from, through what only passes it on. Fusions within fusions are left alone.
+// Returns the source of the scalar, through forwarding operations and one level of fusions.
 Value Source(Value v) {
   while (v.at.valid()) {
     const Opcode opcode = v.at.opcode();
@@ -51,7 +51,7 @@ Value Source(Value v) {
 Value Source(Instruction i) { return Source({i, Instruction()}); }
 Value OperandSource(const Value& v, int64_t k) { return Source({v.at.operand(k), v.fusion}); }
 
-// The index i if the value is element i of the state, the one parameter of `computation`.
+// Returns i if the value is element i of the state, the only parameter of `computation`.
 std::optional<int64_t> StateIndex(const Value& v, Computation computation) {
   if (!v.at.valid() || v.at.opcode() != Opcode::kGetTupleElement || v.fusion.valid()) return std::nullopt;
   if (computation.parameter_count() != 1 || v.at.operand(0) != computation.parameter(0)) return std::nullopt;
@@ -60,14 +60,14 @@ std::optional<int64_t> StateIndex(const Value& v, Computation computation) {
 
 std::optional<int64_t> ConstantOf(const Value& v) { return v.at.valid() ? ScalarInteger(v.at) : std::nullopt; }
 
-// What element `index` of the state is before the loop.
+// Returns the initial value of element `index` of the state.
 std::optional<int64_t> StartOf(Instruction loop, int64_t index) {
   const Instruction init = loop.operand(0);
   if (init.opcode() != Opcode::kTuple || index < 0 || index >= init.operand_count()) return std::nullopt;
   return ConstantOf(Source(init.operand(index)));
 }
 
-// What the body makes of element `index`; invalid if that cannot be said.
+// Returns the value that the body computes for element `index`, or an invalid one if unknown.
 Value NextOf(Computation body, int64_t index) {
   const Instruction root = body.root();
   if (!root.valid() || root.opcode() != Opcode::kTuple || index < 0 || index >= root.operand_count()) return {};
@@ -89,7 +89,7 @@ std::optional<int64_t> StepOf(Computation body, int64_t index) {
   return std::nullopt;
 }
 
-// What the condition compares the integer with.
+// Returns the bound that the condition compares the integer with.
 std::optional<int64_t> LimitOf(const Value& v, Instruction loop, Computation condition, Computation body) {
   if (const std::optional<int64_t> constant = ConstantOf(v)) return constant;
   const std::optional<int64_t> index = StateIndex(v, condition);
@@ -137,7 +137,7 @@ std::optional<Int128> Trips(Int128 start, Int128 step, Int128 limit, ComparisonD
   return std::nullopt;
 }
 
-// Integers of the type hold every value the counter takes, the last one included.
+// Returns true if the type holds every value of the counter, including the last.
 bool Fits(ElementType type, Int128 start, Int128 last) {
   const int bits = BitsOf(type);
   if (!IsInteger(type) || bits > 64) return false;

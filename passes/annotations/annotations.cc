@@ -40,8 +40,8 @@ void MergeMetadataOfComputations(Module& module, std::vector<Computation> from, 
 }
 
 MetadataId MergedMetadata(const Module& module, absl::Span<const InstructionId> sources) {
-  // Sources that stand close together often have the same metadata, and a merger costs a cache miss: of those the last
-  // one is enough, apart from the first source of all.
+  // Consecutive sources often have the same metadata, and merging costs a cache miss: of equal ones this close only the
+  // last is merged, besides the first source of all.
   constexpr size_t kCloseBy = 8;
   absl::InlinedVector<MetadataId, 64> all;
   for (InstructionId source : sources) all.push_back(module.record(source).metadata);

@@ -11,7 +11,7 @@
 namespace hlokit {
 namespace {
 
-// Calls f on the instructions of reachable computations that something depends on, or on all of them.
+// Calls f on the effective instructions of reachable computations, or on all of them.
 template <typename F>
 void ForEach(const Module& module, bool effective_only, F f) {
   const CallGraph graph(module);
@@ -39,7 +39,7 @@ void ForEach(const Module& module, bool effective_only, F f) {
   }
 }
 
-// `op_name` cut at slashes outside of brackets: "jit(f/g)/h" has two parts.
+// Splits `op_name` at slashes outside of brackets: "jit(f/g)/h" has two components.
 std::vector<std::string_view> Parts(std::string_view name) {
   std::vector<std::string_view> parts;
   int depth = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which annotations a module has, and what passes do to them.
+// Coverage of a module by metadata, and its loss in passes.
 #ifndef HLOKIT_PASSES_ANNOTATIONS_COVERAGE_H_
 #define HLOKIT_PASSES_ANNOTATIONS_COVERAGE_H_
 
@@ -14,33 +14,33 @@
 
 namespace hlokit {
 
-// Ids of single sources (see MetadataPool::Sources), sorted, each once. `effective_only`: only of instructions that the
-// results or an effect of a reachable computation depend on.
+// Returns the ids of single sources (see MetadataPool::Sources), sorted and distinct. `effective_only`: only of
+// instructions that the results or a side effect of a reachable computation depend on.
 std::vector<uint32_t> AnnotationsOf(const Module& module, bool effective_only);
 
-// Instructions of reachable computations, and how many of them have no annotation.
+// Counts of the instructions of reachable computations, and of those without metadata.
 struct AnnotationCounts {
   int64_t instructions = 0;
   int64_t without = 0;
-  int64_t annotations = 0;  // different ones
+  int64_t annotations = 0;  // distinct sources
 };
 AnnotationCounts CountAnnotations(const Module& module);
 
-// Instructions of reachable computations that have no annotation, each with the reason.
+// Why an instruction of a reachable computation has no metadata.
 enum class MissingMetadataReason : uint8_t {
-  kNothingAnnotated,  // nothing in the module has one
-  kNothingConnected,  // nothing it is connected with, in its computation or by callers, has one
-  kNotPropagated,     // something it is connected with has one, which propagate-annotations would give it
+  kNothingAnnotated,  // no instruction of the module has metadata
+  kNothingConnected,  // no instruction connected with it, in its computation or through callers, has metadata
+  kNotPropagated,     // a connected instruction has metadata, which propagate-annotations would copy
 };
 struct MissingMetadata {
   InstructionId id;
   MissingMetadataReason reason;
 };
 std::vector<MissingMetadata> InstructionsMissingMetadata(const Module& module);
-// The reason in words.
+// Returns a description of the reason.
 std::string_view ToString(MissingMetadataReason why);
 
-// Notes after each pass which annotations of effective instructions are on no instruction any more.
+// Records after each pass which metadata sources of effective instructions no instruction carries any more.
 class MetadataLossTracker : public PassInstrumentation {
  public:
   struct Row {
@@ -51,7 +51,7 @@ class MetadataLossTracker : public PassInstrumentation {
   absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
   absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override;
 
-  // Passes in the order of their first runs; those that lost nothing too.
+  // Returns the passes in the order of their first runs, including those without losses.
   const std::vector<Row>& rows() const { return rows_; }
 
  private:
@@ -59,10 +59,10 @@ class MetadataLossTracker : public PassInstrumentation {
   std::vector<uint32_t> before_;
 };
 
-// The op_name of a source, or "(no name)".
+// Returns the op_name of a source, or "(no name)".
 std::string_view SourceName(const Module& module, MetadataId source);
 
-// A tree of scopes: the parts of op_names between slashes. Node 0 is the whole module; children stand behind their
+// A tree of scopes: the components of op_names between slashes. Node 0 is the whole module; children come after their
 // parents, sorted by name.
 struct ScopeNode {
   std::string name;

@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// The metadata with the fields of the main source alone: a neighbor gets the name, not all that it stands for.
+// Returns metadata with only the fields of the main source: a neighbor gets the name, not all sources.
 MetadataId NameOf(Module& module, InstructionId id) {
   MetadataPool& pool = module.context().metadata;
   return pool.Intern(pool[module.record(id).metadata]);
@@ -21,7 +21,7 @@ class AnnotationPropagation {
 
   int64_t Run(Computation c) {
     filled_ = 0;
-    // A value belongs to the one that asks for it, so users first, last to first; then from operands, first to last.
+    // Users take precedence: first backward from users, last to first, then forward from operands, first to last.
     for (InstructionId id = c.record().last; id.valid(); id = module_.record(id).previous) {
       if (Named(id)) continue;
       for (const auto& use : module_.instruction(id).uses()) {
@@ -34,7 +34,7 @@ class AnnotationPropagation {
         if (Give(operand.id(), id)) break;
       }
     }
-    // What this brought may reach users' other operands, their other users, and so on.
+    // New metadata can reach other operands and users of its neighbors in turn.
     std::vector<InstructionId> pending;
     for (InstructionId id = c.record().last; id.valid(); id = module_.record(id).previous) {
       if (Named(id)) continue;
@@ -56,7 +56,7 @@ class AnnotationPropagation {
     return filled_;
   }
 
-  // What has no neighbors with metadata in its computation takes that of a caller.
+  // Instructions without neighbors with metadata in their computation take that of a caller.
   int64_t FromCaller(Computation c, InstructionId caller) {
     filled_ = 0;
     for (Instruction i : c.instructions()) {
@@ -84,7 +84,7 @@ absl::StatusOr<bool> PropagateAnnotations::Run(Module& module) {
   AnnotationPropagation propagation(module);
   int64_t filled = 0;
   for (Computation c : module.computations()) filled += propagation.Run(c);
-  // Callers first, so that names go down any number of calls.
+  // Callers first, so that names propagate through any number of calls.
   const CallGraph graph(module);
   const absl::Span<const ComputationId> order = graph.PostOrder();
   for (size_t k = order.size(); k-- > 0;) {

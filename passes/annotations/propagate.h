@@ -6,8 +6,8 @@
 
 namespace hlokit {
 
-// Gives instructions without metadata that of what uses them or, where nothing with metadata does, of what they use:
-// the nearest, by any number of steps. Linear in the module.
+// Gives instructions without metadata that of their nearest users with metadata, at any distance, or else of their
+// nearest operands. Linear in the module.
 class PropagateAnnotations : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -22,7 +22,7 @@
 namespace hlokit {
 namespace {
 
-// A frame in the table's own numbers.
+// A frame with the table's numbering.
 struct TableFrame {
   std::string file, function;
   int64_t line = 0, end_line = 0, column = 0, end_column = 0;
@@ -54,7 +54,7 @@ class Table {
   }
 
  private:
-  // The number in the table of a frame of the module, its parents before it.
+  // Returns the table index of a frame of the module, its parents first.
   int64_t FrameNumber(int64_t id) {
     const StackFrames& s = module_.header().stack_frames;
     const int64_t count = static_cast<int64_t>(s.stack_frames.size());
@@ -98,7 +98,7 @@ class Table {
   std::string origins_, frames_;
 };
 
-// "0-3,7": ascending, each once.
+// Formats numbers as "0-3,7": ascending and distinct.
 std::string Ranges(std::vector<int64_t> numbers) {
   std::sort(numbers.begin(), numbers.end());
   std::string text;
@@ -112,7 +112,7 @@ std::string Ranges(std::vector<int64_t> numbers) {
   return text;
 }
 
-// Calls f on all instructions in the order of the printed text.
+// Calls f on all instructions in print order.
 template <typename F>
 void InPrintedOrder(const Module& module, F f) {
   const ComputationRoles roles = RolesOf(module);
@@ -125,8 +125,8 @@ void InPrintedOrder(const Module& module, F f) {
   }
 }
 
-// Puts instructions and computations where the printed text has them, so that reading the text again gives the module
-// as it is: what is printed depends on the order in memory.
+// Puts instructions and computations in print order, so that parsing the text restores the module as it is: printing
+// depends on the order in memory.
 void PutInPrintedOrder(Module& module) {
   const ComputationRoles roles = RolesOf(module);
   for (Computation c : module.computations()) {
@@ -137,7 +137,7 @@ void PutInPrintedOrder(Module& module) {
   if (order.size() == module.computation_count()) module.SetComputationOrder(std::move(order));
 }
 
-// Readers give an element of a tuple the origin of what was put there, as XLA does.
+// Propagates original values from tuple operands to get-tuple-elements, as readers do and as XLA does.
 void GiveElementsTheirOrigin(Module& module) {
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
@@ -197,10 +197,10 @@ void RenumberFrames(Module& module) {
 class TableReader {
  public:
   TableReader(Module* module, std::shared_ptr<const SourceBuffer> text) : module_(*module), in_(text->text(), &sink_) {
-    module_.context().Keep(std::move(text));  // metadata will point into it
+    module_.context().Keep(std::move(text));  // metadata will reference it
   }
 
-  // The origins, with the frames added to the module; nullopt if malformed.
+  // Returns the sources, with their frames added to the module; nullopt if malformed.
   std::optional<std::vector<MetadataId>> Read() {
     std::vector<MetadataId> origins;
     if (!in_.TryConsume('{') || !(in_.TryConsumeWord("sources") || in_.TryConsumeWord("origins")) ||
@@ -257,7 +257,7 @@ class TableReader {
     return true;
   }
 
-  // The numbers of the frames in the module's tables, which get those that they lack.
+  // Returns the indices of the frames in the module's tables, after adding the missing ones.
   std::vector<int32_t> AddFrames(const std::vector<TableFrame>& frames) {
     StackFrames& s = module_.header().stack_frames;
     std::map<std::string_view, int32_t> files, functions;
@@ -313,7 +313,7 @@ class TableReader {
   TextCursor in_;
 };
 
-// The numbers of "0-3,7", all below `bound`; nullopt if malformed.
+// Parses the numbers of "0-3,7", all below `bound`; nullopt if malformed.
 std::optional<std::vector<size_t>> ReadRanges(std::string_view text, size_t bound) {
   std::vector<size_t> numbers;
   const char* p = text.data();

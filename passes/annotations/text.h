@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Annotations in the text. XLA's text has one metadata for each instruction; what else an instruction stands for goes
-// into frontend attributes, which XLA reads, keeps and does not look into:
+// Merged metadata in HLO text. XLA's text has one metadata per instruction; further sources are in frontend attributes,
+// which XLA parses and keeps without interpreting them:
 //
-//   HloModule m, frontend_attributes={hlokit.metadata_sources={sources={{op_name="f/mul"} {op_name="f/add"
-//   stack_frame_id=1}}
+//   HloModule m, frontend_attributes={hlokit.metadata_sources={sources={{op_name="f/mul"}
+//                                                {op_name="f/add" stack_frame_id=1}}
 //                                                frames={{file="f.py" function="f" line=3 ...}}}}
 //   ... add = f32[] add(a, b), frontend_attributes={hlokit.metadata_sources="0-1,7"}, metadata={op_name="f/add"}
 //
-// The list of an instruction has the indices of what it stands for beyond its metadata. Frames stand in the table,
-// since readers drop stack frames that no instruction has as its own.
+// The list of an instruction has the indices of its sources beyond its own metadata. The table has its own frames,
+// since readers drop stack frames that no instruction refers to.
 #ifndef HLOKIT_PASSES_ANNOTATIONS_TEXT_H_
 #define HLOKIT_PASSES_ANNOTATIONS_TEXT_H_
 
@@ -19,16 +19,15 @@
 namespace hlokit {
 
 inline constexpr std::string_view kMetadataSourcesKey = "hlokit.metadata_sources";
-// An older name of the attribute, whose table says `origins=` for `sources=`: read, and written under the new one.
+// Older name of the attribute, with `origins=` for `sources=` in its table: read, and written under the new name.
 inline constexpr std::string_view kOldOriginsKey = "hlokit.origins";
 
-// Takes the attributes away and gives instructions the metadata they speak of: the form in which passes work. What is
-// malformed stays as it is, an attribute like any other.
+// Removes the attributes and adds their sources to the metadata of instructions: the in-memory form for passes.
+// Malformed attributes stay unchanged.
 void ReadMetadataSources(Module& module);
 
-// The reverse: instructions get plain metadata, and attributes with the rest. The stack-frame tables keep what is then
-// referred to, in the order in which the printed text does, and instructions and computations are put in that order
-// too.
+// Reverses ReadMetadataSources: instructions get their main metadata, and attributes with the other sources.
+// Stack-frame tables keep the referenced entries, in print order, and instructions and computations get that order too.
 void WriteMetadataSources(Module& module);
 
 }  // namespace hlokit

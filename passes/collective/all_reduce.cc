@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding and reassociation of all-reduces.
+// Folds and reassociates all-reduces.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -23,10 +23,10 @@ using Groups = std::vector<std::vector<int64_t>>;
 
 bool HasOnlyOneUse(Instruction i) { return !i.is_root() && HasOneUser(i); }
 
-// Reducing over `first`, then over `second`, is reducing over these; nullopt if that meets some device twice or differs
-// from device to device of one group.
+// Returns the groups of reducing over `first`, then over `second`, or nullopt if a device would count twice or the
+// devices of a group would differ.
 std::optional<Groups> Compose(const Groups& first, const Groups& second) {
-  std::vector<std::pair<int64_t, size_t>> group_of;  // device, its group of `first`
+  std::vector<std::pair<int64_t, size_t>> group_of;  // device, its group in `first`
   for (size_t g = 0; g < first.size(); ++g) {
     for (int64_t device : first[g]) group_of.push_back({device, g});
   }
@@ -50,7 +50,7 @@ std::optional<Groups> Compose(const Groups& first, const Groups& second) {
   }
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
-  // Every device is in exactly one group, and all of a group get the same.
+  // Every device is in exactly one group, and all devices of a group get the same result.
   std::vector<int64_t> devices, all;
   for (const auto& group : second) devices.insert(devices.end(), group.begin(), group.end());
   for (const auto& group : result) all.insert(all.end(), group.begin(), group.end());
@@ -60,7 +60,7 @@ std::optional<Groups> Compose(const Groups& first, const Groups& second) {
   return result;
 }
 
-// Two all-reduces of one array each that differ in their groups at most.
+// Returns true for two all-reduces of one array each that differ in their groups at most.
 bool SameButGroups(Instruction a, Instruction b) {
   const std::optional<Opcode> x = ReducerOpcode(a.computation_attr(Attr::kToApply));
   return x && x == ReducerOpcode(b.computation_attr(Attr::kToApply)) && a.operand_count() == 1 &&
@@ -119,7 +119,7 @@ absl::StatusOr<int64_t> ReassociateAllReduces(Module& module, bool reassociate) 
           b.operand(0).shape() != i.shape()) {
         continue;
       }
-      // The operation takes the operands, and one of the all-reduces its result.
+      // The operation gets the operands, and one of the all-reduces its result.
       const InstructionId keep = a.id(), gone = b.id();
       const InstructionId x = a.operand(0).id(), y = b.operand(0).id();
       Builder builder(&module, c.id());

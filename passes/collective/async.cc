@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives as a start and a done, between which other work can be done.
+// Splits collectives into start and done, so that other work overlaps with them.
 #include <vector>
 
 #include "ir/builder/builder.h"
@@ -30,7 +30,7 @@ const Pair* PairOf(Opcode opcode) {
   return nullptr;
 }
 
-// A computation with nothing but the collective, whose operands are its parameters.
+// Returns a computation of only the collective, whose operands are its parameters.
 absl::StatusOr<ComputationId> Wrap(Module& module, InstructionId id) {
   const Instruction i = module.instruction(id);
   const ComputationId body = module.AddComputation(module.UniqueComputationName(StrCat("async_", i.name())));
@@ -77,7 +77,7 @@ absl::Status SplitIntoPair(Module& module, InstructionId id, const Pair& pair) {
   } else if (pair.start != Opcode::kAllReduceStart) {
     std::vector<Shape> parts = {shapes.size() == 1 ? shapes[0] : table.Tuple(shapes), result};
     if (pair.start == Opcode::kCollectivePermuteStart) {
-      // What a backend keeps of the transfer on both sides.
+      // Contexts of the transfer, one for each side.
       parts.insert(parts.end(), 2, table.Scalar(ElementType::kU32));
     }
     started = table.Tuple(parts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which collectives do the same among the same devices.
+// Keys of collectives that do the same among the same devices.
 #ifndef HLOKIT_PASSES_COLLECTIVE_COLLECTIVE_KEY_H_
 #define HLOKIT_PASSES_COLLECTIVE_COLLECTIVE_KEY_H_
 
@@ -10,12 +10,12 @@
 
 namespace hlokit {
 
-// The one operation of a function of two scalars, add or maximum say: nullopt if it does anything else.
+// Returns the one operation of a function of two scalars, such as add or maximum, or nullopt if it does anything else.
 std::optional<Opcode> ReducerOpcode(Computation reducer);
 
-// Equal for collectives of one opcode that may be merged into one: the attributes but the channel, with reducers by
-// what they do and element types where a reducer is called. Nullopt for instructions that are no plain collective: with
-// control edges, a constrained layout, a sharding.
+// Returns a key that is equal for collectives of one opcode that may be merged: all attributes but the channel,
+// reducers by their operation, and element types if there is a reducer. Returns nullopt for collectives with control
+// edges, a constrained layout or a sharding, and for other instructions.
 std::optional<std::string> CollectiveKey(Instruction collective);
 
 }  // namespace hlokit

@@ -18,7 +18,7 @@
 namespace hlokit {
 namespace {
 
-// Far enough to see from one layer's gradients to another's.
+// Large enough to reach from one layer's gradients to another's.
 constexpr IncrementalTopologicalOrder::SearchLimits kSearch = {.groups = 1 << 14, .edges = 1 << 16};
 
 struct Bundle {
@@ -33,7 +33,7 @@ int64_t BytesOf(Instruction i) {
   return bytes;
 }
 
-// One collective in the place of those of `bundle`.
+// Replaces the collectives of `bundle` by one.
 absl::Status Merge(Module& module, ComputationId computation, absl::Span<const InstructionId> bundle) {
   std::vector<InstructionId> operands;
   std::vector<Shape> shapes;
@@ -103,7 +103,7 @@ absl::StatusOr<CombineCounts> CombineCollectives(Module& module, Opcode opcode, 
     }
     IncrementalTopologicalOrder groups(kSearch);
     groups.Begin(begin, users);
-    // By key, the bundles that may still grow.
+    // By key, the bundles that can still grow.
     std::map<std::string, std::vector<Bundle>> open;
     for (uint32_t n = 0; n < order.size(); ++n) {
       const Instruction i = module.instruction(order[n]);
@@ -113,7 +113,7 @@ absl::StatusOr<CombineCounts> CombineCollectives(Module& module, Opcode opcode, 
       std::vector<Bundle>& bundles = open[*key];
       const int64_t bytes = BytesOf(i);
       bool done = false;
-      // The newest first: what lies close is more likely to be independent.
+      // Latest first: nearby collectives are more likely to be independent.
       for (size_t k = bundles.size(); k-- > 0 && bundles.size() - k <= 8 && !done;) {
         Bundle& bundle = bundles[k];
         if (SaturatingAdd(bundle.bytes, bytes) > limits.max_bytes) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of this room.
+// Registers the collective passes.
 #include <deque>
 #include <string>
 
@@ -24,7 +24,7 @@ class Combine : public Pass {
   }
 };
 
-// A pass that counts what it did.
+// A pass that counts its rewrites.
 template <absl::StatusOr<int64_t> (*run)(Module&)>
 class Counted : public Pass {
  public:
@@ -46,7 +46,7 @@ class Reassociate : public Pass {
   }
 };
 
-// A module whose entry reduces over devices with `sum`. Kept for as long as the registry is.
+// Returns a module whose entry reduces over devices with `sum`. Lives as long as the registry.
 std::string_view AllReduceExample(std::string_view name, std::string_view type, std::string_view entry) {
   static auto* const kTexts = new std::deque<std::string>();
   return kTexts->emplace_back(StrCat("HloModule ", name, "\n\nsum {\n  a = ", type, "[] parameter(0)\n  b = ", type,
@@ -88,17 +88,17 @@ PassInfo CombinerInfo(std::string_view name, std::string_view summary, std::stri
           .category = "collective",
           .summary = summary,
           .doc =
-              "Merges those that do the same among the same devices and do not need one another into one with several "
-              "operands, in program order, up to a size. One with a channel keeps the first one's.",
+              "Merges independent collectives with the same groups and reduction into one with several operands, in "
+              "program order, up to a size. The merged collective keeps the channel of the first one.",
           .example = example,
           .options = {{.name = "max-bytes",
                        .type = OptionInfo::Type::kInt,
                        .default_text = max_bytes,
-                       .doc = "operands of one collective, at most"},
+                       .doc = "maximum bytes of the operands of one collective"},
                       {.name = "max-count",
                        .type = OptionInfo::Type::kInt,
                        .default_text = "256",
-                       .doc = "how many operands, at most",
+                       .doc = "maximum number of operands",
                        .min = 1}},
           .preconditions = kNoSchedule,
           .create = MakePass<Combine<opcode>>};
@@ -113,34 +113,36 @@ void RegisterCollectivePasses(PassRegistry* registry) {
                                                  "31457280", ""));
   registry->Add(CombinerInfo<Opcode::kReduceScatter>("reduce-scatter-combiner",
                                                      "merge small reduce-scatters into large ones", "31457280", ""));
-  registry->Add({.name = "all-reduce-folder",
-                 .category = "collective",
-                 .summary = "merge an all-reduce of an all-reduce into one",
-                 .doc = "Two all-reduces in a row become one over the groups that both together make, if each of these "
-                        "meets every device once.",
-                 .example = TwoAxes(),
-                 .preconditions = kNoSchedule,
-                 .create = MakePass<Counted<FoldAllReduces>>});
+  registry->Add(
+      {.name = "all-reduce-folder",
+       .category = "collective",
+       .summary = "merge an all-reduce of an all-reduce into one",
+       .doc =
+           "Two consecutive all-reduces become one over the combined groups, if each of these has every device once.",
+       .example = TwoAxes(),
+       .preconditions = kNoSchedule,
+       .create = MakePass<Counted<FoldAllReduces>>});
   registry->Add({.name = "all-reduce-reassociate",
                  .category = "collective",
                  .summary = "reassociate operations on the results of all-reduces",
-                 .doc = "The sum of two all-reduces that add becomes the all-reduce of the sum, and so for the other "
-                        "operations that a reducer may be.",
+                 .doc = "The sum of two all-reduces with addition becomes the all-reduce of the sum, and likewise for "
+                        "the other reductions.",
                  .example = Total(),
                  .options = {{.name = "reassociate-floats",
                               .type = OptionInfo::Type::kBool,
                               .default_text = "false",
-                              .doc = "sums and products of floats too, which are then added up in another order"}},
+                              .doc = "sums and products of floats too, which changes the order of operations"}},
                  .preconditions = kNoSchedule,
                  .create = MakePass<Reassociate>});
-  registry->Add({.name = "async-collective-creator",
-                 .category = "collective",
-                 .summary = "split collectives into start and done",
-                 .doc = "all-reduce, all-gather and collective-permute get their own start and done, the others an "
-                        "async-start of a computation and an async-done. `schedule` puts other work between the two.",
-                 .example = TwoAxes(),
-                 .preconditions = kNoSchedule,
-                 .create = MakePass<Counted<MakeCollectivesAsync>>});
+  registry->Add(
+      {.name = "async-collective-creator",
+       .category = "collective",
+       .summary = "split collectives into start and done",
+       .doc = "all-reduce, all-gather and collective-permute become their own start and done opcodes, the others an "
+              "async-start of a computation and an async-done. `schedule` overlaps other work with them.",
+       .example = TwoAxes(),
+       .preconditions = kNoSchedule,
+       .create = MakePass<Counted<MakeCollectivesAsync>>});
 }
 
 }  // namespace hlokit

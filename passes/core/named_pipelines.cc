@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipelines that have a name.
+// Registers the named pipelines.
 #include "passes/core/register_passes.h"
 
 namespace hlokit {
 
 namespace {
 
-// What comes after `simplify`, which `default` uses.
+// Registers the pipelines that follow `simplify`, which `default` uses.
 void RegisterFusingPipelines(PassRegistry* registry) {
   registry->AddPipeline({.name = "fuse",
                          .summary = "fuse, to reduce memory traffic",

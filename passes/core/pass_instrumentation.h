@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What looks on while a pipeline runs.
+// Instrumentation of passes in a pipeline.
 #ifndef HLOKIT_PASSES_CORE_PASS_INSTRUMENTATION_H_
 #define HLOKIT_PASSES_CORE_PASS_INSTRUMENTATION_H_
 
@@ -16,19 +16,19 @@ namespace hlokit {
 struct PassRun {
   const PassInfo& info;
   const Pass& pass;
-  int64_t number;          // from 1, over the whole run of the pipeline
-  std::string_view place;  // labels of the groups around it, "simplify/clean"; "" outside
+  int64_t number;          // from 1, counted over the whole pipeline run
+  std::string_view place;  // labels of the enclosing groups, "simplify/clean"; "" outside
 };
 
 class PassInstrumentation {
  public:
   virtual ~PassInstrumentation() = default;
-  // False: the run is left out, and no other instrument hears of it.
+  // Returns false to skip the run; other instrumentations are then not notified.
   virtual bool ShouldRun(const PassRun&) { return true; }
   virtual absl::Status RunBeforePass(const PassRun&, const Module&) { return absl::OkStatus(); }
-  // An error stops the pipeline.
+  // Runs after a pass. An error stops the pipeline.
   virtual absl::Status RunAfterPass(const PassRun&, const Module&, bool /*changed*/) { return absl::OkStatus(); }
-  // The pass gave an error, which stops the pipeline. The module may be in any state.
+  // Runs after a pass failed, which stops the pipeline. The module may be in any state.
   virtual void RunAfterPassFailed(const PassRun&, const absl::Status&) {}
 };
 

@@ -53,7 +53,7 @@ std::vector<const PassInfo*> Pipeline::passes() const {
 absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOptions& options,
                                                absl::Span<PassInstrumentation* const> instruments) {
   Result result;
-  // The state of the module, and the state in which each pass found nothing to do: passes of equal text share it.
+  // Version of the module, and the version for which each pass found nothing to do; passes with equal text share it.
   int64_t version = 0;
   int64_t run_number = 0;
   std::vector<int64_t> idle_at(texts_.size(), -1);
@@ -65,8 +65,8 @@ absl::StatusOr<Pipeline::Result> Pipeline::Run(Module& module, const PipelineOpt
     uint32_t node;
     size_t next = 0;
     int64_t round = 1;
-    int64_t version;    // at the start of the round
-    size_t place_size;  // of the place outside
+    int64_t version;    // at the start of the iteration
+    size_t place_size;  // length of the enclosing group's path
   };
   std::string place;
   std::vector<Open> open = {{0, 0, 1, version, 0}};

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines: passes in the order of a text.
+// Pipelines of passes, parsed from text.
 //
 //   pipeline := item (',' item)*
-//   item     := name options? '*'?            a pass, or a named pipeline, whose options go to every pass in it that
-//   has
-//                                             one of that name
+//   item     := name options? '*'?            a pass, or a named pipeline, whose options go to every pass in it
+//                                             that has an option of that name
 //             | name? '(' pipeline ')' '*'?   a group; the name is a label for reports
 //   options  := '{' (name ('=' value)? (',' name ('=' value)?)*)? '}'     `name` alone is `name=true`
 //
 //   algsimp,cse,fusion{max-operands=16},while(licm,dce)*
 //
-// `*` repeats until a round changes nothing. A pass that found nothing to do is not run again before another pass
-// changed the module. Blanks between the parts do not count.
+// `*` repeats until an iteration changes nothing. A pass that found nothing to do is not run again until another pass
+// changes the module. Whitespace between tokens is ignored.
 #ifndef HLOKIT_PASSES_CORE_PIPELINE_H_
 #define HLOKIT_PASSES_CORE_PIPELINE_H_
 
@@ -30,7 +29,7 @@
 namespace hlokit {
 
 struct PipelineOptions {
-  // Rounds of one `*`, at most. Not reaching a fixpoint by then is no error; RunResult says so.
+  // Maximum number of iterations of one `*`. Not converging by then is not an error; the result reports it.
   int64_t max_iterations = 30;
   PassContext context;
 };
@@ -39,23 +38,24 @@ class Pipeline {
  public:
   struct Result {
     bool changed = false;
-    // Groups that still changed the module in their last round: labels or texts.
+    // Groups that still changed the module in their last iteration: labels or texts.
     std::vector<std::string> not_converged;
   };
 
-  // An error says what is wrong and what was probably meant.
+  // Returns an error that names the problem and suggests the likely intent.
   static absl::StatusOr<Pipeline> Parse(std::string_view text, const PassRegistry& registry = PassRegistry::Get());
   Pipeline(Pipeline&&) = default;
   Pipeline& operator=(Pipeline&&) = default;
 
-  // The text, in one spelling: parses to the same pipeline. `expand`: named pipelines as groups with what is in them.
+  // Returns the pipeline in canonical form, which parses to the same pipeline. `expand`: named pipelines as groups with
+  // their contents.
   std::string ToString(bool expand = false) const;
   bool empty() const { return nodes_[0].children.empty(); }
-  // All passes, in the order of the text; a pass that the text names twice is there twice.
+  // Returns all passes in pipeline order, repeated ones repeatedly.
   std::vector<const PassInfo*> passes() const;
 
-  // Runs over `module`. An error is that of a pass, with its name, or of an instrument; the module is then to be thrown
-  // away.
+  // Runs the pipeline on `module`. Returns the error of a pass, with its name, or of an instrumentation; the module
+  // must then be discarded.
   absl::StatusOr<Result> Run(Module& module, const PipelineOptions& options = {},
                              absl::Span<PassInstrumentation* const> instruments = {});
 
@@ -65,7 +65,7 @@ class Pipeline {
   struct Node {
     std::string label;               // of a group; the name of a named pipeline
     std::string options;             // of a named pipeline, "{name=value}"
-    bool named = false;              // a named pipeline: its label stands for it
+    bool named = false;              // a named pipeline, printed as its label
     bool skip_if_scheduled = false;  // skipped for a module with a schedule
     bool repeat = false;
     const PassInfo* info = nullptr;  // a pass
@@ -75,8 +75,8 @@ class Pipeline {
   };
   Pipeline() = default;
 
-  std::vector<Node> nodes_;         // 0: the group of all
-  std::vector<std::string> texts_;  // of passes, each once
+  std::vector<Node> nodes_;         // 0: the root group
+  std::vector<std::string> texts_;  // of passes, distinct
 };
 
 }  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to Pipeline. Named pipelines are opened in place, on a stack of texts.
+// Parses pipelines. Named pipelines expand in place, on a stack of texts.
 #include <algorithm>
 #include <cctype>
 
@@ -31,13 +31,13 @@ class PipelineParser {
 
  private:
   using Node = Pipeline::Node;
-  // An option given to a named pipeline: for every pass in it that has one of that name.
+  // An option of a named pipeline, for every pass in it with an option of that name.
   struct SharedOption {
     std::string_view name;
     std::string_view value;
     bool taken = false;
   };
-  // A text being read, and how many groups were open when it began.
+  // A text being parsed, and the number of open groups at its start.
   struct Source {
     std::string_view text;
     size_t at;
@@ -78,7 +78,7 @@ class PipelineParser {
     return id;
   }
 
-  // A pass, or the start of a group.
+  // Parses a pass, or the start of a group.
   absl::Status Item() {
     while (true) {
       const std::string_view name = Word(",(){}*");
@@ -86,7 +86,7 @@ class PipelineParser {
         Node group;
         group.label = std::string(name);
         groups_.push_back(NewNode(std::move(group)));
-        continue;  // the first item of the group
+        continue;  // the group's first item follows
       }
       if (name.empty()) return Error("expected a pass");
       if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::isspace(c); })) {
@@ -148,7 +148,7 @@ class PipelineParser {
       return status.ok() ? status : Error("pass `", info.name, "`: ", std::string(status.message()));
     };
     if (absl::Status status = OptionList(info.name, set); !status.ok()) return status;
-    // Those of pipelines around it, the outermost last: what the user wrote counts most.
+    // Options of enclosing pipelines, the outermost last: the user's text takes precedence.
     for (size_t t = texts_.size(); t-- > 0;) {
       for (SharedOption& shared : texts_[t].options) {
         if (!HasOption(info, shared.name)) continue;
@@ -168,7 +168,7 @@ class PipelineParser {
     return absl::OkStatus();
   }
 
-  // Closes what ends here. False at the end of the text; true before another item.
+  // Closes the groups that end here. Returns false at the end of the text, true before another item.
   absl::StatusOr<bool> AfterItem() {
     while (true) {
       if (Eat(',')) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function of each room of passes that registers its own, and that of the named pipelines.
+// Functions that register the passes of each category, and the named pipelines.
 #ifndef HLOKIT_PASSES_CORE_REGISTER_PASSES_H_
 #define HLOKIT_PASSES_CORE_REGISTER_PASSES_H_
 

@@ -8,7 +8,7 @@
 namespace hlokit {
 namespace {
 
-// Names under which other compilers register a pass or pipeline of this kind: XLA's, and LLVM's where XLA has none.
+// Names of passes or pipelines of this kind in other compilers: XLA's, and LLVM's if XLA has none.
 struct PassAlias {
   std::string_view alias;
   std::string_view name;
@@ -30,7 +30,7 @@ constexpr PassAlias kAliases[] = {
     {"tpu-compile", "tpu"},
 };
 
-// The name of which `name` is an alias, or else `name` itself.
+// Returns the name of which `name` is an alias, or else `name` itself.
 std::string_view ResolveAlias(std::string_view name) {
   for (const PassAlias& alias : kAliases) {
     if (SamePassName(alias.alias, name)) return alias.name;

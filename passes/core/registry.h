@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes there are, and the pipelines that have a name.
+// Registry of passes and named pipelines.
 //
-// Each room of passes registers its own in a function of its own, called by registry.cc:
+// Each category of passes has a registration function, called by registry.cc:
 //
 //   void RegisterFusionPasses(PassRegistry* registry) {
-//     registry->Add({.name = "fusion", .room = "fusion", .summary = "…", .make = MakePass<Fusion>});
+//     registry->Add({.name = "fusion", .category = "fusion", .summary = "…", .create = MakePass<Fusion>});
 //   }
 #ifndef HLOKIT_PASSES_CORE_REGISTRY_H_
 #define HLOKIT_PASSES_CORE_REGISTRY_H_
@@ -24,10 +24,10 @@ std::unique_ptr<Pass> MakePass() {
   return std::make_unique<P>();
 }
 
-// Returns true if the names of passes, pipelines or options are the same: `-` and `_` count as one character.
+// Returns true if two names of passes, pipelines or options are equal: `-` and `_` count as one character.
 bool SamePassName(std::string_view a, std::string_view b);
 
-// A pipeline with a name, which other pipelines may use like a pass.
+// A pipeline with a name, usable in other pipelines like a pass.
 struct NamedPipeline {
   std::string_view name;
   std::string_view summary;
@@ -37,23 +37,23 @@ struct NamedPipeline {
 
 class PassRegistry {
  public:
-  // All passes of the library. Made once; never changes.
+  // Returns the registry of all passes of the library. Built once and immutable.
   static const PassRegistry& Get();
 
   void Add(PassInfo info);
   void AddPipeline(NamedPipeline pipeline);
 
-  // Null if there is none. Names of other compilers are accepted too (see AliasesOf), and `_` for `-`.
+  // Returns null if there is no such pass. Accepts names of other compilers (see AliasesOf), and `_` for `-`.
   const PassInfo* Find(std::string_view name) const;
   const NamedPipeline* FindPipeline(std::string_view name) const;
-  // Other names of a pass or pipeline: those of XLA and LLVM where they differ in more than `-` and `_`.
+  // Returns other names of a pass or pipeline: those of XLA and LLVM that differ in more than `-` and `_`.
   static std::vector<std::string_view> AliasesOf(std::string_view name);
-  // A pass with these options, which must be those of `info`.
+  // Creates a pass with these options, which must be those of `info`.
   static std::unique_ptr<Pass> Make(const PassInfo& info, PassOptions options);
 
   // Sorted by name.
   const std::vector<const PassInfo*>& passes() const { return passes_; }
-  // In the order in which they were registered.
+  // In registration order.
   const std::vector<NamedPipeline>& pipelines() const { return pipelines_; }
 
  private:

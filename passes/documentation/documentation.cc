@@ -13,7 +13,7 @@
 namespace hlokit {
 namespace {
 
-// The bodies of the computations, callees first, without the header of the module.
+// Returns the bodies of the computations, callees first, without the module header.
 std::string Bodies(const Module& module, bool layouts) {
   std::string text;
   {
@@ -30,7 +30,7 @@ std::string Bodies(const Module& module, bool layouts) {
   return text + "\n";
 }
 
-// A long text without its middle.
+// Returns a long text without its middle.
 std::string Shortened(std::string_view text) {
   constexpr size_t kMaxLines = 100, kFirst = 30, kLast = 20;
   std::vector<size_t> ends;
@@ -49,7 +49,7 @@ std::string ExampleText(const PassInfo& info) {
   const absl::StatusOr<bool> changed = pass->Run(**module);
   if (!changed.ok()) return StrCat("The example fails: ", std::string(changed.status().message()), "\n");
   WriteMetadataSources(**module);
-  // Layouts are shown where memory spaces are what it is about.
+  // Print layouts if the example is about memory spaces.
   const bool layouts = Bodies(**module, true).find("S(1)") != std::string::npos;
   return StrCat("Before:\n\n```\n", before[layouts], "```\n\nAfter:\n\n```\n", Shortened(Bodies(**module, layouts)),
                 "```\n\n");
@@ -67,7 +67,7 @@ std::string_view TypeText(OptionInfo::Type type) {
   return "";
 }
 
-// " (also NAME, NAME)", or "" if the pass or pipeline has one name only.
+// Returns " (also NAME, NAME)", or "" if the pass or pipeline has only one name.
 std::string AliasesText(std::string_view name, std::string_view quote) {
   std::string text;
   for (const std::string_view alias : PassRegistry::AliasesOf(name)) {

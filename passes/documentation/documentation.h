@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the registry knows, as text for people.
+// Human-readable text about the registered passes.
 #ifndef HLOKIT_PASSES_DOCUMENTATION_DOCUMENTATION_H_
 #define HLOKIT_PASSES_DOCUMENTATION_DOCUMENTATION_H_
 
@@ -9,11 +9,11 @@
 
 namespace hlokit {
 
-// A line for each pass and pipeline: name, tab, summary.
+// Returns a line for each pass and pipeline: name, tab, summary.
 std::string PassesAsText(const PassRegistry& registry);
 
-// A page: a chapter for each room, a section for each pass with its options, what it needs and keeps, and its example
-// before and after.
+// Returns a page: a chapter for each category, a section for each pass with its options, preconditions and guarantees,
+// and its example before and after.
 std::string PassesAsMarkdown(const PassRegistry& registry);
 
 }  // namespace hlokit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dots brought into the form that kernels take: [batch…, rows, contracted] x [batch…, contracted, columns], with one
-// dimension each for rows, columns and what is contracted.
+// Canonicalizes dots for kernels: [batch…, rows, contracted] x [batch…, contracted, columns], with one dimension each
+// for rows, columns and contraction.
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +19,7 @@ std::vector<int64_t> FreeDims(Shape shape, absl::Span<const int64_t> batch, absl
   return free;
 }
 
-// Transposes and reshapes `operand` to the dimensions of the groups, each group of `merged` as one.
+// Transposes and reshapes `operand` to the dimensions of the groups, merging each group of `merged` into one.
 InstructionId Arrange(PatternRewriter& rewriter, Instruction operand, absl::Span<const int64_t> batch,
                       absl::Span<const int64_t> second, absl::Span<const int64_t> third) {
   std::vector<int64_t> order(batch.begin(), batch.end());
@@ -64,7 +64,7 @@ bool Decompose(PatternRewriter& rewriter, Instruction dot) {
                          lhs_contracting[0] == batch + static_cast<int64_t>(lhs_free.size()) &&
                          rhs_contracting[0] == batch;
   if (canonical || dot.shape().element_count() == 0 || lhs.shape().element_count() == 0) return false;
-  // Both sides agree on the order of what is contracted; the result keeps the order it had.
+  // Both sides agree on the order of contracting dimensions; the result keeps its order.
   const InstructionId a = Arrange(rewriter, lhs, lhs_batch, lhs_free, lhs_contracting);
   const InstructionId b = Arrange(rewriter, rhs, rhs_batch, rhs_contracting, rhs_free);
   std::vector<int64_t> batch_dims(static_cast<size_t>(batch)), sizes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers and scatters as loops over the index vectors, with a dynamic slice or update in each trip: for machines that
-// have no addressing of their own for them. As XLA's GatherExpander and ScatterExpander.
+// Expands gathers and scatters into loops over the index vectors, with a dynamic slice or update in each iteration: for
+// targets without indexed addressing. As XLA's GatherExpander and ScatterExpander.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -19,7 +19,7 @@
 namespace hlokit {
 namespace {
 
-// What computes the other results; users stand behind what they use.
+// Erases unused instructions, in reverse order, since users come after their operands.
 void EraseUnused(Module& module, Computation c) {
   for (InstructionId id = c.record().last, previous; id.valid(); id = previous) {
     previous = module.record(id).previous;
@@ -30,15 +30,15 @@ void EraseUnused(Module& module, Computation c) {
   }
 }
 
-// What gathers and scatters have in common: an array that is indexed, and vectors of starts of windows in it. The other
-// array, result of a gather and updates of a scatter, holds the windows.
+// Common form of gathers and scatters: an array that is indexed, and vectors of start indices of windows in it. The
+// other array, the result of a gather or the updates of a scatter, holds the windows.
 struct Indexing {
   Instruction array, indices;
   Shape windows;                          // of the other array
-  absl::Span<const int64_t> window_dims;  // of `windows`: those that run inside of a window
-  absl::Span<const int64_t> collapsed;    // of `array`: of size 1 in a window, and no dimension of `windows`
+  absl::Span<const int64_t> window_dims;  // of `windows`: dimensions within a window
+  absl::Span<const int64_t> collapsed;    // of `array`: dimensions of size 1 in a window that `windows` lacks
   absl::Span<const int64_t> index_map;    // component k of an index vector is the start in this dimension of `array`
-  absl::Span<const int64_t> batching;     // of `array`: the start is the position in ...
+  absl::Span<const int64_t> batching;     // of `array`: the start is the index in ...
   absl::Span<const int64_t> indices_batching;  // ... this dimension of `indices`
   int64_t vector_dim = 0;                      // of `indices`
 
@@ -54,7 +54,7 @@ struct Indexing {
   }
 };
 
-// Builds the parts of such a loop.
+// Builds such a loop.
 class IndexedLoop {
  public:
   IndexedLoop(PatternRewriter& rewriter, Instruction i, const Indexing& indexing, std::vector<int64_t> window_sizes)
@@ -63,7 +63,7 @@ class IndexedLoop {
     const ElementType type = x_.indices.shape().element_type();
     const absl::Span<const int64_t> dims = x_.array.shape().dims();
     const bool large = std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d > INT32_MAX; });
-    // Unsigned numbers fit the signed type of twice their size, except the widest.
+    // Unsigned integers fit the signed type of twice their size, except the widest.
     type_ = type == ElementType::kU64             ? type
             : type == ElementType::kS32 && !large ? type
             : BitsOf(type) < 32 && !large         ? ElementType::kS32
@@ -78,14 +78,14 @@ class IndexedLoop {
 
   int64_t count() const { return count_; }
   Shape Array(ElementType type, std::vector<int64_t> dims) { return rewriter_.shapes().Array(type, dims); }
-  // `dims` behind a dimension of all index vectors.
+  // Returns `dims` after a dimension of all index vectors.
   std::vector<int64_t> ForEach(absl::Span<const int64_t> dims, int64_t count) {
     std::vector<int64_t> result = {count};
     result.insert(result.end(), dims.begin(), dims.end());
     return result;
   }
 
-  // The start in each dimension of the array, a row for each index vector.
+  // Returns the start in each dimension of the array, one row per index vector.
   InstructionId Starts() {
     InstructionId indices = rewriter_.MakeConvert(x_.indices.id(), type_);
     const int64_t rank = x_.indices.shape().rank();
@@ -120,7 +120,8 @@ class IndexedLoop {
     return rewriter_.Make(Opcode::kConcatenate, Array(type_, {count_, x_.array.shape().rank()}), columns, attrs);
   }
 
-  // Where each dimension of `windows` is found in an array of all batch dimensions, then all window dimensions.
+  // Returns the position of each dimension of `windows` in an array of all batch dimensions, then all window
+  // dimensions.
   std::vector<int64_t> Order() const {
     std::vector<int64_t> order;
     int64_t window = static_cast<int64_t>(x_.BatchSizes().size()), batch = 0;
@@ -137,8 +138,8 @@ class IndexedLoop {
     return rewriter_.Make(Opcode::kTranspose, Array(from.element_type(), sizes), {array}, attrs);
   }
 
-  // A loop with `state` behind a counter. `body` gets the builder, the counter and the elements, and gives the elements
-  // of the next trip.
+  // Builds a loop over a counter and `state`. `body` gets the builder, the counter and the elements, and returns the
+  // elements of the next iteration.
   template <typename Body>
   InstructionId Loop(std::vector<InstructionId> state, Body body) {
     Module& module = rewriter_.module();
@@ -169,7 +170,7 @@ class IndexedLoop {
     const AttrValue attrs[] = {{Attr::kCondition, condition.value}, {Attr::kBody, trip.value}};
     return rewriter_.Make(Opcode::kWhile, tuple, {init}, attrs);
   }
-  // Element `k` of the last state.
+  // Returns element `k` of the final state.
   InstructionId ResultOf(InstructionId loop, int64_t k) {
     const AttrValue index[] = {rewriter_.Int(Attr::kIndex, k + 1)};
     return rewriter_.Make(Opcode::kGetTupleElement, rewriter_.at(loop).shape().element(k + 1), {loop}, index);
@@ -177,7 +178,7 @@ class IndexedLoop {
 
   // ---- in the body ----
   InstructionId Get(Builder::Result result) { return result.ok() ? *result : InstructionId(); }
-  // Row `counter` of an array of windows, and the reverse.
+  // Reads or writes row `counter` of an array of windows.
   InstructionId ReadRow(Builder& b, InstructionId rows, InstructionId counter, absl::Span<const int64_t> sizes) {
     const InstructionId row = Get(b.DynamicSlice(rows, RowStart(b, counter, sizes.size()), ForEach(sizes, 1)));
     return Get(b.Reshape(row, sizes));
@@ -187,7 +188,7 @@ class IndexedLoop {
     const InstructionId update = Get(b.Reshape(row, ForEach(sizes, 1)));
     return Get(b.DynamicUpdateSlice(rows, update, RowStart(b, counter, sizes.size())));
   }
-  // The starts of this trip, as scalars.
+  // Returns the starts of this iteration, as scalars.
   std::vector<InstructionId> StartsOf(Builder& b, InstructionId starts, InstructionId counter) {
     const int64_t rank = x_.array.shape().rank();
     const InstructionId row = ReadRow(b, starts, counter, {rank});
@@ -195,7 +196,7 @@ class IndexedLoop {
     for (int64_t d = 0; d < rank; ++d) scalars.push_back(Get(b.Reshape(Get(b.Slice(row, {d}, {d + 1})), {})));
     return scalars;
   }
-  // True where the window lies inside of the array.
+  // Returns true at run time if the window is within the array.
   InstructionId Fits(Builder& b, const std::vector<InstructionId>& starts) {
     InstructionId all;
     for (int64_t d = 0; d < x_.array.shape().rank(); ++d) {
@@ -267,7 +268,7 @@ bool ExpandGather(PatternRewriter& rewriter, Instruction gather) {
   return rewriter.Replace(gather, loop.Transpose(result, loop.Order()));
 }
 
-// A scatter into one array or into several of the same dimensions.
+// A scatter into one array or several of the same dimensions.
 class ScatterParts {
  public:
   explicit ScatterParts(Instruction scatter)
@@ -279,7 +280,7 @@ class ScatterParts {
   Instruction array(int64_t k) const { return scatter_.operand(k); }
   Instruction indices() const { return scatter_.operand(count_); }
   Instruction updates(int64_t k) const { return scatter_.operand(count_ + 1 + k); }
-  // No conversions of types hide in it.
+  // Returns true if the scatter converts no types.
   bool IsPlain() const {
     if (count_ < 1 || scatter_.operand_count() != 2 * count_ + 1 || combine_.parameter_count() != 2 * count_)
       return false;
@@ -298,7 +299,8 @@ class ScatterParts {
     }
     return true;
   }
-  // Computes what becomes of array `k`, from elements of the arrays, then updates. A new one if there are several.
+  // Returns a computation of the new element of array `k` from elements of the arrays, then updates. Clones the
+  // combiner if there are several arrays.
   ComputationId CombineOf(Module& module, int64_t k) const {
     if (count_ == 1) return combine_.id();
     const ComputationId part = module.CloneComputation(combine_.id());
@@ -373,7 +375,7 @@ bool ExpandScatter(PatternRewriter& rewriter, Instruction scatter) {
       const AttrValue attrs[] = {b.List(Attr::kDimensions, all), Builder::Calls(Attr::kToApply, combine)};
       combined.push_back(loop.Get(b.Add(Opcode::kMap, elements, attrs)));
     }
-    // Windows that do not fit are left out as a whole.
+    // Windows that do not fit are dropped as a whole.
     const InstructionId fits = loop.Get(b.Broadcast(loop.Fits(b, starts), sizes, {}));
     for (size_t k = 0; k < count; ++k) {
       const InstructionId after = loop.Get(b.Select(fits, combined[k], elements[k]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Triangular solves and Cholesky factorizations of small matrices, row by row and column by column, in terms of slices
-// and dots. Larger ones stay: their kernels work in blocks.
+// Expands triangular solves and Cholesky factorizations of small matrices, row by row and column by column, into slices
+// and dots. Larger ones stay: their kernels are blocked.
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -38,7 +38,7 @@ class Matrices {
     const AttrValue attrs[] = {rewriter_.List(Attr::kDimensions, order)};
     return rewriter_.Make(Opcode::kTranspose, Sized(Columns(m), Rows(m)), {m}, attrs);
   }
-  // a * b, or a * transpose(b).
+  // Returns a * b, or a * transpose(b).
   InstructionId Product(InstructionId a, InstructionId b, bool transposed) {
     std::vector<int64_t> batch(batch_.size());
     std::iota(batch.begin(), batch.end(), 0);
@@ -49,7 +49,7 @@ class Matrices {
       attrs.push_back(rewriter_.List(Attr::kLhsBatchDims, batch));
       attrs.push_back(rewriter_.List(Attr::kRhsBatchDims, batch));
     }
-    // In the precision that the whole operation has.
+    // At the precision of the whole operation.
     attrs.push_back(rewriter_.List(Attr::kOperandPrecision, {static_cast<int64_t>(Precision::kHighest),
                                                              static_cast<int64_t>(Precision::kHighest)}));
     return rewriter_.Make(Opcode::kDot, Sized(Rows(a), transposed ? Rows(b) : Columns(b)), {a, b}, attrs);
@@ -59,7 +59,7 @@ class Matrices {
     const AttrValue attrs[] = {rewriter_.List(Attr::kDimensions, {below ? rank_ - 2 : rank_ - 1})};
     return rewriter_.Make(Opcode::kConcatenate, Sized(rows, columns), {a, b}, attrs);
   }
-  // One element of each matrix, in all places of a matrix of this size.
+  // Broadcasts one element of each matrix to a matrix of this size.
   InstructionId Spread(InstructionId element, int64_t rows, int64_t columns, ElementType type) {
     std::vector<int64_t> dims(batch_.size());
     std::iota(dims.begin(), dims.end(), 0);
@@ -93,13 +93,13 @@ bool Applies(PatternRewriter& rewriter, Instruction i) {
          i.shape().element_count() != 0 && rewriter.IsReplaceable(i);
 }
 
-// What is computed with, so that only the result is rounded.
+// Returns the type of intermediate values, so that only the result is rounded.
 ElementType WideTypeOf(PatternRewriter& rewriter, ElementType type) {
   if (rewriter.options().Bool("wide")) return ElementType::kF64;
   return BitsOf(type) < 32 ? ElementType::kF32 : type;
 }
 
-// Substitution, forward for lower triangles and backward for upper ones. The other triangle is not looked at.
+// Expands by substitution, forward for lower triangles and backward for upper ones. The other triangle is not read.
 bool TriangularSolve(PatternRewriter& rewriter, Instruction solve) {
   if (!Applies(rewriter, solve)) return false;
   const ElementType type = WideTypeOf(rewriter, solve.shape().element_type());
@@ -110,7 +110,7 @@ bool TriangularSolve(PatternRewriter& rewriter, Instruction solve) {
   bool transposed =
       solve.enum_attr(Attr::kTransposeA, TriangularTranspose::kNoTranspose) >= TriangularTranspose::kTranspose;
   const bool left = solve.bool_attr(Attr::kLeftSide);
-  // x a = b is transpose(a) transpose(x) = transpose(b).
+  // x a = b is equivalent to transpose(a) transpose(x) = transpose(b).
   if (!left) {
     b = m.Transpose(b);
     transposed = !transposed;
@@ -137,15 +137,15 @@ bool TriangularSolve(PatternRewriter& rewriter, Instruction solve) {
   return rewriter.Replace(solve, rewriter.MakeConvert(left ? x : m.Transpose(x), solve.shape().element_type()));
 }
 
-// Column by column. A matrix with a pivot below zero has no factor: NaN everywhere. A last pivot of zero has the root
-// zero; one before that makes NaN of what follows.
+// Expands column by column. A matrix with a negative pivot has no factor: NaN everywhere. A zero pivot in the last
+// column has the root zero; in an earlier one it yields NaN in later columns.
 bool Cholesky(PatternRewriter& rewriter, Instruction cholesky) {
   if (!Applies(rewriter, cholesky)) return false;
   const ElementType type = WideTypeOf(rewriter, cholesky.shape().element_type());
   Matrices m(rewriter, rewriter.shapes().WithElementType(cholesky.shape(), type));
   const bool lower = cholesky.bool_attr(Attr::kLower);
   const InstructionId operand = rewriter.MakeConvert(cholesky.operand(0).id(), type);
-  // What is left of the matrix once the products of the columns so far are taken off.
+  // The remaining matrix after subtraction of the products of the columns so far.
   InstructionId left = lower ? operand : m.Transpose(operand);
   const int64_t n = m.Rows(left);
   InstructionId factor, good;

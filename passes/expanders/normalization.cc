@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization and the logistic function in terms of simpler operations.
+// Expands batch normalization and the logistic function.
 #include "passes/rewrite/pattern_rewriter.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {
 
-// The parts that the three batch normalizations share.
+// Common subexpressions of the three batch normalizations.
 class BatchNorm {
  public:
   BatchNorm(PatternRewriter& rewriter, Instruction i) : rewriter_(rewriter), instruction_(i), operand_(i.operand(0)) {
@@ -18,7 +18,7 @@ class BatchNorm {
     }
   }
 
-  // All operands of one type, which sums are done in.
+  // Returns true if all operands have one type, in which sums are computed.
   bool Applies() const {
     for (Instruction operand : instruction_.operands()) {
       if (operand.shape().element_type() != type_) return false;
@@ -42,7 +42,7 @@ class BatchNorm {
     return rewriter_.MakeLike(Opcode::kDivide, {sum, Splat(sum, static_cast<double>(count_))});
   }
   InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b) { return rewriter_.MakeLike(opcode, {a, b}); }
-  // 1 / sqrt(variance + epsilon), one for each feature.
+  // Returns 1 / sqrt(variance + epsilon) for each feature.
   InstructionId InverseDeviation(InstructionId variance) {
     const InstructionId epsilon = Splat(variance, static_cast<double>(instruction_.float_attr(Attr::kEpsilon)));
     return rewriter_.MakeLike(Opcode::kRsqrt, {Binary(Opcode::kAdd, variance, epsilon)});
@@ -62,7 +62,7 @@ class BatchNorm {
   ComputationId reducer_;
 };
 
-// (x - mean) * rsqrt(variance + epsilon) * scale + offset
+// Returns (x - mean) * rsqrt(variance + epsilon) * scale + offset.
 InstructionId Normalized(BatchNorm& norm, InstructionId centered, InstructionId inverse, InstructionId scale,
                          InstructionId offset) {
   const InstructionId scaled = norm.Binary(
@@ -89,8 +89,8 @@ bool Training(PatternRewriter& rewriter, Instruction i) {
   return rewriter.Replace(i, norm.Tuple({result, mean, variance}));
 }
 
-// From the gradient g of the result: of the offset sum(g); of the scale sum(g * centerd) * inverse; of the operand
-// scale * inverse * (g - mean(g) - centerd * inverse^2 * mean(g * centerd)).
+// Computes gradients from the gradient g of the result: for the offset sum(g); for the scale sum(g * centered) *
+// inverse; for the operand scale * inverse * (g - mean(g) - centered * inverse^2 * mean(g * centered)).
 bool Gradient(PatternRewriter& rewriter, Instruction i) {
   BatchNorm norm(rewriter, i);
   if (!norm.Applies()) return false;
@@ -112,7 +112,7 @@ bool Gradient(PatternRewriter& rewriter, Instruction i) {
   return rewriter.Replace(i, norm.Tuple({result, scale_gradient, offset_gradient}));
 }
 
-// logistic(x) = 1 / (1 + exp(-x))
+// Rewrites logistic(x) as 1 / (1 + exp(-x)).
 bool Logistic(PatternRewriter& rewriter, Instruction i) {
   const Instruction x = i.operand(0);
   if (x.shape() != i.shape() || !IsFloat(i.shape().element_type()) || !rewriter.IsReplaceable(i)) return false;

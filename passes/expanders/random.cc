@@ -14,7 +14,7 @@
 namespace hlokit {
 namespace {
 
-// An unsigned 64-bit number as two of 32.
+// An unsigned 64-bit number as two 32-bit words.
 struct Words {
   InstructionId low, high;
 };
@@ -51,7 +51,7 @@ class BitGenerator {
     return Binary(Opcode::kOr, rewriter_.MakeConvert(low, ElementType::kU64),
                   ShiftLeft(rewriter_.MakeConvert(high, ElementType::kU64), 32));
   }
-  // A scalar in all places of an array of `count`.
+  // Broadcasts a scalar to an array of `count` elements.
   InstructionId Spread(InstructionId scalar, int64_t count) {
     return rewriter_.MakeSplat(Array(rewriter_.at(scalar).shape().element_type(), {count}), scalar);
   }
@@ -64,7 +64,7 @@ class BitGenerator {
     return rewriter_.MakeInferred(Opcode::kConcatenate, parts, attrs);
   }
 
-  // Unsigned words of 32 or 64 bits, in the dimensions of the result, as its elements: the low bits.
+  // Converts unsigned words of 32 or 64 bits to elements of the result, in its dimensions: the low bits.
   InstructionId Elements(InstructionId bits) {
     const ElementType type = values_.element_type();
     constexpr ElementType kUnsigned[] = {ElementType::kU8, ElementType::kU16, ElementType::kU32, ElementType::kU64};
@@ -104,8 +104,8 @@ class BitGenerator {
 
   RandomBits ThreeFry() {
     const Words key = {Low(words_[0]), High(words_[0])};
-    // Numbers of 32 bits come in pairs, which are neighbors in dimension `split`: the first of even size, or else the
-    // first of the largest ones, counted as rounded up.
+    // 32-bit numbers come in pairs, which are neighbors in dimension `split`: the first of even size, or else the first
+    // of the largest ones, rounded up.
     int64_t split = -1;
     for (int64_t d = 0; d < values_.rank() && split < 0; ++d) {
       if (values_.dim(d) % 2 == 0) split = d;
@@ -153,13 +153,13 @@ class BitGenerator {
     return x;
   }
 
-  // `high` with the carry of a sum of low halves that gave `sum` out of `low`.
+  // Returns `high` plus the carry of a sum of low halves, given the result `sum` and the operand `low`.
   InstructionId Carried(InstructionId high, InstructionId sum, InstructionId low) {
     const InstructionId carry = rewriter_.MakeCompare(ComparisonDirection::kLt, sum, low);
     return Add(high, rewriter_.MakeConvert(carry, ElementType::kU64));
   }
 
-  // The counter has 128 bits. A state of two numbers holds its low half beside the key, which is the high half too.
+  // The counter has 128 bits. A state of two numbers holds the key and its low half; the high half is then the key.
   RandomBits Philox() {
     const InstructionId high = words_.size() >= 3 ? words_[2] : words_[0];
     const int64_t per_block = Is64() ? 2 : 4, count = values_.element_count();
@@ -187,11 +187,11 @@ class BitGenerator {
 
   PatternRewriter& rewriter_;
   RngAlgorithm algorithm_;
-  std::vector<InstructionId> words_;  // of the state, scalars u64
+  std::vector<InstructionId> words_;  // of the state, as scalars u64
   Shape values_;
 };
 
-// rng-bit-generator, whose state is an array of u64, or of u32 in pairs.
+// Expands rng-bit-generator, whose state is an array of u64, or of u32 in pairs.
 class GeneratorExpander {
  public:
   GeneratorExpander(PatternRewriter& rewriter, Instruction i)
@@ -220,7 +220,7 @@ class GeneratorExpander {
 
  private:
   bool IsWide() const { return state_.shape().element_type() == ElementType::kU64; }
-  // Element k of the state.
+  // Returns element k of the state.
   InstructionId Element(int64_t k) {
     const ElementType type = state_.shape().element_type();
     const AttrValue attrs[] = {rewriter_.List(Attr::kSlice, {k, k + 1, 1})};
@@ -228,7 +228,7 @@ class GeneratorExpander {
     return rewriter_.MakeReshape(rewriter_.Make(Opcode::kSlice, one, {state_.id()}, attrs),
                                  rewriter_.shapes().Scalar(type));
   }
-  // Number k of the state as a scalar u64.
+  // Returns word k of the state as a scalar u64.
   InstructionId StateWord(int64_t k) {
     if (IsWide()) return Element(k);
     const InstructionId low = rewriter_.MakeConvert(Element(2 * k), ElementType::kU64);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers of a distribution as arithmetic on random bits, as XLA's RngExpander: rng has no state, so that of the
-// program is read and advanced by as many 32-bit numbers as are drawn. Which numbers come out is not what another
-// implementation gives; how they are distributed is.
+// Random numbers of a distribution as arithmetic on random bits, as XLA's RngExpander: rng has no state, so the state
+// of the program is read and advanced by the number of 32-bit words generated. The distribution is that of other
+// implementations, the numbers are not.
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -15,7 +15,8 @@
 namespace hlokit {
 namespace {
 
-// Binary digits of a float type that has all whole numbers below 2^digits; nullopt for types that are not expanded.
+// Returns the digits of a float type that represents all integers below 2^digits; nullopt for types that are not
+// expanded.
 std::optional<int> DigitsOf(ElementType type) {
   if (type == ElementType::kF64) return 53;
   if (type == ElementType::kF32) return 24;
@@ -53,12 +54,12 @@ class RngExpander {
   }
   InstructionId Unary(Opcode opcode, InstructionId a) { return rewriter_.MakeLike(opcode, {a}); }
   InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b) { return rewriter_.MakeLike(opcode, {a, b}); }
-  // Operand k in all places, as numbers of `type`.
+  // Returns operand k broadcast to the result, as `type`.
   InstructionId Bound(int64_t k, ElementType type) {
     return rewriter_.MakeSplat(Array(type), rewriter_.MakeConvert(rng_.operand(k).id(), type));
   }
 
-  // An array of bits.
+  // Returns an array of random bits.
   InstructionId Bits(Shape values) {
     const bool three_fry = rewriter_.options().String("algorithm") == "three-fry";
     const Shape scalar = rewriter_.shapes().Scalar(ElementType::kU64);
@@ -75,13 +76,13 @@ class RngExpander {
     }
     return MakeRandomBits(rewriter_, three_fry ? RngAlgorithm::kThreeFry : RngAlgorithm::kPhilox, state, values).values;
   }
-  // From 0 up to but not including 1, by the upper `digits` of the bits.
+  // Returns values in [0, 1) from the upper `digits` of the bits.
   InstructionId Fraction(InstructionId bits, ElementType type, int digits) {
     const ElementType word = rewriter_.at(bits).shape().element_type();
     const InstructionId upper = Binary(Opcode::kShiftRightLogical, bits, Number(word, BitsOf(word) - digits));
     return Binary(Opcode::kMultiply, rewriter_.MakeConvert(upper, type), Number(type, std::ldexp(1.0, -digits)));
   }
-  // What floats are computed in.
+  // Returns the float type of intermediate values.
   ElementType Computed() const { return type_ == ElementType::kF64 ? ElementType::kF64 : ElementType::kF32; }
   ElementType Word() const { return type_ == ElementType::kF64 ? ElementType::kU64 : ElementType::kU32; }
 
@@ -93,7 +94,7 @@ class RngExpander {
     return rewriter_.MakeConvert(Binary(Opcode::kAdd, low, Binary(Opcode::kMultiply, range, fraction)), type_);
   }
 
-  // The remainder of 64 bits: numbers differ in their chances by 2^-32 at most where the range has 32 bits.
+  // Returns 64 bits modulo the range: probabilities differ by at most 2^-32 if the range has 32 bits.
   InstructionId UniformInteger() {
     const ElementType word = ElementType::kU64;
     const InstructionId bits = Bits(Array(word));
@@ -102,13 +103,13 @@ class RngExpander {
       return rewriter_.MakeCompare(ComparisonDirection::kNe, lowest, Number(word, 0));
     }
     const InstructionId low = Bound(0, word);
-    // An empty range has no numbers: its start stands for them.
+    // An empty range yields its start.
     const InstructionId range =
         Binary(Opcode::kMaximum, Binary(Opcode::kSubtract, Bound(1, word), low), Number(word, 1));
     return rewriter_.MakeConvert(Binary(Opcode::kAdd, low, Binary(Opcode::kRemainder, bits, range)), type_);
   }
 
-  // The cosine branch of the Box-Muller transform.
+  // Returns the cosine branch of the Box–Muller transform.
   InstructionId Normal() {
     const ElementType type = Computed();
     std::vector<int64_t> dims = {2};

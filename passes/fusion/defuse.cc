@@ -12,7 +12,7 @@
 namespace hlokit {
 namespace {
 
-// `heir` stands for those sources of the fusion that no instruction of the body stands for.
+// Adds to `heir` the metadata sources of the fusion that no body instruction carries.
 void MergeRemainingMetadata(Module& module, Instruction fusion, Computation body, InstructionId heir) {
   MetadataPool& pool = module.context().metadata;
   absl::flat_hash_set<uint32_t> carried;
@@ -26,7 +26,7 @@ void MergeRemainingMetadata(Module& module, Instruction fusion, Computation body
   module.SetMetadata(heir, merged);
 }
 
-// Puts copies of the instructions of the body in front of the fusion's users, and removes the fusion.
+// Clones the body before the fusion's users, and erases the fusion.
 void Inline(Module& module, Instruction fusion, Computation body) {
   const ComputationId caller = fusion.record().parent;
   const InstructionId place = fusion.record().next;
@@ -62,7 +62,7 @@ void Inline(Module& module, Instruction fusion, Computation body) {
     }
   }
   const InstructionId result = copy_of(root.id());
-  const bool parts = root.opcode() == Opcode::kTuple && root.operand_count() > 0;  // the tuple itself goes
+  const bool parts = root.opcode() == Opcode::kTuple && root.operand_count() > 0;  // the tuple itself is erased
   MergeRemainingMetadata(module, fusion, body, parts ? copy_of(root.operand(0).id()) : result);
   if (const std::optional<uint32_t> sharding = fusion.payload(Attr::kSharding)) {
     const Instruction by = module.instruction(result);

@@ -15,7 +15,7 @@
 namespace hlokit {
 namespace {
 
-// Makes one fusion after another.
+// Creates fusions one after another.
 class FusionMaker {
  public:
   explicit FusionMaker(Module* module)
@@ -23,10 +23,10 @@ class FusionMaker {
         fusion_name_(module->context().strings.Intern("fusion")),
         body_name_(module->context().strings.Intern("fused_computation")) {}
 
-  // What follows is for this computation.
+  // Starts a computation: later calls refer to it.
   void Begin(ComputationId computation);
   void Make(const FusionPlan& plan, const FusionGroup& group);
-  // Puts the fusions into the place of what they compute; call it once, after all.
+  // Replaces the fused instructions by the fusions. Requires: called once, after all fusions of the computation.
   void Finish(const FusionPlan& plan);
 
  private:
@@ -36,25 +36,25 @@ class FusionMaker {
   Module& module_;
   const StringId fusion_name_, body_name_;
   ComputationId computation_;
-  uint32_t first_base_ = 0;                // places from here on are of groups of this computation
-  std::vector<uint32_t> inside_;           // by original: its place in the group, from `base_`
-  uint32_t base_ = 0;                      // places below are of earlier groups
-  std::vector<InstructionId> made_;        // by place in the group
+  uint32_t first_base_ = 0;                // first position for groups of this computation
+  std::vector<uint32_t> inside_;           // by original: its position in the group, from `base_`
+  uint32_t base_ = 0;                      // positions below belong to earlier groups
+  std::vector<InstructionId> made_;        // by position in the group
   std::vector<InstructionId> inputs_;      // operands of the fusion
-  std::vector<InstructionId> parameters_;  // of its body, by input
+  std::vector<InstructionId> parameters_;  // of the fusion body, by input
   std::vector<StringId> parameter_names_;  // by number
   std::vector<uint32_t> input_of_;         // by instruction: index of inputs_, from `input_base_`
   uint32_t input_base_ = 0;
-  std::vector<InstructionId> operands_;  // of the copy being made
-  std::vector<InstructionId> sources_;   // of the fusion: the namesake, and all members
+  std::vector<InstructionId> operands_;  // of the current clone
+  std::vector<InstructionId> sources_;   // metadata sources of the fusion: the one with its op_name, then all members
   std::vector<InstructionId> results_;   // of the group, in its body
-  std::vector<Shape> shapes_;            // of those
+  std::vector<Shape> shapes_;            // shapes of the results
   std::vector<InstructionId> fusions_;   // by group
-  std::vector<InstructionId> replaced_;  // originals
+  std::vector<InstructionId> replaced_;  // original instructions
 };
 
 InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId body) {
-  operands_.clear();  // first the original ones: adding parameters moves the stored list
+  operands_.clear();  // originals first: adding parameters reallocates the stored list
   for (Instruction operand : module_.instruction(source).operands()) operands_.push_back(operand.id());
   for (InstructionId& operand : operands_) {
     const uint32_t id = operand.value;
@@ -76,7 +76,7 @@ InstructionId FusionMaker::Copy(InstructionId source, bool moved, ComputationId 
     }
     operand = parameters_[input_of_[id] - input_base_];
   }
-  // What moves keeps its name: the original goes.
+  // An exclusive member keeps its name: the original is erased.
   StringId name = module_.record(source).name;
   if (!moved) name = module_.UniqueInstructionName(name);
   return module_.CloneInstruction(body, source, name, operands_);
@@ -111,7 +111,7 @@ void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
   const absl::Span<const FusionMember> members = plan.MembersOf(group);
   const ComputationId body = module_.AddComputation(module_.UniqueComputationName(body_name_));
   module_.SetExecutionThread(body, module_.record(computation_).execution_thread);
-  std::vector<InstructionId> no_parameters;  // but room for them
+  std::vector<InstructionId> no_parameters;  // capacity only
   no_parameters.reserve(group.inputs);
   module_.SetParameters(body, std::move(no_parameters));
   if (inside_.size() < module_.instruction_id_bound()) inside_.resize(module_.instruction_id_bound(), 0);
@@ -153,7 +153,8 @@ void FusionMaker::Make(const FusionPlan& plan, const FusionGroup& group) {
 }
 
 void FusionMaker::Finish(const FusionPlan& plan) {
-  // Only now, since what one fusion takes another may have copied. First what has moved and only its group uses.
+  // After all fusions, since a member of one may be duplicated in another. First exclusive members without outside
+  // uses.
   replaced_.clear();
   for (const FusionMember& member : plan.members) {
     if (member.exclusive && !member.result) replaced_.push_back(member.instruction);
@@ -162,7 +163,7 @@ void FusionMaker::Finish(const FusionPlan& plan) {
   for (size_t k = 0; k < plan.groups.size(); ++k) {
     ReplaceResults(plan.MembersOf(plan.groups[k]), plan.groups[k], fusions_[k]);
   }
-  // Then results, and what was copied to every user.
+  // Then results, and members duplicated into every user.
   std::vector<InstructionId>& work = replaced_;
   work.clear();
   for (const FusionGroup& group : plan.groups) {

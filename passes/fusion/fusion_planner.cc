@@ -12,11 +12,11 @@
 namespace hlokit {
 namespace {
 
-constexpr size_t kMaxReaders = 32;  // groups around one value that are looked at
+constexpr size_t kMaxReaders = 32;  // consumer groups considered per value
 
 bool IsHero(FusionClass c) { return c == FusionClass::kReduce || c == FusionClass::kContraction; }
 
-// Computed once or not at all.
+// Returns true for instructions that are never duplicated.
 bool IsExpensive(FusionClass c) { return c == FusionClass::kExpensive || c == FusionClass::kWindow || IsHero(c); }
 
 bool InDefaultMemory(Shape shape) { return !shape.has_layout() || shape.layout()->memory_space() == 0; }
@@ -42,7 +42,7 @@ FusionClass FusionPlanner::ClassOf(const InstructionRecord& r, const ShapeFacts&
   const FusionClass c = FusionClassOf(r.opcode);
   if (!shape.plain && !(shape.plain_tuple && c == FusionClass::kReduce)) return FusionClass::kOpaque;
   if (c == FusionClass::kContraction && (!limits_.output_fusion || r.operand_count != 2)) return FusionClass::kOpaque;
-  // Larger constants stay where they are: they are read either way.
+  // Larger constants are not fused: they are read either way.
   if (r.opcode == Opcode::kConstant && shape.elements > 1) return FusionClass::kOpaque;
   return c;
 }
@@ -50,7 +50,7 @@ FusionClass FusionPlanner::ClassOf(const InstructionRecord& r, const ShapeFacts&
 void FusionPlanner::Number(Computation computation) {
   order_ = PostOrder(computation);
   const auto count = static_cast<uint32_t>(order_.size());
-  // What it holds of other computations is not looked at.
+  // Other computations are ignored.
   if (node_of_.size() < module_.instruction_id_bound()) node_of_.resize(module_.instruction_id_bound());
   for (Node n = 0; n < count; ++n) node_of_[order_[n].value] = n;
   const InstructionId root = computation.record().root;
@@ -61,7 +61,7 @@ void FusionPlanner::Number(Computation computation) {
   operands_.reserve(2 * size_t{count});
   operand_begin_.resize(count + 1);
   operand_begin_[0] = 0;
-  user_begin_.assign(count + 2, 0);  // while counting, two places further on
+  user_begin_.assign(count + 2, 0);  // prefix sums: counts are stored two positions later
   for (Node n = 0; n < count; ++n) {
     const InstructionRecord& r = module_.record(order_[n]);
     const ShapeFacts& shape = FactsOf(r.shape);
@@ -174,7 +174,7 @@ int64_t FusionPlanner::CollectReads(Node n) {
   const absl::Span<const Node> operands = OperandsOf(n);
   for (auto o = operands.begin(); o != operands.end(); ++o) {
     if (std::find(operands.begin(), o, *o) != o || info_[*o].fusion_class == FusionClass::kSource) continue;
-    // A slice reads what it keeps, and is counted apart from other readers.
+    // A slice reads only its result, so it counts separately from other readers.
     const bool cut = o == operands.begin() && info_[n].fusion_class == FusionClass::kSlicing &&
                      info_[n].elements < info_[*o].elements;
     reads_.push_back({*o, info_[cut ? n : *o].bytes, cut || info_[n].reads_independently});
@@ -212,7 +212,7 @@ bool FusionPlanner::TryJoin(Node a, Node b) {
   if (!MayJoin(GroupOf(a), GroupOf(b))) return false;
   const uint64_t pair = uint64_t{std::min(a, b)} << 32 | std::max(a, b);
   if (unmergeable_.contains(pair)) return false;
-  // Which of them runs over what a reduction of the other reads.
+  // The one that runs over the operand of the other's reduction.
   Node inside = kNone;
   if (GroupOf(a).size != GroupOf(b).size) {
     inside = GroupOf(a).hero == kNone && GroupOf(a).size == GroupOf(b).reduced_size ? a : b;
@@ -336,10 +336,10 @@ void FusionPlanner::Place(Node n) {
   if (fits_.empty()) return;
   const bool only = users.groups.size() == 1 && !users.others;
   const int64_t bytes = info.bytes;
-  // On its own a gather reads what it takes, and the indices; in a fusion all of its operand counts.
+  // Unfused, a gather reads the gathered elements and the indices; in a fusion it counts all of its operand.
   if (info.fusion_class == FusionClass::kGather) reads = SaturatingAdd(bytes, info_[OperandsOf(n)[1]].bytes);
-  // Savings of computing it at every user; of computing it in one group, and at others where that is cheaper than to
-  // read it; of the latter alone.
+  // Savings of computing the value at every user; of computing it in one group, and at other users where that is
+  // cheaper than reading it; of the latter alone.
   const bool may_copy = !IsExpensive(info.fusion_class);
   int64_t everywhere = 0, some = 0;
   for (const FusionCandidate& fit : fits_) {
@@ -394,7 +394,7 @@ void FusionPlanner::Finish(Node representative) {
   const auto is_outside = [&](Node member) { return group_order_.Find(member) != representative; };
   for (const Entry& entry : entries_) {
     const Node n = entry.node;
-    // What nothing uses is a result too: it is not for this pass to remove it.
+    // An unused instruction is a result too: removing it is up to DCE.
     bool result = entry.exclusive && (n == root_ || UsersOf(n).empty());
     if (entry.exclusive && !result) {
       for (Node user : UsersOf(n)) {
@@ -450,7 +450,7 @@ const FusionPlan& FusionPlanner::Plan(Computation computation) {
   Number(computation);
   if (!HasCandidates([this](Node n) { return info_[n].fusion_class != FusionClass::kOpaque; })) return plan_;
   groups_.clear();
-  groups_.reserve(order_.size());  // moving groups takes longer than the room for more than there will be
+  groups_.reserve(order_.size());  // reallocation would cost more than reserving the maximum
   copy_places_.clear();
   unmergeable_.clear();
   group_order_.Begin(user_begin_, users_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans the fusions of a computation: users first, each instruction is put into the groups that use it, or they are
-// joined around it.
+// Plans the fusions of a computation. In reverse post-order, each instruction joins the groups that use it, or those
+// groups merge around it.
 #ifndef HLOKIT_PASSES_FUSION_FUSION_PLANNER_H_
 #define HLOKIT_PASSES_FUSION_FUSION_PLANNER_H_
 
@@ -16,105 +16,106 @@
 
 namespace hlokit {
 
-// For one computation after another, since most are small and the planner has many lists.
+// Reused for all computations, since most are small and the planner has many lists.
 class FusionPlanner {
  public:
   FusionPlanner(const Module& module, const FusionLimits& limits) : module_(module), limits_(limits) {}
 
-  // The plan lasts until the next call. About linear: searches for circles are bounded.
+  // Plans one computation. The result is valid until the next call. About linear: cycle checks are bounded.
   const FusionPlan& Plan(Computation computation);
 
  private:
-  using Node = uint32_t;  // place in the post-order of the computation
+  using Node = uint32_t;  // index in the post-order of the computation
   static constexpr uint32_t kNone = 0xffffffffu;
 
-  // Which part of the loop nest needs a value.
+  // The part of the loop nest that needs a value.
   enum class LoopRegion : uint8_t {
-    kResult,     // after the hero, or all of it if there is none
+    kResult,     // after the hero, or everywhere without one
     kReduced,    // before a reduction
     kMultiplied  // before a dot or convolution
   };
   // How a group computes an instruction.
   struct Role {
     LoopRegion zone = LoopRegion::kResult;
-    bool exact = false;  // at each step of the loop one element, each once
-    double times = 1;    // each element, at most
+    bool exact = false;  // one element per loop iteration, each once
+    double times = 1;    // upper bound for each element
   };
-  // An instruction that is computed elsewhere too.
+  // An instruction that other groups compute too.
   struct Copy {
     Node node;
-    uint32_t place;  // in copy_places_
+    uint32_t place;  // index into copy_places_
   };
   struct Group {
     Node hero = kNone;
-    bool single_result = false;  // the hero's result is a tuple: nothing else can come out
-    bool planned = false;        // it becomes a fusion
+    bool single_result = false;  // the hero's result is a tuple, so the group has no other result
+    bool planned = false;        // becomes a fusion
     int64_t size = 0;            // elements of the results
-    int64_t reduced_size = 0;    // elements of the hero's operands, if it reduces
-    double recompute = 0;        // operations computed again, for each element of the loop
+    int64_t reduced_size = 0;    // elements of the operands of a hero that reduces
+    double recompute = 0;        // recomputed operations per loop element
     int64_t results = 1;
     int64_t members = 1;
-    uint32_t round = 0;   // in which it was met,
-    uint32_t met_as = 0;  // and as which of the groups around the value at hand
+    uint32_t round = 0;   // last round that visited the group,
+    uint32_t met_as = 0;  // and its index among the groups around the current value
     absl::InlinedVector<Copy, 2> copies;
-    absl::InlinedVector<Node, 6> inputs;  // what it reads, distinct, in any order
+    absl::InlinedVector<Node, 6> inputs;  // distinct inputs, in any order
 
     int64_t size_in_all() const { return members + static_cast<int64_t>(copies.size()); }
   };
   struct ShapeFacts {
     int64_t elements = 0;
-    int64_t bytes = -1;        // not looked at yet
-    bool plain = false;        // an array that fusions read and write
-    bool plain_tuple = false;  // of such arrays
+    int64_t bytes = -1;        // -1: not computed yet
+    bool plain = false;        // an array in the default memory space, of static shape
+    bool plain_tuple = false;  // a tuple of such arrays
   };
-  // What becomes of an instruction.
+  // Planning state of an instruction.
   struct NodeInfo {
     FusionClass fusion_class = FusionClass::kOpaque;
-    bool plain = false;                // of its shape
-    bool reads_independently = false;  // it reads its operand for itself, whoever else in the fusion does
-    bool stays = true;                 // its own instruction (or that of its group) computes it
-    int32_t group = -1;                // by representative in the order: index of groups_
-    uint32_t mark = 0;                 // in which round it was met
+    bool plain = false;                // plain, for its shape
+    bool reads_independently = false;  // reads its operand separately from other members of the fusion
+    bool stays = true;                 // stays an instruction, or that of its group
+    int32_t group = -1;                // by representative in the order: index into groups_
+    uint32_t mark = 0;                 // last round that visited the instruction
     uint32_t first_copy = kNone;
-    Role role;  // in its group
+    Role role;  // within its group
     int64_t elements = 0;
     int64_t bytes = 0;
   };
-  // Groups that use a value, by their place in the order, and their members that do.
+  // Groups that consume a value, in topological order, with their consuming members.
   struct Consumer {
     Node user;
-    uint32_t next;  // reader in the same group
+    uint32_t next;  // next consumer in the same group
     Role role;      // of the user
   };
   struct ConsumerGroup {
     Node group;            // representative
-    uint32_t first, last;  // of readers
+    uint32_t first, last;  // of consumers
   };
   struct Users {
     std::vector<ConsumerGroup> groups;
     std::vector<Consumer> readers;
-    bool others = false;  // something outside of all groups uses it too
+    bool others = false;  // has a user outside of all groups
   };
-  // A group that could compute the value at hand.
+  // A group that could compute the current value.
   struct FusionCandidate {
     Node group;
     Role role;
     double recompute;
-    int64_t reads;  // what the group has to read more to compute it
+    int64_t reads;  // bytes that the group reads in addition
   };
-  // What computing an instruction reads.
+  // A read of an operand.
   struct Read {
     Node operand;
     int64_t bytes;
-    bool independently;  // whether or not the group reads the operand already
+    bool independently;  // whether or not the group already reads the operand
   };
 
   void Number(Computation computation);
-  // False if no two instructions that may be fused could be put together: neither does one use another, nor do two use
-  // the same value.
+  // Returns false if no two fusible instructions are connected: neither as producer and consumer nor by a shared
+  // operand.
   template <typename MayBeFused>
   bool HasCandidates(MayBeFused may_be_fused) const;
-  // The same for what is in no fusion of the plan, once those are made: their classes stay, as do the shapes they read.
+  // Returns true if the same test holds for the instructions that are in no fusion of the plan, after its fusions are
+  // created: classes and operand shapes stay as they are.
   bool LeavesCandidates();
   const ShapeFacts& FactsOf(ShapeId id) {
     return id.value < shapes_.size() && shapes_[id.value].bytes >= 0 ? shapes_[id.value] : ComputeFacts(id);
@@ -126,9 +127,9 @@ class FusionPlanner {
   bool MayHaveReadersToJoin(Node n) const;
   void JoinReaders(Node n);
   void Place(Node n);
-  // The role the node would have in the group; nullopt if it must not be there.
+  // Returns the role of the node in the group, or nullopt if it must not join.
   std::optional<Role> RoleIn(Node n, const ConsumerGroup& in, double* recompute) const;
-  // What becomes of `role`, that of a user, for what it uses as operand `index`; nullopt if it must not be fused.
+  // Returns the role of operand `index` of a user with the given role, or nullopt if it must not be fused.
   std::optional<Role> RoleAsOperand(Node n, const Consumer& reader, uint32_t index, const Group& group) const;
   bool MayBeResult(const Group& group, const Role& role) const;
   bool HasRoom(const Group& group, Node n) const;
@@ -139,11 +140,11 @@ class FusionPlanner {
   void AddCopy(Node n, Node group, const Role& role, double recompute);
   static bool Reads(const Group& group, Node n);
   void ReplaceInput(Group& group, Node n);
-  // What computing it once more counts as.
+  // Returns the cost of duplicating the node into the group.
   double CopyCost(Node n, const Group& group) const;
-  // Sets reads_ to what computing `n` reads; the bytes.
+  // Sets reads_ to the reads of `n`. Returns their bytes.
   int64_t CollectReads(Node n);
-  // Those of them that `group` does not read anyway.
+  // Returns the bytes of reads_ that `group` does not read already.
   int64_t ReadsMissingIn(const Group& group) const;
   Group& GroupOf(Node representative) { return groups_[static_cast<size_t>(info_[representative].group)]; }
   const Group& GroupOf(Node representative) const { return groups_[static_cast<size_t>(info_[representative].group)]; }
@@ -160,13 +161,13 @@ class FusionPlanner {
   std::vector<ShapeFacts> shapes_;  // by ShapeId
   Node root_ = kNone;
   std::vector<InstructionId> order_;  // by Node
-  std::vector<Node> node_of_;         // by InstructionId, of this computation
+  std::vector<Node> node_of_;         // by InstructionId, of the current computation
   std::vector<NodeInfo> info_;
   std::vector<uint32_t> operand_begin_, operands_;
   std::vector<uint32_t> user_begin_, users_;
-  // Members of groups that have copies of a node: lists in one array, by Node where each begins.
+  // Group members that duplicate a node: linked lists in one array, by Node where each begins.
   struct CopyPlace {
-    Node member;  // none if the group has another
+    Node member;  // none if another member of the group duplicates it
     uint32_t next;
     Role role;
   };
@@ -180,8 +181,8 @@ class FusionPlanner {
   std::vector<Group> groups_;
   IncrementalTopologicalOrder group_order_;
   uint32_t round_ = 0;
-  absl::flat_hash_set<uint64_t> unmergeable_;  // pairs of groups that cannot be joined
-  // Of the value at hand.
+  absl::flat_hash_set<uint64_t> unmergeable_;  // pairs of groups that cannot merge
+  // Consumers of the current value.
   Users current_users_;
   std::vector<FusionCandidate> fits_;
   std::vector<Read> reads_;
@@ -190,7 +191,7 @@ class FusionPlanner {
     Node node;
     bool exclusive;
   };
-  std::vector<Entry> entries_;  // of the group that is finished
+  std::vector<Entry> entries_;  // of the completed group
   std::vector<Node> representatives_;
   FusionPlan plan_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roles that instructions have in groups: whether a fusion may compute a value, given how its users there are
-// computed. fusion_plan.h states the contract.
+// Roles of instructions in groups: whether a fusion may compute a value, given how its users in the group are computed.
+// fusion_plan.h states the contract.
 #include <algorithm>
 
 #include "ir/core/saturating.h"
@@ -28,7 +28,7 @@ std::optional<FusionPlanner::Role> FusionPlanner::RoleAsOperand(Node n, const Co
   const NodeInfo &info = info_[n], &user = info_[reader.user];
   const Role& as = reader.role;
   const uint32_t operand_count = operand_begin_[reader.user + 1] - operand_begin_[reader.user];
-  // Elements of the user for one of the value.
+  // Returns the elements of the user per element of the value.
   const auto ratio = [&] {
     return std::max(1.0, static_cast<double>(std::max<int64_t>(1, user.elements)) / static_cast<double>(info.elements));
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fusion may do with an opcode. The rows are in fusion_classes.def.
+// Fusion class of each opcode. The rows are in fusion_classes.def.
 #ifndef HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 #define HLOKIT_PASSES_FUSION_FUSION_RULES_H_
 
@@ -10,17 +10,17 @@
 namespace hlokit {
 
 enum class FusionClass : uint8_t {
-  kOpaque,       // stays outside
-  kSource,       // reads nothing: iota, constant
-  kCheap,        // elementwise, a few operations at most: may be computed again rather than stored
-  kExpensive,    // elementwise: each element is computed once
-  kReordering,   // each element of the operand goes to one place: reshape, transpose, reverse
-  kBroadcast,    // each element of the operand goes to several places
-  kSlicing,      // each result element is from one place of an operand, not all of which need be read: slice, pad
-  kGather,       // the same, from places that other values name
-  kUpdate,       // in place: writes a part of its first operand
-  kReduce,       // a hero: the loop nest of a fusion is built around it
-  kWindow,       // reduces overlapping windows: each element is computed once
+  kOpaque,       // not fusible
+  kSource,       // without operands: iota, constant
+  kCheap,        // elementwise, a few operations per element at most: may be duplicated rather than stored
+  kExpensive,    // elementwise: never duplicated
+  kReordering,   // permutes the elements of the operand: reshape, transpose, reverse
+  kBroadcast,    // replicates the elements of the operand
+  kSlicing,      // each result element is from one operand element, and not all of these need be read: slice, pad
+  kGather,       // like kSlicing, with positions given by other operands
+  kUpdate,       // in place: overwrites a part of its first operand
+  kReduce,       // a hero: the loop nest of the fusion follows it
+  kWindow,       // reduces overlapping windows: never duplicated
   kContraction,  // a hero: dot, convolution
 };
 

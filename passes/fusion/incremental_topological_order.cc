@@ -8,7 +8,7 @@
 namespace hlokit {
 namespace {
 
-constexpr int kMaxRelabels = 64;  // afterwards nothing is moved, so that the time stays linear
+constexpr int kMaxRelabels = 64;  // bound on relabelings, so that the time stays linear
 
 }  // namespace
 
@@ -40,15 +40,15 @@ bool IncrementalTopologicalOrder::Reach(uint32_t from, uint32_t limit, bool dire
   found_.clear();
   ++search_;
   const int64_t end = nodes_[limit].label;
-  // Who joins the readers of a value asks for many pairs of them. Where a search had to be given up, one that goes as
-  // far or farther through the same groups has as many edges and groups to look at, or meets its limit.
+  // Merging the consumers of a value tries many pairs. If a search from this group was abandoned since the last change,
+  // one with the same or a farther limit would be abandoned too.
   if (nodes_[from].abandoned_at == changes_ && nodes_[from].abandoned_end <= end) return false;
   const auto give_up = [&] {
     nodes_[from].abandoned_at = changes_;
     nodes_[from].abandoned_end = end;
     return false;
   };
-  // What stays the same, for the innermost loop of fusion.
+  // Loop-invariant, for the innermost loop of fusion.
   const uint32_t *const user_begin = user_begin_.data(), *const users = users_.data();
   Node* const nodes = nodes_.data();
   size_t edges = 0, next = 0;
@@ -88,7 +88,7 @@ void IncrementalTopologicalOrder::MoveReachedAfter(uint32_t group) {
   const uint32_t behind = nodes_[group].after;
   const auto parts = static_cast<int64_t>(found_.size()) + 1;
   const int64_t room = behind == kEnd ? parts << (label_bits_ / 2) : nodes_[behind].label - nodes_[group].label;
-  // Close to what is behind: more may have to go in between.
+  // Close to the next group: later groups may have to go in between.
   const int64_t step = room / (16 * parts);
   const int64_t end = nodes_[group].label + room;
   uint32_t at = group;
@@ -145,7 +145,7 @@ bool IncrementalTopologicalOrder::Join(uint32_t a, uint32_t b) {
     Merge(b, a);
     return true;
   }
-  // `a` takes the place of `b`.
+  // `a` takes the position of `b`.
   nodes_[a].label = nodes_[b].label;
   nodes_[a].before = nodes_[b].before;
   nodes_[a].after = nodes_[b].after;

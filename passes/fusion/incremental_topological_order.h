@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions of a computation in groups, and an order of the groups in which each comes before those that use it.
-// Groups are joined one after another; the order is mended as they are, and a join that would make two groups wait for
-// each other is refused. So is one whose consequences are too far to see: a search looks at a bounded number of edges.
+// A topological order of groups of instructions that is maintained as groups merge (incremental cycle detection). A
+// merge that would create a cycle fails. So does one whose check exceeds the limits of the search.
 //
-// Nodes are numbered in some order in which operands come before users.
+// Nodes are numbered in some topological order.
 #ifndef HLOKIT_PASSES_FUSION_INCREMENTAL_TOPOLOGICAL_ORDER_H_
 #define HLOKIT_PASSES_FUSION_INCREMENTAL_TOPOLOGICAL_ORDER_H_
 
@@ -16,7 +15,7 @@ namespace hlokit {
 
 class IncrementalTopologicalOrder {
  public:
-  // How far a search looks.
+  // Limits of a search.
   struct SearchLimits {
     size_t groups = 32;
     size_t edges = 128;
@@ -25,8 +24,8 @@ class IncrementalTopologicalOrder {
   IncrementalTopologicalOrder() : IncrementalTopologicalOrder(SearchLimits()) {}
   explicit IncrementalTopologicalOrder(SearchLimits limits) : limits_(limits) {}
 
-  // From now on each node is a group of its own. `users[user_begin[n] .. user_begin[n + 1])` are the users of node n;
-  // both lists must live as long as they are worked with.
+  // Makes each node a group. `users[user_begin[n] .. user_begin[n + 1])` are the users of node n; both lists must
+  // outlive the use of this object.
   void Begin(absl::Span<const uint32_t> user_begin, absl::Span<const uint32_t> users);
 
   uint32_t Find(uint32_t node) {
@@ -36,13 +35,14 @@ class IncrementalTopologicalOrder {
   }
   bool Before(uint32_t a, uint32_t b) { return nodes_[Find(a)].label < nodes_[Find(b)].label; }
 
-  // Joins the single node `producer` to the group of one of its users. True if done: no path leads from the producer to
-  // the group by way of other groups.
+  // Merges the single node `producer` into the group of one of its users. Returns false if a path through other groups
+  // leads from the producer to the group, or the search was abandoned.
   bool Absorb(uint32_t producer, uint32_t group);
-  // Joins two groups neither of which needs the other. True if done. The joined group is that of Find(a).
+  // Merges two groups neither of which depends on the other. Returns false if they do, or the search was abandoned. The
+  // merged group is that of Find(a).
   bool Join(uint32_t a, uint32_t b);
 
-  // Nodes of a group, in no particular order.
+  // Visits the nodes of a group, in no particular order.
   template <typename Visit>
   void ForEachNode(uint32_t group, Visit visit) const {
     for (uint32_t n = nodes_[group].first; n != kEnd; n = nodes_[n].next) visit(n);
@@ -51,23 +51,24 @@ class IncrementalTopologicalOrder {
  private:
   static constexpr uint32_t kEnd = 0xffffffffu;
 
-  // A node and, if it is the representative of one, its group. Together, since a search asks each group that it comes
-  // to for nearly all of this.
+  // A node and, if it is a representative, its group. In one record, since a search reads nearly all of it for each
+  // group.
   struct Node {
     uint32_t parent;         // union-find
-    uint32_t next;           // node of the group
+    uint32_t next;           // next node of the group
     uint32_t first, last;    // nodes of the group
     uint32_t before, after;  // neighbors of the group in the order
-    uint32_t mark;           // search in which the group was found
-    uint32_t abandoned_at;   // changes_ when a search from the group was given up
-    int64_t abandoned_end;   // and how far that was to go
+    uint32_t mark;           // last search that reached the group
+    uint32_t abandoned_at;   // value of changes_ when a search from the group was abandoned
+    int64_t abandoned_end;   // and the limit of that search
     int64_t label;           // ascending in the order
   };
 
-  // Collects into found_ the groups before `limit` that the users of the nodes of `from` lead to. False if `limit` is
-  // among them (edges straight to it are passed over if `direct`), or they are too many, or may not be moved any more.
+  // Collects into found_ the groups before `limit` that are reachable from the users of the nodes of `from`. Returns
+  // false if `limit` is reachable (by more than a direct edge if `direct`), if the search exceeds its limits, or if
+  // relabeling has stopped.
   bool Reach(uint32_t from, uint32_t limit, bool direct);
-  // Moves found_ behind `group`, in the order it has.
+  // Moves found_ after `group`, keeping its order.
   void MoveReachedAfter(uint32_t group);
   void Unlink(uint32_t group);
   void Merge(uint32_t into, uint32_t from);
@@ -78,9 +79,9 @@ class IncrementalTopologicalOrder {
   absl::Span<const uint32_t> users_;
   std::vector<Node> nodes_;
   uint32_t search_ = 0;
-  uint32_t changes_ = 0;  // joins so far
+  uint32_t changes_ = 0;  // number of merges
   uint32_t last_group_ = kEnd;
-  int label_bits_ = 0;  // log of the room between neighbors after numbering
+  int label_bits_ = 0;  // log of the gap between neighbors after numbering
   int relabels_ = 0;
   std::vector<uint32_t> found_;
 };

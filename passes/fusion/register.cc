@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of this room.
+// Registers the fusion passes.
 #include "passes/core/register_passes.h"
 #include "passes/fusion/fuse.h"
 
@@ -81,53 +81,50 @@ void RegisterFusionPasses(PassRegistry* registry) {
       {.name = "fusion",
        .category = "fusion",
        .summary = "fuse instructions so that intermediate values are not stored",
-       .doc =
-           "Makes loop fusions, input fusions around reductions and output fusions around dots and convolutions, with "
-           "one result or several, of producers with their users and of users of the same value. A fusion is one loop "
-           "nest; what is expensive is computed once, what is cheap may be computed again where that saves memory "
-           "traffic; updates in place stay in place. Of several ways the one that saves most bytes is taken. "
-           "Instructions of fused computations keep their metadata, and the fusion has that of all of them.",
+       .doc = "Creates loop fusions, input fusions around reductions and output fusions around dots and convolutions, "
+              "with one or several results, of producers with consumers and of consumers of the same value. A fusion "
+              "is one loop nest; expensive operations are computed once, cheap ones may be duplicated if that saves "
+              "memory traffic; updates in place stay in place. Each decision takes the largest saving in bytes. "
+              "Instructions of fused computations keep their metadata, and the fusion carries that of all of them.",
        .example = kFusionExample,
        .options = {{.name = "max-operands",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "64",
-                    .doc = "operands and results of a fusion, at most",
+                    .doc = "maximum number of operands and results of a fusion",
                     .min = 1},
                    {.name = "max-instructions",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "512",
-                    .doc = "instructions of a fusion, at most",
+                    .doc = "maximum number of instructions of a fusion",
                     .min = 2},
                    {.name = "max-recompute",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "16",
-                    .doc = "operations computed again for each element of the loop, at most"},
+                    .doc = "maximum recomputed operations per loop element"},
                    {.name = "operand-loads",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "4",
-                    .doc =
-                        "how often a dot loads an element of its operands: what is computed before it is computed as "
-                        "often; 1 on a TPU",
+                    .doc = "number of loads of an element of a dot operand, which multiplies the cost of fused "
+                           "producers; 1 on a TPU",
                     .min = 1},
                    {.name = "multi-output",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
-                    .doc = "make fusions with several results"},
+                    .doc = "create fusions with several results"},
                    {.name = "output-fusion",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
-                    .doc = "make fusions around dots and convolutions"}},
+                    .doc = "create fusions around dots and convolutions"}},
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<Fusion>});
-  registry->Add(
-      {.name = "defuse",
-       .category = "fusion",
-       .summary = "replace fusions by their instructions",
-       .doc = "The reverse of `fusion`; after `cse` and `dce` the program is the one that was fused. Custom fusions "
-              "and those with control edges stay.",
-       .example = kDefuseExample,
-       .preconditions = "No schedule: a module that has one is left alone.",
-       .create = MakePass<Defuse>});
+  registry->Add({.name = "defuse",
+                 .category = "fusion",
+                 .summary = "replace fusions by their instructions",
+                 .doc = "The inverse of `fusion`: after `cse` and `dce` the program is the original one. Custom "
+                        "fusions and those with control edges stay.",
+                 .example = kDefuseExample,
+                 .preconditions = "No schedule: a module that has one is left alone.",
+                 .create = MakePass<Defuse>});
 }
 
 }  // namespace hlokit

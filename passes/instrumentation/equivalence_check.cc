@@ -59,7 +59,7 @@ std::string CompareArrays(const Literal& before, const Literal& after, double to
       if (exact) {
         relative = least = 0;
       } else if constexpr (requires { std::numeric_limits<T>::denorm_min(); }) {
-        // No type is held to more than four units in its last place.
+        // The tolerance is at least four ulps.
         relative = std::max(relative, 4.0 * static_cast<double>(std::numeric_limits<T>::epsilon()));
         least = std::max(least, 4.0 * static_cast<double>(std::numeric_limits<T>::denorm_min()));
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line diff of printing.h: Myers' O(ND) search between the common start and end, bounded; past the bound the middle
-// is shown as replaced whole, which is still a correct diff.
+// The line diff of printing.h: Myers' O(ND) algorithm between the common prefix and suffix, bounded; beyond the bound
+// the middle counts as replaced, which is still a correct diff.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -28,11 +28,11 @@ Lines SplitLines(std::string_view text) {
 
 enum class Edit : char { kKeep = ' ', kRemove = '-', kAdd = '+' };
 
-// The edits that turn `a` into `b`.
+// Returns the edits that turn `a` into `b`.
 std::vector<Edit> Edits(absl::Span<const std::string_view> a, absl::Span<const std::string_view> b) {
   const int64_t n = static_cast<int64_t>(a.size()), m = static_cast<int64_t>(b.size());
   const int64_t bound = std::min(n + m, kMaxEdits);
-  // reach[d][k + d]: how far into `a` d edits come on diagonal k.
+  // reach[d][k + d]: position in `a` that d edits reach on diagonal k.
   std::vector<std::vector<int64_t>> reach;
   for (int64_t d = 0; d <= bound; ++d) {
     std::vector<int64_t>& now = reach.emplace_back(static_cast<size_t>(2 * d + 1), 0);

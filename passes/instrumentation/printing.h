@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruments that print the module around passes.
+// Instrumentation that prints the module around passes.
 #ifndef HLOKIT_PASSES_INSTRUMENTATION_PRINTING_H_
 #define HLOKIT_PASSES_INSTRUMENTATION_PRINTING_H_
 
@@ -11,17 +11,17 @@
 
 namespace hlokit {
 
-// The text of a module in the middle of a pipeline, as it would be printed if the pipeline ended there.
+// Returns the text of a module in the middle of a pipeline, as it would be printed if the pipeline ended there.
 std::string PrintMidPipeline(const Module& module);
 
 class PrintIr : public PassInstrumentation {
  public:
   enum class Changes : uint8_t { kOff, kFull, kDiff };
   struct Options {
-    // Of a pass's name; not set: none.
+    // Predicates on pass names; empty: none.
     std::function<bool(std::string_view)> before;
     std::function<bool(std::string_view)> after;
-    // Prints after a pass only if it changed the module, all of it or what changed.
+    // Prints after a pass only if it changed the module: the whole module, or the difference.
     Changes changes = Changes::kOff;
   };
 
@@ -34,10 +34,10 @@ class PrintIr : public PassInstrumentation {
  private:
   Options options_;
   std::function<void(std::string_view)> write_;
-  std::string last_;  // the text before the pass, for kDiff
+  std::string last_;  // text before the pass, for kDiff
 };
 
-// Lines removed (`-`) and added (`+`) with three lines around each change, in the manner of `diff -u`.
+// Returns removed (`-`) and added (`+`) lines with three lines of context, in the style of `diff -u`.
 std::string LineDiff(std::string_view before, std::string_view after);
 
 }  // namespace hlokit

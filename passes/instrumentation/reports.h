@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruments that measure: time, statistics; and the one that stops passes at a number.
+// Instrumentations that measure time and statistics, and pass bisection.
 #ifndef HLOKIT_PASSES_INSTRUMENTATION_REPORTS_H_
 #define HLOKIT_PASSES_INSTRUMENTATION_REPORTS_H_
 
@@ -24,7 +24,7 @@ template <typename Row>
 class PassTable {
  public:
   const std::vector<Row>& rows() const { return rows_; }
-  // Counts a run; gives the row of the pass.
+  // Counts a run. Returns the row of the pass.
   Row& CountRun(const PassRun& run, bool changed) {
     Row* row = nullptr;
     for (Row& known : rows_) {
@@ -43,15 +43,16 @@ class PassTable {
   std::vector<Row> rows_;
 };
 
-// Time in each pass, over all its runs.
+// Measures the time of each pass, over all its runs.
 class TimePasses : public PassInstrumentation {
  public:
   absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
   absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override;
 
-  // A table, the slowest first.
+  // Returns a table, slowest first.
   std::string Text() const;
-  // {"total_ms": 1.5, "passes": [{"pass": "cse", "runs": 2, "changed": 1, "ms": 1.5}]}, in the order of first runs.
+  // Returns {"total_ms": 1.5, "passes": [{"pass": "cse", "runs": 2, "changed": 1, "ms": 1.5}]}, in the order of first
+  // runs.
   std::string Json() const;
 
  private:
@@ -62,14 +63,14 @@ class TimePasses : public PassInstrumentation {
   std::chrono::steady_clock::time_point start_;
 };
 
-// What each pass did: its counts, and by how many instructions the module grew or shrank under it.
+// Collects the counters of each pass, and the change in the number of instructions.
 class PassStatistics : public PassInstrumentation {
  public:
   absl::Status RunBeforePass(const PassRun& run, const Module& module) override;
   absl::Status RunAfterPass(const PassRun& run, const Module& module, bool changed) override;
 
   std::string Text() const;
-  // [{"pass": "cse", "runs": 2, "changed": 1, "instructions": -3, "counts": {"instructions merged": 3}}]
+  // Returns [{"pass": "cse", "runs": 2, "changed": 1, "instructions": -3, "counts": {"instructions merged": 3}}].
   std::string Json() const;
 
  private:
@@ -82,7 +83,7 @@ class PassStatistics : public PassInstrumentation {
   std::vector<Pass::Statistic> counts_before_;
 };
 
-// Runs the first `limit` passes and leaves out the rest, saying so for each in the manner of LLVM's bisection.
+// Runs the first `limit` passes and skips the rest, with a message for each in the style of LLVM's OptBisect.
 class OptBisect : public PassInstrumentation {
  public:
   OptBisect(int64_t limit, std::function<void(std::string_view)> write) : limit_(limit), write_(std::move(write)) {}

@@ -26,11 +26,11 @@ class LayoutAssigner {
 
  private:
   Shape Tiled(Shape array) const;
-  // The shape of an instruction with the layouts of the target in every array.
+  // Returns the shape of an instruction with the target's layout in every array.
   Shape Chosen(Instruction i) const;
-  // The shape of a parameter or result of the entry.
+  // Returns the shape of a parameter or result of the entry.
   Shape AtBorder(Shape given, Shape own) const;
-  // With the orders of dimensions that it has.
+  // Returns `shape` with tiles and unchanged dimension orders.
   Shape TiledAsItIs(Shape shape) const;
   absl::Status AdaptEntry();
   void MakeBitcasts(Computation c);
@@ -43,13 +43,13 @@ class LayoutAssigner {
     for (Shape element : shape.elements()) elements.push_back(element.IsArray() ? of_array(element) : element);
     return shapes_.Tuple(elements);
   }
-  // Tuples in tuples, the inner ones first.
+  // Handles nested tuples, inner ones first.
   template <typename OfArray>
   Shape MapNested(Shape shape, const OfArray& of_array) const;
 
   Module& module_;
   ShapeTable& shapes_;
-  const std::optional<tpu::VectorTile> tile_;  // none: layouts without tiles
+  const std::optional<tpu::VectorTile> tile_;  // nullopt: layouts without tiles
   const CallGraph calls_;
   std::optional<TpuLayoutPreferences> orders_;
   LayoutCounts counts_;
@@ -84,10 +84,10 @@ Shape LayoutAssigner::MapNested(Shape shape, const OfArray& of_array) const {
   }
 }
 
-// Values of one array that the module passes around have one order.
+// All positions of a value have one order.
 Shape LayoutAssigner::Chosen(Instruction i) const {
   const bool chosen = orders_.has_value() && orders_->ok();
-  std::vector<int64_t> arrays;  // leaves that are
+  std::vector<int64_t> arrays;  // leaves that are arrays
   if (chosen && !i.shape().IsArray()) {
     const std::vector<Shape> leaves = LeavesInOrder(i.shape());
     for (size_t k = 0; k < leaves.size(); ++k) {
@@ -105,7 +105,7 @@ Shape LayoutAssigner::Chosen(Instruction i) const {
   });
 }
 
-// `own`: what the program makes of it, of the same leaves.
+// `own` is the layout inside the program, with the same leaves.
 Shape LayoutAssigner::AtBorder(Shape given, Shape own) const {
   const std::vector<Shape> chosen = Leaves(own);
   std::vector<Shape> arrays;
@@ -125,7 +125,7 @@ Shape LayoutAssigner::TiledAsItIs(Shape shape) const {
   return Map(shape, [this](Shape array) { return IsDefaultSpace(array) ? Tiled(array) : array; });
 }
 
-// A transpose that only products read costs nothing if its result lies in memory as its operand does.
+// Makes transposes that only contractions read bitcasts: the result gets the memory order of the operand.
 void LayoutAssigner::MakeBitcasts(Computation c) {
   for (Instruction i : c.instructions()) {
     if (i.opcode() != Opcode::kTranspose || i.is_root() || !i.has_users()) continue;
@@ -217,7 +217,7 @@ absl::Status LayoutAssigner::AdaptEntry() {
   return absl::OkStatus();
 }
 
-// A copy that gives a result of the entry the caller's order.
+// Returns true for a copy that converts a result of the entry to the caller's order.
 bool LayoutAssigner::IsBorder(Instruction i) const {
   if (!i.parent().is_entry() || i.opcode() != Opcode::kCopy) return false;
   if (i.is_root()) return true;
@@ -248,7 +248,7 @@ absl::StatusOr<LayoutCounts> LayoutAssigner::Run() {
   return counts_;
 }
 
-// All arrays for which there are tiles have some.
+// Returns true if all arrays for which there are tiles have tiles.
 bool IsTiled(const Module& module) {
   bool any = false;
   for (Computation c : module.computations()) {
@@ -268,7 +268,7 @@ bool IsTiled(const Module& module) {
 
 absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, const std::optional<tpu::VectorTile>& tile) {
   if (module.header().is_scheduled || !module.entry().valid()) return LayoutCounts();
-  // What a bitcast gives depends on the layouts around it: where one stands, they were assigned before.
+  // The value of a bitcast depends on the layouts around it: a module with one has its layouts already.
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (i.opcode() == Opcode::kBitcast) return LayoutCounts();

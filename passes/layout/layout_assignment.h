@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts for all arrays of a module.
+// Assigns layouts to all arrays of a module.
 #ifndef HLOKIT_PASSES_LAYOUT_LAYOUT_ASSIGNMENT_H_
 #define HLOKIT_PASSES_LAYOUT_LAYOUT_ASSIGNMENT_H_
 
@@ -14,21 +14,19 @@ namespace hlokit {
 
 struct LayoutCounts {
   int64_t shapes = 0;    // instructions whose layout changed
-  int64_t bitcasts = 0;  // transposes that move nothing any more
+  int64_t bitcasts = 0;  // transposes that move no data after the assignment
   int64_t copies = 0;
 };
 
-// Without a tile: gives every array the layout with the last dimension minor, except
-//   - the parameters and the result of the entry, whose order of dimensions is the caller's: where it is another one, a
-//     copy changes it;
+// Without a tile: assigns descending layouts (last dimension minor), except to
+//   - parameters and results of the entry, whose layouts belong to the caller: a copy converts others;
 //   - transposes that only dots and convolutions read: their layout makes them bitcasts;
-//   - operands of custom-calls with constrained layouts, and instructions in other memory spaces, which stay as they
-//   are.
-// With the tile of a TPU the orders are those of tpu_layout_preferences.h, and tiles are added, to the entry's layouts
-// too: the tile, fewer rows where an array has few, with (2,1) or (4,1) more for types of 16 and 8 bits;
-// one-dimensional arrays have tiles of as many elements, less if they fit. Parameters and results of the entry that
-// have the default order, but whose tiles would take a fifth less with another, get an order of the program's choice,
-// as the runtimes that call the compiler choose one. A module with a schedule is left alone, and so is one with tiles.
+//   - operands of custom-calls with constrained layouts, and arrays in other memory spaces, which do not change.
+// With the tile of a TPU, dimension orders follow tpu_layout_preferences.h and all layouts, those of the entry too, get
+// tiles: the tile, fewer rows for arrays with few rows, with (2,1) or (4,1) added for types of 16 and 8 bits;
+// one-dimensional arrays get tiles of as many elements, or fewer if they fit. Parameters and results of the entry with
+// the default order get another one if it takes at least a fifth less with padding, as the runtimes that call the
+// compiler choose one. Modules with a schedule or with tiles do not change.
 absl::StatusOr<LayoutCounts> AssignLayouts(Module& module, const std::optional<tpu::VectorTile>& tile);
 
 }  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of this room.
+// Registers the layout passes.
 #include "passes/core/register_passes.h"
 #include "passes/layout/layout_assignment.h"
 #include "passes/target/tpu_target.h"
@@ -42,13 +42,12 @@ void RegisterLayoutPasses(PassRegistry* registry) {
       {.name = "layout-assignment",
        .category = "layout",
        .summary = "assign a layout to every array",
-       .doc =
-           "The last dimension is minor, but for parameters and results of the entry, which keep the caller's "
-           "order and are copied where that is another one, and for transposes that only dots and "
-           "convolutions read, which become bitcasts. Target `tpu` adds the tiles of a TPU's memory and chooses the "
-           "minor dimensions that they pad: arrays that lie alike (through elementwise operations, slices, transposes, "
-           "loops and calls) share the order that moves least bytes, with padding, copies at the border, reshapes and "
-           "what products want: convolutions batch and features, dots no batch dimension minor.",
+       .doc = "The last dimension is minor, except for parameters and results of the entry, which keep the caller's "
+              "order and are copied if it differs, and for transposes that only dots and convolutions read, which "
+              "become bitcasts. Target `tpu` adds the tiles of a TPU's memory and chooses the minor dimensions that "
+              "they pad: connected arrays (through elementwise operations, slices, transposes, loops and calls) share "
+              "the order that moves the fewest bytes, including padding, copies at the entry's boundary, reshapes and "
+              "preferences: convolutions prefer batch and features minor, dots no batch dimension minor.",
        .example = kLayoutExample,
        .options = {{.name = "target",
                     .type = OptionInfo::Type::kString,
@@ -58,7 +57,7 @@ void RegisterLayoutPasses(PassRegistry* registry) {
                    {.name = "device",
                     .type = OptionInfo::Type::kString,
                     .default_text = "v5e",
-                    .doc = "TPU generation whose tiles they are, where the tool has no --device",
+                    .doc = "TPU generation of the tiles, if the tool has no --device",
                     .choices = tpu::BuiltinDeviceDescriptions()}},
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<LayoutAssignment>});

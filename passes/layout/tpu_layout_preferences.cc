@@ -19,11 +19,11 @@ namespace {
 
 constexpr int64_t kMaxLayoutLeaves = int64_t{1} << 22;
 constexpr size_t kMaxCandidates = 16;
-constexpr size_t kMaxDefaultCandidates = 4;  // of members that lie differently
-constexpr double kFixedLayoutWeight = 1e6;   // times what a copy costs
-constexpr double kProductMismatch = 4;       // a product that has to turn its operand, in passes over it
+constexpr size_t kMaxDefaultCandidates = 4;  // of members with different orders
+constexpr double kFixedLayoutWeight = 1e6;   // times the cost of a copy
+constexpr double kProductMismatch = 4;       // cost of transposing a matmul operand, in passes over it
 
-// Results have the dimensions of operands: those of the same rank lie alike.
+// Returns true if results have the dimensions of the operands: arrays of the same rank share an order.
 bool KeepsDimensions(Opcode opcode) { return HasTrait(opcode, kElementwise) || HasTrait(opcode, kKeepsDimensions); }
 
 double BitsIn(Shape array) {
@@ -74,10 +74,10 @@ class LayoutSolver {
   struct LayoutConstraint {
     enum Kind : uint8_t { kPair, kNotMinor, kFixed, kReshape } kind;
     uint32_t leaf;
-    int64_t a = 0, b = 0;     // kPair: the dimensions that are to be minor
+    int64_t a = 0, b = 0;     // kPair: the dimensions that should be minor
     uint64_t dimensions = 0;  // kNotMinor: bits
     MinorToMajor order = {};  // kFixed
-    uint32_t other = 0;       // kReshape: the leaf on the other side
+    uint32_t other = 0;       // kReshape: the leaf on its other side
     double weight = 1;        // times the bytes of the array
   };
 
@@ -103,7 +103,8 @@ class LayoutSolver {
     return true;
   }
 
-  // How often its bytes are moved for it: what is made is written and read, what comes from outside is read.
+  // Returns the number of memory passes over the result: written and read if defined here, read if it is an entry
+  // parameter.
   static uint8_t MemoryPasses(Instruction i) {
     if (i.opcode() == Opcode::kParameter) return i.parent().is_entry() ? 1 : 0;
     const bool made = !HasTrait(i.opcode(), kForwards) && !HasTrait(i.opcode(), kControlFlow);
@@ -114,7 +115,7 @@ class LayoutSolver {
     return orders_.first_[i.id().value] + static_cast<uint32_t>(leaf);
   }
 
-  // ---- classes: a forest in which each leaf knows how its dimensions are called in its parent ----
+  // ---- classes: a union-find forest; each leaf maps its dimensions to those of its parent ----
 
   static MinorToMajor Then(const MinorToMajor& a, const MinorToMajor& b) {
     if (a.empty()) return b;
@@ -138,7 +139,7 @@ class LayoutSolver {
       path.push_back(root);
       root = parent_[root];
     }
-    // From the root down, each is told what the root calls its dimensions.
+    // Path compression from the root down: map the dimensions to those of the root.
     for (size_t k = path.size(); k-- > 0;) {
       const uint32_t n = path[k];
       if (parent_[n] == root) continue;
@@ -148,7 +149,7 @@ class LayoutSolver {
     return root;
   }
 
-  // `b_of`: what b calls the dimensions of a; empty: the same.
+  // `b_of` maps dimensions of a to those of b; empty: the identity.
   void Link(uint32_t a, uint32_t b, const MinorToMajor& b_of = {}) {
     if (!shape_[a].IsArray() || !shape_[b].IsArray() || shape_[a].rank() != shape_[b].rank()) return;
     const uint32_t ra = Find(a), rb = Find(b);
@@ -219,7 +220,7 @@ class LayoutSolver {
     }
   }
 
-  // Results that hold operands, or what the start gave, lie as these do: leaves of one shape are taken for the same.
+  // Links results that hold operands or the start's result to these; leaves of equal shape count as the same.
   void LinkAsync(Instruction i) {
     absl::flat_hash_map<uint32_t, uint32_t> first;  // by shape: a leaf of an operand
     const auto for_operands = [&](const auto& visit) {
@@ -255,7 +256,7 @@ class LayoutSolver {
     }
   }
 
-  // A result that takes the memory of a parameter lies as it does.
+  // Links results with the parameters that they alias.
   void LinkAliases() {
     const Computation entry = module_.entry();
     for (const InputOutputAlias& alias : module_.header().input_output_alias) {
@@ -276,7 +277,7 @@ class LayoutSolver {
     return shape.IsArray() ? std::optional<int64_t>(leaf) : std::nullopt;
   }
 
-  // Classes numbered in the order of their first leaves, members of each together.
+  // Numbers the classes in the order of their first leaves, with the members of each contiguous.
   void Compress() {
     std::vector<uint32_t> number(shape_.size(), UINT32_MAX);
     orders_.class_.resize(shape_.size());
@@ -295,7 +296,7 @@ class LayoutSolver {
     orders_.order_.resize(classes);
   }
 
-  // ---- what is asked of classes ----
+  // ---- constraints ----
 
   void AddConstraint(LayoutConstraint wish) {
     const Shape array = shape_[wish.leaf];
@@ -323,7 +324,7 @@ class LayoutSolver {
       for (int64_t k = 0; k < parameter.shape().leaf_count(); ++k) {
         const uint32_t leaf = LeafOf(parameter, k);
         if (!shape_[leaf].IsArray()) continue;
-        // Arrays in tuples cannot be copied at the border.
+        // Arrays in tuples cannot be copied at the entry's boundary.
         if (!parameter.shape().IsArray()) {
           AskGiven(leaf, kFixedLayoutWeight);
         } else if (TpuLayoutPreferences::HasFixedLayout(tile_, shape_[leaf])) {
@@ -380,7 +381,7 @@ class LayoutSolver {
           {.kind = LayoutConstraint::kNotMinor, .leaf = leaf, .dimensions = bits, .weight = kProductMismatch});
   }
 
-  // ---- choosing ----
+  // ---- selection ----
 
   double BytesOf(uint32_t leaf, const MinorToMajor& order) const {
     return static_cast<double>(TiledElements(tile_, shape_[leaf], order)) * BitsIn(shape_[leaf]) / 8;
@@ -431,7 +432,7 @@ class LayoutSolver {
     return candidates;
   }
 
-  // In bytes that are moved.
+  // Returns the cost in bytes moved.
   double CostOf(uint32_t c, const MinorToMajor& order) const {
     double cost = 0;
     for (uint32_t leaf : members_[c]) {
@@ -511,7 +512,7 @@ class LayoutSolver {
   const tpu::VectorTile tile_;
   TpuLayoutPreferences& orders_;
   std::vector<Shape> shape_;      // by leaf
-  std::vector<uint8_t> made_;     // by leaf: MemoryPasses; 0 for what is passed on from elsewhere
+  std::vector<uint8_t> made_;     // by leaf: MemoryPasses; 0 for forwarded values
   std::vector<uint32_t> parent_;  // by leaf
   std::vector<uint32_t> path_;
   std::vector<uint32_t> root_;                              // by class

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order the dimensions of each array lie in a TPU's memory.
+// Dimension orders of all arrays in a TPU's memory.
 //
-// The two minor dimensions of an array are padded to tiles, so it matters which these are. Arrays that must
-// lie alike (what elementwise operations, slices, loops and calls pass on, through transposes with the dimensions
-// renamed) form a class. Every class gets one order: of the orders that its members ask for, the one that moves least
-// bytes, with the padding, copies at the border of the program, reshapes that would move elements, and what reads it:
-//   - convolutions want batch and features minor, as the matrix unit takes them;
-//   - dots do not want a batch dimension minor.
-// Larger classes choose first, so that reshapes of theirs can follow.
+// The two minor dimensions of an array are padded to tiles, so the order affects its size. Arrays with equal orders
+// (through elementwise operations, slices, loops and calls, and through transposes with renamed dimensions) form a
+// class. Each class gets the candidate order with the lowest cost: bytes moved including padding, copies at the entry's
+// boundary, reshapes that would move elements, and the preferences of its users:
+//   - convolutions prefer batch and features minor, as the matrix unit takes them;
+//   - dots prefer batch dimensions not minor.
+// Larger classes choose first, so that their reshapes can follow.
 #ifndef HLOKIT_PASSES_LAYOUT_TPU_LAYOUT_PREFERENCES_H_
 #define HLOKIT_PASSES_LAYOUT_TPU_LAYOUT_PREFERENCES_H_
 
@@ -19,7 +19,7 @@
 
 namespace hlokit {
 
-// The leaves of a shape as leaf_count() numbers them: in a depth-first walk, an empty tuple within one as well.
+// Returns the leaves of a shape in the numbering of leaf_count(): depth first, with nested empty tuples.
 std::vector<Shape> LeavesInOrder(Shape shape);
 
 class TpuLayoutPreferences {
@@ -27,21 +27,20 @@ class TpuLayoutPreferences {
   // Chooses orders for all arrays of the module; linear in its leaves.
   TpuLayoutPreferences(const Module& module, const tpu::VectorTile& tile);
 
-  // False if the module holds too many arrays in tuples: then nothing was chosen.
+  // Returns false if the module has too many arrays in tuples; then no orders were chosen.
   bool ok() const { return ok_; }
-  // Of leaf `leaf` of the instruction's shape (LeavesInOrder), an array.
+  // Returns the order of leaf `leaf` (LeavesInOrder) of the instruction's shape, an array.
   MinorToMajor MinorToMajorOf(Instruction instruction, int64_t leaf) const;
-  // The caller's order of a parameter or result of the entry stands: it is not the default one, or with another its
-  // tiles would not take a fifth less. The runtimes that call the compiler lay others out anew; here, as the program
-  // likes.
+  // Returns true if the caller's order of a parameter or result of the entry is fixed: it is not the default, or
+  // another one would not take a fifth less with padding. Callers lay out other arrays as the program prefers.
   static bool HasFixedLayout(const tpu::VectorTile& tile, Shape array);
 
  private:
   friend class LayoutSolver;
   bool ok_ = false;
-  std::vector<uint32_t> first_;         // by InstructionId: of its leaves in the next two
+  std::vector<uint32_t> first_;         // by InstructionId: first of its leaves in the next two
   std::vector<uint32_t> class_;         // by leaf
-  std::vector<MinorToMajor> to_class_;  // by leaf: the class's dimension for each of its own; empty: the same
+  std::vector<MinorToMajor> to_class_;  // by leaf: the class dimension of each own dimension; empty: the identity
   std::vector<MinorToMajor> order_;     // by class, in its dimensions
 };
 

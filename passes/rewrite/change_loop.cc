@@ -32,7 +32,7 @@ InstructionId MakeTuple(Module& module, const std::vector<InstructionId>& elemen
   return id;
 }
 
-// What the compiler noted of the loop speaks of elements by number: only the trip count survives a change.
+// Drops backend annotations that refer to elements by number: only the trip count survives a change.
 void ForgetElementNumbers(Module& module, InstructionId loop) {
   const Instruction i = module.instruction(loop);
   if (!i.has(Attr::kBackendConfig)) return;
@@ -43,7 +43,7 @@ void ForgetElementNumbers(Module& module, InstructionId loop) {
   module.SetAttr(loop, Attr::kBackendConfig, module.context().strings.Intern(config).value);
 }
 
-// Renumbers the elements that `state` is read for; those that go must be unused.
+// Renumbers the elements read from `state`. Requires: removed elements are unused.
 void RenumberElements(Module& module, Instruction state, const std::vector<int64_t>& number) {
   std::vector<InstructionId> elements;
   for (const auto& use : state.uses()) elements.push_back(use.user.id());
@@ -63,7 +63,7 @@ InstructionId InitElement(Module& module, const CanonicalLoop& loop, int64_t ind
   if (loop.init.opcode() == Opcode::kTuple) return loop.init.operand(index).id();
   for (const auto& use : loop.init.uses()) {
     if (use.user.opcode() == Opcode::kGetTupleElement && use.user.int_attr(Attr::kIndex) == index) {
-      // Made before the loop, or moved there.
+      // Created before the loop, or moved there.
       module.MoveBefore(use.user.id(), loop.loop.id());
       return use.user.id();
     }
@@ -102,7 +102,7 @@ Instruction RewriteLoopState(Module& module, const CanonicalLoop& plain, const s
   std::vector<InstructionId> old_outputs;
   for (Instruction out : root.operands()) old_outputs.push_back(out.id());
   module.SetOperands(root.id(), outputs);
-  // What alone made the elements that go is unused now.
+  // Definitions of removed elements are unused now.
   for (InstructionId out : old_outputs) {
     std::vector<InstructionId> dead = {out};
     while (!dead.empty()) {
@@ -127,7 +127,7 @@ Instruction RewriteLoopState(Module& module, const CanonicalLoop& plain, const s
   module.SetOperands(root.id(), outputs);
   module.SetShape(root.id(), shape);
 
-  // The loop, and what uses it.
+  // The loop and its users.
   const MetadataId metadata = module.record(loop).metadata;
   const ComputationId parent = module.record(loop).parent;
   const InstructionId tuple = MakeTuple(module, init, shape, module.record(plain.init.id()).metadata, parent, loop);

@@ -35,7 +35,7 @@ InstructionId CloneBody(Module& module, Computation source, absl::Span<const Ins
   absl::flat_hash_map<uint32_t, InstructionId> copies;
   copies.reserve(static_cast<size_t>(source.instruction_count()));
   for (InstructionId id : PostOrder(source)) {
-    // Records move when instructions are added.
+    // Adding instructions reallocates the records.
     const InstructionRecord r = module.record(id);
     if (r.opcode == Opcode::kParameter) {
       copies[id.value] = arguments[r.payload];

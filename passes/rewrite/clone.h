@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copying the body of a computation into another.
+// Cloning of computation bodies.
 #ifndef HLOKIT_PASSES_REWRITE_CLONE_H_
 #define HLOKIT_PASSES_REWRITE_CLONE_H_
 
@@ -8,17 +8,17 @@
 
 namespace hlokit {
 
-// Copies the instructions of `source` before `position`, which stands in another computation. Parameter i is
-// `arguments[i]` there, which stands for it from then on. Callees are shared but for those of fusions; metadata and
-// control edges within are copied. Returns what the root became.
+// Clones the instructions of `source` before `position`, in another computation. `arguments[i]` replaces parameter i
+// and gets its metadata. Callees are shared except those of fusions; metadata and internal control edges are copied.
+// Returns the clone of the root.
 InstructionId CloneBody(Module& module, Computation source, absl::Span<const InstructionId> arguments,
                         InstructionId position);
 
-// A copy of `source` in which fusions, at any depth, have bodies of their own: each belongs to one fusion.
+// Returns a clone of `source` with separate bodies for its fusions, at any depth: each body belongs to one fusion.
 ComputationId CloneWithFusions(Module& module, ComputationId source);
 
-// True if `body` holds nothing that keeps it from being copied into a computation of `module`: another execution
-// thread, control edges or channels that must stay single.
+// Returns true if nothing in `body` prevents cloning into a computation of `module`: another execution thread, control
+// edges or channels that must be unique.
 bool IsCloneable(Computation body);
 
 }  // namespace hlokit

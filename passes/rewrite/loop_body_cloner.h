@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of what a loop's body computes, for other trips than its own or for outside of the loop.
+// Clones of instructions of a loop body, for other iterations or for outside of the loop.
 #ifndef HLOKIT_PASSES_REWRITE_LOOP_BODY_CLONER_H_
 #define HLOKIT_PASSES_REWRITE_LOOP_BODY_CLONER_H_
 
@@ -13,14 +13,14 @@
 
 namespace hlokit {
 
-// Copies instructions of a loop's body, with what they are computed from, each once.
+// Clones instructions of a loop body with their operands, each once.
 class LoopBodyCloner {
  public:
-  // What stands for an element of the state, given as the body reads it.
+  // Returns the replacement of a state element, given as the body reads it.
   using ElementFn = std::function<InstructionId(Instruction)>;
 
-  // `position`: copies stand before it, at the end of `parent` if there is none. `next_channel`: for collectives that
-  // have a channel, which need one of their own; nullptr if no collective will be copied.
+  // `position`: clones are inserted before it, or at the end of `parent`. `next_channel`: for collectives with a
+  // channel, whose clones need a new one; nullptr if no collective will be cloned.
   LoopBodyCloner(Module* module, Computation body, ComputationId parent, InstructionId position, ElementFn element,
                  int64_t* next_channel)
       : module_(*module),
@@ -32,9 +32,9 @@ class LoopBodyCloner {
 
   InstructionId Clone(InstructionId id);
 
-  // What was copied, operands first, without elements of the state.
+  // Returns the cloned instructions, operands first, without elements of the state.
   const std::vector<InstructionId>& cloned() const { return cloned_; }
-  // What stands for an instruction of the body; not valid if it was not copied.
+  // Returns the clone of a body instruction; invalid if it was not cloned.
   InstructionId LookupClone(InstructionId id) const;
 
  private:

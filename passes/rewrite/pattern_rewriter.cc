@@ -15,11 +15,11 @@
 namespace hlokit {
 namespace {
 
-// Rewrites of one module are bounded by a multiple of its size: a pair of rules that undo each other ends here instead
-// of never. No module at hand comes near.
+// Rewrites of one module are bounded by a multiple of its size: a pair of rules that undo each other ends here. Real
+// modules stay far below.
 constexpr size_t kVisitsPerInstruction = 200;
 
-// Moves elements and converts them on the way, as mixed precision allows: not what rules take it for.
+// Returns true for data movement that also converts elements, as mixed precision allows: rules assume that it does not.
 bool MixesTypes(Instruction i) {
   const ElementSource source = InfoOf(i.opcode()).elements;
   const bool moves =
@@ -59,8 +59,7 @@ void PatternRewriter::PushUsers(Instruction i) {
 }
 
 bool PatternRewriter::Run() {
-  // Many passes find nothing they have a rule for. What nothing calls is left alone, or the fusions that a rule
-  // replaced would leave bodies that look like others.
+  // Most passes find no match. Computations without callers are skipped: they may be bodies of replaced fusions.
   bool any = false;
   std::vector<uint8_t> called(module_.computation_id_bound(), 0);
   called[module_.entry().id().value] = 1;
@@ -72,7 +71,7 @@ bool PatternRewriter::Run() {
     }
   }
   if (!any) return false;
-  // What a fusion or an asynchronous operation holds is settled.
+  // Bodies of fusions and asynchronous operations are final.
   const ComputationRoles roles = RolesOf(module_);
   const std::optional<CallGraph> graph =
       scope_ == RewriteScope::kSequential ? std::optional<CallGraph>(module_) : std::nullopt;
@@ -251,7 +250,7 @@ bool PatternRewriter::ReplaceEffect(Instruction old, InstructionId by) {
   return true;
 }
 
-// Puts `by` in the place of `old`.
+// Replaces `old` by `by`.
 void PatternRewriter::ReplaceInPlace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed) {
   const Instruction replacement = at(by);
   PushUsers(old);
@@ -325,7 +324,7 @@ void PatternRewriter::EraseUnused(InstructionId first, InstructionId by) {
     if (!module_.record(id).parent.valid()) continue;
     const Instruction i = at(id);
     if (i.has_users() || !MayErase(i)) {
-      // A rule that asks for a single user may apply now.
+      // Rules that require a single user may apply now.
       if (HasOneUser(i)) PushUsers(i);
       PushToWorklist(id);
       continue;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local rewrites to a fixpoint, driven by a worklist.
 //
-// A rule looks at one instruction and what is near it and either leaves all as it is, or makes new instructions and
-// puts one in the place of the instruction. The rewriter visits every instruction once, operands first, and again those
-// whose surroundings changed: near-linear as long as each rule makes something smaller. It erases what becomes unused
-// on the way, keeps instructions in an order in which operands stand first, and carries annotations: what a rule puts
-// in place of an instruction stands for that one, for those it names as absorbed, and for everything that becomes
-// unused thereby, except where the rule says that the value of an operand does not matter.
+// A rule matches one instruction and its neighbors and either changes nothing, or creates instructions and replaces the
+// matched one. The rewriter visits every instruction once, operands first, and again when its neighbors change:
+// near-linear as long as each rule reduces something. It erases instructions that become unused, keeps operands before
+// users, and propagates metadata: a replacement carries the metadata of the replaced instruction, of those that the
+// rule names as absorbed, and of everything that becomes unused thereby, except operands whose metadata the rule drops.
 #ifndef HLOKIT_PASSES_REWRITE_PATTERN_REWRITER_H_
 #define HLOKIT_PASSES_REWRITE_PATTERN_REWRITER_H_
 
@@ -28,7 +27,7 @@ namespace hlokit {
 
 class PatternRewriter;
 
-// True if it replaced or changed `instruction`.
+// Returns true if it replaced or changed `instruction`.
 using RewriteFunction = bool (*)(PatternRewriter& rewriter, Instruction instruction);
 
 struct RewritePattern {
@@ -49,10 +48,10 @@ class RewritePatternSet {
   std::array<std::vector<uint16_t>, kOpcodeCount + 1> by_opcode_;
 };
 
-// Which computations are rewritten. Never the bodies of fusions and of asynchronous operations.
+// The computations to rewrite. Never the bodies of fusions and of asynchronous operations.
 enum class RewriteScope : uint8_t {
   kEverywhere,
-  kSequential,  // not those that are applied to elements: reducers, comparisons
+  kSequential,  // not those applied to elements: reducers, comparators
 };
 
 class PatternRewriter {
@@ -63,9 +62,9 @@ class PatternRewriter {
   PatternRewriter(Module* module, const RewritePatternSet* rules, const PassOptions* options,
                   RewriteScope where = RewriteScope::kEverywhere);
 
-  // Applies the rules until none applies. True if the module changed.
+  // Applies the rules until none applies. Returns true if the module changed.
   bool Run();
-  // How often each rule applied, by index.
+  // Returns how often each rule applied, by index.
   const std::vector<int64_t>& applied() const { return applied_; }
 
   // ---- for rules ----
@@ -75,59 +74,59 @@ class PatternRewriter {
   const PassOptions& options() const { return *options_; }
   Instruction at(InstructionId id) const { return module_.instruction(id); }
 
-  // Makes an instruction before the one being rewritten, in its computation. The shape is taken as given.
+  // Creates an instruction before the matched one, in its computation. The shape is taken as given.
   InstructionId Make(Opcode opcode, Shape shape, Operands operands, Attrs attrs = {});
-  // The same with the shape that inference gives, in the type of the first operand where that is all that is asked for.
-  // None if the operands do not fit, which is for the caller to rule out.
+  // Creates an instruction with the inferred shape; the element type of the first operand supplies what inference
+  // needs. Returns an invalid id if the operands are incompatible, which the caller must rule out.
   InstructionId MakeInferred(Opcode opcode, Operands operands, Attrs attrs = {});
   InstructionId MakeConvert(InstructionId operand, ElementType type);
-  // Elementwise, in the shape of the first operand.
+  // Creates an elementwise instruction with the shape of the first operand.
   InstructionId MakeLike(Opcode opcode, Operands operands);
   InstructionId MakeCompare(ComparisonDirection direction, InstructionId a, InstructionId b);
   InstructionId MakeReduce(InstructionId operand, InstructionId init, absl::Span<const int64_t> dimensions,
                            ComputationId reducer);
-  // A computation of two scalars of `type` that applies `opcode` to them.
+  // Returns a computation of two scalars of `type` that applies `opcode` to them.
   ComputationId MakeReducer(Opcode opcode, ElementType type);
-  // The scalar `value`, which `type` must hold.
+  // Creates the scalar constant `value`. Requires: `type` can represent it.
   InstructionId MakeScalarConstant(ElementType type, double value);
   InstructionId MakeConstant(const Literal& value);
-  // A scalar constant of one element's bytes.
+  // Creates a scalar constant from the bytes of one element.
   InstructionId MakeScalar(ElementType type, const std::byte* data);
-  // An array of `shape` with all elements equal to the scalar `value`.
+  // Creates an array of `shape` with all elements equal to the scalar `value`.
   InstructionId MakeSplat(Shape shape, InstructionId value);
-  // `made` stands for `source`: if it was just made, rather than for the instruction being rewritten, else too.
+  // Adds the metadata of `source` to `made`. If the current rewrite created `made`, the metadata replaces that of the
+  // matched instruction.
   void AddMetadataSource(InstructionId made, Instruction source);
   InstructionId MakeReshape(InstructionId operand, Shape shape);
   AttrValue List(Attr attr, absl::Span<const int64_t> values) { return {attr, module_.ListPayload(values)}; }
   AttrValue Int(Attr attr, int64_t value) { return {attr, module_.EncodeInt64(value)}; }
 
-  // The replacement that follows is right whatever the value of `operand` is: if it becomes unused, what it and its
-  // operands stood for is forgotten, not carried.
+  // Declares the next replacement valid for any value of `operand`: if it becomes unused, the metadata of it and its
+  // operands is dropped.
   void DropMetadataOf(Instruction operand) { dropped_metadata_.insert(operand.id().value); }
-  // The same of all operands from number `first` on.
+  // Drops the metadata of all operands from index `first` on.
   void DropMetadataOfOperands(Instruction instruction, int64_t first = 0) {
     for (int64_t k = first; k < instruction.operand_count(); ++k) DropMetadataOf(instruction.operand(k));
   }
 
-  // Puts `by` in the place of the instruction being rewritten. False, and nothing changed, if that cannot be: the
-  // shapes differ, or control edges hang on it. What was made for it is then erased. `absorbed`: what the replacement
-  // stands for beyond that, although it may have other users. A new instruction of the opcode of an absorbed one does
-  // that one's work and has its op_name.
+  // Replaces the matched instruction by `by`. Returns false, changes nothing and erases the new instructions if the
+  // shapes differ or control edges prevent it. `absorbed`: further instructions whose metadata the replacement carries,
+  // even if they have other users. A new instruction with the opcode of an absorbed one takes its op_name.
   bool Replace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed = {});
-  // The same for an instruction with an effect of its own, which what was made has too.
+  // As Replace, for an instruction with a side effect that the new instructions have too.
   bool ReplaceEffect(Instruction old, InstructionId by);
   bool MayReplaceEffect(Instruction old) const {
     return !old.has(Attr::kControlPredecessors) && old.control_successors().empty();
   }
-  // Make and Replace; nothing is made if it would not replace.
+  // Make and Replace; creates nothing if the replacement is not possible.
   bool ReplaceWithNew(Instruction old, Opcode opcode, Operands operands, Attrs attrs = {},
                       std::initializer_list<Instruction> absorbed = {});
-  // Changes an operand in place; `absorbed` is what stood between.
+  // Changes an operand in place; `absorbed` are the instructions that it bypasses.
   bool ReplaceOperand(Instruction user, int64_t index, InstructionId operand,
                       std::initializer_list<Instruction> absorbed = {});
-  // After other changes in place: visit it and its users again.
+  // Revisits an instruction and its users after other changes in place.
   void NotifyModified(Instruction instruction);
-  // The users, and what they use, are worth another look.
+  // Revisits the users of `instruction` and their operands.
   void AddToWorklist(Instruction instruction) { PushToWorklist(instruction.id()); }
   bool IsReplaceable(Instruction instruction) const;
 
@@ -135,9 +134,10 @@ class PatternRewriter {
   void ReplaceInPlace(Instruction old, InstructionId by, std::initializer_list<Instruction> absorbed);
   void PushToWorklist(InstructionId id);
   void PushUsers(Instruction instruction);
-  // Erases `id` if it is unused and may go, then what it alone used; `by` stands for all of that, if there is one.
+  // Erases `id` if it is unused and removable, then its operands that become unused; `by`, if valid, gets their
+  // metadata.
   void EraseUnused(InstructionId id, InstructionId by);
-  // `by` stands for what `i` calls, unless it applies the same.
+  // Adds the metadata of the callees of `i` to `by`, unless it applies the same ones.
   void MergeMetadataOfCallees(Instruction i, InstructionId by);
   bool MayErase(Instruction instruction) const;
   bool HasEffect(Instruction instruction) const;
@@ -145,16 +145,16 @@ class PatternRewriter {
   Module& module_;
   const RewritePatternSet& rules_;
   const PassOptions* options_;
-  mutable std::optional<SideEffects> effects_;  // found when first asked for
+  mutable std::optional<SideEffects> effects_;  // computed on demand
   RewriteScope scope_;
   bool changed_ = false;
   InstructionId current_;
-  std::vector<InstructionId> made_;  // for the instruction being rewritten
+  std::vector<InstructionId> made_;  // for the matched instruction
   std::vector<InstructionId> worklist_;
   size_t head_ = 0;
   std::vector<uint8_t> in_worklist_;  // by instruction
   std::vector<int64_t> applied_;
-  absl::flat_hash_set<uint32_t> dropped_metadata_;  // operands that do not matter to the rule at work
+  absl::flat_hash_set<uint32_t> dropped_metadata_;  // operands whose metadata the current rule drops
   struct Dead {
     InstructionId id;
     bool merge_metadata;
@@ -162,7 +162,7 @@ class PatternRewriter {
   std::vector<Dead> dead_;  // scratch
 };
 
-// ---- what rules ask ----
+// ---- predicates for rules ----
 
 inline bool HasOneUse(Instruction i) {
   const UseId first = i.record().first_use;

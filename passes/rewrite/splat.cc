@@ -31,7 +31,7 @@ std::optional<double> Splat::AsDouble() const {
       return std::nullopt;
     } else if constexpr (sizeof(T) == 8 && !std::is_same_v<T, double>) {
       const T value = Load<T>(data);
-      // Beyond 2^53 neighbors of a double are integers apart.
+      // Beyond 2^53 neighboring doubles are more than 1 apart.
       constexpr int64_t kExact = int64_t{1} << 53;
       if constexpr (std::is_signed_v<T>) {
         if (value < -kExact) return std::nullopt;

@@ -14,7 +14,7 @@ namespace hlokit {
 
 namespace {
 
-// The elements of an array in another float type.
+// Returns the elements of an array in another float type.
 Literal Converted(const Literal& from, Shape shape) {
   Literal to = Literal::Zeros(shape);
   VisitType(from.shape().element_type(), [&](auto source) {
@@ -31,16 +31,16 @@ Literal Converted(const Literal& from, Shape shape) {
   return to;
 }
 
-// Gives every array of a module the shape that a function says.
+// Replaces every array shape of a module by that of a function.
 class ShapeRewriter {
  public:
   using ArrayShape = std::function<Shape(Shape)>;
-  // The value of a constant array in its new shape.
+  // Returns the value of a constant array in its new shape.
   using ArrayValue = std::function<LiteralId(LiteralId, Shape)>;
 
   ShapeRewriter(Module* module, const ArrayShape& array_shape, ArrayValue array_value)
       : module_(*module), context_(module->context()), array_value_(std::move(array_value)) {
-    // What a shape holds was interned before it.
+    // Components of a shape were interned before it.
     ShapeTable& shapes = context_.shapes;
     const size_t count = shapes.size();
     for (uint32_t id = 0; id < count; ++id) {
@@ -88,7 +88,7 @@ class ShapeRewriter {
     module_.SetShape(i.id(), Of(i.shape()));
   }
 
-  // Tuples may be nested as deep as a file says: elements before what holds them.
+  // Tuples may nest arbitrarily deep: elements first.
   LiteralId LiteralOf(LiteralId root) {
     std::vector<LiteralId> open = {root};
     while (!open.empty()) {
@@ -131,7 +131,7 @@ class ShapeRewriter {
   absl::flat_hash_map<uint32_t, LiteralId> literals_;  // by LiteralId
 };
 
-// Sizes of the result that are sizes of an operand too: slices of whole dimensions stay such.
+// Replaces sizes of the result that are sizes of an operand too: slices of whole dimensions stay such.
 void ResizeSlices(Module* module, Instruction i, int64_t from, int64_t to) {
   for (Attr attr : {Attr::kSlice, Attr::kSliceSizes, Attr::kDynamicSliceSizes}) {
     const absl::Span<const int64_t> now = i.list_attr(attr);

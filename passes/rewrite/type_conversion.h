@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in other float types or of other sizes.
+// Conversion of a program to other float types or sizes.
 #ifndef HLOKIT_PASSES_REWRITE_TYPE_CONVERSION_H_
 #define HLOKIT_PASSES_REWRITE_TYPE_CONVERSION_H_
 
@@ -8,14 +8,14 @@
 
 namespace hlokit {
 
-// Makes every array whose elements are of one of the float types `from` one of the float type `to`: shapes, the values
-// of constants (rounded), shapes in attributes and the layout of the entry. Where the program depends on the width of a
-// type (bitcast-convert, a custom call) it may not verify afterwards.
+// Converts every array with elements of one of the float types `from` to the float type `to`: shapes, constant values
+// (rounded), shapes in attributes and the entry layout. A program that depends on the width of a type (bitcast-convert,
+// a custom call) may become invalid.
 void ConvertFloatTypes(Module* module, absl::Span<const ElementType> from, ElementType to);
 
-// Makes every dimension of size `from` one of size `to`, in slices of whole dimensions too. Constants of such shapes
-// lose their values. Where the program depends on the size (a reshape that merges the dimension, a pad, a custom call)
-// it does not verify afterwards.
+// Replaces every dimension of size `from` by one of size `to`, also in slices of whole dimensions. Constants of such
+// shapes lose their values. A program that depends on the size (a reshape that merges the dimension, a pad, a custom
+// call) becomes invalid.
 void ReplaceDimensionSizes(Module* module, int64_t from, int64_t to);
 
 }  // namespace hlokit

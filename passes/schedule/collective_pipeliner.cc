@@ -28,9 +28,9 @@ class LoopPipeliner {
                 int64_t* next_channel)
       : module_(*module), plain_(plain), counter_(counter), effects_(effects), next_channel_(*next_channel) {}
 
-  // Issues them a trip ahead.
+  // Issues the collectives `ahead` one iteration earlier.
   void Run(const std::vector<InstructionId>& ahead) {
-    // In front of the loop, for its first trip.
+    // Before the loop, for the first iteration.
     std::vector<InstructionId> first;
     LoopBodyCloner before(
         &module_, plain_.body, plain_.loop.record().parent, plain_.loop.id(),
@@ -38,7 +38,7 @@ class LoopPipeliner {
         &next_channel_);
     for (InstructionId id : ahead) first.push_back(before.Clone(id));
     RewriteLoopState(module_, plain_, std::vector<uint8_t>(static_cast<size_t>(plain_.size), 1), first);
-    // In the body, for the next trip.
+    // In the body, for the next iteration.
     const InstructionId root = plain_.body.root().id();
     const auto next = [this, root](Instruction element) {
       return module_.instruction(root).operand(element.int_attr(Attr::kIndex)).id();
@@ -55,9 +55,9 @@ class LoopPipeliner {
     EraseUnused();
   }
 
-  // Collectives whose value the trip uses for more than the next one's state, operands first.
+  // Returns the collectives whose value has uses in its iteration beyond the next state, operands first.
   std::vector<InstructionId> CollectPipelined() {
-    absl::flat_hash_set<uint32_t> early;  // depend on nothing else than the number of the trip
+    absl::flat_hash_set<uint32_t> early;  // depend on nothing but the induction variable
     std::vector<InstructionId> collectives;
     for (InstructionId id : PostOrder(plain_.body)) {
       const Instruction i = module_.instruction(id);
@@ -80,7 +80,7 @@ class LoopPipeliner {
       for (const auto use : module_.instruction(id).uses()) {
         used |= !use.user.is_root() && !early.contains(use.user.id().value);
       }
-      // Its value may reach the trip through what is computed from it, which stays in the trip then.
+      // The value may reach the iteration through instructions computed from it, which then do not move.
       if (!used) used = ReachesTrip(id, early);
       if (used) ahead.push_back(id);
     }
@@ -118,7 +118,7 @@ class LoopPipeliner {
   std::vector<InstructionId> early_order_;
 };
 
-// One more than any channel of the module.
+// Returns the highest channel id of the module plus 1.
 int64_t FreeChannel(const Module& module) {
   int64_t highest = 0;
   for (Computation c : module.computations()) {
@@ -135,7 +135,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
   if (channel < 0) return PipelinedCounts();
   const std::vector<uint32_t> callers = CountCallers(module);
   PipelinedCounts counts;
-  std::optional<int64_t> left;  // of the memory
+  std::optional<int64_t> left;  // memory that remains
   const auto fits = [&](int64_t bytes) -> absl::StatusOr<bool> {
     if (memory_bytes <= 0) return true;
     if (!left) {
@@ -157,7 +157,7 @@ absl::StatusOr<PipelinedCounts> PipelineCollectives(Module& module, int64_t memo
     std::vector<InstructionId> ahead;
     if (direction != PipelineDirection::kForward) ahead = pipeliner.CollectPipelined();
     if (!ahead.empty()) {
-      // What a trip was given, and what it makes for the next.
+      // The result of this iteration and that of the next.
       int64_t bytes = 0;
       for (InstructionId collective : ahead) {
         bytes = SaturatingAdd(bytes, SaturatingMultiply(BufferBytes(module.instruction(collective).shape()), 2));

@@ -25,7 +25,7 @@ class CopyInserter {
   enum class Role { kEntry, kLoopBody, kBranch, kOther };
 
   Role RoleOf(Computation c) const;
-  // A copy of `i`: of an array, or of the elements of a flat tuple for which `needed` says so.
+  // Returns a copy of `i`, an array, or of the elements of a flat tuple for which `needed` is set.
   absl::StatusOr<InstructionId> Copied(InstructionId i, absl::Span<const uint8_t> needed);
   absl::StatusOr<InstructionId> CopyOf(Builder* builder, InstructionId array);
   std::vector<uint8_t> NeededAtRoot(Computation c, const DataflowAnalysis& flow, Role role) const;
@@ -101,7 +101,7 @@ std::vector<uint8_t> CopyInserter::NeededAtRoot(Computation c, const DataflowAna
       } else {
         bool given = false;
         if (role == Role::kEntry) {
-          // The header gives this parameter to this result; both flat.
+          // The header aliases this parameter with this result; both are flat.
           for (const InputOutputAlias& alias : module_.header().input_output_alias) {
             const absl::Span<const int64_t> from = module_.context().list(alias.parameter_index);
             const absl::Span<const int64_t> to = module_.context().list(alias.output_index);
@@ -122,7 +122,7 @@ absl::Status CopyInserter::Run(Computation c) {
   const std::vector<InstructionId> order = PostOrder(c);
   const absl::StatusOr<DataflowAnalysis> flow = DataflowAnalysis::Make(module_, order);
   if (!flow.ok()) return flow.status();
-  // How many instructions read each value; the root counts as one.
+  // Number of instructions that read each value; the root counts as one.
   std::vector<int32_t> readers(flow->values().size(), 0);
   for (InstructionId id : order) {
     const Instruction i = module_.instruction(id);
@@ -141,7 +141,7 @@ absl::Status CopyInserter::Run(Computation c) {
     read.erase(std::unique(read.begin(), read.end()), read.end());
     for (uint32_t v : read) ++readers[v];
   }
-  // What an instruction writes over.
+  // An operand that its user overwrites.
   struct Place {
     InstructionId user;
     int64_t operand;
@@ -164,7 +164,7 @@ absl::Status CopyInserter::Run(Computation c) {
         const DataflowValue& value = flow->values()[held[n]];
         if (!value.shape.IsArray()) continue;
         const Opcode maker = module_.record(value.defining_instruction).opcode;
-        // The parameter of a loop's body is the loop's own.
+        // The parameter of a loop body belongs to the loop.
         const bool foreign = maker == Opcode::kConstant || (maker == Opcode::kParameter && role != Role::kLoopBody);
         needed[n] = foreign || readers[held[n]] > 1 || times[held[n]] > 1;
         any |= needed[n] != 0;
@@ -196,7 +196,7 @@ absl::StatusOr<int64_t> InsertCopies(Module& module) {
   for (ComputationId id : calls.PostOrder()) {
     const Computation c = module.computation(id);
     if (!calls.IsSequential(c) || !calls.IsLive(c)) continue;
-    // What runs asynchronously is one instruction and stays one.
+    // The wrapped instruction of an asynchronous operation stays one instruction.
     bool is_async = false;
     for (const CallSite& site : calls.caller_callsites(c)) {
       is_async |= module.record(site.caller).opcode == Opcode::kAsyncStart;

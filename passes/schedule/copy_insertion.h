@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies where two values that must be different would share memory.
+// Inserts copies where two values that must be distinct would share a buffer.
 #ifndef HLOKIT_PASSES_SCHEDULE_COPY_INSERTION_H_
 #define HLOKIT_PASSES_SCHEDULE_COPY_INSERTION_H_
 
@@ -11,16 +11,15 @@
 namespace hlokit {
 
 // Adds copies so that
-//   - each array of a loop's state can stay in one place: what the loop starts with is read by nothing else, and its
-//   body
-//     gives back no array of another place, no constant, and none twice;
-//   - what an update in place (dynamic-update-slice, scatter) writes over is read by nothing else and is no constant or
-//     parameter;
-//   - the results of the entry and of branches are no parameters or constants, and none is there twice. Entry
-//   parameters
-//     whose memory the header gives to that very result are.
-// Conservative: other readers count even if they come first. States that hold tuples within tuples keep those as they
-// are. Returns the number of copies; a second run adds none. Modules with a schedule are left alone.
+//   - each array of a loop state can keep one buffer: initial values have no other user, and the body returns no
+//     constant, no array of another element, and no array twice;
+//   - operands that are updated in place (dynamic-update-slice, scatter) have no other user and are neither constants
+//     nor parameters;
+//   - results of the entry and of branches are distinct and are neither parameters nor constants, except entry
+//     parameters that input_output_alias assigns to that result.
+//
+// Conservative: other users count even if they run first. Nested tuples in loop states are left as they are. Returns
+// the number of copies; a second run adds none. Modules with a schedule do not change.
 absl::StatusOr<int64_t> InsertCopies(Module& module);
 
 }  // namespace hlokit

@@ -15,8 +15,8 @@
 namespace hlokit {
 namespace {
 
-constexpr uint8_t kLoopInvariant = 1;       // the same in all trips
-constexpr uint8_t kInductionDependent = 2;  // depends on the number of the trip alone
+constexpr uint8_t kLoopInvariant = 1;       // the same in all iterations
+constexpr uint8_t kInductionDependent = 2;  // depends on the induction variable alone
 constexpr int kMaxChainLength = 16;
 
 bool MayWait(Instruction i, const SideEffects& effects) {
@@ -37,7 +37,7 @@ ForwardCollectivePipeliner::ForwardCollectivePipeliner(Module* module, const Can
     Sink sink;
     if (!MayWait(i, effects) || known_[id.value] != 0 || !MatchSink(i, &sink)) continue;
     if (taken[static_cast<size_t>(sink.element)]++ != 0) continue;
-    // Handed on by the trip before, and to the next.
+    // Received from the previous iteration and carried to the next.
     bytes_ = SaturatingAdd(bytes_, SaturatingMultiply(BufferBytes(i.operand(0).shape()), 2));
     sinks_.push_back(std::move(sink));
   }
@@ -63,7 +63,7 @@ void ForwardCollectivePipeliner::ClassifyLoopValues() {
   }
 }
 
-// The element is read by the update alone, and the update by the root alone.
+// Returns true if `update` is the only user of the element and the root is the only user of `update`.
 bool ForwardCollectivePipeliner::IsOnlyUpdatedBy(Instruction update, int64_t element) const {
   const Instruction old = update.operand(0);
   if (!IsStateElement(old, loop_.body, element) || !HasOneUse(old) || !HasOneUse(update)) {
@@ -79,7 +79,7 @@ bool ForwardCollectivePipeliner::IsOnlyUpdatedBy(Instruction update, int64_t ele
 }
 
 bool ForwardCollectivePipeliner::MatchSink(Instruction collective, Sink* sink) const {
-  // What was handed on already is.
+  // The operand is loop-carried already.
   if (IsStateElement(collective.operand(0), loop_.body)) return false;
   sink->collective = collective.id();
   Instruction value = collective;
@@ -114,7 +114,7 @@ bool ForwardCollectivePipeliner::MatchSink(Instruction collective, Sink* sink) c
 
 absl::Status ForwardCollectivePipeliner::Run() {
   const ComputationId outer = loop_.loop.record().parent;
-  // In front of the loop: zeros, and the places of the first trip.
+  // Before the loop: zeros, and the start indices of the first iteration.
   std::vector<InstructionId> first;
   LoopBodyCloner before(
       &module_, loop_.body, outer, loop_.loop.id(),
@@ -138,13 +138,13 @@ absl::Status ForwardCollectivePipeliner::Run() {
       first.push_back(before.Clone(module_.instruction(sink.update).operand(k).id()));
     }
   }
-  // Who reads the arrays behind the loop.
+  // Redirect the users of the arrays after the loop.
   RewriteLoopState(module_, loop_, std::vector<uint8_t>(static_cast<size_t>(loop_.size), 1), first);
   std::vector<std::vector<InstructionId>> readers(static_cast<size_t>(loop_.size));
   for (const auto use : loop_.loop.uses()) {
     readers[static_cast<size_t>(use.user.int_attr(Attr::kIndex))].push_back(use.user.id());
   }
-  // In the body: what the trip before handed on goes through the collective to its place.
+  // In the body: the collective and the update take the value that the previous iteration carried.
   const InstructionId root = loop_.body.root().id();
   int64_t place = loop_.size;
   const auto swap = [&](InstructionId user, int64_t operand) {
@@ -158,7 +158,7 @@ absl::Status ForwardCollectivePipeliner::Run() {
     swap(sink.collective, 0);
     for (int64_t k : sink.starts) swap(sink.update, k);
   }
-  // Behind the loop: the last trip's.
+  // After the loop: the value of the last iteration.
   const InstructionId next = module_.record(loop_.loop.id()).next;
   const auto after = [&](Instruction seen) {
     const int64_t index = seen.int_attr(Attr::kIndex);
@@ -178,7 +178,7 @@ absl::Status ForwardCollectivePipeliner::Run() {
       module_.ReplaceAllUses(reader, last);
     }
   }
-  // Only now: copies are put in front of what stood behind the loop, which may be a reader.
+  // Only now: clones are inserted before the next instruction after the loop, which may be a reader.
   for (const Sink& sink : sinks_) {
     for (InstructionId reader : readers[static_cast<size_t>(sink.element)]) module_.Erase(reader);
   }

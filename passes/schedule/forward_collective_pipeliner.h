@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives of a loop's body whose results are only put aside: made a trip later, beside its work.
+// Moves collectives whose results are only stored to the next iteration, where they overlap with its work.
 //
-// The backward loop over the layers of a model ends each trip with a reduce-scatter of the layer's gradient, and stores
-// what comes back in the layer's place of an array of all layers. Nobody reads it before the loop is over, so the
-// gradient is handed to the next trip, which reduces it while it computes its own; the last one is reduced behind the
-// loop. The first trip has none and is given zeros, with the first trip's own place: it writes there what the second
-// trip writes over (after XLA's collective pipeliner, in its forward direction).
+// The backward loop over the layers of a model ends each iteration with a reduce-scatter of the layer's gradient and
+// stores the result in the layer's slice of an array of all layers, which has no reader before the loop ends. The
+// pipelined loop carries the gradient to the next iteration, which reduces it while it computes its own; the last
+// gradient is reduced after the loop. The first iteration gets zeros and the slice indices of the first layer, which
+// the second iteration overwrites (XLA's collective pipeliner, forward direction).
 #ifndef HLOKIT_PASSES_SCHEDULE_FORWARD_COLLECTIVE_PIPELINER_H_
 #define HLOKIT_PASSES_SCHEDULE_FORWARD_COLLECTIVE_PIPELINER_H_
 
@@ -21,23 +21,23 @@ namespace hlokit {
 
 class ForwardCollectivePipeliner {
  public:
-  // Of a loop that runs at least twice and counts its trips in element `counter`. `next_channel`: one that no
-  // collective has.
+  // Requires: `loop` has a trip count of at least 2 and its induction variable is element `counter`. `next_channel` is
+  // a channel id that no collective uses.
   ForwardCollectivePipeliner(Module* module, const CanonicalLoop& loop, int64_t counter, const SideEffects& effects,
                              int64_t* next_channel);
 
-  // How many can be made a trip later, and the bytes that the loop's state then holds beside what it holds now.
+  // Returns the number of collectives that can move, and the bytes that moving them adds to the loop state.
   int64_t count() const { return static_cast<int64_t>(sinks_.size()); }
   int64_t bytes() const { return bytes_; }
   absl::Status Run();
 
  private:
-  // A collective, and where the trip puts what it computes from it.
+  // A collective, and the update that stores the value computed from it.
   struct Sink {
     InstructionId collective;
     InstructionId update;         // the dynamic-update-slice
-    int64_t element = 0;          // of the state, which it updates
-    std::vector<int64_t> starts;  // its operands that depend on the trip
+    int64_t element = 0;          // index of the state element that `update` updates
+    std::vector<int64_t> starts;  // start indices of `update` that vary with the iteration
   };
 
   void ClassifyLoopValues();
@@ -49,7 +49,7 @@ class ForwardCollectivePipeliner {
   const int64_t counter_;
   const SideEffects& effects_;
   int64_t& next_channel_;
-  std::vector<uint8_t> known_;  // by InstructionId: 1 the same in all trips, 2 depends on their number alone
+  std::vector<uint8_t> known_;  // by InstructionId: kLoopInvariant, kInductionDependent or 0
   std::vector<Sink> sinks_;
   int64_t bytes_ = 0;
 };

@@ -13,7 +13,7 @@ bool IsSyncCollective(Instruction i) {
 
 namespace {
 
-// Costs little beside a collective: moves elements, or does an operation or two on each.
+// Returns true if `i` is cheap compared with a collective: data movement, or a few operations per element.
 bool IsSmallWork(Instruction i) {
   if (HasTrait(i.opcode(), kElementwise) && i.shape().IsScalar()) return true;
   switch (FusionClassOf(i.opcode())) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moving collectives of a loop's body to other trips asks: which may move.
+// Conditions on instructions that pipelining moves to another iteration.
 #ifndef HLOKIT_PASSES_SCHEDULE_LOOP_COLLECTIVES_H_
 #define HLOKIT_PASSES_SCHEDULE_LOOP_COLLECTIVES_H_
 
@@ -10,8 +10,8 @@ namespace hlokit {
 
 bool IsSyncCollective(Instruction i);
 
-// Can be computed in another trip than its own, and once more than before: a collective, or what costs little beside
-// one.
+// Returns true if `i` can run in another iteration, and twice: a collective, or an operation that is cheap compared
+// with one.
 bool IsRecomputable(Instruction i, const SideEffects& effects);
 
 }  // namespace hlokit

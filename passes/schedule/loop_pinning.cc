@@ -61,7 +61,7 @@ absl::Status Pinner::Run() {
   pin_elements(body_.root().id());
   if (condition != body_) pin_elements(condition.parameter(0).id());
 
-  // Before the loop: copies of the elements, in the tuple that only the loop reads, or in one of its own.
+  // Before the loop: copies of the elements, in the init tuple if the loop is its only user, else in a new tuple.
   InstructionId init = loop_.operand(0).id();
   const bool is_own = !module_.instruction(init).is_root() && HasOneUser(module_.instruction(init));
   std::vector<InstructionId> operands;
@@ -93,8 +93,8 @@ absl::Status Pinner::Run() {
   return CopyBack(loop_id, in_hbm);
 }
 
-// After the loop: whoever takes an element out of its result gets it in HBM, and who takes the whole a tuple of its
-// own.
+// Copies the pinned elements back to HBM after the loop: get-tuple-elements read the copies, users of the whole tuple a
+// new tuple.
 absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
   const ComputationId parent = module_.record(loop).parent;
   const bool was_root = module_.computation(parent).root().id() == loop;
@@ -112,7 +112,7 @@ absl::Status Pinner::CopyBack(InstructionId loop, Shape in_hbm) {
   const auto is_pinned = [&](int64_t index) {
     return std::any_of(pinned_.begin(), pinned_.end(), [&](const LoopVariantElement& e) { return e.index == index; });
   };
-  // The element in HBM, from an instruction that takes it out of the loop's result.
+  // Returns the copy in HBM of `element`, a get-tuple-element of the loop.
   const auto copy_of = [&](InstructionId element) -> absl::StatusOr<InstructionId> {
     const Shape result = module_.instruction(element).shape();
     module_.SetShape(element, InVmem(module_.context().shapes, result));
@@ -173,7 +173,7 @@ bool CanPin(const LoopVariantElement& element, Computation body) {
     return !names.empty();
   };
   if (!IsKernel(element.value) || !element.value.shape().IsArray()) {
-    // What another element had in the iteration before moves within the state.
+    // The previous value of another element moves within the state.
     if (!IsStateElement(element.value, body)) return false;
   }
   if (!stays(element.value)) return false;

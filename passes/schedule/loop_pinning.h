@@ -13,10 +13,10 @@ namespace hlokit {
 // Returns true if all kernels of the body that read or write the element can do so in VMEM.
 bool CanPin(const LoopVariantElement& element, Computation body);
 
-// Gives these elements of the loop's state the memory space of VMEM wherever the loop names them, copies them there
-// before the loop and back to HBM after it. Requires: a canonical loop (MatchCanonicalLoop) over a flat tuple that a
-// tuple instruction makes, that CanPin holds of each, that no other element of
-// the state is one of their arrays, and that the condition does not take them out.
+// Puts these elements of the loop state into VMEM: sets their memory space throughout the loop, copies them to VMEM
+// before it and back to HBM after it. Requires: a canonical loop (MatchCanonicalLoop) over a flat tuple that a tuple
+// instruction creates; CanPin holds for each element; no other element of the state aliases their arrays; the condition
+// does not read them.
 absl::Status PinLoopState(Module& module, Instruction loop, absl::Span<const LoopVariantElement> elements);
 
 }  // namespace hlokit

@@ -15,7 +15,7 @@ Instruction FirstName(Instruction value) {
   return value;
 }
 
-// Through updates one after the other.
+// Returns true if `value` is a chain of updates of element `index`.
 bool IsUpdateOf(Instruction value, Computation body, int64_t index) {
   for (int n = 0; n < kMaxAliasDepth; ++n) {
     Instruction before;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of a loop's state change from trip to trip: what vector memory holds of it need not pass HBM.
+// Loop-variant and loop-invariant elements of a loop state. VMEM can hold them across iterations without HBM transfers.
 #ifndef HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_
 #define HLOKIT_PASSES_SCHEDULE_LOOP_STATE_H_
 
@@ -12,19 +12,19 @@ namespace hlokit {
 
 struct LoopVariantElement {
   int64_t index = 0;
-  Instruction value;      // what the body gives for it, under its first name
-  bool in_place = false;  // a part of it is written over, the rest stays
+  Instruction value;      // the new value that the body computes, before aliases
+  bool in_place = false;  // only a part is overwritten
 };
 
-// The arrays of the state of `body` that it does not pass on as they are. None if it is no body over one tuple that
-// ends in a tuple.
+// Returns the arrays of the state of `body` that it does not forward unchanged. Empty unless `body` has one tuple
+// parameter and a tuple root.
 std::vector<LoopVariantElement> LoopVariantElements(Computation body);
 
-// The operand of `value`, an element of the state of `body`, that the kernel can write its result over, since it reads
-// each element of it where it writes one and nothing else reads the operand; -1: none.
+// Returns the index of the operand of `value` whose buffer the kernel can overwrite with its result, or -1. That
+// operand is an element of the state of `body`, is read at the indices that are written, and has no other user.
 int64_t OperandWrittenOver(Instruction value, Computation body);
 
-// Elements of the state that the body passes on as they are, ascending.
+// Returns the indices of the elements that the body forwards unchanged, ascending.
 std::vector<int64_t> InvariantElements(Computation body);
 
 }  // namespace hlokit

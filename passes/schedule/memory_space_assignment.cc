@@ -27,12 +27,12 @@
 namespace hlokit {
 namespace {
 
-constexpr int32_t kMaxLiveRange = 1024;        // places that an array may stay
-constexpr int32_t kMaxPrefetchInterval = 128;  // places from the start of a copy to its use
-constexpr size_t kMaxPrefetchUses = 64;        // of an array that is prefetched
+constexpr int32_t kMaxLiveRange = 1024;        // positions that a live interval may span
+constexpr int32_t kMaxPrefetchInterval = 128;  // positions between the start of a prefetch and its use
+constexpr size_t kMaxPrefetchUses = 64;        // of a prefetched array
 constexpr size_t kMaxAliases = 16;             // of an array, under other shapes
 
-// What the computations of a module share.
+// State shared by the computations of a module.
 struct Shared {
   Shared(Module* module_in, const tpu::TpuTarget& target_in, const MemorySpaceOptions& options_in)
       : module(*module_in),
@@ -57,9 +57,9 @@ struct Shared {
   const tpu::CostModel model;
   const std::vector<uint32_t> callers;  // by ComputationId: CountCallers
   std::vector<uint8_t> loops;           // by ComputationId: it runs a loop
-  std::vector<InstructionId> loop_of;   // by ComputationId, of bodies: the loop
-  std::vector<int64_t> held;     // by ComputationId: most VMEM that stays taken while it runs, by it and what it calls
-  std::vector<int64_t> outside;  // by ComputationId: most VMEM that its callers hold meanwhile
+  std::vector<InstructionId> loop_of;   // by ComputationId, of bodies: the while instruction
+  std::vector<int64_t> held;            // by ComputationId: peak VMEM allocated by the computation and its callees
+  std::vector<int64_t> outside;         // by ComputationId: peak VMEM that its callers hold during a call
   MemorySpaceCounts counts;
 
  private:
@@ -77,7 +77,7 @@ struct Shared {
   }
 };
 
-// Of one computation.
+// Assigns memory spaces in one computation.
 class Assigner {
  public:
   Assigner(Shared* shared, Computation computation)
@@ -87,27 +87,27 @@ class Assigner {
         counts_(shared->counts),
         c_(computation) {}
 
-  // Finds what stays from where it is made to its last use; those of callees come first.
+  // Collects the intervals that are in VMEM from definition to last use. Requires: callees are done.
   void AllocatePinned();
-  // Finds what is brought there and away beside other work, and changes the module; those of callers come first.
+  // Collects evictions and prefetches, and changes the module. Requires: callers are done.
   absl::Status Move();
-  // Pins the state of the loop that stays there (PinLoopState); once all computations have been moved.
+  // Pins the selected loop state (PinLoopState). Requires: Move has run for all computations.
   absl::Status PinState() const {
     if (pinned_.empty()) return absl::OkStatus();
     return PinLoopState(module_, module_.instruction(shared_.loop_of[c_.id().value]), pinned_);
   }
 
  private:
-  // An array made here, in places.
+  // The live interval of an array defined here, in schedule positions.
   struct CandidateInterval {
-    InstructionId value;  // what makes it, or takes it out of the tuple that a kernel makes
+    InstructionId value;  // defining instruction, or get-tuple-element of a kernel's result
     int32_t from = 0;
-    int32_t to = 0;       // last use that can take it from VMEM
-    bool leaves = false;  // somebody needs it in HBM, or later
+    int32_t to = 0;       // last use that can read from VMEM
+    bool leaves = false;  // has a use in HBM, or beyond the interval
     int64_t bytes = 0;
-    int32_t first_hbm_use = 0;                // first place at which somebody does
-    int32_t copied = 0;                       // at which the copy to HBM is done
-    std::vector<InstructionId> aliases = {};  // the same bytes, under other shapes or updated
+    int32_t first_hbm_use = 0;                // position of the first such use
+    int32_t copied = 0;                       // position at which the copy to HBM is done
+    std::vector<InstructionId> aliases = {};  // instructions that reshape the array or update it in place
   };
   struct Prefetch {
     InstructionId source;
@@ -122,14 +122,14 @@ class Assigner {
   absl::flat_hash_set<uint32_t> NamesOfState(const LoopVariantElement& element) const;
   double SavedBy(const LoopVariantElement& element);
   void ChooseLoopState();
-  // The kernel that makes an array of its own for this value; none if none does.
+  // Returns the kernel that defines the array of this value, or an invalid instruction.
   Instruction MakerOf(Instruction value) const;
   void CollectIntervals();
   struct Times {
-    double compute = 0;  // seconds
+    double compute = 0;  // in seconds
     double transfer = 0;
   };
-  // What the kernel at a place needs; null if it is none.
+  // Returns the cost of the kernel at a position, or null.
   const tpu::KernelCost* WorkOf(int32_t place);
   Times TimesOf(int32_t place);
   std::vector<VmemInterval::SavedTransfer> TransfersSavedBy(const CandidateInterval& stay) const;
@@ -157,10 +157,10 @@ class Assigner {
   std::vector<InstructionId> order_;
   std::vector<int32_t> place_of_;  // by InstructionId, from lowest_
   uint32_t lowest_ = 0;
-  std::vector<int64_t> room_;                         // by place
-  std::vector<uint8_t> closed_;                       // by place: a loop runs, no copy goes on beside it
-  std::vector<double> idle_seconds_;                  // by place: seconds in which HBM is not needed
-  std::vector<std::optional<tpu::KernelCost>> work_;  // by place, of kernels looked at
+  std::vector<int64_t> room_;                         // by position: free bytes of VMEM
+  std::vector<uint8_t> closed_;                       // by position: runs a loop, with which no copy overlaps
+  std::vector<double> idle_seconds_;                  // by position: seconds in which HBM is idle
+  std::vector<std::optional<tpu::KernelCost>> work_;  // by position, computed on demand
   std::vector<CandidateInterval> intervals_;
   std::vector<LoopVariantElement> pinned_;  // elements of the loop's state
   absl::flat_hash_set<uint32_t> in_vmem_;
@@ -195,7 +195,7 @@ void Assigner::ComputePositions() {
   }
 }
 
-// All names of what the element was and becomes in an iteration.
+// Returns all aliases of the old and the new value of the element.
 absl::flat_hash_set<uint32_t> Assigner::NamesOfState(const LoopVariantElement& element) const {
   absl::flat_hash_set<uint32_t> names;
   const auto add = [&](Instruction value) {
@@ -208,7 +208,7 @@ absl::flat_hash_set<uint32_t> Assigner::NamesOfState(const LoopVariantElement& e
   return names;
 }
 
-// Seconds of transfers in each iteration that name an element of the state.
+// Returns the seconds per iteration of transfers that access the element.
 double Assigner::SavedBy(const LoopVariantElement& element) {
   const absl::flat_hash_set<uint32_t> names = NamesOfState(element);
   double bytes = 0;
@@ -221,17 +221,17 @@ double Assigner::SavedBy(const LoopVariantElement& element) {
   return bytes / (shared_.target.HbmRate() * shared_.target.parts);
 }
 
-// Loop-carried arrays that every iteration replaces, then those that it updates in part; of each the smallest first.
+// Pins loop-variant arrays, smallest first: those that every iteration replaces, then those that it updates in part.
 void Assigner::ChooseLoopState() {
   const InstructionId loop_id = shared_.loop_of[c_.id().value];
   if (!loop_id.valid() || room_.empty()) return;
   const Instruction loop = module_.instruction(loop_id);
-  // Of a loop that may run once only, the copies would cost more than they save.
+  // In a loop that may run only once, the copies would cost more than they save.
   const int64_t trips = TripCount(loop).value_or(1);
   if (trips < 2 || !MatchCanonicalLoop(loop, shared_.callers)) return;
   const Instruction init = loop.operand(0);
   if (init.opcode() != Opcode::kTuple || !IsFlat(loop.shape())) return;
-  // The condition reads its counter; what else it takes out of the state stays in HBM.
+  // The condition reads the induction variable; other elements that it reads stay in HBM.
   const Computation condition = loop.computation_attr(Attr::kCondition);
   absl::flat_hash_set<int64_t> in_condition;
   for (Instruction i : condition.instructions()) {
@@ -252,7 +252,7 @@ void Assigner::ChooseLoopState() {
   absl::flat_hash_set<int64_t> kept;
   for (const auto& [in_place, bytes, element] : changing) {
     const bool moves = IsStateElement(element.value, c_);
-    // What it was is there from the start to its last use, what it becomes from where it is made to the end.
+    // The old value is live from the start to its last use, the new one from its definition to the end.
     int32_t end = in_place ? last : 0;
     for (const auto use : c_.parameter(0).uses()) {
       if (!IsStateElement(use.user, c_, element.index)) continue;
@@ -277,7 +277,7 @@ void Assigner::ChooseLoopState() {
   for (const LoopVariantElement& element : pinned_) {
     for (uint32_t name : NamesOfState(element)) names.insert(name);
   }
-  // Where an array moves from one element to another, or is two at once, all of these are there or none is.
+  // If an array moves between elements, or is in two of them, pin all of these elements or none.
   bool closed = true;
   for (int64_t k = 0; k < c_.root().operand_count(); ++k) {
     closed = closed && (kept.contains(k) || !names.contains(c_.root().operand(k).id().value));
@@ -319,7 +319,7 @@ void Assigner::CollectIntervals() {
     CandidateInterval stay{i.id(), PlaceOf(maker.id()), -1, i.is_root(), PaddedBytes(i.shape()), end, end};
     if (stay.bytes <= 0 || stay.bytes > options_.vmem_bytes) continue;
     std::vector<Instruction> open = {i};
-    bool lost = false;  // under another shape
+    bool lost = false;  // has a use in HBM under another shape
     while (!open.empty()) {
       const Instruction value = open.back();
       open.pop_back();
@@ -331,7 +331,7 @@ void Assigner::CollectIntervals() {
           open.push_back(use.user);
         } else if (same || !CanReadFromVmem(use.user, use.operand_index) || at - stay.from > kMaxLiveRange) {
           stay.leaves = true;
-          // A copy to HBM is of the array under its first name, for users that are not other names of it.
+          // The copy to HBM has the original shape, so only direct users can read it.
           lost |= value != i || (same && !use.user.is_root());
           stay.first_hbm_use = std::min(stay.first_hbm_use, at);
         } else {
@@ -342,7 +342,7 @@ void Assigner::CollectIntervals() {
     if (lost) continue;
     if (stay.to > place) intervals_.push_back(stay);
   }
-  // Those that stay shortly first; among equals in the order of the schedule.
+  // Shortest interval first, ties in schedule order.
   std::stable_sort(intervals_.begin(), intervals_.end(), [](const CandidateInterval& a, const CandidateInterval& b) {
     return a.to - a.from != b.to - b.from ? a.to - a.from < b.to - b.from : a.from < b.from;
   });
@@ -367,7 +367,7 @@ const tpu::KernelCost* Assigner::WorkOf(int32_t place) {
   return &*work;
 }
 
-// How long it computes, and how long it moves bytes to and from HBM, arrays in VMEM not counted.
+// Returns the times of computation and of HBM transfers, without arrays in VMEM.
 Assigner::Times Assigner::TimesOf(int32_t place) {
   const tpu::KernelCost* work = WorkOf(place);
   if (work == nullptr) return {};
@@ -381,7 +381,7 @@ Assigner::Times Assigner::TimesOf(int32_t place) {
   return {*std::max_element(time.times.begin(), time.times.end()), transfer};
 }
 
-// Who moves fewer bytes if the array stays: what makes it and those that read it, under any of its names.
+// Returns the transfers saved by the interval: those of the defining kernel and of the readers, under all aliases.
 std::vector<VmemInterval::SavedTransfer> Assigner::TransfersSavedBy(const CandidateInterval& stay) const {
   const double seconds = static_cast<double>(stay.bytes) / (shared_.target.HbmRate() * shared_.target.parts);
   std::vector<VmemInterval::SavedTransfer> spared = {{stay.from, seconds}};
@@ -437,7 +437,7 @@ void Assigner::ReserveBandwidth(int32_t from, int32_t to, double seconds) {
   }
 }
 
-// Those whose copy to HBM costs nobody time.
+// Selects the intervals whose copy to HBM overlaps completely with other work.
 void Assigner::CollectEvictions() {
   for (CandidateInterval& stay : intervals_) {
     if (!stay.leaves) continue;
@@ -461,7 +461,7 @@ void Assigner::CollectEvictions() {
   }
 }
 
-// How long each instruction leaves HBM alone, arrays in VMEM not counted.
+// Computes how long each instruction leaves HBM idle, without arrays in VMEM.
 void Assigner::ComputeIdleBandwidth() {
   idle_seconds_.assign(order_.size(), 0);
   for (size_t place = 0; place < order_.size(); ++place) {
@@ -472,7 +472,7 @@ void Assigner::ComputeIdleBandwidth() {
 
 std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
   std::vector<Prefetch> prefetches;
-  absl::flat_hash_set<uint32_t> done;  // arrays that were looked at
+  absl::flat_hash_set<uint32_t> done;  // arrays already considered
   for (int32_t use = 0; use < static_cast<int32_t>(order_.size()); ++use) {
     const Instruction reader = module_.instruction(At(use));
     if (!IsKernel(reader) || IsLayoutBitcast(reader)) continue;
@@ -483,7 +483,7 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
       if (in_vmem_.contains(source.id().value) || !done.insert(source.id().value).second) continue;
       const int64_t bytes = PaddedBytes(source.shape());
       if (bytes <= 0 || bytes > options_.vmem_bytes) continue;
-      // Those that read it soon after, while there is room.
+      // Later uses within reach, as long as the interval fits.
       std::vector<int32_t> places = {use};
       size_t uses = 0;
       for (const auto other : source.uses()) {
@@ -498,7 +498,7 @@ std::vector<Assigner::Prefetch> Assigner::CollectPrefetches() {
       while (places.size() > 1 && !Fits(use, places.back(), bytes)) places.pop_back();
       const int32_t last = places.back();
       if (!Fits(use, last, bytes)) continue;
-      // Back from the use until what is idle suffices.
+      // Start the prefetch early enough that the idle time suffices.
       const double needed = TransferOf(source.shape());
       const int32_t earliest = std::max(PlaceOf(source.id()) + 1, use - kMaxPrefetchInterval);
       double found = 0;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which arrays stand in a TPU's vector memory, and when they are brought there and taken away.
+// Assigns arrays to a TPU's vector memory, and inserts prefetches and evictions.
 //
-// A TPU's cores work on vector memory (VMEM, memory space 1: S(1) in a layout); arrays in the large memory (HBM) are
-// streamed through it by the kernel that reads them. An array that stands in VMEM already costs its reader no transfer.
-// There are three ways to get one there (after XLA's memory-space assignment, openxla/xla
-// xla/hlo/ir/hlo_instruction.h and docs of MSA):
+// TPU cores work on vector memory (VMEM, memory space 1: S(1) in a layout). A kernel streams arrays in the large memory
+// (HBM) through it; an array that is in VMEM already costs no transfer. An array gets there in three ways (XLA's
+// memory-space assignment, openxla/xla xla/hlo/ir/hlo_instruction.h and docs of MSA):
 //
-//   kept        from the instruction that makes it to its last use
-//   evicted     made there and used there; an asynchronous copy to HBM, while instructions run that leave HBM idle,
-//               serves whoever needs it later
-//   prefetched  copied there asynchronously while instructions run that leave HBM idle
+//   pinned      from its defining instruction to its last use
+//   evicted     defined and used in VMEM; an asynchronous copy to HBM, while HBM is otherwise idle, serves later uses
+//   prefetched  copied to VMEM asynchronously, while HBM is otherwise idle
 //
-// The module has a schedule: places below are those of its instructions in order.
+// The module has a schedule; positions below are indices into it.
 #ifndef HLOKIT_PASSES_SCHEDULE_MEMORY_SPACE_ASSIGNMENT_H_
 #define HLOKIT_PASSES_SCHEDULE_MEMORY_SPACE_ASSIGNMENT_H_
 
@@ -24,7 +22,7 @@
 namespace hlokit {
 
 struct MemorySpaceOptions {
-  int64_t vmem_bytes = 0;  // for arrays: what kernels need for their tiles is not in it
+  int64_t vmem_bytes = 0;  // for arrays, without the tiles of kernels
   bool prefetch = true;
 };
 
@@ -36,11 +34,11 @@ struct MemorySpaceCounts {
   int64_t changes() const { return pinned + evicted + prefetched; }
 };
 
-// Places arrays of the computations whose instructions run one by one; one without a schedule, or in which an array
-// stands in VMEM already, is left alone. What a called computation holds there is not available to its caller
-// meanwhile. Arrays that a loop carries and changes are kept there from before the loop until after it, where all who
-// use them in the body can. Parameters, results and what collectives or custom-calls touch stay in HBM. Linear in the
-// module, times the longest stay, which is bounded.
+// Assigns arrays of the computations that run instruction by instruction. A computation without a schedule, or with an
+// array in VMEM already, does not change. VMEM that a callee holds is not available to its caller during the call.
+// Loop-variant state is pinned for the whole loop if all its users in the body can access VMEM. Parameters, results,
+// and operands and results of collectives and custom-calls stay in HBM. Linear in the module times the longest live
+// interval, which is bounded.
 absl::StatusOr<MemorySpaceCounts> AssignMemorySpaces(Module& module, const tpu::TpuTarget& target,
                                                      const MemorySpaceOptions& options);
 

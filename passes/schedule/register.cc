@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of this room.
+// Registers the scheduling and memory passes.
 #include <algorithm>
 
 #include "passes/core/register_passes.h"
@@ -16,13 +16,13 @@ namespace {
 
 int64_t ToBytes(double bytes) { return static_cast<int64_t>(std::clamp(bytes, 1.0, 1e18)); }
 
-// What the caller compiles for, or a slice of the option `device`.
+// Returns the target of the pass context, or the one that the option `device` selects.
 tpu::TpuTarget TargetOf(const Pass& pass, const Module& module) {
   if (pass.context().target != nullptr) return *pass.context().target;
   return tpu::TargetFor(pass.options().String("device"), module);
 }
 
-// The option `hbm-bytes`, or what the target's devices have for the module.
+// Returns the option `hbm-bytes`, or the HBM capacity of the target's devices for the module.
 int64_t HbmBytes(const Pass& pass, const tpu::TpuTarget& target) {
   const int64_t given = pass.options().Int("hbm-bytes");
   return given >= 0 ? given : ToBytes(target.machine.HbmBytes() * target.parts);
@@ -213,18 +213,18 @@ ENTRY main {
 
 constexpr char kScheduled[] = "A schedule; a module without one is left alone.";
 
-// What several passes take, so that `tpu{device=v6e}` sets it for all.
+// Shared by several passes, so that `tpu{device=v6e}` sets it for all.
 OptionInfo Device() {
   return {.name = "device",
           .type = OptionInfo::Type::kString,
           .default_text = "v5e",
-          .doc = "TPU generation to compile for, where the tool has no --device",
+          .doc = "TPU generation to compile for, if the tool has no --device",
           .choices = tpu::BuiltinDeviceDescriptions()};
 }
 const OptionInfo kHbmBytes = {.name = "hbm-bytes",
                               .type = OptionInfo::Type::kInt,
                               .default_text = "-1",
-                              .doc = "memory that the program may need at its peak; -1: that of the device",
+                              .doc = "limit of the program's peak memory; -1: that of the device",
                               .min = -1};
 
 }  // namespace
@@ -235,79 +235,78 @@ void RegisterSchedulePasses(PassRegistry* registry) {
        .category = "schedule",
        .summary = "pipeline collectives of loops: issue them an iteration ahead or later",
        .doc =
-           "A collective that depends only on what the loop passes on unchanged and on the number of the trip, such "
-           "as the all-gather of a layer's weights, is made in the trip before and handed on in the state, the first "
-           "in front of the loop. The last trip makes one that nobody reads. A collective whose result the trip only "
-           "puts aside, such as the reduce-scatter of a layer's gradient, is made in the trip after, the last behind "
-           "the loop. For loops with a known number of trips, where there is memory for what is handed on.",
+           "A collective that depends only on loop-invariant values and the induction variable, such as the all-gather "
+           "of a layer's weights, moves to the previous iteration, the first one before the loop, and its result "
+           "becomes loop state. The last iteration computes an unused one. A collective whose result is only stored, "
+           "such as the reduce-scatter of a layer's gradient, moves to the next iteration, the last one after the "
+           "loop. For loops with a known trip count, if there is memory for the additional loop state.",
        .example = kLayers,
        .options = {Device(),
                    kHbmBytes,
                    {.name = "direction",
                     .type = OptionInfo::Type::kString,
                     .default_text = "both",
-                    .doc = "backward: only an iteration ahead; forward: only an iteration later",
+                    .doc = "backward: only an iteration earlier; forward: only an iteration later",
                     .choices = {"both", "backward", "forward"}}},
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<CollectivePipeliner>});
-  registry->Add({.name = "latency-hiding-scheduler",
-                 .category = "schedule",
-                 .summary = "order the instructions to overlap communication with computation",
-                 .doc = "As `schedule`, with estimates of how long instructions take on a machine: collectives and "
-                        "copies start as soon as they can and are waited for when what ran meanwhile took as long.",
-                 .options = {Device(), kHbmBytes},
-                 .create = MakePass<LatencyHidingScheduler>});
+  registry->Add(
+      {.name = "latency-hiding-scheduler",
+       .category = "schedule",
+       .summary = "order the instructions to overlap communication with computation",
+       .doc = "As `schedule`, with estimated latencies of instructions on a target: collectives and copies start as "
+              "early as possible, and their done operations come when the work in between takes as long.",
+       .options = {Device(), kHbmBytes},
+       .create = MakePass<LatencyHidingScheduler>});
   registry->Add(
       {.name = "memory-space-assignment",
        .category = "schedule",
        .summary = "assign arrays to a TPU's vector memory, with prefetches and evictions",
-       .doc = "An array stands in VMEM, S(1), from where it is made to its last use if it fits; what is "
-              "needed later, or by what takes no operands from there, is copied to HBM meanwhile. Arrays in "
-              "HBM are copied there by copy-start and copy-done while instructions run that compute longer "
-              "than they load.",
+       .doc = "An array is in VMEM, S(1), from its definition to its last use if it fits; if it has later uses, or "
+              "users that cannot read from VMEM, it is evicted to HBM concurrently. Arrays in HBM are prefetched by "
+              "copy-start and copy-done, overlapped with instructions that are bound by computation.",
        .example = kStream,
        .options = {{.name = "vmem-bytes",
                     .type = OptionInfo::Type::kInt,
                     .default_text = "-1",
-                    .doc = "VMEM for arrays, without what kernels need for their tiles; -1: that of the device",
+                    .doc = "VMEM for arrays, without the tiles of kernels; -1: that of the device",
                     .min = -1},
                    Device(),
                    {.name = "prefetch",
                     .type = OptionInfo::Type::kBool,
                     .default_text = "true",
-                    .doc = "copy arrays there before they are used"}},
+                    .doc = "prefetch arrays before their use"}},
        .preconditions = kScheduled,
        .create = MakePass<MemorySpaceAssignment>});
   registry->Add({.name = "rematerialization",
                  .category = "schedule",
                  .summary = "recompute values to reduce the peak memory",
-                 .doc = "At the peak of the schedule, values that are not used there but later are computed a second "
-                        "time before that use, those first that save most bytes for what it costs, until the peak "
-                        "is below the limit or nothing more can be had.",
+                 .doc = "Values that are live but unused at the peak of the schedule are recomputed before their next "
+                        "use, those with the lowest cost per saved byte first, until the peak is below the limit or "
+                        "there is no candidate left.",
                  .example = kAgain,
                  .options = {Device(), kHbmBytes},
                  .preconditions = kScheduled,
                  .create = MakePass<Rematerialization>});
-  registry->Add(
-      {.name = "schedule",
-       .category = "schedule",
-       .summary = "order the instructions for low memory and overlapped communication",
-       .doc = "A list schedule that prefers instructions which free more than they make, or the post-order where "
-              "that needs less. Asynchronous operations start as soon as they can and are waited for when what "
-              "ran meanwhile moved as many bytes. The module is marked as scheduled, and its text is in the "
-              "order of the schedule.",
-       .example = kOverlap,
-       .options = {{.name = "overlap",
-                    .type = OptionInfo::Type::kBool,
-                    .default_text = "true",
-                    .doc = "keep asynchronous operations going beside others"}},
-       .create = MakePass<Schedule>});
+  registry->Add({.name = "schedule",
+                 .category = "schedule",
+                 .summary = "order the instructions for low memory and overlapped communication",
+                 .doc = "A list schedule that prefers instructions which free more bytes than they define, or the "
+                        "post-order if it needs less memory. Asynchronous operations start as early as possible, and "
+                        "their done operations come when the work in between moves as many bytes. The module is marked "
+                        "as scheduled, and its text is in the order of the schedule.",
+                 .example = kOverlap,
+                 .options = {{.name = "overlap",
+                              .type = OptionInfo::Type::kBool,
+                              .default_text = "true",
+                              .doc = "overlap asynchronous operations with other work"}},
+                 .create = MakePass<Schedule>});
   registry->Add(
       {.name = "copy-insertion",
        .category = "schedule",
        .summary = "copy values that would otherwise be overwritten before their last use",
-       .doc = "So that each array of a loop's state can stay where it is, updates in place write over nothing that "
-              "is read elsewhere, and results do not share memory with parameters or each other.",
+       .doc = "Adds the copies needed so that each array of a loop state keeps its buffer, updates in place overwrite "
+              "no value with other uses, and results do not share memory with parameters or each other.",
        .example = kSwap,
        .preconditions = "No schedule: a module that has one is left alone.",
        .create = MakePass<CopyInsertion>});

@@ -31,7 +31,7 @@ bool CanRematerialize(Instruction i) {
          opcode != Opcode::kCustomCall && opcode != Opcode::kUnknown;
 }
 
-// Mends the peak of one computation.
+// Reduces the peak of one computation.
 class PeakReducer {
  public:
   PeakReducer(Module* module, const CostAnalysis& costs, const MemoryUse& use)
@@ -42,15 +42,15 @@ class PeakReducer {
     }
   }
 
-  // Number of values that are computed again, so that the peak falls by `excess` as far as that can be had.
+  // Rematerializes values until the peak has fallen by `excess` or no candidate is left. Returns their number.
   int64_t Run(int64_t excess);
 
  private:
   struct Candidate {
     InstructionId value;
-    int32_t use;    // place of the first use behind the peak
+    int32_t use;    // position of the first use after the peak
     int64_t saves;  // bytes at the peak
-    double price;   // of a byte
+    double price;   // recomputation cost per saved byte
   };
 
   int32_t LastUse(Instruction i) const;
@@ -63,7 +63,7 @@ class PeakReducer {
   std::vector<int32_t> place_of_;
 };
 
-// Of the value, through tuples and other names.
+// Returns the position of the last use of the value, through tuples and aliases.
 int32_t PeakReducer::LastUse(Instruction i) const {
   int32_t last = place_of_[i.id().value];
   std::vector<Instruction> open = {i};
@@ -88,15 +88,15 @@ std::vector<PeakReducer::Candidate> PeakReducer::Find() const {
     const Instruction i = module_.instruction(buffer.defining_instruction);
     if (!CanRematerialize(i) || buffer.bytes == 0) continue;
     int32_t next = -1;
-    bool plain = true;  // used at places of its own, none at the peak
+    bool plain = true;  // every use is at a known position, none at the peak
     for (const auto use : i.uses()) {
       const int32_t at = place_of_[use.user.id().value];
       plain &= at != peak && !HasTrait(use.user.opcode(), kForwards);
       if (at > peak && (next < 0 || at < next)) next = at;
     }
-    // Not used behind the peak: another value has taken the memory over.
+    // No use after the peak: the memory is reused by another value.
     if (!plain || next < 0) continue;
-    int64_t kept = 0;  // operands that would have to live longer
+    int64_t kept = 0;  // bytes of operands whose live range grows
     bool all = true;
     for (Instruction operand : i.operands()) {
       const Opcode opcode = operand.opcode();
@@ -133,7 +133,7 @@ void PeakReducer::RematerializeValue(const Candidate& candidate) {
       module_.AddInstruction(record.parent, record.opcode, module_.instruction(candidate.value).shape(), name, operands,
                              attrs, record.payload);
   module_.SetMetadata(again, record.metadata);
-  // Not before the peak, whoever orders or merges instructions after this.
+  // Keeps later passes from moving or merging the clone before the peak.
   const int64_t after[] = {use_.order[static_cast<size_t>(use_.peak_position)].value};
   module_.SetAttr(again, Attr::kControlPredecessors, module_.ListPayload(after));
   module_.MoveBefore(again, use_.order[static_cast<size_t>(candidate.use)]);
@@ -149,7 +149,7 @@ int64_t PeakReducer::Run(int64_t excess) {
   std::vector<uint8_t> touched(module_.instruction_id_bound(), 0);
   for (const Candidate& candidate : Find()) {
     if (excess <= 0) break;
-    // What another one now needs, or what needs another one now, may live elsewhere: the next round looks again.
+    // Live ranges changed by this round: reconsider the candidate in the next one.
     bool free = touched[candidate.value.value] == 0;
     for (Instruction operand : module_.instruction(candidate.value).operands()) {
       free &= operand.id().value < touched.size() && touched[operand.id().value] == 0;
@@ -181,7 +181,7 @@ absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t li
     counts.peak_after = peak;
     if (peak <= limit_bytes || round == kMaxRounds) break;
     const CostAnalysis costs(module);
-    // Where the peak is, first in the entry, then in what runs at its peak.
+    // Find the computation at the peak, from the entry through its callees.
     Computation c = module.entry();
     int64_t made = 0;
     for (int depth = 0; depth < kMaxRounds && made == 0; ++depth) {

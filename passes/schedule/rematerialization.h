@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computing a value a second time instead of keeping it, where a schedule needs more memory than there is.
+// Rematerialization: recomputes values before a late use if the schedule exceeds the memory limit.
 #ifndef HLOKIT_PASSES_SCHEDULE_REMATERIALIZATION_H_
 #define HLOKIT_PASSES_SCHEDULE_REMATERIALIZATION_H_
 
@@ -11,19 +11,18 @@
 namespace hlokit {
 
 struct RematerializationCounts {
-  int64_t instructions = 0;  // computed again
-  int64_t peak_before = 0;   // bytes, as MemoryAnalysis has them
+  int64_t instructions = 0;  // number of rematerialized instructions
+  int64_t peak_before = 0;   // in bytes, as in MemoryAnalysis
   int64_t peak_after = 0;
 };
 
-// While the schedule needs more than `limit_bytes` at its peak: takes a value that is alive there, is not used there
-// and is used later, and computes it again before that use. Of those the one that saves most bytes for what computing
-// it reads and counts. A value qualifies if it has no effect, calls nothing but what a fusion holds, and its operands
-// are alive at the later use anyway or take less than half of what it saves. Products and convolutions count their
-// operations like others and so come last. What was computed again once is not again. Modules without a schedule are
-// left alone.
+// Reduces the peak memory of the schedule to `limit_bytes` as far as possible. A candidate is live at the peak, has no
+// use there and a use later, before which it is recomputed. The candidate with the lowest recomputation cost per saved
+// byte, in bytes accessed and flops, goes first; matmuls and convolutions therefore come last. It must have no side
+// effect and no callee but a fusion body, and its operands must be live at the later use or take less than half of the
+// saved bytes. A value is rematerialized once. Modules without a schedule do not change.
 //
-// Each round looks at the module once and there are at most 64 of them, each mending the peak of one computation.
+// At most 64 rounds, each linear in the module, each reducing the peak of one computation.
 absl::StatusOr<RematerializationCounts> Rematerialize(Module& module, int64_t limit_bytes);
 
 }  // namespace hlokit

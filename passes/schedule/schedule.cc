@@ -35,17 +35,17 @@ class ListScheduler {
   }
 
   std::vector<InstructionId> Run(SchedulePriority priority, AsyncStartPolicy policy);
-  // How long what was scheduled last takes, waits included.
+  // Returns the duration of the last schedule, stalls included.
   int64_t duration() const { return now_; }
 
  private:
   static constexpr size_t kMaxLinks = 32;
-  static constexpr size_t kMaxStartCandidates = 32;  // that are looked at for one to start
+  static constexpr size_t kMaxStartCandidates = 32;  // considered per start
 
-  // Least first.
+  // The least rank goes first.
   struct Rank {
-    int stage;    // 0: starts, 1: ordinary work
-    int64_t key;  // by priority: bytes made less bytes freed, nothing, or less the time until the end
+    int stage;    // 0: async start, 1: other work
+    int64_t key;  // by priority: bytes defined less bytes freed, 0, or the negated height
     uint32_t place;
     friend auto operator<=>(const Rank&, const Rank&) = default;
   };
@@ -55,16 +55,16 @@ class ListScheduler {
   void ComputeTimes();
   void ComputeHeights();
   int64_t TimeOf(Instruction i) const;
-  // When the links of work beside the core are free.
+  // Returns the time at which the links of asynchronous operation `n` are free.
   int64_t LinksFree(uint32_t n) const;
-  // When such work that starts now is done.
+  // Returns the time at which asynchronous operation `n` ends if it starts now.
   int64_t EndOf(uint32_t n);
   Rank RankOf(uint32_t n) const;
   void Enter(uint32_t n);
   void Update(uint32_t n);
   void Take(uint32_t n);
   uint32_t Next();
-  // The first start whose links are free before `until`; removed. kNone: there is none.
+  // Removes and returns the first start whose links are free before `until`, or kNone.
   uint32_t NextStart(int64_t until);
   static constexpr uint32_t kNone = 0xffffffffu;
 
@@ -74,33 +74,33 @@ class ListScheduler {
   const std::vector<InstructionId> order_;
   std::vector<uint32_t> node_of_;  // by InstructionId, from lowest_
   uint32_t lowest_ = 0;
-  std::vector<int32_t> num_predecessors_;       // how many must run before
-  std::vector<std::vector<uint32_t>> next_;     // what waits for it
-  std::vector<std::vector<uint32_t>> reads_;    // values that a node reads, distinct
-  std::vector<std::vector<uint32_t>> readers_;  // of values
+  std::vector<int32_t> num_predecessors_;       // including those already scheduled
+  std::vector<std::vector<uint32_t>> next_;     // successors
+  std::vector<std::vector<uint32_t>> reads_;    // distinct values that a node reads
+  std::vector<std::vector<uint32_t>> readers_;  // by value
   std::vector<int64_t> value_bytes_;
-  std::vector<uint8_t> value_stays_;  // arguments, constants and results
+  std::vector<uint8_t> value_stays_;  // by value: argument, constant or result
   std::vector<int64_t> made_bytes_;   // by node
   std::vector<int64_t> time_;         // by node
   std::vector<uint32_t> links_;       // by node: a bit for each
-  std::vector<int64_t> height_;       // by node: time from its beginning to the end of what needs it
+  std::vector<int64_t> height_;       // by node: critical path from its start to the end of the computation
 
-  // Of one run.
+  // State of one run.
   SchedulePriority priority_ = SchedulePriority::kMemory;
   AsyncStartPolicy policy_ = AsyncStartPolicy::kAsap;
   std::vector<int32_t> unscheduled_predecessors_;
-  std::vector<int32_t> readers_left_;  // of values
+  std::vector<int32_t> readers_left_;  // by value
   std::vector<uint8_t> is_ready_;
   std::vector<Rank> rank_;
   std::set<Rank> ready_;
-  std::set<Rank> starts_;                           // kByPriority: work beside the core that may start
-  std::set<std::pair<int64_t, uint32_t>> waiting_;  // dones whose work was started, by when it ends
-  int64_t now_ = 0;                                 // time that what has run took
-  std::vector<int64_t> due_;                        // by node: for a done, when its work ends
-  std::array<int64_t, kMaxLinks> link_free_{};      // when each link is
+  std::set<Rank> starts_;                           // kByPriority: ready asynchronous starts
+  std::set<std::pair<int64_t, uint32_t>> waiting_;  // dones of operations in flight, by end time
+  int64_t now_ = 0;                                 // time at which the last scheduled instruction ends
+  std::vector<int64_t> due_;                        // by node: for a done, when its operation ends
+  std::array<int64_t, kMaxLinks> link_free_{};      // time at which each link is free
 };
 
-// In picoseconds, or in bytes where no latencies are given.
+// Returns the duration in picoseconds, or in bytes if no latencies are given.
 int64_t ListScheduler::TimeOf(Instruction i) const {
   if (!options_.latencies.empty()) {
     const size_t at = i.id().value;
@@ -167,8 +167,8 @@ void ListScheduler::Prepare() {
   }
 }
 
-// What talks to the host or to others, or draws random numbers, stays in the order of the text: a message is sent
-// before it is waited for, and draws are numbered.
+// Keeps host transfers, communication and random number generation in program order: a message is sent before it is
+// awaited, and random draws are numbered.
 void ListScheduler::KeepOrderOfEffects() {
   if (order_.empty()) return;
   Instruction last;
@@ -183,7 +183,7 @@ void ListScheduler::KeepOrderOfEffects() {
   }
 }
 
-// Transfers among the same groups of devices take turns where nobody knows the links.
+// Computes durations and links. Without link information, transfers within the same groups of devices are serialized.
 void ListScheduler::ComputeTimes() {
   time_.resize(order_.size());
   links_.assign(order_.size(), 0);
@@ -219,7 +219,7 @@ int64_t ListScheduler::EndOf(uint32_t n) {
   return end;
 }
 
-// Along the longest way; what an asynchronous operation takes stands for its start.
+// Computes heights along the longest path; the time of an asynchronous operation counts at its start.
 void ListScheduler::ComputeHeights() {
   height_.assign(order_.size(), 0);
   for (size_t n = order_.size(); n-- > 0;) {
@@ -255,7 +255,7 @@ void ListScheduler::Enter(uint32_t n) {
 }
 
 void ListScheduler::Update(uint32_t n) {
-  // What waits has no rank.
+  // Instructions that are not ready have no rank.
   if (!is_ready_[n] || rank_[n].place != n || ready_.erase(rank_[n]) == 0) return;
   ready_.insert(rank_[n] = RankOf(n));
 }
@@ -292,12 +292,12 @@ uint32_t ListScheduler::NextStart(int64_t until) {
   return kNone;
 }
 
-// What is over costs no wait; else there is a wait only where nothing else is left to do.
+// Selects the next instruction: a done whose operation has ended, else ready work, else a done that stalls.
 uint32_t ListScheduler::Next() {
   uint32_t n = kNone;
   const bool is_over = !waiting_.empty() && waiting_.begin()->first <= now_;
   if (!is_over && !starts_.empty()) {
-    // Until the core takes the next thing.
+    // Until the core takes the next instruction.
     int64_t until = INT64_MAX;
     if (!ready_.empty()) {
       until = SaturatingAdd(now_, time_[ready_.begin()->place]);
@@ -354,7 +354,7 @@ void Reorder(Module& module, absl::Span<const InstructionId> order) {
 
 namespace {
 
-// What needs least memory first.
+// Lowest memory first.
 constexpr std::pair<SchedulePriority, AsyncStartPolicy> kHeuristics[] = {
     {SchedulePriority::kMemory, AsyncStartPolicy::kAsap},
     {SchedulePriority::kMemory, AsyncStartPolicy::kByPriority},
@@ -363,7 +363,8 @@ constexpr std::pair<SchedulePriority, AsyncStartPolicy> kHeuristics[] = {
     {SchedulePriority::kCriticalPath, AsyncStartPolicy::kAsap},
     {SchedulePriority::kCriticalPath, AsyncStartPolicy::kByPriority}};
 
-// Orders all computations. With `fast`, those with asynchronous work by how long they take, else by memory.
+// Orders all computations. With `fast`, chooses by duration for those with asynchronous operations, otherwise by
+// memory.
 absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& options, bool fast) {
   ScheduleCounts counts;
   const CallGraph calls(module);
@@ -399,7 +400,7 @@ absl::StatusOr<ScheduleCounts> Order(Module& module, const ScheduleOptions& opti
     ListScheduler scheduler(c, costs, options);
     for (const auto& [priority, policy] : kHeuristics) {
       std::vector<InstructionId> order = scheduler.Run(priority, policy);
-      // What needs less memory is worth a little time.
+      // Lower memory is worth 1/256 of the time.
       if (list.empty() || SaturatingAdd(scheduler.duration(), scheduler.duration() / 256) < shortest) {
         list = std::move(order);
         shortest = scheduler.duration();
@@ -428,7 +429,7 @@ absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOpti
   if (counts.ok() && options.memory_bytes > 0 && counts->peak_bytes > options.memory_bytes) {
     const int64_t fast_peak = counts->peak_bytes;
     counts = Order(module, options, /*fast=*/false);
-    // Time that buys no memory is lost.
+    // Keep the fast schedule unless the slower one saves at least 1/64 of the peak.
     const int64_t worthwhile = fast_peak - fast_peak / 64;
     if (counts.ok() && counts->peak_bytes > std::max(options.memory_bytes, worthwhile)) {
       counts = Order(module, options, /*fast=*/true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order of the instructions that needs little memory, and in which asynchronous work runs beside other work.
+// Schedules instructions for low peak memory and for overlap of asynchronous operations with other work.
 #ifndef HLOKIT_PASSES_SCHEDULE_SCHEDULE_H_
 #define HLOKIT_PASSES_SCHEDULE_SCHEDULE_H_
 
@@ -13,39 +13,38 @@
 namespace hlokit {
 
 struct ScheduleOptions {
-  // Start asynchronous operations as soon as their operands are there, and wait for them as late as possible, until
-  // what ran meanwhile took as long.
+  // Start asynchronous operations as soon as their operands are available, and place their done operations as late as
+  // possible, once the work in between takes as long.
   bool overlap = true;
-  // By InstructionId: how long an instruction takes. Empty: as long as the bytes that it moves, all alike.
+  // By InstructionId: the duration of the instruction. Empty: durations proportional to the bytes accessed.
   absl::Span<const Latency> latencies = {};
-  // Above this peak, memory goes before time. Zero: no limit.
+  // Peak above which memory takes precedence over time. 0: no limit.
   int64_t memory_bytes = 0;
 };
 
-// Which of the instructions that can run comes first.
+// Order of the ready instructions.
 enum class SchedulePriority : uint8_t {
-  kMemory,        // the one that frees most bytes beyond those it makes
-  kProgram,       // the first in post-order
-  kCriticalPath,  // the one that most time depends on
+  kMemory,        // largest bytes freed less bytes defined
+  kProgram,       // first in post-order
+  kCriticalPath,  // longest critical path
 };
 
-// When work beside the core starts.
+// When asynchronous operations start.
 enum class AsyncStartPolicy : uint8_t {
-  kAsap,        // when its operands are there: who comes first has the links first
-  kByPriority,  // when its links are free, first what most time depends on
+  kAsap,        // when the operands are available; links are taken in this order
+  kByPriority,  // when the links are free, longest critical path first
 };
 
 struct ScheduleCounts {
   int64_t computations = 0;
   int64_t peak_bytes = 0;             // of the module
-  int64_t post_order_peak_bytes = 0;  // what the post-order would have needed
+  int64_t post_order_peak_bytes = 0;  // of the post-order
 };
 
-// Orders all computations and marks the module as scheduled. List schedules: of what can run, the first by a priority,
-// the first in post-order among equals; n log n. Asynchronous work starts when it can, and is waited for when it is
-// over or nothing else is left to do. Of the schedule by memory and the post-order, each computation gets the one that
-// needs less; with overlap, one with asynchronous operations gets the priority and the policy with which it takes least
-// time.
+// Orders all computations and marks the module as scheduled. List scheduling in O(n log n): the ready instruction with
+// the best priority runs first, ties in post-order. A done operation runs once its operation has ended or nothing else
+// is ready. Each computation takes the memory-optimized schedule or the post-order, whichever needs less memory; with
+// `overlap`, a computation with asynchronous operations takes the fastest combination of priority and start policy.
 absl::StatusOr<ScheduleCounts> ScheduleModule(Module& module, const ScheduleOptions& options);
 
 }  // namespace hlokit

@@ -33,7 +33,7 @@ std::vector<int64_t> InPlaceOperands(Instruction i) {
     for (int64_t k = 0; k < i.operand_count() / 2; ++k) updated.push_back(k);
   }
   if (opcode != Opcode::kFusion) return updated;
-  // A result that is an update as it stands; one from which the fusion goes on to compute is its own affair.
+  // Consider only results that are updates themselves, not those that the fusion computes from an update.
   const auto below_names = [](Instruction value) {
     while (value.opcode() == Opcode::kBitcast || value.opcode() == Opcode::kReshape ||
            value.opcode() == Opcode::kCopy) {

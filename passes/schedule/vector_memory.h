@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How instructions use a TPU's vector memory (VMEM): what can take arrays from it, and which are one array.
+// How instructions use a TPU's vector memory (VMEM): which operands can be read from it, and which values alias.
 #ifndef HLOKIT_PASSES_SCHEDULE_VECTOR_MEMORY_H_
 #define HLOKIT_PASSES_SCHEDULE_VECTOR_MEMORY_H_
 
@@ -12,32 +12,32 @@
 
 namespace hlokit {
 
-// Runs on the core as one kernel, which can take its operands from VMEM and leave its result there.
+// Returns true if `i` runs on the core as one kernel, which can read operands from VMEM and write its result there.
 bool IsKernel(Instruction i);
 
-// Operands whose memory the result takes: both stand in one place.
+// Returns the operands whose buffer the result reuses.
 std::vector<int64_t> InPlaceOperands(Instruction i);
 
-// An alias that is one array: its layout can say where the array is.
+// Returns true if `i` is an alias and one array, so that its layout can specify a memory space.
 bool IsArrayAlias(Instruction i);
 
-// The user reads this operand where it stands, in VMEM as well.
+// Returns true if `user` can read this operand from VMEM.
 bool CanReadFromVmem(Instruction user, int64_t operand);
 
-// The user writes its result over this operand: both are one array.
+// Returns true if `user` overwrites this operand with its result, so that both are one array.
 bool IsUpdatedInPlaceBy(Instruction value, Instruction user, int64_t operand);
 
-// The array's memory under all its names: the value, its aliases, what updates it in place, and theirs. Empty if there
-// are more than 64.
+// Returns all instructions that share the buffer of `value`: its aliases, in-place updates and theirs, transitively.
+// Empty if there are more than 64.
 std::vector<InstructionId> NamesOf(Instruction value);
 
 int64_t MemorySpaceOf(Shape array);
 
-// The array with a layout that puts it into VMEM.
+// Returns `array` with a layout in VMEM.
 Shape InVmem(ShapeTable& shapes, Shape array);
 
-// Adds an asynchronous copy of `source`, started before one instruction and waited for before another; none: at the
-// end. `result`: the array with the layout of where it goes. Returns the copy-done.
+// Adds an asynchronous copy of `source`, with copy-start before one instruction and copy-done before another (none: at
+// the end). `result` is the array with the destination layout. Returns the copy-done.
 absl::StatusOr<InstructionId> AddAsyncCopy(Module& module, InstructionId source, Shape result,
                                            InstructionId before_start, InstructionId before_done);
 

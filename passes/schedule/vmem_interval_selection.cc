@@ -7,14 +7,14 @@
 namespace hlokit {
 namespace {
 
-constexpr double kSame = 1e-6;  // of a time: differences below it are rounding
+constexpr double kSame = 1e-6;  // relative rounding error of times
 
 struct Choice {
   std::vector<size_t> taken;
   double seconds = 0;
 };
 
-// Takes what fits, in this order.
+// Selects intervals in this order as long as they fit.
 Choice Take(absl::Span<const VmemInterval> stays, absl::Span<const ScheduleSlot> places,
             const std::vector<size_t>& order) {
   std::vector<ScheduleSlot> left(places.begin(), places.end());
@@ -47,7 +47,7 @@ std::vector<size_t> SelectVmemIntervals(absl::Span<const VmemInterval> stays, ab
   Choice best = Take(stays, places, order);
   if (best.taken.size() == stays.size()) return best.taken;
 
-  std::vector<int32_t> ran;  // by place: instructions that take time, up to it
+  std::vector<int32_t> ran;  // by position: instructions up to it that generate code
   for (const ScheduleSlot& place : places) ran.push_back((ran.empty() ? 0 : ran.back()) + (place.runs ? 1 : 0));
   const auto length = [&](size_t k) {
     return ran[static_cast<size_t>(stays[k].to)] - ran[static_cast<size_t>(stays[k].from)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which arrays stay in vector memory from the instruction that makes them to their last use, where not all of them fit.
+// Selects the arrays that are in VMEM for their whole live interval, if VMEM cannot hold all of them.
 #ifndef HLOKIT_PASSES_SCHEDULE_VMEM_INTERVAL_SELECTION_H_
 #define HLOKIT_PASSES_SCHEDULE_VMEM_INTERVAL_SELECTION_H_
 
@@ -11,30 +11,30 @@
 
 namespace hlokit {
 
-// An instruction of a computation, in the order in which they run.
+// A position of the schedule.
 struct ScheduleSlot {
-  int64_t capacity = 0;         // bytes of vector memory for what stays meanwhile
-  bool runs = false;            // takes time, as a parameter or another name for an array does not
-  double compute_seconds = 0;   // the two go on beside each other
-  double transfer_seconds = 0;  // to and from HBM, if nothing stays
+  int64_t capacity = 0;         // bytes of VMEM available to intervals
+  bool runs = false;            // generates code, unlike parameters and aliases
+  double compute_seconds = 0;   // overlaps with the transfers
+  double transfer_seconds = 0;  // to and from HBM, without intervals in VMEM
 };
 
-// An array that may stay.
+// A live interval that may be allocated in VMEM.
 struct VmemInterval {
   struct SavedTransfer {
     int32_t slot = 0;
     double seconds = 0;  // of its transfers
   };
-  int32_t from = 0;  // the places that make it and use it last
+  int32_t from = 0;  // positions of the definition and the last use
   int32_t to = 0;
   int64_t bytes = 0;
-  std::vector<SavedTransfer> saved;  // where a transfer falls away
+  std::vector<SavedTransfer> saved;  // transfers that the interval saves
 };
 
-// Indices of those that stay, in the order in which they were taken. The shortest stays first, since most of them fit;
-// which those are is counted in two ways, in instructions, and in those that take time, with the larger array first
-// among equals. That by which the computation takes less time is chosen, the first if none does. Takes time in the sum
-// of the stays' lengths.
+// Returns the indices of the selected intervals, in the order of selection. The shortest interval goes first, since
+// most of those fit; length is counted both in instructions and in instructions that generate code, with larger arrays
+// first among equals. The count that yields the shorter computation wins, the first if equal. Linear in the total
+// length of the intervals.
 std::vector<size_t> SelectVmemIntervals(absl::Span<const VmemInterval> stays, absl::Span<const ScheduleSlot> places);
 
 }  // namespace hlokit

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of a value is an array of f32: what an instruction makes, or an element of the tuple that it makes. Rounding a
-// part early is the same as rounding it late if all that happens to it in between is moving its elements, choosing
-// among them, or taking the larger or smaller: rounding keeps order. Parts that must have one type, those of a loop's
-// state for example, form a class. All classes of carried parts are taken for narrow first; those with another use than
-// being carried on or rounded are not, and then those that go into them, and so on.
+// A leaf is an array of f32: the result of an instruction, or an element of its tuple result. Rounding a leaf early
+// equals rounding it late if its elements are only moved, selected, or combined by min and max in between: rounding is
+// monotonic. Leaves that must have one type, those of a loop state for example, form a class. The analysis is
+// optimistic: all classes of forwarded leaves are narrow at first. Classes with a use other than forwarding and
+// rounding become wide, then those that flow into them, to a fixpoint.
 #include "passes/simplify/bf16_propagation.h"
 
 #include <cstdint>
@@ -25,14 +25,14 @@ bool IsF32(Shape shape) {
          !shape.has_unbounded_dims();
 }
 
-// Operand `index` gives elements to the result, which has its type.
+// Returns true if elements of operand `index`, which has the type of the result, become elements of the result.
 bool GivesElements(Instruction i, int64_t index) {
   if (i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kBitcast) return false;
   const OperandIndexRange range = ElementOperands(i.opcode(), i.operand_count());
   return index >= range.first && index < range.last;
 }
 
-// All that happens to elements of the operands is that they are moved or chosen among.
+// Returns true if the operation only moves or selects elements of its operands.
 bool MovesOrChooses(Instruction i) {
   if (!i.shape().IsArray() || (HasTrait(i.opcode(), kCollective) && i.operand_count() != 1)) return false;
   for (int64_t k = 0; k < i.operand_count(); ++k) {
@@ -58,7 +58,7 @@ class PrecisionPropagation {
     rounded_.assign(parts, 0);
   }
 
-  // Parts that are narrow now.
+  // Returns the number of leaves that became narrow.
   int64_t Run() {
     for (Computation c : module_.computations()) {
       for (Instruction i : c.instructions()) Join(i);
@@ -93,7 +93,7 @@ class PrecisionPropagation {
     class_[ClassOf(a, part_of_a)] = ClassOf(b, part_of_b);
   }
 
-  // Puts parts that must have one type into one class.
+  // Unites leaves that must have one type.
   void Join(Instruction i) {
     if (i.opcode() == Opcode::kGetTupleElement && !i.shape().IsTuple()) {
       Union(i, 0, i.operand(0), i.int_attr(Attr::kIndex));
@@ -105,7 +105,7 @@ class PrecisionPropagation {
     }
   }
 
-  // The instruction only carries parts on, so that they may be narrow.
+  // Returns true if the instruction only forwards its leaves, so that they may be narrow.
   bool ForwardsValue(Instruction i) {
     if (i.has(Attr::kSharding) || !IsFlat(i.shape())) return false;
     if (i.opcode() == Opcode::kTuple || i.opcode() == Opcode::kGetTupleElement || i.opcode() == Opcode::kWhile)
@@ -113,7 +113,7 @@ class PrecisionPropagation {
     return i.opcode() == Opcode::kParameter ? IsLoopState(i) : MovesOrChooses(i);
   }
 
-  // A parameter of computations of loops, and of nothing else.
+  // Returns true for a parameter of computations that only loops call.
   bool IsLoopState(Instruction parameter) {
     const absl::Span<const CallSite> sites = graph_.caller_callsites(parameter.parent());
     for (const CallSite& site : sites) {
@@ -122,7 +122,7 @@ class PrecisionPropagation {
     return !sites.empty() && parameter.shape().IsTuple();
   }
 
-  // Finds the parts of `i` that cannot be narrow by themselves, and notes which depend on which.
+  // Finds the leaves of `i` that must be wide, and records the dependences between leaves.
   void CollectConstraints(Instruction i, bool plain) {
     const bool carries = plain && ForwardsValue(i);
     for (int64_t k = 0; k < Size(i); ++k) {
@@ -154,19 +154,19 @@ class PrecisionPropagation {
     return !c.is_entry() && c.root().shape().IsTuple();
   }
 
-  // The array `from` becomes elements of part `part` of `to`: wide if that is.
+  // Elements of the array `from` become elements of leaf `part` of `to`: `from` is wide if the leaf is.
   void AddFlowEdge(Instruction from, Instruction to, int64_t part) {
     const uint32_t source = ClassOf(from), target = ClassOf(to, part);
     into_.emplace_back(target, source);
-    // The conversion that this would take must not cost more than it saves.
+    // The conversion must not cost more than it saves.
     const Shape shape = ShapeOf(to, part);
     if (shape.IsArray() && from.shape().IsArray() && from.shape().element_count() > shape.element_count()) {
       from_larger_.emplace_back(source, target);
     }
   }
 
-  // Decides for all classes: wide spreads from users to what they use, and to users of larger wide arrays; then only
-  // what ends in a rounding somewhere is worth it.
+  // Decides for all classes: wide propagates from users to operands, and to users of larger wide arrays. Narrow classes
+  // must then end in a rounding somewhere.
   void Spread() {
     const size_t n = class_.size();
     std::vector<std::vector<uint32_t>> sources(n), targets(n), smaller(n);
@@ -209,7 +209,7 @@ class PrecisionPropagation {
   }
   bool IsNarrow(Instruction i, int64_t part = 0) { return narrow_[ClassOf(i, part)] != 0; }
 
-  // Gives the narrow parts of an instruction their type, and rounds the operands that are not narrow.
+  // Retypes the narrow leaves of an instruction, and rounds the operands that are not narrow.
   int64_t Narrow(InstructionId id) {
     const Instruction i = module_.instruction(id);
     ShapeTable& shapes = module_.context().shapes;
@@ -238,7 +238,7 @@ class PrecisionPropagation {
     return narrowed;
   }
 
-  // The conversion of the program that rounds what `user` carries, if it is near.
+  // Returns the existing conversion that rounds the value forwarded by `user`, if it is near.
   Instruction ConversionBehind(Instruction user) {
     std::vector<Instruction> open = {user};
     for (size_t k = 0; k < open.size() && open.size() < 64; ++k) {
@@ -253,7 +253,7 @@ class PrecisionPropagation {
     return {};
   }
 
-  // `value` rounded, made where `user` needs it first.
+  // Returns `value` rounded, computed before its first user `user`.
   InstructionId Rounded(Instruction value, InstructionId user) {
     const auto [at, inserted] = rounded_values_.try_emplace(value.id().value, InstructionId());
     if (!inserted) return at->second;
@@ -272,7 +272,7 @@ class PrecisionPropagation {
     return at->second = made;
   }
 
-  // Conversions of bf16 to bf16 are done.
+  // Removes conversions of bf16 to bf16.
   void DropConversions() {
     for (Computation c : module_.computations()) {
       for (InstructionId id = c.record().first, next; id.valid(); id = next) {
@@ -292,11 +292,11 @@ class PrecisionPropagation {
   Module& module_;
   const CallGraph graph_;
   const ComputationRoles roles_;
-  std::vector<uint32_t> first_;   // part of each instruction, by id
-  std::vector<uint32_t> class_;   // a forest: the parts in one tree are one class, named by its root
-  std::vector<uint8_t> wide_;     // by class: has a use that needs f32, or is made by something else than carrying
-  std::vector<uint8_t> rounded_;  // by class: is converted to bf16 somewhere
-  std::vector<uint8_t> narrow_;   // by class: what was decided
+  std::vector<uint32_t> first_;  // by InstructionId: its first leaf
+  std::vector<uint32_t> class_;  // union-find: leaves in one tree form a class, identified by its root
+  std::vector<uint8_t> wide_;    // by class: has a use that needs f32, or is defined by something other than forwarding
+  std::vector<uint8_t> rounded_;                            // by class: is converted to bf16 somewhere
+  std::vector<uint8_t> narrow_;                             // by class: the decision
   std::vector<std::pair<uint32_t, uint32_t>> into_;         // target, source
   std::vector<std::pair<uint32_t, uint32_t>> from_larger_;  // source, target
   absl::flat_hash_map<uint32_t, InstructionId> rounded_values_;

@@ -6,9 +6,9 @@
 
 namespace hlokit {
 
-// Keeps in bf16 what is only moved until it is rounded to bf16: through data movement, selections, extremes,
-// collectives that only move, tuples and the states of loops. Whoever makes such a value rounds it. Every result stays
-// what it was.
+// Converts to bf16 the values that are only moved until they are rounded to bf16: through data movement, select, min
+// and max, collectives that only move data, tuples and loop states. The defining instruction rounds such a value.
+// Results do not change.
 class Bf16Propagation : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

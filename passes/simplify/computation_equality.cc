@@ -41,7 +41,7 @@ uint32_t EqualComputationSet::Find(Computation computation) {
     AddAttributes(&keys_, i, same_);
   }
   keys_.Add(number_[computation.record().root.value]);
-  // One that is not plain is like no other.
+  // Computations that are not plain equal no other.
   if (!plain) keys_.Add(computation.id().value);
   keys_.Add(plain ? 1 : 0);
   return keys_.Find(computation.id().value);
@@ -55,7 +55,7 @@ ComputationId EqualComputationSet::FirstEqual(ComputationId id) {
     const Computation c = module_.computation(open.back());
     if (is_open[c.id().value] == 0) {
       is_open[c.id().value] = 1;
-      // Where computations call in a circle, as in no module that verifies, the first met stands for itself.
+      // On a call-graph cycle, which only invalid modules have, the first visited computation represents itself.
       Add(c.id());
       for (Instruction i : c.instructions()) {
         if (!MightHaveCalledComputations(i.opcode())) continue;
@@ -77,7 +77,7 @@ ComputationId EqualComputationSet::FirstEqual(ComputationId id) {
 std::vector<uint32_t> EqualComputations(const Module& module) {
   std::vector<uint32_t> same(module.computation_id_bound());
   EqualComputationSet set(module);
-  // Only computations of one size can be equal.
+  // Only computations of equal size can be equal.
   absl::flat_hash_map<uint64_t, int64_t> twins;
   const auto size = [](Computation c) {
     return static_cast<uint64_t>(c.instruction_count()) << 32 | c.root().record().shape.value;
@@ -116,7 +116,7 @@ absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (!MightHaveCalledComputations(i.opcode())) continue;
-      // Kernels and threads keep what is theirs.
+      // Bodies of fusions and asynchronous operations stay separate.
       if (HasTrait(i.opcode(), kOwnsCallee)) continue;
       const std::vector<AttrValue> attrs(i.attrs().begin(), i.attrs().end());
       for (const AttrValue& value : attrs) {
@@ -136,7 +136,7 @@ absl::StatusOr<bool> DeduplicateComputations::Run(Module& module) {
     }
   }
   if (!changed) return false;
-  // The one that stays stands for those that go.
+  // The surviving computation carries the metadata of the erased ones.
   absl::flat_hash_set<uint64_t> carried;
   for (Computation c : module.computations()) {
     MergeMetadataOfEqual(module, c.id(), ComputationId(same[c.id().value]), &carried);

@@ -20,7 +20,7 @@
 namespace hlokit {
 namespace {
 
-// Have a value of their own that depends on more than operands, or are better off as they are.
+// Opcodes whose value depends on more than operands, or that are better left as they are.
 constexpr Opcode kNotFolded[] = {
     Opcode::kAddDependency,
     Opcode::kAfterAll,
@@ -28,7 +28,7 @@ constexpr Opcode kNotFolded[] = {
     Opcode::kConstant,
     Opcode::kCustomCall,
     Opcode::kDomain,
-    Opcode::kFusion,  // what it holds is settled: its parts were not worth storing one by one
+    Opcode::kFusion,  // final: its instructions were not worth storing one by one
     Opcode::kIota,
     Opcode::kOptimizationBarrier,
     Opcode::kParameter,
@@ -41,7 +41,8 @@ constexpr Opcode kNotFolded[] = {
     Opcode::kUnknown,
 };
 
-// Make values out of less: where one of these is the operand, its result need not be a constant of the module.
+// Opcodes that generate larger values from smaller ones: as the operand of one of these, a result need not be a
+// constant of the module.
 constexpr Opcode kGenerators[] = {Opcode::kBroadcast, Opcode::kIota};
 
 template <size_t n>
@@ -49,7 +50,7 @@ bool Contains(const Opcode (&list)[n], Opcode opcode) {
   return std::find(std::begin(list), std::end(list), opcode) != std::end(list);
 }
 
-// The text of a complex number whose real part alone is NaN reads as NaN in both.
+// A complex number with NaN only in the real part parses as NaN in both.
 bool RoundTrips(const Literal& value) {
   if (!IsComplex(value.shape().element_type())) return true;
   return VisitType(value.shape().element_type(), [&]<typename T>(std::type_identity<T>) {
@@ -72,7 +73,7 @@ class Folder {
         max_flops_(options.Int("max-flops")),
         environment_(environment),
         effects_(module) {
-    // Computations that hold nothing but what can be folded, and what such things call.
+    // Computations of foldable instructions and calls to such computations only.
     foldable_.assign(module.computation_id_bound(), false);
     for (ComputationId id : ComputationPostOrder(module)) {
       bool ok = true;
@@ -81,7 +82,7 @@ class Folder {
     }
   }
 
-  // Counts of what was folded, and of what could have been but for the limits and the evaluator.
+  // Numbers of folded instructions, and of those that a limit or the evaluator prevented.
   int64_t folded = 0;
   int64_t failed = 0;
 
@@ -89,7 +90,7 @@ class Folder {
     const ComputationRoles roles = RolesOf(module_);
     for (ComputationId id : ComputationPostOrder(module_)) {
       if (roles.fusion[id.value] || roles.async[id.value]) continue;
-      // Operands first, so that chains fold in one go.
+      // Operands first, so that chains fold in one pass.
       for (InstructionId at : PostOrder(module_.computation(id))) {
         if (MayFold(module_.instruction(at))) Fold(at);
       }
@@ -129,7 +130,7 @@ class Folder {
     if (Contains(kNotFolded, i.opcode()) || !IsFoldableInCallee(i) || i.operand_count() == 0 || !i.shape().IsArray())
       return false;
     if (i.has(Attr::kControlPredecessors) || !i.control_successors().empty() || i.has(Attr::kSharding)) return false;
-    int64_t stored = 0;  // elements of constants that this one may make unnecessary
+    int64_t stored = 0;  // elements of constants that may become dead
     bool mixed_floats = false;
     ElementType float_type = i.shape().element_type();
     for (Instruction operand : i.operands()) {
@@ -141,9 +142,9 @@ class Folder {
       mixed_floats = mixed_floats || (IsFloat(float_type) && type != float_type);
       float_type = type;
     }
-    // What a float operand of another type means is not for this pass to say.
+    // The interpretation of mixed float types is up to the evaluator's options.
     if (mixed_floats && HasTrait(i.opcode(), kElementwise) && i.opcode() != Opcode::kConvert) return false;
-    // The module must not grow by much: broadcasts and the like stand for many elements.
+    // Bound the growth of the module: broadcasts and the like generate many elements.
     constexpr int64_t kSmall = 64;
     const int64_t elements = i.shape().element_count();
     if (elements > max_elements_ || elements > std::max(stored, kSmall)) return false;
@@ -152,7 +153,7 @@ class Folder {
     return cost.flops <= max_flops_ && cost.transcendentals <= max_flops_ && cost.bytes() / 16 <= max_flops_;
   }
 
-  // Readers drop what a constant's layout says of the bits of an element, as XLA does.
+  // Parsers ignore the element size of a constant's layout, as XLA does.
   Shape ConstantShape(Shape shape) {
     if (shape.layout() == nullptr || shape.layout()->extras == nullptr) return shape;
     LayoutExtras extras = *shape.layout()->extras;
@@ -177,7 +178,7 @@ class Folder {
     module_.MoveBefore(constant, id);
     MergeMetadataOfComputations(module_, module_.instruction(id).called_computations(), constant);
     Replace(module_, id, constant);
-    // Carry annotations of what only it used, then let that go.
+    // Carry the metadata of operands used only here, then erase them.
     for (InstructionId operand : operands) EraseUnused(operand, constant);
     ++folded;
   }
@@ -203,7 +204,7 @@ class Folder {
   const int64_t max_flops_;
   const PassContext& environment_;
   const SideEffects effects_;
-  std::optional<CostAnalysis> costs_;  // made when first asked for
+  std::optional<CostAnalysis> costs_;  // computed on demand
   std::vector<bool> foldable_;         // by computation id
 };
 

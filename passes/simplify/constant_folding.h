@@ -6,7 +6,7 @@
 
 namespace hlokit {
 
-// Replaces instructions whose operands are known by their values. Nothing happens without PassContext::evaluate.
+// Replaces instructions whose operands are constants by their values. Does nothing without PassContext::evaluate.
 class ConstantFolding : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -19,12 +19,12 @@ namespace hlokit {
 
 namespace {
 
-// Instructions no two of which are equal. An instruction is its own key: nothing is copied.
+// A set of distinct instructions. An instruction is its own key: nothing is copied.
 class InstructionSet {
  public:
   explicit InstructionSet(const Module& module) : module_(module) {}
 
-  // The first instruction of its computation equal to this one: itself if there was none.
+  // Returns the first equal instruction of the computation, or `id` itself after inserting it.
   InstructionId Find(InstructionId id) {
     const InstructionRecord& r = module_.record(id);
     return InstructionId(index_.FindOrInsert(
@@ -55,7 +55,7 @@ class InstructionSet {
     for (const AttrValue& a : module_.attrs_of(r)) {
       if (!IsSemantic(a)) continue;
       const AttrType type = InfoOf(a.attr).type;
-      // Computations that differ in name may be equal.
+      // Callees with different names may be equal.
       const bool calls = type == AttrType::kComputation || type == AttrType::kComputationList;
       hash = MixHash(hash, static_cast<uint64_t>(a.attr) << 32 | (calls ? 0 : a.payload));
     }
@@ -99,11 +99,12 @@ class InstructionSet {
   }
 
   const Module& module_;
-  std::optional<EqualComputationSet> same_;  // asked when instructions differ in nothing but what they call
+  std::optional<EqualComputationSet> same_;  // computed when instructions differ only in their callees
   InternIndex index_;
 };
 
-// What the callees of the one that stays stand for: those of the one that goes too. `carried`: pairs done before.
+// Adds the metadata sources of the callees of the erased instruction to those of the surviving one. `carried` holds the
+// pairs already done.
 void MergeMetadataOfCallees(Module& module, Instruction goes, Instruction stays,
                             absl::flat_hash_set<uint64_t>* carried) {
   if (!MightHaveCalledComputations(goes.opcode())) return;
@@ -117,12 +118,12 @@ class Merger {
  public:
   explicit Merger(Module* module) : module_(*module), seen_(*module), waiting_(module->instruction_id_bound(), 0) {}
 
-  // How many of the instructions of the computation went.
+  // Returns the number of erased instructions of the computation.
   int64_t Merge(Computation computation);
 
  private:
-  // Some operand has no other use, so that none before it can be equal. Most instructions are so, and need not be
-  // looked for; until the operand takes over the uses of another.
+  // Returns true if some operand has no other use, so that no earlier instruction can be equal. This skips the lookup
+  // of most instructions, until the operand takes over the uses of another.
   bool IsAlone(const InstructionRecord& r) const {
     for (uint32_t k = 0; k < r.operand_count; ++k) {
       const UseId use(r.operand_begin + k);
@@ -134,8 +135,8 @@ class Merger {
 
   Module& module_;
   InstructionSet seen_;
-  std::optional<SideEffects> effects_;  // found when first asked for
-  std::vector<uint8_t> waiting_;        // by instruction: was alone when its turn came
+  std::optional<SideEffects> effects_;  // computed on demand
+  std::vector<uint8_t> waiting_;        // by instruction: was alone when visited
   absl::flat_hash_set<uint64_t> carried_;
 };
 
@@ -152,7 +153,7 @@ bool Merger::MayMerge(Instruction i) {
 
 int64_t Merger::Merge(Computation computation) {
   int64_t merged = 0;
-  // In the order of the computation, in which operands stand first, so that the one that stays stands before all users.
+  // In schedule order, with operands first, so that the surviving instruction precedes all users.
   for (InstructionId id = computation.record().first, next; id.valid(); id = next) {
     const InstructionRecord& r = module_.record(id);
     next = r.next;
@@ -166,7 +167,7 @@ int64_t Merger::Merge(Computation computation) {
     const InstructionId first = seen_.Find(id);
     if (first == id || !i.control_successors().empty()) continue;
     MergeMetadataOfCallees(module_, i, module_.instruction(first), &carried_);
-    // The only user that `first` has will not be alone with it.
+    // The only user of `first` will no longer be alone.
     const UseId use = module_.record(first).first_use;
     const InstructionId user = use.valid() && module_.use(use).next == use ? module_.use(use).user : InstructionId();
     Replace(module_, id, first);

@@ -6,10 +6,10 @@
 
 namespace hlokit {
 
-// Merges instructions of a computation that have the same opcode, shape, operands (in any order where the opcode is
-// commutative) and attributes into the first of them in post-order. Called computations count as equal when they are
-// equal instruction by instruction. Instructions with side effects, parameters and elided constants are left alone.
-// Metadata, origins and statistics do not keep instructions apart. n log n in the module at worst.
+// Merges instructions of a computation with equal opcodes, shapes, operands (in any order if the opcode is commutative)
+// and attributes into the first of them in post-order. Called computations are equal if they are equal instruction by
+// instruction. Skips instructions with side effects, parameters and elided constants. Ignores metadata, original values
+// and statistics. O(n log n) in the module at worst.
 class Cse : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -14,7 +14,7 @@
 namespace hlokit {
 
 absl::StatusOr<bool> Dce::Run(Module& module) {
-  // Most modules have little that is dead: effects are found when something may be.
+  // Most modules have little dead code: side effects are computed on demand.
   std::optional<SideEffects> effects;
   const auto dead = [&](Instruction i) {
     if (i.has_users() || i.is_root() || i.opcode() == Opcode::kParameter) return false;
@@ -28,7 +28,7 @@ absl::StatusOr<bool> Dce::Run(Module& module) {
     if (!r.first_use.valid() && dead(module.instruction(id))) work.push_back(id);
   });
   if (!work.empty()) {
-    // What a fusion or an asynchronous operation holds is settled.
+    // Bodies of fusions and asynchronous operations are final.
     std::vector<uint8_t> settled(module.computation_id_bound(), 0);
     for (InstructionId caller : callers.all()) {
       const Instruction i = module.instruction(caller);

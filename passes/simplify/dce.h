@@ -6,8 +6,8 @@
 
 namespace hlokit {
 
-// Removes instructions that nothing uses and that have no side effect, then computations that nothing calls. Parameters
-// stay, since callers give them values. Linear in the module.
+// Removes unused instructions without side effects, then computations without callers. Parameters stay, since callers
+// bind them. Linear in the module.
 class Dce : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

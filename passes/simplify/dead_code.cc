@@ -33,7 +33,7 @@ int64_t EraseUnreachable(Module& module, const PotentialCallers& callers) {
 
 int64_t EraseUnused(Module& module, Computation computation, const ConservativeSideEffects& effects) {
   int64_t erased = 0;
-  // Users stand behind what they use.
+  // Users come after their operands.
   for (InstructionId id = computation.record().last, previous; id.valid(); id = previous) {
     previous = module.record(id).previous;
     const Instruction i = module.instruction(id);

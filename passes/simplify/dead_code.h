@@ -13,7 +13,7 @@
 
 namespace hlokit {
 
-// Side effects in a module that gains computations: of new ones nothing is known, so they count as having some.
+// Side effects in a module that gains computations: new ones conservatively count as having side effects.
 class ConservativeSideEffects {
  public:
   explicit ConservativeSideEffects(const Module& module) : effects_(module), bound_(module.computation_id_bound()) {}
@@ -31,40 +31,40 @@ class ConservativeSideEffects {
   size_t bound_;
 };
 
-// Erases the computations that cannot be reached from the entry; their number. Linear in the module, or in the callers
-// where they are known.
+// Erases the computations that are unreachable from the entry. Returns their number. Linear in the module, or in the
+// callers if they are known.
 int64_t EraseUnreachable(Module& module);
 int64_t EraseUnreachable(Module& module, const PotentialCallers& callers);
 
-// Erases the instructions of a computation that nothing uses, that have no effect and no control edges, parameters
-// excepted; their number. Linear in the computation.
+// Erases unused instructions of a computation that have no side effects and no control edges, except parameters.
+// Returns their number. Linear in the computation.
 int64_t EraseUnused(Module& module, Computation computation, const ConservativeSideEffects& effects);
 
-// Tells computations apart that are not equal instruction by instruction, names and metadata left out. Those with
-// control edges are equal to none but themselves. Looks at what is asked for, and at what that calls.
+// Partitions computations into classes that are equal instruction by instruction, ignoring names and metadata.
+// Computations with control edges equal only themselves. Visits queried computations and their callees on demand.
 class EqualComputationSet {
  public:
   explicit EqualComputationSet(const Module& module);
 
-  // The first computation asked for, or called by one, that is equal to this one. Linear in what it looks at.
+  // Returns the first visited computation that is equal to this one. Linear in the instructions it visits.
   ComputationId FirstEqual(ComputationId id);
-  // It is known to be like no other.
+  // Records that the computation equals no other.
   void Add(ComputationId id) { same_[id.value] = id.value; }
 
  private:
   uint32_t Find(Computation computation);
 
   const Module& module_;
-  std::vector<uint32_t> same_;    // by ComputationId: FirstEqual, none yet
-  std::vector<uint32_t> number_;  // by InstructionId: place in the computation at hand
+  std::vector<uint32_t> same_;    // by ComputationId: FirstEqual; none if not visited
+  std::vector<uint32_t> number_;  // by InstructionId: index in the current computation
   KeySet keys_;
 };
 
-// For each computation, by id, the first one equal to it, in an order in which callees come first.
+// Returns for each computation, by id, the first one equal to it in an order with callees first.
 std::vector<uint32_t> EqualComputations(const Module& module);
 
-// The instructions of `to` stand for those of `from`, which is equal to it, too; so do those that they call. `carried`:
-// pairs done before.
+// Adds the metadata sources of `from` to the instructions of `to`, which is equal to it, and likewise for their
+// callees. `carried` holds the pairs already done.
 void MergeMetadataOfEqual(Module& module, ComputationId from, ComputationId to, absl::flat_hash_set<uint64_t>* carried);
 
 }  // namespace hlokit

@@ -13,10 +13,10 @@
 namespace hlokit {
 namespace {
 
-// How far back dependence is followed before a pair is given up.
+// Dependences followed before a pair is given up.
 constexpr size_t kMaxSteps = 2000;
 
-// The only free dimension of one side of a dot; nullopt if there is not exactly one.
+// Returns the only free dimension of one side of a dot, or nullopt if there is not exactly one.
 std::optional<int64_t> FreeDim(Instruction dot, int64_t side) {
   const absl::Span<const int64_t> batch = dot.list_attr(side == 0 ? Attr::kLhsBatchDims : Attr::kRhsBatchDims);
   const absl::Span<const int64_t> contracting =
@@ -31,7 +31,7 @@ std::optional<int64_t> FreeDim(Instruction dot, int64_t side) {
   return free;
 }
 
-// False if `from` is known not to depend on `on`.
+// Returns false if `from` is known not to depend on `on`.
 bool MayDependOn(Instruction from, InstructionId on) {
   absl::flat_hash_set<uint32_t> seen;
   std::vector<InstructionId> open = {from.id()};
@@ -46,7 +46,7 @@ bool MayDependOn(Instruction from, InstructionId on) {
   return false;
 }
 
-// What two dots that share operand `side` must agree on.
+// Properties in which two dots that share operand `side` must agree.
 using Likeness = std::vector<uint32_t>;
 Likeness LikenessOf(Instruction dot, int64_t side) {
   Likeness key = {dot.operand(side).id().value, static_cast<uint32_t>(side),
@@ -88,7 +88,7 @@ bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId sec
   const InstructionId both =
       add(Opcode::kConcatenate, shapes.Array(p.element_type(), sizes), {a.operand(other).id(), b.operand(other).id()},
           {{Attr::kDimensions, module.ListPayload({*free})}});
-  // The free dimension of the left stands behind the batch dimensions, that of the right at the end.
+  // The free dimension of the left side follows the batch dimensions, that of the right side is last.
   const int64_t along =
       other == 1 ? a.shape().rank() - 1 : static_cast<int64_t>(a.list_attr(Attr::kLhsBatchDims).size());
   std::vector<int64_t> result(a.shape().dims().begin(), a.shape().dims().end());
@@ -118,7 +118,7 @@ bool DotMerger::MergePair(Module& module, InstructionId first, InstructionId sec
 
 bool DotMerger::MergeIn(Module& module, Computation c) {
   const int64_t max_bytes = options().Int("max-bytes");
-  // Of each likeness the last dot, to be merged with the next.
+  // By key, the last dot, to be merged with the next.
   std::map<Likeness, InstructionId> last;
   std::vector<InstructionId> dots;
   for (Instruction i : c.instructions()) {
@@ -142,19 +142,19 @@ bool DotMerger::MergeIn(Module& module, Computation c) {
     }
   }
   if (!merged) return false;
-  // A merged dot may stand behind users of the first one's slice.
+  // A merged dot may come after users of the first dot's slice.
   for (InstructionId id : PostOrder(c)) module.MoveBefore(id, InstructionId());
   return true;
 }
 
 absl::StatusOr<bool> DotMerger::Run(Module& module) {
-  // A schedule says when each dot runs.
+  // A schedule fixes when each dot runs.
   if (module.header().is_scheduled) return false;
   const ComputationRoles roles = RolesOf(module);
   bool changed = false;
   for (Computation c : module.computations()) {
     if (roles.fusion[c.id().value] || roles.async[c.id().value]) continue;
-    // What was merged may be merged again: each round leaves fewer dots.
+    // Merged dots may merge again: each round leaves fewer dots.
     while (MergeIn(module, c)) changed = true;
   }
   return changed;

@@ -6,14 +6,14 @@
 
 namespace hlokit {
 
-// Dots that share an operand, and are alike otherwise, become one dot of the shared operand and the others side by
-// side, and slices of its result.
+// Merges dots that share an operand, and are otherwise alike, into one dot of the shared operand and the concatenation
+// of the others, and slices of its result.
 class DotMerger : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;
 
  private:
-  // Merges pairs of dots of one computation; false if there are none.
+  // Merges pairs of dots of one computation. Returns false if there are none.
   bool MergeIn(Module& module, Computation c);
   bool MergePair(Module& module, InstructionId first, InstructionId second, int64_t shared);
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small programs that show the passes of this room at work, for the documentation.
+// Small programs that show the passes of this library at work, for the documentation.
 #include "passes/simplify/examples.h"
 
 #include <string>
@@ -259,8 +259,8 @@ ENTRY e {
 })"},
 };
 
-// A loop over a counter and two arrays: what follows the counter in the body, the start of the second array, and what
-// makes that.
+// A loop over a counter and two arrays: the rest of the body after the counter, the initial value of the second array,
+// and its definition.
 struct LoopExample {
   std::string_view pass;
   int trips;
@@ -324,7 +324,7 @@ std::string_view SimplifyExample(std::string_view pass) {
   for (const Example& example : kExamples) {
     if (example.pass == pass) return example.text;
   }
-  // Kept for as long as the registry is.
+  // Lives as long as the registry.
   static const auto* const kLoops = [] {
     auto* texts = new std::vector<std::pair<std::string_view, std::string>>();
     for (const LoopExample& loop : kLoopExamples) texts->emplace_back(loop.pass, TextOf(loop));

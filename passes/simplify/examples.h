@@ -6,7 +6,7 @@
 
 namespace hlokit {
 
-// HLO text that shows a pass of this room at work; "" if there is none.
+// Returns HLO text that shows a pass of this library at work, or "".
 std::string_view SimplifyExample(std::string_view pass);
 
 }  // namespace hlokit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that tell computations apart by what they compute: exact, as lists of words, so that no hash is trusted.
+// Keys for structural equality of computations: exact word lists, so that hash collisions cannot matter.
 #ifndef HLOKIT_PASSES_SIMPLIFY_INSTRUCTION_KEY_H_
 #define HLOKIT_PASSES_SIMPLIFY_INSTRUCTION_KEY_H_
 
@@ -13,13 +13,14 @@
 
 namespace hlokit {
 
-// A set of keys, each with the value that was given with it first. Keys are written behind each other in one array; one
-// that is there already is taken back.
+// A map from keys to the value of their first insertion. Keys are written consecutively into one array; a duplicate is
+// removed again.
 class KeySet {
  public:
   void Add(uint32_t word) { words_.push_back(word); }
 
-  // Ends the key written since the last call. The value of the first equal key: `value` if there was none.
+  // Ends the key written since the last call. Returns the value of the first equal key, or inserts `value` and returns
+  // it.
   uint32_t Find(uint32_t value) {
     const size_t begin = ends_.empty() ? 0 : ends_.back();
     const size_t size = words_.size() - begin;
@@ -45,7 +46,7 @@ class KeySet {
     return values_[entry];
   }
 
-  // Room for `n` keys of the usual size.
+  // Reserves space for `n` keys of the usual size.
   void Reserve(size_t n) {
     words_.reserve(8 * n);
     ends_.reserve(n);
@@ -66,7 +67,7 @@ class KeySet {
   InternIndex index_;
 };
 
-// The attributes that matter. `same[id]`: the computation that stands for all equal to it.
+// Appends the semantic attributes. `same[id]` is the representative of the computations equal to `id`.
 inline void AddAttributes(KeySet* key, Instruction i, const std::vector<uint32_t>& same) {
   const Module& module = i.module();
   for (const AttrValue& a : i.attrs()) {

@@ -15,22 +15,23 @@ namespace {
 
 constexpr int64_t kMaxListedDevices = int64_t{1} << 20;
 
-// Passes over the links that an all-gather needs to move `bytes` into every chip of the group.
+// Returns the time of an all-gather that moves `bytes` into every chip of the group.
 CollectiveTime GatherCost(const DeviceDescription& machine, double bytes, const GroupSpan& span) {
   CollectiveTime time;
   const double rate = machine.ici_rate * machine.ici_efficiency;
   if (!span.regular) {
-    // Groups that fill no rectangle share the links of their bounding box; a ring through its longest way.
+    // Irregular groups share the links of their bounding box: a ring along its longest path.
     time.ici = bytes / rate;
     time.latency = machine.ici_hop_latency * static_cast<double>(span.chips);
     return time;
   }
   double bandwidth = 0;
   for (const GroupSpan::Axis& axis : span.axes) {
-    // Gaps between the chips of the group are crossed by other groups' bytes too.
+    // Bytes of other groups also cross the gaps between the chips of the group.
     const double gap = std::max(1.0, static_cast<double>(axis.span) / static_cast<double>(axis.chips));
     const double n = static_cast<double>(axis.chips);
-    // A ring: both ways, (n-1)/n of the bytes. A line: the chip at an end receives (n-1)/n of them over one link.
+    // A ring sends (n-1)/n of the bytes in both directions. On a line the last chip receives (n-1)/n of them over one
+    // link.
     const double share = (n - 1) / n;
     bandwidth += (axis.wraps ? 2 * rate : rate) / share / gap;
     time.latency += machine.ici_hop_latency *
@@ -43,7 +44,7 @@ CollectiveTime GatherCost(const DeviceDescription& machine, double bytes, const 
 void AddSlices(const DeviceDescription& machine, double bytes, const GroupSpan& span, CollectiveTime* time) {
   if (span.slices < 2) return;
   const double n = static_cast<double>(span.slices);
-  // Each chip exchanges its part with the same chip of the other slices, through its host.
+  // Each chip exchanges its shard with the same chip of the other slices, through its host.
   const double per_chip = machine.dcn_rate / machine.chips_per_host;
   time->dcn = bytes / static_cast<double>(span.chips) * (n - 1) / n / per_chip + machine.dcn_latency;
 }
@@ -74,7 +75,7 @@ std::vector<int64_t> GroupOf(const DeviceDescription& machine, const Topology& t
   return *largest;
 }
 
-// The furthest that a device of a permute sends, as a group of two.
+// Returns the farthest pair of devices of a permute, as a group of two.
 GroupSpan SpanOfPairs(const DeviceDescription& machine, const Topology& topology, absl::Span<const int64_t> pairs) {
   GroupSpan worst;
   int64_t distance = -1;
@@ -132,7 +133,7 @@ CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, dou
       break;
     }
   }
-  // Cores of one chip that are devices of their own exchange through its HBM.
+  // Cores of one chip that are separate devices exchange through its HBM.
   if (span.devices > span.chips * span.slices && kind != CollectiveKind::kPermute) {
     time.latency += 2 * machine.hbm_latency;
     time.ici = std::max(time.ici, 2 * bytes / (machine.hbm_rate * machine.hbm_efficiency));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long collectives take on the torus, in the manner of "How to Scale Your Model": rings over each axis of the
-// group, both ways where an axis wraps, and hops that bound small messages; between slices over the data-center
-// network.
+// Time of collectives on the torus, after "How to Scale Your Model": rings over each axis of the group, bidirectional
+// if the axis wraps, and hop latencies that bound small messages; between slices over the data-center network.
 #ifndef HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_
 #define HLOKIT_PASSES_TARGET_COLLECTIVE_COST_H_
 
@@ -16,14 +15,15 @@ namespace hlokit::tpu {
 enum class CollectiveKind : uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kPermute, kBroadcast };
 
 struct CollectiveTime {
-  double ici = 0;      // seconds that bytes take on the links
-  double dcn = 0;      // and between slices
-  double latency = 0;  // hops
+  double ici = 0;      // seconds on the links within slices
+  double dcn = 0;      // seconds between slices
+  double latency = 0;  // seconds for hops
   double total() const { return (ici > latency ? ici : latency) + dcn; }
 };
 
-// `bytes`: of the full array that the group holds together (gathered for an all-gather, before scattering for a
-// reduce-scatter); for an all-to-all what one device holds; for a permute what one device sends.
+// `bytes` is the size of the full array that the group holds together (gathered for an all-gather, before scattering
+// for a reduce-scatter); for an all-to-all the bytes that one device holds; for a permute the bytes that one device
+// sends.
 CollectiveTime TimeOf(const DeviceDescription& machine, CollectiveKind kind, double bytes, const GroupSpan& span);
 
 struct Collective {
@@ -31,9 +31,9 @@ struct Collective {
   double bytes = 0;
   GroupSpan span;
 };
-// What a collective instruction moves. Groups that name devices the topology lacks count as if it had them.
+// Returns the communication of a collective instruction. Groups may name devices that the topology lacks.
 Collective CollectiveOf(const DeviceDescription& machine, const Topology& topology, Instruction instruction);
-// Seconds at the nominal rates of the links, without hops: what its efficiency is measured against.
+// Returns the seconds at the nominal rates of the links, without hops: the baseline of its efficiency.
 double IdealSeconds(const DeviceDescription& machine, const Collective& collective);
 
 }  // namespace hlokit::tpu

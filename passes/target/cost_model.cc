@@ -14,8 +14,8 @@
 namespace hlokit::tpu {
 namespace {
 
-constexpr double kSmall = 4096;         // bytes that come with the kernel's start
-constexpr uint32_t kCopies = 1u << 31;  // beside the links of axes and slices: what copies take turns on
+constexpr double kSmall = 4096;         // bytes whose transfer is part of the kernel launch
+constexpr uint32_t kCopies = 1u << 31;  // the shared resource of copies, beside the links of axes and slices
 
 size_t Index(Resource r) { return static_cast<size_t>(r); }
 
@@ -81,7 +81,7 @@ double CostModel::Kernel(const KernelCost& work, const Placement& placement, OpT
   }
   times[Index(Resource::kHbm)] = hbm;
   double overhead = 0;
-  // Scalars run between kernels.
+  // Scalar operations run between kernels.
   const bool scalar_only = compute == times[Index(Resource::kScalar)] && bytes < kSmall;
   if (!scalar_only) overhead += machine.kernel_overhead;
   if (bytes - used > kSmall) overhead += machine.hbm_latency;
@@ -147,7 +147,7 @@ class LatencyEstimator {
       const Computation c = module_.computation(id);
       if (!calls.IsLive(c) || !calls.IsSequential(c)) continue;
       double core = 0;
-      double links = 0;  // what runs beside the core takes turns on them
+      double links = 0;  // asynchronous operations, serialized on the links
       for (Instruction i : c.instructions()) {
         if (!GeneratesCode(i)) continue;
         Latency& latency = latencies[i.id().value];
@@ -222,7 +222,7 @@ class LatencyEstimator {
 
   const Module& module_;
   const CostModel model_;
-  std::vector<double> seconds_;  // by ComputationId, of those looked at
+  std::vector<double> seconds_;  // by ComputationId, computed on demand
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long each instruction takes on a target, once it is known where its arrays are: kernels on the core, collectives
-// on the interconnect, copies on the DMA engines. The scheduler, memory-space assignment and the simulator price with
-// it.
+// Time of each instruction on a target, given where its arrays are: kernels on the core, collectives on the
+// interconnect, copies on the DMA engines. Shared by the scheduler, memory-space assignment and the simulator.
 #ifndef HLOKIT_PASSES_TARGET_COST_MODEL_H_
 #define HLOKIT_PASSES_TARGET_COST_MODEL_H_
 
@@ -22,16 +21,16 @@ namespace hlokit::tpu {
 inline constexpr int64_t kVectorMemorySpace = 1;
 inline constexpr int64_t kHostMemorySpace = 5;
 
-// Links that collectives share: those of each axis of the mesh, and those between slices.
+// Link groups that collectives share: one for each axis of the mesh, and one between slices.
 inline constexpr size_t kLinkGroups = 4;
 inline constexpr size_t kDcnLinkGroup = 3;
 
-// Returns the resource that is busy longest; overhead only where it is most of the time.
+// Returns the resource with the longest busy time; overhead only if it is most of the time.
 Resource BoundOf(const ResourceTimes& times);
 void AddTimes(const ResourceTimes& from, double scale, ResourceTimes* to);
 
 struct OpTime {
-  double duration = 0;  // seconds
+  double duration = 0;  // in seconds
   ResourceTimes times{};
   Resource bound = Resource::kOverhead;
   double flops = 0;
@@ -41,7 +40,7 @@ struct OpTime {
   uint8_t link_mask = 0;  // of a collective: bit i for the links of axis i, kDcnLinkGroup for those between slices
 };
 
-// The part of the array, or of the arrays of a tuple, that its layout puts into vector memory: 0 to 1.
+// Returns the fraction, 0 to 1, of the array or of the arrays of a tuple that its layout puts into vector memory.
 double FractionInVmem(const DeviceDescription& machine, Shape shape);
 
 class CostModel {
@@ -52,33 +51,33 @@ class CostModel {
   const TpuTarget& target() const { return target_; }
   const CostAnalysis& costs() const { return costs_; }
 
-  // What a kernel needs of each resource, wherever its arrays are.
+  // Returns the time of a kernel on each resource, independent of where its arrays are.
   KernelCost KernelCostOf(Instruction kernel) const { return tpu::KernelCostOf(target_.machine, costs_, kernel); }
 
-  // Where the arrays of a kernel are.
+  // Residency of the arrays of a kernel.
   struct Placement {
-    absl::FunctionRef<double(InstructionId)> in_vmem;     // the part of an array, 0 to 1
-    absl::FunctionRef<bool(InstructionId)> prefetchable;  // it was there long enough before the kernel
-    double prefetched = 0;                                // bytes that may have been brought in before the kernel began
+    absl::FunctionRef<double(InstructionId)> in_vmem;     // fraction of an array, 0 to 1
+    absl::FunctionRef<bool(InstructionId)> prefetchable;  // the array is available long enough before the kernel
+    double prefetched = 0;                                // bytes that can be prefetched before the kernel starts
   };
-  // Returns how many of the prefetched bytes were its operands'.
+  // Sets `time` of a kernel. Returns the prefetched bytes that were its operands'.
   double Kernel(const KernelCost& work, const Placement& placement, OpTime* time) const;
-  // A collective, or the asynchronous start of one.
+  // Sets `time` of a collective, or of its asynchronous start.
   void Collective(Instruction i, OpTime* time) const;
-  // A copy between memories, infeed, outfeed, send, recv.
+  // Sets `time` of a copy between memories, infeed, outfeed, send or recv.
   void Copy(Instruction i, OpTime* time) const;
 
  private:
   const TpuTarget& target_;
-  const double scale_;  // part of each array, and of the work on it, that a device has
+  const double scale_;  // fraction of each array, and of the work on it, per device
   const CostAnalysis costs_;
 };
 
-// How long each instruction of the module takes by itself, with what it calls: loops by their trips, of conditionals
-// the longest branch. By InstructionId. For a scheduler: whatever has no memory space is taken to be in HBM.
+// Returns the duration of each instruction with its callees, by InstructionId: loops times their trip count,
+// conditionals with the longest branch. For schedulers: arrays without a memory space count as in HBM.
 std::vector<Latency> EstimateLatencies(const Module& module, const TpuTarget& target);
 
-// Of the computations that a conditional may run, the index of the one for which `seconds` is largest; -1: none.
+// Returns the index of the branch computation for which `seconds` is largest, or -1 if there are none.
 template <typename Seconds>
 int64_t LongestBranch(const std::vector<Computation>& branches, const Seconds& seconds) {
   int64_t longest = -1;

@@ -18,7 +18,7 @@ double NumberAt(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number() ? std::max(found->get<double>(), 0.0) : 0;
 }
 
-// The "cost_estimate" of a backend_config, wherever in it.
+// Returns the "cost_estimate" of a backend_config, at any depth, or null.
 const nlohmann::json* FindEstimate(const nlohmann::json& config) {
   if (!config.is_object()) return nullptr;
   if (const auto found = config.find("cost_estimate"); found != config.end() && found->is_object()) return &*found;
@@ -28,17 +28,17 @@ const nlohmann::json* FindEstimate(const nlohmann::json& config) {
   return nullptr;
 }
 
-constexpr double kQueryBlock = 128;  // queries that a paged attention kernel holds at a time
+constexpr double kQueryBlock = 128;  // queries that a paged attention kernel processes at a time
 
 double Dim(Shape shape, int64_t i) { return shape.is_unbounded(i) ? 1 : static_cast<double>(shape.dim(i)); }
 
-// Operands q, k, v of [batch, sequence, heads, depth].
+// Operands are q, k, v of [batch, sequence, heads, depth].
 double AttentionFlops(Instruction call) {
   if (call.operand_count() < 3) return 0;
   const Shape q = call.operand(0).shape();
   const Shape k = call.operand(1).shape();
   if (!q.IsArray() || !k.IsArray() || q.rank() != 4 || k.rank() != 4) return 0;
-  // Two products over all positions; a causal mask halves them, and these kernels skip what it hides.
+  // Two matmuls over all positions; a causal mask halves them, and these kernels skip masked blocks.
   return 2 * 2 * Dim(q, 0) * Dim(q, 2) * Dim(q, 1) * Dim(k, 1) * Dim(q, 3) / 2;
 }
 
@@ -60,7 +60,7 @@ CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction ca
   }
   if (target.find("fused_attn_forward") != std::string_view::npos ||
       target.find("fused_attn_backward") != std::string_view::npos) {
-    // The backward pass computes the scores again and four more products.
+    // The backward pass recomputes the scores and has four more matmuls.
     const bool backward = target.find("backward") != std::string_view::npos;
     work.flops = AttentionFlops(call) * (backward ? 2.5 : 1);
     work.known = work.flops > 0;
@@ -71,7 +71,7 @@ CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction ca
       call.operand(0).shape().rank() > 0) {
     work.known = true;
     work.own_pipeline = true;
-    // q of [tokens, heads * depth]; keys of [sequences, heads, length, depth]. One token of each sequence, or all.
+    // q is [tokens, heads * depth], keys are [sequences, heads, length, depth]. One token of each sequence, or all.
     const Shape q = call.operand(0).shape();
     double sequences = Dim(q, 0);
     if (call.operand_count() > 1 && call.operand(1).shape().IsArray() && call.operand(1).shape().rank() == 4) {
@@ -80,7 +80,7 @@ CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction ca
       sequences = std::clamp(Dim(k, 0), 1.0, std::max(tokens, 1.0));
       const double length = Dim(k, 2);
       const double width = q.rank() > 1 ? Dim(q, 1) : 1;
-      // What stands in front of each token, if all of a sequence come at once; everything, if one does.
+      // Average context of a token: the preceding tokens in prefill, the whole length in decoding.
       const double seen = std::max(length - (tokens / sequences - 1) / 2, 1.0);
       work.flops = 2 * 2 * tokens * width * seen;
       if (tokens > sequences) {
@@ -91,7 +91,7 @@ CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction ca
     work.sequence_seconds = machine.attention_launch_overhead + sequences * machine.attention_block_overhead;
     return work;
   }
-  // Moves between memories, and what costs next to nothing.
+  // Transfers between memories, and calls of negligible cost.
   for (std::string_view free :
        {"MoveToDevice", "MoveToHost", "AllocateBuffer", "annotate_device_placement", "Pin", "Unpin"}) {
     if (target == free) work.known = true;

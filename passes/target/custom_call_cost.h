@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Custom calls whose work is known: kernels that state it in their backend_config (Pallas: "cost_estimate" with flops,
-// transcendentals and bytes_accessed), and attention by its operands' shapes: fused attention over [batch, sequence,
+// Cost of recognized custom calls: kernels that state it in their backend_config (Pallas: "cost_estimate" with flops,
+// transcendentals and bytes_accessed), and attention by its operand shapes: fused attention over [batch, sequence,
 // heads, depth], and "ragged_paged_attention" of queries [sequences, ...] over a cache.
 #ifndef HLOKIT_PASSES_TARGET_CUSTOM_CALL_COST_H_
 #define HLOKIT_PASSES_TARGET_CUSTOM_CALL_COST_H_
@@ -15,7 +15,7 @@ struct CustomCallWork {
   double flops = 0;
   double transcendentals = 0;
   double matrix_seconds = 0;
-  double sequence_seconds = 0;  // of the blocks of sequences that paged attention goes through one by one
+  double sequence_seconds = 0;  // for the blocks of sequences that paged attention processes one by one
   bool own_pipeline = false;
 };
 CustomCallWork WorkOfCustomCall(const DeviceDescription& machine, Instruction call);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and printing machine descriptions, line by line.
+// Parses and prints device descriptions, line by line.
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -18,7 +18,7 @@ struct Unit {
   UnitKind dimension;
   double factor;
 };
-// Largest first within a dimension: printing takes the first that leaves at least 1.
+// Largest first within a unit kind: printing uses the first one that yields at least 1.
 constexpr Unit kUnits[] = {
     {"GHz", UnitKind::kFrequency, 1e9}, {"MHz", UnitKind::kFrequency, 1e6}, {"Hz", UnitKind::kFrequency, 1},
     {"s", UnitKind::kTime, 1},          {"ms", UnitKind::kTime, 1e-3},      {"us", UnitKind::kTime, 1e-6},
@@ -28,7 +28,7 @@ constexpr Unit kUnits[] = {
     {"MB/s", UnitKind::kRate, 1e6},     {"B/s", UnitKind::kRate, 1},
 };
 
-// Older names of keys, which are still read.
+// Older names of keys, still accepted.
 constexpr std::pair<std::string_view, std::string_view> kOldKeys[] = {
     {"mxu_batch_step", "mxu_batch_overhead"},
     {"gather_row", "gather_row_overhead"},
@@ -58,7 +58,7 @@ std::string_view Strip(std::string_view s) {
   return s;
 }
 
-// The next word of `line`, which loses it.
+// Removes and returns the first word of `line`.
 std::string_view TakeWord(std::string_view* line) {
   while (!line->empty() && IsSpace(line->front())) line->remove_prefix(1);
   size_t size = 0;
@@ -222,7 +222,7 @@ class DeviceDescriptionReader {
   bool derived_ = false;
 };
 
-// A number and unit whose product is `value` again, bit for bit where a unit other than the smallest allows it.
+// Returns a number and unit whose product is `value` again, bit for bit if a unit other than the smallest allows it.
 std::string Figure(double value, UnitKind dimension) {
   const Unit* smallest = nullptr;
   for (const Unit& unit : kUnits) {

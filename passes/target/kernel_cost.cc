@@ -17,7 +17,7 @@ namespace hlokit::tpu {
 
 namespace {
 
-constexpr int kMaxSteps = 64;  // from an operand to the array it comes from
+constexpr int kMaxSteps = 64;  // from an operand to its source array
 
 class WorkCounter {
  public:
@@ -29,7 +29,7 @@ class WorkCounter {
     cross_rate_ = positions * machine.xlu_rate * machine.clock;
   }
 
-  // Operations of one instruction of a kernel.
+  // Adds the operations of one instruction of a kernel.
   void Add(Instruction i) {
     const OpWork op = OpWorkOf(i.opcode());
     switch (op.op_class) {
@@ -69,7 +69,7 @@ class WorkCounter {
   }
 
   void Finish() {
-    // Fewer elements than fill the pipeline leave every other slot empty.
+    // Fewer elements than fill the pipeline use every other slot.
     if (machine_.vpu_half_rate_below_elements > 0 && largest_ < machine_.vpu_half_rate_below_elements) {
       for (Resource r : {Resource::kVpu, Resource::kEup}) {
         work_.times[static_cast<size_t>(r)] *= 2;
@@ -84,14 +84,14 @@ class WorkCounter {
  private:
   void Take(Resource r, double seconds) { work_.times[static_cast<size_t>(r)] += seconds; }
 
-  // Elements with the padding of their registers.
+  // Returns the elements with the padding of their registers.
   double Elements(Shape shape) {
     const double bits = static_cast<double>(StorageBits(shape));
     const double elements = static_cast<double>(PaddedBytes(machine_, shape)) * 8 / bits;
     largest_ = std::max(largest_, static_cast<double>(ElementsOf(shape)));
     return elements;
   }
-  // Vector operations of a type, in 32-bit ones.
+  // Returns the 32-bit vector operations per operation of a type.
   double WidthOf(ElementType type) const {
     const int bits = BitsOf(type);
     if (bits == 16 && machine_.vpu_bf16 != 0) return 0.5;
@@ -126,7 +126,7 @@ class WorkCounter {
     if (!i.shape().IsArray()) return;
     const double elements = Elements(i.shape());
     if (opcode == Opcode::kTranspose) {
-      // Where the minor dimension moves, elements cross lanes.
+      // If the minor dimension moves, elements cross lanes.
       const absl::Span<const int64_t> order = i.list_attr(Attr::kDimensions);
       const int64_t last = i.shape().rank() - 1;
       const bool tiled = HasTiles(i.shape()) && HasTiles(i.operand(0).shape());
@@ -140,14 +140,14 @@ class WorkCounter {
     if (opcode == Opcode::kConcatenate || opcode == Opcode::kPad || opcode == Opcode::kIota) Vector(elements);
   }
 
-  // The dimension along the lanes is the same before and after a transpose.
+  // Returns true if a transpose keeps the dimension along the lanes.
   bool KeepsLanes(Instruction i, absl::Span<const int64_t> permutation) const {
     const int64_t from = MinorOf(tile_, i.operand(0).shape()).column_dimension,
                   to = MinorOf(tile_, i.shape()).column_dimension;
     return to < 0 || to >= static_cast<int64_t>(permutation.size()) || permutation[static_cast<size_t>(to)] == from;
   }
 
-  // Parts of rows that begin within a register move to the place of other lanes.
+  // Costs slices and concatenations whose rows start within a register and so move across lanes.
   void ShiftLanes(Instruction i) {
     const int64_t column = MinorOf(tile_, i.shape()).column_dimension;
     const int64_t lanes = static_cast<int64_t>(machine_.lanes);
@@ -170,7 +170,7 @@ class WorkCounter {
     }
   }
 
-  // One value of each row goes to all lanes; the registers of the row share it.
+  // Costs broadcasts of one value per row to all lanes; the registers of the row share it.
   void BroadcastAlongLanes(Instruction i) {
     const Shape operand = i.operand(0).shape();
     if (!operand.IsArray() || operand.IsScalar()) return;
@@ -209,7 +209,7 @@ class WorkCounter {
       Vector(elements * static_cast<double>(arrays) * WidthOf(operand.element_type()));
       const Minor minor = MinorOf(tile_, operand);
       for (int64_t d : i.list_attr(Attr::kDimensions)) {
-        // Registers add up first; the last one of each result then goes through the unit that reduces along lanes.
+        // Registers accumulate first; the last one of each result is then reduced across lanes.
         if (d != minor.column_dimension) continue;
         const double rows = std::max<double>(static_cast<double>(ElementsOf(i.shape())), machine_.sublanes);
         Take(Resource::kXlu, rows * machine_.lanes / cross_rate_);
@@ -225,7 +225,7 @@ class WorkCounter {
     work_.products.back().rhs_source = SourceOf(i.operand(1));
   }
 
-  // The largest array outside the kernel that `value` is computed from, going by the largest operand each time.
+  // Returns the largest array outside the kernel from which `value` is computed, following the largest operand.
   InstructionId SourceOf(Instruction value) const {
     for (int steps = 0; steps < kMaxSteps; ++steps) {
       value = ValueOf(value);
@@ -258,7 +258,7 @@ class WorkCounter {
     } else if (opcode == Opcode::kCholesky || opcode == Opcode::kTriangularSolve) {
       const Shape a = i.operand(0).shape();
       const double n = a.rank() > 0 ? static_cast<double>(MinorOf(tile_, a).columns) : 1;
-      // One column after the other; the products of a block column run on the matrix unit.
+      // Column by column; the matmuls of a block column run on the matrix unit.
       Take(Resource::kScalar, n * 64 * machine_.scalar_op_latency);
       Vector(static_cast<double>(costs_.Of(i).flops));
     } else {
@@ -298,7 +298,7 @@ class WorkCounter {
   void Fusion(Instruction i) {
     const Computation body = i.computation_attr(Attr::kCalls);
     if (!body.valid()) return;
-    // Fusions nest seldom; a work list all the same.
+    // Fusions rarely nest; a worklist bounds the recursion.
     std::vector<Computation> open = {body};
     absl::flat_hash_set<uint32_t> seen;
     fusion_ = i;
@@ -321,7 +321,7 @@ class WorkCounter {
     const CustomCallWork known = WorkOfCustomCall(machine_, i);
     work_.opaque = !known.known;
     Take(Resource::kMxu, known.matrix_seconds);
-    // The matrix unit stands still while a sequence begins.
+    // The matrix unit stalls at the start of each sequence.
     Take(known.matrix_seconds > 0 ? Resource::kMxu : Resource::kScalar, known.sequence_seconds);
     work_.has_manual_pipeline = known.own_pipeline;
     Take(Resource::kEup, known.transcendentals / transcendental_rate_);
@@ -332,7 +332,7 @@ class WorkCounter {
   const VectorTile tile_;
   const CostAnalysis& costs_;
   KernelCost& work_;
-  Instruction fusion_;  // whose body is being counted
+  Instruction fusion_;  // the fusion whose body is counted
   double vector_rate_ = 1;
   double transcendental_rate_ = 1;
   double cross_rate_ = 1;
@@ -340,7 +340,7 @@ class WorkCounter {
   double narrow_ = 1;
 };
 
-// Bytes that a member reads of an operand.
+// Returns the bytes that a member reads of an operand.
 MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs, Instruction member, int64_t index,
                     Instruction value) {
   const Shape shape = member.operand(index).shape();
@@ -367,7 +367,7 @@ MemoryAccess ReadOf(const DeviceDescription& machine, const CostAnalysis& costs,
   return access;
 }
 
-// What an update in place writes, the update; other values as they are.
+// Returns the update of an in-place update, and other values as they are.
 Instruction Written(Instruction value) {
   if (value.opcode() == Opcode::kDynamicUpdateSlice) return value.operand(1);
   if (value.opcode() == Opcode::kScatter && value.operand_count() > 2) {
@@ -429,7 +429,7 @@ KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& co
   WorkCounter counter(machine, costs, &work);
   counter.Add(kernel);
   work.flops += static_cast<double>(costs.Of(kernel).flops);
-  absl::flat_hash_map<uint32_t, size_t> read;  // value -> place in work.reads
+  absl::flat_hash_map<uint32_t, size_t> read;  // value -> index in work.reads
   for (int64_t k = 0; k < kernel.operand_count(); ++k) {
     const Instruction value = ValueOf(kernel.operand(k));
     if (value.opcode() == Opcode::kTuple || (value.opcode() == Opcode::kConstant && value.shape().IsScalar())) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel asks of each resource of a device, before anything is known of when it runs and where its arrays are.
+// Demand of a kernel on each resource of a device, independent of when it runs and where its arrays are.
 #ifndef HLOKIT_PASSES_TARGET_KERNEL_COST_H_
 #define HLOKIT_PASSES_TARGET_KERNEL_COST_H_
 
@@ -18,28 +18,29 @@ namespace hlokit::tpu {
 enum class Resource : uint8_t { kMxu, kVpu, kEup, kXlu, kVmem, kScalar, kHbm, kIci, kDcn, kHost, kOverhead };
 inline constexpr size_t kResourceCount = static_cast<size_t>(Resource::kOverhead) + 1;
 std::string_view ToString(Resource resource);
-using ResourceTimes = std::array<double, kResourceCount>;  // seconds
+using ResourceTimes = std::array<double, kResourceCount>;  // in seconds
 
-// An array that a kernel reads or writes.
+// An access of a kernel to an array.
 struct MemoryAccess {
   InstructionId value;
   double bytes = 0;
-  bool is_full_array = true;  // all of the array, not a slice
+  bool is_full_array = true;  // the full array, not a slice
 };
 
 struct KernelCost {
-  ResourceTimes times{};  // kHbm is left to who knows where the arrays are
+  ResourceTimes times{};  // without kHbm, which depends on where the arrays are
   std::vector<MemoryAccess> reads;
   std::vector<MemoryAccess> writes;
-  double vmem_bytes = 0;  // through vector memory
-  double flops = 0;       // of the program, not of the passes it takes
+  double vmem_bytes = 0;  // streamed through vector memory
+  double flops = 0;       // of the program, without repeated passes
   std::vector<MatmulShape> products;
-  bool opaque = false;  // a custom call whose work is unknown
+  bool opaque = false;  // a custom call of unknown cost
   bool lane_reduce = false;
-  bool has_manual_pipeline = false;  // a hand-written kernel that streams at attention_hbm_efficiency and hides it all
+  bool has_manual_pipeline =
+      false;  // a hand-written kernel that streams at attention_hbm_efficiency, all of it overlapped
 };
 
-// Of an instruction that runs on the core.
+// Returns the cost of an instruction that runs on the core.
 KernelCost KernelCostOf(const DeviceDescription& machine, const CostAnalysis& costs, Instruction kernel);
 
 }  // namespace hlokit::tpu

@@ -29,7 +29,7 @@ double SpeedupOf(const DeviceDescription& machine, ElementType a, ElementType b)
   return 1;
 }
 
-// bf16 passes that the operand types and precision ask for.
+// Returns the number of bf16 passes that the operand types and precision require.
 double PassesOf(Instruction i) {
   const ElementType type = i.operand(0).shape().element_type();
   double passes = 1;
@@ -56,7 +56,7 @@ void DotSizes(Instruction i, MatmulShape* p) {
   for (int64_t d : dims.rhs_batch) rhs_batch *= SizeOrOne(rhs, d);
   for (int64_t d : dims.rhs_contracting) rhs_contracting *= SizeOrOne(rhs, d);
   p->n = std::max(static_cast<double>(ElementsOf(rhs)) / (rhs_batch * rhs_contracting), 1.0);
-  // The groups of a ragged dot share its rows among them.
+  // The groups of a ragged dot partition its rows.
   if (i.opcode() == Opcode::kRaggedDot && rhs.rank() == 3 && rhs_batch == 1 && lhs.rank() == 2) {
     p->n = std::max(p->n / SizeOrOne(rhs, 0), 1.0);
   }
@@ -77,22 +77,22 @@ void ConvolutionSizes(Instruction i, MatmulShape* p) {
   p->m = std::max(products / (groups * p->n * p->k), 1.0);
 }
 
-// Cycles that one unit takes with [k, n] standing in the array and m rows streaming through it.
+// Returns the cycles on one unit with [k, n] stationary in the array and m rows streamed through it.
 double Cycles(const DeviceDescription& machine, double m, double k, double n, double batch, double units) {
   const double size = machine.mxu_size;
   const double tiles = std::ceil(k / size) * std::ceil(n / size);
-  // The next weights are pushed while rows stream, so a pass takes at least the push.
+  // Weights are pushed while rows stream, so a pass takes at least as long as the push.
   const double pass = std::max(RoundUpTo(m, machine.sublanes), size) / machine.mxu_rows_per_cycle;
   return std::ceil(tiles * batch / units) * pass;
 }
 
-// The accumulators of an output tile fill the kernel's share of vector memory; each operand is read once for each tile
-// along the other's side.
+// Returns the bytes that are read again: the accumulators of an output tile fill the kernel's share of vector memory,
+// and each operand is read once for each tile along the other's side.
 double RereadBytes(const DeviceDescription& machine, const MatmulShape& p, bool lhs_in_vmem, bool rhs_in_vmem) {
   const double room = machine.vmem_scoped * static_cast<double>(machine.cores_per_device());
   const double lhs = p.lhs_bytes / p.batch;
   const double rhs = p.rhs_bytes / p.batch;
-  // An operand that fits whole is read once, and so is the other that streams past it.
+  // If one operand fits, both are read once: the other one streams past it.
   if (lhs <= room / 2 || rhs <= room / 2) return 0;
   double best = -1;
   for (double tm = 256; tm <= 16384; tm *= 2) {
@@ -129,12 +129,12 @@ MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction i) {
 MatmulTime TimeOf(const DeviceDescription& machine, const MatmulShape& p, bool lhs_in_vmem, bool rhs_in_vmem) {
   MatmulTime time;
   const double units = machine.mxu_count * static_cast<double>(machine.cores_per_device());
-  // Either operand may stand in the array.
+  // Either operand can be the stationary one.
   const double cycles =
       std::min(Cycles(machine, p.m, p.k, p.n, p.batch, units), Cycles(machine, p.n, p.k, p.m, p.batch, units));
   time.mxu = cycles / machine.clock / machine.mxu_efficiency * p.passes / p.speedup + machine.mxu_overhead +
              (p.batch - 1) * machine.mxu_batch_overhead / static_cast<double>(machine.cores_per_device());
-  // Few rows or columns run on the vector unit where that is faster, as convolutions with a group for each feature do.
+  // Few rows or columns run on the vector unit if that is faster, for example depthwise convolutions.
   const double vector_rate = machine.lanes * machine.sublanes * machine.vpu_alus * machine.vpu_efficiency *
                              machine.clock * static_cast<double>(machine.cores_per_device());
   const double flops = 2 * p.batch * p.m * p.n * p.k;

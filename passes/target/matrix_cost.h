@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of matrix products and convolutions on systolic arrays.
+// Time of matmuls and convolutions on systolic arrays.
 #ifndef HLOKIT_PASSES_TARGET_MATRIX_COST_H_
 #define HLOKIT_PASSES_TARGET_MATRIX_COST_H_
 
@@ -10,7 +10,7 @@
 
 namespace hlokit::tpu {
 
-// A product as the matrix unit sees it: `batch` times [m,k] x [k,n].
+// A matmul in the form that the matrix unit executes: `batch` times [m,k] x [k,n].
 struct MatmulShape {
   double batch = 1;
   double m = 1;
@@ -19,23 +19,23 @@ struct MatmulShape {
   double lhs_bytes = 0;  // of operands and result, padded
   double rhs_bytes = 0;
   double out_bytes = 0;
-  double passes = 1;   // over the array, for operand precision
+  double passes = 1;   // through the matrix unit, for the operand precision
   double speedup = 1;  // of the operand type over bf16
-  // Arrays outside the kernel that most of an operand is made of; none if it is made in the kernel.
+  // Arrays outside the kernel from which the operands are computed; invalid if there are none.
   InstructionId lhs_source;
   InstructionId rhs_source;
 };
 
-// Of a dot, ragged or scaled dot, or convolution. A convolution is the product over its window (im2col), counting the
-// multiplications that meet no padding or hole.
+// Returns the shape of a dot, ragged or scaled dot, or convolution. A convolution becomes a matmul over its window
+// (im2col) that counts the multiplications outside of padding and holes.
 MatmulShape MatmulShapeOf(const DeviceDescription& machine, Instruction instruction);
 
 struct MatmulTime {
-  double mxu = 0;              // seconds, without efficiency loss hidden: the loss is in
-  double ideal = 0;            // at the peak rate, no padding
-  double refetched_bytes = 0;  // bytes that tiles read again from HBM, beyond each operand once
+  double mxu = 0;              // in seconds, including efficiency losses
+  double ideal = 0;            // in seconds at the peak rate, without padding
+  double refetched_bytes = 0;  // bytes that tiles read from HBM again, beyond one read of each operand
 };
-// `lhs_in_vmem`, `rhs_in_vmem`: operands that no tile has to fetch.
+// `lhs_in_vmem`, `rhs_in_vmem`: operands that tiles need not fetch from HBM.
 MatmulTime TimeOf(const DeviceDescription& machine, const MatmulShape& product, bool lhs_in_vmem, bool rhs_in_vmem);
 
 }  // namespace hlokit::tpu

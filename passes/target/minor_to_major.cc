@@ -13,7 +13,8 @@ namespace {
 using tpu::HasTiles;
 using tpu::TiledElements;
 
-// Where the elements next to the first lie in an array of other dimensions; false if one lies elsewhere.
+// Compares the positions of the elements next to the first with those in an array of other dimensions. Returns false if
+// one differs.
 bool StepsAgree(Shape from, absl::Span<const int64_t> from_order, Shape to, absl::Span<const int64_t> to_order) {
   MinorToMajor place(static_cast<size_t>(from.rank()), 0), to_place(static_cast<size_t>(to.rank()), 0);
   int64_t stride = 1;
@@ -69,7 +70,7 @@ MinorToMajor OrderWithMinor(Shape array, absl::Span<const int64_t> first) {
 }
 
 MinorToMajor MinPaddingOrder(const tpu::VectorTile& tile, Shape array) {
-  constexpr int64_t kMaxRank = 8;  // the orders of more dimensions are too many
+  constexpr int64_t kMaxRank = 8;  // bound on the enumeration of orders
   MinorToMajor best = DefaultOrder(array.rank());
   if (array.rank() > kMaxRank) return best;
   for (int64_t a = array.rank(); a-- > 0;) {
@@ -97,7 +98,7 @@ bool IsLayoutBitcast(Instruction i) {
   if (!HasTiles(from) || !HasTiles(to)) return false;
   const absl::Span<const int64_t> in = from.layout()->minor_to_major, out = to.layout()->minor_to_major;
   if (i.opcode() == Opcode::kReshape) return ReshapeIsBitcast(from, in, to, out);
-  // Dimension d of the result is permutation[d] of the operand; those of one element have no place.
+  // Dimension d of the result is permutation[d] of the operand; the position of dimensions of size 1 is irrelevant.
   const absl::Span<const int64_t> permutation = i.list_attr(Attr::kDimensions);
   if (static_cast<int64_t>(permutation.size()) != to.rank()) return false;
   MinorToMajor of, there;

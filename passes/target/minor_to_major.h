@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders of the dimensions of arrays that lie in tiles, as in a TPU's memory: what they pad, what they move.
+// Dimension orders of tiled arrays: their padding, and the reshapes and transposes that move no data.
 #ifndef HLOKIT_PASSES_TARGET_MINOR_TO_MAJOR_H_
 #define HLOKIT_PASSES_TARGET_MINOR_TO_MAJOR_H_
 
@@ -16,14 +16,16 @@ namespace hlokit {
 using MinorToMajor = std::vector<int64_t>;  // minor to major
 
 MinorToMajor DefaultOrder(int64_t rank);
-// `first` minor, then the others of more than one element from the last to the first, then those of one.
+// Returns the order with `first` minor, then the other dimensions of size above 1 from last to first, then those of
+// size 1.
 MinorToMajor OrderWithMinor(Shape array, absl::Span<const int64_t> first);
-// The order in which tiles pad least; the default one among equals.
+// Returns the order with the least tile padding; the default order among equals.
 MinorToMajor MinPaddingOrder(const tpu::VectorTile& tile, Shape array);
 
-// A reshape that moves nothing: elements keep their places, and rows their length or there is but one.
+// Returns true if a reshape moves no data: elements keep their positions, and rows their length unless there is one
+// row.
 bool ReshapeIsBitcast(Shape from, absl::Span<const int64_t> from_order, Shape to, absl::Span<const int64_t> to_order);
-// A reshape, transpose or bitcast between tiled layouts after which all elements are where they were.
+// Returns true for a reshape, transpose or bitcast between tiled layouts that moves no data.
 bool IsLayoutBitcast(Instruction instruction);
 
 }  // namespace hlokit

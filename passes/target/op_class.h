@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the timing model makes of each opcode. The rows are in opcode_work.def.
+// Classification of opcodes for the timing model. The rows are in opcode_work.def.
 #ifndef HLOKIT_PASSES_TARGET_OP_CLASS_H_
 #define HLOKIT_PASSES_TARGET_OP_CLASS_H_
 
@@ -10,14 +10,14 @@
 namespace hlokit::tpu {
 
 enum class OpClass : uint8_t {
-  kNoWork,           // parameter, constant: nothing is done
-  kAlias,            // the operand's bytes under another name
-  kTuple,            // tables of names
+  kNoWork,           // parameter, constant: takes no time
+  kAlias,            // the bytes of the operand under another name
+  kTuple,            // tables of pointers
   kGetTupleElement,  // one element of the tuple operand
   kElementwise,      // on whole registers, fuses
   kMovement,         // rearranges elements, fuses into its consumers
-  kUpdate,           // writes into its operand in place, ends a kernel
-  kReduce,           // takes fused producers, its epilogue fuses
+  kUpdate,           // writes into its operand in place, last in a kernel
+  kReduce,           // fuses with its producers and its epilogue
   kProduct,          // matrix unit
   kStandalone,       // a kernel of its own
   kScalar,           // on the scalar unit
@@ -29,7 +29,7 @@ enum class OpClass : uint8_t {
   kLoop,
 };
 
-// Vector and transcendental operations of an element.
+// Vector and transcendental operations per element.
 struct OpWork {
   OpClass op_class;
   float vector;

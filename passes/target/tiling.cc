@@ -15,7 +15,7 @@ int64_t RoundUp(int64_t value, int64_t unit) {
   return rest == 0 ? value : SaturatingAdd(value, unit - rest);
 }
 
-// Elements of an array in the tiles that its layout gives: the first tile rounds the dimensions it covers up.
+// Returns the elements of an array in the tiles of its layout. The first tile rounds up the dimensions it covers.
 int64_t ElementsInOwnTiles(Shape array, absl::Span<const int64_t> tile) {
   const absl::Span<const int64_t> order = array.layout()->minor_to_major;
   int64_t elements = 1;
@@ -41,7 +41,7 @@ int64_t ArrayBytes(const VectorTile& tile, Shape array) {
   }
   const int64_t lanes = tile.lanes;
   const Minor minor = MinorOf(tile, array);
-  // Narrow types pack several rows into the 32 bits of a position.
+  // Narrow types pack several rows into a 32-bit position.
   const int64_t packing = std::max<int64_t>(32 / bits, 1);
   if (minor.rows == 1 && minor.outer == 1) {
     const int64_t row = lanes * packing;
@@ -85,7 +85,7 @@ Shape WithTiles(const VectorTile& tile, ShapeTable& shapes, Shape array) {
   if (!array.has_layout() || array.rank() == 0 || bits > kPositionBits || array.layout()->memory_space() != 0) {
     return array;
   }
-  // Elements that share a position: 16 bits two, 8 bits four, fewer bits eight.
+  // Elements per 32-bit position: two of 16 bits, four of 8 bits, eight of fewer bits.
   const int packing = bits >= 32 ? 1 : bits >= 16 ? 2 : bits >= 8 ? 4 : 8;
   LayoutExtras extras;
   if (array.layout()->extras != nullptr) extras = *array.layout()->extras;
@@ -111,9 +111,9 @@ int64_t ElementsOf(Shape array) {
 
 namespace {
 
-constexpr int64_t kMaxChoices = 8;  // dimensions among which a layout is looked for
+constexpr int64_t kMaxChoices = 8;  // dimensions considered as minor
 
-// How much larger an array with these minor dimensions is than its elements.
+// Returns the ratio of the padded size with these minor dimensions to the number of elements.
 double Growth(const VectorTile& tile, int64_t rows, int64_t columns) {
   return static_cast<double>(RoundUp(rows, rows == 1 ? 1 : TileRows(tile, rows))) / static_cast<double>(rows) *
          static_cast<double>(RoundUp(columns, tile.lanes)) / static_cast<double>(columns);
@@ -171,7 +171,7 @@ Minor MinorOf(const VectorTile& tile, Shape array) {
 
 int64_t PaddedBytes(const VectorTile& tile, Shape shape) {
   if (shape.IsArray()) return ArrayBytes(tile, shape);
-  // Tuples may share elements and nest deeply; the parser bounds the number of leaves.
+  // Tuples can share elements and nest deeply; the parser bounds the number of leaves.
   int64_t bytes = 0;
   std::vector<Shape> open = {shape};
   while (!open.empty()) {

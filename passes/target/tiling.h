@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrays take in a TPU's memory: the two minor dimensions in tiles of the vector unit's registers (sublanes by
-// lanes of 32 bits, e.g. 8 by 128), narrow types packed.
+// Size of arrays in a TPU's memory: the two minor dimensions in tiles of the vector unit's registers (sublanes by lanes
+// of 32 bits, e.g. 8 by 128), narrow types packed.
 #ifndef HLOKIT_PASSES_TARGET_TILING_H_
 #define HLOKIT_PASSES_TARGET_TILING_H_
 
@@ -13,7 +13,7 @@
 
 namespace hlokit {
 
-// Of dimension `d`; 1 if it has no bound.
+// Returns the size or bound of dimension `d`; 1 if it is unbounded.
 inline int64_t SizeOf(Shape array, int64_t d) { return array.is_unbounded(d) ? 1 : std::max<int64_t>(array.dim(d), 0); }
 
 }  // namespace hlokit
@@ -28,14 +28,14 @@ struct VectorTile {
 inline VectorTile TileOf(const DeviceDescription& machine) {
   return {static_cast<int64_t>(machine.sublanes), static_cast<int64_t>(machine.lanes)};
 }
-// Rows of the tiles of an array whose second-minor dimension has `rows`: those of the register, or half as often as all
-// fit, at least 2.
+// Returns the number of tile rows for an array whose second-minor dimension has `rows`: the sublanes, halved while all
+// rows still fit, at least 2.
 int64_t TileRows(const VectorTile& tile, int64_t rows);
 
-// The minor dimensions of an array as the vector unit sees them: `rows` by `columns`, `outer` times over. They are
-// those of the layout, dimensions of size 1 left out, since a layout can place them anywhere. Where the layout has no
-// tiles and would more than double the array, the compiler is free to choose another: the two dimensions that pad
-// least. Scalars and vectors have one row.
+// The minor dimensions of an array on the vector unit: `rows` by `columns`, `outer` times. They follow the layout,
+// ignoring dimensions of size 1, which a layout can put anywhere. If the layout has no tiles and would more than double
+// the array, the compiler can choose another: the two dimensions with the least padding. Scalars and vectors have one
+// row.
 struct Minor {
   int64_t outer = 1;
   int64_t rows = 1;
@@ -44,31 +44,31 @@ struct Minor {
 };
 Minor MinorOf(const VectorTile& tile, Shape array);
 
-// Elements of an array whose dimensions lie in this order, in tiles.
+// Returns the elements, with padding, of a tiled array with this dimension order.
 int64_t TiledElements(const VectorTile& tile, Shape array, absl::Span<const int64_t> minor_to_major);
 
-// The array with the tiles of the target in its layout. As it is: scalars, arrays without a layout or in other memory
-// spaces, and types wider than 32 bits.
+// Returns `array` with the tiles of the target in its layout. Unchanged: scalars, arrays without a layout or in other
+// memory spaces, and types wider than 32 bits.
 Shape WithTiles(const VectorTile& tile, ShapeTable& shapes, Shape array);
 
-// Bytes of an array with its padding; the shape's own tiles if its layout has them, else those of the target with short
-// second-minor dimensions compact (TileRows) and vectors as rows of lanes. Tuples: the sum over leaves. An
-// unbounded dimension counts as 1, a bounded one with its bound. Saturates.
+// Returns the bytes of an array with padding: by the tiles of its layout, or else by those of the target with short
+// second-minor dimensions compact (TileRows) and vectors as rows of lanes. For tuples, the sum over leaves. Unbounded
+// dimensions count as 1, bounded ones as their bound. Saturates.
 int64_t PaddedBytes(const VectorTile& tile, Shape shape);
 inline int64_t PaddedBytes(const DeviceDescription& machine, Shape shape) {
   return PaddedBytes(TileOf(machine), shape);
 }
 
-// The layout has tiles: a compiler has chosen it.
+// Returns true if the layout has tiles: a compiler has assigned it.
 inline bool HasTiles(Shape array) {
   return array.IsArray() && array.has_layout() && array.layout()->extras != nullptr &&
          !array.layout()->extras->tiles.empty();
 }
 
-// Bits that an element takes in memory: those of the layout, else of the type, 8 for pred.
+// Returns the bits per element in memory: from the layout, else from the type; 8 for pred.
 int64_t StorageBits(Shape array);
 
-// Elements of an array, unbounded dimensions as 1; saturates.
+// Returns the number of elements, unbounded dimensions as 1. Saturates.
 int64_t ElementsOf(Shape array);
 
 }  // namespace hlokit::tpu

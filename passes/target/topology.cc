@@ -22,7 +22,7 @@ bool TakeNumber(std::string_view* text, int64_t* value) {
   return true;
 }
 
-// The factors of `chips` in `axes` dimensions that differ least, smallest first.
+// Returns the factorization of `chips` into `axes` factors that differ least, ascending.
 std::vector<int64_t> NearlyCubic(int64_t chips, int64_t axes) {
   if (axes <= 1) return {chips};
   std::vector<int64_t> best = {1};
@@ -139,7 +139,7 @@ GroupSpan SpanOf(const DeviceDescription& machine, const Topology& topology, abs
     axis.axis = a;
     axis.chips = static_cast<int64_t>(places.size());
     axis.span = high - low + 1;
-    // A ring closes only where the group has the whole axis, or every n-th chip of it.
+    // A ring closes only if the group has the whole axis, or every n-th chip of it.
     axis.wraps = topology.Wraps(machine, a) && topology.axes[a] % axis.chips == 0 &&
                  axis.span > topology.axes[a] - topology.axes[a] / axis.chips;
     product *= axis.chips;

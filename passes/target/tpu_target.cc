@@ -30,7 +30,7 @@ int64_t DevicesOf(const Module& module) {
   int64_t devices = 0;
   constexpr int64_t kMaxDevices = int64_t{1} << 20;
   if (__builtin_mul_overflow(replicas, partitions, &devices)) return kMaxDevices;
-  // Dumps of one partition do not always say how many there are; the groups of collectives do.
+  // Dumps of one partition do not always state the number of partitions; collective groups do.
   for (Computation c : module.computations()) {
     for (Instruction i : c.instructions()) {
       if (!HasTrait(i.opcode(), kCollective)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compiler must know of the TPUs that a program will run on. Passes are given one through their environment; the
-// simulator prices the compiled program on the same.
+// The compilation target: description, topology and partitioning of the TPUs that a program will run on. Shared by the
+// passes, through their context, and by the simulator.
 #ifndef HLOKIT_PASSES_TARGET_TPU_TARGET_H_
 #define HLOKIT_PASSES_TARGET_TPU_TARGET_H_
 
@@ -16,22 +16,22 @@ namespace hlokit::tpu {
 struct TpuTarget {
   DeviceDescription machine;
   Topology topology;
-  // Devices that share each array and the work on it: 1 but for modules that have yet to be partitioned.
+  // Devices that share each array and the work on it: 1 unless the module has yet to be partitioned.
   double parts = 1;
 
-  // Bytes of a device's vector memory for arrays: what kernels need for their tiles is not in it.
+  // Returns the bytes of a device's vector memory for arrays, without the tiles of kernels.
   double VmemForArrays() const;
-  // Bytes a second that streams to and from HBM reach.
+  // Returns the bytes per second that HBM streams reach.
   double HbmRate() const { return machine.HbmRate() * machine.hbm_efficiency; }
 };
 
-// Among how many devices the work is divided: a module with shardings but without collectives has not been partitioned,
-// its shapes are those of all devices.
+// Returns the number of devices that share the work. A module with shardings but without collectives is not partitioned
+// yet: its shapes are global.
 double ImplicitPartitionCount(const Module& module);
-// Devices that the module is made for: replicas times partitions, or as many as its collectives name.
+// Returns the number of devices of the module: replicas times partitions, or as many as its collectives name.
 int64_t DevicesOf(const Module& module);
 
-// A slice of this generation (an installed description) with a device for each that the module is made for.
+// Returns a slice of this generation (a built-in description) with one device for each device of the module.
 TpuTarget TargetFor(std::string_view device, const Module& module);
 
 }  // namespace hlokit::tpu

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A short run of fuzzing: every libFuzzer target of a folder, sharing the time.
+"""A short fuzzing run: every libFuzzer target of a directory, sharing the time.
 
-  fuzz.py FOLDER [--seconds=60]
+  fuzz.py DIR [--seconds=60]
 
-What a target finds new is kept in build/fuzz/corpus/NAME, so that the next run goes on from there; an input that crashes lies
-in build/check and can be run again with NAME_replay. Ends with `N passed, N failed`.
+New inputs of a target are saved in build/fuzz/corpus/NAME, where the next run continues; an input that crashes is in
+build/check and can be run again with NAME_replay. Ends with `N passed, N failed`.
 """
 import argparse
 import pathlib

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles files by themselves, without the precompiled header that lends them what they forgot to include.
+"""Compiles files individually, without the precompiled header that hides missing includes.
 
-  includes.py [--sample=N] [--seed=K] BUILD_FOLDER
+  includes.py [--sample=N] [--seed=K] BUILD_DIR
 
-Reads BUILD_FOLDER/compile_commands.json for the folders of headers, and checks the syntax of N files of the project
-(default: all) as the compiler in use sees each alone. Exits with 1 if a file does not compile.
+Reads the include directories from BUILD_DIR/compile_commands.json, and checks the syntax of N files of the project
+(default: all), each alone, with the same compiler. Exits with 1 if a file does not compile.
 """
 
 import argparse
@@ -22,7 +22,7 @@ ROOMS = ("ir", "parser", "passes", "interp", "tracer", "tools")
 
 
 def settings(build: pathlib.Path) -> tuple[str, list[str]]:
-    """The compiler and every folder of headers and definition that the build names."""
+    """The compiler and every include directory and definition that the build uses."""
     compiler, flags = "", {}
     for command in json.loads((build / "compile_commands.json").read_text()):
         words = shlex.split(command["command"])

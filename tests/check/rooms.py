@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that includes between rooms point one way, as rooms.tsv says.
+"""Checks that includes between rooms follow rooms.tsv.
 
-  rooms.py [SOURCE_FOLDER]
+  rooms.py [SOURCE_DIR]
 
-Each include that leads from one room to another must be in the table. A room includes rooms that stand above it, so no
-chain of includes comes back; where sources, not headers, call back, the third column says so. What the table allows and
-nobody does is taken out of it. Exits with 1 and the lines that are wrong.
+Each include from one room into another must be in the table. A room includes rooms above it, so there are no cycles of
+includes; for sources, not headers, that call back, the third column has the exceptions. Unused entries are errors too.
+Exits with 1 and the offending lines.
 """
 
 import os
@@ -39,7 +39,7 @@ class Table:
         return name in self.rooms
 
     def room_of(self, path: str) -> str | None:
-        """The row of the closest folder above a file."""
+        """The row of the closest directory above a file."""
         folder = os.path.dirname(path)
         while folder and folder not in self.rooms:
             folder = os.path.dirname(folder)
@@ -70,7 +70,7 @@ def problems(source: pathlib.Path, table: Table):
         here, there = rooms
         if here is None or there is None or here == there:
             continue
-        # Rooms of other folders go by the name of the folder.
+        # Rooms of other directories go by the name of the directory.
         name = there if here.split("/")[0] == there.split("/")[0] else there.split("/")[0]
         includes, calls = table.rooms[here]
         if name in includes:

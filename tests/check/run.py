@@ -4,10 +4,10 @@
 
   tools/check [--full] [--seed=N] [--list] [STEP...]
 
-Without --full: everything that judges correctness once, on samples where the whole takes long. --full adds sanitizer builds,
-fuzzing and packages, and takes long forms of steps. STEP: only those, as tools/check --list names them, after the builds that
-they need. The output of a step is in build/check/; of one that fails the end is shown, and what to run alone. The last line is
-`N passed, N failed`; exit code 1 if anything failed.
+Without --full: all correctness checks once, on samples where the whole takes long. --full adds sanitizer builds,
+fuzzing and packages, and uses the long forms of steps. STEP: only those, as tools/check --list names them, after the
+builds that they need. The output of a step is in build/check/; for a failed step, its end and the command to repeat it
+are shown. The last line is `N passed, N failed`; exit code 1 if anything failed.
 """
 import argparse
 import dataclasses
@@ -62,7 +62,7 @@ def read_steps(table, words):
 
 
 def chosen(steps, options):
-    """The steps to run: those named with all that they come after, those of a full check, or those of every check."""
+    """The steps to run: the named ones with their dependencies, those of a full check, or those of every check."""
     by_name = {step.name: step for step in steps}
     if options.steps:
         names = set()
@@ -77,14 +77,14 @@ def chosen(steps, options):
 
 
 def longest(steps, cores=2):
-    """Seconds that the steps may take by their budgets."""
+    """Total seconds of the steps' budgets."""
     return sum(step.budget / (1 if step.alone else cores) for step in steps)
 
 
 def counts(step):
-    """Tests that passed and failed, by the step's own words."""
+    """Numbers of passed and failed tests, from the step's output."""
     text = step.log.read_text(errors="replace")
-    # ctest shows what a failed test printed, which may have counts of its own.
+    # ctest prints the output of a failed test, which may contain other counts.
     if found := re.findall(r"(\d+) tests? failed out of (\d+)", text):
         failed, passed = int(found[-1][0]), int(found[-1][1]) - int(found[-1][0])
     elif found := re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE):
@@ -103,7 +103,7 @@ def clock(seconds):
 
 
 class Progress:
-    """A line that says what runs and how long it may still take; only on a terminal."""
+    """A status line with the running steps and the remaining time; only on a terminal."""
 
     def __init__(self, steps, expected):
         self.steps, self.expected, self.begin = steps, expected, time.monotonic()
@@ -201,7 +201,7 @@ class Check:
             self.times[step.name] = f"{step.seconds:.1f}"
 
     def report_finished(self):
-        """In the order of the table, whichever step ended first."""
+        """In table order, whichever step ended first."""
         while self.printed < len(self.steps) and self.steps[self.printed].status:
             self.progress.clear()
             self.report(self.steps[self.printed])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a suite of recorded programs and compares what it reaches with the floor that is kept of it.
+"""Runs a suite of recorded programs and compares the passing tests with its baseline.
 
-  suites.py corpus|conformance|torch FOLDER [--bin=build/release/bin] [--logs=build/check]
+  suites.py corpus|conformance|torch DIR [--bin=build/release/bin] [--logs=build/check]
 
-FOLDER holds corpus/, conformance/ and tools/. Each line of tests/corpus_baseline.txt, tests/conformance_baseline.txt or
-tests/torch_baseline.txt is a test: what must come out right at least. A floor is what was reached; it only ever rises. The cases
-of conformance that fail must be those that tests/conformance_exceptions.txt explains. Ends with `N passed, N failed`.
+DIR contains corpus/, conformance/ and tools/. Each line of tests/corpus_baseline.txt, tests/conformance_baseline.txt or
+tests/torch_baseline.txt is a test: the minimum that must pass. A baseline only ever rises. The failing cases of
+conformance must be those that tests/conformance_exceptions.txt explains. Ends with `N passed, N failed`.
 """
 import argparse
 import pathlib
@@ -18,7 +18,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 
 
 def run(*command):
-    """What a command prints; its exit status is not asked for, since some cases are known to fail."""
+    """The output of a command; its exit status is ignored, since some cases are known to fail."""
     done = subprocess.run([sys.executable, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False)
     print(done.stdout, end="")
@@ -26,7 +26,7 @@ def run(*command):
 
 
 def floor(name):
-    """The rows of a floor file, split."""
+    """The rows of a baseline file, split."""
     lines = (TESTS / name).read_text().splitlines()
     return [line.split() for line in lines if re.match("[a-z]", line)]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
-# What git tracks: no fetched library, and no source file that does not say what its license is. Passes where there is no
+# Checks the files that git tracks: no fetched library, and no source file without a license line. Passes without a
 # repository.
 find_program(git git)
 if(NOT git OR NOT EXISTS "${source}/.git")
@@ -12,7 +12,7 @@ if(status EQUAL 0 AND NOT files STREQUAL "")
   message(FATAL_ERROR "node_modules is tracked; take it out of the commit that added it:\n${first}")
 endif()
 
-# Every source file says what its license is, in its first line or after a `#!`. CONTRIBUTING.md says which files are data.
+# Every source file states its license, in its first line or after a `#!`. CONTRIBUTING.md lists the data files.
 execute_process(COMMAND "${git}" -C "${source}" ls-files OUTPUT_VARIABLE files)
 string(REPLACE "\n" ";" files "${files}")
 set(unlicensed "")

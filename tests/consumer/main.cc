@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses a module, removes what is dead in it, and evaluates the rest: something of each room.
+// Parses a module, removes its dead code, and evaluates it: uses each library.
 #include <iostream>
 
 #include "interp/exact/evaluator.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the build at `library_build` below `scratch`, then configures, builds and runs the project beside this file
-# against that installation; compiles and runs its program by what pkg-config says, where that is there; then follows the
-# tutorials that build programs.
+# Installs the build at `library_build` below `scratch`, then configures, builds and runs this project against that
+# installation; compiles and runs its program with the flags of pkg-config, if available; then runs the tutorials that
+# build programs.
 file(REMOVE_RECURSE "${scratch}")
 
 function(run)
@@ -29,7 +29,7 @@ else()
 endif()
 
 cmake_path(SET source NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../..")
-# What the pages export after installing.
+# The environment that the pages set after installing.
 set(ENV{CMAKE_PREFIX_PATH} "${scratch}/prefix")
 set(ENV{CMAKE_GENERATOR} "${generator}")
 set(ENV{CXX} "${compiler}")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a libFuzzer dictionary of the words of HLO text, taken from the tables.
-usage: make_dictionary.py SOURCE_DIR > parser.dict"""
+"""Writes a libFuzzer dictionary of HLO text tokens, taken from the tables.
+usage: make_dictionary.py SOURCE_DIR > parser.dict
+"""
 import os, re, sys
 
 def strings(path, macro, column):

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes go through the reader; what it accepts is verified, printed, read back and hashed, and must come out the
-// same.
+// Parses arbitrary bytes. Accepted modules are verified, printed, parsed again and hashed, and must be unchanged.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +14,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace hlokit;
   if (size > 1 << 16) return 0;
-  // The first byte chooses options, so that both ways of reading are tried.
+  // The first byte selects options, so that both parsers are tested.
   ParseOptions options;
   if (size > 0 && data[0] == '!') {
     options.allow_unknown = true;
@@ -28,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::unique_ptr<Module> module = ParseModule(source, options, &sink);
   RenderText(sink, *source);
   if (module == nullptr) {
-    if (!sink.has_errors()) std::abort();  // a rejection says why
+    if (!sink.has_errors()) std::abort();  // a rejection has a diagnostic
     return 0;
   }
   DiagnosticSink verdict;

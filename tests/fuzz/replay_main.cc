@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target on files kept from earlier runs, so that any compiler can replay what a fuzzer once found.
+// Runs a fuzz target on saved inputs, so that any compiler can replay the findings of a fuzzer.
 //
-//   NAME_replay PATH...    each PATH a file, or a folder whose files are all run, in order of name
+//   NAME_replay PATH...    each PATH a file, or a directory whose files run in order of name
 //
-// The file's name is printed before it runs: the last one printed is the one that crashed.
+// Prints each file's name before it runs: the last one printed is the one that crashed.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tools over all golden inputs and names the kinds of diagnostics that none of them produces.
-usage: every_kind.py GOLDEN_DIR"""
+"""Runs the tools over all golden inputs and lists the kinds of diagnostics that none of them produces.
+usage: every_kind.py GOLDEN_DIR
+"""
 import glob, json, os, re, subprocess, sys
 
 golden = sys.argv[1]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the pipelines of all golden tests over those of their modules that have annotations, and names the rewrites, as
-`--stats` counts them, that none of these shows. (annotation_properties then sees what becomes of the annotations.)
-usage: every_rewrite.py GOLDEN_DIR"""
+"""Runs the pipelines of all golden tests over those of their modules that have metadata, and lists the rewrites, as
+counted by `--stats`, that none of them performs. (annotation_properties then checks the metadata.)
+usage: every_rewrite.py GOLDEN_DIR
+"""
 import glob, json, os, re, subprocess, sys
 
 golden = sys.argv[1]

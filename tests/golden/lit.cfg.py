@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Golden tests: every .hlo and .test file below this folder holds RUN lines and, mostly, FileCheck lines for their output.
+# Golden tests: every .hlo and .test file below this directory has RUN lines and, mostly, FileCheck lines for their
+# output.
 #
-# RUN lines are bash with pipefail. The project's tools, FileCheck, not, count and split-file are found by name; %s is the
-# test file, %S its folder, %t a scratch path of its own. `REQUIRES: hlo-run` leaves a test out where that tool is not built.
+# RUN lines are bash with pipefail. The project's tools, FileCheck, not, count and split-file are found by name; %s is
+# the test file, %S its directory, %t a private scratch path. `REQUIRES: hlo-run` skips a test if that tool is not
+# built.
 import os
 
 import lit.formats

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Feeds hostile inputs to hlo-opt and hlo-inspect: each must end by itself with exit code 0 or 1, in time, on a 256 KiB
-stack, in bounded memory.
+"""Runs hlo-opt and hlo-inspect on hostile inputs: each run must exit with code 0 or 1, in time, on a 256 KiB stack, in
+bounded memory.
 usage: hostile.py BIN_DIR [--full] [--seed N]
-Without --full the sizes and numbers are a tenth, for sanitizer builds and quick runs."""
+Without --full the sizes and numbers are a tenth, for sanitizer builds and quick runs.
+"""
 import argparse, os, random, resource, subprocess, sys, tempfile, time
 
 def shape_nest(n): return 'HloModule m\nENTRY e { p = ' + '(' * n + 'f32[]' + ')' * n + ' parameter(0) }\n'
@@ -122,7 +123,7 @@ def main():
         run(name, text, ['hlo-opt', '--print=json', '--no-verify', '-o', '/dev/null'])
         run(name, text, ['hlo-inspect', 'hash'])
     run('chain', deep['chain'], ['hlo-opt', '--passes=dce,cse', '-o', '/dev/null'])
-    # Cut at every byte (by steps), and mutated. One process reads many: groups in one file.
+    # Truncated at every byte (in steps), and mutated. One process reads many: chunks in one file.
     here = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'examples')
     rng = random.Random(a.seed)
     alphabet = '{}[](),=%:0123456789-"<>_ \n#*?ax\\\''

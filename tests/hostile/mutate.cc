@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files cut at every byte and changed at random: each goes through the reader, and what is accepted through the
-// verifier, the printer and the fingerprint. Anything but a diagnostic or success is a crash of this program; memory
-// beyond ten times what the whole file needs, and a rejection without a diagnostic, are failures too.
+// Parses files truncated at every byte and mutated at random; accepted ones go through the verifier, the printer and
+// the fingerprint. Anything but a diagnostic or success is a crash of this program; memory beyond ten times that of the
+// whole file, and a rejection without a diagnostic, are failures too.
 //
 //   mutate [--mutations=N] [--every=N] [--seed=N] FILE...
 //
-// N mutations in all, evenly over the files; cuts at every byte, or at every Nth.
+// N mutations in total, evenly over the files; truncations at every byte, or at every Nth.
 #include <malloc.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 #include "ir/verify/verifier.h"
 #include "parser/core/parser.h"
 
-// Counts what is allocated. Sanitizers bring allocators of their own and are left alone.
+// Counts allocations. Sanitizers have separate allocators and are left alone.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HLOKIT_COUNT_MEMORY 0
 #else
@@ -74,7 +74,7 @@ Verdict Try(std::string text) {
   return Verdict::kAccepted;
 }
 
-// Memory that trying the text takes at most.
+// Returns the peak memory of processing the text.
 size_t PeakOf(const std::string& text, Verdict* verdict) {
   const size_t before = live;
   peak = live;
@@ -154,7 +154,7 @@ int Run(int argc, char** argv) {
     }
     const std::string text((*source)->text());
     Verdict verdict;
-    PeakOf(text, &verdict);  // tables that are made once
+    PeakOf(text, &verdict);  // tables that are built once
     const size_t allowed = 10 * std::max<size_t>(PeakOf(text, &verdict), 1 << 16);
     for (size_t length = 0; length < text.size(); length += every) check(file, text.substr(0, length), allowed);
     for (int64_t n = 0; n < mutations / static_cast<int64_t>(files.size()); ++n) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Completion in real shells: lines are typed, the tab key is pressed, and the line that comes of it is compared.
+"""Completion in real shells: types lines, presses the tab key, and compares the resulting line.
 
-  completion_test.py --bin=FOLDER --completions=FOLDER bash|zsh|fish
-  completion_test.py --bin=FOLDER tools    what the tools offer is what they take, without a shell
+  completion_test.py --bin=DIR --completions=DIR bash|zsh|fish
+  completion_test.py --bin=DIR tools    the tools accept what they offer, without a shell
 
-Exit code 77, with a line that says why, where there is no such shell.
+Exit code 77, with the reason, if there is no such shell.
 """
 import argparse
 import os
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-# What is typed, and the line after the tab key. A blank at the end: the word is complete.
+# Typed text, and the line after the tab key. A trailing space: the word is complete.
 LINES = [
     ("hlo-opt --pas", "hlo-opt --passes="),
     ("hlo-opt --passes=dce,cs", "hlo-opt --passes=dce,cse"),
@@ -44,7 +44,7 @@ LINES = [
     ("ir-dump --emit=lazy,opt", "ir-dump --emit=lazy,optimized-hlo"),
     ("hlo-opt --no-such-flag", "hlo-opt --no-such-flag"),
 ]
-# Where words are quoted.
+# Cases with quoted words.
 QUOTED_LINES = [
     ("hlo-opt --passes='inline,clean(algsi", "hlo-opt --passes='inline,clean(algsimp"),
     ("hlo-opt --passes='fusion{max-op", "hlo-opt --passes='fusion{max-operands="),
@@ -52,7 +52,7 @@ QUOTED_LINES = [
 
 
 class Terminal:
-    """A shell on a terminal of its own."""
+    """A shell on a separate terminal."""
 
     def __init__(self, command, folder, environment):
         self.pid, self.fd = pty.fork()
@@ -64,7 +64,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def wait_for(self, path, seconds=10):
-        """The text of a file that the shell writes, which goes away."""
+        """The contents of a file that the shell writes, which is then removed."""
         end = time.monotonic() + seconds
         output = b""
         while time.monotonic() < end:
@@ -111,7 +111,7 @@ def completed_by_terminal(shell, completions, folder, environment, lines):
 
 
 def completed_by_fish(completions, folder, environment, lines):
-    """Likewise; fish says what there is to choose from, and the only choice is taken."""
+    """Likewise; fish lists the choices, and inserts the only one."""
     script = "".join(f"source {completions}/fish/{file}\n" for file in sorted(os.listdir(f"{completions}/fish")))
     script += "for line in (cat)\n echo (string escape -- $line)\n complete -C $line\nend\n"
     result = subprocess.run(["fish", "--no-config", "-c", script], input="\n".join(lines) + "\n", cwd=folder,
@@ -127,7 +127,7 @@ def completed_by_fish(completions, folder, environment, lines):
     for line, choices in zip(lines, answers):
         word = line.split(" ")[-1]
         if len(choices) == 1:
-            # A space follows except behind what may go on.
+            # A space follows, except after words that may continue.
             space = "" if choices[0][-1] in "=/,:" else " "
             results.append(line[: len(line) - len(word)] + choices[0] + space)
         else:
@@ -147,7 +147,7 @@ def check_shell(shell, flags):
                        "LC_ALL": "C.UTF-8", "PS1": "$ "}
         completions = os.path.abspath(flags.completions)
         if shell == "fish":
-            # It has no words for what stands in open quotes.
+            # No completions inside open quotes.
             cases = LINES
             results = completed_by_fish(completions, folder, environment, [line for line, _ in cases])
         else:
@@ -176,7 +176,7 @@ def offered(tool, *words):
 
 
 def check_tools(flags):
-    """What is offered is what there is."""
+    """All offered completions are valid."""
     tool = lambda name: os.path.join(flags.bin, name)
     failures = []
 
@@ -200,7 +200,7 @@ def check_tools(flags):
     same("opcodes", offered(tool("hlo-inspect"), "ops", ""), opcodes)
     ops = {line.split("(")[0] for line in run(tool("ir-dump"), "--list-ops").splitlines()}
     same("aten ops", offered(tool("ir-dump"), "--op", ""), ops)
-    # A flag that is given is not offered again, nor one that excludes it.
+    # A given flag is not offered again, nor are flags that it excludes.
     again = offered(tool("hlo-run"), "--args=x", "--") & {"--args=", "--seed=", "--args-npy="}
     same("flags beside --args", again, set())
     print("\n".join(failures) or "all that is offered is what there is")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the packages and tries them as those do who install them.
+"""Builds the packages and tests them as their users would.
 
-  packages.py [--keep=FOLDER]
+  packages.py [--keep=DIR]
 
-Builds with tools/package; runs lintian; installs the packages into a root that has what they declare to depend on and
-nothing else, runs the tools there, removes the packages and looks for what is left; runs the static tools in an empty
-root; builds the page of --report from the source archive without node and npm; and does all of it again, with programs that
-use the library, in a clean Debian 12 where a mirror is reached. Needs root, or user namespaces. Each trial is a line; the
-last one is `N passed, N failed`. Exit code 77, with a line that says why, where what makes packages is not installed.
+Builds with tools/package; runs lintian; installs the packages into a root with only their declared dependencies, runs
+the tools there, removes the packages and looks for left-over files; runs the static tools in an empty root; builds the
+page of --report from the source archive without node and npm; and repeats all of it, with programs that use the
+library, in a clean Debian 12 if a mirror is reachable. Needs root, or user namespaces. Prints a line per trial; the
+last one is `N passed, N failed`. Exit code 77, with the reason, if the packaging tools are not installed.
 """
 import argparse
 import contextlib
@@ -24,7 +24,7 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MIRROR = "http://deb.debian.org/debian"
 PACKAGES = ("hlokit", "libhlokit-dev", "hlokit-doc")
-# What a user does first, in the top folder of the root.
+# A user's first commands, in the top directory of the root.
 COMMANDS = [
     "hlo-opt --passes=dce,cse example.hlo",
     "hlo-inspect hash example.hlo",
@@ -73,7 +73,7 @@ class Trials:
 
 
 def installed_packages():
-    """Name to stanza of what is installed here, with what is provided."""
+    """Maps the names of installed packages, and of those they provide, to their stanzas."""
     packages, provided = {}, {}
     for stanza in run("dpkg-query", "-s", *run("dpkg-query", "-W", "-f", "${Package}\n").stdout.split(), check=False).stdout.split("\n\n"):
         fields = dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", stanza, re.M))
@@ -86,7 +86,7 @@ def installed_packages():
 
 
 def closure(depends):
-    """Stanzas of all that a Depends field brings along, by name."""
+    """Stanzas of all packages that a Depends field requires, by name."""
     packages, provided = installed_packages()
     wanted, found = [depends], {}
     while wanted:
@@ -105,7 +105,7 @@ def closure(depends):
 
 
 def make_root(root, stanzas):
-    """A root with the files of packages, and dpkg's record of them."""
+    """A root with the files of packages, and dpkg's database of them."""
     for folder in ("usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "tmp", "dev", "var/lib/dpkg/info", "var/lib/dpkg/updates"):
         os.makedirs(os.path.join(root, folder))
     for name in ("bin", "sbin", "lib", "lib64"):
@@ -114,7 +114,7 @@ def make_root(root, stanzas):
         status.write("\n\n".join(stanzas.values()) + "\n\n")
     paths = set()
     for path in run("dpkg", "-L", *stanzas).stdout.splitlines():
-        # Where it is, behind the links of a merged /usr.
+        # Its real location, after the links of a merged /usr.
         path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
         if os.path.islink(path) or os.path.isfile(path):
             paths.add(path.lstrip("/"))
@@ -124,7 +124,7 @@ def make_root(root, stanzas):
 
 
 def contents(root):
-    """Every path of a root but what programs write for themselves."""
+    """Every path of a root except those that programs write for themselves."""
     paths = set()
     for folder, folders, files in os.walk(root):
         inside = os.path.relpath(folder, root)
@@ -136,7 +136,7 @@ def contents(root):
 
 
 def outputs(folder, tools, prefix=()):
-    """What the commands print, and the page that one of them writes; the folder is left as it was."""
+    """The output of the commands, and the page that one of them writes; the directory is unchanged afterwards."""
     written = [os.path.join(folder, name) for name in ("example.hlo", "report", "log")]
     shutil.copy(os.path.join(TOP, "examples/transformer_block.hlo"), written[0])
     results = []
@@ -166,7 +166,7 @@ def try_lintian(trials, debs):
 
 
 def try_manual_pages(trials):
-    """lintian has groff judge them; mandoc is stricter."""
+    """lintian checks them with groff; mandoc is stricter."""
     with trials.trial("manual pages"):
         pages = sorted(glob.glob(f"{TOP}/build/package/man/*.1.gz"))
         names = {os.path.basename(page).removesuffix(".1.gz") for page in pages}
@@ -211,7 +211,7 @@ def try_static(trials, archive, expected, scratch):
 
 
 def try_source(trials, archive, scratch):
-    """The archive configures and has its page and its commit, where node, npm and git are not found."""
+    """The archive configures and has its page and its commit, without node, npm and git."""
     with trials.trial("source archive"):
         run("tar", "-xf", archive, "-C", scratch)
         top = os.path.join(scratch, archive.split("/")[-1].removesuffix(".tar.xz"))
@@ -281,7 +281,7 @@ def main():
             print(run(f"{TOP}/tools/package", f"--output={dist}").stdout, end="")
         if trials.failed == 0:
             debs = [glob.glob(f"{dist}/{name}_*.deb")[0] for name in PACKAGES]
-            # What the build itself prints is what each root must print.
+            # Each root must print the same as the build itself.
             expected = outputs(scratch, os.path.join(TOP, "build/package/bin/"))
             try_lintian(trials, debs)
             try_manual_pages(trials)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# --version of each tool, and where the commit in it comes from:
-#   cmake -D bin=FOLDER -D tools=NAME,... -D version=0.1.0 -D source=FOLDER -D scratch=FOLDER -P version_test.cmake
+# Tests --version of each tool, and the source of its commit:
+#   cmake -D bin=DIR -D tools=NAME,... -D version=0.1.0 -D source=DIR -D scratch=DIR -P version_test.cmake
 string(REPLACE "," ";" tools "${tools}")
 foreach(tool IN LISTS tools)
   execute_process(COMMAND "${bin}/${tool}" --version OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
@@ -9,7 +9,7 @@ foreach(tool IN LISTS tools)
   endif()
 endforeach()
 
-# expect(COMMIT): what the script finds in the folder `tree`.
+# expect(COMMIT): checks the commit that the script finds in the directory `tree`.
 function(expect commit)
   execute_process(COMMAND "${CMAKE_COMMAND}" -D "source=${scratch}/tree" -D version=1.2.3 -D "output=${scratch}/version.cc"
     -P "${source}/cmake/HlokitVersion.cmake" COMMAND_ERROR_IS_FATAL ANY)
@@ -21,10 +21,10 @@ endfunction()
 
 file(REMOVE_RECURSE "${scratch}")
 file(MAKE_DIRECTORY "${scratch}/tree/cmake")
-# In an archive that git made.
+# In a git archive.
 file(WRITE "${scratch}/tree/cmake/commit.txt" "0123456789ab\n")
 expect("0123456789ab")
-# In a folder that is neither that nor a repository.
+# In a directory that is neither an archive nor a repository.
 file(COPY_FILE "${source}/cmake/commit.txt" "${scratch}/tree/cmake/commit.txt")
 file(STRINGS "${scratch}/tree/cmake/commit.txt" line LIMIT_COUNT 1)
 if(line MATCHES "Format")
@@ -48,7 +48,7 @@ git(commit --quiet -m first)
 git(rev-parse --short=12 HEAD)
 set(commit "${output}")
 expect("${commit}")
-# Written only where it changed: nothing is compiled again.
+# Written only if it changed: nothing is recompiled.
 file(TIMESTAMP "${scratch}/version.cc" before "%s")
 execute_process(COMMAND "${CMAKE_COMMAND}" -E sleep 1.1)
 expect("${commit}")
@@ -58,7 +58,7 @@ if(NOT before EQUAL after)
 endif()
 file(APPEND "${scratch}/tree/.gitattributes" "# more\n")
 expect("${commit}, modified")
-# An archive of it says so too.
+# An archive of it has the same commit.
 git(archive --output=${scratch}/archive.tar HEAD cmake/commit.txt)
 file(ARCHIVE_EXTRACT INPUT "${scratch}/archive.tar" DESTINATION "${scratch}/archive")
 file(STRINGS "${scratch}/archive/cmake/commit.txt" line LIMIT_COUNT 1)

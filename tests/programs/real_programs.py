@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs real programs on made-up arguments: the same bits on one thread and on two, finite or with a known reason.
+"""Runs real programs on synthetic arguments: the same bits on one thread and on two, finite or with a known reason.
 
-  real_programs.py HLO_RUN FOLDER [--table=FILE] [NAME...]
+  real_programs.py HLO_RUN DIR [--table=FILE] [NAME...]
 
-FOLDER holds NAME.hlo. The table says of each program how it comes out; names of it pick some. A line for each, with the
-seconds on one thread and on two; the last line counts, exit code 1 if one fails.
+DIR contains NAME.hlo. The table has the expected result of each program; names select some of them. Prints a line for
+each, with the seconds on one thread and on two; the last line counts; exit code 1 if one fails.
 """
 import argparse
 import hashlib
@@ -25,7 +25,7 @@ def run(command):
 
 
 def check(hlo_run, path, expected, first):
-  """What is wrong, or None; and the seconds."""
+  """The error, or None; and the seconds."""
   base = [hlo_run, str(path), "--seed=1"]
   digest, errors, code, one = run(base + ["--num-threads=1"])
   if code != 0:

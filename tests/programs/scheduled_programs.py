@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real programs on a simulated TPU: a schedule, and memory spaces after it, never make a program slower than it is without.
+"""Real programs on a simulated TPU: a schedule, and memory spaces assigned after it, never make a program slower.
 
-  scheduled_programs.py HLO_RUN FILE|FOLDER... [--device=v5e] [--tolerance=0.04]
+  scheduled_programs.py HLO_RUN FILE|DIR... [--device=v5e] [--tolerance=0.04]
 
-For each program: the device time with pipeline `tpu` is at most that with the same passes up to the latency-hiding schedule,
-plus the tolerance. Without a schedule instructions run in the order of the text, with all arrays in HBM. The device has more HBM than any program needs:
-where memory is short, values that are computed again and collectives that are not made ahead cost time on purpose. Prints what
-fails and how many times as fast programs are in the mean; exit code 1 if anything fails.
+For each program: the device time with pipeline `tpu` is at most that with the same passes up to the latency-hiding
+schedule, plus the tolerance. Without a schedule instructions run in text order, with all arrays in HBM. The device has
+more HBM than any program needs: if memory is short, rematerialized values and collectives that are not pipelined cost
+time on purpose. Prints failures and the mean speed-up of the programs; exit code 1 if anything fails.
 """
 import argparse
 import glob
@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 
-# Pipeline `tpu` up to the schedule, without what only a schedule makes use of.
+# Pipeline `tpu` up to the schedule, without the passes that only a schedule profits from.
 UNSCHEDULED = ("tpu-simplify,layout-assignment{target=tpu},fuse,all-reduce-combiner,all-gather-combiner,reduce-scatter-combiner,"
                "async-collective-creator")
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real programs on a simulated TPU: each gives a report, whose times add up, also when every device is walked, and never needs
-more vector memory than there is.
+"""Real programs on a simulated TPU: each yields a report whose times add up, also if every device is simulated, and
+never needs more vector memory than there is.
 
-  simulated_programs.py HLO_RUN FILE|FOLDER... [--device=v5e]
+  simulated_programs.py HLO_RUN FILE|DIR... [--device=v5e]
 
-For each program: hlo-run --timing-only ends with 0 and a report; the shares of a device add up to the device time; and a run in
-which every device is walked on its own (a straggler that is none) takes as long as one in which one stands for all. Prints what
-fails; exit code 1 if anything does.
+For each program: hlo-run --timing-only exits with 0 and a report; the times of a device add up to the device time; and
+a run in which every device is simulated (with a straggler of factor 1) takes as long as one in which one represents
+all. Prints failures; exit code 1 if there are any.
 """
 import argparse
 import glob

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of what passes do to annotations, on every module:
-//   carried   each annotation of a source instruction that still has an effect is on some instruction afterwards
-//   complete  after a pipeline that ends with propagate-annotations, what is without one is connected with nothing that
-//             has one
-//   flops     operations count for the scope of a source instruction that did them: among the sources of an
-//             instruction its op_name is from one of the same opcode, or else from one that computes; a conversion from
-//             or to the type of a source that computes may be part of how that one is done in another type
-//   scopes    `fusion` leaves the operations of each source, counted once, as they were
+// Properties of metadata under passes, on every module:
+//   carried   each metadata source of an instruction that still has an effect is on some instruction afterwards
+//   complete  after a pipeline that ends with propagate-annotations, an instruction without metadata is connected with
+//             none that has any
+//   flops     operations count for the scope of a source instruction that performed them: among the sources of an
+//             instruction, its op_name is from one of the same opcode, or else from one that computes; a conversion
+//             from or to the type of a source that computes may implement that source in another type
+//   scopes    `fusion` preserves the operations of each source, counted once
 //
-//   annotation_properties [--passes=PIPELINE]... [--random=N] [--seed=N] [--seconds=S] FILE|FOLDER...
+//   annotation_properties [--passes=PIPELINE]... [--random=N] [--seed=N] [--seconds=S] FILE|DIR...
 //
-// Without --passes and --random each pass and each named pipeline is tried; --random=N tries N pipelines made up from
-// the registry, other ones for each seed. --seconds: when to stop and report what was seen so far; the modules then
-// come in an order of the seed's. Every source instruction with metadata gets a mark of its own in it, so that what
-// happens to each one can be told. That one whose mark is gone had no effect any more is not believed: with a value
-// that nobody knows in the place of each of them the same pipeline must come to get rid of all these values too. Exit 1
-// if a property did not hold.
+// Without --passes and --random each pass and each named pipeline is tested; --random=N tests N random pipelines of
+// registered passes, different ones for each seed. --seconds: when to stop and report the results so far; the modules
+// are then shuffled by the seed. Every source instruction with metadata gets a unique mark in it, so that each can be
+// traced. That a source without a mark has no effect any more is verified: with opaque values in the place of all such
+// sources, the same pipeline must remove all these values too. Exit code 1 if a property does not hold.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -53,12 +52,12 @@ bool Verifies(const Module& module) {
   return !sink.has_errors();
 }
 
-// Operations of the instruction itself, not of what it calls.
+// Returns the operations of the instruction itself, without its callees.
 int64_t OwnFlops(const CostAnalysis& costs, Instruction i) {
   return HasTrait(i.opcode(), kControlFlow) ? 0 : costs.Of(i).flops;
 }
 
-// A source instruction, by its mark.
+// A source instruction, identified by its mark.
 struct Source {
   InstructionId id;
   Opcode opcode;
@@ -68,7 +67,7 @@ struct Source {
 };
 using Sources = absl::flat_hash_map<uint32_t, Source>;  // by MetadataId
 
-// Marks every annotated instruction of `module`.
+// Marks every instruction of `module` that has metadata.
 Sources Mark(Module& module) {
   const CostAnalysis costs(module);
   Sources sources;
@@ -88,7 +87,7 @@ Sources Mark(Module& module) {
   return sources;
 }
 
-// Puts a value that nothing is known of in the place of each of these instructions.
+// Replaces each of these instructions by an opaque value.
 void MakeUnknown(Module& module, const std::vector<InstructionId>& instructions) {
   Context& context = module.context();
   for (InstructionId id : instructions) {
@@ -164,7 +163,7 @@ class Checker {
     std::printf("%s: %s: %s: %s\n", path_.c_str(), pipeline.c_str(), std::string(property).c_str(), what.c_str());
   }
 
-  // Runs the pipeline over the module; false if it fails or declines.
+  // Runs the pipeline on the module. Returns false if it fails or declines.
   bool Run(const std::string& text, Module* module, Totals* totals, MetadataLossTracker* loss = nullptr) {
     absl::StatusOr<Pipeline> pipeline = Pipeline::Parse(text);
     absl::Status status = pipeline.status();
@@ -173,7 +172,7 @@ class Checker {
       if (loss != nullptr) instruments.push_back(loss);
       status = pipeline->Run(*module, {.context = interp::EvaluatingContext()}, instruments).status();
     }
-    // A pass that says what it cannot do leaves the module alone.
+    // A pass that returns Unimplemented does not change the module.
     const bool declined = absl::IsUnimplemented(status);
     if (!status.ok() && !declined) Fail(text, "runs", std::string(status.message()), totals);
     return status.ok();
@@ -248,7 +247,7 @@ class Checker {
         const Source& main = sources.at(origins.front().value);
         const bool around = i.opcode() == Opcode::kConvert && main.computes &&
                             (i.shape().element_type() == main.type || i.operand(0).shape().element_type() == main.type);
-        // A scatter or gather that became a loop counts and finds places; an equal computation may have been merged
+        // A scatter or gather that became a loop counts and computes indices; an equal computation may have been merged
         // with it.
         const bool indexing = (main.opcode == Opcode::kScatter || main.opcode == Opcode::kGather) &&
                               IsInteger(i.operand(0).shape().element_type());
@@ -266,7 +265,7 @@ class Checker {
   void CheckScopes(const std::string& pipeline, const Module& marked, const Module& after, const Sources& sources,
                    Totals* totals) {
     const std::vector<uint32_t> left = AnnotationsOf(after, /*effective_only=*/false);
-    absl::flat_hash_map<uint32_t, int64_t> flops;  // by main origin
+    absl::flat_hash_map<uint32_t, int64_t> flops;  // by main source
     const CostAnalysis costs(after);
     for (Computation c : after.computations()) {
       for (Instruction i : c.instructions()) {
@@ -291,7 +290,7 @@ class Checker {
   int64_t annotated_ = 0, bare_ = 0, skipped_ = 0;
 };
 
-// One to six passes; every third pipeline repeats them until nothing changes.
+// Returns pipelines of one to six passes; every third pipeline repeats them to a fixpoint.
 std::vector<std::string> RandomPipelines(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto& passes = PassRegistry::Get().passes();

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What hlo-opt prints depends on its input alone: not on where memory lies, on what was in it or on the seeds of hash tables.
+"""The output of hlo-opt depends only on its input: not on addresses, uninitialized memory or the seeds of hash tables.
 
-usage: determinism.py HLO_OPT [--runs=N] [--passes=PIPELINE]... FILE|FOLDER...
+usage: determinism.py HLO_OPT [--runs=N] [--passes=PIPELINE]... FILE|DIR...
 
-Runs each pipeline (default, unless given) over each .hlo file N times, each time a process of its own with another
-environment, so that addresses, the seeds made of them and fresh memory differ. Exit code 1 if any two runs differ.
+Runs each pipeline (default, unless given) over each .hlo file N times, each time in a new process with another
+environment, so that addresses, the seeds derived from them and fresh memory differ. Exit code 1 if any two runs differ.
 """
 import argparse
 import hashlib

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact engine gives what the plain evaluator defines.
+// Checks that the exact engine agrees with the reference evaluator.
 //
 //   engine_equivalence [--random=N] [--seed=N] [--seconds=N] [--max-work=N] [--list] PATH…
 //
-// Modules are the .hlo files among and below the paths, and --random of them made from the opcode table. A module has
-// its arguments in NAME.args, one a line, or in the lines `input: …` of NAME.lits; without such a file they are made
-// up.
+// Modules are the .hlo files among and below the paths, and --random generated ones. A module has its arguments in
+// NAME.args, one per line, or in the lines `input: …` of NAME.lits; without such a file they are generated.
 //
-// A module agrees if both engines give the same bits (NaN equals NaN), or both an error. If the bits differ, the
-// operands that the exact engine had for each instruction are given to the plain one, and what both give for it may
-// differ by the row of interp/values/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element
-// counts, is beyond
-// --max-work, or that take the plain evaluator longer than 10 s, are skipped and counted. --seconds ends the test
-// early. Exit 1 if anything differs.
+// A module agrees if both engines return the same bits (NaN equals NaN), or both an error. If the bits differ, the
+// reference evaluates each instruction on the operands that the exact engine had for it, and the two results may differ
+// by the row of interp/values/engine_ulps.h: such a module agrees within ulps. Modules whose work, by element counts,
+// exceeds the limit of --max-work, or that take the reference longer than 10 s, are skipped and counted. --seconds ends
+// the test early. Exit code 1 if any module differs.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -45,7 +43,7 @@
 namespace hlokit {
 namespace {
 
-constexpr double kMaxSeconds = 10;  // of a plain run
+constexpr double kMaxSeconds = 10;  // of a run of the reference
 
 std::string FirstErrorOf(const DiagnosticSink& sink) {
   for (const Diagnostic& d : sink.diagnostics()) {
@@ -62,7 +60,7 @@ std::optional<std::string> TextOfFile(const std::string& path) {
   return text.str();
 }
 
-// The arguments that belong to a module file; nullopt if there is no file of them.
+// Returns the arguments of a module file; nullopt if there is no file of them.
 std::optional<std::string> ArgumentText(const std::string& module_path) {
   const std::string base = module_path.substr(0, module_path.size() - std::string_view(".hlo").size());
   if (std::optional<std::string> text = TextOfFile(base + ".args")) return text;
@@ -85,13 +83,13 @@ double Count(Shape shape) {
   return count;
 }
 
-// Elements that the plain evaluator looks at for one execution of an instruction.
+// Returns the elements that the reference visits in one execution of an instruction.
 double WorkOf(Instruction i) {
   double work = Count(i.shape());
   for (Instruction operand : i.operands()) {
     if (operand.shape().IsArray()) work += Count(operand.shape());
   }
-  double each = 1;  // for an element of the result
+  double each = 1;  // per element of the result
   const WindowView window = WindowView::Of(i);
   for (int64_t d = 0; window.ok() && d < window.rank(); ++d) each *= static_cast<double>(window[d].size);
   const bool is_dot =
@@ -119,7 +117,7 @@ class LocalCheck : public interp::ExecutionObserver {
   }
   interp::ObservationRequest observation;
 
-  bool within_ulps() const { return within_ulps_; }  // something differed, as its row allows
+  bool within_ulps() const { return within_ulps_; }  // results differ within their ulps
   const std::string& difference() const { return difference_; }
 
   absl::Status OnValue(InstructionId id, absl::Span<const std::byte* const> values,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modules that a property is checked on: files named on the command line, and folders of them.
+// Input modules of property tests: files named on the command line, and directories of them.
 #ifndef HLOKIT_TESTS_PROPERTIES_HLO_FILES_H_
 #define HLOKIT_TESTS_PROPERTIES_HLO_FILES_H_
 
@@ -10,7 +10,7 @@
 
 namespace hlokit {
 
-// Sorted: the files among `paths`, and the .hlo files below the folders among them.
+// Returns the files among `paths` and the .hlo files below the directories among them, sorted.
 inline std::vector<std::string> HloFiles(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {

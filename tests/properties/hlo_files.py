@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that programs of this folder are given: as they are named, and all modules below folders."""
+"""The input files of the programs in this directory: the named ones, and all modules below named directories."""
 import os
 
 

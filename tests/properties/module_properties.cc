@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties that every module has, whatever it holds:
-//   text      parse(print(x)) prints the same in the default, the short and the whole form, and has the same
-//   fingerprint
-//             in the whole form (constants in full, wrapped asynchronous operations as they are)
-//   json      so has parse(json(x)), with everything that fingerprints can count
-//   names     renaming and reordering what is independent keeps the fingerprint, also through text
-//   verifier  what is said of x is said of parse(print(x))
+// Properties of every valid module:
+//   text      parse(print(x)) prints the same in the default, the short and the lossless form, and has the same
+//             fingerprint in the lossless form (constants in full, asynchronous operations without sugar)
+//   json      likewise parse(json(x)), with all options of the fingerprint
+//   names     renaming and reordering of independent instructions preserve the fingerprint, also through text
+//   verifier  diagnostics of x are those of parse(print(x))
 //   edits     changing an attribute, an opcode, an operand or a constant changes the fingerprint, unless the table
-//             says that the attribute is no part of what the module computes
+//             marks the attribute as not semantic
 //
-//   module_properties [--seed=N] [--property=NAME] FILE|FOLDER…
+//   module_properties [--seed=N] [--property=NAME] FILE|DIR…
 //
-// A file that the reader rejects counts as skipped. Prints each failure and, for each property, how often it was held;
-// exit 1 if one was not.
+// Files that do not parse are skipped. Prints each failure and, for each property, the number of modules checked; exit
+// code 1 if one failed.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -72,7 +71,7 @@ class Checker {
     if (Wanted("edits")) CheckEdits(module->Clone());
   }
 
-  // True if all held.
+  // Returns true if all properties held.
   bool Report() const {
     bool good = true;
     for (const auto& [property, outcome] : outcomes_) {
@@ -110,7 +109,7 @@ class Checker {
     const std::pair<const char*, PrintOptions> forms[] = {{"text default", PrintOptions()},
                                                           {"text short", PrintOptions::ShortParsable()},
                                                           {"text lossless", PrintOptions::Lossless()}};
-    // The short form says nothing of control predecessors, but stands in an order in which they come first.
+    // The short form omits control predecessors, but orders instructions by them.
     Module without_control = module.Clone();
     for (const Computation computation : without_control.computations()) {
       for (const Instruction instruction : computation.instructions()) {
@@ -122,13 +121,13 @@ class Checker {
       const std::string text = ToString(original, options);
       const std::unique_ptr<Module> again = Reread(text, property);
       if (again == nullptr) continue;
-      // XLA's order of computations may change when its text is read back.
+      // XLA's order of computations may change when its text is parsed.
       PrintOptions settled = options;
       settled.stable_computation_order = true;
       std::string first = ToString(original, settled);
       std::string second = ToString(*again, settled);
       if (first != second && !original.header().stack_frames.empty()) {
-        // XLA numbers stack frames as it meets them: in the order of the first text from then on.
+        // XLA numbers stack frames by first use in the text: stable from the first text on.
         const std::unique_ptr<Module> third = Reread(second, property);
         if (third == nullptr) continue;
         first = std::exchange(second, ToString(*third, settled));
@@ -164,7 +163,7 @@ class Checker {
     if (again != nullptr) Expect(kinds(module) == kinds(*again), "verifier", "another verdict when read back");
   }
 
-  // Puts the instructions of each computation into another order in which operands and control predecessors come first.
+  // Shuffles the instructions of each computation, keeping operands and control predecessors first.
   void Shuffle(Module* module) {
     std::vector<int> missing(module->instruction_id_bound());
     std::vector<std::vector<InstructionId>> waiting(module->instruction_id_bound());
@@ -191,7 +190,7 @@ class Checker {
           if (--missing[user.value] == 0) ready.push_back(user);
         }
       }
-      if (static_cast<int64_t>(sorted.size()) != computation.instruction_count()) continue;  // operands in a circle
+      if (static_cast<int64_t>(sorted.size()) != computation.instruction_count()) continue;  // cyclic operands
       for (size_t i = sorted.size() - 1; i > 0; --i) module->MoveBefore(sorted[i - 1], sorted[i]);
     }
     std::shuffle(order.begin(), order.end(), random_);
@@ -215,7 +214,7 @@ class Checker {
     Expect(Fingerprint(other) == before, "names", "reordering changes the fingerprint");
   }
 
-  // Another value of that type, if one can be made from this one without knowing more.
+  // Returns another value of that type, if one can be derived from this one alone.
   std::optional<uint32_t> OtherValue(const Module& module, Attr attr, uint32_t payload, Context& context) {
     const AttrInfo& info = InfoOf(attr);
     const auto list = [&] {
@@ -276,7 +275,7 @@ class Checker {
       case AttrType::kStatistics:
       case AttrType::kOrigin:
       case AttrType::kUnknown:
-        return std::nullopt;  // taken away instead
+        return std::nullopt;  // removed instead
     }
     return std::nullopt;
   }
@@ -292,9 +291,9 @@ class Checker {
       for (const Instruction instruction : computation.instructions()) {
         const std::vector<AttrValue> attrs(instruction.attrs().begin(), instruction.attrs().end());
         for (const AttrValue& value : attrs) {
-          // Enough of each kind; the modules are many.
+          // Limit the edits of each kind, since there are many modules.
           if (++edits_[{instruction.opcode(), value.attr}] > 4) continue;
-          // Of a wrapped operation, the default text knows what stands on its async-start.
+          // The default text of a wrapped operation has the attributes of its async-start.
           if (IsCommon(value.attr) && wrapped[computation.id().value] && instruction.is_root()) continue;
           const std::optional<uint32_t> other = OtherValue(module, value.attr, value.payload, module.context());
           if (other.has_value()) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties that every pass has on every module:
-//   values    what the module computes on made-up arguments is the same after the pass (integers exactly, floats within
-//             a few units in the last place); but for results that depend on what a pass says it redefines
-//   verifies  a module that verified still does
-//   text      what it is now prints, parses, and prints the same
-//   again     a second run changes nothing and says so
-//   undone    `defuse` undoes `fusion`: but for equal instructions, the program is the one before
+// Properties of every pass on every module:
+//   values    results on synthetic arguments do not change (integers exactly, floats within a few ulps), except those
+//             that depend on opcodes that the pass redefines
+//   verifies  a valid module stays valid
+//   text      the changed module prints, parses, and prints the same
+//   again     a second run changes nothing and reports so
+//   undone    `defuse` inverts `fusion`, except for duplicate instructions
 //
 //   pass_properties [--seed=N] [--passes=PIPELINE]… [--random=N] [--no-run] [--verify-each] [--seconds=S]
-//                   [--max-steps=N] [--modules=N] FILE|FOLDER…
+//                   [--max-steps=N] [--modules=N] FILE|DIR…
 //
-// Without --passes each pass of the registry is tried alone, then each named pipeline; --random=N adds N pipelines made
-// up for each module. --no-run leaves out the values, --verify-each verifies after each pass of a pipeline. --seconds:
-// when to stop and report what was seen so far. --modules=N adds N modules made from the opcode table. Modules that the
-// reader or the verifier rejects, or that cannot be run, count as skipped. Exit 1 if a property did not hold.
+// Without --passes each registered pass is tested alone, then each named pipeline; --random=N adds N random pipelines
+// for each module. --no-run skips the values, --verify-each verifies after each pass of a pipeline. --seconds: when to
+// stop and report the results so far. --modules=N adds N generated modules. Modules that do not parse, verify or run
+// are skipped. Exit code 1 if a property does not hold.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -130,7 +130,7 @@ class Checker {
     }
     std::optional<std::vector<Literal>> before;
     if (flags_.run) {
-      // What would reach the limit of time is not begun.
+      // Programs that would exceed the time limit are not started.
       constexpr int64_t kMaxFlops = 20'000'000'000;
       if (CostAnalysis(*module).OfModule().flops <= kMaxFlops) before = Evaluate(*module);
       if (!before) {
@@ -185,7 +185,7 @@ class Checker {
     std::vector<PassInstrumentation*> instruments;
     if (flags_.verify_each) instruments.push_back(&verify);
     const auto result = pipeline->Run(module, WithEvaluator(), instruments);
-    // A pass that says what it cannot do leaves the module alone.
+    // A pass that returns Unimplemented does not change the module.
     const bool declined = result.status().code() == absl::StatusCode::kUnimplemented;
     if (!result.ok() && !declined) return fail("runs", std::string(result.status().message()));
     if (declined) {
@@ -210,7 +210,7 @@ class Checker {
       const std::string difference = Compare(original, redefined, *before, &*after, tolerance == 0 ? -1 : tolerance);
       if (!difference.empty()) return fail("values", difference);
     }
-    // A pass alone may need several runs; a fixpoint or a named pipeline none.
+    // A single pass may need several runs; a fixpoint or a named pipeline none.
     const auto again = pipeline->Run(module, WithEvaluator());
     if (!again.ok()) return fail("again", std::string(again.status().message()));
     const bool fixpoint = group.empty();
@@ -223,7 +223,7 @@ class Checker {
     ++outcome.held;
   }
 
-  // Results that depend on what is redefined count as they were before.
+  // Results that depend on redefined opcodes are ignored from then on.
   std::string Compare(const Module& original, const std::vector<Opcode>& redefined, const std::vector<Literal>& before,
                       std::vector<Literal>* after, double tolerance) {
     if (!redefined.empty() && before.size() == after->size()) {
@@ -297,7 +297,7 @@ int Main(int argc, char** argv) {
     }
   }
   std::vector<std::string> files = HloFiles(flags.paths);
-  // Another order for each seed, so that runs cut short see different files.
+  // Shuffled by the seed, so that runs that stop early test different files.
   std::mt19937_64 shuffle(flags.seed);
   if (flags.seconds < 1e8) std::shuffle(files.begin(), files.end(), shuffle);
   Checker checker(flags);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines under the address and undefined-behaviour sanitizers: nothing is read or written out of bounds, used after it is
-freed or leaked, and no pass meets a defect of its own.
+"""Pipelines under the address and undefined-behavior sanitizers: no access out of bounds or after free, no leak, and no
+internal error of a pass.
 
-usage: sanitized_pipelines.py HLO_OPT [--passes=PIPELINE]... [--seconds=N] [--seed=N] [--sample=FOLDER]... FILE|FOLDER...
+usage: sanitized_pipelines.py HLO_OPT [--passes=PIPELINE]... [--seconds=N] [--seed=N] [--sample=DIR]... FILE|DIR...
 
-HLO_OPT is built with the preset `asan`. Every .hlo file below FILE|FOLDER goes through each pipeline (default and tpu, unless
-given); then files below the folders of --sample, in an order that the seed decides, for as long as there is time. Whether a
-module is accepted does not matter here. Prints each failure with its report and how to run it again; exit code 1 if there is
-any. A binary without sanitizers is refused, since it would find nothing.
+HLO_OPT is built with the preset `asan`. Every .hlo file below FILE|DIR goes through each pipeline (default and tpu,
+unless given); then files below the directories of --sample, shuffled by the seed, until the time is up. Rejected
+modules are fine. Prints each failure with its report and the command to repeat it; exit code 1 if there is any. A
+binary without sanitizers is rejected, since it would find nothing.
 """
 import argparse
 import concurrent.futures
@@ -26,13 +26,13 @@ LONGEST = 600  # seconds for one run
 
 
 def has_sanitizers(binary):
-    """The report that the address sanitizer's own option asks for."""
+    """The report enabled by the address sanitizer's own option."""
     run = subprocess.run([binary, "--help"], capture_output=True, env=dict(os.environ, ASAN_OPTIONS="help=1"), check=False)
     return b"AddressSanitizer" in run.stdout + run.stderr
 
 
 def failure(binary, passes, path):
-    """None, or what is wrong and the report."""
+    """None, or the error and its report."""
     command = [binary, "--split-input-file", "--allow-unknown", f"--passes={passes}", "--output=/dev/null", path]
     environment = dict(os.environ, ASAN_OPTIONS=f"exitcode={FOUND}", UBSAN_OPTIONS=f"exitcode={FOUND}:print_stacktrace=1")
     try:

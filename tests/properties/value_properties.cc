@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The value cases of a folder give the same bits on one thread and on two, after a round trip through text and through
-// JSON, and after --passes=dce,cse.
+// Checks that the value cases of a directory return the same bits on one thread and on two, after a round trip through
+// text and through JSON, and after --passes=dce,cse.
 //
-//   value_properties FOLDER…
+//   value_properties DIR…
 //
-// A case is NAME.hlo with its arguments in NAME.args, one a line, or in the lines `input: …` of NAME.lits. Cases that
-// do not run are counted; exit 1 if one that runs gives anything else afterwards.
+// A case is NAME.hlo with its arguments in NAME.args, one per line, or in the lines `input: …` of NAME.lits. Cases that
+// do not run are counted; exit code 1 if results change.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -30,7 +30,7 @@ std::optional<std::string> FileText(const std::string& path) {
   return text.str();
 }
 
-// Arguments of the case at `base`; nullopt if it has no file of them.
+// Returns the arguments of the case at `base`; nullopt if it has no file of them.
 std::optional<std::string> ArgumentsOf(const std::string& base) {
   if (std::optional<std::string> text = FileText(base + ".args")) return text;
   const std::optional<std::string> lits = FileText(base + ".lits");

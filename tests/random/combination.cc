@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that combine elements with a function, order them or look them up.
+// Instructions that combine elements with a function, sort them or look them up.
 #include <numeric>
 #include <string>
 #include <vector>

@@ -38,7 +38,7 @@ bool ModuleGenerator::EmitControl(Opcode opcode) {
         const std::string channel = StrCat("channel_id=", ++names_);
         const std::string shape = StrCat("(", Text(array), ", u32[], token[])");
         const std::string sent = Line(shape, "send", {Need(array), token}, channel);
-        // Nothing but the token says that it is sent before it is waited for.
+        // Only the token orders the send before the wait.
         const std::string done = Line("token[]", "send-done", {sent}, channel);
         const std::string received = Line(shape, "recv", {done}, channel);
         TakeElement(Line(StrCat("(", Text(array), ", token[])"), "recv-done", {received}, channel), 0, array);

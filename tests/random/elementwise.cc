@@ -17,7 +17,7 @@ bool ModuleGenerator::Accepts(Opcode opcode, const std::vector<ElementType>& typ
   for (ElementType t : types) shapes.push_back(context_->shapes.Array(t, {}));
   const InferenceRequest request = {scratch_.get(), opcode, shapes, {}, context_->shapes.Array(result, {})};
   if (!CheckShape(request, /*mixed_precision=*/false).ok()) return false;
-  // Shape inference lets some pass that mean nothing, such as shifts of floats.
+  // Shape inference accepts some meaningless ones, such as shifts of floats.
   std::string error;
   return opcode == Opcode::kReducePrecision ||
          interp::ElementOp::Make(opcode, AttrReader(*scratch_, {}), types, result, &error).has_value();
@@ -89,7 +89,7 @@ bool ModuleGenerator::EmitElementwise(Opcode opcode) {
           {kF32, kS32}, {kU64, kF64}, {kBF16, kU16}, {kS8, kU8}, {kF16, kBF16}};
       const auto [from, to] = random_.Of(kPairs);
       Add({to, dims}, text, operands(from, 1));
-      // Another width: the last dimension goes or comes.
+      // Another width: the last dimension is removed or added.
       Dims wide = dims;
       wide.push_back(4);
       Add({kU8, wide}, text, {Need({kS32, dims})});

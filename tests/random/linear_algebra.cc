@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products, decompositions, batch normalization, Fourier transforms and random numbers.
+// Matmuls, decompositions, batch normalization, Fourier transforms and random numbers.
 #include <string>
 #include <utility>
 
@@ -37,7 +37,7 @@ bool ModuleGenerator::EmitLinearAlgebra(Opcode opcode) {
       std::string attributes = StrCat("window={size=", size, " stride=", stride, " pad=", low, "_0",
                                       random_.OneIn(2) ? " rhs_reversal=1" : "", "}, dim_labels=b0f_0io->b0f");
       if (random_.OneIn(4)) {
-        // One of each two features is kept: the first or the second.
+        // One of each pair of features is kept: the first or the second.
         const std::string places = Add({kU8, kernel}, "convert", {Need({kPred, kernel})}).name;
         StrAppend(&attributes, ", sparsity_config={rhs={sparsity=1x2 dimension=1 stride=1 idx=2}}");
         Add(result, text, {Need({type, {b, m + 2, 2 * k}}), Need({type, kernel}), places}, attributes);
@@ -76,7 +76,7 @@ bool ModuleGenerator::EmitLinearAlgebra(Opcode opcode) {
                "epsilon=0.01, feature_index=1");
       return true;
     case ShapeRule::kRng:
-      // Of several draws, which comes first is a matter of the order in which the text is written.
+      // The order of several random instructions depends on the print order.
       if (std::exchange(draws_, true)) return true;
       Add({kF32, {m, n}}, text, {Scalar(kF32), Scalar(kF32)}, "distribution=rng_uniform");
       return true;

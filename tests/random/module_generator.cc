@@ -20,7 +20,7 @@ std::string ModuleGenerator::Make() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     StrAppend(&parameters, "  ", parameters_[i].name, " = ", Text(parameters_[i].array), " parameter(", i, ")\n");
   }
-  // The last values are the result; some of the others are dead.
+  // The last values are the result; some of the others become dead.
   std::vector<std::string> results, shapes;
   for (size_t i = entry.values.size(); i-- > 0 && results.size() < 6;) {
     results.push_back(entry.values[i].name);
@@ -97,7 +97,7 @@ std::string ModuleGenerator::Need(const Array& array) {
     if (v.array == array) there.push_back(v.name);
   }
   if (!there.empty() && !random_.OneIn(4)) return random_.Of(there);
-  // Another one of these dimensions, converted.
+  // Another array of these dimensions, converted.
   for (const Value& v : region_->values) {
     if (v.array.dims == array.dims && v.array.type != array.type && random_.OneIn(4) &&
         (!IsComplex(v.array.type) || IsComplex(array.type))) {
@@ -178,7 +178,7 @@ void ModuleGenerator::Emit(Opcode opcode) {
       EmitControl(opcode) || EmitDevices(opcode)) {
     return;
   }
-  // No rule to infer shapes with.
+  // No rule to infer shapes with: any operands.
   const Array array{random_.Of(kNumbers), RandomDims()};
   if (opcode == Opcode::kConstant) {
     Constant(random_.Of(kTypes));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the text of random modules instruction by instruction. What each opcode needs is found from its row in the
-// opcode table: its shape rule says what operands and attributes an instruction of it has. One file for each family of
-// rules.
+// Generates the text of random modules instruction by instruction, driven by the opcode table: the shape rule of an
+// opcode determines its operands and attributes. One file for each family of rules.
 #ifndef HLOKIT_TESTS_RANDOM_MODULE_GENERATOR_H_
 #define HLOKIT_TESTS_RANDOM_MODULE_GENERATOR_H_
 
@@ -33,7 +32,7 @@ class ModuleGenerator {
  public:
   explicit ModuleGenerator(const RandomModuleOptions& options);
 
-  // HLO text.
+  // Returns HLO text.
   std::string Make();
 
  private:
@@ -42,35 +41,35 @@ class ModuleGenerator {
   static std::string Join(const std::vector<std::string>& list);
   static std::string TupleText(const std::vector<Array>& arrays);
   std::string NewName(std::string_view base) { return StrCat(base, ".", ++names_); }
-  // A line whose result is no array that others use; its name.
+  // Appends a line whose result is not an array for other instructions. Returns its name.
   std::string Line(std::string_view shape, std::string_view opcode, const std::vector<std::string>& operands,
                    std::string_view attributes = "");
   Value Add(const Array& result, std::string_view opcode, const std::vector<std::string>& operands,
             std::string_view attributes = "");
   void TakeElement(const std::string& tuple, int64_t index, const Array& array);
-  // (a, b, ...) of arrays: its elements become values.
+  // Adds an instruction with a tuple result (a, b, ...) of arrays, whose elements become values.
   void AddTuple(const std::vector<Array>& results, std::string_view opcode, const std::vector<std::string>& operands,
                 std::string_view attributes);
 
   // ---- values ----
 
   Dims RandomDims(int64_t min_rank = 0, int64_t max_rank = 3);
-  // None of them 0.
+  // Returns dimensions of which none is 0.
   Dims FullDims(int64_t min_rank, int64_t max_rank);
   std::string Constant(ElementType type);
-  // An array of this shape: one that is there, a parameter, or one made for it.
+  // Returns an array of this shape: an existing one, a parameter, or a new one.
   std::string Need(const Array& array);
   std::string Scalar(ElementType type) { return Need({type, {}}); }
 
   // ---- computations ----
 
-  // (type, type) -> type.
+  // Adds a computation (type, type) -> type.
   std::string Function(ElementType type);
   std::string Comparison(const std::vector<ElementType>& types);
-  // Fills a computation with parameters of these arrays and a root of `result`, in between random instructions.
+  // Adds a computation with parameters of these arrays and a root of `result`, with random instructions in between.
   std::string Body(const std::vector<Array>& parameters, const Array& result);
 
-  // ---- instructions: each function knows the shape rules of one family, and says false to others ----
+  // ---- instructions: each function handles the shape rules of one family, and returns false for others ----
 
   void Emit(Opcode opcode);
   bool EmitElementwise(Opcode opcode);    // elementwise.cc
@@ -80,9 +79,9 @@ class ModuleGenerator {
   bool EmitControl(Opcode opcode);        // control.cc
   bool EmitDevices(Opcode opcode);        // devices.cc
 
-  // Whether an elementwise opcode takes these types.
+  // Returns true if an elementwise opcode accepts these types.
   bool Accepts(Opcode opcode, const std::vector<ElementType>& types, ElementType result);
-  // A type that `count` operands and the result may have; null if there is none.
+  // Returns a type for `count` operands and the result, or nullopt.
   std::optional<ElementType> TypeFor(Opcode opcode, size_t count);
 
   const RandomModuleOptions options_;
@@ -94,7 +93,7 @@ class ModuleGenerator {
   Region* region_ = nullptr;
   int nesting_ = 0;
   int names_ = 0;
-  bool draws_ = false;  // there is an instruction that takes the next random number
+  bool draws_ = false;  // an instruction takes the next random number
 };
 
 }  // namespace hlokit::random_test

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes random modules and checks of each that it verifies, runs, and gives the same values after round trips.
+// Generates random modules and checks that each verifies, runs, and returns the same values after round trips.
 //
 //   random_modules [--count=N] [--seed=N] [--print] [--seconds=N]
 //
-// The first modules each hold one opcode of the table; exit 1 if one of them did not come to run. Without --seed the
-// numbers begin with 0. --print writes the one module of --seed instead.
+// The first modules each contain one opcode of the table; exit code 1 if one of them does not run. Without --seed the
+// seeds start at 0. --print writes the one module of --seed instead.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

@@ -13,7 +13,7 @@
 
 namespace hlokit::random_test {
 
-// SplitMix64: the same numbers everywhere.
+// SplitMix64: the same numbers on every platform.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -23,7 +23,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  // In [low, high].
+  // Returns a number in [low, high].
   int64_t In(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(Next() % static_cast<uint64_t>(high - low + 1));
   }
@@ -57,7 +57,7 @@ inline std::string List(const Dims& dims) {
 }
 inline std::string Text(const Array& a) { return StrCat(ToString(a.type), "[", List(a.dims), "]"); }
 
-// One computation: lines, and the arrays that later ones may use.
+// One computation: lines, and the arrays available to later ones.
 struct Region {
   std::string lines;
   std::vector<Value> values;

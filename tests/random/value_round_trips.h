@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a module gives stays the same when it is printed and read, as text and as JSON, and when dead and equal code is
-// taken out.
+// Checks that the results of a module do not change when it is printed and parsed, as text and as JSON, and when dead
+// and duplicate code is removed.
 #ifndef HLOKIT_TESTS_RANDOM_VALUE_ROUND_TRIPS_H_
 #define HLOKIT_TESTS_RANDOM_VALUE_ROUND_TRIPS_H_
 
@@ -18,7 +18,7 @@
 
 namespace hlokit::random_test {
 
-// A host that gives what the seed of a queue makes and takes everything.
+// A host that generates the values of each queue from a seed and accepts all outputs.
 class AnyHost : public interp::HostIo {
  public:
   absl::Status Receive(std::string_view queue, int64_t device, absl::Span<Literal> leaves) override;
@@ -26,15 +26,15 @@ class AnyHost : public interp::HostIo {
 };
 
 struct RoundTripOptions {
-  std::optional<std::string> arguments;  // as text; made up without them
+  std::optional<std::string> arguments;  // as text; generated if absent
   interp::MixedPrecisionMode mixed_precision = interp::MixedPrecisionMode::kConvert;
-  bool must_run = true;  // an error of the first run is a failure; else there is nothing to compare
+  bool must_run = true;  // an error of the first run is a failure; otherwise nothing is compared
 };
 
 struct RoundTripResult {
-  std::string failure;  // empty: all the same
+  std::string failure;  // empty: all results are equal
   bool ran = false;
-  std::vector<bool> opcodes;  // that the module has and that ran without an error, by number
+  std::vector<bool> opcodes;  // by number: opcodes of the module, if it ran without an error
 };
 
 RoundTripResult CheckRoundTrips(std::string_view text, const RoundTripOptions& options);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that what the documentation points at is there.
+"""Checks the targets of the documentation's links.
 
-  links.py SOURCE_FOLDER
+  links.py SOURCE_DIR
 
-Relative links of all .md files lead to files, and to headings where they name one; files and folders of the repository
-that are named in backticks exist, unless `foo` is part of the name: that stands for another.
+Relative links of all .md files lead to files, and to headings if they name one; files and directories of the repository
+named in backticks exist, unless `foo` is part of the name: a placeholder.
 """
 
 import glob

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands that pages show and compares what they print with what the pages say.
+"""Runs the commands shown in pages and compares their output with the text.
 
-  readme_tour.py [--update] SOURCE_FOLDER BIN_FOLDER PAGE...
+  readme_tour.py [--update] SOURCE_DIR BIN_DIR PAGE...
 
-A command is a line that is indented by four and begins with `$ `; the indented lines below it are what it prints on both
-streams. No lines: it may print anything. A line `...`: any number of lines. A command that ends in `\\` goes on in the
-next line. `$ cat FILE` of a file that does not exist creates it with these lines. A command fails if and only if an error
-is part of what it prints. The commands of a page run in one fresh folder in which `examples` is the one of the source.
---update rewrites what commands print where a page shows all of it and says something else.
+A command is a line that is indented by four and begins with `$ `; the indented lines below it are its output on both
+streams. No lines: any output. A line `...`: any number of lines. A command that ends in `\\` continues in the next
+line. `$ cat FILE` of a file that does not exist creates it with these lines. A command fails if and only if an error is
+part of its output. The commands of a page run in one fresh directory in which `examples` is that of the source.
+--update rewrites the output of commands where a page shows all of it and it differs.
 
 Code in a block that is fenced as `cpp` or `cmake` must be part of a file in `examples`.
 """
@@ -41,7 +41,7 @@ def tour(text):
 
 
 def matches(printed, wanted):
-    """Whether the lines are those wanted, of which `...` stands for any number."""
+    """Whether the lines match the expected ones, in which `...` matches any number."""
     parts = [[]]
     for line in wanted:
         if line.strip() == "...":
@@ -70,7 +70,7 @@ def indented(lines):
 
 
 def run_page(page, source, environment, update):
-    """How many commands the page has, and how many of them fail."""
+    """Number of commands of the page, and number of failures."""
     with open(page, encoding="utf-8") as file:
         text = file.read()
     commands = tour(text)
@@ -103,7 +103,7 @@ def run_page(page, source, environment, update):
 
 
 def unknown_code(page, sources):
-    """Code of the page that is in no file of the examples."""
+    """Code of the page that no example file contains."""
     with open(page, encoding="utf-8") as file:
         blocks = re.findall(r"^```(?:cpp|cmake)\n(.*?)^```$", file.read(), re.DOTALL | re.MULTILINE)
     return [block for block in blocks if not any(block in text for text in sources)]

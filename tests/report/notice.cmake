@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
-# Fails if a library with code in the report page, a line of the file `packages`, is not named in NOTICE. Passes where there
+# Fails if a library with code in the report page, a line of the file `packages`, is missing in NOTICE. Passes if there
 # is no such file: the page was not built from its sources.
 if(NOT EXISTS "${packages}")
   return()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module that a test's text describes.
+// Parses the module of a test.
 #ifndef HLOKIT_TESTS_UNIT_PARSED_MODULE_H_
 #define HLOKIT_TESTS_UNIT_PARSED_MODULE_H_
 
@@ -14,7 +14,7 @@
 
 namespace hlokit {
 
-// Null, and the test fails, where the text does not parse.
+// Returns null, and fails the test, if the text does not parse.
 inline std::unique_ptr<Module> Parse(std::string_view text) {
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(text);
   EXPECT_TRUE(module.ok()) << module.status();

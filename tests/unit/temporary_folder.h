@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A new folder of this test run's own, whatever other runs there are on the machine; gone with what is in it at the
-// end.
+// A fresh directory, private to this test process, removed with its contents at the end.
 #ifndef HLOKIT_TESTS_UNIT_TEMPORARY_FOLDER_H_
 #define HLOKIT_TESTS_UNIT_TEMPORARY_FOLDER_H_
 

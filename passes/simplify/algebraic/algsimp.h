@@ -7,7 +7,7 @@
 
 namespace hlokit {
 
-// Runs a set of rules to a fixpoint.
+// Applies a set of rules to a fixpoint.
 class RulePass : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;
@@ -17,7 +17,7 @@ class RulePass : public Pass {
   virtual RewriteScope where() const { return RewriteScope::kEverywhere; }
 };
 
-// Algebraic simplification: all the rules of this folder.
+// Algebraic simplification: all the rules of this directory.
 class AlgebraicSimplifier : public RulePass {
  protected:
   const RewritePatternSet& rules() const override;
@@ -29,7 +29,7 @@ class ReshapeMover : public RulePass {
   const RewritePatternSet& rules() const override;
 };
 
-// The rules on tuples alone.
+// Applies the rules on tuples only.
 class TupleSimplifier : public RulePass {
  protected:
   const RewritePatternSet& rules() const override;

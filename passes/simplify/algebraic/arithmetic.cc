@@ -63,7 +63,7 @@ bool RemainderOfOne(PatternRewriter& rewriter, Instruction remainder) {
   return ReplaceWithInteger(rewriter, remainder, 0);
 }
 
-// x^1, x^2.
+// Simplifies x^1 and x^2.
 bool SmallPower(PatternRewriter& rewriter, Instruction power) {
   const auto splat = SplatOf(power.operand(1));
   if (!splat || power.operand(0).shape() != power.shape()) return false;
@@ -72,13 +72,13 @@ bool SmallPower(PatternRewriter& rewriter, Instruction power) {
   return splat->Is(2) && rewriter.ReplaceWithNew(power, Opcode::kMultiply, {base, base});
 }
 
-// Shifts by zero.
+// Simplifies shifts by zero.
 bool ShiftByZero(PatternRewriter& rewriter, Instruction shift) {
   const auto splat = SplatOf(shift.operand(1));
   return splat && splat->IsZero() && rewriter.Replace(shift, shift.operand(0).id());
 }
 
-// max(x, x), max(x, lowest), max(x, highest) of integers, and the same of min.
+// Simplifies max(x, x), and max(x, lowest) and max(x, highest) of integers, and likewise for min.
 bool ExtremeIdentity(PatternRewriter& rewriter, Instruction i) {
   if (i.operand(0) == i.operand(1)) return rewriter.Replace(i, i.operand(0).id());
   const bool is_max = i.opcode() == Opcode::kMaximum;
@@ -99,13 +99,13 @@ bool ExtremeIdentity(PatternRewriter& rewriter, Instruction i) {
   return false;
 }
 
-// A bound of a clamp: the scalar, if the operand is a broadcast of one.
+// Returns the bound of a clamp: the scalar, if the operand is a broadcast of one.
 Instruction ClampBound(Instruction operand) {
   const bool of_scalar = operand.opcode() == Opcode::kBroadcast && operand.operand(0).shape().IsScalar();
   return of_scalar ? operand.operand(0) : operand;
 }
 
-// max(min(x, high), low) and min(max(x, low), high) with known low <= high are clamps.
+// Replaces max(min(x, high), low) and min(max(x, low), high) with known low <= high by clamp.
 bool ExtremesToClamp(PatternRewriter& rewriter, Instruction outer) {
   const bool is_max = outer.opcode() == Opcode::kMaximum;
   const Opcode inner_opcode = is_max ? Opcode::kMinimum : Opcode::kMaximum;
@@ -130,7 +130,7 @@ bool ExtremesToClamp(PatternRewriter& rewriter, Instruction outer) {
   return false;
 }
 
-// The bounds of a clamp may be scalars: no need to broadcast them.
+// Replaces broadcast bounds of a clamp by their scalars.
 bool ClampScalarBounds(PatternRewriter& rewriter, Instruction clamp) {
   const Instruction low = ClampBound(clamp.operand(0)), high = ClampBound(clamp.operand(2));
   if ((low == clamp.operand(0) && high == clamp.operand(2)) || !low.shape().IsScalar() || !high.shape().IsScalar()) {
@@ -145,7 +145,7 @@ bool NegateTwice(PatternRewriter& rewriter, Instruction negate) {
   return inner.opcode() == Opcode::kNegate && rewriter.Replace(negate, inner.operand(0).id(), {inner});
 }
 
-// abs(abs(x)), abs(-x), abs of what is not negative.
+// Simplifies abs(abs(x)), abs(-x), and abs of non-negative values.
 bool AbsOfAbs(PatternRewriter& rewriter, Instruction abs) {
   const Instruction inner = abs.operand(0);
   if (inner.opcode() == Opcode::kAbs || (IsInteger(abs.shape().element_type()) && IsNonNegative(inner))) {
@@ -173,7 +173,7 @@ bool CopyOfSameLayout(PatternRewriter& rewriter, Instruction copy) {
   return rewriter.Replace(copy, copy.operand(0).id());
 }
 
-// Rounding to whole numbers what is one already.
+// Removes rounding to whole numbers of values that are whole.
 bool RoundTwice(PatternRewriter& rewriter, Instruction round) {
   const Opcode inner = round.operand(0).opcode();
   const bool whole = inner == Opcode::kCeil || inner == Opcode::kFloor || inner == Opcode::kRoundNearestAfz ||
@@ -195,7 +195,7 @@ bool IsNonNegative(Instruction i) {
     const Opcode opcode = i.opcode();
     if (IsUnsigned(type) || type == ElementType::kPred || IsSplatNonNegative(i)) return true;
     if (opcode == Opcode::kIota) {
-      // Of narrow types it wraps around.
+      // Narrow types wrap around.
       return IsSigned(type) && (BitsOf(type) == 64 ||
                                 i.shape().dim(i.int_attr(Attr::kIotaDimension)) <= int64_t{1} << (BitsOf(type) - 1));
     }
@@ -210,7 +210,7 @@ bool IsNonNegative(Instruction i) {
       if (from == ElementType::kPred || (IsUnsigned(from) && BitsOf(from) < BitsOf(type))) return true;
       if (!IsSigned(from) || !IsSigned(type) || BitsOf(from) > BitsOf(type)) return false;
     } else if (opcode == Opcode::kClamp) {
-      // Between the bounds, of which the lower comes first; an upper one below it wins.
+      // Between the bounds; an upper bound below the lower one wins.
       return IsInteger(type) && IsSplatNonNegative(i.operand(0)) && IsSplatNonNegative(i.operand(2));
     } else if (!MovesElements(opcode)) {
       return false;

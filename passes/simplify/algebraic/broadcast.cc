@@ -16,7 +16,7 @@ bool IsIdentity(absl::Span<const int64_t> permutation) {
   return true;
 }
 
-// A broadcast that adds no element is a reshape, or nothing.
+// Replaces a broadcast that adds no element by a reshape or its operand.
 bool DegenerateBroadcast(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction operand = broadcast.operand(0);
   if (operand.shape().element_count() != broadcast.shape().element_count()) return false;
@@ -36,7 +36,7 @@ bool BroadcastOfBroadcast(PatternRewriter& rewriter, Instruction broadcast) {
   return rewriter.ReplaceWithNew(broadcast, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
 
-// A reshape below that only adds unit dimensions is the broadcast's work.
+// Folds a reshape that only adds unit dimensions into the broadcast.
 bool BroadcastOfReshape(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction reshape = broadcast.operand(0);
   if (reshape.opcode() != Opcode::kReshape) return false;
@@ -57,7 +57,7 @@ bool BroadcastOfReshape(PatternRewriter& rewriter, Instruction broadcast) {
   return rewriter.ReplaceWithNew(broadcast, Opcode::kBroadcast, {source.id()}, attrs, {reshape});
 }
 
-// An iota spread over more dimensions is an iota of those.
+// Replaces a broadcast of an iota by an iota of the result's dimensions.
 bool BroadcastOfIota(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction iota = broadcast.operand(0);
   if (iota.opcode() != Opcode::kIota) return false;
@@ -66,7 +66,7 @@ bool BroadcastOfIota(PatternRewriter& rewriter, Instruction broadcast) {
   return rewriter.ReplaceWithNew(broadcast, Opcode::kIota, {}, attrs, {iota});
 }
 
-// A scalar that a constant with equal elements could be.
+// Replaces the splat constant below a broadcast by its scalar.
 bool BroadcastOfSplatConstant(PatternRewriter& rewriter, Instruction broadcast) {
   const Instruction constant = broadcast.operand(0);
   if (constant.shape().IsScalar() || !rewriter.IsReplaceable(broadcast)) return false;
@@ -96,7 +96,7 @@ bool TransposeOfTranspose(PatternRewriter& rewriter, Instruction transpose) {
   return rewriter.ReplaceWithNew(transpose, Opcode::kTranspose, {source.id()}, attrs, {inner});
 }
 
-// Where permutation[i] = d, dimension d of the operand becomes dimension i.
+// If permutation[i] = d, dimension d of the operand becomes dimension i.
 bool TransposeOfBroadcast(PatternRewriter& rewriter, Instruction transpose) {
   const Instruction inner = transpose.operand(0);
   if (inner.opcode() != Opcode::kBroadcast && inner.opcode() != Opcode::kIota) return false;
@@ -114,7 +114,7 @@ bool TransposeOfBroadcast(PatternRewriter& rewriter, Instruction transpose) {
   return rewriter.ReplaceWithNew(transpose, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
 
-// A transpose that moves unit dimensions alone is a reshape.
+// Replaces a transpose that moves only unit dimensions by a reshape.
 bool DegenerateTranspose(PatternRewriter& rewriter, Instruction transpose) {
   int64_t last = -1;
   for (int64_t d : transpose.list_attr(Attr::kDimensions)) {

@@ -45,7 +45,7 @@ bool FlattenNested(PatternRewriter& rewriter, Instruction i) {
   return rewriter.ReplaceWithNew(i, Opcode::kConcatenate, pieces, attrs, {nested});
 }
 
-// Two slices of one array, side by side, are one slice.
+// Merges two adjacent slices of one array into one slice.
 bool JoinAdjacentSlices(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions)[0];
   for (int64_t k = 0; k + 1 < i.operand_count(); ++k) {
@@ -77,7 +77,7 @@ bool JoinAdjacentSlices(PatternRewriter& rewriter, Instruction i) {
   return false;
 }
 
-// Pieces that are broadcasts of one scalar.
+// Replaces a concatenate of broadcasts of one scalar by a broadcast.
 bool ConcatenateOfBroadcasts(PatternRewriter& rewriter, Instruction i) {
   const Instruction first = i.operand(0);
   if (first.opcode() != Opcode::kBroadcast || !first.operand(0).shape().IsScalar()) return false;

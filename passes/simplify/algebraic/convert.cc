@@ -5,7 +5,7 @@
 namespace hlokit {
 namespace {
 
-// Every value of `from` has its own value of `to`, and converting back gives it again. NaNs may lose their payload.
+// Returns true if conversion from `from` to `to` and back yields the same value. NaNs may lose their payload.
 bool IsLossless(ElementType from, ElementType to) {
   if (from == to) return true;
   if (from == ElementType::kPred) return IsInteger(to) || IsFloat(to);
@@ -15,7 +15,7 @@ bool IsLossless(ElementType from, ElementType to) {
   if (IsFloat(from) && IsFloat(to)) {
     if (!standard(to)) return false;
     if (standard(from)) return BitsOf(from) < BitsOf(to);
-    // Eight bits and less: the range and precision of f32 hold all of them.
+    // The range and precision of f32 cover all types of at most eight bits.
     return BitsOf(to) >= 32 && BitsOf(from) <= 8;
   }
   if (IsSigned(from) && IsSigned(to)) return BitsOf(from) < BitsOf(to);
@@ -29,7 +29,7 @@ bool ConvertToSame(PatternRewriter& rewriter, Instruction convert) {
   return rewriter.Replace(convert, convert.operand(0).id());
 }
 
-// A conversion there and back, or on from a wider type to one that still holds all.
+// Removes a conversion to a type and back, or via a wider type that loses nothing.
 bool ConvertOfConvert(PatternRewriter& rewriter, Instruction convert) {
   const Instruction inner = convert.operand(0);
   if (inner.opcode() != Opcode::kConvert) return false;
@@ -37,8 +37,8 @@ bool ConvertOfConvert(PatternRewriter& rewriter, Instruction convert) {
                     c = convert.shape().element_type();
   if (!IsLossless(a, b)) return false;
   if (a == c) return rewriter.Replace(convert, inner.operand(0).id(), {inner});
-  // One step gives what the two give when the first loses nothing. From integers by way of floats, and from pred, the
-  // kinds must agree.
+  // One conversion equals two if the first one loses nothing. From integers via floats, and from pred, the kinds must
+  // agree.
   const bool one_kind = (IsFloat(a) && IsFloat(b)) || (IsInteger(a) && IsInteger(b)) || a == ElementType::kPred;
   return one_kind && rewriter.ReplaceWithNew(convert, Opcode::kConvert, {inner.operand(0).id()}, {}, {inner});
 }
@@ -56,7 +56,7 @@ bool BitcastConvertOfSame(PatternRewriter& rewriter, Instruction i) {
   return rewriter.ReplaceWithNew(i, Opcode::kBitcastConvert, {source.id()}, {}, {inner});
 }
 
-// A precision that the type does not exceed anyway.
+// Removes a reduce-precision to at least the precision of the type.
 bool ReducePrecisionToOwn(PatternRewriter& rewriter, Instruction i) {
   int exponent = 0, mantissa = 0;
   switch (i.shape().element_type()) {

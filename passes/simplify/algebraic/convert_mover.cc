@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions moved across operations that only move elements: narrowing ones up, so that less is moved, widening ones
-// down; and the conversions that a machine without arithmetic in bf16 needs.
+// Moves conversions across data movement: narrowing ones up, so that fewer bytes are moved, widening ones down. Adds
+// the conversions that targets without bf16 arithmetic need.
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
@@ -16,7 +16,7 @@ std::vector<AttrValue> OwnAttrs(Instruction i) {
   return attrs;
 }
 
-// convert(move(x)) to fewer bits becomes move(convert(x)), unless that converts more elements than before in total.
+// Rewrites convert(move(x)) to fewer bits into move(convert(x)), unless that converts more elements in total.
 bool NarrowingUp(PatternRewriter& rewriter, Instruction convert) {
   const Instruction move = convert.operand(0);
   if (!MovesElements(move.opcode()) || !HasOneUser(move) || Bits(convert) >= Bits(move)) return false;
@@ -30,7 +30,7 @@ bool NarrowingUp(PatternRewriter& rewriter, Instruction convert) {
   return rewriter.ReplaceWithNew(convert, move.opcode(), operands, OwnAttrs(move), {move});
 }
 
-// move(convert(x)) from fewer bits becomes convert(move(x)), unless that converts more elements.
+// Rewrites move(convert(x)) from fewer bits into convert(move(x)), unless that converts more elements.
 bool WideningDown(PatternRewriter& rewriter, Instruction move) {
   const Instruction convert = move.operand(0);
   if (convert.opcode() != Opcode::kConvert || !HasOneUser(convert)) return false;
@@ -46,7 +46,7 @@ bool WideningDown(PatternRewriter& rewriter, Instruction move) {
   return rewriter.ReplaceWithNew(move, Opcode::kConvert, {moved}, {}, {convert});
 }
 
-// Arithmetic in bf16 as arithmetic in f32 between conversions: what it is, since results are rounded once.
+// Rewrites bf16 arithmetic as f32 arithmetic between conversions. Equal, since results are rounded once.
 bool Bf16ThroughF32(PatternRewriter& rewriter, Instruction i) {
   if (i.opcode() == Opcode::kConvert || i.opcode() == Opcode::kCopy || i.opcode() == Opcode::kSelect ||
       i.opcode() == Opcode::kReducePrecision || i.opcode() == Opcode::kStochasticConvert || !i.shape().IsArray() ||
@@ -57,12 +57,12 @@ bool Bf16ThroughF32(PatternRewriter& rewriter, Instruction i) {
   for (Instruction operand : i.operands()) any |= operand.shape().element_type() == ElementType::kBF16;
   if (!any) return false;
   std::vector<InstructionId> operands;
-  // By number: making instructions moves the lists of operands.
+  // By index: creating instructions reallocates the operand lists.
   for (int64_t k = 0; k < i.operand_count(); ++k) {
     const Instruction operand = i.operand(k);
     const bool narrow = operand.shape().element_type() == ElementType::kBF16;
     operands.push_back(narrow ? rewriter.MakeConvert(operand.id(), ElementType::kF32) : operand.id());
-    // One that goes on with another conversion merges with it, and is then that one.
+    // Merges with the conversion that follows.
     if (narrow && operand.opcode() == Opcode::kConvert) rewriter.AddMetadataSource(operands.back(), operand);
   }
   if (i.shape().element_type() != ElementType::kBF16) {

@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// A transpose of an operand that keeps the order of the free dimensions only renumbers the others.
+// Folds an operand transpose that keeps the order of the free dimensions by renumbering the other dimensions.
 bool DotOfTranspose(PatternRewriter& rewriter, Instruction dot) {
   if (dot.operand_count() != 2 || !rewriter.IsReplaceable(dot)) return false;
   for (int64_t side = 0; side < 2; ++side) {
@@ -45,7 +45,7 @@ bool DotOfTranspose(PatternRewriter& rewriter, Instruction dot) {
   return false;
 }
 
-// A transpose of an operand only renumbers its dimensions: which is the batch, which the feature.
+// Folds an operand transpose by renumbering the batch, feature and spatial dimensions.
 bool ConvolutionOfTranspose(PatternRewriter& rewriter, Instruction convolution) {
   const ConvolutionDims dims = ConvolutionDims::Of(convolution);
   if (convolution.operand_count() != 2 || !dims.ok() || !rewriter.IsReplaceable(convolution)) return false;
@@ -54,7 +54,7 @@ bool ConvolutionOfTranspose(PatternRewriter& rewriter, Instruction convolution) 
     if (transpose.opcode() != Opcode::kTranspose) continue;
     const absl::Span<const int64_t> permutation = transpose.list_attr(Attr::kDimensions);
     const absl::Span<const int64_t> labels = convolution.list_attr(Attr::kDimLabels);
-    // Behind the number of spatial dimensions stand those of input, kernel and output.
+    // After the number of spatial dimensions come those of input, kernel and output.
     std::vector<int64_t> renumbered(labels.begin(), labels.end());
     const auto rank = static_cast<size_t>(dims.rank());
     for (size_t k = 1 + static_cast<size_t>(side) * rank; k < 1 + static_cast<size_t>(side + 1) * rank; ++k) {
@@ -72,7 +72,7 @@ bool ConvolutionOfTranspose(PatternRewriter& rewriter, Instruction convolution) 
   return false;
 }
 
-// A transpose of the result that exchanges the free dimensions of the two sides is the dot with its sides exchanged.
+// Folds a result transpose that exchanges the free dimensions of the two sides by swapping the operands.
 bool TransposeOfDot(PatternRewriter& rewriter, Instruction transpose) {
   const Instruction dot = transpose.operand(0);
   if (dot.opcode() != Opcode::kDot || dot.operand_count() != 2 || !HasOneUser(dot)) return false;
@@ -110,7 +110,7 @@ bool TransposeOfDot(PatternRewriter& rewriter, Instruction transpose) {
   return rewriter.ReplaceWithNew(transpose, Opcode::kDot, {dot.operand(1).id(), dot.operand(0).id()}, attrs, {dot});
 }
 
-// A dot over no elements is zero.
+// Replaces a dot over no elements by zero.
 bool EmptyDot(PatternRewriter& rewriter, Instruction dot) {
   if (dot.shape().element_count() == 0 || dot.operand(0).shape().element_count() != 0) return false;
   if (!rewriter.IsReplaceable(dot)) return false;

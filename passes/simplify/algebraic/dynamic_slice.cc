@@ -9,14 +9,14 @@
 namespace hlokit {
 namespace {
 
-// The starts of a dynamic-slice (first operand 1) or update (2): one scalar a dimension. The old form, one vector, is
-// left alone.
+// Returns true if the starts of a dynamic-slice (first operand 1) or update (2) are one scalar per dimension, rather
+// than the legacy form, one vector.
 bool HasScalarStarts(Instruction i, int64_t first) {
   return i.operand_count() == first + i.operand(0).shape().rank() &&
          (i.operand_count() == first || i.operand(first).shape().IsScalar());
 }
 
-// The starts, moved to where the slice fits, if all are known.
+// Returns the clamped starts if all are known.
 std::optional<std::vector<int64_t>> KnownStarts(Instruction i, int64_t first, absl::Span<const int64_t> sizes) {
   std::vector<int64_t> starts;
   const Shape operand = i.operand(0).shape();
@@ -47,7 +47,7 @@ bool DynamicSliceToSlice(PatternRewriter& rewriter, Instruction slice) {
   return rewriter.ReplaceWithNew(slice, Opcode::kSlice, {slice.operand(0).id()}, attrs);
 }
 
-// Where broadcast dimensions are cut, the start does not matter.
+// The start along a broadcast dimension is irrelevant.
 bool DynamicSliceOfBroadcast(PatternRewriter& rewriter, Instruction slice) {
   const Instruction inner = slice.operand(0);
   if (inner.opcode() != Opcode::kBroadcast) return false;
@@ -59,8 +59,8 @@ bool DynamicSliceOfBroadcast(PatternRewriter& rewriter, Instruction slice) {
   return rewriter.ReplaceWithNew(slice, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
 
-// A start along a dimension that is taken whole is moved to zero whatever it is: another start that is a constant
-// serves, so that what computes this one can go.
+// A start along a dimension that is taken whole clamps to zero: replaces it by another start that is a constant, so
+// that its computation may become dead.
 bool IrrelevantStarts(PatternRewriter& rewriter, Instruction i) {
   const bool update = i.opcode() == Opcode::kDynamicUpdateSlice;
   const int64_t first = update ? 2 : 1;
@@ -90,7 +90,7 @@ bool UpdateOfAll(PatternRewriter& rewriter, Instruction update) {
   return rewriter.Replace(update, update.operand(1).id());
 }
 
-// Writing back what was read from there.
+// Removes an update that writes back the slice read from there.
 bool UpdateWithOwnSlice(PatternRewriter& rewriter, Instruction update) {
   const Instruction slice = update.operand(1);
   if (slice.opcode() != Opcode::kDynamicSlice || slice.operand(0) != update.operand(0)) return false;
@@ -101,7 +101,7 @@ bool UpdateWithOwnSlice(PatternRewriter& rewriter, Instruction update) {
   return rewriter.Replace(update, update.operand(0).id(), {slice});
 }
 
-// Reading what was just written there.
+// Replaces a slice of just the updated region by the update.
 bool SliceOfUpdate(PatternRewriter& rewriter, Instruction slice) {
   const Instruction update = slice.operand(0);
   if (update.opcode() != Opcode::kDynamicUpdateSlice || slice.operand_count() + 1 != update.operand_count())

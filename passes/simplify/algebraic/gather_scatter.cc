@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers and scatters that are something simpler.
+// Gathers and scatters that reduce to simpler operations.
 #include <algorithm>
 
 #include "ir/graph/attribute_views.h"
@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// A gather of one slice from starts that are one vector is a dynamic slice, reshaped.
+// Replaces a gather of one slice, with a vector of starts, by a reshaped dynamic-slice.
 bool GatherOfOneSlice(PatternRewriter& rewriter, Instruction gather) {
   const GatherDims dims = GatherDims::Of(gather);
   const Shape operand = gather.operand(0).shape(), starts = gather.operand(1).shape();

@@ -9,7 +9,7 @@
 namespace hlokit {
 namespace {
 
-// Gathering from equal elements gives equal elements.
+// Replaces a gather from a splat by a broadcast.
 bool GatherOfBroadcast(PatternRewriter& rewriter, Instruction gather) {
   const Instruction operand = gather.operand(0);
   if (operand.shape().element_count() == 0 || !rewriter.IsReplaceable(gather)) return false;
@@ -18,14 +18,14 @@ bool GatherOfBroadcast(PatternRewriter& rewriter, Instruction gather) {
          rewriter.Replace(gather, rewriter.MakeSplat(gather.shape(), operand.operand(0).id()), {operand});
 }
 
-// Scattering nothing.
+// Removes a scatter without updates.
 bool EmptyScatter(PatternRewriter& rewriter, Instruction scatter) {
   rewriter.DropMetadataOfOperands(scatter, 1);
   return scatter.operand_count() == 3 && scatter.operand(2).shape().element_count() == 0 &&
          rewriter.Replace(scatter, scatter.operand(0).id());
 }
 
-// Sorting along a dimension of one element.
+// Removes a sort along a dimension of size 1.
 bool SortOfOne(PatternRewriter& rewriter, Instruction sort) {
   if (sort.operand_count() != 1) return false;
   const absl::Span<const int64_t> dims = sort.list_attr(Attr::kDimensions);
@@ -44,7 +44,7 @@ bool ElementOfTuple(PatternRewriter& rewriter, Instruction element) {
   return rewriter.Replace(element, value.id(), {tuple});
 }
 
-// A tuple of all elements of one tuple, in order.
+// Replaces a tuple of all elements of one tuple, in order, by that tuple.
 bool TupleOfElements(PatternRewriter& rewriter, Instruction tuple) {
   if (tuple.operand_count() == 0) return false;
   const Instruction first = tuple.operand(0);

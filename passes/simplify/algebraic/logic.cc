@@ -7,7 +7,7 @@
 namespace hlokit {
 namespace {
 
-// x & x, x & 1…1, x & 0; x | x, x | 0, x | 1…1; x ^ 0.
+// Simplifies x & x, x & 1…1, x & 0; x | x, x | 0, x | 1…1; x ^ 0.
 bool LogicIdentity(PatternRewriter& rewriter, Instruction i) {
   if (i.opcode() != Opcode::kXor && i.operand(0) == i.operand(1)) return rewriter.Replace(i, i.operand(0).id());
   for (int k = 0; k < 2; ++k) {
@@ -43,7 +43,7 @@ ComparisonDirection Inverse(ComparisonDirection direction) {
   return direction;
 }
 
-// not(not(x)); not of a comparison is the opposite comparison, where no NaN is about.
+// Simplifies not(not(x)), and not of a comparison that cannot be unordered to the opposite comparison.
 bool NotOf(PatternRewriter& rewriter, Instruction i) {
   const Instruction inner = i.operand(0);
   if (inner.opcode() == Opcode::kNot) return rewriter.Replace(i, inner.operand(0).id(), {inner});
@@ -64,7 +64,7 @@ bool ReplaceWithBool(PatternRewriter& rewriter, Instruction i, bool value) {
   return rewriter.Replace(i, rewriter.MakeSplat(i.shape(), rewriter.MakeScalar(ElementType::kPred, &byte)));
 }
 
-// x == x of integers; what is not negative against zero; pred against true and false.
+// Simplifies x == x of integers, comparisons of non-negative values with zero, and of pred with true and false.
 bool CompareKnown(PatternRewriter& rewriter, Instruction i) {
   const auto direction = i.enum_attr(Attr::kDirection, ComparisonDirection::kEq);
   const Instruction a = i.operand(0), b = i.operand(1);
@@ -100,7 +100,7 @@ bool CompareKnown(PatternRewriter& rewriter, Instruction i) {
   return false;
 }
 
-// An iota against a bound outside its range.
+// Simplifies comparisons of an iota with a bound outside its range.
 bool CompareIota(PatternRewriter& rewriter, Instruction i) {
   const Instruction a = i.operand(0);
   if (a.opcode() != Opcode::kIota || !IsInteger(a.shape().element_type()) || !IsNonNegative(a)) return false;
@@ -150,7 +150,7 @@ bool SelectKnown(PatternRewriter& rewriter, Instruction select) {
   return a->IsZero() && b->IsOne() && rewriter.ReplaceWithNew(select, Opcode::kNot, {pred.id()});
 }
 
-// select(p, select(p, a, b), c) and the like.
+// Simplifies select(p, select(p, a, b), c) and similar forms.
 bool SelectOfSelect(PatternRewriter& rewriter, Instruction select) {
   const Instruction pred = select.operand(0);
   for (int k = 1; k < 3; ++k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reshapes, transposes and broadcasts moved below elementwise operations, so that those of several operands become one
-// and meet others further down. What is moved goes down only, so this ends.
+// Sinks reshapes, transposes and broadcasts below elementwise operations, so that those of several operands merge.
+// Movers only sink, so the rewrite terminates.
 #include <algorithm>
 
 #include "passes/rewrite/splat.h"
@@ -11,7 +11,7 @@ namespace {
 
 bool IsBroadcastOfScalar(Instruction i) { return i.opcode() == Opcode::kBroadcast && i.operand(0).shape().IsScalar(); }
 
-// `operand` is `mover` from dimensions and under attributes like those of `pattern`.
+// Returns true if `operand` is a mover with dimensions and attributes like those of `pattern`.
 bool MovesAlike(Instruction operand, Instruction pattern) {
   return operand.opcode() == pattern.opcode() &&
          operand.operand(0).shape().dims() == pattern.operand(0).shape().dims() &&
@@ -20,7 +20,7 @@ bool MovesAlike(Instruction operand, Instruction pattern) {
 
 bool MoveBelow(PatternRewriter& rewriter, Instruction op, Opcode mover) {
   if (!op.shape().IsArray() || op.shape().IsScalar() || !rewriter.IsReplaceable(op)) return false;
-  // The operand that says how elements move: one that is no broadcast of a scalar, if there is one.
+  // The operand that determines the movement: preferably not a broadcast of a scalar.
   Instruction pattern;
   for (Instruction operand : op.operands()) {
     if (operand.opcode() != mover) continue;
@@ -39,7 +39,7 @@ bool MoveBelow(PatternRewriter& rewriter, Instruction op, Opcode mover) {
       return false;
     }
   }
-  // At least as many go as come.
+  // Must remove at least as many instructions as it adds.
   if (saved == 0) return false;
   const auto with_dims = [&](Shape shape, absl::Span<const int64_t> dims) {
     return rewriter.shapes().Array(shape.element_type(), dims);
@@ -48,7 +48,7 @@ bool MoveBelow(PatternRewriter& rewriter, Instruction op, Opcode mover) {
   std::vector<InstructionId> made;
   Instruction absorbed[3];
   size_t absorbed_count = 0;
-  // By number: making instructions moves the lists of operands.
+  // By index: creating instructions reallocates the operand lists.
   for (int64_t k = 0; k < op.operand_count(); ++k) {
     const Instruction operand = op.operand(k);
     if (operand.shape().IsScalar()) {

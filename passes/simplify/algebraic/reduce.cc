@@ -10,7 +10,7 @@
 namespace hlokit {
 namespace {
 
-// The opcode of a computation of two scalars that is one binary operation of them, in either order.
+// Returns the opcode of a computation that is one binary operation of its two scalar parameters, in either order.
 std::optional<Opcode> OnlyOperation(Computation c) {
   const Instruction root = c.root();
   if (c.parameter_count() != 2 || root.operand_count() != 2 || !HasTrait(root.opcode(), kCommutative)) {
@@ -22,7 +22,7 @@ std::optional<Opcode> OnlyOperation(Computation c) {
   return plain ? std::optional(root.opcode()) : std::nullopt;
 }
 
-// `splat` changes nothing when `opcode` combines it with a value.
+// Returns true if `splat` is the identity element of `opcode`.
 bool IsNeutral(Opcode opcode, const Splat& splat) {
   const bool logical = splat.type == ElementType::kPred;
   if (opcode == Opcode::kAdd) return splat.IsZero();
@@ -34,7 +34,7 @@ bool IsNeutral(Opcode opcode, const Splat& splat) {
   return false;
 }
 
-// The operation of a reduce of one array, if its start value is neutral.
+// Returns the operation of a reduce of one array whose init value is the identity element.
 std::optional<Opcode> PlainReduction(Instruction reduce) {
   if (reduce.operand_count() != 2 || !reduce.shape().IsArray()) return std::nullopt;
   const auto opcode = OnlyOperation(reduce.computation_attr(Attr::kToApply));
@@ -43,7 +43,7 @@ std::optional<Opcode> PlainReduction(Instruction reduce) {
                                                                                                     : std::nullopt;
 }
 
-// Order does not change the result.
+// Returns true if the operation is associative and commutative for this type.
 bool IsOrderFree(Opcode opcode, ElementType type) {
   return !IsFloat(type) ? !IsComplex(type) : opcode == Opcode::kMaximum || opcode == Opcode::kMinimum;
 }
@@ -62,7 +62,7 @@ bool ReduceOfNothing(PatternRewriter& rewriter, Instruction reduce) {
          rewriter.ReplaceWithNew(reduce, Opcode::kReshape, {operand.id()});
 }
 
-// The dimensions of the operand that are not reduced, in order.
+// Returns the dimensions of the operand that are not reduced, in order.
 std::vector<int64_t> Kept(Instruction reduce) {
   const absl::Span<const int64_t> reduced = reduce.list_attr(Attr::kDimensions);
   std::vector<int64_t> kept;
@@ -78,7 +78,8 @@ bool ReplaceReduce(PatternRewriter& rewriter, Instruction reduce, InstructionId 
   return rewriter.ReplaceWithNew(reduce, Opcode::kReduce, {operand, reduce.operand(1).id()}, attrs, absorbed);
 }
 
-// A transpose below that keeps the order of what stays, and of what goes where order counts.
+// Folds an operand transpose that keeps the order of the remaining dimensions, and of the reduced ones where order
+// matters.
 bool ReduceOfTranspose(PatternRewriter& rewriter, Instruction reduce) {
   const Instruction transpose = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
   if (!transpose.valid() || transpose.opcode() != Opcode::kTranspose) return false;
@@ -99,7 +100,7 @@ bool ReduceOfTranspose(PatternRewriter& rewriter, Instruction reduce) {
   return ReplaceReduce(rewriter, reduce, transpose.operand(0).id(), dims, {transpose});
 }
 
-// A reshape below that only adds or removes unit dimensions.
+// Folds an operand reshape that only adds or removes unit dimensions.
 bool ReduceOfUnitReshape(PatternRewriter& rewriter, Instruction reduce) {
   const Instruction reshape = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
   if (!reshape.valid() || reshape.opcode() != Opcode::kReshape) return false;
@@ -123,8 +124,8 @@ bool ReduceOfUnitReshape(PatternRewriter& rewriter, Instruction reduce) {
     ++j;
   }
   const absl::Span<const int64_t> result = reduce.shape().dims();
-  // Unit dimensions of the source that the result lacks are reduced as well, which changes nothing if the start value
-  // is neutral, and nothing at all where something else is reduced with them.
+  // Unit dimensions of the source that the result lacks are reduced too. That changes nothing if the init value is the
+  // identity, or if another dimension is reduced with them.
   std::vector<int64_t> all;
   size_t k = 0;
   for (size_t i = 0; i < from.size(); ++i) {
@@ -142,7 +143,7 @@ bool ReduceOfUnitReshape(PatternRewriter& rewriter, Instruction reduce) {
   return ReplaceReduce(rewriter, reduce, source.id(), all, {reshape});
 }
 
-// reduce(reduce(x)) with one operation, where order is free.
+// Merges reduce(reduce(x)) with one order-free operation.
 bool ReduceOfReduce(PatternRewriter& rewriter, Instruction reduce) {
   const Instruction inner = reduce.operand_count() == 2 ? reduce.operand(0) : Instruction();
   if (!inner.valid() || inner.opcode() != Opcode::kReduce || !HasOneUser(inner)) return false;
@@ -156,7 +157,7 @@ bool ReduceOfReduce(PatternRewriter& rewriter, Instruction reduce) {
   return ReplaceReduce(rewriter, reduce, inner.operand(0).id(), dims, {inner});
 }
 
-// Reducing the unit dimensions of a larger reduction's operand along with it costs nothing; no dimension twice.
+// Reducing unit dimensions along with a larger reduction is free; no dimension may appear twice.
 bool WindowOfOne(PatternRewriter& rewriter, Instruction reduce_window) {
   if (reduce_window.operand_count() != 2 || !PlainReduction(reduce_window)) return false;
   const WindowView window = WindowView::Of(reduce_window);

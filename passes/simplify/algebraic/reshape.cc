@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reshapes, and what can be said of dimensions across them.
+// Reshapes, and the mapping of dimensions across them.
 #include <algorithm>
 
 #include "passes/rewrite/splat.h"
@@ -30,7 +30,7 @@ bool ReshapeOfBroadcast(PatternRewriter& rewriter, Instruction reshape) {
   return rewriter.ReplaceWithNew(reshape, Opcode::kBroadcast, {inner.operand(0).id()}, attrs, {inner});
 }
 
-// An iota along a dimension that the reshape keeps.
+// Replaces a reshape of an iota by an iota if the reshape keeps its dimension.
 bool ReshapeOfIota(PatternRewriter& rewriter, Instruction reshape) {
   const Instruction inner = reshape.operand(0);
   if (inner.opcode() != Opcode::kIota) return false;
@@ -41,7 +41,7 @@ bool ReshapeOfIota(PatternRewriter& rewriter, Instruction reshape) {
   return rewriter.ReplaceWithNew(reshape, Opcode::kIota, {}, attrs, {inner});
 }
 
-// A bitcast that leaves type, dimensions and layout alone.
+// Removes a bitcast that changes neither type, dimensions nor layout.
 bool BitcastToSame(PatternRewriter& rewriter, Instruction bitcast) {
   return rewriter.Replace(bitcast, bitcast.operand(0).id());
 }
@@ -66,8 +66,8 @@ bool ReverseOfNothing(PatternRewriter& rewriter, Instruction reverse) {
 std::optional<std::vector<int64_t>> UnmodifiedByReshape(absl::Span<const int64_t> from, absl::Span<const int64_t> to,
                                                         absl::Span<const int64_t> kept) {
   if (std::count(from.begin(), from.end(), 0) != 0) return std::nullopt;
-  // A dimension is kept where size and the number of elements before it agree; unit dimensions go wherever the elements
-  // before and after agree.
+  // A dimension is kept if its size and the number of elements before it agree. A unit dimension maps to any position
+  // where the elements before and after agree.
   std::vector<int64_t> before(from.size()), result;
   int64_t product = 1;
   for (size_t i = 0; i < from.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes that are a set of rules on the worklist of the rewriter.
+// Passes that apply a set of rules through the worklist of the rewriter.
 #ifndef HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULE_PASSES_H_
 #define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULE_PASSES_H_
 
@@ -10,7 +10,7 @@
 
 namespace hlokit {
 
-// What a function adds to a set of rules, as a pass.
+// The pass of the rules that a function adds to a set.
 template <void (*kAdd)(RewritePatternSet*), RewriteScope kWhere = RewriteScope::kEverywhere>
 class RulesOf : public RulePass {
  protected:

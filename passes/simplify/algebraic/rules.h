@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rewrites of algebraic simplification, one file a family. A function for each family adds its rules to a set; the
-// order of the calls is the order in which rules of one opcode are tried.
+// The rewrites of algebraic simplification, one file per family. A function for each family adds its rules to a set;
+// rules of one opcode are tried in the order of the calls.
 //
-// All keep values: bit for bit for integers, and for floats up to the sign of zero. None reassociates floats.
+// All rules preserve values: bit for bit for integers, and for floats up to the sign of zero. None reassociates floats.
 #ifndef HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULES_H_
 #define HLOKIT_PASSES_SIMPLIFY_ALGEBRAIC_RULES_H_
 
@@ -30,15 +30,15 @@ void AddTupleRules(RewritePatternSet* rules);
 void AddBroadcastMovers(RewritePatternSet* rules);
 void AddReshapeMovers(RewritePatternSet* rules);
 
-// True if no element can be below zero: known without looking far.
+// Returns true if no element can be negative, as far as nearby instructions show.
 bool IsNonNegative(Instruction instruction);
 
-// Where reshaping from dimensions `from` to `to` keeps the dimensions `kept` of `from` as they are (same size, same
-// stride), those of `to` that they become; nullopt if one is split, merged or gone.
+// If a reshape from dimensions `from` to `to` keeps the dimensions `kept` of `from` (same size, same stride), returns
+// the corresponding dimensions of `to`. Returns nullopt if one is split, merged or absent.
 std::optional<std::vector<int64_t>> UnmodifiedByReshape(absl::Span<const int64_t> from, absl::Span<const int64_t> to,
                                                         absl::Span<const int64_t> kept);
 
-// `from` and `to` are the same but for dimensions of size 1.
+// Returns true if `from` and `to` are equal except for dimensions of size 1.
 bool DiffersByUnitDims(absl::Span<const int64_t> from, absl::Span<const int64_t> to);
 
 }  // namespace hlokit

@@ -26,7 +26,7 @@ bool SliceOfSlice(PatternRewriter& rewriter, Instruction slice) {
   return rewriter.ReplaceWithNew(slice, Opcode::kSlice, {inner.operand(0).id()}, attrs, {inner});
 }
 
-// Cutting only what the broadcast added is a smaller broadcast.
+// Replaces a slice along broadcast dimensions by a smaller broadcast.
 bool SliceOfBroadcast(PatternRewriter& rewriter, Instruction slice) {
   const Instruction inner = slice.operand(0);
   if (inner.opcode() != Opcode::kBroadcast) return false;
@@ -63,7 +63,7 @@ bool SliceOfConcatenate(PatternRewriter& rewriter, Instruction slice) {
   return false;
 }
 
-// A slice of nothing but padding, or of nothing but what was padded.
+// Simplifies a slice that takes only padding, or none of it.
 bool SliceOfPad(PatternRewriter& rewriter, Instruction slice) {
   const Instruction pad = slice.operand(0);
   if (pad.opcode() != Opcode::kPad) return false;
@@ -89,12 +89,12 @@ bool SliceOfPad(PatternRewriter& rewriter, Instruction slice) {
   return rewriter.ReplaceWithNew(slice, Opcode::kSlice, {source.id()}, attrs, {pad});
 }
 
-// Slicing dimensions that a reshape leaves alone, where it adds or removes unit dimensions only.
+// Moves a slice above a reshape that only adds or removes unit dimensions, if the sliced dimensions are unmodified.
 bool SliceOfUnitReshape(PatternRewriter& rewriter, Instruction slice) {
   const Instruction reshape = slice.operand(0);
   if (reshape.opcode() != Opcode::kReshape || !HasOneUser(reshape)) return false;
   const Instruction source = reshape.operand(0);
-  // Only where the sliced piece is the source's again: else nothing is won.
+  // Profitable only if the slice can then merge with its source, a slice or concatenate.
   if (source.opcode() != Opcode::kSlice && source.opcode() != Opcode::kConcatenate) return false;
   if (!DiffersByUnitDims(source.shape().dims(), reshape.shape().dims()) || !rewriter.IsReplaceable(slice)) return false;
   const SliceView view = SliceView::Of(slice);
@@ -134,7 +134,7 @@ bool PadOfNothing(PatternRewriter& rewriter, Instruction pad) {
   if (operand.shape().element_count() == 0) {
     return rewriter.IsReplaceable(pad) && rewriter.Replace(pad, rewriter.MakeSplat(pad.shape(), value.id()));
   }
-  // A broadcast of the value itself.
+  // A broadcast of the padding value itself.
   return operand.opcode() == Opcode::kBroadcast && operand.operand(0) == value && rewriter.IsReplaceable(pad) &&
          rewriter.Replace(pad, rewriter.MakeSplat(pad.shape(), value.id()), {operand});
 }
@@ -153,7 +153,7 @@ bool PadOfPad(PatternRewriter& rewriter, Instruction pad) {
   return rewriter.ReplaceWithNew(pad, Opcode::kPad, {inner.operand(0).id(), pad.operand(1).id()}, attrs, {inner});
 }
 
-// Negative padding alone cuts off: a slice.
+// Replaces a pad with only negative padding by a slice.
 bool PadToSlice(PatternRewriter& rewriter, Instruction pad) {
   const PaddingView padding = PaddingView::Of(pad);
   std::vector<int64_t> ranges;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts of several arrays, some of which nobody needs.
+// Sorts of several arrays, some of them unused.
 #include <vector>
 
 #include "passes/rewrite/pattern_rewriter.h"
@@ -8,7 +8,7 @@
 namespace hlokit {
 namespace {
 
-// Takes the operands out whose results are unused and whose elements the comparison does not look at.
+// Removes the operands whose results are unused and whose elements the comparator does not read.
 bool UnusedOperands(PatternRewriter& rewriter, Instruction sort) {
   const int64_t count = sort.operand_count();
   if (count < 2 || !sort.shape().IsTuple() || !rewriter.IsReplaceable(sort) || sort.is_root()) return false;

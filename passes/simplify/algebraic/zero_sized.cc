@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays without elements, and dimensions that are not dynamic after all.
+// Arrays without elements, and dynamic operations on static dimensions.
 #include "passes/rewrite/splat.h"
 #include "passes/simplify/algebraic/rule_passes.h"
 
 namespace hlokit {
 namespace {
 
-// Any array without elements is the constant without elements.
+// Replaces an array without elements by a constant.
 bool ZeroSized(PatternRewriter& rewriter, Instruction i) {
   if (!i.shape().IsArray() || i.shape().element_count() != 0 || i.opcode() == Opcode::kConstant ||
       i.opcode() == Opcode::kParameter || !rewriter.IsReplaceable(i) || HasTrait(i.opcode(), kCollective)) {
@@ -16,7 +16,7 @@ bool ZeroSized(PatternRewriter& rewriter, Instruction i) {
   return rewriter.Replace(i, rewriter.MakeConstant(Literal::Zeros(i.shape())));
 }
 
-// The size of a static dimension is known.
+// Replaces the size of a static dimension by a constant.
 bool SizeOfStatic(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions).empty() ? 0 : i.list_attr(Attr::kDimensions)[0];
   const int64_t size = i.operand(0).shape().dim(dim);
@@ -25,7 +25,7 @@ bool SizeOfStatic(PatternRewriter& rewriter, Instruction i) {
   return rewriter.Replace(i, rewriter.MakeScalarConstant(ElementType::kS32, static_cast<double>(size)));
 }
 
-// Setting a dimension to the size it has.
+// Removes a set-dimension-size to the static size.
 bool SetToOwnSize(PatternRewriter& rewriter, Instruction i) {
   const int64_t dim = i.list_attr(Attr::kDimensions).empty() ? 0 : i.list_attr(Attr::kDimensions)[0];
   const auto size = IntegerConstant(i.operand(1));

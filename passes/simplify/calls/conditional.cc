@@ -13,7 +13,7 @@
 namespace hlokit {
 namespace {
 
-// The number of the branch that is taken, if it is known: branches are in the order of called_computations().
+// Returns the index of the taken branch if it is known. Branches are in the order of called_computations().
 std::optional<size_t> KnownBranch(Instruction conditional, const std::vector<Computation>& branches,
                                   const std::vector<uint32_t>& same) {
   const auto selector = SplatOf(conditional.operand(0));

@@ -6,13 +6,13 @@
 
 namespace hlokit {
 
-// Conditionals whose branch is known, and those with equal branches and arguments, become that branch.
+// Replaces conditionals by a branch if the predicate is known, or if all branches and arguments are equal.
 class ConditionalSimplifier : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;
 };
 
-// Takes parameters that computations do not use out of them and of their callers' operands.
+// Removes unused parameters of computations, and the corresponding operands of their callers.
 class DeadParameters : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -57,7 +57,7 @@ absl::StatusOr<bool> Inline::Run(Module& module) {
 absl::StatusOr<bool> FlattenCallGraph::Run(Module& module) {
   int64_t room = static_cast<int64_t>(module.instruction_count()) * options().Int("max-growth") + 1000;
   bool changed = false;
-  // Callers first: a copy of a body brings along calls of its own, which are seen when its turn comes.
+  // Callers first: calls in a cloned body are visited in turn.
   std::vector<uint8_t> owned(module.computation_id_bound(), 0);
   std::vector<ComputationId> open = {module.entry().id()};
   while (!open.empty()) {

@@ -6,21 +6,20 @@
 
 namespace hlokit {
 
-// Puts the bodies of called computations in the place of `call` instructions, callees first, so that no call is left
-// but those that must stay. Computations that nothing calls any more are removed. Linear in the size of the result,
-// which is bounded by an option.
+// Replaces `call` instructions by the bodies of the called computations, callees first, except calls that must stay.
+// Removes computations that lose their last caller. Linear in the size of the result, which is bounded by an option.
 class Inline : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;
 };
 
-// Gives every call, while and conditional computations of its own.
+// Gives every call, while and conditional its own copy of its computations.
 class FlattenCallGraph : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;
 };
 
-// Makes callers of equal computations call one of them.
+// Redirects the callers of equal computations to one of them.
 class DeduplicateComputations : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where sizes enter and leave a computation.
+// Passing sizes into and out of computations.
 #include <utility>
 
 #include "ir/core/str_cat.h"
@@ -9,11 +9,11 @@
 namespace hlokit {
 namespace {
 
-// What a call, loop or conditional hands to the parameters of a computation.
+// The binding of operands and result of a call, loop or conditional to a computation.
 struct CalleeBinding {
   Computation callee;
-  int64_t first;  // operand that is parameter 0
-  bool returns;   // its root is the result
+  int64_t first;  // operand bound to parameter 0
+  bool returns;   // the root is the result
 };
 
 std::vector<CalleeBinding> CalleeBindings(Instruction call) {
@@ -32,7 +32,7 @@ std::vector<CalleeBinding> CalleeBindings(Instruction call) {
 
 absl::Status Padder::VisitCall(Instruction i) {
   const Instruction before = original_.instruction(i.id());
-  // Computations change by the shapes they have, whoever calls them: these must be the callers'.
+  // A computation changes according to its own shapes, so the shapes of its callers must match.
   for (const CalleeBinding& handed : CalleeBindings(before)) {
     bool agree = !handed.returns || Compatible(handed.callee.root().shape(), before.shape());
     for (int64_t k = 0; k < handed.callee.parameter_count(); ++k) {
@@ -83,7 +83,7 @@ absl::StatusOr<InstructionId> Padder::Packed(InstructionId value, Shape shape) {
 absl::Status Padder::Unpack(Instruction i) {
   const Shape shape = i.shape();
   if (i.has(Attr::kSharding)) return CannotPad(i, "it has a sharding");
-  std::vector<std::pair<InstructionId, int64_t>> whole;  // users of more than an element
+  std::vector<std::pair<InstructionId, int64_t>> whole;  // users of the whole tuple
   for (const auto& use : i.uses()) {
     if (!shape.IsTuple() || use.user.opcode() != Opcode::kGetTupleElement) {
       whole.emplace_back(use.user.id(), use.operand_index);
@@ -161,7 +161,7 @@ absl::StatusOr<InstructionId> Padder::Restored(InstructionId result, Shape shape
 absl::Status Padder::RestoreResults() {
   const Instruction root = module_.computation(computation_).root();
   if (root.opcode() != Opcode::kTuple) {
-    if (root.shape().has_dynamic_dims()) return absl::OkStatus();  // a parameter that nothing is done with
+    if (root.shape().has_dynamic_dims()) return absl::OkStatus();  // an unused parameter
     const absl::StatusOr<InstructionId> result = Restored(root.id(), root_shape_);
     if (result.ok()) module_.SetRoot(computation_, *result);
     return result.status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dynamic dimension of its operands means to an instruction.
+// Inference of dynamic sizes from those of the operands.
 #include "absl/algorithm/container.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
@@ -21,7 +21,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferSizes(Instruction i) {
   if (opcode == Opcode::kGather) return InferGather(i);
   if (opcode == Opcode::kScatter) return InferScatter(i);
   if (opcode == Opcode::kDynamicUpdateSlice) return InferDynamicUpdateSlice(i);
-  // The others have one array.
+  // Other elementwise operations have one array.
   for (int64_t k = 1; k < i.operand_count(); ++k) {
     if (HasSizes(i.operand(k))) return CannotPad(i, StrCat("operand ", k, " has a dynamic dimension"));
   }
@@ -47,7 +47,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferSizes(Instruction i) {
 absl::StatusOr<Padder::InferredSizes> Padder::InferElementwise(Instruction i) {
   InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
   for (Instruction operand : i.operands()) {
-    if (operand.shape().rank() != i.shape().rank()) continue;  // a scalar beside arrays
+    if (operand.shape().rank() != i.shape().rank()) continue;  // a scalar operand
     for (int64_t d = 0; d < i.shape().rank(); ++d) {
       InstructionId& size = result.sizes[static_cast<size_t>(d)];
       if (!size.valid()) size = SizeOf(operand.id(), d);
@@ -56,13 +56,13 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferElementwise(Instruction i) {
   return result;
 }
 
-// A dynamic dimension is kept; or joined with those after it, or split, where it is the outermost of them: the elements
-// in front of the size are then still in front.
+// A dynamic dimension is kept; or merged with the dimensions after it, or split, if it is the outermost of them: the
+// valid elements then still come first.
 absl::StatusOr<Padder::InferredSizes> Padder::InferReshape(Instruction i) {
   const Shape from = i.operand(0).shape(), to = i.shape();
   const Sizes sizes = SizesOf(i.operand(0).id());
   InferredSizes result{Sizes(static_cast<size_t>(to.rank())), {}};
-  int64_t before = 1;  // elements of the dimensions before `d`
+  int64_t before = 1;  // elements of dimensions before `d`
   for (int64_t d = 0; d < from.rank(); before *= from.dim(d), ++d) {
     const InstructionId size = sizes[static_cast<size_t>(d)];
     if (!size.valid()) continue;
@@ -74,7 +74,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferReshape(Instruction i) {
     if (bound == from.dim(d) && aligned) {
       becomes = size;
     } else if (bound > from.dim(d) && bound % from.dim(d) == 0) {
-      // Joined with all of what stands behind it, which is static.
+      // Merged with all static dimensions after it.
       int64_t joined = from.dim(d), next = d + 1;
       while (next < from.rank() && joined < bound && !sizes[static_cast<size_t>(next)].valid()) {
         joined *= from.dim(next++);
@@ -119,7 +119,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferReduceWindow(Instruction i) {
     if (!size.valid()) continue;
     const WindowDim w = window[d];
     if (w.base_dilation != 1) return CannotPad(i, StrCat("dimension ", d, " is dynamic and dilated"));
-    // Windows that reach behind the size find what they would find in padding.
+    // Windows that reach beyond the size read the padding value.
     Mask(i, 0, d, size, i.operand(1).id());
     const int64_t reach = (w.size - 1) * w.window_dilation + 1;
     InstructionId& becomes = result.sizes[static_cast<size_t>(d)];
@@ -147,7 +147,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferDot(Instruction i) {
       result.sizes.push_back(SizeOf(operands[side].id(), d));
     }
   }
-  // Both sides: zero times what stands behind the size need not be zero. One size holds for both.
+  // Mask both sides: zero times an invalid element need not be zero. One size holds for both.
   for (size_t k = 0; k < contracting[0].size(); ++k) {
     InstructionId size = SizeOf(operands[0].id(), contracting[0][k]);
     if (!size.valid()) size = SizeOf(operands[1].id(), contracting[1][k]);
@@ -160,7 +160,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferDot(Instruction i) {
   return result;
 }
 
-// In a dynamic dimension each array starts where the one before ends, over what that one has behind its size.
+// In a dynamic dimension each array starts at the end of the previous one, overwriting its invalid elements.
 absl::StatusOr<Padder::InferredSizes> Padder::InferConcatenate(Instruction i) {
   const int64_t along = i.list_attr(Attr::kDimensions)[0];
   InferredSizes result{Sizes(static_cast<size_t>(i.shape().rank())), {}};
@@ -180,7 +180,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferConcatenate(Instruction i) {
   const Shape shape = StaticOf(i.shape());
   result.value = Make(Opcode::kConcatenate, shape, pieces, attrs);
   const InstructionId zero = Number(0);
-  InstructionId end;  // of the pieces so far; none: that of static ones
+  InstructionId end;  // of the arrays so far; invalid: static so far
   int64_t static_end = 0;
   for (InstructionId piece : pieces) {
     if (end.valid()) {
@@ -202,7 +202,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferConcatenate(Instruction i) {
   return result;
 }
 
-// A part of a dynamic dimension is as long as the size allows; where the result is static there, it is taken as it is.
+// The size limits a slice of a dynamic dimension; where the result is static, the slice is taken as is.
 absl::StatusOr<Padder::InferredSizes> Padder::InferSlice(Instruction i) {
   const SliceView slice = SliceView::Of(i);
   const Shape from = i.operand(0).shape();
@@ -224,7 +224,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferSlice(Instruction i) {
   return result;
 }
 
-// What stands behind the size becomes padding, and the rest of it follows.
+// Elements beyond the size become padding, followed by the high padding.
 absl::StatusOr<Padder::InferredSizes> Padder::InferPad(Instruction i) {
   const PaddingView padding = PaddingView::Of(i);
   const Sizes sizes = SizesOf(i.operand(0).id());
@@ -247,7 +247,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferPad(Instruction i) {
   return result;
 }
 
-// Reversed, what stands behind the size comes first, and is cut off.
+// After the reversal, invalid elements come first and are sliced off.
 absl::StatusOr<Padder::InferredSizes> Padder::InferReverse(Instruction i) {
   const Shape shape = i.operand(0).shape();
   const absl::Span<const int64_t> reversed = i.list_attr(Attr::kDimensions);

@@ -14,8 +14,8 @@ namespace {
 
 bool IsDynamic(Instruction i) { return i.shape().has_dynamic_dims(); }
 
-// The sizes that results of the program have in the end are set there: at its root, or at the elements of a tuple
-// there. Those instructions are dynamic before and after.
+// Returns the instructions that set the final sizes of the program's results: the root, or the elements of its tuple.
+// They are dynamic before and after.
 std::vector<InstructionId> ResultsOf(Computation entry) {
   std::vector<InstructionId> results;
   const auto add = [&](Instruction i) {
@@ -32,7 +32,8 @@ std::vector<InstructionId> ResultsOf(Computation entry) {
   return results;
 }
 
-// A dynamic argument of the program is left where only its sizes are read and its dimensions are made static.
+// Returns true for a dynamic argument that is only used to read its sizes and to make its dimensions static. It stays
+// dynamic.
 bool IsArgument(Instruction i) {
   if (i.opcode() == Opcode::kGetTupleElement) i = i.operand(0);
   return i.opcode() == Opcode::kParameter;
@@ -57,7 +58,7 @@ bool HasWork(Computation c) {
       const Instruction user = use.user;
       const bool reads = !result && (user.opcode() == Opcode::kGetDimensionSize || UnsetsDimension(user) ||
                                      (user.opcode() == Opcode::kGetTupleElement && i.shape().IsTuple()));
-      // Others may see the size that is set at the end; an argument may be a result as it is.
+      // Other results may have the size set at the end; an argument may be a result as is.
       const bool returned = is_result(user) && (result || user.opcode() == Opcode::kTuple);
       if (!reads && !returned) return true;
     }
@@ -65,7 +66,7 @@ bool HasWork(Computation c) {
   return false;
 }
 
-// Computations that something other than a call, a loop or a conditional uses.
+// Returns the computations with a caller that is not a call, loop or conditional.
 std::vector<uint8_t> UsedOtherwise(const Module& module) {
   std::vector<uint8_t> used(module.computation_id_bound(), 0);
   for (Computation c : module.computations()) {
@@ -87,7 +88,7 @@ absl::StatusOr<bool> DynamicPadder::Run(Module& module) {
   if (open.empty()) return false;
   const std::vector<uint8_t> used_otherwise = UsedOtherwise(module);
   const StaticShapes static_shapes(&module.context().shapes);
-  Module padded = module.Clone();  // what fails half way is thrown away
+  Module padded = module.Clone();  // discarded on errors
   int64_t settings = 0, masks = 0, passed = 0;
   for (ComputationId id : open) {
     if (used_otherwise[id.value] != 0) {

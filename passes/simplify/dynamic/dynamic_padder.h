@@ -6,10 +6,10 @@
 
 namespace hlokit {
 
-// Arrays with a dynamic dimension become arrays of its bound. What set-dimension-size said is kept beside them, as a
-// scalar: get-dimension-size is that scalar, and what combines the elements of such a dimension leaves out those
-// behind it. Results of a computation stay what they were, by a set-dimension-size at the end. A module with something
-// that cannot be done this way is left as it is, and the error says what.
+// Replaces arrays with dynamic dimensions by arrays of their bounds. The size given by set-dimension-size becomes a
+// separate scalar, which replaces get-dimension-size, and instructions that combine elements of such a dimension mask
+// those beyond it. Results of a computation keep their shape, by a set-dimension-size at the end. A module with an
+// unsupported instruction does not change, and the error names the instruction.
 class DynamicPadder : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dynamic dimension means to what orders elements, or finds them by index.
+// Inference of dynamic sizes for sorts and for indexed access.
 #include "absl/algorithm/container.h"
 #include "ir/core/str_cat.h"
 #include "ir/graph/attribute_views.h"
@@ -7,8 +7,7 @@
 
 namespace hlokit {
 
-// What stands behind the size is sorted behind the rest: elements are compared only with their like, told apart by one
-// more operand.
+// Sorts invalid elements last: an additional operand marks them, and the comparator compares only elements of one kind.
 absl::StatusOr<Padder::InferredSizes> Padder::InferSort(Instruction i) {
   const int64_t arrays = i.operand_count();
   const Shape shape = i.operand(0).shape();
@@ -69,7 +68,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferGather(Instruction i) {
   const GatherDims dims = GatherDims::Of(i);
   const Shape operand = i.operand(0).shape(), indices = i.operand(1).shape();
   const InstructionId operand_id = i.operand(0).id(), indices_id = i.operand(1).id();
-  // The dimensions of the result: those of the slice where offset_dims says so, of the indices elsewhere.
+  // Dimensions of the result: of the slice if in offset_dims, of the indices otherwise.
   std::vector<int64_t> slice_dims, index_dims;
   for (int64_t d = 0; d < operand.rank(); ++d) {
     if (!absl::c_linear_search(dims.collapsed_slice_dims, d) && !absl::c_linear_search(dims.operand_batching_dims, d))
@@ -89,7 +88,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferGather(Instruction i) {
       size = SizeOf(indices_id, index_dims[next_index++]);
     }
   }
-  // Indices are moved to where the slice fits in front of the size.
+  // Clamp the indices so that the slice fits before the size.
   bool limited = false;
   std::vector<InstructionId> limits;
   for (size_t c = 0; c < dims.start_index_map.size(); ++c) {
@@ -146,7 +145,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferScatter(Instruction i) {
     for (int64_t k = 0; k < count && !size.valid(); ++k) size = SizeOf(i.operand(first + k).id(), d);
     return size;
   };
-  // A window lies in front of the size, or behind it, or is as long as the bound: or else part of one that does not fit
+  // A window must lie within the size, be beyond it, or span the bound: otherwise part of a window that does not fit
   // would be written.
   std::vector<int64_t> window(static_cast<size_t>(operand.rank()), -1);  // dimension of the updates
   size_t next = 0;
@@ -166,7 +165,7 @@ absl::StatusOr<Padder::InferredSizes> Padder::InferScatter(Instruction i) {
   for (int64_t d : dims.input_batching_dims) {
     if (size_of(0, arrays, d).valid()) return CannotPad(i, StrCat("batch dimension ", d, " is dynamic"));
   }
-  // Indices behind the size point nowhere, which leaves their updates out.
+  // Invalid indices become out of bounds, which drops their updates.
   int64_t index_dim = 0;
   InstructionId nowhere;
   for (int64_t d = 0; d < updates.rank(); ++d) {

@@ -110,7 +110,7 @@ InstructionId Padder::Make(Opcode opcode, Shape shape, absl::Span<const Instruct
 
 InstructionId Padder::Number(ElementType type, int64_t value) {
   Literal literal = Literal::Zeros(shapes().Scalar(type));
-  // Little-endian two's complement, which the narrower types are the low bytes of.
+  // Little-endian two's complement: narrower types are its low bytes.
   if (IsInteger(type)) std::memcpy(literal.data(), &value, std::min(literal.size_bytes(), sizeof(value)));
   return Make(Opcode::kConstant, literal.shape(), {}, {}, module_.context().literals.Add(literal).value);
 }
@@ -166,7 +166,7 @@ void Padder::ClampStart(Instruction user, int64_t index, InstructionId size, int
   module_.ReplaceOperand(user.id(), index, Binary(Opcode::kMinimum, start.id(), last));
 }
 
-// ---- the walk ----
+// ---- traversal ----
 
 void Padder::SetSize(Instruction i) {
   const Shape shape = i.shape();
@@ -180,7 +180,7 @@ void Padder::SetSize(Instruction i) {
 }
 
 void Padder::GetSize(Instruction i) {
-  // A static one is left to dynamic-dimension-simplifier.
+  // dynamic-dimension-simplifier handles static dimensions.
   const InstructionId size = SizeOf(i.operand(0).id(), DimensionOf(i));
   if (size.valid()) Replace(module_, i.id(), size);
 }
@@ -235,7 +235,7 @@ absl::Status Padder::Run() {
     if (!status.ok()) return status;
   }
   for (InstructionId id : set_dimension_sizes_) Replace(module_, id, at(id).operand(0).id());
-  // Not every size is asked for.
+  // Erase unused sizes.
   for (size_t k = made_.size(); k-- > 0;) {
     const Instruction made = at(made_[k]);
     if (made.record().parent.valid() && !made.has_users() && !made.is_root()) module_.Erase(made_[k]);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the arrays of one computation static: what dynamic-padder does.
+// Makes the arrays of one computation static for dynamic-padder.
 //
-// Each array with dynamic dimensions gets the size of its bounds, and beside it stands the size of each of these
-// dimensions, a scalar s32. Operands first, each instruction is given the sizes of its result, as they follow from
-// those of its operands (dimension_inference.cc, indexed.cc), and what lies behind them is masked where it would count.
-// Computations that call each other pass the sizes along with the arrays (calls.cc).
+// Each array with dynamic dimensions gets the size of its bounds, and each of these dimensions a scalar s32 with its
+// size. In operand order, the sizes of each result are inferred from those of the operands (dimension_inference.cc,
+// indexed.cc), and elements beyond them are masked where they would count. Calls pass the sizes along with the arrays
+// (calls.cc).
 #ifndef HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_
 #define HLOKIT_PASSES_SIMPLIFY_DYNAMIC_PADDER_H_
 
@@ -19,15 +19,15 @@
 
 namespace hlokit {
 
-// set-dimension-size with the bound of the dimension, whose result is static there.
+// Returns true for a set-dimension-size to the bound of the dimension, whose result is static there.
 bool UnsetsDimension(Instruction instruction);
 
 class Padder {
  public:
-  // `original`: the module as it was, with the same ids.
+  // `original` is the module before the pass, with the same ids.
   Padder(Module* module, const Module* original, const StaticShapes* static_shapes, ComputationId computation);
 
-  // An error of kind Unimplemented names what cannot be done; the module is then to be thrown away.
+  // Returns an error of kind Unimplemented that names an unsupported instruction; the module must then be discarded.
   absl::Status Run();
 
   int64_t set_dimension_sizes() const { return static_cast<int64_t>(set_dimension_sizes_.size()); }
@@ -35,12 +35,11 @@ class Padder {
   int64_t passed() const { return passed_; }
 
  private:
-  // For each dimension of each leaf in turn: a scalar s32, or none where the dimension is static. Of an array: for each
-  // dimension.
+  // For each dimension of each leaf in turn, a scalar s32, or an invalid id if the dimension is static.
   using Sizes = std::vector<InstructionId>;
   struct InferredSizes {
     Sizes sizes;
-    InstructionId value;  // stands for the result from now on; none: the instruction itself
+    InstructionId value;  // replaces the result; invalid: the instruction itself
   };
 
   Instruction at(InstructionId id) const { return module_.instruction(id); }
@@ -48,10 +47,10 @@ class Padder {
   Shape StaticOf(Shape shape) const { return static_shapes_.Of(shape); }
   absl::Status CannotPad(Instruction i, std::string_view why) const;
 
-  // Empty if all dimensions are static.
+  // Returns the sizes; empty if all dimensions are static.
   const Sizes& SizesOf(InstructionId id) const;
   bool HasSizes(Instruction i) const { return !SizesOf(i.id()).empty(); }
-  // Of an array.
+  // Returns the size of a dimension of an array.
   InstructionId SizeOf(InstructionId id, int64_t dim) const;
   void SetSizes(InstructionId id, Sizes sizes);
 
@@ -60,10 +59,10 @@ class Padder {
   void GetSize(Instruction i);
   Sizes ElementSizes(Instruction element) const;
   Sizes TupleSizes(Instruction tuple) const;
-  // Each dynamic dimension of `shape` has a size.
+  // Returns an error unless each dynamic dimension of `shape` has a size.
   absl::Status CheckComplete(Instruction i, Shape shape, const Sizes& sizes) const;
 
-  // The sizes of the result, as they follow from those of the operands; masks what the instruction combines.
+  // Infers the sizes of the result from those of the operands, and masks the elements that the instruction combines.
   absl::StatusOr<InferredSizes> InferSizes(Instruction i);
   absl::StatusOr<InferredSizes> InferElementwise(Instruction i);
   absl::StatusOr<InferredSizes> InferReshape(Instruction i);
@@ -82,20 +81,20 @@ class Padder {
 
   // ---- calls.cc ----
   absl::Status VisitCall(Instruction i);
-  // A parameter of the entry, or an element of one, whose size the caller of the program knows.
+  // Takes the sizes of a parameter of the entry, or of an element of one, from the caller of the program.
   absl::Status ReceiveSizes(Instruction source);
-  // Gives a parameter or result the shape with sizes; users get what they had.
+  // Gives a parameter or result the shape with sizes; users get its former elements.
   absl::Status Unpack(Instruction i);
-  // A tuple of `value`, of the shape `shape` before, and its sizes.
+  // Returns a tuple of `value`, of the former shape `shape`, and its sizes.
   absl::StatusOr<InstructionId> Packed(InstructionId value, Shape shape);
-  // `result` with the dynamic dimensions of `shape`.
+  // Returns `result` with the dynamic dimensions of `shape`.
   absl::StatusOr<InstructionId> Restored(InstructionId result, Shape shape);
   absl::Status RestoreResults();
   absl::Status PackResult();
-  // One that nothing uses any more, since `by` has its elements.
+  // Erases an unused tuple whose elements `by` has.
   void EraseTuple(Instruction tuple, InstructionId by);
 
-  // ---- new instructions, which stand at position_ and for what is being visited ----
+  // ---- new instructions, inserted at position_ with the metadata of the visited instruction ----
   void SetInsertionPoint(InstructionId position, MetadataId metadata) { position_ = position, metadata_ = metadata; }
   void SetInsertionPointAfter(Instruction i) { position_ = i.record().next; }
   InstructionId Make(Opcode opcode, Shape shape, absl::Span<const InstructionId> operands,
@@ -103,17 +102,18 @@ class Padder {
   InstructionId Number(ElementType type, int64_t value);
   InstructionId Number(int64_t value) { return Number(ElementType::kS32, value); }
   InstructionId Zero(ElementType type);
-  // Of scalars of one type.
+  // Returns a binary operation of scalars of one type.
   InstructionId Binary(Opcode opcode, InstructionId a, InstructionId b);
   InstructionId Plus(InstructionId a, int64_t b) { return b == 0 ? a : Binary(Opcode::kAdd, a, Number(b)); }
   InstructionId Element(InstructionId tuple, int64_t index);
   InstructionId Tuple(absl::Span<const InstructionId> elements);
   InstructionId Broadcast(Shape shape, InstructionId scalar);
-  // True in front of the size in dimension `dim` of an array of these dimensions.
+  // Returns a mask that is true before `size` in dimension `dim` of an array of these dimensions.
   InstructionId ValidMask(Shape shape, int64_t dim, InstructionId size);
-  // Puts `value` into operand `index` of `user` behind the first `size` places of dimension `dim`.
+  // Sets the elements of operand `index` of `user` from position `size` of dimension `dim` on to `value`.
   void Mask(Instruction user, int64_t index, int64_t dim, InstructionId size, InstructionId value);
-  // Operand `index` of `user`, a start along a dimension of `size` elements: no further than where `length` fit.
+  // Clamps operand `index` of `user`, a start index along a dimension of `size` elements, so that `length` elements
+  // fit.
   void ClampStart(Instruction user, int64_t index, InstructionId size, int64_t length);
 
   Module& module_;
@@ -121,9 +121,9 @@ class Padder {
   const StaticShapes& static_shapes_;
   const ComputationId computation_;
   const bool is_entry_;
-  const Shape root_shape_;  // as it was
+  const Shape root_shape_;  // before the pass
   absl::flat_hash_map<uint32_t, Sizes> sizes_;
-  std::vector<InstructionId> set_dimension_sizes_;  // of sizes, which go in the end
+  std::vector<InstructionId> set_dimension_sizes_;  // set-dimension-size instructions, erased at the end
   std::vector<InstructionId> made_;
   int64_t masks_ = 0;
   int64_t passed_ = 0;

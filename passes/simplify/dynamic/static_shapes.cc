@@ -4,7 +4,7 @@
 namespace hlokit {
 
 StaticShapes::StaticShapes(ShapeTable* table) : table_(*table) {
-  // What a shape holds was interned before it.
+  // Components of a shape were interned before it.
   const size_t count = table_.size();
   static_.reserve(count);
   for (uint32_t id = 0; id < count; ++id) {

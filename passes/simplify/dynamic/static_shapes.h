@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes without their dynamic dimensions, and what computations pass each other in their place.
+// Shapes without dynamic dimensions, and the shapes that computations pass in their place.
 #ifndef HLOKIT_PASSES_SIMPLIFY_DYNAMIC_STATIC_SHAPES_H_
 #define HLOKIT_PASSES_SIMPLIFY_DYNAMIC_STATIC_SHAPES_H_
 
@@ -11,13 +11,13 @@ namespace hlokit {
 
 class StaticShapes {
  public:
-  // Knows the shapes that `table` has now.
+  // Covers the shapes that `table` has now.
   explicit StaticShapes(ShapeTable* table);
 
-  // The same shape with every dimension at its bound.
+  // Returns the shape with every dimension at its bound.
   Shape Of(Shape shape) const;
-  // With the sizes beside it: a tuple of the elements of a tuple, or of the array, followed by a scalar s32 for each
-  // dynamic dimension, in the order of Leaves(shape). A shape without any is left as it is.
+  // Returns a tuple of the elements of a tuple, or of the array, followed by a scalar s32 for each dynamic dimension,
+  // in the order of Leaves(shape). Returns a shape without dynamic dimensions unchanged.
   Shape WithSizes(Shape shape) const;
 
  private:

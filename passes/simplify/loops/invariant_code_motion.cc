@@ -13,7 +13,8 @@
 namespace hlokit {
 namespace {
 
-// As cheap to do again as to carry along; goes only where something that is worth it needs it.
+// Returns true if recomputation is as cheap as carrying the value; such operations move only along with a user that is
+// worth it.
 bool IsCheap(Opcode opcode) {
   return opcode == Opcode::kBitcast || opcode == Opcode::kBroadcast || opcode == Opcode::kConstant ||
          opcode == Opcode::kIota || opcode == Opcode::kReshape || opcode == Opcode::kReverse ||
@@ -30,7 +31,7 @@ bool MayMove(Instruction i, const SideEffects& effects) {
          i.control_successors().empty() && !i.has(Attr::kSharding);
 }
 
-// No larger than what it is made of: carrying it takes no more memory than carrying that.
+// Returns true if the result is no larger than the operands, so that carrying it takes no more memory.
 bool IsNoLarger(Instruction i) {
   int64_t inputs = 0;
   for (Instruction operand : i.operands()) {
@@ -45,9 +46,9 @@ class Hoister {
   Hoister(Module& module, const CanonicalLoop& plain, const SideEffects& effects)
       : module_(module), plain_(plain), effects_(effects) {}
 
-  // Instructions moved out.
+  // Returns the number of instructions moved.
   int64_t Run() {
-    // Invariant instructions in order, and of those what is worth moving with what it needs.
+    // Invariant instructions in order; of these, the ones worth moving and their operands.
     std::vector<InstructionId> worth;
     for (Instruction i : plain_.body.instructions()) {
       if (IsStateElement(i, plain_.body)) {
@@ -63,7 +64,7 @@ class Hoister {
       if (!IsCheap(i.opcode()) && i.shape().IsArray() && IsNoLarger(i)) worth.push_back(i.id());
     }
     if (worth.empty()) return 0;
-    // Each with what it needs, in front of the loop.
+    // Clone each with its operands before the loop.
     const auto outside = [this](Instruction element) {
       const InstructionId before = InitElement(module_, plain_, element.int_attr(Attr::kIndex));
       MergeMetadata(module_, element.id(), before);
@@ -71,7 +72,7 @@ class Hoister {
     };
     LoopBodyCloner copier(&module_, plain_.body, plain_.loop.record().parent, plain_.loop.id(), outside, nullptr);
     for (InstructionId id : worth) copier.Clone(id);
-    // What is still used in the body is carried through the state.
+    // Values still used in the body become loop state.
     std::vector<InstructionId> added, inside;
     for (InstructionId id : worth) {
       bool used = false;
@@ -85,7 +86,7 @@ class Hoister {
     for (size_t k = 0; k < inside.size(); ++k) {
       const Instruction root = plain_.body.root();
       const InstructionId read = root.operand(size + static_cast<int64_t>(k)).id();
-      // Reads stand at the end of the body; they are needed from here on.
+      // The new reads are at the end of the body; move them before their users.
       module_.MoveBefore(read, inside[k]);
       Replace(module_, inside[k], read);
     }
@@ -109,7 +110,7 @@ absl::StatusOr<bool> WhileLoopInvariantCodeMotion::Run(Module& module) {
   const std::vector<uint32_t> callers = CountCallers(module);
   const SideEffects effects(module);
   bool changed = false;
-  // Inner loops first: what leaves one may leave the next.
+  // Inner loops first: instructions moved out of one may move out of the next.
   for (InstructionId id : WhileLoops(module)) {
     const std::optional<CanonicalLoop> plain = MatchCanonicalLoop(module.instruction(id), callers);
     if (!plain) continue;

@@ -18,7 +18,7 @@
 namespace hlokit {
 namespace {
 
-// Trips that are known to be none or one.
+// Returns the trip count if it is known to be zero or one.
 std::optional<int64_t> FewTrips(Instruction loop) {
   const auto condition = SplatOf(loop.computation_attr(Attr::kCondition).root());
   if (condition && condition->IsZero()) return 0;
@@ -26,11 +26,11 @@ std::optional<int64_t> FewTrips(Instruction loop) {
   return counted && counted->trips <= 1 ? std::optional(counted->trips) : std::nullopt;
 }
 
-// `result` of a loop whose trips were counted stands for what they were counted by: the condition, the elements of the
-// state that it reads, where these start, and, if the loop ran, what the body makes of them.
+// Adds the metadata of the loop counter to `result`, which replaces a loop with a known trip count: the condition, the
+// state elements it reads, their initial values and, if the loop ran, their updates in the body.
 void CarryCount(Module& module, Instruction loop, bool ran, InstructionId result) {
   const Computation condition = loop.computation_attr(Attr::kCondition), body = loop.computation_attr(Attr::kBody);
-  MergeMetadata(module, loop.id(), result);  // its name comes first
+  MergeMetadata(module, loop.id(), result);  // the loop's name comes first
   MergeMetadataOfComputations(module, {condition}, result);
   std::vector<InstructionId> open;
   for (const auto& use : condition.parameter(0).uses()) {
@@ -49,13 +49,13 @@ void CarryCount(Module& module, Instruction loop, bool ran, InstructionId result
     if (i.opcode() == Opcode::kParameter || !seen.insert(i.id().value).second) continue;
     MergeMetadata(module, i.id(), result);
     for (Instruction operand : i.operands()) {
-      // Counters are followed through what has one operand, and through the step.
+      // Follow counters through unary operations and through the increment.
       if (i.operand_count() == 1 || i.parent() == body) open.push_back(operand.id());
     }
   }
 }
 
-// Elements of the state that the results, the condition or effects need, by way of any number of trips.
+// Returns the state elements that results, the condition or side effects need in any iteration.
 std::vector<uint8_t> NeededElements(const CanonicalLoop& plain, const ConservativeSideEffects& effects) {
   const Module& module = plain.loop.module();
   std::vector<uint8_t> needed(static_cast<size_t>(plain.size), 0);
@@ -73,7 +73,7 @@ std::vector<uint8_t> NeededElements(const CanonicalLoop& plain, const Conservati
     }
   }
   for (int64_t k = 0; whole && k < plain.size; ++k) {
-    // Its value before the loop serves as well.
+    // Its initial value serves as well.
     if (!plain.unchanged[static_cast<size_t>(k)]) need(k);
   }
   for (const auto& use : plain.condition.parameter(0).uses()) need(use.user.int_attr(Attr::kIndex));
@@ -100,7 +100,7 @@ std::vector<uint8_t> NeededElements(const CanonicalLoop& plain, const Conservati
   }
 }
 
-// Reads of unchanged elements that start as the same value become reads of one of them.
+// Merges unchanged elements with equal initial values: their reads become reads of one of them.
 bool MergeEqualElements(Module& module, const CanonicalLoop& plain) {
   if (plain.init.opcode() != Opcode::kTuple) return false;
   absl::flat_hash_map<uint32_t, int64_t> first;
@@ -114,14 +114,14 @@ bool MergeEqualElements(Module& module, const CanonicalLoop& plain) {
   for (Instruction state : {plain.body.parameter(0), plain.condition.parameter(0)}) {
     for (const auto& use : state.uses()) {
       const int64_t index = use.user.int_attr(Attr::kIndex), other = instead[static_cast<size_t>(index)];
-      // The read that passes the element on stays.
+      // The read that forwards the element stays.
       bool passes_on = false;
       for (const auto& next : use.user.uses()) {
         passes_on |= next.user == plain.body.root() && next.operand_index == index;
       }
       if (other == index) continue;
       if (passes_on) {
-        // It goes with the element, which is what it was before the loop.
+        // Erased with the element, whose value is the initial one.
         MergeMetadata(module, use.user.id(), plain.init.operand(index).id());
         continue;
       }
@@ -132,7 +132,7 @@ bool MergeEqualElements(Module& module, const CanonicalLoop& plain) {
   return changed;
 }
 
-// After the loop an unchanged element is what it was before.
+// Replaces uses of an unchanged element after the loop by its initial value.
 bool ForwardUnchanged(Module& module, const CanonicalLoop& plain) {
   std::vector<InstructionId> elements;
   for (const auto& use : plain.loop.uses()) {
@@ -202,8 +202,7 @@ bool WhileLoopSimplifier::RunOnce(Module& module) {
 }
 
 absl::StatusOr<bool> WhileLoopSimplifier::Run(Module& module) {
-  // What leaves one loop makes work in those around it and inside it. Nests are shallow; a bound for those that are
-  // not.
+  // Changes in one loop enable others around and inside it. Nests are shallow; bound the iterations for deep ones.
   bool changed = false;
   for (int round = 0; round < 20 && RunOnce(module); ++round) changed = true;
   return changed;
@@ -212,7 +211,7 @@ absl::StatusOr<bool> WhileLoopSimplifier::Run(Module& module) {
 absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
   const std::vector<uint32_t> callers = CountCallers(module);
   bool changed = false;
-  // Outer loops first: what becomes known in one is a constant before the next.
+  // Outer loops first: their constants are known when inner loops are visited.
   std::vector<InstructionId> loops = WhileLoops(module);
   std::reverse(loops.begin(), loops.end());
   for (InstructionId id : loops) {
@@ -229,7 +228,7 @@ absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
         std::vector<InstructionId> reads;
         for (const auto& use : c.parameter(0).uses()) {
           if (use.user.int_attr(Attr::kIndex) != k || HasControlEdges(use.user)) continue;
-          // The read that only passes the element on needs no constant.
+          // A read that only forwards the element needs no constant.
           bool other_use = use.user == c.root();
           for (const auto& next : use.user.uses())
             other_use |= next.user != plain->body.root() || next.operand_index != k;
@@ -242,7 +241,7 @@ absl::StatusOr<bool> WhileLoopConstantSinking::Run(Module& module) {
                                                            {}, {}, constant.payload);
           module.MoveBefore(copy, read);
           SetMetadataFrom(module, copy, {value.id(), read});
-          // The element itself is still passed on by a read.
+          // A read still forwards the element itself.
           std::vector<std::pair<InstructionId, int64_t>> users;
           for (const auto& next : module.instruction(read).uses()) {
             if (next.user == plain->body.root() && next.operand_index == k) continue;

@@ -6,8 +6,8 @@
 
 namespace hlokit {
 
-// Loops that never run go; loops that run once become their body; parts of the state that nothing needs, and parts that
-// the body passes on unchanged, leave the state.
+// Removes loops that never run, replaces loops that run once by their body, and removes unused and loop-invariant
+// elements of the state.
 class WhileLoopSimplifier : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;
@@ -16,19 +16,19 @@ class WhileLoopSimplifier : public Pass {
   bool RunOnce(Module& module);
 };
 
-// Moves what a body computes from unchanged parts of the state alone in front of the loop.
+// Moves computations on loop-invariant state before the loop.
 class WhileLoopInvariantCodeMotion : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;
 };
 
-// Constants that a loop carries unchanged are known inside it.
+// Sinks constants that a loop carries unchanged into its body and condition.
 class WhileLoopConstantSinking : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;
 };
 
-// Loops with a small known number of trips become that many copies of their body.
+// Unrolls loops with a small known trip count.
 class WhileLoopUnroller : public Pass {
  public:
   absl::StatusOr<bool> Run(Module& module) override;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of devices of which one is slow: devices_add_up.py REPORT.json SLOW_DEVICE FACTOR
+"""Checks the times of devices with one straggler: devices_add_up.py REPORT.json SLOW_DEVICE FACTOR
 
-The program computes, sums over all devices and computes again, as long as before. So the slow one computes FACTOR times as long
-as the others, which wait for it half of the difference in the sum and are idle for the other half at the end; and what a device
-does and waits for adds up to the device time.
+The program computes, sums over all devices and computes again, as long as before. So the straggler computes FACTOR
+times as long as the others, which wait for it half of the difference in the sum and are idle for the other half at the
+end; the work and waiting of a device add up to the device time.
 """
 import json
 import sys

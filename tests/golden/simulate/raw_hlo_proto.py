@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows parts of the HloProto in a profile by field numbers alone, as `protoc --decode_raw` does.
+"""Prints parts of the HloProto in a profile by field numbers only, like `protoc --decode_raw`.
 
   raw_hlo_proto.py FILE.xplane.pb module | INSTRUCTION ...
 

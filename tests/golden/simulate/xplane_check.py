@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads an XSpace by the public field numbers alone (xplane.proto, hlo.proto) and checks what XProf needs of it.
+"""Reads an XSpace by the public field numbers only (xplane.proto, hlo.proto) and checks the requirements of XProf.
 
   xplane_check.py FILE.xplane.pb REPORT.json DEVICES STEPS
 
-Prints a line for each thing that holds; raises where one does not.
+Prints a line for each property that holds; raises otherwise.
 """
 import json
 import struct

@@ -13,7 +13,7 @@ SCOPES = ("forward", "backward", "optimizer")
 
 
 def steps_of(plane, line, wanted):
-    """For each name that is wanted: the steps in which an event has it, by name or scope, and when it began."""
+    """For each wanted name: the steps in which an event has it, by name or scope, and its start times."""
     found = {name: {} for name in wanted}
     for event in plane.lines[line]:
         metadata = plane.events[one(event, 1)]

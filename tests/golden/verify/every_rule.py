@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names the rules of the verifier and of shape inference that no golden test breaks.
+"""Lists the rules of the verifier and of shape inference that no golden test violates.
 usage: every_rule.py VERIFY_DIR
 
-A rule is a call in the sources that makes an error message. Its arguments, with anything where they have no literal
-text, are a pattern; hlo-opt runs over all golden inputs of VERIFY_DIR, and each message it gives counts for the rule that
-it fits best. A rule of one opcode's inference needs a message about that opcode. every_rule_exceptions.txt lists what
-text cannot break, with the unit test that does; an exception that is none fails as well."""
+A rule is a call in the sources that creates an error message. Its arguments form a pattern, with wildcards for
+non-literal text; hlo-opt runs over all golden inputs of VERIFY_DIR, and each message counts for the rule that it
+matches best. A rule of one opcode's inference needs a message about that opcode. every_rule_exceptions.txt lists
+rules that text cannot violate, with the unit test that does; unneeded exceptions are errors too.
+"""
 import collections
 import concurrent.futures
 import glob
@@ -17,10 +18,10 @@ import sys
 
 folder = sys.argv[1]
 root = os.path.join(folder, '..', '..', '..')
-# `rule` is what follows Infer in the name of the function, if it begins so. A `part` is the call of a local helper, which
-# gives a piece of a message to a rule of the same file.
+# `rule` is the rest of a function name that begins with Infer. A `part` is the call of a local helper that returns a
+# part of a message to a rule of the same file.
 Site = collections.namedtuple('Site', 'file rule text pattern part header')
-# What comes before the message of a rule, unless it is about the header. Other messages are a reader's own.
+# The prefix of a rule's message, unless it is about the header. Other messages are the parser's.
 PREFIX = re.compile(r'(?:computation )?`[^`]*`: |cannot infer the result shape: ')
 
 
@@ -35,7 +36,7 @@ def end_of_call(source, begin):
 
 
 def split(expression, separators):
-    """The parts of `expression` between separators outside of parentheses and strings."""
+    """The operands of `expression` between separators outside of parentheses and strings."""
     parts, depth, begin = [], 0, 0
     for token in re.finditer(r'"(?:[^"\\]|\\.)*"|::|[][(){}]|[' + separators + ']', expression):
         text = token.group()
@@ -106,10 +107,10 @@ inputs = sorted(glob.glob(os.path.join(folder, '*.hlo')) + glob.glob(os.path.joi
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     messages = {m for found in pool.map(messages_of, inputs) for m in found}
 
-# What all rules for shapes use.
+# Files shared by all shape rules.
 SHARED = ('inference/checks.cc', 'inference/shape_inference.cc')
 
-# Which function infers the shape of an opcode, and in which file it stands.
+# The function that infers the shape of each opcode, and its file.
 table = open(os.path.join(root, 'ir', 'ops', 'opcodes.def')).read()
 rule_of = dict(re.findall(r'^OPCODE\(\w+, "([a-z0-9-]+)", \w+, \w+, (\w+),', table, re.M))
 rules = set(rule_of.values())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the tracer share: a session on one device, tensors from numbers, numbers from tensors.
+// Fixture of the tracer tests: a session on one device, and conversions between tensors and numbers.
 #ifndef HLOKIT_TESTS_UNIT_TRACER_TRACING_H_
 #define HLOKIT_TESTS_UNIT_TRACER_TRACING_H_
 
@@ -39,7 +39,7 @@ class TracingTest : public ::testing::Test {
     absl::StatusOr<Literal> literal = t.ToLiteral();
     EXPECT_TRUE(literal.ok()) << literal.status().message() << " " << tracer.status().message();
     if (!literal.ok()) return out;
-    // Of the literal: another thread may be writing the tensor by now.
+    // From the literal: another thread may be writing the tensor.
     const ElementType type = literal->shape().element_type();
     const size_t width = static_cast<size_t>(BytesOf(type));
     for (int64_t i = 0; i < literal->element_count(); ++i) {

@@ -134,7 +134,7 @@ ENTRY e {
 }
 
 // A step of Adam and a normalization: the second moment and the variance are positive; the gradient, of which only the
-// square goes into the root, need not be, and neither need what a subtraction hides.
+// square reaches the root, need not be, and neither need an operand of a subtraction.
 TEST(ArgumentGeneratorTest, WhatRootsAreTakenOf) {
   const auto module = Parse(R"(HloModule m
 ENTRY e {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each collective in each group mode, on devices whose operands say which device they are of: 10 * replica + partition.
+// Each collective in each group mode, on devices whose operands identify them: 10 * replica + partition.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +21,7 @@ constexpr std::string_view kAdd = R"(add {
 }
 )";
 
-// A module whose `id` is s32[1] {10 * replica + partition}, with `body` after it.
+// Returns a module whose `id` is s32[1] {10 * replica + partition}, with `body` after it.
 std::string WithId(std::string_view body) {
   return StrCat("HloModule m\n", kAdd, R"(digits {
   a = s32[] parameter(0)
@@ -252,7 +252,7 @@ s32[2] {2, 2})",
   EXPECT_EQ(run.results, (Strings{"s32[5] {1, -1, -1, -1, 5}", "s32[5] {2, 3, 6, 7, -2}"}));
 }
 
-// Each device sends its one row to both partitions of its replica, to the place of its own number.
+// Each device sends its one row to both partitions of its replica, at the index of its own number.
 TEST(CollectiveTest, RaggedAllToAllAmongPartitions) {
   EXPECT_EQ(ResultsOf("none = s32[2] constant({-1, -1})\nzeros = s32[2] constant({0, 0})\n"
                       "ones = s32[2] constant({1, 1})\nnth = s32[] convert(partition)\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dynamic-padder makes of a program computes, in front of the sizes, what the program says: the same program with
-// every dynamic dimension of its true size, cut out of the arguments by slices. The arguments are random also behind
-// the sizes, so that what is not masked shows.
+// Programs after dynamic-padder compute, within the sizes, the results of the original program with every dynamic
+// dimension at its true size, sliced from the arguments. The arguments are random beyond the sizes too, so that missing
+// masks have an effect.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -26,13 +26,12 @@ namespace {
 
 struct Program {
   std::string_view name;
-  // Dynamic dimensions are written by their bounds. A line that sets sizes ends in `//= ` and what it is where they are
-  // true sizes: N stands for the size of the bound 8, TRIPLE for
-  // three times that.
+  // Dynamic dimensions are written with their bounds. A line that sets sizes ends in `//= ` and its replacement for
+  // true sizes: N is the size for the bound 8, TRIPLE is three times that.
   std::string_view text;
-  // The sizes of bounds other than 8, for a size of that one.
+  // Sizes of bounds other than 8, as functions of the size of that one.
   std::map<int64_t, std::function<int64_t(int64_t)>> sizes = {};
-  int64_t least = 0;  // size that the program makes sense for
+  int64_t least = 0;  // smallest valid size
 };
 
 std::unique_ptr<Module> Read(const std::string& text) {
@@ -53,7 +52,7 @@ std::vector<std::string> Split(const std::string& text, const std::string& separ
   return parts;
 }
 
-// The program with the sizes of its dynamic results as further results.
+// Returns the program with the sizes of its dynamic results as further results.
 std::string WithSizes(const Program& program) {
   std::string text(program.text);
   const size_t entry = text.find("ENTRY");
@@ -76,7 +75,7 @@ std::string WithSizes(const Program& program) {
          ")" + std::string(root.suffix());
 }
 
-// The program for the size `n`.
+// Returns the program for the size `n`.
 std::string TrueSizes(const Program& program, int64_t n) {
   std::string text = WithSizes(program);
   text = std::regex_replace(text, std::regex(R"((= \S+) .*//= )"), "$1 ");
@@ -105,7 +104,7 @@ std::vector<Literal> Evaluate(const Module& module, int64_t n) {
   return results ? *std::move(results) : std::vector<Literal>();
 }
 
-// The first element in which the part of `padded` that `exact` has differs from it; -1 if none does.
+// Returns the first element of the valid part in which `padded` differs from `exact`, or -1.
 int64_t Difference(const Literal& padded, const Literal& exact) {
   const Shape small = exact.shape(), large = padded.shape();
   const size_t bytes =

@@ -11,7 +11,7 @@
 namespace hlokit::interp {
 namespace {
 
-// A dot of two vectors of equal numbers.
+// Returns a dot of two vectors of equal numbers.
 double Dot(int64_t size, float number) {
   const std::string n = std::to_string(size);
   const TextRun run =

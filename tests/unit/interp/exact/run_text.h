@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs modules given as text on arguments given as text: on the exact engine, and on the plain evaluator, which has to
-// agree unless the module is too large for it.
+// Runs modules given as text on arguments given as text: on the exact engine, and on the reference evaluator, which
+// must agree unless the module is too large for it.
 #ifndef HLOKIT_TESTS_UNIT_INTERP_EXACT_RUN_TEXT_H_
 #define HLOKIT_TESTS_UNIT_INTERP_EXACT_RUN_TEXT_H_
 
@@ -29,11 +29,11 @@
 namespace hlokit::interp {
 
 struct TextRun {
-  std::vector<std::string> results;  // a leaf each, as literals are printed; those of device 0 first
-  std::string error;                 // the first, or empty
+  std::vector<std::string> results;  // one leaf each, as printed literals; those of device 0 first
+  std::string error;                 // the first one, or empty
 };
 
-// Whether the plain evaluator gives the same, or an error where the exact engine has one (no results).
+// Expects that the reference evaluator returns the same results, or an error if the exact engine has one (no results).
 inline void ExpectPlainAgrees(const Module& module, EvaluatorOptions options, const std::vector<Literal>& arguments,
                               const std::optional<std::vector<Literal>>& results) {
   options.limits.max_seconds = std::min(options.limits.max_seconds, 0.2);
@@ -53,7 +53,7 @@ inline void ExpectPlainAgrees(const Module& module, EvaluatorOptions options, co
   EXPECT_TRUE(difference->equal()) << "against the plain evaluator: " << difference->description;
 }
 
-// `arguments` is the text of all devices' arguments in turn; empty: made up from seed 1.
+// `arguments` is the text of all devices' arguments in turn; empty: generated from seed 1.
 inline TextRun RunText(std::string_view text, std::string_view arguments = "", EvaluatorOptions options = {}) {
   TextRun run;
   DiagnosticSink sink;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs cut up by hand over 2, 4 and 8 devices, joined by collectives, give what the whole program gives. Integers,
-// so that the order of sums does not show.
+// Programs partitioned by hand over 2, 4 and 8 devices, joined by collectives, equal the whole program. Integers, so
+// that the order of sums has no effect.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,10 +14,10 @@
 namespace hlokit::interp {
 namespace {
 
-// How the devices of a run are arranged, and the attributes of a collective among all of them.
+// Arrangement of the devices of a run, and the attributes of a collective among all of them.
 struct Arrangement {
   const char* name;
-  bool partitions;                // else replicas
+  bool partitions;                // otherwise replicas
   const char* reduce_attributes;  // all-reduce, all-gather, reduce-scatter
   const char* move_attributes;    // all-to-all, ragged-all-to-all
   const char* give_attributes;    // collective-broadcast, from the first device of the group
@@ -53,7 +53,7 @@ ENTRY e {
   ROOT r = (s32[8,24], s32[16,8], s32[8,16], s32[8,16], s32[]) tuple(y, t, x, d, total)
 })";
 
-// Each device makes its part of the same arrays from its number. $N devices; $C = 16 / N columns, $R = 8 / N rows.
+// Each device computes its shard of the same arrays from its number. $N devices; $C = 16 / N columns, $R = 8 / N rows.
 constexpr std::string_view kSharded = R"(HloModule sharded
 add {
   p = s32[] parameter(0)

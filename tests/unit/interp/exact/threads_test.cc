@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same bits on one thread and on several, for work that threads share in one way or another.
+// The same bits on one thread and on several, for each way of sharing work among threads.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -132,7 +132,7 @@ ENTRY e {
 })");
 }
 
-// The thread pool cuts work by the number of threads; what a piece computes must not depend on where it begins.
+// The thread pool partitions work by the number of threads; results must not depend on where a chunk begins.
 TEST(ThreadsTest, PiecesOfAnyLength) {
   ExpectSameOnAnyThreads(R"(HloModule m
 ENTRY e {

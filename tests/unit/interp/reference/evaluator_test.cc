@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plain evaluator defines, on the smallest programs that show it. RunText holds the exact engine to it too.
+// Values that the reference evaluator defines, on the smallest programs. RunText holds the exact engine to them too.
 #include "interp/reference/evaluator.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using interp::RunText;
 
-// The value of an entry of these lines, the last of which is the root.
+// Returns the value of an entry of these lines, the last of which is the root.
 std::string ValueOf(std::string_view lines, std::string_view computations = "") {
   const interp::TextRun run = RunText(StrCat("HloModule m\n", computations, "\nENTRY e {\n", lines, "\n}\n"));
   EXPECT_EQ(run.error, "");
@@ -43,7 +43,7 @@ TEST(PlainEvaluatorTest, ShiftsAndHalvesOfTypesNarrowerThanAByte) {
 TEST(PlainEvaluatorTest, ConversionsSaturateAndRoundOnce) {
   EXPECT_EQ(ValueOf("a = f32[4] constant({300, -300, nan, 1.9})\n ROOT r = s8[4] convert(a)"),
             "s8[4] {127, -128, 0, 1}");
-  // In f32 it would be a tie, which goes to the even 1.
+  // A tie in f32, which would round to the even 1.
   EXPECT_EQ(ValueOf("a = f64[] constant(1.00390625000001)\n ROOT r = bf16[] convert(a)"), "bf16[] 1.008");
 }
 
@@ -78,7 +78,7 @@ TEST(PlainEvaluatorTest, NanComesLastInASortByValue) {
       "f32[4] {1, 2, 3, nan}");
 }
 
-// Chains of calls deeper than a C++ stack would be.
+// Chains of calls deeper than a C++ stack.
 TEST(PlainEvaluatorTest, CallsNestInMemory) {
   std::string text = "HloModule m\nf0 {\n ROOT p = s32[] parameter(0)\n}\n";
   constexpr int kDepth = 20000;

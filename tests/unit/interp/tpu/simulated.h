@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs on simulated machines, as the tests of the simulator ask for them.
+// Programs on simulated targets for the tests of the simulator.
 #ifndef HLOKIT_TESTS_UNIT_INTERP_TPU_SIMULATED_H_
 #define HLOKIT_TESTS_UNIT_INTERP_TPU_SIMULATED_H_
 

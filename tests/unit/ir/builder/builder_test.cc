@@ -52,7 +52,7 @@ TEST_F(BuilderTest, NamesAreUnique) {
   EXPECT_EQ(At(b_.Binary(Opcode::kAdd, x, x).value()).name(), "add.1");
   EXPECT_EQ(At(b_.WithName("sum").Binary(Opcode::kAdd, x, x).value()).name(), "sum");
   EXPECT_EQ(At(b_.WithName("x").Unary(Opcode::kNegate, x).value()).name(), "x.1");
-  // A name is for one call, also for one that fails.
+  // A name applies to one call, even if the call fails.
   EXPECT_FALSE(b_.WithName("lost").Unary(Opcode::kNot, x).ok());
   EXPECT_EQ(At(b_.Unary(Opcode::kNegate, x).value()).name(), "negate");
 }
@@ -135,7 +135,7 @@ TEST_F(BuilderTest, ControlFlow) {
 
 TEST_F(BuilderTest, AttributesAreStoredAsTheParserStoresThem) {
   const InstructionId x = b_.Parameter(0, S("f32[4]"), "x").value();
-  // Given in any order, defaults dropped, implied ones added.
+  // In any order, defaults dropped, defaulted ones added.
   const InstructionId sort = b_.Add(Opcode::kTopK, {x}, {b_.Int(Attr::kK, 2)}).value();
   EXPECT_TRUE(At(sort).bool_attr(Attr::kLargest));
   EXPECT_TRUE(At(sort).bool_attr(Attr::kIsStable));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records stay while the array grows, shrinks, is copied and moved.
+// Records are preserved while the array grows, shrinks, is copied and moved.
 #include "ir/core/record_array.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 TEST(RecordArrayTest, GrowsAndKeepsWhatItHolds) {
   RecordArray<uint32_t> array;
   EXPECT_TRUE(array.empty());
-  // Large enough to be moved by the system more than once.
+  // Large enough that the system moves it more than once.
   constexpr uint32_t kSize = 300000;
   for (uint32_t i = 0; i < kSize; ++i) array.push_back(i * 7);
   array.shrink_to_fit();

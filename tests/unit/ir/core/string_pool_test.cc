@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interned strings have one id each, however alike they are.
+// Interned strings have one id each, however similar they are.
 #include "ir/core/string_pool.h"
 
 #include <gtest/gtest.h>

@@ -29,14 +29,14 @@ Digest Hash(std::string_view text, const FingerprintOptions& options = {}) {
   return module == nullptr ? Digest{} : Fingerprint(*module, options);
 }
 
-// An entry computation with two parameters and the given lines.
+// Returns an entry computation with two parameters and the given lines.
 std::string Entry(std::string_view lines) {
   return StrCat("HloModule m\n\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n",
                 "mul { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] multiply(a, b) }\n",
                 "ENTRY e {\n  p = f32[8]{0} parameter(0)\n  q = f32[8]{0} parameter(1)\n", lines, "\n}\n");
 }
 
-// A bit of everything: calls, loops, effects, constants of several kinds, control edges, dead code.
+// A program with calls, loops, side effects, constants of several kinds, control edges and dead code.
 constexpr std::string_view kProgram =
     R"(HloModule program, replica_count=2, input_output_alias={ {0}: (0, {}, may-alias) }
 
@@ -81,7 +81,7 @@ ENTRY %main (x: f32[4], y: f32[2,4]) -> (f32[4], f32[2]) {
 }
 )";
 
-// ---- Blindness ----
+// ---- ignored differences ----
 
 TEST(Fingerprint, SurvivesTheRoundTrip) {
   const std::unique_ptr<Module> module = Parse(kProgram);
@@ -113,7 +113,7 @@ TEST(Fingerprint, IsBlindToNames) {
   EXPECT_EQ(Hash(ToString(*module)), before);
 }
 
-// Brings the instructions of each computation into a random order that keeps definitions before uses.
+// Shuffles the instructions of each computation, keeping definitions before uses.
 void Shuffle(Module* module, std::mt19937* random) {
   for (Computation c : module->computations()) {
     std::vector<InstructionId> rest, placed;
@@ -176,7 +176,7 @@ TEST(Fingerprint, IsBlindToMetadataAndComments) {
             Hash(Entry("  ROOT r = f32[8]{0} add(p, q), metadata={op_name=\"r\"}"), {.metadata = true}));
 }
 
-// ---- Options ----
+// ---- options ----
 
 TEST(Fingerprint, CountsLayoutsOnRequest) {
   const std::string a = "HloModule m\nENTRY e { ROOT p = f32[2,3]{1,0} parameter(0) }";
@@ -199,7 +199,7 @@ TEST(Fingerprint, CountsTheScheduleOnRequest) {
   EXPECT_EQ(Hash(ab), Hash(text("", kA, kB)));
   EXPECT_NE(Hash(ab, {.schedule = true}), Hash(ba, {.schedule = true}));
   EXPECT_NE(Hash(ab, {.schedule = true}), Hash(text("", kA, kB), {.schedule = true}));
-  // Without a schedule the order means nothing.
+  // Without a schedule the order is irrelevant.
   EXPECT_EQ(Hash(text("", kA, kB), {.schedule = true}), Hash(text("", kB, kA), {.schedule = true}));
 }
 
@@ -216,9 +216,9 @@ TEST(Fingerprint, OfOtherOptionsIsAnother) {
   EXPECT_EQ(std::adjacent_find(digests.begin(), digests.end()), digests.end());
 }
 
-// ---- Every attribute ----
+// ---- every attribute ----
 
-// Takes the payload of `attr` from an instruction that has it as `text`.
+// Parses the payload of `attr` from an instruction that has it as `text`.
 uint32_t PayloadFromText(Attr attr, std::string_view line, const std::shared_ptr<Context>& context) {
   const std::unique_ptr<Module> module = Parse(Entry(line), context);
   if (module == nullptr) return 0;
@@ -227,7 +227,7 @@ uint32_t PayloadFromText(Attr attr, std::string_view line, const std::shared_ptr
   return payload.value_or(0);
 }
 
-// Two different values of an attribute, in the context of `module`, which has the computations `add` and `mul`.
+// Returns two different values of an attribute, in the context of `module`, which has the computations `add` and `mul`.
 std::pair<uint32_t, uint32_t> TwoValues(Attr attr, Module* module) {
   Context& context = module->context();
   const auto lists = [&](absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
@@ -324,7 +324,7 @@ std::pair<uint32_t, uint32_t> TwoValues(Attr attr, Module* module) {
   return {};
 }
 
-// An opcode that takes `attr`; negate for the common ones.
+// Returns an opcode that takes `attr`; negate for the common ones.
 Opcode OpcodeWith(Attr attr) {
   for (size_t i = 0; i < kOpcodeCount && !IsCommon(attr); ++i) {
     const AttrSpec* spec = FindAttrSpec(static_cast<Opcode>(i), attr);
@@ -403,10 +403,10 @@ TEST(Fingerprint, EveryOpcodeIsAnother) {
   EXPECT_EQ(std::adjacent_find(digests.begin(), digests.end()), digests.end());
 }
 
-// ---- Other edits ----
+// ---- other edits ----
 
 TEST(Fingerprint, EachEditCounts) {
-  // Each line differs from every other one in what it computes.
+  // Each line computes something different.
   const std::vector<std::string> lines = {
       "  ROOT r = f32[8]{0} subtract(p, q)",
       "  ROOT r = f32[8]{0} subtract(q, p)",
@@ -467,14 +467,14 @@ TEST(Fingerprint, HeaderFieldsCount) {
             Hash(text(", frontend_attributes={a=\"b\"}"), {.frontend_attributes = true}));
 }
 
-// ---- Values and effects ----
+// ---- values and side effects ----
 
 TEST(Fingerprint, EqualPureValuesAreOne) {
   EXPECT_EQ(Hash(Entry("  n = f32[8]{0} negate(p)\n  ROOT r = f32[8]{0} add(n, n)")),
             Hash(Entry("  n = f32[8]{0} negate(p)\n  m = f32[8]{0} negate(p)\n  ROOT r = f32[8]{0} add(n, m)")));
 }
 
-// Random numbers: each is drawn anew.
+// Random numbers: each one is a new value.
 std::string Draws(std::string_view order, std::string_view use) {
   std::string lines = "  lo = f32[] constant(0)\n  hi = f32[] constant(1)\n";
   for (char c : order) StrAppend(&lines, "  ", c, " = f32[8]{0} rng(lo, hi), distribution=rng_uniform\n");
@@ -507,7 +507,7 @@ TEST(Fingerprint, EffectsOfCalledComputationsAreToldApart) {
                       " ROOT t = (f32[], f32[]) tuple(a, b)")));
 }
 
-// ---- Asynchronous operations ----
+// ---- asynchronous operations ----
 
 std::string Async(std::string_view wrapped, std::string_view attributes) {
   return StrCat("HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n",
@@ -539,7 +539,7 @@ TEST(Fingerprint, UncalledComputationsCount) {
   EXPECT_EQ(Hash("HloModule m\n" + entry + extra), Hash("HloModule m\n" + extra + entry));
 }
 
-// ---- Size and odd modules ----
+// ---- size and unusual modules ----
 
 TEST(Fingerprint, LongChainsNeedNoStack) {
   Module module;
@@ -555,7 +555,7 @@ TEST(Fingerprint, LongChainsNeedNoStack) {
   }
   module.SetRoot(entry, last);
   const Digest before = Fingerprint(module);
-  // Users before operands: the slow way.
+  // Users before operands: the slow path.
   for (size_t i = ids.size(); i-- > 0;) module.MoveBefore(ids[i], InstructionId());
   EXPECT_EQ(Fingerprint(module), before);
 }

@@ -48,7 +48,7 @@ TEST_F(LiteralFillTest, XlaFillsWithACounter) {
 TEST_F(LiteralFillTest, RandomValuesAreTheSameEverywhere) {
   EXPECT_EQ(Fill(ElementType::kS32, {8}, FillKind::kRandom, 42), Fill(ElementType::kS32, {8}, FillKind::kRandom, 42));
   EXPECT_NE(Fill(ElementType::kS32, {8}, FillKind::kRandom, 42), Fill(ElementType::kS32, {8}, FillKind::kRandom, 43));
-  // SplitMix64 from 1234567 gives 6457827717110365317, 3203168211198807973, ...
+  // The outputs of SplitMix64 from 1234567 are 6457827717110365317, 3203168211198807973, ...
   EXPECT_EQ(Fill(ElementType::kU64, {2}, FillKind::kRandom, 1234567), "{5, 5}");
   EXPECT_EQ(Fill(ElementType::kF64, {1}, FillKind::kRandom, 1234567), "{-0.29984091595718365}");
 }

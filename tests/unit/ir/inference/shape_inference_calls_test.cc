@@ -263,7 +263,7 @@ TEST_F(ShapeInferenceTest, AsyncStart) {
   EXPECT_EQ(Infer(Opcode::kAsyncStart, {"f32[4]", "f32[3]"}, attrs),
             "((f32[4]{0}, f32[3]{0}), (f32[4]{0}, f32[3]{0}), u32[])");
   EXPECT_EQ(Check(Opcode::kAsyncStart, {"f32[4]", "f32[3]"}, attrs, "((f32[4], f32[3]), (f32[4], f32[3]), s32[])"), "");
-  // Bound late.
+  // Bound later.
   EXPECT_EQ(Check(Opcode::kAsyncStart, {}, attrs, "((), (f32[4], f32[3]), s32[])"), "");
   EXPECT_EQ(Check(Opcode::kAsyncStart, {"f32[4]"}, attrs, "((f32[4]), (), s32[])"), "");
   EXPECT_EQ(Check(Opcode::kAsyncStart, {"f32[4]"}, attrs, "((f32[4]), (f32[4]), s32[])"), "");

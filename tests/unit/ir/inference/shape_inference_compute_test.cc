@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shape rules of reductions, windows, products and their like.
+// Shape rules of reductions, windows, matmuls and similar operations.
 #include "shape_inference_fixture.h"
 
 namespace hlokit {
@@ -48,7 +48,7 @@ TEST_F(ShapeInferenceTest, ReduceWindow) {
   EXPECT_EQ(Infer(Opcode::kReduceWindow, {"f32[0]", "f32[]"}, windowed({{.size = 1, .base = 2}})), "f32[0]{0}");
   EXPECT_EQ(Infer(Opcode::kReduceWindow, {"f32[<=8,?]", "f32[]"}, windowed({{.size = 2}, {.size = 2}})),
             "f32[<=7,?]{1,0}");
-  // The type is that of the initial value.
+  // The type is that of the init value.
   EXPECT_EQ(Infer(Opcode::kReduceWindow, {"bf16[8]", "bf16[]"}, windowed({{.size = 2}})), "bf16[7]{0}");
   EXPECT_EQ(Infer(Opcode::kReduceWindow, {"f32[8]", "s32[8]", "f32[]", "s32[]"}, windowed({{.size = 2}}, "arg_max")),
             "(f32[7]{0}, s32[7]{0})");
@@ -132,7 +132,7 @@ TEST_F(ShapeInferenceTest, Scan) {
   EXPECT_EQ(Check(Opcode::kScan, {"f32[5,3]", "f32[3]"}, attrs(0, 1), "(f32[5,3], f32[3])"), "");
   EXPECT_ERROR(Check(Opcode::kScan, {"f32[5,3]", "f32[3]"}, attrs(0, 1), "(f32[5,3], f32[5])"),
                "attributes is (f32[5,3], f32[3])");
-  // A tuple of one may be left out.
+  // A tuple of one may be omitted.
   EXPECT_EQ(Infer(Opcode::kScan, {"f32[7]"}, attrs(0, 0, "in_tuple")), "(f32[7]{0})");
   EXPECT_EQ(Check(Opcode::kScan, {"f32[7]"}, attrs(0, 0, "in_tuple"), "f32[7]"), "");
   EXPECT_ERROR(Infer(Opcode::kScan, {"f32[5,4]", "f32[3]"}, attrs(0, 1)),

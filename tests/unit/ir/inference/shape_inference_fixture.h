@@ -22,14 +22,14 @@ class ShapeInferenceTest : public ::testing::Test {
   using Attrs = std::vector<AttrValue>;
   using Numbers = std::vector<int64_t>;
 
-  // What inference gives, as text with layout, or "error: ...".
+  // Returns the inferred shape, as text with layout, or "error: ...".
   std::string Infer(Opcode opcode, const Operands& operands, const Attrs& attrs = {}, const char* declared = "") {
     const std::vector<Shape> shapes = Shapes(operands);
     absl::StatusOr<Shape> shape = InferShape({module_.get(), opcode, shapes, attrs, S(declared)});
     return shape.ok() ? ToString(*shape) : Message(shape.status());
   }
 
-  // "" or "error: ...".
+  // Returns "" or "error: ...".
   std::string Check(Opcode opcode, const Operands& operands, const Attrs& attrs, const char* declared,
                     bool mixed_precision = true) {
     const std::vector<Shape> shapes = Shapes(operands);
@@ -52,7 +52,7 @@ class ShapeInferenceTest : public ::testing::Test {
     return {attr, static_cast<uint32_t>(value)};
   }
   AttrValue Flag(Attr attr) { return {attr, 1}; }
-  // The computation of kComputations (below) called `name`.
+  // Returns an attribute with the computation of kComputations (below) called `name`.
   AttrValue Calls(Attr attr, std::string_view name) { return {attr, Id(name).value}; }
   AttrValue CallsAll(Attr attr, const std::vector<std::string_view>& names) {
     Numbers ids;
@@ -67,7 +67,7 @@ class ShapeInferenceTest : public ::testing::Test {
     return ComputationId();
   }
 
-  // Window dimension: size, and what differs from a plain one.
+  // Window dimension: size, and the non-default parameters.
   struct WindowOf {
     int64_t size = 1, stride = 1, low = 0, high = 0, base = 1, dilate = 1, reversal = 0;
   };
@@ -205,7 +205,7 @@ ENTRY main {
   }
 };
 
-// The message of a failed inference or check contains `text`.
+// Expects that the message of a failed inference or check contains `text`.
 #define EXPECT_ERROR(result, text)                                                                \
   do {                                                                                            \
     const std::string result_ = (result);                                                         \

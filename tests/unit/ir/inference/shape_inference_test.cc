@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CheckShape and InferShape as such, and the elementwise rules.
+// CheckShape and InferShape in general, and the elementwise rules.
 #include "ir/inference/shape_inference.h"
 
 #include "shape_inference_fixture.h"
@@ -76,7 +76,7 @@ TEST_F(ShapeInferenceTest, CompatibilityOfNests) {
 }
 
 TEST_F(ShapeInferenceTest, TuplesThatShareElementsAreComparedOnce) {
-  // 2^60 leaves each, different at the bottom only where types may differ.
+  // 2^60 leaves each, different only at the innermost level, where types may differ.
   ShapeTable& shapes = module_->context().shapes;
   Shape a = S("f32[2]"), b = S("bf16[2]");
   for (int i = 0; i < 60; ++i) {

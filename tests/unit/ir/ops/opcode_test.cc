@@ -23,7 +23,7 @@ TEST(OpcodeTest, OperandsWhoseElementsStandInTheResult) {
   ExpectRange(Opcode::kConvert, 1, 0, 1);
   ExpectRange(Opcode::kAdd, 2, 0, 0);
   ExpectRange(Opcode::kUnknown, 3, 0, 0);
-  ExpectRange(Opcode::kConcatenate, 0, 0, 0);  // what does not verify is not read beyond its end
+  ExpectRange(Opcode::kConcatenate, 0, 0, 0);  // an invalid instruction is not read beyond its end
   ExpectRange(Opcode::kSelect, 1, 1, 1);
 }
 

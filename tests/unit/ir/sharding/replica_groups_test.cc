@@ -19,7 +19,7 @@ class ReplicaGroupsTest : public ::testing::Test {
     result.tiles = TileAssignment::Iota({groups, size}, std::move(order));
     return EncodeReplicaGroups(&context_, result);
   }
-  // Over a mesh of axes x, y, ...
+  // Encodes groups over a mesh of axes x, y, ...
   ListId OverMesh(std::vector<int64_t> sizes, IotaTileAssignment order, std::vector<AxisRef> axes) {
     ReplicaGroups result;
     result.kind = ReplicaGroups::Kind::kMesh;
@@ -86,11 +86,11 @@ TEST_F(ReplicaGroupsTest, Meshes) {
   EXPECT_EQ(CountReplicaGroups(context_, id).groups, 2);
   EXPECT_EQ(CountReplicaGroups(context_, id).group_size, 4);
   EXPECT_EQ(Expand(OverMesh({2, 4}, natural, {{0}})), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
-  // The order of the axes is that within a group.
+  // The order of the axes is the order within a group.
   EXPECT_EQ(Expand(OverMesh({2, 4}, natural, {{0}, {1}})), (Groups{{0, 1, 2, 3, 4, 5, 6, 7}}));
   EXPECT_EQ(Expand(OverMesh({2, 4}, natural, {{1}, {0}})), (Groups{{0, 4, 1, 5, 2, 6, 3, 7}}));
   EXPECT_EQ(Expand(OverMesh({2, 4}, natural, {})), (Groups{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}));
-  // Parts of an axis.
+  // Sub-axes.
   EXPECT_EQ(Expand(OverMesh({8}, natural, {{0, 1, 2}})), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
   EXPECT_EQ(Expand(OverMesh({8}, natural, {{0, 2, 2}})), (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
   id = OverMesh({8}, natural, {{0, 4, 2}, {0, 1, 2}});

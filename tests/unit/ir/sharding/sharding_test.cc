@@ -38,7 +38,7 @@ class ShardingTest : public ::testing::Test {
     out.Flush();
     return text;
   }
-  // Normalized, encoded, decoded, printed.
+  // Canonicalizes, encodes, decodes and prints `leaf`.
   std::string Text(ShardingLeaf leaf) {
     if (std::optional<std::string> error = NormalizeTiled(&leaf)) return *error;
     const ListId id = EncodeLeaf(&context_, leaf);
@@ -99,7 +99,7 @@ TEST_F(ShardingTest, OneForAllLeaves) {
   EXPECT_EQ(Text(both), "{{manual}, {manual}}");
   EXPECT_EQ(NormalizeForShape(&context_, both, pair), both);
   EXPECT_EQ(Text(NormalizeForShape(&context_, leaf, context_.shapes.Tuple({}))), "{{manual}}");
-  // More leaves than one would write out.
+  // More leaves than can be expanded.
   Shape shape = array;
   for (int i = 0; i < 60; ++i) shape = context_.shapes.Tuple({shape, shape});
   const ListId many = NormalizeForShape(&context_, leaf, shape);
@@ -107,13 +107,13 @@ TEST_F(ShardingTest, OneForAllLeaves) {
 }
 
 TEST_F(ShardingTest, NormalTiles) {
-  // What is not tiled is said in a word.
+  // Untiled leaves have a keyword.
   EXPECT_EQ(Text(Tiled(Iota({1, 1, 4}), {kReplicated})), "{replicated}");
   EXPECT_EQ(Text(Tiled(Iota({1, 2, 2}), {kManual, kManual})), "{manual}");
   EXPECT_EQ(Text(Tiled(Iota({1, 4}), {kUnreduced})), "{unreduced}");
   EXPECT_EQ(Text(Tiled(Iota({1, 1, 4}), {kManual, kReplicated})), "{replicated}");
   EXPECT_EQ(Text(Tiled(Iota({1, 4, 1}), {kManual, kReplicated})), "{manual}");
-  // Dimensions of size one go.
+  // Dimensions of size one are dropped.
   EXPECT_EQ(Text(Tiled(Iota({2, 2, 1}), {kReplicated})), "{devices=[2,2]<=[4]}");
   EXPECT_EQ(Text(Tiled(Iota({2, 1, 2}), {kManual, kReplicated})), "{devices=[2,2]<=[4] last_tile_dim_replicate}");
   EXPECT_EQ(Text(Tiled(Iota({1, 1}), {kManual, kReplicated})), "{replicated}");

@@ -80,14 +80,14 @@ TEST(TileAssignment, HugeIotasAreNotListed) {
   EXPECT_TRUE(tiles.is_iota());
   EXPECT_TRUE(tiles.Transpose({1, 0}, kMaxExpandedDevices));
   EXPECT_EQ(Text(tiles), "[2,1000000000000]<=[2000000000000]");
-  // This one is no iota when transposed.
+  // This one is not an iota when transposed.
   tiles = TileAssignment::Iota({6, huge}, {{2, 3 * huge}, {1, 0}});
   const TileAssignment before = tiles;
   EXPECT_FALSE(tiles.Transpose({1, 0}, kMaxExpandedDevices));
   EXPECT_EQ(tiles, before);
 }
 
-// Every way to reorder agrees with doing so on the listed devices.
+// Every reordering agrees with that of the listed devices.
 TEST(TileAssignment, IotasAgreeWithLists) {
   std::mt19937 random(7);
   const auto pick = [&random](int64_t low, int64_t high) {
@@ -95,7 +95,7 @@ TEST(TileAssignment, IotasAgreeWithLists) {
   };
   int still_iota = 0;
   for (int round = 0; round < 2000; ++round) {
-    // An order of 2 to 4 dimensions, seen as tiles of 1 to 5.
+    // An iota of 2 to 4 dimensions, with tiles of 1 to 5 dimensions.
     IotaTileAssignment order;
     for (int64_t n = pick(1, 4); n > 0; --n) order.reshape.push_back(pick(1, 4));
     order.perm.resize(order.reshape.size());
@@ -113,7 +113,7 @@ TEST(TileAssignment, IotasAgreeWithLists) {
     }
     dims.push_back(left);
 
-    // Canonical or not, the order means the same.
+    // Canonical or not, the order is the same.
     const int64_t count = *DeviceCount(dims);
     TileAssignment iota = TileAssignment::Iota(dims, order);
     ASSERT_TRUE(iota.iota.Valid());

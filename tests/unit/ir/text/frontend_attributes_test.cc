@@ -47,7 +47,7 @@ TEST(FrontendAttributes, BalancedBracesStandBare) {
   EXPECT_EQ(one("{a={},b=\"}\"}"), "{k={a={},b=\"}\"}}");
   EXPECT_EQ(one("{}"), "{k={}}");
   EXPECT_EQ(one("a{}"), "{k=\"a{}\"}");
-  // These would not be read back whole.
+  // Unquoted, these would not parse as a whole.
   EXPECT_EQ(one("{a"), "{k=\"{a\"}");
   EXPECT_EQ(one("{a}}"), "{k=\"{a}}\"}");
   EXPECT_EQ(one("{a} b"), "{k=\"{a} b\"}");

@@ -78,7 +78,7 @@ TEST_F(LiteralTextTest, F64HasFifteenDigitsOrSeventeen) {
   EXPECT_EQ(F64(-std::numeric_limits<double>::max()), "-1.7976931348623157e+308");
 }
 
-// What XLA computes with printf and strtod, for values all over the range.
+// Agrees with XLA's use of printf and strtod, for values over the whole range.
 TEST_F(LiteralTextTest, AgreesWithPrintf) {
   uint64_t state = 1;
   const auto random = [&] {
@@ -142,7 +142,7 @@ TEST_F(LiteralTextTest, InfinitiesAndNans) {
   EXPECT_EQ(Scalar(ElementType::kBF16, BF16::FromBits(0xffff)), "-nan(0x7f)");
   EXPECT_EQ(Scalar(ElementType::kF16, F16::FromBits(0x7e00)), "nan");
   EXPECT_EQ(Scalar(ElementType::kF8E5M2, F8E5M2::FromBits(0x7d)), "nan(0x1)");
-  // Formats without payloads; the NaN without a sign bit of its own reads as negative.
+  // Formats without payloads; a NaN without a separate sign bit reads as negative.
   EXPECT_EQ(Scalar(ElementType::kF8E4M3FN, F8E4M3FN::FromBits(0xff)), "-nan");
   EXPECT_EQ(Scalar(ElementType::kF8E5M2FNUZ, F8E5M2FNUZ::FromBits(0x80)), "-nan");
   EXPECT_EQ(Scalar(ElementType::kF8E8M0FNU, F8E8M0FNU::FromBits(0xff)), "nan");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every code of every type, against a reference in double arithmetic that looks values up in a table.
+// Every code of every type, against a table-driven reference in double arithmetic.
 #include "ir/types/float_types.h"
 
 #include <bit>
@@ -16,14 +16,14 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// A format, told independently of the code under test.
+// A format, described independently of the code under test.
 struct Format {
   int exponent_bits;
   int mantissa_bits;
   int bias;
   bool has_sign;
   int max_finite;  // code
-  int infinity;    // code that infinity and too large values become
+  int infinity;    // code of infinity and overflow
   int nan;         // code of NaN
   int minus_nan;   // code of NaN with a sign
   int minus_zero;  // code of -0
@@ -90,7 +90,7 @@ class FloatTypesTest : public testing::Test {
   const Format format = FormatOf<T>();
   const int sign = format.has_sign ? 1 << (kBits - 1) : 0;
 
-  // `v` must become `code`, and -v its negative.
+  // Expects that `v` converts to `code`, and -v to its negative.
   void ExpectCode(double v, int code) {
     EXPECT_EQ(int{T(v).bits()}, code) << "from " << v;
     if (static_cast<double>(static_cast<float>(v)) == v) {
@@ -119,13 +119,13 @@ TYPED_TEST(FloatTypesTest, FiniteCodesHaveTheirValueAndComeBack) {
 }
 
 TYPED_TEST(FloatTypesTest, RoundsToNearestTiesToEven) {
-  // 2^-127 and 2^-126 of f8e8m0fnu are checked apart.
+  // 2^-127 and 2^-126 of f8e8m0fnu are checked separately.
   for (int code = this->format.has_sign ? 0 : 1; code < this->format.max_finite; ++code) {
     const double low = ValueOf(this->format, code);
     const double high = ValueOf(this->format, code + 1);
     const double middle = low + (high - low) / 2;
     this->ExpectCode(middle, (code & 1) == 0 ? code : code + 1);
-    // Of the next floats, which doubles are as well.
+    // Neighbors among floats, which are doubles too.
     this->ExpectCode(std::nextafter(static_cast<float>(middle), 0.0f), code);
     this->ExpectCode(std::nextafter(static_cast<float>(middle), static_cast<float>(high)), code + 1);
   }
@@ -189,7 +189,7 @@ TYPED_TEST(FloatTypesTest, ConstantExpressionsAgreeWithTheTables) {
 }
 
 TEST(FloatTypesTest, ScaleRoundsItsLowestValuesAsSubnormals) {
-  // ml_dtypes takes 2^-127 for zero there: what is above half of 2^-126 becomes that.
+  // ml_dtypes treats 2^-127 as zero there: values above half of 2^-126 round to 2^-126.
   EXPECT_EQ(F8E8M0FNU(0x1p-127).bits(), 0);
   EXPECT_EQ(F8E8M0FNU(0x1.000001p-127).bits(), 1);
   EXPECT_EQ(F8E8M0FNU(0x1p-126).bits(), 1);
@@ -201,7 +201,7 @@ TEST(FloatTypesTest, ScaleRoundsItsLowestValuesAsSubnormals) {
 }
 
 TEST(FloatTypesTest, DoublesReachBf16AndF16ThroughFloat) {
-  // Above the middle of 1 and 1 + 2^-8, but by less than a float can tell.
+  // Above the midpoint of 1 and 1 + 2^-8, but by less than a float can represent.
   const double v = 1 + std::ldexp(1, -8) + std::ldexp(1, -40);
   EXPECT_EQ(static_cast<double>(BF16(v)), 1);
   EXPECT_EQ(BF16(v).bits(), BF16(static_cast<float>(v)).bits());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What texts cannot show: modules broken by hand, options, places, and sizes that would hurt. The rules themselves are
-// shown by tests/golden/verify.
+// Cases that texts cannot express: modules made invalid by edits, options, locations, and adversarial sizes.
+// tests/golden/verify covers the rules themselves.
 #include "ir/verify/verifier.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class VerifierTest : public ::testing::Test {
   }
   StringId Name(std::string_view name) { return module_->context().strings.Intern(name); }
 
-  // "kind: message" a line.
+  // Returns "kind: message" lines.
   std::string Verify(const VerifierOptions& options = {}, size_t limit = 100) const {
     DiagnosticSink sink(limit);
     VerifyModule(*module_, options, &sink);
@@ -225,7 +225,7 @@ ENTRY e {
   EXPECT_EQ(Verify(), "cyclic-calls: `c`: makes a computation recursive: `g` -> `g`\n");
 }
 
-// ---- what the parser refuses already ----
+// ---- errors that the parser reports too ----
 
 TEST_F(VerifierTest, LayoutConstraints) {
   Parse(R"(
@@ -407,7 +407,7 @@ TEST_F(VerifierTest, LongChains) {
   StrAppend(&text, "}\n");
   Parse(text);
   EXPECT_EQ(Verify(), "");
-  // The root first: now the search for cycles goes all the way down from it.
+  // The root first: the search for cycles then descends the whole way from it.
   module_->MoveBefore(module_->entry().root().id(), Id("x0"));
   EXPECT_EQ(Verify(), "");
 }
@@ -423,7 +423,7 @@ TEST_F(VerifierTest, DeepCalls) {
   EXPECT_EQ(Verify(), "");
 }
 
-// Every async-done follows the same chain of copies back to one start: the search must not take the square of that.
+// Every async-done follows the same chain of copies back to one start: the searches must not take quadratic time.
 TEST_F(VerifierTest, ManySearchesThroughOneChain) {
   constexpr int kLength = 3000;
   std::string text = "ENTRY e {\n  a = f32[4] parameter(0)\n";

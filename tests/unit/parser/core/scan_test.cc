@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking ahead agrees with looking at one byte after another, at every distance from the end of the text.
+// Scanning agrees with a byte-by-byte search, at every distance from the end of the text.
 #include "parser/core/scan.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace hlokit {
 namespace {
 
-// A copy whose last byte is the last of its allocation, so that a sanitizer sees whoever reads on.
+// A copy whose last byte is the last of its allocation, so that a sanitizer detects reads beyond it.
 class Exact {
  public:
   explicit Exact(std::string_view text) : bytes_(text.begin(), text.end()) {}

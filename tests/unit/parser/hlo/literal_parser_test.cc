@@ -23,7 +23,7 @@ class LiteralParserTest : public testing::Test {
   Shape F32(std::vector<int64_t> dims = {}) { return Array(ElementType::kF32, std::move(dims)); }
   Shape S32(std::vector<int64_t> dims = {}) { return Array(ElementType::kS32, std::move(dims)); }
 
-  // The literal printed again; or the first error, as "KIND OFFSET+SIZE: MESSAGE" (with " (HINT)").
+  // Returns the parsed literal as text; or the first error, as "KIND OFFSET+SIZE: MESSAGE" (with " (HINT)").
   std::string Parse(Shape shape, const std::string& text, const LiteralLimits& limits = {}) {
     DiagnosticSink sink;
     TextCursor in(text, &sink);
@@ -163,7 +163,7 @@ TEST_F(LiteralParserTest, TryBf16) {
   EXPECT_EQ(Parse(Array(ElementType::kF8E4M3FN), "-nan"), "-nan");
   EXPECT_EQ(Parse(Array(ElementType::kF8E5M2), "inf"), "inf");
   EXPECT_EQ(Parse(Array(ElementType::kF4E2M1FN), "100"), "6");
-  // The two digits that are printed of 2^-127 are nearer to it than to the next number.
+  // The two digits printed for 2^-127 are nearer to it than to the next number.
   EXPECT_EQ(Parse(Array(ElementType::kF8E8M0FNU), "5.87747e-39"), "5.9e-39");
   EXPECT_EQ(Parse(Array(ElementType::kF8E8M0FNU), "5.9e-39"), "5.9e-39");
   EXPECT_EQ(Parse(Array(ElementType::kF8E8M0FNU), "1.2e-38"), "1.2e-38");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text that was read before is not read again, but means what it means where it stands.
+// Cached texts are not parsed again, but their values depend on the context.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -40,7 +40,7 @@ TEST(TextCacheTest, LongTextsAreComparedAsAWhole) {
   const std::string text = "a" + std::string(200, 'x'), other = "b" + std::string(200, 'x');
   cache.Set(text, 0, 1);
   EXPECT_EQ(cache.Find(other, 0), nullptr);
-  cache.Set(other, 0, 2);  // beside the first: both end alike
+  cache.Set(other, 0, 2);  // same index as the first: both end alike
   EXPECT_EQ(*cache.Find(text, 0), 1);
   EXPECT_EQ(*cache.Find(other, 0), 2);
 }
@@ -59,7 +59,7 @@ TEST(TextCacheTest, ATextThatIsFoundIsRight) {
       cache.Set(text, 0, expected);
     }
   }
-  EXPECT_LT(found, 63);  // fewer places than texts
+  EXPECT_LT(found, 63);  // fewer slots than texts
 }
 
 TEST(RepeatedTextTest, OnlyTheTextOfTheParserIsRemembered) {
@@ -70,7 +70,7 @@ TEST(RepeatedTextTest, OnlyTheTextOfTheParserIsRemembered) {
   ShapeParser shapes(&in, &context, /*max_nesting=*/4);
   Shape shape;
   ASSERT_TRUE(shapes.Parse(&shape));
-  // A text that changes where it stands, as a buffer for strings without their escapes does.
+  // A buffer whose text changes, as for strings with resolved escapes.
   std::string other;
   for (const char* now : {"f32[3]{0}", "f32[4]{0}", "f32[2]{0}"}) {
     other = now;

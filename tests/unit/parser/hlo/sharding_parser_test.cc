@@ -14,7 +14,7 @@ namespace {
 
 class ShardingParserTest : public ::testing::Test {
  protected:
-  // As printed, or the first diagnostic.
+  // Returns the printed form, or the first diagnostic.
   std::string Parse(const std::string& text) {
     texts_.push_back(std::make_unique<std::string>(text));  // strings point into it
     DiagnosticSink sink;

@@ -64,7 +64,7 @@ TEST_F(SmallValueTest, StatisticsViz) {
   EXPECT_EQ(Stats("{visualizing_index=1,stat-1=33,stat-2=44.5}"), "{visualizing_index=1,stat-1=33,stat-2=44.5}");
   EXPECT_EQ(Stats("{visualizing_index=0, a=1000000, b=-0.00001, c=12345.678}"),
             "{visualizing_index=0,a=1e+06,b=-1e-05,c=12345.7}");
-  // What is kept is what is printed.
+  // The stored number is the printed one.
   const ListId id = id_;
   Stats("{visualizing_index=0,a=1e+06,b=-1e-05,c=12345.7}");
   EXPECT_EQ(id_, id);

@@ -50,7 +50,7 @@ std::string FileText(std::string_view path) {
   return text.str();
 }
 
-// All there is of a module that its texts do not cut.
+// Returns everything in a module that its texts do not abbreviate.
 std::string FullText(const Module& module) {
   PrintOptions options;
   options.print_large_constants = true;
@@ -73,7 +73,7 @@ void ExpectRoundTrip(const Module& module, const ParseOptions& options = {}) {
   ExpectSame(module, *back.module);
 }
 
-// A module of one computation with two parameters `a` and `b`, with `instructions` after them.
+// Returns a module of one computation with two parameters `a` and `b`, followed by `instructions`.
 std::string Json(std::string_view instructions, std::string_view root = "r") {
   return StrCat(R"({"format":"hlokit-module","version":1,"name":"m","entry":"e","computations":[
 {"name":"e","root":")",
@@ -89,7 +89,7 @@ constexpr std::string_view kAdd = R"({"name":"r","opcode":"add","shape":"f32[8]{
 struct Broken {
   std::string_view json;
   DiagnosticKind kind;
-  std::string_view message;  // a part of it
+  std::string_view message;  // a substring of it
 };
 
 void ExpectBroken(const Broken& b) {
@@ -114,7 +114,7 @@ TEST(JsonTest, EveryAttributeComesBack) {
   }
   for (size_t i = 0; i < kAttrCount; ++i) {
     const auto attr = static_cast<Attr>(i);
-    // Read and dropped, stored elsewhere, or tested below.
+    // Legacy, stored elsewhere, or tested below.
     if (attr == Attr::kMode || attr == Attr::kMetadata || attr == Attr::kUnknownOpcode ||
         attr == Attr::kUnknownAttributes) {
       continue;
@@ -128,7 +128,7 @@ TEST(JsonTest, MembersMayComeInAnyOrder) {
   const std::unique_ptr<Module> module = ReadHlo(FileText("tests/data/every_attribute.hlo"));
   ASSERT_NE(module, nullptr);
   std::string json = ToJson(*module);
-  // The library takes no lone surrogates; one byte is as good as another here.
+  // The library rejects lone surrogates; any other byte serves.
   for (size_t at; (at = json.find("\\udcff")) != std::string::npos;) json.replace(at, 6, "x");
   const Outcome plain = ReadJson(json);
   ASSERT_NE(plain.module, nullptr) << plain.text;
@@ -213,7 +213,7 @@ ENTRY e {
 }
 
 TEST(JsonTest, OrdersStay) {
-  // An edited module: users before operands, callers before what they call, names twice.
+  // An edited module: users before operands, callers before callees, duplicate names.
   const std::unique_ptr<Module> module = ReadHlo(R"(HloModule m
 f { p = f32[8]{0} parameter(0)
   ROOT q = f32[8]{0} negate(p) }
@@ -261,7 +261,7 @@ TEST(JsonTest, LooksLikeJson) {
   EXPECT_FALSE(LooksLikeJson("HloModule m {"));
 }
 
-// ---- what is wrong ----
+// ---- errors ----
 
 TEST(JsonTest, BrokenJson) {
   using K = DiagnosticKind;
@@ -349,7 +349,7 @@ TEST(JsonTest, BrokenInstructions) {
        {"", K::kNumberOutOfRange, "32 bits"}},
       {R"({"name":"r","opcode":"negate","shape":"f32[8]","operands":["a"],"unknown_attributes":[["x","1"]]})",
        {"", K::kUnknownAttribute, "`x`"}},
-      // A place behind escapes.
+      // A location after escapes.
       {R"({"name":"r","opcode":"domain","shape":"f32[8]","operands":["a"],"attributes":{"domain":"{kind=\"sharding\", entri={}}"}})",
        {"", K::kUnknownAttribute, "5:109: error"}},
   };
@@ -367,7 +367,7 @@ TEST(JsonTest, ReportsAllErrors) {
 )",
                                          kAdd)));
   EXPECT_EQ(o.sink.error_count(), 3u) << o.text;
-  // Its users are not to blame for what is broken.
+  // Users of an erroneous instruction are not reported.
   EXPECT_EQ(o.text.find("`x`"), std::string::npos) << o.text;
 }
 

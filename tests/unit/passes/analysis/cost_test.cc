@@ -104,7 +104,7 @@ TEST(CostTest, HugeShapesSaturate) {
   EXPECT_EQ(cost.bytes(), std::numeric_limits<int64_t>::max());
 }
 
-// Positions of output and window that meet the input, one by one.
+// Counts, one by one, the positions of output and window that read the input.
 int64_t CountPositions(int64_t input, int64_t kernel, int64_t output, int64_t stride, int64_t low, int64_t base,
                        int64_t window) {
   int64_t n = 0;

@@ -32,7 +32,7 @@ Instruction Named(const Module& module, std::string_view name) {
 }
 
 TEST(MemoryTest, AChainKeepsTwoBuffers) {
-  // The argument stays; each result is written over the one before.
+  // The argument stays live; each result overwrites the previous one.
   EXPECT_EQ(PeakOf(R"(HloModule m
     ENTRY e {
       x = f32[10] parameter(0)

@@ -9,7 +9,8 @@
 namespace hlokit {
 namespace {
 
-// Trips of a loop that starts at `start`, makes `next` of i, and goes on while `test` of i and n.
+// Returns the trip count of a loop that starts at `start`, computes `next` of i, and continues while `test` of i and n
+// holds.
 std::optional<int64_t> Trips(std::string_view element, std::string_view start, std::string_view next,
                              std::string_view test, std::string_view limit = "constant(10)") {
   const std::string type = StrCat(element, "[]");
@@ -48,7 +49,7 @@ TEST(TripCountTest, LimitInTheState) {
 
 TEST(TripCountTest, NothingIsSaidOf) {
   EXPECT_EQ(Trips("s32", "0", "multiply(i, step)", "compare(i, n), direction=LT"), std::nullopt);
-  EXPECT_EQ(Trips("s32", "0", "subtract(i, step)", "compare(i, n), direction=LT"), std::nullopt);  // wraps around
+  EXPECT_EQ(Trips("s32", "0", "subtract(i, step)", "compare(i, n), direction=LT"), std::nullopt);  // overflows
   EXPECT_EQ(Trips("s32", "0", "add(i, step)", "compare(i, n), direction=NE"), std::nullopt);       // steps over 10
   EXPECT_EQ(Trips("u8", "0", "add(i, step)", "compare(i, n), direction=LE", "constant(255)"), std::nullopt);
 }

@@ -13,7 +13,7 @@
 namespace hlokit {
 namespace {
 
-// Changes the module as often as its option says, over all its runs.
+// Changes the module as often as its option specifies, over all its runs.
 class Countdown : public Pass {
  public:
   absl::StatusOr<bool> Run(Module&) override {
@@ -140,7 +140,7 @@ TEST_F(PipelineTest, EveryPassOfTheLibraryIsDescribed) {
   }
 }
 
-// The page is made by `hlo-opt --list-passes=markdown > docs/passes.md`.
+// `hlo-opt --list-passes=markdown > docs/passes.md` generates the page.
 TEST(DocumentationTest, PageOfPassesIsCurrent) {
   std::ifstream file(HLOKIT_SOURCE_DIR "/docs/passes.md");
   std::stringstream page;

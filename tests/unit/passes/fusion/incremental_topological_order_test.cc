@@ -11,7 +11,7 @@
 namespace hlokit {
 namespace {
 
-// A graph in which edges lead from lower to higher numbers, and the groups made of it.
+// A graph with edges from lower to higher numbers, and the groups merged from it.
 class Graph {
  public:
   explicit Graph(uint32_t nodes,
@@ -30,13 +30,13 @@ class Graph {
     }
     return *order_;
   }
-  // One in which nothing is joined yet.
+  // Returns an order without merges.
   IncrementalTopologicalOrder FreshOrder() const {
     IncrementalTopologicalOrder order(limits_);
     order.Begin(begin_, flat_);
     return order;
   }
-  // Every edge leads forward in the order of the groups, which is then an order of all.
+  // Returns true if every edge leads forward in the order of the groups, which then contains all of them.
   bool Consistent() {
     for (uint32_t n = 0; n < users_.size(); ++n) {
       for (uint32_t user : users_[n]) {
@@ -97,7 +97,7 @@ TEST(IncrementalTopologicalOrderTest, StaysAnOrderWhateverIsJoined) {
   EXPECT_GT(refused, 500);
 }
 
-// A search that was given up is remembered; an order that has made the same joins, and no other search, agrees.
+// An abandoned search is remembered; an order with the same merges and no other searches agrees.
 TEST(IncrementalTopologicalOrderTest, RefusesNoMoreForWhatItRemembers) {
   std::mt19937 random(11);
   const IncrementalTopologicalOrder::SearchLimits limits = {.groups = 4, .edges = 12};

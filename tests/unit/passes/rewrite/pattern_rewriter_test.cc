@@ -26,7 +26,7 @@ bool NegateToAbs(PatternRewriter& rewriter, Instruction i) {
 bool AbsToNegate(PatternRewriter& rewriter, Instruction i) {
   return rewriter.ReplaceWithNew(i, Opcode::kNegate, {i.operand(0).id()});
 }
-// Makes something and then thinks better of it.
+// Creates an instruction and then declines.
 bool Hesitate(PatternRewriter& rewriter, Instruction i) {
   rewriter.MakeLike(Opcode::kAbs, {i.operand(0).id()});
   return false;
@@ -145,7 +145,7 @@ TEST(CompareResultsTest, IntegersExactlyFloatsNearly) {
   EXPECT_EQ(CompareResults(a, b, 10), "result 1: element 0 of s32[1]: expected 0, found 1");
 }
 
-// Each pass of these rooms has a golden test.
+// Each pass of these categories has a golden test.
 TEST(GoldenTest, EveryPassHasOne) {
   std::string texts;
   for (const auto& entry : std::filesystem::directory_iterator(HLOKIT_SOURCE_DIR "/tests/golden/passes")) {

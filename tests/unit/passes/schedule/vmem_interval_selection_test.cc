@@ -11,7 +11,7 @@ namespace {
 
 using Indices = std::vector<size_t>;
 
-// Places that all run, bound by their transfers.
+// Returns slots that all run, bound by their transfers.
 std::vector<ScheduleSlot> Running(size_t count, int64_t room) {
   return std::vector<ScheduleSlot>(count, {room, true, 0, 10});
 }
@@ -31,12 +31,12 @@ TEST(StayChoiceTest, TheShorterGoesFirst) {
 }
 
 TEST(StayChoiceTest, LengthsInWhatTakesTimeServeWhereTheySpareMore) {
-  // The large array stays for one kernel, as the small one does, but names stand between its maker and its reader.
+  // The large array is live for one kernel, as the small one is, but aliases come between its definition and its use.
   std::vector<ScheduleSlot> places = Running(5, 100);
   places[1].runs = places[2].runs = false;
   const std::vector<VmemInterval> stays = {Stay(0, 3, 90), Stay(3, 4, 20)};
   EXPECT_EQ(SelectVmemIntervals(stays, places), (Indices{0}));
-  // Where the kernels that use the large one compute longer than they move bytes, it spares nothing.
+  // If the kernels that use the large array are bound by computation, it saves nothing.
   places[0].compute_seconds = places[3].compute_seconds = 10;
   EXPECT_EQ(SelectVmemIntervals(stays, places), (Indices{1}));
 }
@@ -60,7 +60,7 @@ TEST(StayChoiceTest, WhatStaysFitsAtEachPlace) {
     for (const ScheduleSlot& place : places) EXPECT_GE(place.capacity, 0);
     std::sort(chosen.begin(), chosen.end());
     EXPECT_EQ(std::unique(chosen.begin(), chosen.end()), chosen.end());
-    // And nothing more fits.
+    // No further interval fits.
     for (size_t k = 0; k < stays.size(); ++k) {
       if (std::binary_search(chosen.begin(), chosen.end(), k)) continue;
       bool fits = true;

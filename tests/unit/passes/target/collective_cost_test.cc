@@ -19,7 +19,7 @@ TEST(CollectiveCostTest, AllGatherOverALineAsMeasured) {
   ASSERT_EQ(span.axes.size(), 1u);
   EXPECT_FALSE(span.axes[0].wraps);
   EXPECT_NEAR(Us(TimeOf(machine, CollectiveKind::kAllGather, 2048.0 * 8192 * 2, span)), 680, 34);
-  // Three quarters of the bytes over one link, in whatever order: no less than at its nominal rate.
+  // Three quarters of the bytes over one link, in any order: at least the time at its nominal rate.
   EXPECT_GT(Us(TimeOf(machine, CollectiveKind::kAllGather, 2048.0 * 8192 * 2, span)),
             0.75 * 2048 * 8192 * 2 / 45e9 * 1e6);
 }
@@ -27,7 +27,7 @@ TEST(CollectiveCostTest, AllGatherOverALineAsMeasured) {
 TEST(CollectiveCostTest, SmallMessagesCostTheirHops) {
   const DeviceDescription machine = *BuiltinDeviceDescription("v5e");
   const GroupSpan span = SpanOfAll(machine, *ParseTopology(machine, "16x16"));
-  // 8 hops each way round two rings of 16.
+  // 8 hops in each direction around two rings of 16.
   EXPECT_NEAR(Us(TimeOf(machine, CollectiveKind::kAllGather, 256, span)), 16, 1e-6);
 }
 
@@ -60,7 +60,7 @@ TEST(CollectiveCostTest, SlicesAreFarApart) {
   const GroupSpan one = SpanOfAll(machine, *ParseTopology(machine, "16x16"));
   const GroupSpan two = SpanOfAll(machine, *ParseTopology(machine, "2*16x16"));
   EXPECT_EQ(TimeOf(machine, CollectiveKind::kAllReduce, 1e9, one).dcn, 0);
-  // Each chip sends half of its 256th to the other slice and gets as much; 8 chips share the 25 GB/s of a host.
+  // Each chip sends half of its 256th to the other slice and receives as much; 8 chips share the 25 GB/s of a host.
   const double gather = 1e9 / 256 / 2 / (25e9 / 8) + 20e-6;
   EXPECT_NEAR(TimeOf(machine, CollectiveKind::kAllGather, 1e9, two).dcn, gather, 1e-9);
   // Twice the bytes, after one latency.
@@ -73,8 +73,8 @@ TEST(CollectiveCostTest, NonsenseGroupsHaveATime) {
   for (std::vector<int64_t> group :
        std::vector<std::vector<int64_t>>{{}, {0}, {7, 7, 7}, {0, 3, 5}, {1 << 30, 2}, {-5, 4}}) {
     const double us = Us(TimeOf(machine, CollectiveKind::kAllReduce, 1e6, SpanOf(machine, topology, group)));
-    // One device sends nothing; a megabyte to any other takes no less than at the rate of all links of a chip, and no
-    // more than over the slowest network and back.
+    // One device sends nothing; a megabyte to any other takes at least the time at the rate of all links of a chip, and
+    // at most that over the slowest network and back.
     EXPECT_GE(us, group.size() > 1 && group[0] != group[1] ? 1e6 / 600e9 * 1e6 : 0);
     EXPECT_LT(us, 1e4);
   }

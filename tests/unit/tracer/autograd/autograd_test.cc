@@ -108,7 +108,7 @@ TEST_F(AutogradTest, AWriteThroughADetachedTensorIsSeenByViewsAndNotByDerivative
   EXPECT_FALSE(detached.requires_grad());
   ASSERT_TRUE(Sum(y).Backward().ok());
   EXPECT_EQ(Values(x.grad()), (std::vector<double>{3, 3, 3}));
-  x.detach().fill_(5);  // a leaf may be written so
+  x.detach().fill_(5);  // the way to write a leaf
   EXPECT_TRUE(tracer.status().ok());
   EXPECT_EQ(Values(x), (std::vector<double>{5, 5, 5}));
 }
@@ -147,7 +147,7 @@ TEST_F(AutogradTest, AGraphThatWasWrittenInPlaceGoesAwayWithItsTensors) {
     w.set_requires_grad(true);
     Tensor x = Vector({3, 4});
     const Tensor y = w * x;
-    WriteInPlace(x, x + y);  // x comes to hold what was called with x, and y what was called with it before
+    WriteInPlace(x, x + y);  // x holds the former y = f(x), and y its old value
     EXPECT_TRUE(x.requires_grad());
   }
   EXPECT_EQ(tracer.device()->live_count(), before);

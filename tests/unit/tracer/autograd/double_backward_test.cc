@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of gradients, and what autograd refuses.
+// Gradients of gradients, and errors of autograd.
 #include <algorithm>
 #include <cmath>
 
@@ -10,8 +10,8 @@ namespace {
 
 class DoubleBackwardTest : public TracingTest {
  protected:
-  // d(sum of f's gradient, weighted)/dx, by autograd twice and by differences of the first gradient. Steep functions
-  // are compared within a part of the largest slope, as far as differences in f32 can tell.
+  // Compares d(sum of f's gradient, weighted)/dx by autograd twice with differences of the first gradient. Steep
+  // functions are compared within a fraction of the largest slope, as far as differences in f32 allow.
   template <typename Fn>
   void Check(Fn f, const std::vector<float>& at, bool steep = false) {
     const auto weighted = [&](const std::vector<float>& values, Tensor* x) {
@@ -110,9 +110,9 @@ TEST_F(DoubleBackwardTest, Activations) {
   for (const Op op : {Op::silu, Op::mish, Op::softplus, Op::hardswish, Op::elu, Op::log_sigmoid_forward}) {
     Check([&](const Tensor& x) { return Sum(lazy::InvokeOp(op, x) * weight); }, at);
   }
-  // Straight between its corners: what is curved comes from around it.
+  // Piecewise linear: curvature comes from the functions around it.
   Check([&](const Tensor& x) { return Sum(lazy::InvokeOp(Op::hardsigmoid, x * x * x) * weight); }, at);
-  // The gradient of a gradient's gradient follows from the same formulas.
+  // Third derivatives follow from the same formulas.
   Check([&](const Tensor& x) { return Sum(Gelu(x * x) * weight); }, at);
 }
 
@@ -128,7 +128,7 @@ TEST_F(DoubleBackwardTest, Losses) {
 }
 
 TEST_F(DoubleBackwardTest, Convolution) {
-  // Of the input, the kernel and the bias, with strides, padding and groups, transposed too.
+  // With respect to the input, the kernel and the bias, with strides, padding and groups, transposed too.
   const std::vector<float> at = {0.3f, -0.7f, 1.1f, 0.4f};
   const std::vector<float> fixed = {1, -2, 0.5f, 3, 0.25f, -1, 2, 1};
   const auto convolve = [&](const Tensor& x, const Tensor& w, const Tensor& bias, bool transposed, int64_t groups) {
@@ -218,7 +218,7 @@ TEST_F(DoubleBackwardTest, PoolingAndResizing) {
         return cube(lazy::InvokeOp(Op::upsample_nearest2d, image(x), IntList{4, 4}));
       },
       at, true);
-  // Scales that the sizes were rounded from decide which elements are taken.
+  // The scales that the sizes were rounded from determine which elements are taken.
   Check(
       [&](const Tensor& x) {
         return cube(lazy::InvokeOp(Op::upsample_nearest2d, image(x), IntList{3, 5}, 1.75, 2.6));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captured functions: what is traced, what is replayed, what breaks a graph.
+// Captured functions: tracing, replay and graph breaks.
 #include "tracer/capture/capture.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using CaptureTest = TracingTest;
 
-// Ops entered so far.
+// Returns the number of ops traced so far.
 int64_t OpCalls(Tracer& tracer) {
   tracer.PublishCounters();
   int64_t calls = 0;
@@ -175,7 +175,7 @@ TEST_F(WholeStepTest, AWholeStepIsOneGraphFromTheSecondOn) {
   EXPECT_EQ(losses, wanted);
   EXPECT_EQ(Values(captured.weight()), Values(plain.weight()));
   EXPECT_EQ(Values(captured.weight().grad()), Values(plain.weight().grad()));
-  // The first call makes the optimizer's state, two more agree on the numbers, the rest are replayed.
+  // The first call creates the optimizer's state, two more agree on the numbers, the others are replayed.
   EXPECT_EQ(Samples("CompileTime") - compiled, 2);
   EXPECT_EQ(Samples("ExecuteTime") - ran, 6);
   EXPECT_EQ(step.replays(), 3) << step.Report();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops without a lowering run on the host, and counters say which.
+// Ops without a lowering run on the host, and counters report them.
 #include "tests/unit/tracer/tracing.h"
 
 namespace hlokit::lazy {
@@ -29,7 +29,7 @@ TEST_F(FallbackTest, WhatIsLoweredCountsNothingThere) {
 TEST_F(FallbackTest, AFallbackComputesWhatItNeedsAndTheStepGoesOn) {
   const Tensor y = Vector({1, -1, 2}) * Scalar(3);
   const Tensor positive = lazy::InvokeOp(Op::masked_select, y, Gt(y, 0));
-  EXPECT_EQ(positive.numel(), 2);  // its size is known at once
+  EXPECT_EQ(positive.numel(), 2);  // its size is known immediately
   const Tensor sum = Sum(positive);
   ASSERT_TRUE(tracer.MarkStep().ok());
   EXPECT_EQ(Values(sum), (std::vector<double>{9}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every model traces a training step that lowers to a program that verifies; small ones learn their batch.
+// Every model traces a training step that lowers to a valid program; small ones fit their batch.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,7 +19,7 @@
 namespace hlokit::lazy {
 namespace {
 
-// Convnets in their own size, transformers small.
+// Returns convnets in their own size, transformers small.
 models::ModelConfig ConfigOf(std::string_view name) {
   models::ModelConfig config{.name = std::string(name), .batch = 1};
   if (name == "vit") {
@@ -43,7 +43,7 @@ models::ModelConfig ConfigOf(std::string_view name) {
 
 class ModelsTest : public ::testing::TestWithParam<std::string> {};
 
-// The loss of a model with zeros for parameters: nothing is run.
+// The loss of a model with zero parameters: nothing is run.
 class TracedModelTest : public ModelsTest {
  protected:
   TracedModelTest() : guard(tracer.device()), config(models::Complete(ConfigOf(GetParam()))) {
@@ -68,7 +68,7 @@ class TracedModelTest : public ModelsTest {
 TEST_P(TracedModelTest, IsAStepThatLowersAndVerifies) {
   int64_t count = 0;
   for (const nn::NamedTensor& p : registry->parameters()) count += p.tensor.numel();
-  // What torchvision and the papers say.
+  // According to torchvision and the papers.
   const std::map<std::string, int64_t> published = {
       {"alexnet", 61100840},  {"vgg16", 138357544},      {"squeezenet1_1", 1235496}, {"resnet18", 11689512},
       {"resnet50", 25557032}, {"mobilenet_v2", 3504872}, {"mnasnet1_0", 4383312},    {"resnext50_32x4d", 25028904}};
@@ -95,7 +95,7 @@ TEST_P(TracedModelTest, IsAStepThatLowersAndVerifies) {
   EXPECT_FALSE(sink.has_errors());
 }
 
-// After an op failed, gradients are undefined, and so is what follows from them.
+// After a failed op, gradients are undefined, and so are their derivatives.
 TEST_P(TracedModelTest, DerivativesOfUndefinedGradientsComeToTheirEnd) {
   tracer.SetError(absl::InvalidArgumentError("an op failed"));
   std::vector<const Node*> reached = {loss.impl()->grad_fn.get()};
@@ -108,7 +108,7 @@ TEST_P(TracedModelTest, DerivativesOfUndefinedGradientsComeToTheirEnd) {
     InfoOf(function->op).derivative(call);
     for (size_t k = 0; k < function->slots.size(); ++k) {
       const SavedVariable& slot = function->slots[k];
-      // One undefined gradient of several stands for zeros.
+      // One undefined gradient of several counts as zeros.
       EXPECT_TRUE(function->outputs.size() > 1 || !call.TakeResult(k).defined()) << SymbolOf(function->op);
       if (const Node* next = slot.edge.node.get(); next != nullptr && seen.insert(next).second) {
         reached.push_back(next);

@@ -111,7 +111,7 @@ TEST(CollectiveTest, ProgramsWithCollectivesAreKeptInTheFolder) {
   TracerOptions options = Devices(2);
   const TemporaryFolder folder;
   options.persistent_cache.folder = folder.path().string();
-  for (const int hits : {1, 2}) {  // the second device finds what the first has made
+  for (const int hits : {1, 2}) {  // the second device finds the program of the first
     Tracer tracer(options);
     std::vector<Tensor> sums;
     for (int d = 0; d < 2; ++d) {
@@ -144,11 +144,11 @@ class DataParallelTest : public ::testing::Test {
       for (const nn::NamedTensor& p : registry.parameters()) parameters.push_back(p.tensor);
       optimizer = std::make_unique<nn::Sgd>(parameters, nn::SgdOptions{.lr = 0.1, .momentum = 0.9});
     }
-    // What each device works on is data, not part of its program.
+    // Each device's shard is data, not part of its program.
     Tensor Part(const Tensor& t, int64_t begin, int64_t end) {
       return registry.tracer()->FromLiteral(*Slice(t, 0, begin, end).ToLiteral());
     }
-    // A step on examples [begin, end).
+    // Runs a step on examples [begin, end).
     absl::Status Step(int64_t begin, int64_t end) {
       optimizer->ZeroGrad();
       const models::Batch part = {{Part(all.inputs[0], begin, end)}, Part(all.labels, begin, end)};
@@ -162,7 +162,7 @@ class DataParallelTest : public ::testing::Test {
     std::unique_ptr<nn::Sgd> optimizer;
   };
 
-  // Parameters of device 0 after four steps on a number of devices, each in a thread of its own or in turn.
+  // Returns the parameters of device 0 after four steps on a number of devices, each in a separate thread or in turn.
   static std::vector<nn::NamedValue> Train(int devices, bool threads, Context* context) {
     Tracer tracer(Devices(devices));
     std::vector<std::unique_ptr<Replica>> replicas;
@@ -186,7 +186,7 @@ class DataParallelTest : public ::testing::Test {
     }
     const absl::Status done = tracer.Wait();
     EXPECT_TRUE(done.ok()) << done.message();
-    // Replicas stay the same, bit by bit.
+    // Replicas stay equal, bit by bit.
     const std::vector<nn::NamedValue> first = *nn::FetchState(replicas[0]->registry.state());
     for (int d = 1; d < devices; ++d) {
       const std::vector<nn::NamedValue> other = *nn::FetchState(replicas[d]->registry.state());
@@ -242,7 +242,7 @@ TEST(ReplicasTest, FiguresOfATrainingOnSeveralDevicesAreThoseOfOne) {
   ASSERT_EQ(figures[0].size(), figures[1].size());
   for (size_t i = 0; i < figures[0].size(); ++i) {
     EXPECT_EQ(figures[0][i].key, figures[1][i].key);
-    // Sums of logits are over device 0's part.
+    // Sums of logits cover only device 0's shard.
     if (figures[0][i].key.starts_with("logit")) continue;
     EXPECT_NEAR(figures[0][i].value, figures[1][i].value, 1e-5) << figures[0][i].key;
   }
@@ -252,7 +252,7 @@ TEST(ReplicasTest, FiguresOfATrainingOnSeveralDevicesAreThoseOfOne) {
 
 class DeviceLoaderTest : public TracingTest {
  protected:
-  // Batches of one number, 0 to count - 1; then, with `fails`, an error.
+  // Returns batches of one number, 0 to count - 1; then, with `fails`, an error.
   nn::DeviceLoader::Source Count(int count, bool fails = false) {
     return [this, count, fails, next = 0]() mutable -> absl::StatusOr<std::optional<std::vector<Literal>>> {
       made_ = next + 1;
@@ -296,7 +296,7 @@ TEST_F(DeviceLoaderTest, SeveralBatchesMayShareAStep) {
 }
 
 TEST_F(DeviceLoaderTest, UploadAndTracingGoOnWhileTheDeviceIsBusy) {
-  // The device is held up by what it was given first.
+  // The first execution blocks the device.
   std::promise<void> go;
   tracer.device()->device()->Enqueue([wait = go.get_future().share()] {
     wait.wait();
@@ -310,7 +310,7 @@ TEST_F(DeviceLoaderTest, UploadAndTracingGoOnWhileTheDeviceIsBusy) {
     results.push_back((**batch)[0] * Scalar(10));
   }
   ASSERT_FALSE((*loader.Next()).has_value());
-  EXPECT_EQ(Counter("MarkStep"), 6);     // all steps are traced and waiting
+  EXPECT_EQ(Counter("MarkStep"), 6);     // all steps are traced and pending
   EXPECT_EQ(Samples("ExecuteTime"), 0);  // none has run
   go.set_value();
   EXPECT_EQ(Values(results[5]), (std::vector<double>{50}));
@@ -320,8 +320,8 @@ TEST_F(DeviceLoaderTest, ItMakesOnlySoManyBatchesAhead) {
   nn::DeviceLoader loader(&tracer, tracer.device(), Count(100), {.loader_prefetch = 2, .device_prefetch = 3});
   ASSERT_TRUE(loader.Next().ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_LE(made_, 1 + 3 + 2 + 1);  // given, uploaded, made, in the making
-  ASSERT_TRUE(loader.Next().ok());  // and it stops in the middle when it goes away
+  EXPECT_LE(made_, 1 + 3 + 2 + 1);  // returned, uploaded, loaded, loading
+  ASSERT_TRUE(loader.Next().ok());  // destroying the loader stops it midway
 }
 
 TEST_F(DeviceLoaderTest, AnErrorComesInItsPlace) {

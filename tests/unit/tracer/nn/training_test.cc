@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers, schedules, clipping and state dicts, against the formulas of torch.
+// Optimizers, schedules, clipping and state dicts, against torch's formulas.
 #include <cmath>
 #include <numbers>
 
@@ -32,7 +32,7 @@ class TrainingTest : public TracingTest {
       ASSERT_TRUE(tracer.MarkStep().ok());
     }
   }
-  // The same for one number in double; update(gradient, value) gives the new value.
+  // Runs the same for one number in double; update(gradient, value) returns the new value.
   template <typename Update>
   static double Expected(double start, double slope, int steps, Update update) {
     double x = start;
@@ -169,7 +169,7 @@ TEST_F(TrainingTest, ClippingScalesByTheNormOfAllGradients) {
   EXPECT_EQ(Values(norm), (std::vector<double>{5}));
   EXPECT_NEAR(Values(a_.grad())[0], 3.0 / 5, 1e-6);
   EXPECT_NEAR(Values(b_.grad())[1], 4.0 / 5, 1e-6);
-  ClipGradNorm({a_, b_}, 10);  // small enough as it is
+  ClipGradNorm({a_, b_}, 10);  // within the limit already
   EXPECT_NEAR(Values(b_.grad())[1], 4.0 / 5, 1e-6);
   EXPECT_NEAR(Values(ClipGradNorm({a_, b_}, 0.1, std::numeric_limits<double>::infinity()))[0], 0.8, 1e-6);
   EXPECT_NEAR(Values(a_.grad())[0], 0.075, 1e-6);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random ops: their distributions, and the chain of seeds.
+// Random ops: their distributions, and the sequence of seeds.
 #include <algorithm>
 #include <cmath>
 #include <set>

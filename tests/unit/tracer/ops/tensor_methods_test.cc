@@ -22,8 +22,8 @@ std::string FileText(const std::string& path) {
   return text.str();
 }
 
-// The names of torch.Tensor's methods, as far as they are ops of the table. Those that change the sizes of a tensor in
-// place (t_, transpose_, squeeze_, unsqueeze_) are none of ours.
+// Returns the names of torch.Tensor's methods that are ops of the table. Not supported: methods that change the sizes
+// of a tensor in place (t_, transpose_, squeeze_, unsqueeze_).
 std::set<std::string> TorchMethods() {
   const std::string text = FileText("tests/data/torch_tensor_methods.txt");
   std::istringstream lines(text);
@@ -43,7 +43,7 @@ TEST_F(TensorMethodsTest, EveryMethodOfTorchThatIsAnOpIsThereAndNoOther) {
     const std::string name = full.substr(full.find("::") + 2);
     if ((info.flags & kMethod) != 0) ours.insert(name);
     if ((info.flags & kInPlace) != 0) ours.insert(name + "_");
-    // A row that takes `self` last or as a number is no method.
+    // A row that takes `self` last or as a number is not a method.
     EXPECT_TRUE((info.flags & kInPlace) == 0 || (info.flags & kMethod) != 0) << full;
   }
   const std::set<std::string> torch = TorchMethods();
@@ -127,7 +127,7 @@ TEST_F(TensorMethodsTest, WritesInPlace) {
   EXPECT_TRUE(SameTensor(x, x.relu_()));
   EXPECT_EQ(Values(x), (std::vector<double>{1, 0, 3}));
   x.mul_(2).add_(Vector({1, 1, 1}), 10);
-  EXPECT_EQ(Values(row), (std::vector<double>{12, 10, 16}));  // views see it
+  EXPECT_EQ(Values(row), (std::vector<double>{12, 10, 16}));  // views share the write
   row.fill_(7);
   EXPECT_EQ(Values(x), (std::vector<double>{7, 7, 7}));
   x.zero_();

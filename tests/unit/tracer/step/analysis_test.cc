@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice and warnings: too many compilations, slow ones, ops on the host, steps that are never marked.
+// Recommendations and warnings: too many compilations, slow ones, ops on the host, unmarked steps.
 #include <string>
 #include <vector>
 
@@ -85,7 +85,7 @@ TEST_F(WarningTest, AStepThatIsNeverMarkedGrowsMemoryLinearlyAndWarns) {
   const double first = record(1000), second = record(1000), fourth = record(2000);
   EXPECT_NEAR(second / first, 2, 0.1);
   EXPECT_NEAR(fourth / first, 4, 0.2);
-  // At a thousand nodes, and whenever they have doubled.
+  // At a thousand nodes, and whenever their number has doubled.
   ASSERT_GE(said.size(), 3u);
   EXPECT_LE(said.size(), 5u);
   EXPECT_TRUE(absl::StrContains(said[0], " nodes are pending on CPU:0 and no step was marked since step 1")) << said[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that write into the buffers they overwrite, and what keeps them from it.
+// Steps that reuse the buffers they overwrite, and conditions that prevent it.
 #include <thread>
 
 #include "tests/unit/tracer/tracing.h"

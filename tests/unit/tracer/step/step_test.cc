@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps, caches and counters: what compiles again, what runs again, what is shared.
+// Steps, caches and counters: recompilation, re-execution, sharing.
 #include <thread>
 
 #include "tests/unit/temporary_folder.h"
@@ -51,7 +51,7 @@ TEST_F(StepTest, FiveSizesMakeThreePrograms) {
   EXPECT_EQ(Counter("CachedCompile"), 2);
 }
 
-// The same ops on the same shapes, but other operands: (a * b) + c and (a * c) + b after a, b and c were met in one
+// The same ops on the same shapes, but other operands: (a * b) + c and (a * c) + b after a, b and c were used in one
 // order.
 TEST_F(StepTest, GraphsThatDifferInWhichOperandIsWhichAreNotConfused) {
   const Tensor a = F32({2, 2}, {1, 2, 3, 4}), b = F32({2, 2}, {5, 6, 7, 8}), c = F32({2, 2}, {9, 1, 2, 3});
@@ -91,7 +91,7 @@ TEST_F(StepTest, AnItemIsComputedAgainByTheStep) {
   EXPECT_EQ(Counter("aten::_local_scalar_dense"), 1);
   ASSERT_TRUE(tracer.MarkStep(nullptr, /*wait=*/true).ok());
   EXPECT_EQ(Samples("ExecuteTime"), 2);
-  // The fetch and the step are two programs: what they may reuse differs.
+  // The fetch and the step are two programs: they differ in the buffers that they may reuse.
   EXPECT_EQ(Counter("UncachedCompile"), 2);
 }
 
@@ -189,7 +189,7 @@ TEST(PersistentCacheTest, TheSecondSessionLoadsWhatTheFirstCompiled) {
   }
 }
 
-// Four threads count up, each on its own device or all on the first.
+// Four threads count up, each on a separate device or all on the first.
 void CountInThreads(int devices) {
   TracerOptions options;
   options.client.num_devices = devices;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that trace at once on one device, with steps, fetches and compilations among them.
+// Threads that trace concurrently on one device, with steps, fetches and compilations among them.
 #include <thread>
 #include <vector>
 

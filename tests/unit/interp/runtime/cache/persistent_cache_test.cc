@@ -86,7 +86,7 @@ TEST_F(PersistentCacheTest, AMissNamesAllSettingsThatDiffer) {
 }
 
 TEST_F(PersistentCacheTest, AMissNamesOptionsThatMadeAnotherGraphOfTheSame) {
-  // A bare graph; numbers and donations, as options make them.
+  // A graph with a canonical digest; numbers and donations depend on the options.
   const auto key = [](std::string contents, std::string bare, std::string numbers, std::string donated, bool special,
                       bool donates, std::string pipeline = "default") {
     CompilationCacheKey made = Key(std::move(contents), std::move(pipeline));
@@ -102,15 +102,15 @@ TEST_F(PersistentCacheTest, AMissNamesOptionsThatMadeAnotherGraphOfTheSame) {
   cache.Put(key("a", "another", "parameters", "0", false, true), "program");
   cache.Put(key("b", "bare", "parameters", "0", true, true), "program");
   cache.Put(key("c", "bare", "parameters", "", true, false), "program");
-  cache.Put(Key("d"), "program");  // nothing is known of its form
+  cache.Put(Key("d"), "program");  // no key components
   EXPECT_EQ(cache.ExplainMiss(wanted), "");
   cache.Put(key("e", "bare", "parameters", "", false, false, "cse"), "program");
   EXPECT_EQ(cache.ExplainMiss(wanted),
             "special is `1`, it was `0`; donate is `1`, it was `0`; pipeline is `default`, it was `cse`");
-  // An option that differs and makes no difference is no reason.
+  // An option without an effect on the key is not a reason.
   cache.Put(key("f", "bare", "constants", "", false, false), "program");
   EXPECT_EQ(cache.ExplainMiss(wanted), "donate is `1`, it was `0`");
-  // The same contents come first, whatever options they were traced with.
+  // The same contents take precedence, whatever options they were traced with.
   cache.Put(key("graph", "bare", "constants", "0", false, false, "dce"), "program");
   EXPECT_EQ(cache.ExplainMiss(wanted), "pipeline is `default`, it was `dce`");
   cache.Put(key("graph", "bare", "constants", "0", false, false), "program");
@@ -129,7 +129,7 @@ TEST_F(PersistentCacheTest, DamagedEntriesAreNoExplanation) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 0x80);
     WriteFile(path, changed);
-    (void)cache.ExplainMiss(wanted);  // whatever it is, it ends
+    (void)cache.ExplainMiss(wanted);  // any contents end
     WriteFile(path, bytes.substr(0, i));
     (void)cache.ExplainMiss(wanted);
   }
@@ -183,7 +183,7 @@ TEST_F(PersistentCacheTest, AFolderThatCannotBeWrittenWarnsAndGoesOn) {
   EXPECT_NE(cache.warning(), "");
 }
 
-// A limit on the size of files stands for a disk that is full: writes beyond it fail part way.
+// A limit on the size of files simulates a full disk: writes beyond it fail midway.
 TEST_F(PersistentCacheTest, AFullDiskLeavesNothingBehindAndWarnsOnce) {
   const pid_t pid = fork();
   ASSERT_GE(pid, 0);
@@ -233,7 +233,8 @@ TEST_F(PersistentCacheTest, TheOldestEntriesGoWhenTheFolderIsFull) {
   EXPECT_EQ(Text(cache.Get(Key("graph99"))), program);
 }
 
-// Sixteen processes write and read the same entries while some of them are killed: what is read is always right.
+// Sixteen processes write and read the same entries while some of them are killed: contents that are read are always
+// correct.
 TEST_F(PersistentCacheTest, ManyProcessesShareAFolder) {
   std::vector<pid_t> children;
   for (int p = 0; p < 16; ++p) {

@@ -12,7 +12,7 @@
 namespace hlokit::runtime {
 namespace {
 
-// Each test has a size, and so lists, of its own.
+// Each test has a separate size, and so separate lists.
 
 TEST(BlockFreeListTest, BlocksInUseDoNotOverlap) {
   using Blocks = BlockFreeList<72>;
@@ -71,7 +71,7 @@ TEST(BlockFreeListTest, AThreadThatOnlyDestroysDoesNotHoardBlocks) {
   std::set<void*> mine(made.begin(), made.end());
   std::thread destroyer([&] {
     for (void* p : made) Blocks::FreeLocal(p);
-    // While this thread lives, the first one finds what is too much for it.
+    // While this thread lives, the first one finds the blocks that exceed its limit.
     std::thread([&] {
       size_t again = 0;
       for (size_t i = 0; i < 10000; ++i) again += mine.contains(Blocks::Allocate());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client: devices with queues, asynchronous execution, transfers, errors, stored programs.
+// The client: devices with queues, asynchronous execution, transfers, errors, serialized executables.
 #include "interp/runtime/client/client.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ ENTRY double {
   ROOT t = (f32[2]{0}) tuple(sum)
 }
 )";
-// Never ends within the limit on its trips.
+// Does not end within the limit on its iterations.
 constexpr char kEndless[] = R"(HloModule endless
 body { ROOT p = (s32[]) parameter(0) }
 condition {
@@ -80,7 +80,7 @@ class ClientTest : public ::testing::Test {
 TEST_F(ClientTest, ExecutionIsAsynchronousAndInOrder) {
   absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
   ASSERT_TRUE(executable.ok()) << executable.status().message();
-  // The device is held up: what is given to it is promised all the same.
+  // The device is blocked: results of its executions are pending buffers nevertheless.
   std::promise<void> go;
   client.devices()[0]->Enqueue([held = go.get_future().share()] {
     held.wait();
@@ -103,7 +103,7 @@ TEST_F(ClientTest, DevicesRunSideBySide) {
     held.wait();
     return absl::OkStatus();
   });
-  // Device 1 does not wait for device 0; a value of another device may be an argument.
+  // Device 1 does not wait for device 0; an argument may be a value of another device.
   EXPECT_EQ(First(Run(1, *executable, Pair(1, 3, 0))), 6);
   EXPECT_EQ(First(Run(2, *executable, Run(1, *executable, Pair(1, 3, 0)))), 12);
   go.set_value();
@@ -117,7 +117,7 @@ TEST_F(ClientTest, AnErrorSurfacesAtTheNextWaitAndOnceAtTheNextSync) {
   const int32_t zero = 0;
   const std::shared_ptr<DeviceBuffer> result = Run(0, *endless, Upload(0, ElementType::kS32, {}, &zero));
   EXPECT_FALSE(client.TransferFromDevice(result).ok());
-  // Whoever needs that value fails as it did; others go on.
+  // Executions that need that value fail with its error; others run.
   EXPECT_EQ(Run(0, *endless, result)->Wait(), result->Wait());
   EXPECT_FALSE(client.devices()[0]->Synchronize().ok());
   EXPECT_TRUE(client.devices()[0]->Synchronize().ok());
@@ -146,7 +146,7 @@ TEST_F(ClientTest, AStoredProgramThatIsNoneFailsWhenItRuns) {
 }
 
 TEST_F(ClientTest, LargeValuesAreFreedByTheDevice) {
-  // More than the device keeps before it is woken.
+  // More than the device defers before it is woken.
   const std::vector<int64_t> dims = {static_cast<int64_t>(DeferredDeallocator::kMaxPendingBytes / 8)};
   absl::StatusOr<std::shared_ptr<Executable>> executable = client.Compile(Parse(kDouble));
   ASSERT_TRUE(executable.ok());
@@ -207,7 +207,7 @@ TEST_F(DonationTest, TheResultIsInTheBytesOfTheArgument) {
   ASSERT_TRUE(result->Wait().ok());
   EXPECT_EQ(result->literal().data(), bytes);
   EXPECT_EQ(std::memcmp(result->literal().data(), kept->literal().data(), kCount * 4), 0);
-  // No array is allocated for it.
+  // Allocates no array for the result.
   EXPECT_LT((*chain)->statistics().peak_bytes, 1024);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executions that run when a value is needed: which ones, in which order, and that nothing else does.
+// Executions that run when a value is needed: which ones, in which order, and no others.
 #include "interp/runtime/client/deferred_executions.h"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST_F(DeferredExecutionsTest, OnlyWhatAValueNeedsRuns) {
   EXPECT_EQ(Runs(), 0);
   EXPECT_EQ(First(c), 6);
   EXPECT_EQ(Runs(), 2);
-  EXPECT_EQ(First(a), 3);  // was made on the way
+  EXPECT_EQ(First(a), 3);  // was computed on the way
   EXPECT_EQ(Runs(), 2);
   EXPECT_EQ(First(d), 36);
   EXPECT_EQ(Runs(), 4);
@@ -166,7 +166,7 @@ TEST_F(DeferredExecutionsOfDevicesTest, TheFirstValueThatIsNeededSetsAllDevicesG
   EXPECT_EQ(Runs(), 0);
   EXPECT_EQ(First(b), 3);
   EXPECT_EQ(Runs(), 2);
-  // From here on they run by themselves: one waits for the other.
+  // From here on they run immediately: one waits for the other.
   const std::shared_ptr<DeviceBuffer> c = Run(sum, {a}, {0}, 0), d = Run(sum, {b}, {0}, 1);
   EXPECT_EQ(Runs(), 4);
   EXPECT_EQ(First(c), 6);

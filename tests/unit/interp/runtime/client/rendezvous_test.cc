@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with collectives on several devices of a client: where they meet, what they do with arguments that are given
-// away, and what becomes of both when a device does not come, fails or declines.
+// Programs with collectives on several devices of a client: their rendezvous, donated arguments, and the state of both
+// when a device does not arrive, fails or aborts.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -30,7 +30,7 @@ ENTRY update {
   ROOT t = (f32[65536]{0}) tuple(new)
 }
 )";
-// The same, but for a loop after it that has no end.
+// As kUpdate, with an endless loop after it.
 constexpr char kEndlessCollective[] =
     R"(HloModule endless, entry_computation_layout={(f32[65536]{0}, f32[65536]{0})->(f32[65536]{0})}
 sum {
@@ -82,7 +82,7 @@ class RendezvousTest : public ::testing::Test {
     return *executable;
   }
   Device* device(int i) { return client.devices()[static_cast<size_t>(i)].get(); }
-  // Values in a context of their own: it goes with the memory.
+  // Returns values in a separate context, which is freed with their memory.
   std::shared_ptr<DeviceBuffer> All(int i, float value) {
     auto context = std::make_shared<Context>();
     Literal literal = Literal::Zeros(context->shapes.Array(ElementType::kF32, {kCount}));
@@ -103,7 +103,7 @@ class RendezvousTest : public ::testing::Test {
     return value.ok() ? value->values<float>()[kCount - 1] : 0;
   }
   static std::string Message(const absl::Status& status) { return std::string(status.message()); }
-  // Of each device, as its queue has it; all queues are empty then.
+  // Returns the error of each device's queue; all queues are empty then.
   std::vector<std::string> Errors() {
     std::vector<std::string> errors;
     for (const std::unique_ptr<Device>& d : client.devices()) errors.push_back(Message(d->Synchronize()));
@@ -130,7 +130,7 @@ TEST_F(RendezvousTest, EachDevicesResultIsInTheBytesOfItsArgument) {
     EXPECT_EQ(Last(w[d]), static_cast<float>(100 * d - 3 * (1 + 2 + 3)));
     EXPECT_EQ(w[d]->literal().data(), bytes[d]);
   }
-  // Of arrays only the sums were allocated.
+  // Only the sums were allocated.
   EXPECT_LT(update->statistics().peak_bytes, kDevices * kCount * 4 + 1024);
 }
 
@@ -150,15 +150,15 @@ TEST_F(RendezvousTest, DevicesMayGiveDifferentArguments) {
   for (int d = 0; d < kDevices; ++d) EXPECT_EQ(Last(results[d]), 7);
   EXPECT_NE(results[0]->literal().data(), w_bytes[0]);
   EXPECT_EQ(results[1]->literal().data(), w_bytes[1]);
-  EXPECT_EQ(results[2]->literal().data(), g_bytes[2]);  // room for it once it was read
-  // What was not given is as it was.
+  EXPECT_EQ(results[2]->literal().data(), g_bytes[2]);  // capacity becomes available once it was read
+  // A value that was not donated is unchanged.
   EXPECT_EQ(Last(w[0]), 10);
   EXPECT_EQ(Last(w[2]), 10);
   EXPECT_EQ(Last(g[1]), 1);
 }
 
 TEST_F(RendezvousTest, AnArgumentThatAnotherDeviceReadsIsNotOverwritten) {
-  // Device 1 needs the buffer for the same program and for one behind it; it waits for device 0, which gives it away.
+  // Device 1 needs the buffer for the same program and for a later one; it waits for device 0, which donates it.
   const std::shared_ptr<Executable> update = Program(kUpdate);
   const std::shared_ptr<DeviceBuffer> w = All(0, 10);
   const std::byte* const bytes = w->literal().data();
@@ -199,7 +199,7 @@ TEST_F(RendezvousTest, AProgramThatFailsHasUsedUpWhatItWasGiven) {
 
 TEST_F(RendezvousTest, ADeviceThatCannotRunItsProgramDoesNotHoldUpTheOthersNorComeToTheirNextOneTwice) {
   const std::shared_ptr<Executable> update = Program(kUpdate);
-  // Device 0 has an argument that is gone, and goes on with its second program before the others come to their first.
+  // Device 0 has a deleted argument, and continues with its second program before the others reach their first.
   const std::shared_ptr<DeviceBuffer> gone = All(0, 10);
   ASSERT_TRUE(gone->Donate());
   std::vector<std::shared_ptr<DeviceBuffer>> first(kDevices), second(kDevices);
@@ -244,7 +244,7 @@ TEST_F(RendezvousTest, DevicesDrivenByThreadsOfTheirOwnReuseTheirMemoryEveryStep
       const std::byte* const bytes = w->literal().data();
       for (int step = 1; step <= kSteps; ++step) {
         std::shared_ptr<DeviceBuffer> next = Run(d, update, {w, g}, {0});
-        // Reads of the old value may come at any time: it is there or gone.
+        // Reads of the old value may come at any time: it is available or deleted.
         const absl::StatusOr<Literal> old = client.TransferFromDevice(w);
         EXPECT_EQ(Message(old.status()), Message(DeviceBuffer::DeletedError()));
         w = std::move(next);

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An XSpace with a plane for each span of a profile, of its name.
+// Returns an XSpace with a plane for each span of a profile, of the same name.
 absl::StatusOr<std::string> Names(const Profile& profile) {
   std::string bytes;
   for (const TraceEvent& e : profile.events) {
@@ -51,11 +51,11 @@ class ProfilerServerTest : public testing::Test {
   std::string address() const { return StrCat("localhost:", server_->port()); }
 
   const TemporaryFolder temporary_;
-  fs::path folder_;  // in it, not there yet
+  fs::path folder_;  // within the temporary directory, not created yet
   std::unique_ptr<ProfilerServer> server_;
 };
 
-// Work until it goes away.
+// Runs work until it is destroyed.
 class Worker {
  public:
   Worker()
@@ -87,12 +87,12 @@ TEST_F(ProfilerServerTest, CapturesWhatTheProcessDoes) {
   EXPECT_EQ(fs::path(*path).parent_path(), folder_ / "plugins" / "profile" / "run");
   EXPECT_EQ(fs::path(*path).filename().string(), ProfileHostName() + ".xplane.pb");
   EXPECT_EQ(Contents(*path).substr(0, 8), "\x0a\x06\x12\x04work");
-  // The same for the older trace viewer.
+  // The file for the older trace viewer.
   const fs::path trace = fs::path(*path).parent_path() / (ProfileHostName() + ".trace.json.gz");
   EXPECT_EQ(Contents(trace).substr(0, 2), "\x1f\x8b");
 }
 
-// As TensorBoard asks: the process writes where the request says, and the answer holds no data.
+// As TensorBoard requests it: the process writes to the requested directory, and the response has no data.
 class ProfilerServerRequestTest : public ProfilerServerTest {
  protected:
   grpc::Status Ask(const std::string& session, const std::string& host) {

@@ -50,7 +50,7 @@ class HostPlane {
   proto::XPlane& plane_;
 };
 
-// As JAX's profiler writes it: the names are those of jax 0.4 and its PJRT client.
+// As JAX's profiler writes it, with the names of jax 0.4 and its PJRT client.
 std::string JaxTraining(int steps) {
   HostPlane host;
   host.Thread("python");
@@ -90,7 +90,7 @@ TEST(HostProfile, ReadsWhatJaxRecords) {
   EXPECT_TRUE(step.waits);
   EXPECT_EQ(step.graphs, 1);
   EXPECT_EQ(step.runs, 1);
-  // The recorded 40 ms of waiting become what the simulated device needs.
+  // The recorded wait of 40 ms becomes the time of the simulated device.
   EXPECT_NEAR(SimulateHost(*plan, 10 * kMillisecond).step_seconds, 17 * kMillisecond, 1e-9);
 }
 
@@ -159,7 +159,7 @@ TEST(HostProfile, TimesOfAnySizeAreRead) {
   if (plan.ok()) SimulateHost(*plan, kMillisecond);
 }
 
-// What BuildProfileSpace writes reads back as the plan it was written from.
+// The output of BuildProfileSpace reads back as the original plan.
 class RoundTrip : public testing::TestWithParam<const char*> {};
 
 TEST_P(RoundTrip, GivesTheSameStepsAndGaps) {

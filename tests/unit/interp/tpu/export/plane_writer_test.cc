@@ -12,7 +12,7 @@ TEST(Nesting, RoundingIsTakenBackAndNothingElse) {
     const Nesting::Span span = nesting.Place({start, end});
     return std::pair(span.start, span.end);
   };
-  // A loop, and in it two operations of which the second begins a picosecond early and ends one late.
+  // A loop with two operations, of which the second begins a picosecond early and ends one late.
   EXPECT_EQ(place(100000, 500000), std::pair(int64_t{100000}, int64_t{500000}));
   EXPECT_EQ(place(100000, 300001), std::pair(int64_t{100000}, int64_t{300001}));
   EXPECT_EQ(place(300000, 500002), std::pair(int64_t{300001}, int64_t{500000}));

@@ -35,7 +35,7 @@ class Recording {
   runtime::Profile profile_;
 };
 
-// Steps of recording, marking and calling, each ending with a fetch that waited `waited`.
+// Returns steps of recording, marking and calling, each ending with a fetch that waited `waited`.
 Recording Training(int steps, double trace, double compile_first, double waited) {
   Recording r;
   double t = 0;
@@ -79,8 +79,7 @@ TEST(Replay, WaitsTakeAsLongAsTheSimulatedDevice) {
   // Recorded: the interpreter took 20 ms a step. The device takes 2.
   const Replay fast = Training(4, 3, 0, 20).Play(2);
   ASSERT_EQ(fast.runs.size(), 4u);
-  // Call at 3.9; the wait that began at 4 ends when the device is done, at 5.9; then 0.1 of copying, 3 of recording,
-  // 0.9.
+  // Call at 3.9; the wait from 4 on ends when the device is done, at 5.9; then 0.1 of copying, 3 of recording, 0.9.
   EXPECT_NEAR(fast.runs[0].start, 3.9 * kMillisecond, 1e-9);
   EXPECT_NEAR(fast.runs[1].start, (5.9 + 0.1 + 3 + 0.9) * kMillisecond, 1e-9);
   const Replay slow = Training(4, 3, 0, 20).Play(50);

@@ -18,7 +18,7 @@
 namespace hlokit::tpu {
 namespace {
 
-// A scheduled program of calls that nobody knows, each with operands made before it.
+// Returns a scheduled program of unrecognized calls, each with operands defined before it.
 std::string RandomProgram(std::mt19937* random) {
   const auto draw = [&](int below) { return static_cast<int>((*random)() % static_cast<uint32_t>(below)); };
   const auto shape = [&] { return StrCat("f32[", 8 * (1 + draw(64)), ",", 128 * (1 + draw(8)), "]"); };
@@ -37,7 +37,7 @@ std::string RandomProgram(std::mt19937* random) {
     }
     StrAppend(&text, " custom-call(");
     const int operands = 1 + draw(3);
-    // Mostly what was made lately, sometimes what was made long ago.
+    // Mostly recently defined values, sometimes older ones.
     for (int o = 0; o < operands; ++o) {
       const int source = draw(4) == 0 ? draw(k) : std::max(0, k - 1 - draw(4));
       StrAppend(&text, o > 0 ? ", " : "", names[static_cast<size_t>(source)]);
@@ -56,7 +56,7 @@ std::string RandomProgram(std::mt19937* random) {
   return text;
 }
 
-// What is alive at each call, from nothing but the uses in the program.
+// Returns the live bytes at each call, computed only from the uses in the program.
 std::vector<int64_t> ReplayBuffers(const Module& module) {
   std::vector<Instruction> order;
   for (Instruction i : module.entry().instructions()) order.push_back(i);
@@ -189,7 +189,7 @@ ENTRY main {
   const Simulation s = RunOn(*module, options);
   const double array = 4 << 20;
   ASSERT_EQ(s.vmem_timeline.size(), 3u);
-  ASSERT_EQ(s.vmem_live.size(), 2u);  // a and b, at the last two products
+  ASSERT_EQ(s.vmem_live.size(), 2u);  // a and b, at the last two matmuls
   EXPECT_EQ(s.vmem_live[0].bytes, array);
   EXPECT_GT(s.vmem_peak, 2 * array);
   EXPECT_LE(s.vmem_peak, 2 * array + options.machine.vmem_scoped);

@@ -122,14 +122,14 @@ TEST(Recommendation, SpeaksOfTheHostOnlyWhereTheDeviceWaitsForIt) {
 }
 
 TEST(Recommendation, FetchingCostsTheOverlapToo) {
-  // The copy itself takes next to nothing; what the wait costs is that recording and device take turns.
+  // The copy itself takes almost no time; the cost of the wait is that recording and device alternate.
   const Case c(kGradients, "steps=6,trace=200us,execute=1us,fetch_every=1,fetch=1us");
   const double device = c.simulation().device_seconds;
   const Recommendation* fetch = nullptr;
   const std::vector<Recommendation> list = c.Advices();
   ASSERT_NE(fetch = Find(list, "Fetch values less often"), nullptr);
   EXPECT_NEAR(fetch->before, device + 202e-6, 1e-9);
-  // By hand: of ten steps nine hide the recording or the device, whichever is shorter, and one does not.
+  // By hand: nine of ten steps hide the recording or the device, whichever is shorter, and one does not.
   const double hidden = std::max(device, 201e-6);
   EXPECT_NEAR(fetch->after, (9 * hidden + device + 202e-6) / 10, 2e-6);
   EXPECT_EQ(Find(Case(kGradients, "trace=200us").Advices(), "Fetch values less often"), nullptr);
@@ -158,7 +158,7 @@ ENTRY main {
   ASSERT_NE(choose, nullptr);
   const Case tiled(program(1024));
   EXPECT_NEAR(choose->after, SimulateHost(tiled.host(), tiled.simulation().device_seconds).step_seconds, 1e-12);
-  // The gain is more than there is less to do.
+  // The gain exceeds the reduction of the work.
   EXPECT_LT(choose->after, choose->before * 1024 / 1032);
   EXPECT_EQ(Find(tiled.Advices(), "Choose"), nullptr);
   // Most of the last tile is used: nothing to gain.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for programs that went through the whole pipeline of a machine.
+// Properties of programs compiled by the whole pipeline of a target.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@
 namespace hlokit::tpu {
 namespace {
 
-// Arrays of 8 MiB that are alive while a loop runs, state of the loop that fits, and weights gathered in each trip.
+// Returns a program with arrays of 8 MiB that are live while a loop runs, loop state that fits, and weights gathered in
+// each iteration.
 std::string Program(int64_t rows) {
   const std::string x = StrCat("f32[", rows, ",2048]"), state = StrCat("(s32[], ", x, ", f32[6,512,2048])");
   return StrCat(R"(
@@ -120,7 +121,7 @@ TEST(CompiledProgramTest, PassesTakeTheTargetTheyAreGiven) {
   options.machine.vmem_size = options.machine.vmem_scoped + 4096;
   options.machine.cmem_size = 0;
   EXPECT_EQ(CountInVmem(*Compiled(1024, options)), 0);
-  // What the pipeline's text says counts.
+  // The options in the pipeline's text take precedence.
   EXPECT_GT(CountInVmem(*Compiled(1024, options, "tpu{vmem-bytes=100000000}")), 0);
 }
 
@@ -145,7 +146,8 @@ TEST(CompiledProgramTest, VectorMemoryIsNeverOvercommitted) {
   }
 }
 
-// Bytes of the arrays in S(1) at each place of a schedule, from where they are made to the last use under any shape.
+// Returns the peak bytes of the arrays in S(1) over a schedule, live from their definition to the last use under any
+// shape.
 int64_t PeakOfAssigned(const DeviceDescription& machine, Computation c) {
   std::vector<Instruction> order;
   absl::flat_hash_map<uint32_t, size_t> place;

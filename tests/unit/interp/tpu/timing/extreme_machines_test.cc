@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines at the ends of what a description may say, and programs that no machine was made for: the simulation, the
-// memory plan and the report stay numbers.
+// Device descriptions with extreme parameters, and unusual programs: the simulation, the memory plan and the report
+// stay finite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@
 namespace hlokit::tpu {
 namespace {
 
-// One of each kind of work.
+// One instruction of each kind of work.
 constexpr char kEveryKindProgram[] = R"(
 HloModule everything, replica_count=4
 
@@ -91,7 +91,7 @@ void ExpectNumbers(const nlohmann::json& json, const std::string& where) {
   }
 }
 
-// The whole way: compile, simulate, plan memory, report, profile.
+// Compiles, simulates, plans memory, reports and profiles.
 void GoAllTheWay(const DeviceDescription& machine, const std::string& chips, const std::string& what) {
   SCOPED_TRACE(what);
   absl::StatusOr<std::unique_ptr<Module>> module = ParseModuleText(kEveryKindProgram);
@@ -145,7 +145,7 @@ TEST(ExtremeMachines, FiguresDrawnFromTheirRanges) {
     DeviceDescription machine = *BuiltinDeviceDescription(names[random() % names.size()]);
     for (const DeviceDescriptionField& field : DeviceDescriptionFields()) {
       if (unit() < 0.7) continue;
-      // By magnitude: most ranges span many.
+      // By magnitude, since most ranges span many orders.
       const double low = std::max(field.minimum, field.maximum * 1e-18);
       machine.*field.member = low * std::pow(field.maximum / low, unit());
     }

@@ -25,7 +25,7 @@ double SumOf(const DeviceGap& gap) {
 TEST(Host, TheDeviceHidesATracingThatIsShorter) {
   const HostTimeline t = Play("steps=10,trace=3ms", 5 * kMillisecond);
   EXPECT_NEAR(t.step_seconds, 5 * kMillisecond, 1e-9);
-  // Only before the first execution is there nothing to run.
+  // The device is idle only before the first execution.
   ASSERT_EQ(t.gaps.size(), 1u);
   EXPECT_NEAR(t.gaps[0].end, 3.035 * kMillisecond, 1e-9);
 }

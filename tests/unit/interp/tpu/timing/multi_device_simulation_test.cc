@@ -14,7 +14,7 @@
 namespace hlokit::tpu {
 namespace {
 
-// Four devices: a loop whose trips gather weights ahead and sum results in pairs, and a sum of all at the end.
+// Four devices: a loop whose iterations gather weights ahead and sum results in pairs, and a sum over all at the end.
 constexpr char kWalkedProgram[] = R"(
 HloModule step
 
@@ -60,7 +60,7 @@ ENTRY main {
 }
 )";
 
-// Two sums that need not wait for each other, over the groups given.
+// Returns two independent sums over the given groups.
 std::string TwoSums(std::string_view first, std::string_view second) {
   return StrCat(R"(
 HloModule sums
@@ -92,7 +92,7 @@ TEST(DeviceWalkTest, OneDeviceStandsForAllThatAreAlike) {
     const Simulation one = RunOn(*module, options);
     EXPECT_EQ(one.devices.shares.size(), 1u);
     EXPECT_NEAR(one.devices.seconds / one.device_seconds, 1, 1e-9) << name;
-    // A straggler that is none: every device is walked, to the same end.
+    // A straggler with factor 1: every device is simulated, with the same end time.
     options.variation.stragglers = {{2, 1.0}};
     const Simulation all = RunOn(*module, options);
     ASSERT_EQ(all.devices.shares.size(), 4u);
@@ -134,7 +134,7 @@ TEST(DeviceWalkTest, AStragglerHoldsUpTheOthers) {
   const std::vector<DeviceTimeBreakdown>& shares = s.devices.shares;
   EXPECT_NEAR(shares[1].compute / even.devices.shares[0].compute, 1.5, 1e-9);
   EXPECT_GT(s.device_seconds, even.device_seconds + 0.3 * even.devices.shares[0].compute);
-  // It waits for nobody; its partner waits in every trip, the other pair when weights are gathered and at the end.
+  // It never waits; its partner waits in every iteration, the other pair when weights are gathered and at the end.
   EXPECT_NEAR(shares[1].sync, 0, 1e-12);
   for (size_t d : {0, 2, 3}) {
     EXPECT_NEAR(shares[d].compute, even.devices.shares[0].compute, 1e-12);
@@ -165,7 +165,7 @@ ENTRY main {
   EXPECT_GT(devices.shares[1].sync, 0);
   for (size_t d : {2, 3}) {
     EXPECT_NEAR(devices.shares[d].sync, 0, 1e-12);
-    EXPECT_GT(devices.shares[d].idle, 0);  // done before the others
+    EXPECT_GT(devices.shares[d].idle, 0);  // ends before the others
   }
 }
 
@@ -246,7 +246,7 @@ TEST(DeviceWalkTest, ShowsEachDeviceOnItsOwn) {
   ASSERT_EQ(busy.size(), 4u);
   for (int64_t d = 0; d < 4; ++d) {
     const DeviceTimeBreakdown& share = devices.shares[static_cast<size_t>(d)];
-    // Conditions of loops have no event of their own.
+    // Conditions of loops have no events.
     EXPECT_NEAR(busy[d] / share.compute, 1, 0.01) << d;
     EXPECT_NEAR(waited[d], share.sync + share.exposed, 0.02 * devices.seconds) << d;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generation whose registers have another shape needs a description and nothing else.
+// A generation with another register shape needs only a device description.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -30,7 +30,7 @@ DeviceDescription WithSublanes(int64_t sublanes) {
   return *std::move(machine);
 }
 
-// The program compiled for the machine.
+// Returns the program compiled for the target.
 std::unique_ptr<Module> CompiledFor(const DeviceDescription& machine, SimulationOptions* options) {
   options->machine = machine;
   options->topology = TopologyFor(machine, 1);
@@ -65,7 +65,7 @@ TEST(OtherTilesTest, PaddingAndTimesFollow) {
   EXPECT_EQ(PaddedBytes(wide_options.machine, wide->entry().parameter(2).shape()), 4096 * 4);
   const Simulation fast = RunOn(*wide, wide_options), slow = RunOn(*narrow, narrow_options);
   EXPECT_GT(fast.device_seconds, 0);
-  // Twice as many positions: vector work takes half as long.
+  // Twice as many positions: vector work takes half the time.
   EXPECT_LT(fast.busy[static_cast<size_t>(Resource::kVpu)], 0.6 * slow.busy[static_cast<size_t>(Resource::kVpu)]);
 }
 

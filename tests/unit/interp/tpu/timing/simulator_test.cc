@@ -148,7 +148,7 @@ ENTRY main {
 }
 )");
   const SimulationOptions options = OptionsOf("v5e", "4");
-  // As it stands the core waits; the compiler makes it asynchronous.
+  // As written the core stalls; the compiler makes the collective asynchronous.
   const Simulation blocking = RunOn(*module, options);
   EXPECT_GT(blocking.stall, 50e-6);
   ASSERT_TRUE(Compile(options, "tpu", module.get()).ok());
@@ -197,8 +197,7 @@ ENTRY main {
 }
 
 TEST(SimulatorTest, LanesAreCrossedARegisterAtATime) {
-  // 4096 rows of 512: registers of a row add up first, so that 512 registers of rows are left; half an operation a
-  // cycle.
+  // 4096 rows of 512: registers of a row are added first, which leaves 512 registers; half an operation per cycle.
   const double reduce = CrossLaneSeconds(
       "x = f32[4096,512] parameter(0)\n z = f32[] constant(0)\n"
       "ROOT r = f32[4096] reduce(x, z), dimensions={1}, to_apply=add\n");
@@ -237,20 +236,20 @@ TEST(SimulatorTest, PagedAttentionTakesItsBlocks) {
                     ",4096] custom-call(q, k, v), custom_call_target=\"ragged_paged_attention\"\n}\n"));
     return RunOn(*module, OptionsOf("v6e", "1"));
   };
-  // Decoding: each token reads the keys and values of its own sequence, 4 operations an element.
+  // Decoding: each token reads the keys and values of its own sequence, 4 operations per element.
   EXPECT_EQ(run(16, 16, 128).flops, 4.0 * 16 * 4096 * 128);
-  // A sequence more takes a block more, with little to hide behind.
+  // One more sequence takes one more block, with little to overlap with.
   const auto seconds = [&](int sequences) { return run(sequences, sequences, 128).device_seconds; };
   const double block = (seconds(32) - seconds(16)) / 16;
   EXPECT_GT(block, 0);
   EXPECT_NEAR((seconds(16) - seconds(8)) / 8, block, 0.02 * block);
-  // Prefilling: token t of a sequence sees the t before it, and itself.
+  // Prefill: token t of a sequence attends to the t tokens before it, and itself.
   double operations = 0;
   for (int t = 1; t <= 1024; ++t) operations += 4.0 * 4096 * t;
   EXPECT_EQ(run(1024, 1, 1024).flops, operations);
-  // It takes longer than its blocks do in decoding, by what the matrix unit computes.
+  // It takes longer than its blocks in decoding, by the time of the matrix unit.
   EXPECT_GT(run(1024, 1, 1024).device_seconds - seconds(8), operations / BuiltinDeviceDescription("v6e")->PeakFlops());
-  // Blocks of 128 queries: 128 more take one more, and what the matrix unit computes for them.
+  // Blocks of 128 queries: 128 more take one more block, and its time on the matrix unit.
   const double more = run(256, 1, 256).device_seconds - run(128, 1, 128).device_seconds;
   EXPECT_GE(more, block * 0.999);
   EXPECT_LT(more, 2 * block);
