@@ -29,7 +29,7 @@ void RunReadBytes(const ThunkParams* plan, const std::byte* const* in, std::byte
   std::memset(out[0] + p.copied, 0, p.zeros);
 }
 
-// The bytes of `view` as an array of `type` with the same dimensions.
+// Returns the bytes of `view` as an array of `type` with the same dimensions.
 View EmitReadBytes(CompiledComputationBuilder& b, const View& view, ElementType type) {
   const Shape shape = b.program_shapes().Array(type, view.dims());
   const View dense = b.MakeDense(view);
@@ -48,12 +48,12 @@ View Convert(CompiledComputationBuilder& b, const View& view, ElementType type) 
 
 bool IsReal(const View& view) { return view.shape.IsArray() && IsFloat(view.type()); }
 
-// The parameters of the function that an instruction applies to elements go with operands 0, 1, ...
+// Returns true for instructions that apply a function whose parameters correspond to operands 0, 1, ...
 bool AppliesFunction(Opcode opcode) {
   return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kMap;
 }
 
-// All operands of the same kind of number have one type.
+// Returns true if all floating-point operands must have one type.
 bool HasOneType(Opcode opcode) {
   return HasTrait(opcode, kElementwise) || opcode == Opcode::kConcatenate || opcode == Opcode::kPad ||
          opcode == Opcode::kDynamicUpdateSlice || opcode == Opcode::kScatter || opcode == Opcode::kSelectAndScatter ||
@@ -78,7 +78,7 @@ bool CompiledComputationBuilder::FitTypes() {
     const absl::Span<const View> all = leaves(operand);
     if (all.size() != 1) {
       operands_.clear();
-      return true;  // passed on as it is
+      return true;  // forwarded unchanged
     }
     operands_.push_back(all[0]);
   }
@@ -99,7 +99,8 @@ bool CompiledComputationBuilder::FitTypes() {
   std::vector<ElementType> results;
   if (AppliesFunction(opcode)) {
     const ScalarFunction* function = program_.FunctionOf(current_.computation_attr(Attr::kToApply));
-    if (function == nullptr || function->parameter_count() < operands_.size()) return true;  // the kernel says why
+    if (function == nullptr || function->parameter_count() < operands_.size())
+      return true;  // the kernel reports the error
     for (size_t i = 0; i < operands_.size(); ++i) {
       const ElementType type = function->parameter_type(i);
       if (IsReal(operands_[i]) && IsFloat(type) && operands_[i].type() != type) {
@@ -116,7 +117,7 @@ bool CompiledComputationBuilder::FitTypes() {
       if (IsReal(view) && view.type() != *type) view = Convert(*this, view, *type);
     }
   }
-  // What the instruction gives for these operands.
+  // Result type of the instruction for these operand types.
   if (results.empty()) {
     std::vector<Shape> shapes;
     for (const View& view : operands_) shapes.push_back(view.shape);
