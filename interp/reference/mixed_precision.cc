@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions whose operands and result have different float types where they should have one: see "Types that do not
+// Instructions whose operands and result have different float types where one type is expected: see "Types that do not
 // fit" in docs/interpreter.md.
 #include <algorithm>
 #include <optional>
@@ -15,12 +15,12 @@ namespace {
 
 bool IsFloatArray(const Leaf& leaf) { return leaf->shape().IsArray() && IsFloat(leaf->type()); }
 
-// Instructions that call a function for elements: its parameters go with operands 0, 1, ...
+// Returns true for instructions that apply a function whose parameters correspond to operands 0, 1, ...
 bool TakesFunction(Opcode opcode) {
   return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow || opcode == Opcode::kMap;
 }
 
-// All operands of the same kind of number should have one type.
+// Returns true if all floating-point operands should have one type.
 bool ShouldHaveOneType(Opcode opcode) {
   static constexpr Opcode kOthers[] = {Opcode::kConcatenate,        Opcode::kPad,
                                        Opcode::kDynamicUpdateSlice, Opcode::kScatter,
@@ -38,7 +38,7 @@ bool FitOperands(Op* op) {
   Run& run = op->run;
   ShapeTable& shapes = run.program.module->context().shapes;
   for (const SlotValue& operand : op->operands) {
-    if (operand.size() != 1) return true;  // handed on as it is
+    if (operand.size() != 1) return true;  // forwarded unchanged
   }
   const bool as_bytes = run.options.mixed_precision == interp::MixedPrecisionMode::kReinterpret &&
                         ShouldHaveOneType(opcode) && opcode != Opcode::kCopy && opcode != Opcode::kConvert &&
@@ -55,7 +55,7 @@ bool FitOperands(Op* op) {
     }
     return true;
   }
-  // Operands in the types of the function's parameters, or in the widest of their types.
+  // Converts operands to the types of the function's parameters, or to the widest of their types.
   std::vector<ElementType> results;
   std::optional<ElementType> widest;
   for (const SlotValue& operand : op->operands) {
@@ -71,7 +71,7 @@ bool FitOperands(Op* op) {
     if (IsFloat(type)) operand = Converted(run, operand, type);
     if (operand == nullptr) return false;
   }
-  // What the instruction gives for these operands.
+  // Result types of the instruction for these operands.
   if (function.valid()) {
     for (Shape leaf : LeafShapes(function.root().shape())) results.push_back(leaf.element_type());
   } else {

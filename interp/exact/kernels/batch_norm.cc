@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch normalization: inference, training and its gradient, in double.
+// Batch normalization: inference, training and gradient, in double.
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -34,8 +34,8 @@ struct BatchNormPlan : ThunkParams {
   }
 };
 
-// Calls body(values, n) with a piece of a feature's elements of each of the given arrays; body may change the first
-// one, which is written to `to` then (if given).
+// Calls body(values, n) with chunks of a feature's elements of each of the given arrays. The body may change the first
+// chunk, which is then written to `to` (if given).
 template <typename Body>
 void ForEachPiece(const BatchNormPlan& p, int64_t feature, std::initializer_list<const std::byte*> arrays,
                   std::byte* to, Body body) {
