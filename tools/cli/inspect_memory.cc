@@ -35,7 +35,7 @@ std::string_view NameOf(BufferKind kind) {
   return "";
 }
 
-// What is alive at the peak under one key.
+// Live bytes at the peak for one key.
 struct MemoryRow {
   std::string key;
   int64_t bytes = 0;
