@@ -173,7 +173,7 @@ bool PassFlags::Run(Module& module, const VerifierOptions& verifier, bool verify
   VerifyEach verify_each(verifier);
   OptBisect bisect(bisect_limit_, WriteError);
   EquivalenceCheck run([this](const Module& m) { return Evaluate(m, run_seconds_); }, run_tolerance_);
-  // Instrumentation that runs first before a pass runs last after it: the timer comes last to exclude the others.
+  // Hooks run in this order: the timer starts after the other hooks that run before a pass.
   std::vector<PassInstrumentation*> instruments;
   if (bisect_limit_ >= 0) instruments.push_back(&bisect);
   if (reproducer_ != nullptr) instruments.push_back(reproducer_.get());

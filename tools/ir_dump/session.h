@@ -26,7 +26,7 @@ struct EmitOptions {
   bool params = false;
   bool lazy = false, dot = false, hlo = false, optimized = false, hash = false, key = false;  // of a graph
   bool values = false;
-  bool metrics = false, graphs = false;  // of what ran
+  bool metrics = false, graphs = false;  // of executions
 
   bool graph() const { return lazy || dot || hlo || optimized || hash || key; }
   bool any() const { return params || graph() || values || metrics || graphs; }

@@ -36,7 +36,7 @@ struct ConvolutionPlan : ThunkParams {
   ProductShape shape;                 // batch: groups
   std::vector<WindowDimension> axes;  // spatial dimensions
   Dims input_strides;                 // of these
-  int64_t places = 1;                 // of the kernel
+  int64_t places = 1;                 // positions of the kernel
   int64_t features = 1;               // input features of a group
   int64_t batch_stride = 0;
   int64_t feature_stride = 0;

@@ -25,7 +25,7 @@ namespace hlokit::interp {
 namespace {
 
 struct SortPlan : ThunkParams {
-  LoopNest lines;      // operands: result (all have one shape), then each input; the sorted dimension left out
+  LoopNest lines;      // operands: result (all have one shape), then each input; without the sorted dimension
   int64_t length = 0;  // of a line
   int64_t out_stride = 0;
   size_t count = 0;
