@@ -151,7 +151,7 @@ void WriteExplanationJson(const FingerprintDiff& diff, const FingerprintedModule
   json.EndObject();
 }
 
-// Exit code like diff: 0 same, 1 different, 2 error, including unreadable modules.
+// Returns an exit code like diff: 0 same, 1 different, 2 error, including unreadable modules.
 int RunExplain(const HashFlags& flags, const FingerprintOptions& options) {
   cli::DiagnosticReporter diagnostics(flags.input);
   if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {

@@ -4,8 +4,8 @@
 
   tools/torch_models.py FOLDER [--bin build/release/bin/ir-dump] [--only REGEX] [--dtype f64]
 
-FOLDER holds NAME.model (sizes and optimizer of the model) and NAME.expect (its metrics). Parameters are initialized with
-deterministic pseudo-random values. Exit code 1 if a model differs.
+FOLDER holds NAME.model (sizes and optimizer of the model) and NAME.expect (its metrics). Parameters start with deterministic
+pseudo-random values. Exit code 1 if a model differs.
 """
 import argparse
 import pathlib

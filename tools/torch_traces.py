@@ -6,8 +6,8 @@
 
 FOLDER holds NAME.lazy.txt, the nodes of a step by torch's tracer, one op a line, or where that tracer failed NAME.txt, the
 calls of the same step in eager mode; the scripts are NAME.script. Counts nodes by op, without leaves and constants; ops
-with another name here are renamed. Each difference must be listed in differences.tsv next to the scripts, with the reason,
-and each listed one must occur: anything else is a failure, with exit code 1.
+with another name here are renamed. Each difference must be listed in differences.tsv next to the scripts, with the
+reason, and each listed one must occur: anything else is a failure, with exit code 1.
 """
 import argparse
 import collections

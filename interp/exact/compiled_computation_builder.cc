@@ -272,7 +272,7 @@ void CompiledComputationBuilder::PrepareParameter() {
 }
 
 void CompiledComputationBuilder::PrepareConstant() {
-  // Leaves of the literal, from left to right.
+  // Traverses the leaves of the literal from left to right.
   std::vector<LiteralId> stack = {current_.literal_id()};
   std::vector<View> views;
   const Context& context = program_.module().context();

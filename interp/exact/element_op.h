@@ -31,7 +31,7 @@ constexpr ElementType ComputeType(ElementType t) {
   return t;
 }
 
-// Conversion from storage to compute type and back; null if they have the same bytes.
+// Returns the conversion from storage to compute type, or back; null if they have the same bytes.
 ConvertFn LoadFn(ElementType storage);
 ConvertFn StoreFn(ElementType storage);
 
@@ -107,7 +107,7 @@ class ElementFnTable {
   Entry entries_[kOpcodeCount][kElementTypeCount];
 };
 
-// Each function fills its rows; see kernels/element_*.cc.
+// Fills the rows of one kind of operations; see kernels/element_*.cc.
 void RegisterIntegerOps(ElementFnTable* table);
 void RegisterFloatOps(ElementFnTable* table);
 void RegisterFloatMath(ElementFnTable* table);

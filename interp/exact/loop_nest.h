@@ -41,7 +41,7 @@ class LoopNest {
   int64_t size(int dim) const { return sizes_[dim]; }
   int64_t stride(int dim, int operand) const { return strides_[dim * operands_ + operand]; }
   const int64_t* strides(int dim) const { return &strides_[dim * operands_]; }
-  // Length of the innermost dimension, and its strides for each operand.
+  // Returns the length of the innermost dimension, or its strides for each operand.
   int64_t inner_size() const { return sizes_.back(); }
   const int64_t* inner_strides() const { return &strides_[strides_.size() - operands_]; }
   int64_t outer_count() const {

@@ -71,10 +71,10 @@ class ProgramBuilder {
   const std::byte* ConstantData(Instruction instruction, LiteralId literal);
   void Error(DiagnosticKind kind, Instruction at, std::string message);
 
-  // First view of each instruction in the current CompiledComputationBuilder.
+  // Returns the first view of each instruction in the current CompiledComputationBuilder.
   std::vector<uint32_t>& first_view() { return first_view_; }
-  // Number of leaves of a value of this shape in a run. (Shape::leaf_count counts an empty tuple as one.) Requires:
-  // CountLeaves, which returns false if the shape has too many leaves to traverse.
+  // Returns the number of leaves of a value of this shape in a run. (Shape::leaf_count counts an empty tuple as one.)
+  // Requires: CountLeaves, which returns false if the shape has too many leaves to traverse.
   int64_t LeafCount(Shape shape) { return shape.IsTuple() ? leaf_counts_[shape.record()] : 1; }
   bool CountLeaves(Shape shape);
   // Adds to the total number of views. Returns false beyond a limit, since tuples may share leaves without bound.

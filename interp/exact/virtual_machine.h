@@ -32,7 +32,7 @@ class VirtualMachine {
   State Run();
   State state() const { return state_; }
 
-  // The collective, its operands, and its continuation. Requires: kWaiting.
+  // Returns the collective, its operands, or its continuation. Requires: kWaiting.
   const Thunk& waiting_for() const { return *waiting_thunk_; }
   absl::Span<const std::byte* const> waiting_operands() const { return waiting_operands_; }
   // Returns the compiled computation of that thunk.

@@ -122,8 +122,9 @@ std::optional<std::vector<std::pair<size_t, size_t>>> PairsOf(Group& group) {
   return pairs;
 }
 
-// Collective-permute with slice_sizes: operands are an input, an output and offsets into each. Each pair moves slices
-// of the source's inputs into the target's outputs: all of them, or the next one if the source is in several pairs.
+// Runs collective-permute with slice_sizes: operands are an input, an output and offsets into each. Each pair moves
+// slices of the source's inputs into the target's outputs: all of them, or the next one if the source is in several
+// pairs.
 void PermuteSlices(Group& group, const std::vector<std::pair<size_t, size_t>>& pairs) {
   const Instruction at = group.instruction;
   std::vector<size_t> begins = {0};  // of the leaves of each operand

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions whose operands and result have different float types where one type is expected: see "Mixed precision" in
-// docs/interpreter.md.
+// Instructions whose operands and result have different float types where one type is expected: see "Mixed precision"
+// in docs/interpreter.md.
 #include <algorithm>
 #include <optional>
 #include <string>

@@ -159,7 +159,7 @@ class Preparation {
     return at.opcode() != Opcode::kConstant || SetConstant(at);
   }
 
-  // Leaves of the literal, from left to right.
+  // Sets the leaves of the literal from left to right.
   bool SetConstant(Instruction at) {
     SlotValue& value = program_.constants[at.id().value];
     std::vector<LiteralId> stack = {at.literal_id()};

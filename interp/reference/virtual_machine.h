@@ -26,7 +26,7 @@ class VirtualMachine {
   State Advance();
   State state() const { return state_; }
 
-  // The collective, the leaves of its operands, and its continuation. Requires: kWaiting.
+  // Returns the collective, the leaves of its operands, or its continuation. Requires: kWaiting.
   Instruction waiting_for() const { return waiting_for_; }
   const SlotValue& waiting_operands() const { return waiting_operands_; }
   void Resume(SlotValue value);

@@ -20,7 +20,7 @@
 namespace hlokit::cli {
 namespace {
 
-// Name of the running tool, the prefix of messages.
+// Returns the name of the running tool, the prefix of messages.
 std::string& ToolName() {
   static std::string* const name = new std::string("hlokit");
   return *name;

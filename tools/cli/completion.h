@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shell completion: computed by the tool itself, so that candidates always match its flags. Scripts in
-// packaging/completions call `TOOL --complete WORD...` with the words up to the cursor, the last one truncated there.
-// It
-// prints a line for each candidate:
+// packaging/completions call `TOOL --complete WORD...` with the words up to the cursor, the last one truncated there;
+// it prints a line for each candidate:
 //
 //   WORD<tab>DESCRIPTION    a completion of the last word
 //   :files PREFIX           also PREFIX and the path of a file,

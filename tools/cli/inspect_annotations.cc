@@ -29,7 +29,7 @@ struct Scope {
   const ScopeNode* after = nullptr;
 };
 
-// Both trees are sorted depth first: merges them by full path.
+// Merges two trees, both sorted depth first, by full path.
 std::vector<Scope> Merged(const std::vector<ScopeNode>& before, const std::vector<ScopeNode>& after) {
   std::map<std::string, Scope> by_path;
   for (int side = 0; side < 2; ++side) {

@@ -42,7 +42,7 @@ struct MemoryRow {
   int64_t buffers = 0;
 };
 
-// Largest first, then by key.
+// Returns the rows, largest first, then by key.
 std::vector<MemoryRow> RowsAtPeak(const Module& module, const MemoryAnalysis& memory, CostKey by) {
   std::map<std::string, MemoryRow> by_key;
   for (const LiveBuffer& buffer : memory.LiveAtPeak(module)) {

@@ -47,7 +47,7 @@ class BackwardContext {
   Tensor out(size_t k = 0);
   Shape out_shape(size_t k = 0) const { return function_.outputs[k].shape; }
   size_t output_count() const { return function_.outputs.size(); }
-  // Returns the gradient of a result; undefined if nothing depends on it. For a call with one result it is defined.
+  // Returns the gradient of a result. Undefined if nothing depends on it, except for the only result of a call.
   const Tensor& grad_output(size_t k = 0) const { return gradients_[k]; }
   // Returns the gradient of a result, or zeros if undefined.
   Tensor grad_output_or_zeros(size_t k);

@@ -31,7 +31,7 @@ Outputs InvokeOpMultiOutput(Op op, A&&... args) {
   return Dispatch(op, std::move(list));
 }
 
-// Convert results to C++ types: of an op that returns a list, and of one that returns N tensors.
+// Converts results to C++ types, for an op that returns a list or N tensors.
 inline Tensors ListOf(Outputs outputs) { return Tensors(outputs.begin(), outputs.end()); }
 template <size_t N>
 auto TupleOf(Outputs outputs) {

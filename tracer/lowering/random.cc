@@ -65,7 +65,7 @@ void Exponential(LoweringContext& n) {
   const XlaOp middle = u + std::ldexp(1.0, -24);
   n.Return(lazy::Cast(-Log(middle) / lazy::Cast(lambd, ElementType::kF32), lambd.type()));
 }
-// seed, sizes, from, to, dtype: integers in [from, to), as remainders of 64-bit words.
+// Lowers (seed, sizes, from, to, dtype): integers in [from, to), as remainders of 64-bit words.
 void Random(LoweringContext& n) {
   const XlaOp bits = Bits(n, n.in(0), ElementType::kU64, n.ints(1));
   const uint64_t range = static_cast<uint64_t>(n.int_arg(3)) - static_cast<uint64_t>(n.int_arg(2));

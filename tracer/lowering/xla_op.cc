@@ -320,7 +320,7 @@ std::vector<XlaOp> Sort(absl::Span<const XlaOp> arrays, int64_t dim, ComparisonD
 
 namespace {
 
-// Indexing a dimension of size 0 is valid if no index is used.
+// Gathers from a dimension of size 0, which is valid if no index is used.
 XlaOp GatherOfNothing(XlaOp x, XlaOp indices, const GatherNumbers& n) {
   DimVector batch = indices.dims(), window, dims;
   if (n.index_vector_dim < indices.rank()) batch.erase(batch.begin() + n.index_vector_dim);

@@ -60,7 +60,7 @@ absl::StatusOr<ModelConfig> Complete(ModelConfig config);
 // Creates a model with its parameters in the registry. Requires: `config` is complete.
 std::unique_ptr<Model> MakeModel(const ModelConfig& config, nn::ParameterRegistry* registry);
 
-// MakeModel for one family each.
+// Creates a model of one family, for MakeModel.
 std::unique_ptr<Model> MakeConvnet(const ModelConfig& config, nn::ParameterRegistry* registry);
 std::unique_ptr<Model> MakeTransformer(const ModelConfig& config, nn::ParameterRegistry* registry);
 

@@ -29,7 +29,7 @@ Tensor Filled(OpKernelContext& c, Dims sizes, Scalar value, ElementType type) {
   return Record(&device, Op::expand_node, {IValue(device.NewTensor(scalar)), IValue(sizes)})[0];
 }
 
-// float for a float, s64 for an int, pred for a bool.
+// Returns the given type, else float for a float, s64 for an int, pred for a bool.
 ElementType TypeOrOwn(OpKernelContext& c, size_t i, Scalar s) { return c.dtype(i, TypeOf(s)); }
 
 void Range(OpKernelContext& c, Scalar start, Scalar end, Scalar step, ElementType type) {

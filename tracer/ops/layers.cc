@@ -17,7 +17,7 @@ int64_t Product(Dims dims) { return std::accumulate(dims.begin(), dims.end(), in
 
 ElementType WideOf(ElementType t) { return t == ElementType::kBF16 || t == ElementType::kF16 ? ElementType::kF32 : t; }
 
-// Running statistics are written in place, outside of autograd.
+// Updates running statistics in place, outside of autograd.
 void Average(OpKernelContext& c, const Tensor& running, const Tensor& batch, double momentum) {
   const NoGradGuard no_grad;
   WriteInPlace(running, lazy::Record(c.device(), Op::moving_average, {running, batch, momentum})[0]);

@@ -62,7 +62,7 @@ Tensor Undo(const ViewInfo& view, const Tensor& parent, const Tensor& value) {
   }
 }
 
-// The op that computes a new value for `to` has saved the old value: moves that to separate data.
+// Moves the old value of `to` to separate data: the op that computes the new value has saved it.
 void KeepOldValue(DeviceState& device, TensorData* to, Node* function) {
   for (SavedVariable& slot : function->slots) {
     if (slot.data.get() != to || slot.version != to->version) continue;

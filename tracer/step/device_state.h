@@ -41,7 +41,7 @@ class DeviceState {
   Shape ArrayShape(ElementType type, absl::Span<const int64_t> dims);
   Shape ScalarShape(ElementType type) { return ArrayShape(type, {}); }
 
-  // The members below require mutex().
+  // Returns the mutex, which the members below require.
   ReentrantMutex& mutex() { return mutex_; }
   Graph& graph() { return graph_; }
   Context& context() { return *context_; }
@@ -71,7 +71,7 @@ class DeviceState {
   void SetSeed(int64_t seed);
   void NextStepSeed();
 
-  // Token that orders the collectives of a step; reset at each step.
+  // Returns the token that orders the collectives of a step; reset at each step.
   Tensor CollectiveToken();
   void SetCollectiveToken(Tensor token) { collective_token_ = std::move(token); }
 
@@ -90,7 +90,7 @@ class DeviceState {
 
   GraphCache& cache() { return cache_; }
   std::vector<SourceFrame>& frames() { return frames_; }
-  // Scratch space for the key of a graph lookup.
+  // Returns scratch space for the key of a graph lookup.
   std::vector<uint32_t>& key_words() { return key_words_; }
   // Steps marked so far.
   int64_t steps = 0;

@@ -29,7 +29,7 @@ std::atomic<uint64_t> next_mark{1};
 // Incremented when lowerings or the serialized form of programs change.
 constexpr std::string_view kProgramVersion = "2";
 
-// Digests of op names, by Op: process-independent identity of ops.
+// Returns digests of op names, by Op: process-independent identity of ops.
 const std::vector<uint64_t>& OpDigests() {
   static const std::vector<uint64_t> digests = [] {
     std::vector<uint64_t> v(kOpCount);
@@ -39,7 +39,7 @@ const std::vector<uint64_t>& OpDigests() {
   return digests;
 }
 
-// Digest of the op table: programs of a different table are not compatible.
+// Returns a digest of the op table: programs of a different table are not compatible.
 const std::string& OpTableDigest() {
   static const std::string digest = [] {
     std::string rows;

@@ -112,7 +112,7 @@ class Tracer {
   std::vector<std::string> TakeExplanations();
   void AddExplanation(std::string text);
 
-  // Execution records, kept with log_executions and by analyses.
+  // Returns the execution records, kept with log_executions and by analyses.
   ExecutionLog& execution_log() { return execution_log_; }
   // Prints a warning for the user.
   void Warn(std::string_view text);

@@ -134,7 +134,8 @@ void ReadHeader(TextGraph* graph) {
   }
 }
 
-// The TorchScript backend lists shapes in brackets, [Float[2], Long[2]], and shows the first in a label.
+// Returns the shape of a label: the TorchScript backend lists shapes in brackets, [Float[2], Long[2]], and shows the
+// first.
 std::string_view LabelShape(std::string_view shape) {
   if (!shape.starts_with("[") || !shape.ends_with("]")) return shape;
   shape = shape.substr(1, shape.size() - 2);

@@ -126,7 +126,7 @@ void PrepareAsyncDone(CompiledComputationBuilder& b) {
   b.SetResults(*chain.results);
 }
 
-// (destination, source, context)
+// Sets the result (destination, source, context).
 void PrepareCopyStart(CompiledComputationBuilder& b) {
   std::vector<Shape> all;
   AppendLeaves(b.shape(), &all);

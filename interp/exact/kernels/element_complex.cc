@@ -110,7 +110,7 @@ C128 Log1pOf(C128 z) {
   }
   return {std::log(modulus), angle};
 }
-// e^z - 1 = (e^re - 1) cos(im) + (cos(im) - 1) + i e^re sin(im).
+// Returns e^z - 1 = (e^re - 1) cos(im) + (cos(im) - 1) + i e^re sin(im).
 C128 Expm1Of(C128 z) {
   const double em1 = std::expm1(z.real());
   const double half_sine = std::sin(z.imag() / 2);

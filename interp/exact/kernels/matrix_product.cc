@@ -31,7 +31,7 @@ struct MicroKernel {
   MicroFn fn;
 };
 
-// The body shared by all instruction sets; kLanes is the number of elements of a vector register.
+// Computes a tile; shared by all instruction sets. kLanes is the number of elements of a vector register.
 template <typename T, int kRows, int kVectors, int kLanes>
 [[gnu::always_inline]] inline void TileBody(int64_t k, const std::byte* a_bytes, const std::byte* b_bytes,
                                             std::byte* c_bytes, int64_t ldc) {
@@ -70,7 +70,7 @@ void BaselineTile(int64_t k, const std::byte* a, const std::byte* b, std::byte* 
   TileBody<T, kRows, kVectors, 16 / sizeof(T)>(k, a, b, c, ldc);
 }
 #if defined(__x86_64__)
-// Wider vectors with the same operations: a fused multiply-add would round once where the baseline rounds twice.
+// Computes a tile with wider vectors and the same operations: a fused multiply-add would round once, not twice.
 template <typename T, int kRows, int kVectors>
 __attribute__((target("avx2"))) void Avx2Tile(int64_t k, const std::byte* a, const std::byte* b, std::byte* c,
                                               int64_t ldc) {

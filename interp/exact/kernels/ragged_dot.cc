@@ -73,7 +73,7 @@ class GroupEnds {
                                         : static_cast<int64_t>(std::min<uint64_t>(low >> (64 - bits), INT64_MAX));
     }
   }
-  // Range of the ragged dimension that group g covers; empty if end <= begin.
+  // Returns the bounds of group g in the ragged dimension; empty if end <= begin.
   int64_t begin(int64_t g) const { return g == 0 ? 0 : std::max<int64_t>(ends_[g - 1], 0); }
   int64_t end(int64_t g) const { return std::min(ends_[g], p_.ragged_size); }
   // Returns the end of the last group.

@@ -30,7 +30,7 @@ struct ReductionKernels {
 // Returns null functions if there are none for this pair.
 ReductionKernels ReductionKernelsOf(ScalarFunction::RecognizedOp known, ElementType type);
 
-// Return the kernels by kind of compute type.
+// Returns the kernels for one kind of compute types.
 ReductionKernels IntegerReductionKernels(ScalarFunction::RecognizedOp known, ElementType compute_type);
 ReductionKernels FloatReductionKernels(ScalarFunction::RecognizedOp known, ElementType compute_type);
 

@@ -118,7 +118,7 @@ void RunSendToHost(const ThunkParams* plan, const std::byte* const* in, std::byt
   if (!status.ok()) context.Fail(std::string(status.message()));
 }
 
-// One message contains the bytes of all leaves.
+// Sends one message with the bytes of all leaves.
 void RunSendToDevice(const ThunkParams* plan, const std::byte* const* in, std::byte* const*, RunContext& context) {
   const auto& p = *static_cast<const TransferPlan*>(plan);
   std::string message;
@@ -223,7 +223,7 @@ void PrepareOutfeed(CompiledComputationBuilder& b) {
   b.Emit(RunSendToHost, PlanFor("outfeed", leaves), views);
 }
 
-// The value is (data, context, token).
+// Sets the result (data, context, token).
 void PrepareSend(CompiledComputationBuilder& b) {
   std::optional<Endpoint> endpoint = EndpointOf(b, b.instruction());
   if (!endpoint) return;
@@ -238,7 +238,7 @@ void PrepareSend(CompiledComputationBuilder& b) {
 
 void PrepareSendDone(CompiledComputationBuilder& b) { PrepareToken(b); }
 
-// The recv-done produces the data.
+// Sets a result without data: the recv-done produces the data.
 void PrepareRecv(CompiledComputationBuilder& b) { SetWithToken(b, {}); }
 
 void PrepareRecvDone(CompiledComputationBuilder& b) {

@@ -29,7 +29,7 @@ class Rendezvous {
   using Program = std::function<absl::StatusOr<std::vector<Literal>>(absl::Span<const Literal* const> arguments,
                                                                      interp::DonatedArguments* donation)>;
 
-  // A device that waits longer than `timeout_seconds` ends its round with an error.
+  // Creates a rendezvous. A device that waits longer than `timeout_seconds` ends its round with an error.
   Rendezvous(size_t devices, double timeout_seconds) : devices_(devices), timeout_seconds_(timeout_seconds) {}
 
   // Runs the device's next program with collectives and returns its results. Called on the device's thread. If the

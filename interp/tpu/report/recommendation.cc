@@ -141,7 +141,7 @@ class Recommender {
     result_.push_back(std::move(advice));
   }
 
-  // An unpartitioned program can be sharded over more devices.
+  // Shards an unpartitioned program over more devices.
   void TryMorePartitions() {
     if (Fits(input_.memory) || input_.simulation.implicit_partitions <= 1) return;
     const SimulationOptions& now = input_.options;
@@ -354,7 +354,8 @@ class Recommender {
     Add(std::move(advice));
   }
 
-  // A step that waits for a value also keeps the host from running ahead, which appears in the gaps of other phases.
+  // Tries fewer fetches. A step that waits for a value also keeps the host from running ahead, which appears in the
+  // gaps of other phases.
   void TryFewerFetches() {
     size_t waiting = 0;
     for (size_t k = now_.steady_from; k < host_.steps.size(); ++k) waiting += host_.steps[k].waits ? 1 : 0;

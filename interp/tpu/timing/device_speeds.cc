@@ -8,7 +8,7 @@ namespace hlokit::tpu {
 
 namespace {
 
-// The splitmix64 hash.
+// Returns the splitmix64 hash.
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

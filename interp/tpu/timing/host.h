@@ -21,7 +21,7 @@ namespace hlokit::tpu {
 
 enum class HostPhase : uint8_t { kInput, kTransfer, kTrace, kMarker, kCompile, kExecute, kFetch, kOther };
 inline constexpr size_t kHostPhaseCount = static_cast<size_t>(HostPhase::kOther) + 1;
-// "input pipeline", "IR generation", "compile", ...
+// Returns "input pipeline", "IR generation", "compile", ...
 std::string_view ToString(HostPhase phase);
 
 // A named part of a step's recording, such as "forward". In seconds since the recording began.
